@@ -1,0 +1,104 @@
+import { createLocalJWKSet, type JSONWebKeySet } from 'jose'
+import type { LoadKeys } from './jwks.ts'
+
+/** What loading keys over HTTP needs of `fetch`. */
+export type FetchKeys = (url: string, init: RequestInit) => Promise<Response>
+
+export type RemoteKeysOptions = {
+  issuer: string
+  /** Skips discovery: for providers that publish no discovery document beside their issuer. */
+  jwksUri?: string
+  fetch?: FetchKeys
+  /** For one whole exchange, body included. */
+  timeoutMs?: number
+}
+
+/** Large providers publish about ten keys of 400 bytes, or of 2 KB with a certificate chain. */
+const answerBytesMax = 256 * 1024
+
+/**
+ * Loads a provider's public keys, found by OpenID Connect Discovery 1.0 unless their address is given.
+ * Discovery is repeated only after a failed load, so that a provider may move its keys.
+ *
+ * @throws Error (never a ServiceError) on an insecure address, another status than 200, redirects included, a
+ *   time-out, an answer over 256 KiB, or one that is not a key set
+ */
+export function createRemoteKeys(options: RemoteKeysOptions): LoadKeys {
+  const { issuer, fetch = globalThis.fetch, timeoutMs = 5000 } = options
+  let discoveredUri: string | undefined
+  const getJson = (url: string) => fetchJson(fetch, url, timeoutMs)
+
+  return async () => {
+    try {
+      const uri = options.jwksUri ?? (discoveredUri ??= await discoverKeysUri(issuer, getJson))
+      return parseKeySet(await getJson(requireSecureUrl(uri)))
+    } catch (cause) {
+      discoveredUri = undefined
+      throw cause
+    }
+  }
+}
+
+/**
+ * Whether an address may be trusted for identity: https, or http that does not leave the machine.
+ * The operator's settings are checked with it at start.
+ */
+export function isSecureUrl(address: string): boolean {
+  if (!URL.canParse(address)) return false
+  const { protocol, hostname, username, password } = new URL(address)
+  if (username !== '' || password !== '') return false
+  const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
+  return protocol === 'https:' || (protocol === 'http:' && loopback)
+}
+
+function requireSecureUrl(address: string): string {
+  if (!isSecureUrl(address)) throw new Error('the address must be https, or http on a loopback address')
+  return address
+}
+
+async function discoverKeysUri(issuer: string, getJson: (url: string) => Promise<unknown>): Promise<string> {
+  // Discovery 1.0 §4.1: a trailing slash of the issuer is removed before the path is appended; §4.3: the
+  // issuer in the answer must be exactly the one that was asked for.
+  const url = `${requireSecureUrl(issuer).replace(/\/$/, '')}/.well-known/openid-configuration`
+  const document = await getJson(url)
+  if (!isRecord(document)) throw new Error('the discovery document is not a JSON object')
+  if (document['issuer'] !== issuer) throw new Error('the discovery document names another issuer')
+  if (typeof document['jwks_uri'] !== 'string') throw new Error('the discovery document has no jwks_uri')
+  return document['jwks_uri']
+}
+
+async function fetchJson(fetch: FetchKeys, url: string, timeoutMs: number): Promise<unknown> {
+  const signal = AbortSignal.timeout(timeoutMs)
+  const response = await fetch(url, { signal, redirect: 'manual', headers: { accept: 'application/json' } })
+  if (response.status !== 200) {
+    await response.body?.cancel()
+    throw new Error(`the identity provider answered with status ${response.status}`)
+  }
+  return JSON.parse(await readBounded(response))
+}
+
+async function readBounded(response: Response): Promise<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let text = ''
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength
+    // Leaving the loop cancels the stream, so an endless answer costs no more than this.
+    if (bytes > answerBytesMax)
+      throw new Error(`the identity provider's answer is over ${answerBytesMax} bytes`)
+    text += decoder.decode(chunk, { stream: true })
+  }
+  return text + decoder.decode()
+}
+
+function parseKeySet(value: unknown): JSONWebKeySet {
+  if (!isRecord(value) || !Array.isArray(value['keys']) || value['keys'].length === 0) {
+    // An empty set would turn every login away: more likely a fault of the provider than its wish.
+    throw new Error('the identity provider published no keys')
+  }
+  return createLocalJWKSet({ keys: value['keys'] }).jwks()
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,111 @@
+import { errors, jwtVerify, type JWTPayload } from 'jose'
+import { ServiceError } from '../domain/errors.ts'
+import type { Clock } from '../domain/ports.ts'
+import type { KeySource } from './jwks.ts'
+
+/** Who a valid ID token speaks for. A person is the pair of issuer and subject, never the e-mail address. */
+export type VerifiedIdToken = {
+  issuer: string
+  subject: string
+  email?: string
+  emailVerified?: boolean
+  name?: string
+  expiresAtMs: number
+}
+
+export type IdTokenVerifierOptions = {
+  /** Compared exactly, a trailing slash included. */
+  issuer: string
+  /** Client ids that a token may be meant for; at least one. */
+  audiences: readonly string[]
+  keys: KeySource
+  clock: Clock
+}
+
+export type IdTokenVerifier = ReturnType<typeof createIdTokenVerifier>
+
+const tokenBytesMax = 8 * 1024
+const toleranceSeconds = 30
+/** OpenID Connect Core 1.0 §2: at most 255 ASCII characters. */
+const subjectLengthMax = 255
+const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA']
+
+/**
+ * Checks ID tokens of one issuer: signature, issuer, audience, expiry, and what jose leaves to its callers.
+ * Nothing is cached but the keys, so a token is judged anew on every call.
+ */
+export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
+  const { issuer, audiences, keys, clock } = options
+
+  return {
+    /**
+     * @throws UNAUTHENTICATED with reason TOKEN_MISSING, TOKEN_EXPIRED or TOKEN_INVALID; UNAVAILABLE with
+     *   reason IDENTITY_PROVIDER_UNAVAILABLE when the provider's keys cannot be had
+     */
+    async verify(token: string | undefined): Promise<VerifiedIdToken> {
+      if (!token) throw unauthenticated('TOKEN_MISSING', 'An ID token is required.')
+      if (token.length > tokenBytesMax) throw invalid()
+      const nowMs = clock.now()
+      try {
+        const { payload, protectedHeader } = await jwtVerify(token, keys, {
+          issuer,
+          audience: [...audiences],
+          algorithms,
+          clockTolerance: toleranceSeconds,
+          requiredClaims: ['sub', 'exp', 'iat'],
+          currentDate: new Date(nowMs),
+        })
+        if (!isIdTokenType(protectedHeader.typ, payload)) throw invalid()
+        if (!isMeantForUs(payload, audiences)) throw invalid()
+        return readClaims(payload, issuer, nowMs)
+      } catch (error) {
+        if (error instanceof ServiceError) throw error
+        if (error instanceof errors.JWTExpired)
+          throw unauthenticated('TOKEN_EXPIRED', 'The ID token has expired.')
+        // Everything else that jose throws is about this token or the key that it names, TypeErrors for keys
+        // that are too short included.
+        throw invalid(error)
+      }
+    },
+  }
+}
+
+/**
+ * Access tokens (RFC 9068), logout tokens (OpenID Connect Back-Channel Logout 1.0) and security events (RFC
+ * 8417) are signed with the same keys and may name the same audience. Providers that leave `typ` out exist,
+ * so explicit types of something else are refused (RFC 8725 §3.11) instead of requiring `JWT`.
+ */
+function isIdTokenType(typ: string | undefined, payload: JWTPayload): boolean {
+  return !typ?.toLowerCase().endsWith('+jwt') && payload['events'] === undefined
+}
+
+/** OpenID Connect Core 1.0 §3.1.3.7: who asked for the token (`azp`) must be one of ours, and must be named
+ * where the token has several audiences. */
+function isMeantForUs(payload: JWTPayload, audiences: readonly string[]): boolean {
+  const authorizedParty = payload['azp']
+  if (authorizedParty === undefined) return !Array.isArray(payload.aud) || payload.aud.length === 1
+  return typeof authorizedParty === 'string' && audiences.includes(authorizedParty)
+}
+
+function readClaims(payload: JWTPayload, issuer: string, nowMs: number): VerifiedIdToken {
+  const { sub, iat, exp, email, email_verified: emailVerified, name } = payload
+  if (typeof sub !== 'string' || sub === '' || sub.length > subjectLengthMax) throw invalid()
+  if (typeof iat !== 'number' || iat > nowMs / 1000 + toleranceSeconds) throw invalid()
+  if (typeof exp !== 'number') throw invalid()
+  const verified: VerifiedIdToken = { issuer, subject: sub, expiresAtMs: exp * 1000 }
+  if (typeof email === 'string' && email !== '') {
+    verified.email = email
+    // Some providers send the word instead of the value.
+    verified.emailVerified = emailVerified === true || emailVerified === 'true'
+  }
+  if (typeof name === 'string' && name !== '') verified.name = name
+  return verified
+}
+
+function invalid(cause?: unknown): ServiceError {
+  return unauthenticated('TOKEN_INVALID', 'The ID token is not valid here.', cause)
+}
+
+function unauthenticated(reason: string, message: string, cause?: unknown): ServiceError {
+  return new ServiceError('UNAUTHENTICATED', message, { reason, cause })
+}

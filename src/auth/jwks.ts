@@ -1,0 +1,102 @@
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
+import { ServiceError } from '../domain/errors.ts'
+import type { Clock } from '../domain/ports.ts'
+
+/** Loads the whole key set afresh; throws when the provider cannot be asked or answers nonsense. */
+export type LoadKeys = () => Promise<JSONWebKeySet>
+
+/** Finds the public key that a token names. */
+export type KeySource = JWTVerifyGetKey
+
+/** How often keys may be loaded, and how long those already known are trusted without it. */
+export type KeyLimits = {
+  /** Age at which the keys are loaded again. */
+  refreshMs: number
+  /** Least time between two loads, failed ones included: what an unknown key id may cost the provider. */
+  gapMs: number
+  /** Age at which known keys stop being trusted when every load fails. */
+  staleMs: number
+}
+
+export const providerKeyLimits: KeyLimits = { refreshMs: 600_000, gapMs: 30_000, staleMs: 24 * 3_600_000 }
+
+export type KeySourceOptions = {
+  load: LoadKeys
+  clock: Clock
+  limits?: KeyLimits
+  /** Told of every load that failed, for the server's log. */
+  onLoadFailed?: (cause: unknown) => void
+}
+
+type LoadedKeys = { find: JWTVerifyGetKey; loadedAtMs: number }
+
+/**
+ * A cache of a provider's signing keys that outlives the provider's outages and that strangers cannot turn
+ * into a flood against it. jose's own remote set does neither: it forgets known keys after ten minutes of
+ * outage, and during one it fetches for every unknown key id.
+ *
+ * Concurrent calls share one load. Only the first failed load keeps callers waiting; while the provider is
+ * known to be down the next tries run beside the calls that known keys can serve.
+ *
+ * The returned function throws UNAVAILABLE (IDENTITY_PROVIDER_UNAVAILABLE, `Retry-After`) when no key can be
+ * had, or when the key is unknown and the provider cannot be asked whether it is new: a 401 would make the
+ * caller throw a good token away. A key that the provider does not publish is jose's JWKSNoMatchingKey.
+ */
+export function createKeySource(options: KeySourceOptions): KeySource {
+  const { load, clock, limits = providerKeyLimits, onLoadFailed } = options
+  let loaded: LoadedKeys | undefined
+  let triedAtMs = -Infinity
+  let failing = false
+  let loading: Promise<void> | undefined
+
+  const reload = async () => {
+    triedAtMs = clock.now()
+    try {
+      loaded = { find: createLocalJWKSet(await load()), loadedAtMs: clock.now() }
+      failing = false
+    } catch (cause) {
+      failing = true
+      onLoadFailed?.(cause)
+    }
+  }
+  /** Joins the load under way or starts one if the gap allows; undefined where neither is possible. */
+  const tryReload = () => {
+    if (!loading && clock.now() - triedAtMs >= limits.gapMs) {
+      loading = reload().finally(() => {
+        loading = undefined
+      })
+    }
+    return loading
+  }
+  const ageMs = () => (loaded ? clock.now() - loaded.loadedAtMs : Infinity)
+
+  const currentKeys = async () => {
+    if (ageMs() >= limits.refreshMs) {
+      const attempt = tryReload()
+      if (!failing || ageMs() >= limits.staleMs) await attempt
+    }
+    if (!loaded || ageMs() >= limits.staleMs)
+      throw providerUnavailable(triedAtMs + limits.gapMs - clock.now())
+    return loaded
+  }
+
+  return async (header, token) => {
+    const keys = await currentKeys()
+    try {
+      return await keys.find(header, token)
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+      await tryReload()
+      if (loaded && loaded !== keys) return await loaded.find(header, token)
+      if (failing) throw providerUnavailable(triedAtMs + limits.gapMs - clock.now())
+      throw error
+    }
+  }
+}
+
+function providerUnavailable(waitMs: number): ServiceError {
+  return new ServiceError('UNAVAILABLE', 'The identity provider cannot be reached. Try again shortly.', {
+    reason: 'IDENTITY_PROVIDER_UNAVAILABLE',
+    retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
+  })
+}

@@ -1,0 +1,206 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createRemoteKeys, isSecureUrl } from '../../src/auth/discovery.ts'
+import { createIdTokenVerifier } from '../../src/auth/id-token.ts'
+import { createKeySource } from '../../src/auth/jwks.ts'
+import { makeSigningKey, startForgingProvider } from '../helpers/oidc.ts'
+
+let nowMs = 0
+let provider: Awaited<ReturnType<typeof startForgingProvider>>
+let failures: unknown[]
+const clock = { now: () => nowMs }
+const seconds = (count: number) => count * 1000
+const minutes = (count: number) => count * 60_000
+
+beforeEach(async () => {
+  nowMs = Date.UTC(2026, 10, 20, 12)
+  failures = []
+  provider = await startForgingProvider()
+})
+afterEach(() => provider.stop())
+
+function verifier(options: { jwksUri?: string; issuer?: string; timeoutMs?: number } = {}) {
+  const issuer = options.issuer ?? provider.issuer
+  const load = createRemoteKeys({ timeoutMs: 200, ...options, issuer })
+  const keys = createKeySource({ load, clock, onLoadFailed: (cause) => failures.push(cause) })
+  return createIdTokenVerifier({ issuer, audiences: [provider.audience], keys, clock })
+}
+
+/** A token valid for ten days, so that only the keys' age matters. */
+const longLived = (signer = provider.key) => provider.sign(nowMs, { exp: nowMs / 1000 + 864_000 }, {}, signer)
+const unavailable = { code: 'UNAVAILABLE', reason: 'IDENTITY_PROVIDER_UNAVAILABLE' }
+const invalid = { code: 'UNAUTHENTICATED', reason: 'TOKEN_INVALID' }
+
+describe('loading', () => {
+  test('one fetch serves every call until ten minutes are over', async () => {
+    const { verify } = verifier()
+    const token = await longLived()
+    await Promise.all(Array.from({ length: 20 }, () => verify(token)))
+    nowMs += minutes(10) - 1
+    await verify(token)
+    expect(provider.state).toMatchObject({ keysFetches: 1, discoveries: 1 })
+    nowMs += 1
+    await Promise.all(Array.from({ length: 20 }, () => verify(token)))
+    expect(provider.state).toMatchObject({ keysFetches: 2, discoveries: 1 })
+  })
+
+  test('a key that the provider withdrew is refused after the refresh', async () => {
+    const { verify } = verifier()
+    const token = await longLived()
+    await verify(token)
+    provider.state.keys = [(await makeSigningKey('RS256', 'k2')).publicJwk]
+    nowMs += minutes(10)
+    await expect(verify(token)).rejects.toMatchObject(invalid)
+  })
+
+  test('the given address of the keys needs no discovery', async () => {
+    const { verify } = verifier({ jwksUri: `${provider.issuer}/jwks` })
+    await verify(await longLived())
+    expect(provider.state).toMatchObject({ keysFetches: 1, discoveries: 0 })
+  })
+
+  test.each([
+    ['names another issuer', { issuer: 'https://elsewhere.example' }],
+    ['has no address of the keys', { jwks_uri: 5 }],
+    ['sends to an address without TLS', { jwks_uri: 'http://192.0.2.1/jwks' }],
+  ])('a discovery document that %s yields no keys', async (_name, document) => {
+    provider.state.discovery = document
+    await expect(verifier().verify(await longLived())).rejects.toMatchObject(unavailable)
+    expect(provider.state.keysFetches).toBe(0)
+    expect(failures).toHaveLength(1)
+  })
+
+  test('the issuer of the discovery document is compared with its slash', async () => {
+    const issuer = `${provider.issuer}/`
+    const { verify } = verifier({ issuer })
+    const token = await provider.sign(nowMs, { iss: issuer })
+    await expect(verify(token)).rejects.toMatchObject(unavailable)
+    provider.state.discovery = { issuer }
+    nowMs += seconds(30)
+    expect(await verify(token)).toMatchObject({ issuer })
+  })
+
+  test.each(['error', 'hang', 'endless', 'redirect', 'garbage', 'empty'] as const)(
+    'a provider in mode "%s" yields no keys, and is asked again after 30 seconds',
+    async (mode) => {
+      const { verify } = verifier()
+      const token = await longLived()
+      provider.state.mode = mode
+      await expect(verify(token)).rejects.toMatchObject({ ...unavailable, retryAfterSeconds: 30 })
+      provider.state.mode = 'ok'
+      nowMs += seconds(29)
+      await expect(verify(token)).rejects.toMatchObject({ ...unavailable, retryAfterSeconds: 1 })
+      nowMs += seconds(1)
+      expect(await verify(token)).toMatchObject({ subject: 'user-1' })
+    },
+  )
+})
+
+describe('an unknown key id', () => {
+  test('200 at once cost no fetch within 30 seconds of the last, and one after', async () => {
+    const { verify } = verifier()
+    await verify(await longLived())
+    const strangers = await Promise.all(
+      Array.from({ length: 200 }, (_, i) => provider.sign(nowMs, {}, { kid: `unknown-${i}` })),
+    )
+    const refused = () => Promise.allSettled(strangers.map((token) => verify(token)))
+    expect((await refused()).every(({ status }) => status === 'rejected')).toBe(true)
+    expect(provider.state.keysFetches).toBe(1)
+    nowMs += seconds(30)
+    await refused()
+    expect(provider.state.keysFetches).toBe(2)
+    await refused()
+    expect(provider.state.keysFetches).toBe(2)
+  })
+
+  test('a rotated key is refused within 30 seconds of the last fetch and found after', async () => {
+    const { verify } = verifier()
+    const old = await longLived()
+    await verify(old)
+    const rotated = await makeSigningKey('ES256', 'k2')
+    provider.state.keys = [provider.key.publicJwk, rotated.publicJwk]
+    const fresh = await longLived(rotated)
+    nowMs += seconds(29)
+    await expect(verify(fresh)).rejects.toMatchObject(invalid)
+    nowMs += seconds(1)
+    await Promise.all([verify(fresh), verify(fresh), verify(old)])
+    expect(provider.state.keysFetches).toBe(2)
+  })
+})
+
+describe('an outage of the provider', () => {
+  test('leaves known keys working for 24 hours and not longer', async () => {
+    const { verify } = verifier()
+    const token = await longLived()
+    await verify(token)
+    provider.state.mode = 'error'
+    for (const hours of [1, 22]) {
+      nowMs += minutes(60) * hours
+      await verify(token)
+    }
+    nowMs += minutes(60) - 1
+    await verify(token)
+    nowMs += 1
+    await expect(verify(token)).rejects.toMatchObject(unavailable)
+  })
+
+  test('costs the provider one request in 30 seconds, unknown keys or not', async () => {
+    const { verify } = verifier()
+    const known = await longLived()
+    const unknown = await provider.sign(nowMs, { exp: nowMs / 1000 + 864_000 }, { kid: 'k9' })
+    await verify(known)
+    provider.state.mode = 'error'
+    nowMs += minutes(11)
+    for (let i = 0; i < 5; i += 1) {
+      await verify(known)
+      await expect(verify(unknown)).rejects.toMatchObject(unavailable)
+    }
+    expect(provider.state.keysFetches).toBe(2)
+    nowMs += seconds(30)
+    await expect(verify(unknown)).rejects.toMatchObject(unavailable)
+    await verify(known)
+    expect(provider.state.keysFetches).toBe(3)
+  })
+
+  test('holds up only the first calls; then the tries run beside them', async () => {
+    const { verify } = verifier({ timeoutMs: 400 })
+    const token = await longLived()
+    await verify(token)
+    provider.state.mode = 'hang'
+    nowMs += minutes(10)
+    await verify(token)
+    nowMs += seconds(30)
+    const startedAt = performance.now()
+    await verify(token)
+    expect(performance.now() - startedAt).toBeLessThan(200)
+    expect(failures).toHaveLength(1)
+  })
+
+  test('is over with the first fetch that succeeds, new keys included', async () => {
+    const { verify } = verifier()
+    await verify(await longLived())
+    provider.state.mode = 'error'
+    nowMs += minutes(11)
+    const rotated = await makeSigningKey('RS256', 'k2')
+    const fresh = await longLived(rotated)
+    await expect(verify(fresh)).rejects.toMatchObject(unavailable)
+    provider.state.mode = 'ok'
+    provider.state.keys = [rotated.publicJwk]
+    nowMs += seconds(30)
+    expect(await verify(fresh)).toMatchObject({ subject: 'user-1' })
+  })
+})
+
+test.each([
+  ['https://idp.example', true],
+  ['http://127.0.0.1:8080/x', true],
+  ['http://localhost/x', true],
+  ['http://[::1]:1/', true],
+  ['http://idp.example', false],
+  ['http://127.0.0.1.example', false],
+  ['http://localhost.example', false],
+  ['https://user:password@idp.example', false],
+  ['ftp://127.0.0.1', false],
+  ['idp.example', false],
+])('trusts %s for identity: %p', (address, secure) => {
+  expect(isSecureUrl(address)).toBe(secure)
+})

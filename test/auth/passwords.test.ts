@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'bun:test'
+import { createPasswords, isAcceptablePassword } from '../../src/auth/passwords.ts'
+
+describe('what a password may be', () => {
+  test.each([
+    ['eleven characters', 'eleven long', false],
+    ['twelve characters', 'twelve long!', true],
+    ['nothing', '', false],
+    ['1,024 bytes', 'x'.repeat(1024), true],
+    ['1,025 bytes', 'x'.repeat(1025), false],
+    ['twelve characters of two code units each', '😀'.repeat(12), true],
+    ['eleven characters of two code units each', '😀'.repeat(11), false],
+    ['six characters and six accents that join them', 'e\u0301'.repeat(6), false],
+  ])('%s', (_name, password, acceptable) => {
+    expect(isAcceptablePassword(password)).toBe(acceptable)
+  })
+})
+
+describe('passwords', () => {
+  const passwords = createPasswords()
+
+  test('hashes with argon2id at the published cost and a salt of its own', async () => {
+    const [one, two] = await Promise.all([passwords.hash('correct horse'), passwords.hash('correct horse')])
+    expect(one).toStartWith('$argon2id$v=19$m=19456,t=2,p=1$')
+    expect(one).not.toBe(two)
+    expect(await passwords.verify('correct horse', one)).toBe(true)
+    expect(await passwords.verify('correct horsf', one)).toBe(false)
+  })
+
+  test('the same characters typed in another form are the same password', async () => {
+    const hash = await passwords.hash('caf\u00e9 au lait!')
+    expect(await passwords.verify('cafe\u0301 au lait!', hash)).toBe(true)
+  })
+
+  test('an empty or oversized password is wrong, not an error', async () => {
+    const hash = await passwords.hash('x'.repeat(1024))
+    expect(await passwords.verify('', hash)).toBe(false)
+    expect(await passwords.verify('x'.repeat(1025), hash)).toBe(false)
+    expect(await passwords.verify(' ', undefined)).toBe(false)
+  })
+
+  test('an unknown user costs a hash too', async () => {
+    const hash = await passwords.hash('correct horse')
+    await passwords.verify('warm up', undefined)
+    const timeOf = async (expected: string | undefined) => {
+      const startedAt = performance.now()
+      for (let i = 0; i < 5; i += 1) expect(await passwords.verify('wrong horse', expected)).toBe(false)
+      return performance.now() - startedAt
+    }
+    const known = await timeOf(hash)
+    const unknown = await timeOf(undefined)
+    expect(unknown).toBeGreaterThan(known / 2)
+  })
+
+  test('64 wait behind the two that run; the next is told to come again', async () => {
+    const hash = await passwords.hash('correct horse')
+    const calls = Array.from({ length: 67 }, () => passwords.verify('correct horse', hash))
+    const outcomes = await Promise.allSettled(calls)
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(66)
+    expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({
+      reason: { code: 'UNAVAILABLE', retryAfterSeconds: 2 },
+    })
+    expect(await passwords.verify('correct horse', hash)).toBe(true)
+  })
+})
