@@ -146,9 +146,9 @@ type ForgingState = {
  */
 export async function startForgingProvider() {
   const key = await makeSigningKey('RS256', 'k1')
-  const state: ForgingState = { keys: [key.publicJwk], mode: 'ok', discovery: {}, keysFetches: 0, discoveries: 0 }
+  const state: ForgingState = {
     keys: [key.publicJwk],
-    mode: 'ok' as KeysMode,
+    mode: 'ok',
     discovery: {},
     keysFetches: 0,
     discoveries: 0,
