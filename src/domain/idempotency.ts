@@ -1,0 +1,111 @@
+import { ServiceError, type ErrorCode } from './errors.ts'
+import type { Clock } from './ports.ts'
+import type { Store, Stores } from './store.ts'
+
+/** Whose call this is, and what it asks for. The same key of another caller or route is another key. */
+export type IdempotencyScope = { caller: string; route: string; key: string; bodyHash: string }
+
+/** A result, and whether it is the one of an earlier call with the same key. */
+export type Answer<T> = { value: T; replayed: boolean }
+
+export type IdempotencyRecord = { bodyHash: string; answer: string | null }
+
+export type IdempotencyStore = {
+  /**
+   * Takes the key for this call. Of several calls at once exactly one takes it.
+   *
+   * @param expiredBefore a record from before this time counts as absent
+   * @returns undefined when the key is now ours, otherwise what the earlier call left
+   */
+  claim(scope: IdempotencyScope, now: number, expiredBefore: number): Promise<IdempotencyRecord | undefined>
+  finish(scope: IdempotencyScope, answer: string): Promise<void>
+  deleteBefore(time: number): Promise<void>
+}
+
+export const idempotencyLifetimeMs = 24 * 60 * 60 * 1000
+
+/** What is kept: the value, the refusal, or only that it was done, where the value held credentials. */
+type Stored =
+  | { value: unknown }
+  | { withheld: true }
+  | {
+      refusal: {
+        code: ErrorCode
+        message: string
+        reason?: string | undefined
+        metadata?: ServiceError['metadata']
+      }
+    }
+
+/**
+ * Does the work once for each key: a repeat within 24 hours gets the first call's answer and does nothing. The claim
+ * of the key, the work and its answer are one transaction.
+ *
+ * @param work returns its value or the refusal that is final; what it wrote stays in both cases. What it throws
+ *   undoes everything, the claim included, so that the call may be repeated.
+ * @param options.withhold the value holds credentials and must not be stored; a repeat is refused
+ * @throws what `work` threw or returned as a refusal; IDEMPOTENCY_KEY_REUSED the key came with another body;
+ *   CONFLICT (IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_RESULT_NOT_STORED)
+ */
+export async function answerOnce<T>(
+  store: Store,
+  clock: Clock,
+  scope: IdempotencyScope | undefined,
+  work: (tx: Stores) => Promise<T | ServiceError>,
+  options: { withhold?: boolean } = {},
+): Promise<Answer<T>> {
+  const answer = await store.write(async (tx): Promise<Answer<T | ServiceError>> => {
+    if (scope) {
+      const now = clock.now()
+      const earlier = await tx.idempotency.claim(scope, now, now - idempotencyLifetimeMs)
+      if (earlier) return { value: recall<T>(earlier, scope), replayed: true }
+    }
+    const value = await work(tx)
+    if (scope) await tx.idempotency.finish(scope, JSON.stringify(toStored(value, options.withhold === true)))
+    return { value, replayed: false }
+  })
+  const { value, replayed } = answer
+  if (value instanceof ServiceError) throw replayed ? new ReplayedError(value) : value
+  return { value, replayed }
+}
+
+/** A refusal of an earlier call, told again. */
+export class ReplayedError extends ServiceError {
+  constructor(refusal: ServiceError) {
+    super(refusal.code, refusal.message, { reason: refusal.reason, metadata: refusal.metadata })
+  }
+}
+
+function toStored(value: unknown, withhold: boolean): Stored {
+  if (value instanceof ServiceError) {
+    const { code, message, reason, metadata } = value
+    return { refusal: { code, message, reason, metadata } }
+  }
+  return withhold ? { withheld: true } : { value }
+}
+
+function recall<T>(record: IdempotencyRecord, scope: IdempotencyScope): T | ServiceError {
+  if (record.bodyHash !== scope.bodyHash) {
+    throw new ServiceError('IDEMPOTENCY_KEY_REUSED', 'This idempotency key came with another body before.')
+  }
+  if (record.answer === null) {
+    throw new ServiceError('CONFLICT', 'The first call with this idempotency key is still being worked on.', {
+      reason: 'IDEMPOTENCY_IN_PROGRESS',
+      retryAfterSeconds: 1,
+    })
+  }
+  // Written by toStored of this very route, with this very body.
+  const stored = JSON.parse(record.answer) as Stored
+  if ('withheld' in stored) {
+    throw new ServiceError(
+      'CONFLICT',
+      'The first call succeeded. Its answer held credentials and was not kept.',
+      {
+        reason: 'IDEMPOTENCY_RESULT_NOT_STORED',
+      },
+    )
+  }
+  if ('refusal' in stored)
+    return new ServiceError(stored.refusal.code, stored.refusal.message, stored.refusal)
+  return stored.value as T
+}

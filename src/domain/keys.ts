@@ -1,0 +1,40 @@
+import { createHmac, hkdfSync } from 'node:crypto'
+
+/** Sub-keys of the master key, one for each purpose, so that no two uses ever share a key. */
+export type Keys = {
+  /** Derives codes. */
+  code: Buffer
+  /** Hashes codes for comparison. */
+  codeHash: Buffer
+  /** Derives client IDs. */
+  clientId: Buffer
+  /** Hashes phone numbers where a table needs to find one without holding it. */
+  phone: Buffer
+  /** Encrypts the private keys of the built-in identity provider. */
+  signingKey: Buffer
+  /** Derives the successors of refresh tokens. */
+  refreshToken: Buffer
+}
+
+export const masterKeyBytes = 32
+
+/** @param masterKey 32 random bytes that never stand in the database or a backup */
+export function deriveKeys(masterKey: Uint8Array): Keys {
+  const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', masterKey, '', `otpd ${purpose} v1`, 32))
+  return {
+    code: derive('code'),
+    codeHash: derive('code hash'),
+    clientId: derive('client id'),
+    phone: derive('phone'),
+    signingKey: derive('signing key'),
+    refreshToken: derive('refresh token'),
+  }
+}
+
+/** What the database keeps of the master key: enough to notice a wrong one, nothing to find the right one. */
+export const masterKeyCheck = (masterKey: Uint8Array) =>
+  Buffer.from(hkdfSync('sha256', masterKey, '', 'otpd check v1', 16)).toString('hex')
+
+/** A phone number as a table knows it that only counts: the same number gives the same text, and nothing leads back. */
+export const hashPhone = (keys: Keys, phone: string) =>
+  createHmac('sha256', keys.phone).update(phone).digest('base64url')

@@ -1,0 +1,39 @@
+import { ServiceError } from './errors.ts'
+
+/** Which part of a list: the newest `limit` rows older than the one that the cursor names. */
+export type PageRequest = { limit: number; cursor?: string | undefined }
+
+export type Page<T> = { items: T[]; nextCursor: string | null; limit: number }
+
+export const pageLimitDefault = 50
+export const pageLimitMax = 200
+
+/** Opaque to callers, so that what a list is sorted by may change. It grants nothing: every query names the caller. */
+export const encodeCursor = (position: string) => Buffer.from(`1:${position}`).toString('base64url')
+
+/** @throws INVALID_ARGUMENT (CURSOR_INVALID) it was not made by encodeCursor */
+export function decodeCursor(cursor: string): string {
+  const text = Buffer.from(cursor, 'base64url').toString('utf8')
+  const position = /^1:([0-9a-z_]{1,64})$/.exec(text)?.[1]
+  if (position === undefined || encodeCursor(position) !== cursor) {
+    throw new ServiceError('INVALID_ARGUMENT', 'The cursor is not one that this service gave out.', {
+      reason: 'CURSOR_INVALID',
+      details: [
+        { in: 'query', path: 'cursor', code: 'CURSOR_INVALID', message: 'Leave it out to start anew.' },
+      ],
+    })
+  }
+  return position
+}
+
+/**
+ * Cuts one page from rows that were read with a limit of one more, which tells whether another page follows.
+ *
+ * @param positionOf what the list is sorted by
+ */
+export function pageOf<T>(rows: T[], limit: number, positionOf: (row: T) => string): Page<T> {
+  const items = rows.slice(0, limit)
+  const last = items.at(-1)
+  const more = rows.length > limit && last !== undefined
+  return { items, limit, nextCursor: more ? encodeCursor(positionOf(last)) : null }
+}

@@ -1,0 +1,117 @@
+import { notFound, ServiceError } from './errors.ts'
+import { answerOnce, type Answer, type IdempotencyScope } from './idempotency.ts'
+import { isId, type NewId } from './ids.ts'
+import { decodeCursor, pageOf, type Page, type PageRequest } from './pages.ts'
+import { planOf, type Plans } from './plans.ts'
+import type { Clock } from './ports.ts'
+import type { Developer } from './developers.ts'
+import type { Store } from './store.ts'
+
+export type Project = {
+  id: string
+  developerId: string
+  name: string
+  /** Up to 280 characters. */
+  description: string | null
+  createdAt: number
+  updatedAt: number
+}
+
+export type ProjectWithCount = Project & { applicationCount: number }
+
+export type ProjectChanges = { name?: string | undefined; description?: string | null | undefined }
+
+/** Every finder names the developer: somebody else's project is simply not there. */
+export type ProjectStore = {
+  find(developerId: string, id: string): Promise<ProjectWithCount | undefined>
+  /** Newest first. @param before an id; only older ones are listed */
+  list(developerId: string, limit: number, before?: string): Promise<ProjectWithCount[]>
+  count(developerId: string): Promise<number>
+  insert(project: Project): Promise<void>
+  update(developerId: string, id: string, changes: ProjectChanges, now: number): Promise<boolean>
+  /** Holds the project until the transaction ends, against an application that is put into it meanwhile. */
+  lock(id: string): Promise<void>
+  /** Removes the project unless applications refer to it. */
+  deleteEmpty(developerId: string, id: string): Promise<boolean>
+}
+
+export type ProjectService = ReturnType<typeof createProjectService>
+
+export function createProjectService(needs: { store: Store; clock: Clock; newId: NewId; plans: Plans }) {
+  const { store, clock, newId, plans } = needs
+
+  return {
+    /** @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+    async list(developer: Developer, page: PageRequest): Promise<Page<ProjectWithCount>> {
+      const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor)
+      const rows = await store.read.projects.list(developer.id, page.limit + 1, before)
+      return pageOf(rows, page.limit, (project) => project.id)
+    },
+
+    /** @throws NOT_FOUND absent or somebody else's */
+    async get(developer: Developer, id: string): Promise<ProjectWithCount> {
+      const project = isId('prj', id) ? await store.read.projects.find(developer.id, id) : undefined
+      if (!project) throw notFound()
+      return project
+    },
+
+    /**
+     * Atomic: the developer's row is held while the projects are counted, so that the plan's number is never passed.
+     *
+     * @throws PLAN_LIMIT_REACHED; IDEMPOTENCY_KEY_REUSED
+     */
+    create(
+      developer: Developer,
+      input: { name: string; description?: string | null | undefined },
+      idempotency?: IdempotencyScope,
+    ): Promise<Answer<ProjectWithCount>> {
+      return answerOnce(store, clock, idempotency, async (tx) => {
+        await tx.developers.lock(developer.id)
+        const limit = planOf(plans, developer.plan).projects
+        if ((await tx.projects.count(developer.id)) >= limit) {
+          return planLimitReached('projects', limit, developer.plan)
+        }
+        const now = clock.now()
+        const project: Project = {
+          id: newId('prj'),
+          developerId: developer.id,
+          name: input.name,
+          description: input.description ?? null,
+          createdAt: now,
+          updatedAt: now,
+        }
+        await tx.projects.insert(project)
+        return { ...project, applicationCount: 0 }
+      })
+    },
+
+    /** @throws NOT_FOUND */
+    update(developer: Developer, id: string, changes: ProjectChanges): Promise<ProjectWithCount> {
+      return store.write(async (tx) => {
+        const changed = isId('prj', id) && (await tx.projects.update(developer.id, id, changes, clock.now()))
+        const project = changed ? await tx.projects.find(developer.id, id) : undefined
+        if (!project) throw notFound()
+        return project
+      })
+    },
+
+    /** @throws NOT_FOUND; CONFLICT (PROJECT_NOT_EMPTY) it still has applications */
+    delete(developer: Developer, id: string): Promise<void> {
+      return store.write(async (tx) => {
+        if (!isId('prj', id)) throw notFound()
+        await tx.projects.lock(id)
+        if (await tx.projects.deleteEmpty(developer.id, id)) return
+        if (!(await tx.projects.find(developer.id, id))) throw notFound()
+        throw new ServiceError('CONFLICT', 'The project still has applications. Delete them first.', {
+          reason: 'PROJECT_NOT_EMPTY',
+        })
+      })
+    },
+  }
+}
+
+/** @param resource what the plan counts, in the words of the API */
+export const planLimitReached = (resource: 'projects' | 'applications', limit: number, plan: string) =>
+  new ServiceError('PLAN_LIMIT_REACHED', `The plan allows no more ${resource}.`, {
+    metadata: { resource, limit, plan },
+  })

@@ -1,0 +1,116 @@
+import { ParseError, ValidationError } from 'elysia'
+import { ServiceError, type ErrorCode, type ErrorDetail } from '../domain/errors.ts'
+import { ReplayedError } from '../domain/idempotency.ts'
+
+/** The one status of each code. A new code without a status does not compile. */
+export const statusOf = {
+  INVALID_ARGUMENT: 400,
+  MALFORMED_JSON: 400,
+  INVALID_PHONE_NUMBER: 400,
+  INVALID_CODE: 400,
+  UNAUTHENTICATED: 401,
+  FORBIDDEN: 403,
+  ENDPOINT_LIMIT_REACHED: 403,
+  PLAN_LIMIT_REACHED: 403,
+  DESTINATION_BLOCKED: 403,
+  NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  CONFLICT: 409,
+  ALREADY_VERIFIED: 409,
+  OTP_EXPIRED: 410,
+  OTP_CANCELED: 410,
+  ATTEMPTS_EXHAUSTED: 410,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  IDEMPOTENCY_KEY_REUSED: 422,
+  RATE_LIMITED: 429,
+  INTERNAL: 500,
+  DELIVERY_FAILED: 502,
+  UNAVAILABLE: 503,
+} as const satisfies Record<ErrorCode, number>
+
+export type ErrorAnswer = {
+  status: number
+  headers: Record<string, string>
+  body: {
+    error: {
+      code: ErrorCode
+      message: string
+      traceId: string
+      reason?: string
+      details?: ErrorDetail[]
+      metadata?: Record<string, string | number | boolean | null>
+    }
+  }
+}
+
+/** @param traceId the value of `X-Request-Id` of the same response */
+export function answerError(error: ServiceError, traceId: string): ErrorAnswer {
+  const headers: Record<string, string> = {}
+  if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.retryAfterSeconds)
+  if (error instanceof ReplayedError) headers['idempotency-replayed'] = 'true'
+  return {
+    status: statusOf[error.code],
+    headers,
+    body: {
+      error: {
+        code: error.code,
+        message: error.message,
+        traceId,
+        ...(error.reason !== undefined && { reason: error.reason }),
+        ...(error.details && { details: error.details }),
+        ...(error.metadata && { metadata: error.metadata }),
+      },
+    },
+  }
+}
+
+/**
+ * Turns what the framework throws into the contract's errors; `undefined` means a bug of ours.
+ *
+ * @param thrown what reached the error hook, ROUTE faults excluded
+ */
+export function toServiceError(thrown: unknown): ServiceError | undefined {
+  if (thrown instanceof ServiceError) return thrown
+  // What a body parser throws arrives as the cause of the framework's own error.
+  if (thrown instanceof ParseError && thrown.cause instanceof ServiceError) return thrown.cause
+  if (thrown instanceof ValidationError) return validationError(thrown)
+  return undefined
+}
+
+/** One entry a field. Says what was expected and never what was found. */
+function validationError(error: ValidationError): ServiceError {
+  if (error.type === 'response') return new ServiceError('INTERNAL', internalMessage)
+  const place = places[error.type] ?? 'body'
+  const details = new Map<string, ErrorDetail>()
+  for (const fault of error.all) {
+    if (!('path' in fault) || typeof fault.path !== 'string') continue
+    const path = fault.path.slice(1).replaceAll('/', '.')
+    if (details.has(path)) continue
+    const schema: unknown = 'schema' in fault ? fault.schema : undefined
+    details.set(path, { in: place, path, ...describeFault(schema, String(fault.message ?? '')) })
+  }
+  return new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
+    details: [...details.values()].slice(0, 20),
+  })
+}
+
+const places: Record<string, ErrorDetail['in']> = {
+  body: 'body',
+  query: 'query',
+  params: 'path',
+  headers: 'header',
+}
+
+/** A schema's own `description` of its form is the best sentence; TypeBox's message is the next. */
+function describeFault(schema: unknown, fallback: string): { code: string; message: string } {
+  if (fallback.startsWith('Expected required')) return { code: 'REQUIRED', message: 'This is required.' }
+  if (fallback === 'Unexpected property') return { code: 'UNKNOWN', message: 'There is no such property.' }
+  const form =
+    typeof schema === 'object' && schema !== null && 'errorText' in schema
+      ? String(schema.errorText)
+      : fallback
+  return { code: 'INVALID', message: form.endsWith('.') ? form : `${form}.` }
+}
+
+export const internalMessage = 'Something went wrong on our side.'

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+import { ServiceError } from '../domain/errors.ts'
+import type { IdempotencyScope } from '../domain/idempotency.ts'
+
+/** Up to 255 visible characters, bare or as the quoted string of the IETF draft. */
+const form = /^(?:"([\x21\x23-\x7e]{1,255})"|([\x21\x23-\x7e]{1,255}))$/
+
+/**
+ * @param caller the id of the developer or application
+ * @returns undefined where the header is absent
+ * @throws INVALID_ARGUMENT the header is not a key
+ */
+export function idempotencyScope(
+  headers: Record<string, string | undefined>,
+  caller: string,
+  route: string,
+  body: unknown,
+): IdempotencyScope | undefined {
+  const header = headers['idempotency-key']
+  if (header === undefined) return undefined
+  const match = form.exec(header)
+  const key = match?.[1] ?? match?.[2]
+  if (key === undefined) {
+    throw new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
+      reason: 'IDEMPOTENCY_KEY_INVALID',
+      details: [
+        {
+          in: 'header',
+          path: 'idempotency-key',
+          code: 'INVALID',
+          message: 'Expected 1 to 255 visible characters.',
+        },
+      ],
+    })
+  }
+  return {
+    caller,
+    route,
+    key,
+    bodyHash: createHash('sha256').update(JSON.stringify(body)).digest('base64url'),
+  }
+}
+
+/** Marks the answer of an earlier call. */
+export function markReplayed(headers: Record<string, string | number>, replayed: boolean) {
+  if (replayed) headers['idempotency-replayed'] = 'true'
+}

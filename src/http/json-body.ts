@@ -1,0 +1,57 @@
+import { Elysia } from 'elysia'
+import { ServiceError } from '../domain/errors.ts'
+
+export const bodyBytesMax = 64 * 1024
+
+/**
+ * Reads the body of every route beside which it is used: `application/json`, an object, at most 64 KiB. The
+ * framework's own parser takes forms and plain text for JSON as well, which a browser may send to any site.
+ *
+ * @throws UNSUPPORTED_MEDIA_TYPE; PAYLOAD_TOO_LARGE; MALFORMED_JSON
+ */
+export const jsonBody = new Elysia({ name: 'json-body' }).onParse({ as: 'scoped' }, ({ request }) =>
+  readJson(request),
+)
+
+async function readJson(request: Request): Promise<Record<string, unknown>> {
+  const type = request.headers.get('content-type') ?? ''
+  if (!/^application\/json *(;.*)?$/i.test(type)) {
+    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json.')
+  }
+  const text = await readText(request)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw malformed('The body is not valid JSON.')
+  }
+  if (!isObject(value)) throw malformed('The body must be a JSON object.')
+  return value
+}
+
+/**
+ * The body as UTF-8 text.
+ *
+ * @throws PAYLOAD_TOO_LARGE over 64 KiB, whether announced or not; MALFORMED_JSON not UTF-8
+ */
+export async function readText(request: Request): Promise<string> {
+  const bytes = await request.bytes()
+  if (bytes.byteLength > bodyBytesMax) throw tooLarge()
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    throw malformed('The body is not valid UTF-8.')
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const malformed = (message: string) => new ServiceError('MALFORMED_JSON', message)
+
+export const tooLarge = () =>
+  new ServiceError('PAYLOAD_TOO_LARGE', 'The body is larger than 64 KiB.', {
+    metadata: { bytesMax: bodyBytesMax },
+  })

@@ -1,0 +1,111 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { ProjectService, ProjectWithCount } from '../../domain/projects.ts'
+import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import { idempotencyScope, markReplayed } from '../idempotency.ts'
+import { jsonBody } from '../json-body.ts'
+import { pageAnswer, readPage, time } from '../pages.ts'
+import {
+  consoleBodyErrors,
+  consoleErrors,
+  data,
+  deleted,
+  idParams,
+  name,
+  nullable,
+  object,
+  page,
+  pageQuery,
+  timestamp,
+} from '../schemas.ts'
+
+const description = nullable(
+  Type.String({ maxLength: 280, errorText: 'Expected up to 280 characters, or null' }),
+)
+
+const project = object({
+  id: Type.String(),
+  name: Type.String(),
+  description: nullable(Type.String()),
+  applicationCount: Type.Integer(),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+})
+
+const present = (row: ProjectWithCount) => ({
+  id: row.id,
+  name: row.name,
+  description: row.description,
+  applicationCount: row.applicationCount,
+  createdAt: time(row.createdAt),
+  updatedAt: time(row.updatedAt),
+})
+
+export function projectRoutes(services: { consoleAuth: ConsoleAuth; projects: ProjectService }) {
+  const { projects } = services
+  const detail = { tags: ['Projects'], security: [{ console: [] }] }
+
+  return new Elysia({ prefix: '/v1/projects' })
+    .use(jsonBody)
+    .use(consoleAuth(services.consoleAuth))
+    .get(
+      '/',
+      async ({ developer, query }) => pageAnswer(await projects.list(developer, readPage(query)), present),
+      {
+        query: object(pageQuery),
+        response: { 200: page(project), ...consoleErrors },
+        detail: { ...detail, operationId: 'listProjects', summary: 'List projects, newest first' },
+      },
+    )
+    .post(
+      '/',
+      async ({ developer, body, headers, set }) => {
+        const scope = idempotencyScope(headers, developer.id, 'POST /v1/projects', body)
+        const answer = await projects.create(developer, body, scope)
+        markReplayed(set.headers, answer.replayed)
+        set.status = 201
+        return { data: present(answer.value) }
+      },
+      {
+        body: object({ name, description: Type.Optional(description) }),
+        response: { 201: data(project), ...consoleBodyErrors },
+        detail: { ...detail, operationId: 'createProject', summary: 'Create a project' },
+      },
+    )
+    .get(
+      '/:id',
+      async ({ developer, params }) => ({ data: present(await projects.get(developer, params.id)) }),
+      {
+        params: idParams,
+        response: { 200: data(project), ...consoleErrors },
+        detail: { ...detail, operationId: 'getProject', summary: 'Get a project' },
+      },
+    )
+    .patch(
+      '/:id',
+      async ({ developer, params, body }) => ({
+        data: present(await projects.update(developer, params.id, body)),
+      }),
+      {
+        params: idParams,
+        body: Type.Object(
+          { name: Type.Optional(name), description: Type.Optional(description) },
+          { additionalProperties: false, minProperties: 1, errorText: 'Expected at least one property' },
+        ),
+        response: { 200: data(project), ...consoleBodyErrors },
+        detail: { ...detail, operationId: 'updateProject', summary: 'Change name or description' },
+      },
+    )
+    .delete(
+      '/:id',
+      async ({ developer, params }) => {
+        await projects.delete(developer, params.id)
+        return { data: { id: params.id, deleted: true as const } }
+      },
+      {
+        params: idParams,
+        response: { 200: deleted, ...consoleErrors, 409: consoleBodyErrors[409] },
+        detail: { ...detail, operationId: 'deleteProject', summary: 'Delete a project without applications' },
+      },
+    )
+}

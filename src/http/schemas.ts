@@ -1,0 +1,93 @@
+import { Type, type TSchema } from '@sinclair/typebox'
+
+// TypeBox's own types instead of Elysia's `t`: `t.Integer` turns strings into numbers and blurs the OpenAPI document.
+
+/** An object that has these properties and no others. */
+export const object = <T extends Record<string, TSchema>>(properties: T) =>
+  Type.Object(properties, { additionalProperties: false })
+
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+
+/** RFC 3339, UTC, milliseconds. */
+export const timestamp = Type.String({ format: 'date-time' })
+
+export const name = Type.String({
+  minLength: 1,
+  maxLength: 80,
+  pattern: '\\S',
+  errorText: 'Expected 1 to 80 characters, not only spaces',
+})
+
+export const idParams = object({ id: Type.String() })
+
+export const errorBody = object({
+  error: object({
+    code: Type.String({ description: 'One of a closed list. Decides what a client does, with the status.' }),
+    message: Type.String({ description: 'For people. May change.' }),
+    traceId: Type.String({ description: 'The same as X-Request-Id.' }),
+    reason: Type.Optional(Type.String({ description: 'A finer word for machines.' })),
+    details: Type.Optional(
+      Type.Array(
+        object({ in: Type.String(), path: Type.String(), code: Type.String(), message: Type.String() }),
+        {
+          description: 'One entry for each fault of a request that is not valid.',
+        },
+      ),
+    ),
+    metadata: Type.Optional(
+      Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]), {
+        description: 'Every part of the message that changes.',
+      }),
+    ),
+  }),
+})
+
+/** The answers that every route may give, whatever it does. */
+const anyErrors = { 413: errorBody, 500: errorBody, 503: errorBody }
+
+/** A route for developers: bearer token. */
+export const consoleErrors = { 400: errorBody, 401: errorBody, 403: errorBody, 404: errorBody, ...anyErrors }
+
+/** A console route that takes a body. */
+export const consoleBodyErrors = {
+  ...consoleErrors,
+  409: errorBody,
+  415: errorBody,
+  422: errorBody,
+}
+
+/** A route for an application's backend: the three headers. */
+export const appErrors = {
+  400: errorBody,
+  401: errorBody,
+  403: errorBody,
+  404: errorBody,
+  409: errorBody,
+  410: errorBody,
+  415: errorBody,
+  422: errorBody,
+  429: errorBody,
+  502: errorBody,
+  ...anyErrors,
+}
+
+export const data = <T extends TSchema>(schema: T) => object({ data: schema })
+
+export const page = <T extends TSchema>(item: T) =>
+  object({
+    data: Type.Array(item),
+    pagination: object({ limit: Type.Integer(), nextCursor: nullable(Type.String()) }),
+  })
+
+export const deleted = data(object({ id: Type.String(), deleted: Type.Literal(true) }))
+
+/** `limit` stays text: the framework would turn `1e2`, ` 5` and `0x9` into numbers. */
+export const pageQuery = {
+  limit: Type.Optional(
+    Type.String({
+      pattern: '^([1-9][0-9]?|1[0-9][0-9]|200)$',
+      errorText: 'Expected a whole number from 1 to 200',
+    }),
+  ),
+  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 200, errorText: 'Expected a nextCursor' })),
+}

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import type { Database as SqliteConnection } from 'bun:sqlite'
+import initialPostgres from '../../migrations/postgres/0001_initial.sql' with { type: 'text' }
+import initialSqlite from '../../migrations/sqlite/0001_initial.sql' with { type: 'text' }
+
+export type Migration = { name: string; sql: string }
+
+/** The schema's history, oldest first, as it is compiled into the binary. What has landed is never edited. */
+export const sqliteMigrations: Migration[] = [{ name: '0001_initial', sql: initialSqlite }]
+export const postgresMigrations: Migration[] = [{ name: '0001_initial', sql: initialPostgres }]
+
+export type AppliedMigration = { name: string; checksum: string }
+
+/** The database cannot be used by this version of otpd. The message says why and what to do. */
+export class MigrationError extends Error {
+  override readonly name = 'MigrationError'
+}
+
+export const checksumOf = (migration: Migration) => createHash('sha256').update(migration.sql).digest('hex')
+
+/**
+ * What is still to be applied.
+ *
+ * @throws MigrationError the database is newer than this version, or a migration that it has was changed since
+ */
+export function pendingMigrations(known: Migration[], applied: AppliedMigration[]): Migration[] {
+  for (const [index, past] of applied.entries()) {
+    const ours = known[index]
+    if (!ours) {
+      throw new MigrationError(
+        `the database is newer than this otpd: it has migration ${past.name}. Install the newer otpd, or restore a backup from before the upgrade.`,
+      )
+    }
+    if (ours.name !== past.name || checksumOf(ours) !== past.checksum) {
+      throw new MigrationError(
+        `the database was made by a different build: its migration ${past.name} is not the one of this otpd. Use the otpd that made it, or restore a backup.`,
+      )
+    }
+  }
+  return known.slice(applied.length)
+}
+
+const history = `create table if not exists migrations (
+  name text primary key not null,
+  checksum text not null,
+  applied_at integer not null
+) strict, without rowid`
+
+/** The migrations that a SQLite database has, oldest first; none for an empty file. */
+export function appliedToSqlite(connection: SqliteConnection): AppliedMigration[] {
+  const table = connection.query(`select 1 from sqlite_schema where name = 'migrations'`).get()
+  if (!table) return []
+  return connection.query<AppliedMigration, []>('select name, checksum from migrations order by name').all()
+}
+
+/**
+ * Applies what is pending, all of it or nothing.
+ *
+ * Foreign keys are off meanwhile, as a rebuilt table would otherwise take its children with it; they are checked
+ * before the commit. The caller holds the lock of the data directory.
+ *
+ * @throws MigrationError see pendingMigrations; or the migrated data would break a foreign key
+ */
+export function migrateSqlite(
+  connection: SqliteConnection,
+  now: number,
+  known = sqliteMigrations,
+): Migration[] {
+  const pending = pendingMigrations(known, appliedToSqlite(connection))
+  if (pending.length === 0) return pending
+  connection.run('PRAGMA foreign_keys = OFF')
+  connection.run('BEGIN IMMEDIATE')
+  try {
+    connection.run(history)
+    const record = connection.prepare('insert into migrations (name, checksum, applied_at) values (?, ?, ?)')
+    for (const migration of pending) {
+      connection.run(migration.sql)
+      record.run(migration.name, checksumOf(migration), now)
+    }
+    if (connection.query('PRAGMA foreign_key_check').get() !== null) {
+      throw new MigrationError('the migrated data would break a foreign key. Nothing was changed.')
+    }
+    connection.run('COMMIT')
+  } catch (error) {
+    if (connection.inTransaction) connection.run('ROLLBACK')
+    throw error
+  } finally {
+    connection.run('PRAGMA foreign_keys = ON')
+  }
+  return pending
+}

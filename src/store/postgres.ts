@@ -1,0 +1,46 @@
+import { eq, sql } from 'drizzle-orm'
+import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
+import pg from 'pg'
+import { postgresColumns } from './columns.postgres.ts'
+import type { Builders, Database } from './database.ts'
+import { storeError } from './errors.ts'
+import { defineTables } from './tables.ts'
+
+/** The members that drizzle's PostgreSQL databases share, whichever driver is below. */
+type PostgresDatabase = Pick<NodePgDatabase, 'transaction'>
+
+/** Opens a migrated PostgreSQL database. Each write is one transaction; the server groups commits itself. */
+export function openPostgres(url: string): Database {
+  const pool = new pg.Pool({ connectionString: url, max: 20 })
+  return wrapPostgres(drizzle(pool), () => pool.end())
+}
+
+/** The port over any of drizzle's PostgreSQL databases: the real driver here, PGlite in the tests. */
+export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): Database {
+  // The builders have the same shape in both dialects; columns.postgres.ts says why their values agree.
+  const asBuilders = (on: unknown) => on as Builders
+  return {
+    tables: defineTables(postgresColumns),
+    read: asBuilders(db),
+    async write(body) {
+      try {
+        return await db.transaction((tx) => body(asBuilders(tx)))
+      } catch (error) {
+        throw storeError(error)
+      }
+    },
+    prepare(build) {
+      let statement: ReturnType<ReturnType<typeof build>['prepare']> | undefined
+      return (values) => (statement ??= build().prepare()).execute(values)
+    },
+    async lock(tx, table, idColumn, id) {
+      const select = (tx as unknown as NodePgDatabase).select({ one: sql`1` })
+      await select
+        .from(table as never)
+        .where(eq(idColumn, id))
+        .for('update')
+    },
+    skipLocked: sql.raw('for update skip locked'),
+    close,
+  }
+}

@@ -1,0 +1,68 @@
+import { Database as SqliteConnection } from 'bun:sqlite'
+import { sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { sqliteColumns } from './columns.ts'
+import type { Builders, Database } from './database.ts'
+import { defineTables } from './tables.ts'
+import { createWriteQueue } from './write-queue.ts'
+
+export type SqliteOptions = {
+  /**
+   * Called when a commit failed in a way that leaves its outcome unknown. The process must end: SQLite would go on
+   * as if nothing had happened, and what was refused may stand in the file after a restart.
+   */
+  onDiskFault(error: unknown): void
+}
+
+/**
+ * Opens a migrated database: one connection that writes, by group commit, and one that only reads.
+ *
+ * `synchronous=FULL`: what was acknowledged survives a power cut. NORMAL would undo up to a checkpoint's worth of it,
+ * attempt counters included.
+ */
+export function openSqlite(path: string, options: SqliteOptions): Database {
+  const writer = connect(path, 0)
+  const reader = new SqliteConnection(path, { readonly: true })
+  reader.run('PRAGMA busy_timeout = 1000')
+  reader.run('PRAGMA query_only = ON')
+
+  // drizzle calls bun:sqlite synchronously and wraps the result, so that the asynchronous builders' types hold.
+  const tx = drizzle(writer) as unknown as Builders
+  const read = drizzle(reader) as unknown as Builders
+  const queue = createWriteQueue(writer, tx, options.onDiskFault)
+
+  return {
+    tables: defineTables(sqliteColumns),
+    read,
+    write: queue.write,
+    prepare(build) {
+      let statement: ReturnType<ReturnType<typeof build>['prepare']> | undefined
+      return (values) => (statement ??= build().prepare()).execute(values)
+    },
+    lock: () => Promise.resolve(),
+    skipLocked: sql``,
+    async close() {
+      await queue.drain()
+      reader.close()
+      writer.close()
+    },
+  }
+}
+
+/** A connection that may write, with the settings that every writer of the file must share. */
+export function connect(path: string, busyTimeoutMs: number): SqliteConnection {
+  const connection = new SqliteConnection(path, { create: true })
+  connection.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+  connection.run('PRAGMA journal_mode = WAL')
+  connection.run('PRAGMA synchronous = FULL')
+  connection.run('PRAGMA foreign_keys = ON')
+  connection.run('PRAGMA trusted_schema = OFF')
+  connection.run('PRAGMA cell_size_check = ON')
+  connection.run('PRAGMA temp_store = MEMORY')
+  connection.run('PRAGMA cache_size = -65536')
+  connection.run('PRAGMA journal_size_limit = 67108864')
+  // macOS: fsync alone does not reach the platter.
+  connection.run('PRAGMA fullfsync = ON')
+  connection.run('PRAGMA checkpoint_fullfsync = ON')
+  return connection
+}

@@ -1,0 +1,13 @@
+import type { Clock } from '../../src/domain/ports.ts'
+
+export type TestClock = Clock & { advance(ms: number): void; set(ms: number): void }
+
+/** A clock that stands still until it is moved. */
+export function testClock(startMs = Date.parse('2026-11-20T12:00:00.000Z')): TestClock {
+  let now = startMs
+  return {
+    now: () => now,
+    advance: (ms) => void (now += ms),
+    set: (ms) => void (now = ms),
+  }
+}

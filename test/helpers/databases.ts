@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PGlite } from '@electric-sql/pglite'
+import { drizzle } from 'drizzle-orm/pglite'
+import pg from 'pg'
+import type { Database } from '../../src/store/database.ts'
+import { migrateSqlite, postgresMigrations } from '../../src/store/migrate.ts'
+import { openPostgres, wrapPostgres } from '../../src/store/postgres.ts'
+import { connect, openSqlite } from '../../src/store/sqlite.ts'
+
+/** A migrated database and how to get rid of it. */
+export type Opened = { database: Database; dispose(): Promise<void> }
+
+export async function openTestSqlite(): Promise<Opened & { path: string }> {
+  const folder = mkdtempSync(join(tmpdir(), 'otpd-test-'))
+  const path = join(folder, 'otpd.db')
+  const connection = connect(path, 0)
+  migrateSqlite(connection, 0)
+  connection.close()
+  const database = openSqlite(path, {
+    onDiskFault: (error) => {
+      throw error
+    },
+  })
+  return {
+    path,
+    database,
+    async dispose() {
+      await database.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function openTestPglite(): Promise<Opened> {
+  const client = new PGlite()
+  for (const migration of postgresMigrations) await client.exec(migration.sql)
+  const database = wrapPostgres(drizzle(client), () => client.close())
+  return { database, dispose: () => database.close() }
+}
+
+async function openTestPostgres(url: string): Promise<Opened> {
+  // A database of its own, so that test files may run side by side.
+  const name = `otpd_test_${crypto.randomUUID().replaceAll('-', '')}`
+  const admin = new pg.Client(url)
+  await admin.connect()
+  await admin.query(`create database ${name}`)
+  const own = new URL(url)
+  own.pathname = name
+  const client = new pg.Client(own.href)
+  await client.connect()
+  for (const migration of postgresMigrations) await client.query(migration.sql)
+  await client.end()
+  const database = openPostgres(own.href)
+  return {
+    database,
+    async dispose() {
+      await database.close()
+      await admin.query(`drop database ${name} with (force)`)
+      await admin.end()
+    },
+  }
+}
+
+const url = process.env['OTPD_TEST_POSTGRES_URL']
+const kinds: Array<[string, () => Promise<Opened>]> = [
+  ['SQLite', openTestSqlite],
+  ['PGlite', openTestPglite],
+]
+if (url) kinds.push(['PostgreSQL', () => openTestPostgres(url)])
+else console.warn('Left out: tests on a real PostgreSQL server. Set OTPD_TEST_POSTGRES_URL to run them.')
+
+/** Runs the same tests on every database. `database()` is open while a test runs. */
+export function describeEachDatabase(title: string, tests: (database: () => Database) => void) {
+  describe.each(kinds)(`${title} on %s`, (_, open) => {
+    let opened: Opened | undefined
+    beforeAll(async () => {
+      opened = await open()
+    })
+    afterAll(() => opened?.dispose())
+    tests(() => {
+      if (!opened) throw new Error('the database is open only while a test runs')
+      return opened.database
+    })
+  })
+}
