@@ -1,0 +1,226 @@
+import { dirname } from 'node:path'
+import { isTable, type FileEntry } from './config-file.ts'
+import { otherVariables, settingList, settings, type Setting, type SettingId } from './config-settings.ts'
+import type { Parsed } from './config-values.ts'
+
+/** One thing that keeps the server from starting: where it was said, what is wrong, what to do. */
+export type Problem = { source: string; message: string; remedy: string }
+
+export type ShownValue = string | number | boolean | readonly string[] | null
+
+/** A setting as it came out, for `otpd config show`. A secret is only ever `(set)` or `(not set)`. */
+export type SettingValue = { setting: string; value: ShownValue; origin: string }
+
+/** What stood on the command line, as commander hands it over: `--no-migrate` is `migrate: false`. */
+export type Flags = {
+  config?: string | undefined
+  listen?: string | undefined
+  dataDir?: string | undefined
+  publicUrl?: string | undefined
+  dev?: boolean | undefined
+  migrate?: boolean | undefined
+  logFormat?: string | undefined
+  logLevel?: string | undefined
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** All that the configuration depends on, so that tests need no process of their own. */
+export type ConfigInput = {
+  flags: Flags
+  env: Environment
+  /** Throws as `readFileSync` does. */
+  readFile(path: string): Uint8Array
+  /** Where relative paths of flags and variables begin; those of the file begin at the file. */
+  cwd: string
+  isRoot: boolean
+}
+
+type Found = { text: string; source: string; base: string }
+
+/** A value with the flag, variable or line that gave it; `source` is null for a default. */
+export type Given<T> = { value: T; source: string | null }
+
+export type ReadOptions<T> = {
+  /** How the value looks in the table where it is not a plain one. */
+  show?: (value: T) => ShownValue
+  /** Where the default came from, if not from the program itself. */
+  defaultOrigin?: string
+}
+
+export type Reader = ReturnType<typeof createReader>
+
+/**
+ * Looks settings up by precedence (flag, variable, file, default), and gathers every problem and every origin on
+ * the way. A faulty value is reported and counts as the default, so that one fault does not hide the next.
+ */
+export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) {
+  const problems: Problem[] = []
+  const values: SettingValue[] = []
+  let entries: readonly FileEntry[] = []
+  let filePath = ''
+
+  const at = (entry: FileEntry) => `${filePath}:${entry.line}`
+
+  function report(source: string, message: string, remedy: string) {
+    problems.push({ source, message, remedy })
+  }
+
+  function read<T>(
+    id: SettingId,
+    parse: (text: string, base: string) => Parsed<T>,
+    fallback: T,
+    options: ReadOptions<T> = {},
+  ): Given<T> {
+    const setting: Setting = settings[id]
+    const show = (value: T) => (setting.secret ? '(set)' : (options.show ?? showPlain)(value))
+    const keep = (value: ShownValue, origin: string) => values.push({ setting: setting.name, value, origin })
+    const found = findGiven(id, setting)
+    if (found === undefined) {
+      keep(setting.secret ? '(not set)' : show(fallback), options.defaultOrigin ?? 'default')
+      return { value: fallback, source: null }
+    }
+    const parsed = 'fault' in found ? found : parseText(setting, found, parse)
+    if ('fault' in parsed) {
+      report(found.source, parsed.fault, parsed.remedy)
+      keep('(not valid)', found.source)
+      return { value: fallback, source: found.source }
+    }
+    keep(show(parsed.value), found.source)
+    return { value: parsed.value, source: found.source }
+  }
+
+  /** The first place that gives the setting, in order of precedence. */
+  function findGiven(id: SettingId, setting: Setting): Found | (Fault & { source: string }) | undefined {
+    const flag = flagText(input.flags, id)
+    if (flag !== undefined) return { text: flag, source: setting.flag ?? id, base: input.cwd }
+    const variable = input.env[setting.variable]
+    if (variable !== undefined) return { text: variable, source: setting.variable, base: input.cwd }
+    const entry = setting.notInFile ? undefined : entries.find(({ path }) => path.join('.') === setting.name)
+    if (!entry) return undefined
+    const source = at(entry)
+    const text = textOfEntry(setting, entry.value)
+    return typeof text === 'string' ? { text, source, base: dirname(filePath) } : { ...text, source }
+  }
+
+  return {
+    problems,
+    values,
+    at,
+    report,
+    read,
+    /** Takes the values of the configuration file and reports every key that is no setting. */
+    useFile(path: string, fileEntries: readonly FileEntry[]) {
+      filePath = path
+      entries = fileEntries
+      for (const entry of entries) reportUnknownKey(entry)
+    },
+    reportUnknownVariables() {
+      const known = [...settingList.map(({ variable }) => variable), ...otherVariables]
+      for (const name of Object.keys(input.env).toSorted()) {
+        if (!name.startsWith('OTPD_') || input.env[name] === undefined || known.includes(name)) continue
+        report(name, 'There is no such setting.', suggestion(name, known) ?? 'Remove the variable.')
+      }
+    },
+  }
+
+  function reportUnknownKey(entry: FileEntry) {
+    const key = entry.path.join('.')
+    const inFile = settingList.filter(({ notInFile }) => !notInFile).map(({ name }) => name)
+    const isSection = [...inFile, 'plans.'].some((name) => name.startsWith(`${key}.`))
+    if (inFile.includes(key) || entry.path[0] === 'plans') return
+    if (isSection && isTable(entry.value)) return
+    const elsewhere = settingList.find(({ name, notInFile }) => notInFile && isNear(key, name))
+    const remedy = elsewhere ? `It does not stand in the file: give it as ${elsewhere.variable}.` : undefined
+    report(at(entry), `There is no setting ${key}.`, remedy ?? suggestion(key, inFile) ?? 'Remove the line.')
+  }
+}
+
+type Fault = { fault: string; remedy: string }
+
+function parseText<T>(
+  setting: Setting,
+  found: Found,
+  parse: (text: string, base: string) => Parsed<T>,
+): Parsed<T> {
+  const text = found.text.trim()
+  if (/\p{Cc}/u.test(text)) {
+    return {
+      fault: 'The value holds a control character.',
+      remedy: 'Write it on one line, without NUL or tabs.',
+    }
+  }
+  // An empty list is a value: it takes back what the file says. Anything else that is empty is a slip.
+  if (text === '' && setting.kind !== 'list') {
+    return { fault: 'The value is empty.', remedy: 'Give a value, or remove it for the default.' }
+  }
+  return parse(text, found.base)
+}
+
+function flagText(flags: Flags, id: SettingId): string | undefined {
+  if (id === 'dev') return flags.dev === true ? 'true' : undefined
+  if (id === 'noMigrate') return flags.migrate === false ? 'true' : undefined
+  const texts: Partial<Record<SettingId, string | undefined>> = {
+    config: flags.config,
+    listen: flags.listen,
+    dataDir: flags.dataDir,
+    publicUrl: flags.publicUrl,
+    logFormat: flags.logFormat,
+    logLevel: flags.logLevel,
+  }
+  return texts[id]
+}
+
+/** The file is typed: a number in quotes or a list in one string is a slip that is better said than guessed at. */
+function textOfEntry({ kind }: Setting, value: unknown): string | Fault {
+  if (kind === 'text') return typeof value === 'string' ? value : expected('a text', 'Put it in quotes.')
+  if (kind === 'switch')
+    return typeof value === 'boolean' ? String(value) : expected('true or false', 'Write it bare.')
+  if (kind === 'integer') {
+    const whole = typeof value === 'number' && Number.isSafeInteger(value)
+    return whole ? String(value) : expected('a whole number', 'Write it bare, without quotes.')
+  }
+  const words = Array.isArray(value) && value.every((word) => typeof word === 'string' && !word.includes(','))
+  return words ? value.join(',') : expected('an array of strings', 'Write it as ["one", "two"].')
+}
+
+const expected = (what: string, remedy: string): Fault => ({ fault: `The value must be ${what}.`, remedy })
+
+function showPlain(value: unknown): ShownValue {
+  if (Array.isArray(value)) return value.map(String)
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null
+}
+
+function suggestion(name: string, known: readonly string[]): string | undefined {
+  const nearest = known
+    .filter((candidate) => isNear(name, candidate))
+    .toSorted((a, b) => distance(plain(name), plain(a)) - distance(plain(name), plain(b)))[0]
+  return nearest && `Did you mean ${nearest}?`
+}
+
+/** A slip of a few letters, another way to write the same words, the right key in the wrong table, half a name. */
+function isNear(name: string, candidate: string): boolean {
+  const [given, meant] = [plain(name), plain(candidate)]
+  const sameKey =
+    name.includes('.') || !name.startsWith('OTPD_') ? lastKey(name) === lastKey(candidate) : false
+  return (
+    sameKey || meant.startsWith(given) || distance(given, meant) <= Math.min(3, Math.floor(meant.length / 4))
+  )
+}
+
+const plain = (name: string) => name.toLowerCase().replace(/[_-]/g, '')
+const lastKey = (name: string) => plain(name.split('.').at(-1) ?? '')
+
+/** Levenshtein's distance: how many letters to add, drop or change. */
+function distance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (const [row, letter] of [...a].entries()) {
+    const current = [row + 1]
+    for (const [column, other] of [...b].entries()) {
+      const changed = (previous[column] ?? 0) + (letter === other ? 0 : 1)
+      current.push(Math.min(changed, (previous[column + 1] ?? 0) + 1, (current[column] ?? 0) + 1))
+    }
+    previous = current
+  }
+  return previous[b.length] ?? 0
+}
