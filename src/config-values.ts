@@ -112,15 +112,11 @@ export function parseCidrs(text: string): Parsed<string[]> {
 /** Origins as RFC 6454 §6.2 writes them: scheme, host, and a port that is not the scheme's own. */
 export function parseOrigins(text: string): Parsed<string[]> {
   return parseEach<string>(text, (word) => {
-    const url = URL.canParse(word) && /^https?:\/\//i.test(word) ? new URL(word) : undefined
-    if (url?.origin === word && !word.includes('*')) return { value: word }
-    const remedy = url
-      ? `Write ${quote(url.origin)}.`
-      : 'Write each origin, for example https://console.example.com.'
-    return {
-      fault: `${quote(url && (url.username || url.password) ? url.origin : word)} is not an origin.`,
-      remedy,
-    }
+    const url = /^https?:\/\/[^*]+$/i.test(word) && URL.canParse(word) ? new URL(word) : undefined
+    if (url?.origin === word) return { value: word }
+    const named = url?.username || url?.password ? 'An address with a password' : quote(word)
+    const remedy = `Write ${url ? quote(url.origin) : 'each origin, for example https://console.example.com'}.`
+    return { fault: `${named} is not an origin.`, remedy }
   })
 }
 

@@ -1,0 +1,45 @@
+import { expect } from 'bun:test'
+import { loadConfig, type Config, type ConfigInput } from '../../src/config.ts'
+
+/** Files by path; an error is thrown as the file system would. */
+export type Options = Partial<Omit<ConfigInput, 'readFile'>> & {
+  files?: Record<string, string | Uint8Array | Error>
+}
+
+/** Loads a configuration for somebody called Ada, out of nothing but the arguments. */
+export function load({ files = {}, ...rest }: Options = {}) {
+  const readFile = (path: string) => {
+    const content = files[path] ?? Object.assign(new Error('none'), { code: 'ENOENT' })
+    if (content instanceof Error) throw content
+    return typeof content === 'string' ? new TextEncoder().encode(content) : content
+  }
+  return loadConfig({ flags: {}, env: { HOME: '/home/ada' }, cwd: '/work', isRoot: false, ...rest, readFile })
+}
+
+export function loadEnv(env: Record<string, string>, files: Options['files'] = {}) {
+  return load({ env: { HOME: '/home/ada', ...env }, files })
+}
+
+export function loadFile(text: string | Uint8Array, rest: Options = {}) {
+  return load({
+    ...rest,
+    flags: { config: '/etc/o.toml', ...rest.flags },
+    files: { '/etc/o.toml': text, ...rest.files },
+  })
+}
+
+export function configOf(loaded: ReturnType<typeof loadConfig>): Config {
+  expect(loaded.problems).toEqual([])
+  if (loaded.config === null) throw new Error('There is no configuration.')
+  return loaded.config
+}
+
+export function problemOf(loaded: ReturnType<typeof loadConfig>) {
+  expect(loaded.config).toBeNull()
+  expect(loaded.problems.map(({ source }) => source)).toHaveLength(1)
+  const problem = loaded.problems[0] ?? { source: '', message: '', remedy: '' }
+  return { ...problem, text: `${problem.message} ${problem.remedy}` }
+}
+
+export const originOf = (loaded: ReturnType<typeof loadConfig>, name: string) =>
+  loaded.settings.find(({ setting }) => setting === name)?.origin
