@@ -1,0 +1,96 @@
+import type { AppCredentials } from './app-credentials.ts'
+import { replyError, type HttpReply, type SendHttp } from './http.ts'
+import { isRecord } from './profile.ts'
+import type { ServerChoice } from './server-choice.ts'
+import type { Token, Tokens } from './tokens.ts'
+
+/** An answer of the API: what it says, and the body as it came, which is what --json prints. */
+export type Answer<T> = { data: T; nextCursor: string | null; body: string }
+
+export type Call = {
+  body?: unknown
+  query?: Record<string, string | undefined>
+}
+
+export type Api = ReturnType<typeof createApi>
+
+/** The HTTP API as the commands see it: success is data, anything else a CliError with the exit code it stands for. */
+export function createApi(server: ServerChoice, send: SendHttp, tokens: Tokens) {
+  async function sendAsConsole(method: string, path: string, content: Content, token: Token | null) {
+    const reply = await send({ method, path, ...content, headers: { ...content.headers, ...bearer(token) } })
+    if (reply.status !== 401 || token === null) return { reply, token }
+    // Refused before anything was done, so the call may be repeated: our clock was behind, or the keys were rotated.
+    const fresh = await tokens.replace(token)
+    if (fresh === null) return { reply, token }
+    const second = await send({ method, path, ...content, headers: { ...content.headers, ...bearer(fresh) } })
+    return { reply: second, token: fresh }
+  }
+
+  return {
+    server,
+    /** A call as the developer who is logged in. Throws NOT_LOGGED_IN before asking the server where nobody is. */
+    async asDeveloper<T>(method: string, path: string, call: Call = {}): Promise<Answer<T>> {
+      const known = await tokens.current()
+      if (known === null) throw tokens.notLoggedIn()
+      const { reply, token } = await sendAsConsole(method, withQuery(path, call), contentOf(call), known)
+      return answerOf<T>(server, reply, tokenHints(server, reply, token))
+    },
+    /** A call as an application, with its three headers. */
+    async asApplication<T>(method: string, path: string, credentials: AppCredentials, call: Call = {}) {
+      const content = contentOf(call)
+      const headers = { ...content.headers, ...applicationHeaders(credentials) }
+      const reply = await send({ method, path: withQuery(path, call), ...content, headers })
+      const hints =
+        reply.status === 401 ? [`The application's credentials came from ${credentials.from}.`] : []
+      return answerOf<T>(server, reply, hints)
+    },
+    async asNobody<T>(method: string, path: string): Promise<Answer<T>> {
+      return answerOf<T>(server, await send({ method, path }))
+    },
+    /** Any call, with the body as it is and a token where there is one; throws where the status is 400 or more. */
+    async raw(method: string, path: string, body: string | undefined): Promise<string> {
+      const content = body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }
+      const { reply, token } = await sendAsConsole(method, path, content, await tokens.current())
+      if (reply.status >= 400) throw replyError(server, reply, tokenHints(server, reply, token))
+      return reply.body
+    },
+  }
+}
+
+type Content = { body?: string; headers?: Record<string, string> }
+
+const contentOf = ({ body }: Call): Content =>
+  body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
+
+function withQuery(path: string, { query = {} }: Call) {
+  const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined)
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`
+}
+
+const bearer = (token: Token | null): Record<string, string> =>
+  token === null ? {} : { authorization: `Bearer ${token.value}` }
+
+const applicationHeaders = ({ clientId, clientSecret, apiKey }: AppCredentials) => ({
+  'x-client-id': clientId,
+  'x-client-secret': clientSecret,
+  'x-api-key': apiKey,
+})
+
+function tokenHints(server: ServerChoice, reply: HttpReply, token: Token | null) {
+  if (reply.status !== 401 && reply.status !== 403) return []
+  const login = `Log in with: otpd login --server ${server.url}`
+  if (token === null) return [login]
+  const from = `The token came from ${token.from}.`
+  return reply.status === 401 ? [from, login] : [from]
+}
+
+function answerOf<T>(server: ServerChoice, reply: HttpReply, hints: string[] = []): Answer<T> {
+  if (reply.status >= 400) throw replyError(server, reply, hints)
+  if (!isRecord(reply.json) || !('data' in reply.json)) throw replyError(server, { ...reply, json: null })
+  const { pagination } = reply.json
+  const nextCursor =
+    isRecord(pagination) && typeof pagination.nextCursor === 'string' ? pagination.nextCursor : null
+  // The server is of the same version as this client and its types are the contract, so they are not checked again.
+  const { data }: { data: T } = JSON.parse(reply.body)
+  return { data, nextCursor, body: reply.body }
+}

@@ -1,0 +1,84 @@
+import type { Command } from 'commander'
+import { examples } from '../examples.ts'
+import { logIn, type LoginOptions } from '../login.ts'
+import { logOut } from '../logout.ts'
+import type { Run } from '../program.ts'
+import type { Developer } from '../resources.ts'
+import { facts, localTime, printable } from '../text.ts'
+
+export function addAccountCommands(program: Command, run: Run) {
+  program
+    .command('login')
+    .description('log in to a server; asks for what is not given')
+    .option('--email <email>', 'the account')
+    .option('--password-stdin', 'read the password from standard input')
+    .option('--setup-token <token>', 'make the first account, with the token that the server printed')
+    .option('--name <name>', 'your name, for the first account')
+    .option('--token-stdin', 'read an ID token from standard input and use it until it expires')
+    .addHelpText(
+      'after',
+      examples(
+        'otpd login',
+        'otpd login --server http://127.0.0.1:8080 --email ada@example.com --password-stdin < password',
+        'otpd login --setup-token "$SETUP_TOKEN"',
+      ),
+    )
+    .action((options: LoginOptions, command: Command) => run(command, (context) => logIn(context, options)))
+
+  program
+    .command('logout')
+    .description('end the session, here and at the server')
+    .addHelpText('after', examples('otpd logout'))
+    .action((_options: unknown, command: Command) => run(command, logOut))
+
+  program
+    .command('whoami')
+    .description('print who is logged in, and where')
+    .addHelpText('after', examples('otpd whoami', 'otpd whoami --json'))
+    .action((_options: unknown, command: Command) =>
+      run(command, async ({ connect, output }) => {
+        const { api, server, tokens } = connect()
+        const me = await api.asDeveloper<Developer>('GET', '/v1/developer/me')
+        const token = await tokens.current()
+        const { paint } = output
+        output.answer(me.body, () =>
+          [
+            paint.bold(printable(me.data.email ?? me.data.id)),
+            facts(
+              [
+                ['Name', me.data.name && printable(me.data.name)],
+                ['Id', me.data.id],
+                ['Plan', printable(me.data.plan)],
+                ['Virtual phone', me.data.virtualPhoneNumber],
+                ['Server', `${server.url} (${server.from})`],
+                ['Token from', token?.from],
+                ['Token until', token?.expiresAt && localTime(token.expiresAt)],
+              ],
+              paint,
+            ),
+          ].join('\n'),
+        )
+      }),
+    )
+
+  const auth = program.command('auth').description('the token that calls are made with')
+  auth
+    .command('token')
+    .description('print an ID token that is valid now, renewed where needed')
+    .addHelpText(
+      'after',
+      examples(
+        'otpd auth token',
+        'curl -H "Authorization: Bearer $(otpd auth token)" "$OTPD_SERVER/v1/projects"',
+      ),
+    )
+    .action((_options: unknown, command: Command) =>
+      run(command, async ({ connect, output }) => {
+        const { tokens } = connect()
+        const token = await tokens.current()
+        if (token === null) throw tokens.notLoggedIn()
+        const { value, expiresAt } = token
+        output.answer(JSON.stringify({ data: { idToken: value, expiresAt } }), () => value)
+      }),
+    )
+}

@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import type { Context } from '../context.ts'
+import { usageError } from '../errors.ts'
+import { examples } from '../examples.ts'
+import type { Run } from '../program.ts'
+
+const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE']
+
+export function addApiCommand(program: Command, run: Run) {
+  program
+    .command('api')
+    .argument('<method>', methods.slice(0, 3).join(', ') + ' or DELETE')
+    .argument('<path>', 'as in the documentation, like /v1/projects')
+    .description('call the HTTP API as you, and print its body')
+    .option('-d, --data <json>', 'the body: JSON, @FILE, or - for standard input')
+    .addHelpText(
+      'after',
+      examples(
+        'otpd api GET /v1/developer/me',
+        `otpd api POST /v1/projects --data '{"name":"storefront"}'`,
+        `echo '{"name":"shop"}' | otpd api POST /v1/projects --data -`,
+      ),
+    )
+    .action((method: string, path: string, options: { data?: string }, command: Command) =>
+      run(command, async (context) => {
+        const verb = method.toUpperCase()
+        if (!methods.includes(verb)) throw usageError(`The method is one of ${methods.join(', ')}.`)
+        // Anything else than a path could name another host, and the token would go there.
+        if (!/^\/(?!\/)/.test(path)) throw usageError('The path begins with one slash, like /v1/projects.')
+        const body = options.data === undefined ? undefined : await readData(context, options.data)
+        const answer = await context.connect().api.raw(verb, path, body)
+        context.output.answer(answer, () => answer)
+      }),
+    )
+}
+
+async function readData({ io }: Context, data: string) {
+  if (data === '-') return await io.readInput()
+  if (!data.startsWith('@')) return data
+  const path = data.slice(1)
+  try {
+    return readFileSync(resolve(io.workingDirectory, path), 'utf8')
+  } catch {
+    throw usageError(`The file ${path} of --data cannot be read.`)
+  }
+}

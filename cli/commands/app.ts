@@ -1,0 +1,124 @@
+import { Option, type Command } from 'commander'
+import type { Api } from '../api.ts'
+import { reserveEnvFile } from '../app-credentials.ts'
+import { examples } from '../examples.ts'
+import { findProject, listAll } from '../find.ts'
+import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.ts'
+import type { Output } from '../output.ts'
+import type { Run } from '../program.ts'
+import type { Application, CreatedApplication, Project } from '../resources.ts'
+import { facts, localTime, printable, shellWord, table, type Paint } from '../text.ts'
+
+type CreateOptions = { project: string; env: string; envFile?: string }
+
+export function addAppCommands(program: Command, run: Run) {
+  const app = program.command('app').alias('apps').description('applications and their credentials')
+
+  app
+    .command('create')
+    .alias('new')
+    .argument('<name>', '1 to 80 characters')
+    .description('create an application; its secret and API key are shown this once')
+    .requiredOption('-p, --project <id|name>', 'the project it belongs to')
+    .addOption(
+      new Option('-e, --env <environment>', 'live, or test: nothing is ever sent anywhere')
+        .choices(['live', 'test'])
+        .makeOptionMandatory(),
+    )
+    .option('--env-file <path>', 'save the credentials in a new file that only you can read')
+    .addHelpText(
+      'after',
+      examples(
+        'otpd app create web --project storefront --env test',
+        'otpd app create shop --project storefront --env live --env-file .env.otpd',
+      ),
+    )
+    .action((name: string, options: CreateOptions, command: Command) =>
+      run(command, async ({ io, connect, output }) => {
+        const { api, server } = connect()
+        const file = options.envFile === undefined ? null : reserveEnvFile(io, options.envFile)
+        const created = await createApplication(api, name, options).catch((error: unknown) => {
+          file?.release()
+          throw error
+        })
+        const { data } = created
+        const comment = `otpd application ${printable(data.name)} (${data.id}, ${data.environment})`
+        const saved = file?.fill(comment, { OTPD_SERVER: server.url, ...environmentOf(data) }) ?? false
+        output.answer(created.body, () => createdText(data, saved ? options.envFile : undefined, output))
+        if (!saved) output.note('\n  Store the secret and the API key now: they cannot be shown again.')
+        if (file !== null && !saved) output.warn(`${options.envFile} could not be written.`)
+        output.next(
+          saved
+            ? `otpd otp send ${testNumber} --env-file ${shellWord(options.envFile ?? '')}`
+            : 'otpd otp send --help',
+        )
+      }),
+    )
+
+  addListOptions(app.command('list').alias('ls').description('list your applications, newest first'))
+    .option('-p, --project <id|name>', 'only those of this project')
+    .addHelpText('after', examples('otpd app list', 'otpd app list --project storefront --json'))
+    .action((options: ListOptions & { project?: string }, command: Command) =>
+      run(command, async ({ connect, output }) => {
+        const { api } = connect()
+        const projectId = options.project && (await findProject(api, options.project)).id
+        const query = { ...listQuery(options), projectId }
+        const found = await api.asDeveloper<Application[]>('GET', '/v1/applications', { query })
+        // Names are for people; a script that reads JSON is not made to wait for them.
+        const projects =
+          output.json || found.data.length === 0 ? [] : await listAll<Project>(api, '/v1/projects')
+        output.answer(found.body, () => listText(found.data, projects, output.paint))
+        noteMore(output, found)
+      }),
+    )
+}
+
+/** Of the numbers whose code in test applications is always 424242. */
+const testNumber = '+14155550100'
+
+async function createApplication(api: Api, name: string, { project, env }: CreateOptions) {
+  const { id: projectId } = await findProject(api, project)
+  const body = { name, projectId, environment: env }
+  return await api.asDeveloper<CreatedApplication>('POST', '/v1/applications', { body })
+}
+
+const environmentOf = (app: CreatedApplication) => ({
+  OTPD_CLIENT_ID: app.clientId,
+  OTPD_CLIENT_SECRET: app.clientSecret,
+  OTPD_API_KEY: app.apiKey,
+  OTPD_WEBHOOK_SECRET: app.webhookSecret,
+})
+
+function createdText(app: CreatedApplication, savedIn: string | undefined, { paint }: Output) {
+  const title = `${paint.green('✓')} Application ${paint.bold(printable(app.name))} (${paintEnvironment(app.environment, paint)})`
+  const id: [string, string] = ['Id', app.id]
+  if (savedIn !== undefined)
+    return [title, facts([id, ['Saved in', `${savedIn} (only you can read it)`]], paint)].join('\n')
+  const once = (secret: string) => `${secret}  ${paint.yellow('shown once')}`
+  const credentials: [string, string][] = [
+    ['Client ID', app.clientId],
+    ['Client secret', once(app.clientSecret)],
+    ['API key', once(app.apiKey)],
+    ['Webhook secret', app.webhookSecret],
+  ]
+  return [title, facts([id, ...credentials], paint)].join('\n')
+}
+
+function listText(apps: Application[], projects: Project[], paint: Paint) {
+  if (apps.length === 0)
+    return 'No applications yet. Create one: otpd app create NAME --project PROJECT --env test'
+  const projectNames = new Map(projects.map(({ id, name }) => [id, name]))
+  const rows = apps.map((app) => [
+    app.id,
+    printable(app.name),
+    printable(projectNames.get(app.projectId) ?? app.projectId),
+    paintEnvironment(app.environment, paint),
+    app.status === 'active' ? paint.green('● active') : paint.red('○ disabled'),
+    localTime(app.createdAt),
+  ])
+  return table(['ID', 'NAME', 'PROJECT', 'ENV', 'STATUS', 'CREATED'], rows, paint)
+}
+
+/** Live costs money and reaches people, so it is the one that stands out. */
+const paintEnvironment = (environment: 'live' | 'test', paint: Paint) =>
+  environment === 'live' ? paint.magenta('live') : 'test'

@@ -1,0 +1,45 @@
+import type { Command } from 'commander'
+import type { Flags } from '../../src/config.ts'
+import { exitCodes } from '../errors.ts'
+import { examples } from '../examples.ts'
+import type { Run } from '../program.ts'
+import { addConfigFlags, loadServerConfig, requireConfig } from '../server-config.ts'
+import { printable, table } from '../text.ts'
+
+export function addConfigCommands(program: Command, run: Run) {
+  const config = program.command('config').description("the server's configuration on this machine")
+
+  addConfigFlags(
+    config.command('show').description('print every setting, its value and where that came from'),
+  )
+    .addHelpText('after', examples('otpd config show', 'otpd config show --listen 127.0.0.1:9090 --json'))
+    .action((flags: Flags, command: Command) =>
+      run(command, async ({ output }) => {
+        const loaded = await loadServerConfig(flags)
+        const { settingRows } = await import('../../src/config.ts')
+        output.answer(JSON.stringify({ data: loaded.settings }), () =>
+          table(
+            ['SETTING', 'VALUE', 'FROM'],
+            settingRows(loaded.settings).map((row) => row.map(printable)),
+            output.paint,
+          ),
+        )
+        requireConfig(loaded, exitCodes.negative)
+      }),
+    )
+
+  addConfigFlags(config.command('check').description('say whether the server would accept its configuration'))
+    .addHelpText('after', examples('otpd config check'))
+    .action((flags: Flags, command: Command) =>
+      run(command, async ({ output }) => {
+        const loaded = await loadServerConfig(flags)
+        const { configFile } = requireConfig(loaded, exitCodes.negative)
+        const about = { valid: true, configFile }
+        output.answer(
+          JSON.stringify({ data: about }),
+          () =>
+            `${output.paint.green('✓')} The configuration is valid (${configFile ?? 'no file; environment and defaults'})`,
+        )
+      }),
+    )
+}

@@ -1,0 +1,31 @@
+import type { Command } from 'commander'
+import { examples } from '../examples.ts'
+import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.ts'
+import type { Run } from '../program.ts'
+import type { InboxItem } from '../resources.ts'
+import { localTime, printable, remaining, table, type Paint } from '../text.ts'
+
+export function addInboxCommand(program: Command, run: Run) {
+  addListOptions(program.command('inbox').description('codes that were kept here instead of sent'))
+    .addHelpText('after', examples('otpd inbox', 'otpd inbox --limit 1 --json'))
+    .action((options: ListOptions, command: Command) =>
+      run(command, async ({ io, connect, output }) => {
+        const query = listQuery(options)
+        const found = await connect().api.asDeveloper<InboxItem[]>('GET', '/v1/inbox', { query })
+        output.answer(found.body, () => inboxText(found.data, io.now(), output.paint))
+        noteMore(output, found)
+      }),
+    )
+}
+
+function inboxText(items: InboxItem[], nowMs: number, paint: Paint) {
+  if (items.length === 0) return 'No messages yet. Send a code: otpd otp send PHONE --env-file FILE'
+  const rows = items.map((item) => [
+    localTime(item.sentAt),
+    printable(item.phone),
+    item.code === null ? paint.dim('over') : paint.bold(item.code),
+    item.code === null ? '' : `in ${remaining(Date.parse(item.expiresAt) - nowMs)}`,
+    item.requestId ?? '',
+  ])
+  return table(['SENT', 'PHONE', 'CODE', 'EXPIRES', 'REQUEST'], rows, paint)
+}

@@ -1,0 +1,59 @@
+import { createApi } from './api.ts'
+import { usageError } from './errors.ts'
+import { createHttp } from './http.ts'
+import type { Io } from './io.ts'
+import type { Output } from './output.ts'
+import { credentialsPath, readProfile } from './profile.ts'
+import { chooseServer } from './server-choice.ts'
+import { createTokens } from './tokens.ts'
+
+/** The flags that every command takes. */
+export type GlobalFlags = {
+  json?: boolean
+  quiet?: boolean
+  color?: boolean
+  input?: boolean
+  yes?: boolean
+  server?: string
+  timeout?: string
+}
+
+/** What one run of a command works with. */
+export type Context = ReturnType<typeof createContext>
+
+export function createContext(io: Io, flags: GlobalFlags, output: Output) {
+  const timeoutMs = durationMs(flags.timeout ?? io.env.OTPD_TIMEOUT ?? '30s', '--timeout')
+
+  return {
+    io,
+    flags,
+    output,
+    timeoutMs,
+    /** A question may be put to a person. Never under --json or --no-input: those are for scripts. */
+    mayAsk:
+      io.stdinIsTerminal &&
+      io.stderrIsTerminal &&
+      flags.input !== false &&
+      !output.json &&
+      !io.env.OTPD_NO_INPUT,
+    /** Where to send calls and as whom. `envFileServer` is the server that an --env-file names. */
+    connect(envFileServer?: string) {
+      const lastLogin =
+        flags.server || io.env.OTPD_SERVER || envFileServer ? null : readProfile(credentialsPath(io)).current
+      const server = chooseServer(io, { flag: flags.server, envFile: envFileServer, lastLogin })
+      const send = createHttp(server, timeoutMs)
+      const tokens = createTokens(io, server, send)
+      return { server, send, tokens, api: createApi(server, send, tokens) }
+    },
+  }
+}
+
+const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+/** `500ms`, `30s`, `2m`, `1h`; a bare number is seconds. At most a day. */
+export function durationMs(text: string, flag: string) {
+  const [, number, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? []
+  const ms = Number(number) * (unitMs[unit] ?? Number.NaN)
+  if (!(ms > 0 && ms <= 86_400_000)) throw usageError(`${flag} takes a time like 500ms, 30s or 2m.`)
+  return ms
+}

@@ -1,0 +1,165 @@
+import { CliError, exitCodeOf, exitCodes } from './errors.ts'
+import { isRecord } from './profile.ts'
+import type { ServerChoice } from './server-choice.ts'
+import { remaining } from './text.ts'
+
+export type HttpRequest = {
+  method: string
+  /** Begins with a slash; appended to the server's address. */
+  path: string
+  headers?: Record<string, string>
+  body?: string
+}
+
+export type HttpReply = {
+  status: number
+  /** As it came, for --json. */
+  body: string
+  /** The body as JSON; null where it is none. */
+  json: unknown
+  retryAfterSeconds: number | null
+}
+
+export type SendHttp = (request: HttpRequest) => Promise<HttpReply>
+
+/**
+ * One exchange with the server; any status is a reply. Redirects are not followed: the headers hold credentials of
+ * this origin.
+ *
+ * Throws CliError SERVER_UNREACHABLE where there is no answer in time.
+ */
+export function createHttp(server: ServerChoice, timeoutMs: number): SendHttp {
+  return async ({ method, path, headers, body }) => {
+    let response: Response
+    let text: string
+    try {
+      response = await fetch(server.url + path, {
+        method,
+        headers: { accept: 'application/json', ...headers },
+        body: body ?? null,
+        redirect: 'manual',
+        signal: AbortSignal.timeout(timeoutMs),
+      })
+      text = await response.text()
+    } catch (error) {
+      throw unreachable(server, error, timeoutMs)
+    }
+    if (response.status >= 300 && response.status < 400) throw redirected(server, response)
+    const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
+    return {
+      status: response.status,
+      body: text,
+      json: parseJson(text),
+      retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null,
+    }
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+function unreachable(server: ServerChoice, error: unknown, timeoutMs: number) {
+  const address = `That address is from ${server.from}.`
+  if (error instanceof Error && error.name === 'TimeoutError')
+    return new CliError(
+      exitCodes.unreachable,
+      'SERVER_UNREACHABLE',
+      `${server.url} gave no answer within ${remaining(timeoutMs)}.`,
+      {
+        hints: [address, 'Wait longer with --timeout 60s, or look at the log of the server.'],
+        cause: error,
+      },
+    )
+  const code = isRecord(error) && typeof error.code === 'string' ? error.code : ''
+  const isTls = /CERT|SELF_SIGNED|VERIFY|TLS|SSL/.test(code)
+  const why = isTls
+    ? `its certificate is not trusted: ${code}`
+    : (plainWords[code] ?? (code || 'connection failed'))
+  const hints = isTls
+    ? [address, 'Trust a certificate authority of your own with NODE_EXTRA_CA_CERTS=FILE.']
+    : [address, 'Start a server here with: otpd serve', 'Or name another one with: --server URL']
+  return new CliError(exitCodes.unreachable, 'SERVER_UNREACHABLE', `Cannot reach ${server.url} (${why}).`, {
+    hints,
+    cause: error,
+  })
+}
+
+const plainWords: Record<string, string> = {
+  ECONNREFUSED: 'connection refused',
+  ConnectionRefused: 'connection refused',
+  ECONNRESET: 'connection lost',
+  ConnectionClosed: 'connection lost',
+  ENOTFOUND: 'no such host',
+  FailedToOpenSocket: 'no such host or no network',
+}
+
+function redirected(server: ServerChoice, response: Response) {
+  const target = URL.parse(response.headers.get('location') ?? '', server.url)?.origin ?? 'elsewhere'
+  return new CliError(
+    exitCodes.unreachable,
+    'REDIRECTED',
+    `${server.url} sends callers on to ${target}; otpd does not follow with your credentials.`,
+    {
+      hints: [`That address is from ${server.from}.`, `If it is the right one, use it: --server ${target}`],
+    },
+  )
+}
+
+/**
+ * The failure that an answer of 400 or more stands for: the API's `{"error": {code, message, …}}`, or OAuth's
+ * `{"error", "error_description"}` (RFC 6749 §5.2).
+ */
+export function replyError(server: ServerChoice, reply: HttpReply, moreHints: string[] = []): CliError {
+  const found = readError(reply.json)
+  if (found === null)
+    return new CliError(
+      exitCodeOf(reply.status, ''),
+      'UNEXPECTED_ANSWER',
+      `${server.url} answered ${reply.status}, and not like otpd.`,
+      {
+        status: reply.status,
+        hints: [`That address is from ${server.from}. Is it a server of otpd?`],
+      },
+    )
+  const hints = [...found.details]
+  if (reply.retryAfterSeconds !== null)
+    hints.push(`Try again in ${remaining(reply.retryAfterSeconds * 1000)}.`)
+  if (reply.status >= 500 && found.traceId !== null)
+    hints.push(`Look for ${found.traceId} in the log of the server.`)
+  return new CliError(exitCodeOf(reply.status, found.code), found.code, found.message, {
+    body: reply.body,
+    status: reply.status,
+    hints: [...hints, ...moreHints],
+  })
+}
+
+function readError(json: unknown) {
+  if (!isRecord(json)) return null
+  if (typeof json.error === 'string')
+    return {
+      code: json.error,
+      message: stringOr(json.error_description, json.error),
+      details: [],
+      traceId: null,
+    }
+  if (!isRecord(json.error) || typeof json.error.code !== 'string') return null
+  const { code, message, details, metadata, traceId } = json.error
+  const lines = Array.isArray(details)
+    ? details.filter(isRecord).map((one) => `${stringOr(one.path, '')}: ${stringOr(one.message, '')}`)
+    : []
+  if (isRecord(metadata) && typeof metadata.attemptsRemaining === 'number')
+    lines.push(`Attempts left: ${metadata.attemptsRemaining}.`)
+  return {
+    code,
+    message: stringOr(message, code),
+    details: lines,
+    traceId: typeof traceId === 'string' ? traceId : null,
+  }
+}
+
+const stringOr = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise)

@@ -1,0 +1,18 @@
+/** Everything a command sees of the process it runs in, so that tests can run one without being one. */
+export type Io = {
+  env: Record<string, string | undefined>
+  /** The directory that relative paths are meant from. */
+  workingDirectory: string
+  homeDirectory: string
+  stdinIsTerminal: boolean
+  stdoutIsTerminal: boolean
+  stderrIsTerminal: boolean
+  writeOut(text: string): void
+  writeError(text: string): void
+  /** All of standard input, until it ends. */
+  readInput(): Promise<string>
+  /** One line typed on the terminal, not shown while it is typed where `secret`; null where the user gave up. */
+  askLine(question: string, options: { secret: boolean }): Promise<string | null>
+  now(): number
+  sleep(durationMs: number): Promise<void>
+}

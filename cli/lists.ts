@@ -1,0 +1,23 @@
+import type { Command } from 'commander'
+import type { Answer } from './api.ts'
+import { usageError } from './errors.ts'
+import type { Output } from './output.ts'
+
+export type ListOptions = { limit?: string; cursor?: string }
+
+/** What every list takes. */
+export const addListOptions = (command: Command) =>
+  command
+    .option('--limit <number>', 'how many, 1 to 200 (50)')
+    .option('--cursor <cursor>', 'the page behind this cursor')
+
+export function listQuery({ limit, cursor }: ListOptions) {
+  if (limit !== undefined && !/^\d+$/.test(limit)) throw usageError('--limit is a number from 1 to 200.')
+  return { limit, cursor }
+}
+
+/** Says that a list goes on: a person would take the first page for all of it. */
+export function noteMore(output: Output, { nextCursor }: Answer<unknown>) {
+  if (nextCursor !== null)
+    output.note(output.paintError.dim(`There are more: --limit 200, or --cursor ${nextCursor}`))
+}

@@ -1,0 +1,12 @@
+// oxlint-disable-next-line import/no-unassigned-import -- it sets what the imports below read while they load
+import './environment.ts'
+import { runCommandLine } from './program.ts'
+import { processIo } from './terminal.ts'
+
+// `otpd … | head -1` closes the pipe early; that is the reader's choice and no failure of ours.
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+
+const exitCode = await runCommandLine(process.argv.slice(2), processIo())
+// Ended by hand once everything is written: an idle connection to the server would keep the process for a while.
+process.stdout.write('', () => process.stderr.write('', () => process.exit(exitCode)))

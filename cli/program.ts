@@ -1,0 +1,109 @@
+import { Command, CommanderError } from 'commander'
+import { addAccountCommands } from './commands/account.ts'
+import { addApiCommand } from './commands/api.ts'
+import { addAppCommands } from './commands/app.ts'
+import { addConfigCommands } from './commands/config.ts'
+import { addHealthCommand } from './commands/health.ts'
+import { addInboxCommand } from './commands/inbox.ts'
+import { addOtpCommands } from './commands/otp.ts'
+import { addProjectCommands } from './commands/project.ts'
+import { addVersionCommand } from './commands/version.ts'
+import { createContext, type Context, type GlobalFlags } from './context.ts'
+import { exitCodes, usageError, type ExitCode } from './errors.ts'
+import { examples } from './examples.ts'
+import { commandPath, findCommand, helpConfiguration } from './help.ts'
+import type { Io } from './io.ts'
+import { createOutput, exitCodeOfError } from './output.ts'
+import { version } from './version.ts'
+
+/** Carries out one command: makes its context, and takes the exit code where it is not 0. */
+export type Run = (command: Command, body: (context: Context) => Promise<ExitCode | void>) => Promise<void>
+
+/**
+ * Runs the command line and gives the exit code; never throws, and leaves ending the process to its caller.
+ *
+ * @param args what stands behind `otpd`.
+ */
+export async function runCommandLine(args: string[], io: Io): Promise<number> {
+  let exitCode: number = exitCodes.done
+  const run: Run = async (command, body) => {
+    const flags = command.optsWithGlobals<GlobalFlags>()
+    exitCode = (await body(createContext(io, flags, createOutput(io, flags)))) ?? exitCodes.done
+  }
+  const program = createProgram(io, run)
+  try {
+    if (args.length === 0) program.outputHelp()
+    else await program.parseAsync(args, { from: 'user' })
+    return exitCode
+  } catch (error) {
+    // Flags cannot be asked for where parsing them is what failed.
+    const has = (...names: string[]) => args.some((arg) => names.includes(arg))
+    const output = createOutput(io, { json: has('--json'), color: !has('--no-color') })
+    if (!(error instanceof CommanderError)) {
+      output.fail(error)
+      return exitCodeOfError(error)
+    }
+    if (error.exitCode === 0) return exitCodes.done
+    if (error.code !== 'commander.help') output.fail(mistyped(error, program, args))
+    return exitCodes.usage
+  }
+}
+
+function mistyped(error: CommanderError, program: Command, args: string[]) {
+  const [message = '', ...suggestions] = error.message.replace(/^error: /, '').split('\n')
+  return usageError(
+    message.charAt(0).toUpperCase() + message.slice(1) + (message.endsWith('.') ? '' : '.'),
+    ...suggestions.map((suggestion) => suggestion.replaceAll(/^\(|\)$/g, '')),
+    `See: ${commandPath(findCommand(program, args))} --help`,
+  )
+}
+
+export function createProgram(io: Io, run: Run) {
+  const program = new Command('otpd')
+  program
+    .description('Issues and verifies one-time passcodes for phone numbers.')
+    .usage('<command> [options]')
+    .version(version, '-V, --version', 'the version of this program')
+    .helpOption('-h, --help', 'help for a command')
+    .exitOverride()
+    .showSuggestionAfterError()
+    .configureOutput({
+      writeOut: (text) => io.writeOut(text),
+      writeErr: (text) => io.writeError(text),
+      outputError: () => {},
+      getOutHasColors: () => io.stdoutIsTerminal && !io.env.NO_COLOR,
+      getErrHasColors: () => io.stderrIsTerminal && !io.env.NO_COLOR,
+    })
+    .configureHelp(helpConfiguration)
+    .option('--json', "print the API's own JSON")
+    .option('-q, --quiet', 'print the answer only, without hints')
+    .option('--no-color', 'print without colour')
+    .option('--no-input', 'never ask; fail where an answer is missing')
+    .option('-y, --yes', 'confirm what would be asked')
+    .option('--server <url>', 'the server to talk to (OTPD_SERVER; else the last login)')
+    .option('--timeout <time>', 'how long to wait for an answer, like 10s (OTPD_TIMEOUT; 30s)')
+    .addHelpText('after', examples('otpd serve', 'otpd login', 'otpd project create storefront'))
+    .addHelpText('after', exitCodeHelp)
+
+  program.commandsGroup('Server:')
+  addHealthCommand(program, run)
+  addConfigCommands(program, run)
+  program.commandsGroup('Account:')
+  addAccountCommands(program, run)
+  program.commandsGroup('Work:')
+  addProjectCommands(program, run)
+  addAppCommands(program, run)
+  addOtpCommands(program, run)
+  addInboxCommand(program, run)
+  program.commandsGroup('More:')
+  addApiCommand(program, run)
+  addVersionCommand(program, run)
+  program.helpCommand('help [command]', 'help for a command')
+  for (const noun of program.commands) noun.helpCommand(false)
+  return program
+}
+
+const exitCodeHelp = `
+Exit codes:
+  0 done  1 fault of the server  2 mistyped  3 no server  4 not logged in or not allowed  5 not found
+  6 refused  7 too often, wait  8 done, and the answer is no  9 the server would not start`

@@ -1,0 +1,45 @@
+import { usageError } from './errors.ts'
+import type { Io } from './io.ts'
+
+/** The server that a command talks to, and who said so. */
+export type ServerChoice = {
+  /** Without a slash at the end; a path in front of `/v1` is kept. */
+  url: string
+  /** What credentials belong to. */
+  origin: string
+  from: string
+}
+
+export const defaultServer = 'http://127.0.0.1:8080'
+
+/** Flag, then `OTPD_SERVER`, then a file (an --env-file, or the last login), then the default. */
+export function chooseServer(
+  io: Io,
+  given: { flag?: string; envFile?: string; lastLogin?: string | null },
+): ServerChoice {
+  if (given.flag) return parseServer(given.flag, '--server')
+  if (io.env.OTPD_SERVER) return parseServer(io.env.OTPD_SERVER, 'OTPD_SERVER')
+  if (given.envFile) return parseServer(given.envFile, 'the --env-file')
+  if (given.lastLogin) return parseServer(given.lastLogin, 'the last login')
+  return parseServer(defaultServer, 'the default')
+}
+
+function parseServer(text: string, from: string): ServerChoice {
+  const scheme = isLoopback(text.replace(/[:/].*$/, '')) ? 'http' : 'https'
+  const url = URL.parse(/^[a-z]+:\/\//i.test(text) ? text : `${scheme}://${text}`)
+  if (
+    url === null ||
+    !/^https?:$/.test(url.protocol) ||
+    url.username ||
+    url.password ||
+    url.search ||
+    url.hash
+  )
+    throw usageError(
+      `The server address from ${from} is not one.`,
+      `Give it like this: --server ${defaultServer}`,
+    )
+  return { url: url.origin + url.pathname.replace(/\/+$/, ''), origin: url.origin, from }
+}
+
+export const isLoopback = (host: string) => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host)

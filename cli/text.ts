@@ -1,0 +1,62 @@
+import type { createColors } from 'picocolors'
+
+export type Paint = ReturnType<typeof createColors>
+
+/**
+ * Text from elsewhere (a project's name, a server's message) without control characters, which could move the
+ * cursor, recolour the screen or forge a line of ours.
+ */
+export const printable = (text: string) =>
+  text.replaceAll(/\p{Cc}|\p{Cf}/gu, (found) => (found === '\u200d' ? found : '�'))
+
+/** Columns under headings, two spaces apart, as wide as their widest cell. Cells may be coloured. */
+export function table(headings: string[], rows: string[][], paint: Paint) {
+  const lines = [headings.map((heading) => paint.dim(heading)), ...rows]
+  const widths = headings.map((_, column) =>
+    Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ''))),
+  )
+  return lines
+    .map((line) => line.map((cell, column) => pad(cell, widths[column] ?? 0)).join('  '))
+    .map((line) => line.trimEnd())
+    .join('\n')
+}
+
+/** One fact a line, the values aligned; lines whose value is null or undefined are left out. */
+export function facts(
+  pairs: [label: string, value: string | null | undefined][],
+  paint: Paint,
+  indent = '  ',
+) {
+  const shown = pairs.filter((pair): pair is [string, string] => typeof pair[1] === 'string')
+  const width = Math.max(0, ...shown.map(([label]) => Bun.stringWidth(label)))
+  return shown.map(([label, value]) => `${indent}${paint.dim(pad(label, width))}  ${value}`).join('\n')
+}
+
+const pad = (text: string, width: number) => text + ' '.repeat(Math.max(0, width - Bun.stringWidth(text)))
+
+/** `2026-11-20 23:24:01` in the reader's own time zone. */
+export function localTime(iso: string) {
+  const at = new Date(iso)
+  const two = (value: number) => String(value).padStart(2, '0')
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
+  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`
+}
+
+/** How far away a moment is, in the two largest useful units: `4 min 41 s`, `now`, `2 h`. */
+export function remaining(durationMs: number) {
+  const seconds = Math.round(durationMs / 1000)
+  if (seconds <= 0) return 'now'
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return seconds % 60 === 0 ? `${minutes} min` : `${minutes} min ${seconds % 60} s`
+  return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+/** A path as its owner would type it. */
+export function shortPath(path: string, homeDirectory: string) {
+  return path.startsWith(`${homeDirectory}/`) ? `~${path.slice(homeDirectory.length)}` : path
+}
+
+/** As it has to be typed in a shell. */
+export const shellWord = (text: string) =>
+  /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`

@@ -1,0 +1,138 @@
+import { CliError, exitCodes } from './errors.ts'
+import { replyError, type SendHttp } from './http.ts'
+import type { Io } from './io.ts'
+import { withLock } from './lock.ts'
+import { credentialsPath, isRecord, readProfile, writeProfile, type Login } from './profile.ts'
+import type { ServerChoice } from './server-choice.ts'
+import { shortPath } from './text.ts'
+
+export type Token = { value: string; expiresAt: string | null; from: string; email: string | null }
+
+export type Granted = { idToken: string; refreshToken: string | null; expiresAt: string | null }
+
+/** A token that is about to expire is renewed before it is sent: the server's clock may run ahead of ours. */
+const renewBeforeMs = 30_000
+
+export type Tokens = ReturnType<typeof createTokens>
+
+/** The ID token for one server: from `OTPD_TOKEN`, else the login kept for exactly this origin. */
+export function createTokens(io: Io, server: ServerChoice, send: SendHttp) {
+  const path = credentialsPath(io)
+  const from = shortPath(path, io.homeDirectory)
+
+  const asToken = (login: Login): Token => ({
+    value: login.idToken,
+    expiresAt: login.idTokenExpiresAt,
+    from,
+    email: login.email,
+  })
+
+  const isStale = (login: Login) =>
+    login.idTokenExpiresAt !== null && Date.parse(login.idTokenExpiresAt) - renewBeforeMs <= io.now()
+
+  /** Whoever gets the lock first asks the server; the others find the new token in the file. */
+  async function renew(refused: string | null): Promise<Token> {
+    return await withLock(io, `${path}.lock`, async () => {
+      const profile = readProfile(path)
+      const login = profile.logins[server.origin]
+      if (login === undefined) throw notLoggedIn(server, Object.keys(profile.logins))
+      if (login.idToken !== refused && !isStale(login)) return asToken(login)
+      if (login.refreshToken === null) throw sessionOver(server, from)
+      const granted = await requestToken(io, server, send, {
+        grant_type: 'refresh_token',
+        refresh_token: login.refreshToken,
+      }).catch((error: unknown) => {
+        throw error instanceof CliError && error.code === 'invalid_grant'
+          ? sessionOver(server, from, error)
+          : error
+      })
+      const renewed: Login = {
+        email: login.email,
+        idToken: granted.idToken,
+        idTokenExpiresAt: granted.expiresAt,
+        refreshToken: granted.refreshToken ?? login.refreshToken,
+      }
+      writeProfile(path, { ...profile, logins: { ...profile.logins, [server.origin]: renewed } })
+      return asToken(renewed)
+    })
+  }
+
+  return {
+    /** Null where nobody is logged in. Throws CliError where the session is over or cannot be renewed. */
+    async current(): Promise<Token | null> {
+      if (io.env.OTPD_TOKEN)
+        return {
+          value: io.env.OTPD_TOKEN,
+          expiresAt: expiryOf(io.env.OTPD_TOKEN),
+          from: 'OTPD_TOKEN',
+          email: null,
+        }
+      const login = readProfile(path).logins[server.origin]
+      if (login === undefined) return null
+      return isStale(login) ? await renew(null) : asToken(login)
+    },
+    /** A token in place of one that the server has just refused; null where there is no way to get one. */
+    async replace(refused: Token): Promise<Token | null> {
+      const login = refused.from === from ? readProfile(path).logins[server.origin] : undefined
+      return login?.refreshToken ? await renew(refused.value) : null
+    },
+    notLoggedIn: () => notLoggedIn(server, Object.keys(readProfile(path).logins)),
+  }
+}
+
+/** One call of the token endpoint (RFC 6749 §4.3, §6): form in, JSON out. Throws CliError as the server answers. */
+export async function requestToken(
+  io: Io,
+  server: ServerChoice,
+  send: SendHttp,
+  form: Record<string, string>,
+): Promise<Granted> {
+  const reply = await send({
+    method: 'POST',
+    path: '/v1/auth/token',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(form).toString(),
+  })
+  if (reply.status >= 400) throw replyError(server, reply)
+  if (!isRecord(reply.json) || typeof reply.json.id_token !== 'string')
+    throw replyError(server, { ...reply, json: null })
+  const { id_token: idToken, refresh_token: refreshToken, expires_in: expiresIn } = reply.json
+  return {
+    idToken,
+    refreshToken: typeof refreshToken === 'string' ? refreshToken : null,
+    expiresAt:
+      typeof expiresIn === 'number' ? new Date(io.now() + expiresIn * 1000).toISOString() : expiryOf(idToken),
+  }
+}
+
+/** What the token says about itself; only the server checks whether that is true. */
+export function readClaims(token: string): Record<string, unknown> {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+    return isRecord(claims) ? claims : {}
+  } catch {
+    return {}
+  }
+}
+
+export function expiryOf(token: string) {
+  const { exp } = readClaims(token)
+  return typeof exp === 'number' ? new Date(exp * 1000).toISOString() : null
+}
+
+function notLoggedIn(server: ServerChoice, otherOrigins: string[]) {
+  const elsewhere = otherOrigins.filter((origin) => origin !== server.origin)
+  const hints = [`That address is from ${server.from}.`]
+  if (elsewhere.length > 0)
+    hints.push(`You are logged in to ${elsewhere.join(', ')}: choose one with --server.`)
+  hints.push(`Log in with: otpd login --server ${server.url}`)
+  return new CliError(exitCodes.notAllowed, 'NOT_LOGGED_IN', `Not logged in to ${server.url}.`, { hints })
+}
+
+function sessionOver(server: ServerChoice, from: string, cause?: CliError) {
+  return new CliError(exitCodes.notAllowed, 'SESSION_ENDED', `The session at ${server.url} has ended.`, {
+    hints: [`The token came from ${from}.`, `Log in again with: otpd login --server ${server.url}`],
+    cause,
+    ...(cause?.body !== undefined && { body: cause.body }),
+  })
+}

@@ -1,0 +1,85 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Io } from '../../cli/io.ts'
+import { runCommandLine } from '../../cli/program.ts'
+
+export type Typed = {
+  env?: Record<string, string>
+  /** What is piped in; without it standard input is a terminal. */
+  input?: string
+  /** What a person types, one answer a question. */
+  answers?: (string | null)[]
+}
+
+export type Ran = { exitCode: number; stdout: string; stderr: string; questions: string[] }
+
+/** A person's home with its own configuration directory, and the commands that are run there, in this process. */
+export function createHome() {
+  const directory = mkdtempSync(join(tmpdir(), 'otpd-cli-'))
+  const clock = { nowMs: Date.parse('2026-11-20T12:00:00Z') }
+  const credentials = join(directory, '.config/otpd/credentials.json')
+
+  async function otpd(args: string[], { env = {}, input, answers = [] }: Typed = {}): Promise<Ran> {
+    const ran: Ran = { exitCode: -1, stdout: '', stderr: '', questions: [] }
+    const left = [...answers]
+    const io: Io = {
+      env,
+      workingDirectory: directory,
+      homeDirectory: directory,
+      stdinIsTerminal: input === undefined,
+      stdoutIsTerminal: false,
+      stderrIsTerminal: input === undefined,
+      writeOut: (text) => void (ran.stdout += text),
+      writeError: (text) => void (ran.stderr += text),
+      readInput: async () => input ?? '',
+      askLine: async (question) => {
+        ran.questions.push(Bun.stripANSI(question))
+        return left.shift() ?? null
+      },
+      now: () => clock.nowMs,
+      // Waiting moves the clock; the millisecond is for what other callers do meanwhile over real sockets.
+      sleep: async (durationMs) => {
+        clock.nowMs += durationMs
+        await Bun.sleep(1)
+      },
+    }
+    ran.exitCode = await runCommandLine(args, io)
+    ran.stderr = Bun.stripANSI(ran.stderr)
+    return ran
+  }
+
+  return { directory, credentials, clock, otpd, remove: () => rmSync(directory, { recursive: true }) }
+}
+
+export type Asked = { method: string; path: string; headers: Headers; body: string }
+export type Answering = (asked: Asked) => Response | Promise<Response>
+
+/** A server on a free port that answers as it is told and remembers what it was asked. */
+export function createScriptedServer(answering: Answering) {
+  const asked: Asked[] = []
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url)
+      const one = {
+        method: request.method,
+        path: pathname + search,
+        headers: request.headers,
+        body: await request.text(),
+      }
+      asked.push(one)
+      return await answering(one)
+    },
+  })
+  return { url: `http://127.0.0.1:${server.port}`, asked, stop: () => server.stop(true) }
+}
+
+/** The error body of the API. */
+export const refusal = (
+  status: number,
+  code: string,
+  message: string,
+  headers: Record<string, string> = {},
+) => Response.json({ error: { code, message, traceId: 'req_1' } }, { status, headers })
