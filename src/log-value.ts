@@ -1,0 +1,74 @@
+import { hidden, kindOfField, maskPhone, scrub } from './log-mask.ts'
+
+export type LogValue = string | number | boolean | null | LogValue[] | { [key: string]: LogValue }
+
+/** How deep the causes of an error are followed. */
+const causesMax = 3
+const itemsMax = 20
+
+/**
+ * Turns the value of a field into what may stand in a log. Only plain values, lists of them and errors are shown:
+ * of any other object nobody here knows what it holds.
+ */
+export function logValue(name: string, value: unknown, withStack: boolean): LogValue {
+  const kind = kindOfField(name)
+  if (value === null || value === undefined) return null
+  if (kind === 'secret') return hidden
+  if (kind === 'phone' && (typeof value === 'string' || typeof value === 'number'))
+    return maskPhone(String(value))
+  // A number is measured or counted, but for a code that somebody passed as one.
+  if (name === 'code' && /^\d{6}$/.test(String(value))) return hidden
+  if (typeof value === 'string') return scrub(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
+  if (typeof value === 'boolean') return value
+  if (typeof value === 'bigint') return scrub(String(value))
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'no date' : value.toISOString()
+  if (value instanceof Error) return describeError(value, withStack, causesMax)
+  if (Array.isArray(value)) return value.slice(0, itemsMax).map((item) => logValue(name, item, withStack))
+  return `[${typeof value}]`
+}
+
+/** As {@link logValue}, for values that fight back: an accessor that throws, an error made of proxies. */
+export function safeLogValue(name: string, value: unknown, withStack: boolean): LogValue {
+  try {
+    return logValue(name, value, withStack)
+  } catch {
+    return '[not printable]'
+  }
+}
+
+function describeError(error: Error, withStack: boolean, depth: number): LogValue {
+  const database = databaseFailure(error)
+  const code = 'code' in error && typeof error.code === 'string' ? scrub(error.code) : undefined
+  const cause = depth > 0 && error.cause instanceof Error ? error.cause : undefined
+  return {
+    name: scrub(database?.name ?? error.name),
+    message: database?.message ?? scrub(error.message),
+    ...((database?.code ?? code) === undefined ? {} : { code: database?.code ?? code ?? null }),
+    ...(cause && !database ? { cause: describeError(cause, withStack, depth - 1) } : {}),
+    ...(withStack ? { stack: framesOf(error) } : {}),
+  }
+}
+
+/**
+ * drizzle puts the bound parameters into its message, and PostgreSQL quotes values in its own. Of both only the
+ * driver's code is taken.
+ */
+function databaseFailure(error: Error): { name: string; message: string; code?: string } | undefined {
+  const isQuery = 'query' in error && 'params' in error
+  const isPostgres = 'severity' in error && 'routine' in error
+  if (!isQuery && !isPostgres) return undefined
+  const carrier: unknown = isQuery ? error.cause : error
+  const code = carrier instanceof Error && 'code' in carrier ? carrier.code : undefined
+  const failure = { name: 'DatabaseError', message: 'The database refused a statement.' }
+  return typeof code === 'string' && /^\w{1,40}$/.test(code) ? { ...failure, code } : failure
+}
+
+/** The frames alone: the head of a stack repeats the message. */
+function framesOf(error: Error): LogValue {
+  const lines = (error.stack ?? '').split('\n').map((line) => line.trim())
+  return lines
+    .filter((line) => /^at [^\n]+:\d+(:\d+)?\)?$/.test(line))
+    .slice(0, itemsMax)
+    .map(scrub)
+}
