@@ -14,8 +14,8 @@ export type VerifiedIdToken = {
 }
 
 export type IdTokenVerifierOptions = {
-  /** Compared exactly, a trailing slash included. */
-  issuer: string
+  /** Compared exactly, a trailing slash included. A function where it is known only once the server listens. */
+  issuer: string | (() => string)
   /** Client ids that a token may be meant for; at least one. */
   audiences: readonly string[]
   keys: KeySource
@@ -35,7 +35,9 @@ const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA']
  * Nothing is cached but the keys, so a token is judged anew on every call.
  */
 export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
-  const { issuer, audiences, keys, clock } = options
+  const { audiences, keys, clock } = options
+  const configured = options.issuer
+  const issuerNow = typeof configured === 'string' ? () => configured : configured
 
   return {
     /**
@@ -46,6 +48,7 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
       if (!token) throw unauthenticated('TOKEN_MISSING', 'An ID token is required.')
       if (token.length > tokenBytesMax) throw invalid()
       const nowMs = clock.now()
+      const issuer = issuerNow()
       try {
         const { payload, protectedHeader } = await jwtVerify(token, keys, {
           issuer,

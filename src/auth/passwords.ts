@@ -1,3 +1,4 @@
+import type { PasswordHashing } from '../domain/accounts.ts'
 import { ServiceError } from '../domain/errors.ts'
 
 /** Between the 8 that OWASP ASVS 5.0 §6.2.1 requires and the 15 that it recommends. */
@@ -10,13 +11,11 @@ const cost = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
 const runningMax = 2
 const waitingMax = 64
 
-export type Passwords = ReturnType<typeof createPasswords>
-
 /**
  * Password hashing with argon2id. At most two hashes run at a time and at most 64 callers wait, so that a
  * storm of logins takes neither the memory nor the processors from the rest of the service.
  */
-export function createPasswords() {
+export function createPasswords(): PasswordHashing {
   const inTurn = createQueue(runningMax, waitingMax)
   let hashOfNobody: Promise<string> | undefined
 
@@ -25,7 +24,7 @@ export function createPasswords() {
      * @param password must have passed `isAcceptablePassword`
      * @throws UNAVAILABLE when too many are waiting
      */
-    hash: (password: string) => inTurn(() => Bun.password.hash(normalize(password), cost)),
+    hash: (password) => inTurn(() => Bun.password.hash(normalize(password), cost)),
 
     /**
      * Whether the password belongs to the hash. An absent hash (nobody has that name) costs as much as a
@@ -33,7 +32,7 @@ export function createPasswords() {
      *
      * @throws UNAVAILABLE when too many are waiting
      */
-    verify: (password: string, hash: string | undefined): Promise<boolean> =>
+    verify: (password, hash) =>
       inTurn(async () => {
         hashOfNobody ??= Bun.password.hash(crypto.randomUUID(), cost)
         const expected = hash ?? (await hashOfNobody)
@@ -41,6 +40,8 @@ export function createPasswords() {
         const matches = await Bun.password.verify(given, expected)
         return matches && hash !== undefined && isWithinBounds(password)
       }),
+
+    isAcceptable: isAcceptablePassword,
   }
 }
 

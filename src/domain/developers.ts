@@ -1,9 +1,16 @@
+import { ServiceError } from './errors.ts'
+import type { NewId } from './ids.ts'
+import { planOf, type Plan, type Plans } from './plans.ts'
+import type { Clock, Random } from './ports.ts'
+import type { Store, Stores } from './store.ts'
+
 /** Somebody with an account: the owner of projects and of all that is in them. */
 export type Developer = {
   id: string
   /** Null while an account that the operator made waits for its first login. */
   issuer: string | null
   subject: string | null
+  /** In lower case. Only an address that its issuer vouches for, as operators name accounts by it. */
   email: string | null
   name: string | null
   company: string | null
@@ -17,8 +24,177 @@ export type Developer = {
 
 export type DeveloperStore = {
   find(id: string): Promise<Developer | undefined>
+  findBySubject(issuer: string, subject: string): Promise<Developer | undefined>
   findByVirtualPhone(phone: string): Promise<Developer | undefined>
-  insert(developer: Developer): Promise<void>
+  /** External addresses are not unique: one person may come from two subjects. */
+  findByEmail(email: string): Promise<Developer[]>
+  /** All, oldest first. */
+  list(): Promise<Developer[]>
+  /** One statement. False when the subject, the virtual number or the awaited address is taken. */
+  insert(developer: Developer): Promise<boolean>
+  /** Binds the account that waits for this address to a subject. Of several callers at once exactly one gets it. */
+  claimAwaited(
+    email: string,
+    login: { issuer: string; subject: string; name: string | null },
+    now: number,
+  ): Promise<Developer | undefined>
+  update(id: string, changes: DeveloperChanges, now: number): Promise<Developer | undefined>
   /** Holds the developer until the transaction ends, so that what is counted for a limit stays true. */
   lock(id: string): Promise<void>
 }
+
+export type DeveloperChanges = {
+  name?: string | undefined
+  company?: string | null | undefined
+  plan?: string
+  status?: Developer['status']
+}
+
+/** What the operator's sight of a person is made of, whoever vouches for it. */
+export type Login = {
+  issuer: string
+  subject: string
+  email?: string | undefined
+  emailVerified?: boolean | undefined
+  name?: string | undefined
+}
+
+/** A developer and the numbers of the plan. */
+export type Profile = Developer & { limits: Plan }
+
+/**
+ * The issuer under which accounts of the built-in provider are kept. Not its URL, which changes with the address
+ * that the server is reached at.
+ */
+export const builtInIssuer = 'built-in'
+
+export const developerNameMax = 80
+
+export type DeveloperService = ReturnType<typeof createDeveloperService>
+
+/** @param needs.signUp whether an unknown subject of an external provider becomes a developer at first sight */
+export function createDeveloperService(needs: {
+  store: Store
+  clock: Clock
+  newId: NewId
+  random: Random
+  plans: Plans
+  signUp: 'open' | 'closed'
+}) {
+  const { store, clock, newId, random, plans, signUp } = needs
+
+  const firstSight = (login: Login) =>
+    store.write(async (tx) => {
+      const now = clock.now()
+      const name = login.name === undefined ? null : cleanName(login.name)
+      const email = login.email !== undefined && login.emailVerified === true ? cleanEmail(login.email) : null
+      if (email !== null) {
+        const claimed = await tx.developers.claimAwaited(email, { ...login, name }, now)
+        if (claimed) return claimed
+      }
+      // Somebody else may have been here with the same token in the meantime.
+      const known = await tx.developers.findBySubject(login.issuer, login.subject)
+      if (known) return known
+      if (signUp === 'closed' || login.issuer === builtInIssuer) return undefined
+      const { issuer, subject } = login
+      return insertDeveloper(tx, { id: newId('dev'), issuer, subject, email, name, now }, random)
+    })
+
+  const profile = (developer: Developer): Profile => ({ ...developer, limits: planOf(plans, developer.plan) })
+
+  return {
+    /**
+     * The developer that a verified login belongs to, made at first sight where sign-up is open. An account that the
+     * operator made is bound by its verified e-mail address, once. Atomic: logins at once yield one developer.
+     *
+     * @throws FORBIDDEN (ACCOUNT_NOT_ALLOWED) unknown while sign-up is closed, or disabled
+     */
+    async admit(login: Login): Promise<Developer> {
+      const known = await store.read.developers.findBySubject(login.issuer, login.subject)
+      const developer = known ?? (await firstSight(login))
+      if (developer?.status !== 'active') throw notAllowed()
+      return developer
+    },
+
+    profile,
+
+    /** @param changes at least one */
+    async update(
+      developer: Developer,
+      changes: { name?: string | undefined; company?: string | null | undefined },
+    ): Promise<Profile> {
+      const changed = await store.write((tx) => tx.developers.update(developer.id, changes, clock.now()))
+      if (!changed) throw notAllowed()
+      return profile(changed)
+    },
+  }
+}
+
+/** What a new developer starts from. */
+export type NewDeveloper = {
+  id: string
+  issuer: string | null
+  subject: string | null
+  email: string | null
+  name: string | null
+  plan?: string
+  now: number
+}
+
+/**
+ * Stores a developer with a virtual number that nobody else has. Of two for the same subject, the first stands and is
+ * returned to both.
+ *
+ * @returns undefined when the awaited e-mail address is taken
+ */
+export async function insertDeveloper(
+  tx: Stores,
+  { now, plan = 'free', ...fresh }: NewDeveloper,
+  random: Random,
+): Promise<Developer | undefined> {
+  for (let tries = 0; tries < 8; tries += 1) {
+    const developer: Developer = {
+      ...fresh,
+      company: null,
+      plan,
+      virtualPhone: makeVirtualPhone(random),
+      status: 'active',
+      createdAt: now,
+      updatedAt: now,
+    }
+    if (await tx.developers.insert(developer)) return developer
+    if (fresh.issuer === null || fresh.subject === null) {
+      if (fresh.email !== null && (await tx.developers.findByEmail(fresh.email)).some(isAwaited))
+        return undefined
+    } else {
+      const earlier = await tx.developers.findBySubject(fresh.issuer, fresh.subject)
+      if (earlier) return earlier
+    }
+  }
+  throw new Error('no free virtual number was found')
+}
+
+/** Made by the operator and not yet logged in. */
+export const isAwaited = (developer: Developer) => developer.issuer === null
+
+/** +999 is a country code that no network routes. 64 random bits make the bias of the remainder vanish. */
+function makeVirtualPhone(random: Random): string {
+  const bytes = new Uint8Array(8)
+  random(bytes)
+  const digits = new DataView(bytes.buffer).getBigUint64(0) % 10_000_000_000n
+  return `+999${digits.toString().padStart(10, '0')}`
+}
+
+/** Addresses are compared as they are typed by people: without spaces around and in lower case. */
+export const cleanEmail = (email: string) => email.trim().toLowerCase()
+
+/** A provider's name for a person within the bounds that the profile allows; null when nothing is left of it. */
+export function cleanName(name: string): string | null {
+  const printable = name.replaceAll(/\p{Cc}+/gu, ' ').trim()
+  return [...printable].slice(0, developerNameMax).join('') || null
+}
+
+export const notAllowed = () =>
+  new ServiceError('FORBIDDEN', 'This account may not use the service. Ask its operator.', {
+    reason: 'ACCOUNT_NOT_ALLOWED',
+  })

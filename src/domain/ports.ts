@@ -13,3 +13,6 @@ export function systemClock(wallNow: () => number, monotonicNow: () => number): 
   const offset = wallNow() - monotonicNow()
   return { now: () => Math.floor(offset + monotonicNow()) }
 }
+
+/** Fills the array with bytes that nobody can predict. */
+export type Random = (bytes: Uint8Array<ArrayBuffer>) => unknown

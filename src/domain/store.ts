@@ -1,12 +1,38 @@
+import type { AccountStore } from './accounts.ts'
+import type { AnalyticsStore } from './analytics.ts'
+import type { ApplicationStore } from './applications.ts'
 import type { DeveloperStore } from './developers.ts'
+import type { EventStore } from './events.ts'
 import type { IdempotencyStore } from './idempotency.ts'
+import type { IdentityStore } from './identities.ts'
+import type { InboxStore } from './inbox.ts'
+import type { LoginAttemptStore } from './login-attempts.ts'
+import type { OtpRequestStore } from './otp-requests.ts'
+import type { CheckBudgetStore } from './phone-budgets.ts'
 import type { ProjectStore } from './projects.ts'
+import type { RateLimitStore } from './rate-limit.ts'
+import type { RefreshTokenStore } from './refresh-tokens.ts'
+import type { SetupTokenStore } from './setup-tokens.ts'
+import type { SigningKeyStore } from './signing-keys.ts'
 
 /** One store a noun. The finders work anywhere; what writes works only inside `Store.write`. */
 export type Stores = {
+  accounts: AccountStore
+  analytics: AnalyticsStore
+  applications: ApplicationStore
+  checkBudgets: CheckBudgetStore
   developers: DeveloperStore
+  events: EventStore
   idempotency: IdempotencyStore
+  identities: IdentityStore
+  inbox: InboxStore
+  loginAttempts: LoginAttemptStore
+  otpRequests: OtpRequestStore
   projects: ProjectStore
+  rateLimits: RateLimitStore
+  refreshTokens: RefreshTokenStore
+  setupTokens: SetupTokenStore
+  signingKeys: SigningKeyStore
 }
 
 /** Everything that otpd remembers. */

@@ -1,8 +1,21 @@
 import type { Store, Stores } from '../domain/store.ts'
+import { createAccountStore } from './accounts.ts'
+import { createAnalyticsStore } from './analytics.ts'
+import { createApplicationStore } from './applications.ts'
 import type { Builders, Database } from './database.ts'
 import { createDeveloperStore } from './developers.ts'
+import { createEventStore } from './events.ts'
 import { createIdempotencyStore } from './idempotency.ts'
+import { createIdentityStore } from './identities.ts'
+import { createInboxStore } from './inbox.ts'
+import { createLoginAttemptStore } from './login-attempts.ts'
+import { createOtpRequestStore } from './otp-requests.ts'
+import { createCheckBudgetStore } from './phone-budgets.ts'
 import { createProjectStore } from './projects.ts'
+import { createRateLimitStore } from './rate-limits.ts'
+import { createRefreshTokenStore } from './refresh-tokens.ts'
+import { createSetupTokenStore } from './setup-tokens.ts'
+import { createSigningKeyStore } from './signing-keys.ts'
 
 /** The domain's store on one of the two databases. */
 export function createStore(database: Database): Store {
@@ -22,8 +35,21 @@ export function createStore(database: Database): Store {
 
 function bindStores(database: Database, on: Builders): Stores {
   return {
+    accounts: createAccountStore(database, on),
+    analytics: createAnalyticsStore(database, on),
+    applications: createApplicationStore(database, on),
+    checkBudgets: createCheckBudgetStore(database, on),
     developers: createDeveloperStore(database, on),
+    events: createEventStore(database, on),
     idempotency: createIdempotencyStore(database, on),
+    identities: createIdentityStore(database, on),
+    inbox: createInboxStore(database, on),
+    loginAttempts: createLoginAttemptStore(database, on),
+    otpRequests: createOtpRequestStore(database, on),
     projects: createProjectStore(database, on),
+    rateLimits: createRateLimitStore(database, on),
+    refreshTokens: createRefreshTokenStore(database, on),
+    setupTokens: createSetupTokenStore(database, on),
+    signingKeys: createSigningKeyStore(database, on),
   }
 }

@@ -1,0 +1,141 @@
+import { SignJWT } from 'jose'
+import type { AccountService } from '../domain/accounts.ts'
+import { builtInIssuer, type Developer } from '../domain/developers.ts'
+import type { GrantForm, GrantRefusal, IdentityProvider, TokenAnswer } from '../domain/identity-provider.ts'
+import type { Clock } from '../domain/ports.ts'
+import type { RefreshTokens } from '../domain/refresh-tokens.ts'
+import { createIdTokenVerifier, type IdTokenVerifier } from './id-token.ts'
+import { createKeySource } from './jwks.ts'
+import { signingAlgorithm, type SigningKeys } from './signing-keys.ts'
+
+/** The one client of the built-in provider, and the audience of its tokens. */
+export const builtInClientId = 'otpd'
+
+const idTokenSeconds = 15 * 60
+const setupTokenGrant = 'urn:otpd:setup-token'
+
+/**
+ * The identity provider that otpd is when no other is configured. It is small on purpose: no browser, no consent, no
+ * other clients; whoever needs more configures an OpenID provider.
+ *
+ * @param needs.issuerUrl `{public url}/v1/auth`; asked each time, as the port may be known only once the server
+ *   listens. Accounts do not depend on it.
+ */
+export function createBuiltInIssuer(needs: {
+  issuerUrl: () => string
+  accounts: AccountService
+  refreshTokens: RefreshTokens
+  signingKeys: SigningKeys
+  clock: Clock
+}): IdentityProvider {
+  const { issuerUrl, accounts, refreshTokens, signingKeys, clock } = needs
+
+  const answer = async (developer: Developer, refreshToken: string): Promise<TokenAnswer> => {
+    const { kid, privateKey } = await signingKeys.current()
+    const nowSeconds = Math.floor(clock.now() / 1000)
+    const claims = {
+      iss: issuerUrl(),
+      sub: developer.id,
+      aud: builtInClientId,
+      iat: nowSeconds,
+      exp: nowSeconds + idTokenSeconds,
+      email: developer.email,
+      // Nobody has sent anything to it.
+      email_verified: false,
+      ...(developer.name !== null && { name: developer.name }),
+    }
+    const header = { alg: signingAlgorithm, typ: 'JWT', kid }
+    const idToken = await new SignJWT(claims).setProtectedHeader(header).sign(privateKey)
+    return {
+      id_token: idToken,
+      refresh_token: refreshToken,
+      token_type: 'Bearer',
+      expires_in: idTokenSeconds,
+    }
+  }
+  const begin = async (developer: Developer) => answer(developer, await refreshTokens.issue(developer))
+
+  const grants: Record<
+    string,
+    (form: GrantForm, clientAddress: string) => Promise<TokenAnswer | GrantRefusal>
+  > = {
+    async password({ username, password }, clientAddress) {
+      if (!username || !password) return missing('username and password')
+      const developer = await accounts.authenticate(username, password, clientAddress)
+      return developer
+        ? begin(developer)
+        : refuse('invalid_grant', 'The e-mail address or the password is wrong.')
+    },
+
+    async refresh_token({ refresh_token: token }) {
+      if (!token) return missing('refresh_token')
+      const rotated = await refreshTokens.rotate(token)
+      return rotated
+        ? answer(rotated.developer, rotated.refreshToken)
+        : refuse('invalid_grant', 'The session has ended. Log in again.')
+    },
+
+    async [setupTokenGrant]({ setup_token: token, email, password, name }) {
+      if (!token || !email || !password) return missing('setup_token, email and password')
+      const developer = await accounts.createWithSetupToken(token, { email, password, name })
+      return developer
+        ? begin(developer)
+        : refuse('invalid_grant', 'The setup token is unknown, used or expired.')
+    },
+  }
+
+  return {
+    async grant(form, clientAddress) {
+      const { grant_type: type, client_id: clientId } = form
+      if (clientId !== undefined && clientId !== builtInClientId)
+        return refuse('invalid_client', 'Unknown client.')
+      if (type === undefined) return missing('grant_type')
+      const grant = Object.hasOwn(grants, type) ? grants[type] : undefined
+      return grant
+        ? grant(form, clientAddress)
+        : refuse('unsupported_grant_type', 'This grant is not offered.')
+    },
+
+    revoke: (token) => refreshTokens.revoke(token),
+
+    publicKeys: async () => ({ keys: (await signingKeys.published()).keys.map((key) => ({ ...key })) }),
+
+    discovery: () => ({
+      issuer: issuerUrl(),
+      token_endpoint: `${issuerUrl()}/token`,
+      revocation_endpoint: `${issuerUrl()}/revoke`,
+      jwks_uri: `${issuerUrl()}/jwks.json`,
+      grant_types_supported: Object.keys(grants),
+      response_types_supported: [],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: [signingAlgorithm],
+      token_endpoint_auth_methods_supported: ['none'],
+      claims_supported: ['iss', 'sub', 'aud', 'iat', 'exp', 'email', 'email_verified', 'name'],
+    }),
+  }
+}
+
+/** The database is at hand, so an unknown key id costs one read of it and nobody else's patience. */
+const localKeyLimits = { refreshMs: 60_000, gapMs: 0, staleMs: 24 * 3_600_000 }
+
+/**
+ * Checks the built-in provider's tokens by the code that checks everybody's, with keys from the database. The issuer
+ * that it answers is the one under which accounts are kept, whatever the server's URL is today.
+ */
+export function createBuiltInVerifier(needs: {
+  issuerUrl: () => string
+  signingKeys: SigningKeys
+  clock: Clock
+}): IdTokenVerifier {
+  const { issuerUrl, signingKeys, clock } = needs
+  const keys = createKeySource({ load: signingKeys.published, clock, limits: localKeyLimits })
+  const { verify } = createIdTokenVerifier({ issuer: issuerUrl, audiences: [builtInClientId], keys, clock })
+  return { verify: async (token) => ({ ...(await verify(token)), issuer: builtInIssuer }) }
+}
+
+const refuse = (error: GrantRefusal['error'], description: string): GrantRefusal => ({
+  error,
+  error_description: description,
+})
+
+const missing = (what: string) => refuse('invalid_request', `Missing: ${what}.`)

@@ -1,0 +1,109 @@
+import { createCipheriv, createDecipheriv } from 'node:crypto'
+import {
+  calculateJwkThumbprint,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type CryptoKey,
+  type JSONWebKeySet,
+} from 'jose'
+import type { Clock, Random } from '../domain/ports.ts'
+import type { SigningKey } from '../domain/signing-keys.ts'
+import type { Store } from '../domain/store.ts'
+
+/** One curve, known to every OpenID library. */
+export const signingAlgorithm = 'ES256'
+/** Far longer than an ID token lives, its tolerance included. */
+const publishedAfterRetirementMs = 3_600_000
+
+export type SigningKeys = ReturnType<typeof createSigningKeys>
+
+/**
+ * The keys of the built-in identity provider. Private halves are encrypted with AES-256-GCM under a sub-key of the
+ * master key, bound to their key id, so that a copy of the database signs nothing.
+ *
+ * @param needs.key 32 bytes
+ */
+export function createSigningKeys(needs: { store: Store; clock: Clock; random: Random; key: Uint8Array }) {
+  const { store, clock, random, key } = needs
+  let imported: { kid: string; privateKey: CryptoKey } | undefined
+
+  const make = async (): Promise<SigningKey> => {
+    const pair = await generateKeyPair(signingAlgorithm, { extractable: true })
+    const publicJwk = await exportJWK(pair.publicKey)
+    const kid = await calculateJwkThumbprint(publicJwk)
+    const secret = JSON.stringify(await exportJWK(pair.privateKey))
+    return {
+      kid,
+      publicJwk: JSON.stringify({ ...publicJwk, kid, alg: signingAlgorithm, use: 'sig' }),
+      privateKey: encrypt(key, kid, secret, random),
+      createdAt: clock.now(),
+      retiredAt: null,
+    }
+  }
+
+  const makeFirst = async (): Promise<SigningKey> => {
+    const fresh = await make()
+    return store.write(async (tx) => {
+      const earlier = await tx.signingKeys.current()
+      if (earlier) return earlier
+      await tx.signingKeys.insert(fresh)
+      return fresh
+    })
+  }
+
+  return {
+    /** The key to sign with, made when there is none. Asked anew each time, as another process may have rotated it. */
+    async current(): Promise<{ kid: string; privateKey: CryptoKey }> {
+      const stored = (await store.read.signingKeys.current()) ?? (await makeFirst())
+      if (imported?.kid === stored.kid) return imported
+      const jwk: unknown = JSON.parse(decrypt(key, stored.kid, stored.privateKey))
+      if (typeof jwk !== 'object' || jwk === null) throw new Error('a signing key is not a JSON Web Key')
+      const privateKey = await importJWK(jwk, signingAlgorithm)
+      if (privateKey instanceof Uint8Array) throw new Error('a signing key is not a private key')
+      imported = { kid: stored.kid, privateKey }
+      return imported
+    },
+
+    /** Public halves of the key that signs and of those whose tokens may still live. */
+    async published(): Promise<JSONWebKeySet> {
+      const keys = await store.read.signingKeys.published(clock.now() - publishedAfterRetirementMs)
+      return { keys: keys.map(({ publicJwk }) => JSON.parse(publicJwk)) }
+    },
+
+    /** Signs with a new key from now on. Tokens of the old one stay valid until they expire. @returns the key id */
+    async rotate(): Promise<string> {
+      const fresh = await make()
+      await store.write(async (tx) => {
+        const now = clock.now()
+        await tx.signingKeys.deleteRetiredBefore(now - publishedAfterRetirementMs)
+        await tx.signingKeys.retireAll(now)
+        await tx.signingKeys.insert(fresh)
+      })
+      return fresh.kid
+    },
+  }
+}
+
+const ivBytes = 12
+const tagBytes = 16
+
+function encrypt(key: Uint8Array, kid: string, text: string, random: Random): string {
+  const iv = new Uint8Array(ivBytes)
+  random(iv)
+  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(kid))
+  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
+}
+
+function decrypt(key: Uint8Array, kid: string, stored: string): string {
+  const bytes = Buffer.from(stored, 'base64url')
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes), {
+    authTagLength: tagBytes,
+  })
+    .setAAD(Buffer.from(kid))
+    .setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
+  return Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()]).toString(
+    'utf8',
+  )
+}

@@ -1,0 +1,58 @@
+/** What the token endpoint answers when a grant succeeds (RFC 6749 §5.1; OpenID Connect Core 1.0 §3.1.3.3). */
+export type TokenAnswer = {
+  id_token: string
+  refresh_token: string
+  token_type: 'Bearer'
+  /** Seconds. */
+  expires_in: number
+}
+
+/** What the token endpoint answers when it does not (RFC 6749 §5.2). */
+export type GrantRefusal = {
+  error: 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'unsupported_grant_type'
+  error_description: string
+}
+
+/** The parameters of a form, each at most once, empty ones left out. */
+export type GrantForm = Readonly<Record<string, string | undefined>>
+
+/** The built-in provider as HTTP serves it. */
+export type IdentityProvider = {
+  /**
+   * @param clientAddress bounds failed logins
+   * @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN); RATE_LIMITED (LOGIN_ATTEMPTS); UNAVAILABLE
+   */
+  grant(form: GrantForm, clientAddress: string): Promise<TokenAnswer | GrantRefusal>
+  /** Ends the session that a refresh token belongs to; an unknown one is no error (RFC 7009 §2.2). */
+  revoke(token: string): Promise<void>
+  /** A JSON Web Key Set: the key that signs, and those whose tokens still live. */
+  publicKeys(): Promise<{ keys: Record<string, unknown>[] }>
+  /** OpenID Connect Discovery 1.0 §3. */
+  discovery(): ProviderMetadata
+}
+
+export type ProviderMetadata = {
+  issuer: string
+  token_endpoint: string
+  revocation_endpoint: string
+  jwks_uri: string
+  grant_types_supported: string[]
+  response_types_supported: string[]
+  subject_types_supported: string[]
+  id_token_signing_alg_values_supported: string[]
+  token_endpoint_auth_methods_supported: string[]
+  claims_supported: string[]
+}
+
+/** How a command line logs in here. */
+export type LoginSettings = {
+  kind: 'built_in' | 'oidc'
+  issuer: string
+  /** The client to log in as, and the audience of its tokens. */
+  clientId: string
+  /** Null: as the issuer's discovery document says. */
+  tokenEndpoint: string | null
+  revocationEndpoint: string | null
+  /** Nobody has an account yet: a setup token makes the first. */
+  setupTokenAwaited: boolean
+}

@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto'
+import { ServiceError } from './errors.ts'
+import type { Clock } from './ports.ts'
+import type { Store } from './store.ts'
+
+/** One attempt that counts as failed while it stands; seq tells those of one millisecond apart. */
+export type LoginAttempt = { at: number; seq: number }
+
+export type LoginAttemptStore = {
+  /** The attempts of a subject since a time, oldest first. */
+  list(subject: string, since: number): Promise<LoginAttempt[]>
+  insert(subject: string, attempt: LoginAttempt): Promise<void>
+  delete(subject: string, attempt: LoginAttempt): Promise<void>
+  /** Of every subject. */
+  deleteBefore(time: number): Promise<void>
+}
+
+export const loginAttemptsMax = 5
+export const loginWindowMs = 15 * 60_000
+
+export type LoginAttempts = ReturnType<typeof createLoginAttempts>
+
+/**
+ * Limits guessing of passwords: 5 failed logins in any 15 minutes for one account from one client address. Bound to
+ * the address, so that a stranger elsewhere cannot lock somebody out.
+ */
+export function createLoginAttempts(needs: { store: Store; clock: Clock }) {
+  const { store, clock } = needs
+
+  return {
+    /**
+     * Counts an attempt as failed before its password is looked at; `succeeded` takes it back. Attempts at once
+     * cannot pass the limit for an account that exists.
+     *
+     * @param email as accounts keep it; need not belong to anybody
+     * @throws RATE_LIMITED (LOGIN_ATTEMPTS) with the seconds until the oldest failure is forgotten
+     */
+    async begin(email: string, clientAddress: string): Promise<{ succeeded(): Promise<void> }> {
+      const subject = createHash('sha256').update(`${email}\n${clientAddress}`).digest('base64url')
+      const attempt = await store.write(async (tx): Promise<LoginAttempt | ServiceError> => {
+        const now = clock.now()
+        const account = await tx.accounts.findByEmail(email)
+        if (account) await tx.developers.lock(account.developerId)
+        await tx.loginAttempts.deleteBefore(now - loginWindowMs)
+        const failed = await tx.loginAttempts.list(subject, now - loginWindowMs)
+        const [oldest] = failed
+        if (oldest && failed.length >= loginAttemptsMax) return tooMany(oldest.at + loginWindowMs - now)
+        const fresh = { at: now, seq: (failed.at(-1)?.seq ?? 0) + 1 }
+        await tx.loginAttempts.insert(subject, fresh)
+        return fresh
+      })
+      if (attempt instanceof ServiceError) throw attempt
+      return { succeeded: () => store.write((tx) => tx.loginAttempts.delete(subject, attempt)) }
+    },
+  }
+}
+
+const tooMany = (waitMs: number) =>
+  new ServiceError('RATE_LIMITED', 'Too many failed logins. Try again later.', {
+    reason: 'LOGIN_ATTEMPTS',
+    retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
+  })
