@@ -1,14 +1,19 @@
 import { Elysia } from 'elysia'
+import type { AppAuth } from '../domain/app-auth.ts'
+import type { ApplicationService } from '../domain/applications.ts'
 import { ServiceError } from '../domain/errors.ts'
 import type { NewId } from '../domain/ids.ts'
 import type { ProjectService } from '../domain/projects.ts'
 import type { ConsoleAuth } from './console-auth.ts'
 import { answerError, internalMessage, toServiceError } from './errors.ts'
 import { bodyBytesMax, tooLarge } from './json-body.ts'
+import { applicationRoutes } from './routes/applications.ts'
 import { projectRoutes } from './routes/projects.ts'
 
 export type AppServices = {
   newId: NewId
+  appAuth: AppAuth
+  applications: ApplicationService
   consoleAuth: ConsoleAuth
   projects: ProjectService
   /** Told of every error that is not part of the contract. */
@@ -36,6 +41,7 @@ export function createApp(services: AppServices) {
       if (known?.code === 'METHOD_NOT_ALLOWED') set.headers['allow'] = String(known.metadata?.['allowed'])
       return answer.body
     })
+    .use(applicationRoutes(services))
     .use(projectRoutes(services))
 
   const routeError = createRouteErrors(app.routes)

@@ -1,0 +1,256 @@
+import type { ApplicationCredentials } from './app-auth.ts'
+import {
+  deriveClientId,
+  issueCredentials,
+  maskCredential,
+  replaceCredential,
+  type Environment,
+  type FreshCredential,
+  type IssuedSecrets,
+  type RotationType,
+  type StoredCredentials,
+} from './credentials.ts'
+import type { Developer } from './developers.ts'
+import { notFound } from './errors.ts'
+import { answerOnce, type Answer, type IdempotencyScope } from './idempotency.ts'
+import { isId, type NewId } from './ids.ts'
+import type { Keys } from './keys.ts'
+import { decodeCursor, pageOf, type Page, type PageRequest } from './pages.ts'
+import { planOf, type Plans } from './plans.ts'
+import type { Clock, Random } from './ports.ts'
+import { planLimitReached } from './projects.ts'
+import type { Store, Stores } from './store.ts'
+
+/** As it is stored. */
+export type Application = StoredCredentials & {
+  id: string
+  developerId: string
+  projectId: string
+  name: string
+  environment: Environment
+  status: 'active' | 'disabled'
+  /** 60 to 600. */
+  otpTtlSeconds: number
+  clientSecretRotatedAt: number | null
+  apiKeyRotatedAt: number | null
+  webhookSecretRotatedAt: number | null
+  /** Grows whenever a credential that a call is authenticated with is replaced. */
+  credentialsVersion: number
+  createdAt: number
+  updatedAt: number
+}
+
+export type ApplicationChanges = {
+  name?: string | undefined
+  status?: Application['status'] | undefined
+  otpTtlSeconds?: number | undefined
+}
+
+/** Every finder names the developer but the one that serves authentication. */
+export type ApplicationStore = {
+  find(developerId: string, id: string): Promise<Application | undefined>
+  /** Newest first. @param query.before an id; only older ones are listed */
+  list(query: ApplicationListQuery): Promise<Application[]>
+  count(developerId: string): Promise<number>
+  insert(application: Application): Promise<void>
+  update(
+    developerId: string,
+    id: string,
+    changes: ApplicationChanges,
+    now: number,
+  ): Promise<Application | undefined>
+  rotate(developerId: string, id: string, fresh: FreshCredential, now: number): Promise<boolean>
+  /** Removes it with its credentials, webhook endpoints and their deliveries, and nothing else. */
+  delete(developerId: string, id: string): Promise<boolean>
+  /** Several may share the eight characters. */
+  findByApiKeyPreview(preview: string): Promise<ApplicationCredentials[]>
+  /**
+   * Whether what a call was authenticated with still holds. The application stays as it is until the transaction ends.
+   *
+   * @returns `stale` where a credential was replaced or the application is gone
+   */
+  recheck(id: string, credentialsVersion: number): Promise<'ok' | 'disabled' | 'stale'>
+}
+
+export type ApplicationListQuery = {
+  developerId: string
+  projectId?: string | undefined
+  limit: number
+  before?: string | undefined
+}
+
+/** What a developer is shown. Times are milliseconds; a time of rotation is null before the first. */
+export type ApplicationView = Pick<
+  Application,
+  | 'id'
+  | 'name'
+  | 'projectId'
+  | 'environment'
+  | 'status'
+  | 'otpTtlSeconds'
+  | 'createdAt'
+  | 'updatedAt'
+  | 'clientSecretRotatedAt'
+  | 'apiKeyRotatedAt'
+  | 'webhookSecretRotatedAt'
+> & { clientId: string; clientSecretPreview: string; apiKeyPreview: string }
+
+/** The one time that the secrets are told. */
+export type CreatedApplication = { application: ApplicationView; secrets: IssuedSecrets }
+
+export const otpTtlSecondsMin = 60
+export const otpTtlSecondsMax = 600
+const otpTtlSecondsDefault = 300
+
+export type ApplicationService = ReturnType<typeof createApplicationService>
+
+export function createApplicationService(needs: {
+  store: Store
+  clock: Clock
+  newId: NewId
+  random: Random
+  keys: Pick<Keys, 'clientId'>
+  plans: Plans
+}) {
+  const { store, clock, newId, random, keys, plans } = needs
+
+  const view = (row: Application): ApplicationView => ({
+    id: row.id,
+    name: row.name,
+    projectId: row.projectId,
+    environment: row.environment,
+    status: row.status,
+    clientId: deriveClientId(keys, row.environment, row.id),
+    clientSecretPreview: maskCredential('secret', row.environment, row.clientSecretPreview),
+    apiKeyPreview: maskCredential('api', row.environment, row.apiKeyPreview),
+    otpTtlSeconds: row.otpTtlSeconds,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    clientSecretRotatedAt: row.clientSecretRotatedAt,
+    apiKeyRotatedAt: row.apiKeyRotatedAt,
+    webhookSecretRotatedAt: row.webhookSecretRotatedAt,
+  })
+
+  const find = async (stores: Stores, developer: Developer, id: string): Promise<Application> => {
+    const application = isId('app', id) ? await stores.applications.find(developer.id, id) : undefined
+    if (!application) throw notFound()
+    return application
+  }
+
+  return {
+    /**
+     * @param projectId one that is not the developer's gives an empty list
+     * @throws INVALID_ARGUMENT (CURSOR_INVALID)
+     */
+    async list(
+      developer: Developer,
+      projectId: string | undefined,
+      page: PageRequest,
+    ): Promise<Page<ApplicationView>> {
+      const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor)
+      const nowhere = projectId !== undefined && !isId('prj', projectId)
+      const query = { developerId: developer.id, projectId, limit: page.limit + 1, before }
+      const rows = nowhere ? [] : await store.read.applications.list(query)
+      return pageOf(rows.map(view), page.limit, (application) => application.id)
+    },
+
+    /** @throws NOT_FOUND absent or somebody else's */
+    get: async (developer: Developer, id: string): Promise<ApplicationView> =>
+      view(await find(store.read, developer, id)),
+
+    /**
+     * Makes all four credentials. Atomic: developer and project are held while the applications are counted, so that
+     * the plan's number is never passed and the project cannot go meanwhile. The answer is not kept for a repeat with
+     * the same idempotency key, since it holds credentials.
+     *
+     * @throws NOT_FOUND the project is absent or somebody else's; PLAN_LIMIT_REACHED; IDEMPOTENCY_KEY_REUSED;
+     *   CONFLICT (IDEMPOTENCY_RESULT_NOT_STORED)
+     */
+    create(
+      developer: Developer,
+      input: { name: string; projectId: string; environment: Environment },
+      idempotency?: IdempotencyScope,
+    ): Promise<Answer<CreatedApplication>> {
+      const work = async (tx: Stores) => {
+        if (!isId('prj', input.projectId)) return notFound()
+        // Parents first, as a deletion of the developer takes its locks; the other way round the two could deadlock.
+        await tx.developers.lock(developer.id)
+        await tx.projects.lock(input.projectId)
+        if (!(await tx.projects.find(developer.id, input.projectId))) return notFound()
+        const limit = planOf(plans, developer.plan).applications
+        if ((await tx.applications.count(developer.id)) >= limit) {
+          return planLimitReached('applications', limit, developer.plan)
+        }
+        const id = newId('app')
+        const now = clock.now()
+        const { secrets, stored } = issueCredentials(keys, input.environment, id, random)
+        const application: Application = {
+          ...input,
+          ...stored,
+          id,
+          developerId: developer.id,
+          status: 'active',
+          otpTtlSeconds: otpTtlSecondsDefault,
+          clientSecretRotatedAt: null,
+          apiKeyRotatedAt: null,
+          webhookSecretRotatedAt: null,
+          credentialsVersion: 1,
+          createdAt: now,
+          updatedAt: now,
+        }
+        await tx.applications.insert(application)
+        return { application: view(application), secrets }
+      }
+      return answerOnce(store, clock, idempotency, work, { withhold: true })
+    },
+
+    /**
+     * While an application is disabled every call with its credentials is refused, at once.
+     *
+     * @throws NOT_FOUND
+     */
+    update: (developer: Developer, id: string, changes: ApplicationChanges): Promise<ApplicationView> =>
+      store.write(async (tx) => {
+        const changed = isId('app', id)
+          ? await tx.applications.update(developer.id, id, changes, clock.now())
+          : undefined
+        if (!changed) throw notFound()
+        return view(changed)
+      }),
+
+    /**
+     * Deletes the application, its credentials, its webhook endpoints and what they were still to be told. Its OTP
+     * requests, log entries and counts stay.
+     *
+     * @throws NOT_FOUND
+     */
+    delete: (developer: Developer, id: string): Promise<void> =>
+      store.write(async (tx) => {
+        const deleted = isId('app', id) && (await tx.applications.delete(developer.id, id))
+        if (!deleted) throw notFound()
+      }),
+
+    /**
+     * Replaces one credential. No call whose processing starts after this resolves succeeds with the old value.
+     *
+     * @returns the new value, which for `secret` and `api` cannot be read again
+     * @throws NOT_FOUND
+     */
+    rotate: (
+      developer: Developer,
+      id: string,
+      type: RotationType,
+    ): Promise<{ type: RotationType; value: string; rotatedAt: number }> =>
+      store.write(async (tx) => {
+        const { environment } = await find(tx, developer, id)
+        const { value, stored } = replaceCredential(type, environment, random)
+        const rotatedAt = clock.now()
+        if (!(await tx.applications.rotate(developer.id, id, stored, rotatedAt))) throw notFound()
+        return { type, value, rotatedAt }
+      }),
+
+    /** @throws NOT_FOUND */
+    webhookSecret: async (developer: Developer, id: string): Promise<string> =>
+      (await find(store.read, developer, id)).webhookSecret,
+  }
+}

@@ -1,0 +1,217 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import {
+  otpTtlSecondsMax,
+  otpTtlSecondsMin,
+  type ApplicationService,
+  type ApplicationView,
+  type CreatedApplication,
+} from '../../domain/applications.ts'
+import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import { idempotencyScope, markReplayed } from '../idempotency.ts'
+import { jsonBody } from '../json-body.ts'
+import { pageAnswer, readPage, time } from '../pages.ts'
+import {
+  consoleBodyErrors,
+  consoleErrors,
+  data,
+  deleted,
+  idParams,
+  name,
+  object,
+  page,
+  pageQuery,
+  timestamp,
+} from '../schemas.ts'
+
+const environment = Type.Union([Type.Literal('live'), Type.Literal('test')], {
+  errorText: 'Expected live or test',
+})
+const status = Type.Union([Type.Literal('active'), Type.Literal('disabled')], {
+  errorText: 'Expected active or disabled',
+})
+const rotationType = Type.Union(
+  [Type.Literal('secret'), Type.Literal('api'), Type.Literal('webhook_secret')],
+  { errorText: 'Expected secret, api or webhook_secret' },
+)
+const otpTtlSeconds = Type.Integer({
+  minimum: otpTtlSecondsMin,
+  maximum: otpTtlSecondsMax,
+  errorText: `Expected a whole number from ${otpTtlSecondsMin} to ${otpTtlSecondsMax}`,
+})
+
+const shared = {
+  id: Type.String(),
+  name: Type.String(),
+  projectId: Type.String(),
+  environment,
+  status,
+  clientId: Type.String(),
+  otpTtlSeconds: Type.Integer(),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+}
+
+const preview = Type.String({ description: 'The prefix, the first and the last four digits.' })
+const rotatedAt = Type.Optional(
+  Type.String({ format: 'date-time', description: 'After the first rotation.' }),
+)
+
+const application = object({
+  ...shared,
+  clientSecretPreview: preview,
+  apiKeyPreview: preview,
+  clientSecretRotatedAt: rotatedAt,
+  apiKeyRotatedAt: rotatedAt,
+  webhookSecretRotatedAt: rotatedAt,
+})
+
+const created = object({
+  ...shared,
+  clientSecret: Type.String({ description: 'Only in this answer.' }),
+  apiKey: Type.String({ description: 'Only in this answer.' }),
+  webhookSecret: Type.String(),
+  warning: Type.String(),
+})
+
+const rotated = object({
+  type: rotationType,
+  value: Type.String({ description: 'The new credential. The old one works no more.' }),
+  rotatedAt: timestamp,
+})
+
+const presentShared = (row: ApplicationView) => ({
+  id: row.id,
+  name: row.name,
+  projectId: row.projectId,
+  environment: row.environment,
+  status: row.status,
+  clientId: row.clientId,
+  otpTtlSeconds: row.otpTtlSeconds,
+  createdAt: time(row.createdAt),
+  updatedAt: time(row.updatedAt),
+})
+
+const present = (row: ApplicationView) => ({
+  ...presentShared(row),
+  clientSecretPreview: row.clientSecretPreview,
+  apiKeyPreview: row.apiKeyPreview,
+  ...(row.clientSecretRotatedAt !== null && { clientSecretRotatedAt: time(row.clientSecretRotatedAt) }),
+  ...(row.apiKeyRotatedAt !== null && { apiKeyRotatedAt: time(row.apiKeyRotatedAt) }),
+  ...(row.webhookSecretRotatedAt !== null && { webhookSecretRotatedAt: time(row.webhookSecretRotatedAt) }),
+})
+
+const presentCreated = ({ application, secrets }: CreatedApplication) => ({
+  ...presentShared(application),
+  ...secrets,
+  warning: 'Store the client secret and the API key now: they cannot be shown again.',
+})
+
+export function applicationRoutes(services: { consoleAuth: ConsoleAuth; applications: ApplicationService }) {
+  const { applications } = services
+  const detail = { tags: ['Applications'], security: [{ console: [] }] }
+
+  return new Elysia({ prefix: '/v1/applications' })
+    .use(jsonBody)
+    .use(consoleAuth(services.consoleAuth))
+    .get(
+      '/',
+      async ({ developer, query }) =>
+        pageAnswer(await applications.list(developer, query.projectId, readPage(query)), present),
+      {
+        query: object({ projectId: Type.Optional(Type.String()), ...pageQuery }),
+        response: { 200: page(application), ...consoleErrors },
+        detail: { ...detail, operationId: 'listApplications', summary: 'List applications, newest first' },
+      },
+    )
+    .post(
+      '/',
+      async ({ developer, body, headers, set }) => {
+        const scope = idempotencyScope(headers, developer.id, 'POST /v1/applications', body)
+        const answer = await applications.create(developer, body, scope)
+        markReplayed(set.headers, answer.replayed)
+        set.status = 201
+        return { data: presentCreated(answer.value) }
+      },
+      {
+        body: object({ name, projectId: Type.String(), environment }),
+        response: { 201: data(created), ...consoleBodyErrors },
+        detail: {
+          ...detail,
+          operationId: 'createApplication',
+          summary: 'Create an application and its credentials',
+        },
+      },
+    )
+    .get(
+      '/:id',
+      async ({ developer, params }) => ({ data: present(await applications.get(developer, params.id)) }),
+      {
+        params: idParams,
+        response: { 200: data(application), ...consoleErrors },
+        detail: { ...detail, operationId: 'getApplication', summary: 'Get an application' },
+      },
+    )
+    .patch(
+      '/:id',
+      async ({ developer, params, body }) => ({
+        data: present(await applications.update(developer, params.id, body)),
+      }),
+      {
+        params: idParams,
+        body: Type.Object(
+          {
+            name: Type.Optional(name),
+            status: Type.Optional(status),
+            otpTtlSeconds: Type.Optional(otpTtlSeconds),
+          },
+          { additionalProperties: false, minProperties: 1, errorText: 'Expected at least one property' },
+        ),
+        response: { 200: data(application), ...consoleBodyErrors },
+        detail: {
+          ...detail,
+          operationId: 'updateApplication',
+          summary: 'Change name, status or lifetime of codes',
+        },
+      },
+    )
+    .delete(
+      '/:id',
+      async ({ developer, params }) => {
+        await applications.delete(developer, params.id)
+        return { data: { id: params.id, deleted: true as const } }
+      },
+      {
+        params: idParams,
+        response: { 200: deleted, ...consoleErrors },
+        detail: {
+          ...detail,
+          operationId: 'deleteApplication',
+          summary: 'Delete an application, its credentials and webhooks',
+        },
+      },
+    )
+    .post(
+      '/:id/rotate/:type',
+      async ({ developer, params }) => {
+        const { type, value, rotatedAt } = await applications.rotate(developer, params.id, params.type)
+        return { data: { type, value, rotatedAt: time(rotatedAt) } }
+      },
+      {
+        params: object({ id: Type.String(), type: rotationType }),
+        response: { 200: data(rotated), ...consoleErrors },
+        detail: { ...detail, operationId: 'rotateCredential', summary: 'Replace a credential at once' },
+      },
+    )
+    .get(
+      '/:id/webhook-secret',
+      async ({ developer, params }) => ({
+        data: { webhookSecret: await applications.webhookSecret(developer, params.id) },
+      }),
+      {
+        params: idParams,
+        response: { 200: data(object({ webhookSecret: Type.String() })), ...consoleErrors },
+        detail: { ...detail, operationId: 'getWebhookSecret', summary: 'Get the current webhook secret' },
+      },
+    )
+}

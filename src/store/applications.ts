@@ -1,0 +1,129 @@
+import { and, count, desc, eq, lt, sql } from 'drizzle-orm'
+import type { Application, ApplicationStore } from '../domain/applications.ts'
+import type { FreshCredential } from '../domain/credentials.ts'
+import type { Builders, Database } from './database.ts'
+
+export function createApplicationStore(database: Database, on: Builders): ApplicationStore {
+  const { applications, developers } = database.tables
+  const owned = (developerId: string, id: string) =>
+    and(eq(applications.id, id), eq(applications.developerId, developerId))
+
+  const selectByApiKeyPreview = database.prepare(() =>
+    on
+      .select({
+        id: applications.id,
+        developerId: applications.developerId,
+        projectId: applications.projectId,
+        environment: applications.environment,
+        status: applications.status,
+        otpTtlSeconds: applications.otpTtlSeconds,
+        credentialsVersion: applications.credentialsVersion,
+        clientIdSalt: applications.clientIdSalt,
+        clientIdHash: applications.clientIdHash,
+        clientSecretSalt: applications.clientSecretSalt,
+        clientSecretHash: applications.clientSecretHash,
+        apiKeySalt: applications.apiKeySalt,
+        apiKeyHash: applications.apiKeyHash,
+        developerStatus: developers.status,
+        plan: developers.plan,
+      })
+      .from(applications)
+      .innerJoin(developers, eq(developers.id, applications.developerId))
+      .where(eq(applications.apiKeyPreview, sql.placeholder('preview'))),
+  )
+  const selectStanding = database.prepare(() =>
+    on
+      .select({ status: applications.status, credentialsVersion: applications.credentialsVersion })
+      .from(applications)
+      .where(eq(applications.id, sql.placeholder('id'))),
+  )
+
+  return {
+    async find(developerId, id) {
+      const [application] = await on.select().from(applications).where(owned(developerId, id))
+      return application
+    },
+
+    async list({ developerId, projectId, limit, before }) {
+      const inside = projectId === undefined ? undefined : eq(applications.projectId, projectId)
+      const older = before === undefined ? undefined : lt(applications.id, before)
+      return on
+        .select()
+        .from(applications)
+        .where(and(eq(applications.developerId, developerId), inside, older))
+        .orderBy(desc(applications.id))
+        .limit(limit)
+    },
+
+    async count(developerId) {
+      const [row] = await on
+        .select({ count: count() })
+        .from(applications)
+        .where(eq(applications.developerId, developerId))
+      return row?.count ?? 0
+    },
+
+    async insert(application) {
+      await on.insert(applications).values(application)
+    },
+
+    async update(developerId, id, changes, now) {
+      const [changed] = await on
+        .update(applications)
+        .set({ ...changes, updatedAt: now })
+        .where(owned(developerId, id))
+        .returning()
+      return changed
+    },
+
+    async rotate(developerId, id, fresh, now) {
+      // A call does not present the webhook secret: one under way keeps its right when that is replaced.
+      const version = applications.credentialsVersion
+      const bump = fresh.type === 'webhook_secret' ? undefined : sql`${version} + 1`
+      const rotated = await on
+        .update(applications)
+        .set({ ...columnsOf(fresh, now), credentialsVersion: bump, updatedAt: now })
+        .where(owned(developerId, id))
+        .returning({ id: applications.id })
+      return rotated.length === 1
+    },
+
+    async delete(developerId, id) {
+      const deleted = await on
+        .delete(applications)
+        .where(owned(developerId, id))
+        .returning({ id: applications.id })
+      return deleted.length === 1
+    },
+
+    findByApiKeyPreview: (preview) => selectByApiKeyPreview({ preview }),
+
+    async recheck(id, credentialsVersion) {
+      await database.lock(on, applications, applications.id, id)
+      const [application] = await selectStanding({ id })
+      if (application?.credentialsVersion !== credentialsVersion) return 'stale'
+      return application.status === 'active' ? 'ok' : 'disabled'
+    },
+  }
+}
+
+function columnsOf(fresh: FreshCredential, now: number): Partial<Application> {
+  switch (fresh.type) {
+    case 'secret':
+      return {
+        clientSecretSalt: fresh.salt,
+        clientSecretHash: fresh.hash,
+        clientSecretPreview: fresh.preview,
+        clientSecretRotatedAt: now,
+      }
+    case 'api':
+      return {
+        apiKeySalt: fresh.salt,
+        apiKeyHash: fresh.hash,
+        apiKeyPreview: fresh.preview,
+        apiKeyRotatedAt: now,
+      }
+    case 'webhook_secret':
+      return { webhookSecret: fresh.value, webhookSecretRotatedAt: now }
+  }
+}
