@@ -239,7 +239,15 @@ describe('project and application', () => {
 
 describe('--env-file', () => {
   const create = (file: string) => [
-    ...['app', 'create', 'web', '--project', project().id, '--env', 'test', '--env-file', file],
+    'app',
+    'create',
+    'web',
+    '--project',
+    project().id,
+    '--env',
+    'test',
+    '--env-file',
+    file,
   ]
   const path = () => join(home.directory, '.env.otpd')
 

@@ -1,0 +1,188 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+const script = resolve(import.meta.dir, '../../install.sh')
+/** What the installer asks of a release is that it runs; a small one makes these tests quick. */
+const release = '#!/bin/sh\necho "otpd 9.9.9"\n'
+const sha256 = (bytes: string | Uint8Array) => new Bun.CryptoHasher('sha256').update(bytes).digest('hex')
+
+let directory: string
+let prefix: string
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'otpd-install-'))
+  prefix = join(directory, 'prefix')
+})
+
+afterEach(() => rmSync(directory, { recursive: true }))
+
+async function install(args: string[] = [], env: Record<string, string> = {}, input?: string) {
+  const command = input === undefined ? ['sh', script, ...args] : ['sh', '-s', '--', ...args]
+  const child = Bun.spawn(command, {
+    env: { PATH: process.env.PATH ?? '', HOME: directory, PREFIX: prefix, ...env },
+    cwd: directory,
+    stdin: new Blob([input ?? '']),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [stdout, stderr, exitCode] = await Promise.all([
+    child.stdout.text(),
+    child.stderr.text(),
+    child.exited,
+  ])
+  return { stdout, stderr, exitCode }
+}
+
+const put = (name: string, content: string | Uint8Array) => {
+  writeFileSync(join(directory, name), content)
+  return join(directory, name)
+}
+const installed = () => join(prefix, 'bin/otpd')
+
+describe('install.sh --from', () => {
+  test('installs a file whose checksum stands beside it', async () => {
+    const from = put('otpd-linux-x64', release)
+    put('otpd-linux-x64.sha256', `${sha256(release)}  otpd-linux-x64\n`)
+    const ran = await install(['--from', from])
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(ran.stdout).toContain(`otpd 9.9.9 installed as ${installed()}`)
+    expect(ran.stdout).toContain('Next: otpd serve')
+    expect(statSync(installed()).mode & 0o777).toBe(0o755)
+    expect(readdirSync(join(prefix, 'bin'))).toEqual(['otpd'])
+  })
+
+  test('takes the checksum out of SHA256SUMS, and unpacks a .gz', async () => {
+    const packed = Bun.gzipSync(release)
+    const from = put('otpd-linux-x64.gz', packed)
+    put('SHA256SUMS', `${sha256('other')}  otpd-linux-arm64.gz\n${sha256(packed)} *otpd-linux-x64.gz\n`)
+    expect((await install(['--from', from])).exitCode).toBe(0)
+    expect(readFileSync(installed(), 'utf8')).toBe(release)
+  })
+
+  test('installs nothing where the checksum is another', async () => {
+    const from = put('otpd', release)
+    put('otpd.sha256', `${sha256('something else')}  otpd\n`)
+    const ran = await install(['--from', from])
+    expect(ran.exitCode).toBe(1)
+    expect(ran.stderr).toContain('nothing was installed')
+    expect(existsSync(prefix)).toBe(false)
+  })
+
+  test('installs nothing where there is no checksum, or only one of another file', async () => {
+    const from = put('otpd', release)
+    expect((await install(['--from', from])).stderr).toContain('There is no checksum for otpd')
+    put('SHA256SUMS', `${sha256(release)}  otpd-linux-x64\n`)
+    expect((await install(['--from', from])).exitCode).toBe(1)
+    expect(existsSync(prefix)).toBe(false)
+  })
+
+  test('leaves the old program where the new one does not run', async () => {
+    const good = put('good', release)
+    put('good.sha256', sha256(release))
+    await install(['--from', good])
+    const bad = put('bad', '#!/bin/sh\nexit 1\n')
+    put('bad.sha256', sha256('#!/bin/sh\nexit 1\n'))
+    expect((await install(['--from', bad])).exitCode).toBe(1)
+    expect(readFileSync(installed(), 'utf8')).toBe(release)
+    expect(readdirSync(join(prefix, 'bin'))).toEqual(['otpd'])
+  })
+})
+
+describe('install.sh with OTPD_DOWNLOAD_URL', () => {
+  let server: ReturnType<typeof serveFiles>
+  let files: Record<string, string>
+
+  const serveFiles = () =>
+    Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch(request) {
+        const content = files[new URL(request.url).pathname]
+        return content === undefined ? new Response(null, { status: 404 }) : new Response(content)
+      },
+    })
+
+  beforeEach(() => {
+    server = serveFiles()
+    files = { '/v9/otpd': release }
+  })
+
+  afterEach(() => server.stop(true))
+
+  const download = () =>
+    install([], { OTPD_DOWNLOAD_URL: `http://127.0.0.1:${server.port}/v9/otpd`, NO_PROXY: '127.0.0.1' })
+
+  test('installs what it downloads, also when piped into sh', async () => {
+    files['/v9/otpd.sha256'] = sha256(release)
+    expect((await download()).exitCode).toBe(0)
+    rmSync(prefix, { recursive: true })
+    const env = { OTPD_DOWNLOAD_URL: `http://127.0.0.1:${server.port}/v9/otpd`, NO_PROXY: '127.0.0.1' }
+    expect((await install([], env, readFileSync(script, 'utf8'))).exitCode).toBe(0)
+    expect(existsSync(installed())).toBe(true)
+  })
+
+  test('takes SHA256SUMS where the file has no checksum of its own', async () => {
+    files['/v9/SHA256SUMS'] = `${sha256(release)}  otpd\n`
+    expect((await download()).exitCode).toBe(0)
+  })
+
+  test('installs nothing without a checksum', async () => {
+    const ran = await download()
+    expect(ran.exitCode).toBe(1)
+    expect(ran.stderr).toContain('There is no checksum')
+    expect(existsSync(prefix)).toBe(false)
+  })
+
+  test('installs nothing where there is no such file', async () => {
+    files = {}
+    expect((await download()).stderr).toContain('could not be downloaded')
+  })
+
+  test('refuses http to another machine', async () => {
+    const ran = await install([], { OTPD_DOWNLOAD_URL: 'http://releases.example/otpd' })
+    expect(ran.exitCode).toBe(1)
+    expect(ran.stderr).toContain('https only')
+  })
+})
+
+test('install.sh that was cut off on the way does nothing', async () => {
+  const whole = readFileSync(script, 'utf8')
+  const ran = await install(['--uninstall'], {}, whole.slice(0, whole.lastIndexOf('main "$@"')))
+  expect(ran).toEqual({ exitCode: 0, stdout: '', stderr: '' })
+})
+
+test('install.sh piped into sh without anything to install says what to do', async () => {
+  const ran = await install([], {}, readFileSync(script, 'utf8'))
+  expect(ran.exitCode).toBe(1)
+  expect(ran.stderr).toContain('OTPD_DOWNLOAD_URL')
+})
+
+test('install.sh --uninstall removes the program and nothing else', async () => {
+  const from = put('otpd', release)
+  put('otpd.sha256', sha256(release))
+  await install(['--from', from])
+  expect(await install(['--uninstall'])).toMatchObject({ exitCode: 0 })
+  expect(existsSync(installed())).toBe(false)
+  expect((await install(['--uninstall'])).stdout).toContain('nothing to do')
+})
+
+test.skipIf(process.getuid?.() === 0)('install.sh says so where it may not write', async () => {
+  const from = put('otpd', release)
+  put('otpd.sha256', sha256(release))
+  chmodSync(directory, 0o500)
+  const ran = await install(['--from', from], { TMPDIR: tmpdir() })
+  chmodSync(directory, 0o700)
+  expect(ran.exitCode).toBe(1)
+  expect(ran.stderr).toContain('PREFIX=DIR')
+})

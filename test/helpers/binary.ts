@@ -1,0 +1,133 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+export const binaryPath = resolve(import.meta.dir, '../../dist/otpd')
+
+export type Ran = { exitCode: number; stdout: string; stderr: string }
+
+export type RunOptions = {
+  env?: Record<string, string>
+  /** Piped in; without it standard input is empty. Never a terminal. */
+  input?: string
+  cwd?: string
+}
+
+export type ServerOptions = {
+  /** Behind `serve`. */
+  args?: string[]
+  env?: Record<string, string>
+  /** One that outlives the server; without it a new one, removed by `stop`. */
+  dataDir?: string
+  /** One that outlives the server; without it a new, empty one, removed by `stop`. */
+  home?: string
+}
+
+export type RunningServer = Awaited<ReturnType<typeof startServer>>
+
+/** Runs `dist/otpd` to its end, with nothing of this process's environment but PATH. */
+export async function runBinary(
+  home: string,
+  args: string[],
+  { env = {}, input, cwd }: RunOptions = {},
+): Promise<Ran> {
+  requireBinary()
+  const child = Bun.spawn([binaryPath, ...args], {
+    env: cleanEnvironment(home, env),
+    cwd: cwd ?? home,
+    stdin: new Blob([input ?? '']),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [stdout, stderr, exitCode] = await Promise.all([
+    child.stdout.text(),
+    child.stderr.text(),
+    child.exited,
+  ])
+  return { exitCode, stdout, stderr }
+}
+
+/**
+ * Starts `dist/otpd serve` on a free port and waits until it is ready. Throws with what it printed where it ends
+ * instead. Call `stop` in the end; it also removes what was made here.
+ */
+export async function startServer(options: ServerOptions = {}) {
+  requireBinary()
+  const home = options.home ?? mkdtempSync(join(tmpdir(), 'otpd-home-'))
+  const dataDir = options.dataDir ?? join(home, 'data')
+  const child = Bun.spawn([binaryPath, 'serve', ...(options.args ?? [])], {
+    env: cleanEnvironment(home, {
+      OTPD_DATA_DIR: dataDir,
+      OTPD_LISTEN: '127.0.0.1:0',
+      OTPD_LOG_FORMAT: 'json',
+      ...options.env,
+    }),
+    cwd: home,
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const errors = collect(child.stderr)
+  const lines = collect(child.stdout)
+  const ready = await Promise.race([lines.first, child.exited.then(() => null)])
+  const url = ready === null ? null : readyUrl(ready)
+  if (url === null) {
+    child.kill()
+    await child.exited
+    throw new Error(`otpd serve did not get ready (${child.exitCode}): ${lines.text()}${errors.text()}`)
+  }
+
+  return {
+    url,
+    home,
+    dataDir,
+    pid: child.pid,
+    exited: child.exited,
+    /** What the server has printed so far. */
+    log: () => lines.text() + errors.text(),
+    /** The token that makes the first account, as it stands in the data directory. */
+    setupToken: () => readFileSync(join(dataDir, 'setup-token'), 'utf8').trim(),
+    /** A command of somebody whose home this is, who talks to this server. */
+    otpd: (args: string[], run: RunOptions = {}) =>
+      runBinary(home, args, { ...run, env: { OTPD_SERVER: url, ...run.env } }),
+    /** Ends the server and gives its exit code. */
+    async stop(signal: NodeJS.Signals = 'SIGTERM') {
+      child.kill(signal)
+      const exitCode = await child.exited
+      if (options.home === undefined) rmSync(home, { recursive: true, force: true })
+      return exitCode
+    },
+  }
+}
+
+function requireBinary() {
+  if (!existsSync(binaryPath)) throw new Error(`There is no ${binaryPath}. Build it first: npm run build`)
+}
+
+const cleanEnvironment = (home: string, env: Record<string, string>) => ({
+  PATH: process.env.PATH ?? '',
+  HOME: home,
+  ...env,
+})
+
+function readyUrl(line: string) {
+  const entry: unknown = line.startsWith('{') ? JSON.parse(line) : null
+  const isReady = typeof entry === 'object' && entry !== null && 'msg' in entry && entry.msg === 'ready'
+  return isReady && 'url' in entry && typeof entry.url === 'string' ? entry.url : null
+}
+
+/** Reads a stream for as long as it goes, so that the process never waits for its reader. */
+function collect(stream: ReadableStream<Uint8Array>) {
+  let text = ''
+  const first = Promise.withResolvers<string>()
+  const decoder = new TextDecoder()
+  const reading = (async () => {
+    for await (const chunk of stream) {
+      text += decoder.decode(chunk, { stream: true })
+      const end = text.indexOf('\n')
+      if (end !== -1) first.resolve(text.slice(0, end))
+    }
+  })()
+  reading.catch(first.reject)
+  return { first: first.promise, text: () => text }
+}
