@@ -1,3 +1,5 @@
+import type { RateState } from './rate-limit.ts'
+
 /** Every code that the API can answer with. The list is closed: a client may switch on it. */
 export type ErrorCode =
   | 'INVALID_ARGUMENT'
@@ -54,6 +56,8 @@ export class ServiceError extends Error {
   readonly details: ErrorDetail[] | undefined
   readonly metadata: Record<string, string | number | boolean | null> | undefined
   readonly retryAfterSeconds: number | undefined
+  /** Where a rate limit was asked on the way here, what it said; becomes the `RateLimit` headers. */
+  rate: RateState | undefined
 
   constructor(code: ErrorCode, message: string, extras: ErrorExtras = {}) {
     super(message, extras.cause === undefined ? undefined : { cause: extras.cause })

@@ -14,6 +14,8 @@ import type { RateLimitStore } from './rate-limit.ts'
 import type { RefreshTokenStore } from './refresh-tokens.ts'
 import type { SetupTokenStore } from './setup-tokens.ts'
 import type { SigningKeyStore } from './signing-keys.ts'
+import type { WebhookDeliveryStore } from './webhook-deliveries.ts'
+import type { WebhookEndpointStore } from './webhook-endpoints.ts'
 
 /** One store a noun. The finders work anywhere; what writes works only inside `Store.write`. */
 export type Stores = {
@@ -33,6 +35,8 @@ export type Stores = {
   refreshTokens: RefreshTokenStore
   setupTokens: SetupTokenStore
   signingKeys: SigningKeyStore
+  webhookDeliveries: WebhookDeliveryStore
+  webhookEndpoints: WebhookEndpointStore
 }
 
 /** Everything that otpd remembers. */

@@ -16,6 +16,8 @@ import { createRateLimitStore } from './rate-limits.ts'
 import { createRefreshTokenStore } from './refresh-tokens.ts'
 import { createSetupTokenStore } from './setup-tokens.ts'
 import { createSigningKeyStore } from './signing-keys.ts'
+import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
+import { createWebhookEndpointStore } from './webhook-endpoints.ts'
 
 /** The domain's store on one of the two databases. */
 export function createStore(database: Database): Store {
@@ -51,5 +53,7 @@ function bindStores(database: Database, on: Builders): Stores {
     refreshTokens: createRefreshTokenStore(database, on),
     setupTokens: createSetupTokenStore(database, on),
     signingKeys: createSigningKeyStore(database, on),
+    webhookDeliveries: createWebhookDeliveryStore(database, on),
+    webhookEndpoints: createWebhookEndpointStore(database, on),
   }
 }

@@ -1,0 +1,173 @@
+import type { Developer } from './developers.ts'
+import { ServiceError } from './errors.ts'
+import type { EventKind } from './event-kinds.ts'
+import { isId, type NewId } from './ids.ts'
+import { decodeCursor, encodeCursor } from './pages.ts'
+import type { OtpRequest } from './otp-requests.ts'
+import type { Store, Stores } from './store.ts'
+
+/** What a log entry can be: every kind of webhook event, and what only the log tells. */
+export type LogType = EventKind | 'otp.attempt_failed' | 'webhook.disabled' | 'guard.flagged'
+
+export type LogEntry = {
+  /** Grows in the order of commits. */
+  seq: number
+  id: string
+  type: LogType
+  developerId: string
+  appId: string | null
+  requestId: string | null
+  phone: string | null
+  /** Of the OTP request, after the event. */
+  status: string | null
+  detail: string | null
+  at: number
+}
+
+export type LogQuery = {
+  appId?: string | undefined
+  limit: number
+  /** Only entries before this one. */
+  beforeSeq?: number | undefined
+  /** Only entries after this one, the earliest of them. */
+  afterSeq?: number | undefined
+}
+
+export type EventStore = {
+  /** Takes the next number and writes the entry. @param payload the body of the webhook event, where one is sent */
+  insert(entry: Omit<LogEntry, 'seq'>, payload: string | null): Promise<number>
+  /** Newest first, unless `afterSeq` is given: then oldest first. */
+  list(developerId: string, query: LogQuery): Promise<LogEntry[]>
+  seqOf(developerId: string, id: string): Promise<number | undefined>
+}
+
+const webhookKinds: ReadonlySet<string> = new Set<EventKind>([
+  'otp.sent',
+  'otp.delivered',
+  'otp.undelivered',
+  'otp.verified',
+  'otp.failed',
+  'otp.expired',
+  'otp.canceled',
+  'otp.blocked',
+])
+
+const time = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
+
+/**
+ * Writes what happened to an OTP request: the log entry, and a webhook delivery for each endpoint that subscribed to
+ * it. Part of the transaction that makes it happen, so that neither is ever without the other.
+ *
+ * @param request as it is after the event
+ * @returns the id of the event
+ */
+export async function recordEvent(
+  tx: Stores,
+  newId: NewId,
+  type: LogType,
+  request: OtpRequest,
+  at: number,
+  detail: string | null = null,
+): Promise<string> {
+  const id = newId('evt')
+  const subscribers = webhookKinds.has(type)
+    ? (await tx.webhookEndpoints.subscribers(request.appId)).filter(
+        ({ events }) => events.includes(type) || events.includes('*'),
+      )
+    : []
+  const payload = subscribers.length > 0 ? JSON.stringify(eventBody(id, type, request, at)) : null
+  const entry = {
+    id,
+    type,
+    developerId: request.developerId,
+    appId: request.appId,
+    requestId: request.id,
+    phone: request.phone,
+    status: request.status,
+    detail,
+    at,
+  }
+  const seq = await tx.events.insert(entry, payload)
+  for (const { id: endpointId } of subscribers) {
+    await tx.webhookDeliveries.insert({ id: newId('dlv'), endpointId, eventSeq: seq, now: at })
+  }
+  return id
+}
+
+/** The body of a webhook, in the shape of Standard Webhooks: never the code. */
+export function eventBody(id: string, type: string, request: OtpRequest, at: number) {
+  return {
+    id,
+    type,
+    timestamp: time(at),
+    data: {
+      requestId: request.id,
+      appId: request.appId,
+      projectId: request.projectId,
+      environment: request.environment,
+      phone: request.phone,
+      country: request.country,
+      status: request.status,
+      failureReason: request.failureReason,
+      channel: request.channel,
+      attempts: request.attempts,
+      createdAt: time(request.createdAt),
+      expiresAt: time(request.expiresAt),
+      verifiedAt: time(request.verifiedAt),
+      metadata: request.metadata,
+    },
+  }
+}
+
+export type LogFilter = {
+  appId?: string | undefined
+  limit: number
+  cursor?: string | undefined
+  /** The id of an entry. */
+  after?: string | undefined
+  order: 'asc' | 'desc'
+}
+
+export type LogPage = { items: LogEntry[]; limit: number; nextCursor: string | null }
+
+export type LogService = ReturnType<typeof createLogService>
+
+export function createLogService(needs: { store: Store }) {
+  const { events } = needs.store.read
+  return {
+    /**
+     * The most recent entries, oldest of them first. A cursor leads to older pages; `after` gives the earliest of what
+     * came later.
+     *
+     * @throws INVALID_ARGUMENT an unknown `after`, both `after` and a cursor, or a bad cursor (CURSOR_INVALID)
+     */
+    async list(developer: Developer, filter: LogFilter): Promise<LogPage> {
+      const { appId, limit } = filter
+      if (filter.after !== undefined) {
+        if (filter.cursor !== undefined) throw invalid('after', 'Give either after or cursor.')
+        const afterSeq = isId('evt', filter.after) && (await events.seqOf(developer.id, filter.after))
+        if (typeof afterSeq !== 'number') throw invalid('after', 'There is no such entry.')
+        const items = await events.list(developer.id, { appId, limit, afterSeq })
+        return { limit, nextCursor: null, items: filter.order === 'desc' ? items.toReversed() : items }
+      }
+      const beforeSeq = filter.cursor === undefined ? undefined : readSeq(filter.cursor)
+      const rows = await events.list(developer.id, { appId, limit: limit + 1, beforeSeq })
+      const items = rows.slice(0, limit)
+      const oldest = items.at(-1)
+      const nextCursor = rows.length > limit && oldest ? encodeCursor(String(oldest.seq)) : null
+      return { limit, nextCursor, items: filter.order === 'desc' ? items : items.toReversed() }
+    },
+  }
+}
+
+function readSeq(cursor: string): number {
+  const seq = Number(decodeCursor(cursor))
+  if (!Number.isSafeInteger(seq)) throw invalid('cursor', 'Leave it out to start anew.', 'CURSOR_INVALID')
+  return seq
+}
+
+const invalid = (path: string, message: string, reason?: string) =>
+  new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
+    ...(reason !== undefined && { reason }),
+    details: [{ in: 'query', path, code: reason ?? 'INVALID', message }],
+  })

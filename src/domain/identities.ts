@@ -1,0 +1,104 @@
+import { dayOf } from './analytics.ts'
+import type { Developer } from './developers.ts'
+import { notFound } from './errors.ts'
+import type { NewId } from './ids.ts'
+import { decodeCursor, pageOf, type Page, type PageRequest } from './pages.ts'
+import type { Store, Stores } from './store.ts'
+
+/** A phone number that somebody proved to hold. One for each developer and phone. */
+export type Identity = {
+  id: string
+  developerId: string
+  phone: string
+  country: string | null
+  verificationCount: number
+  firstVerifiedAt: number
+  lastVerifiedAt: number
+}
+
+/** @param applications ids of those that verified it, in the order of their creation */
+export type IdentityWithApplications = Identity & { applications: string[] }
+
+export type IdentityStore = {
+  findByPhone(developerId: string, phone: string): Promise<Identity | undefined>
+  applicationsOf(identityIds: string[]): Promise<Map<string, string[]>>
+  list(developerId: string, limit: number, before?: string): Promise<Identity[]>
+  insert(identity: Identity): Promise<void>
+  /** Counts one more verification. Atomic. */
+  countVerification(id: string, now: number): Promise<void>
+  /** Does nothing where the application is there already. */
+  addApplication(identityId: string, appId: string): Promise<void>
+}
+
+export type Verification = {
+  developerId: string
+  appId: string
+  phone: string
+  country: string | null
+  verifiedAt: number
+}
+
+/**
+ * Makes the identity at its first verification and counts the later ones. Part of the transaction that verifies, whose
+ * caller holds the application.
+ *
+ * @returns what it changes in the count of active identities
+ */
+export async function recordVerification(
+  tx: Stores,
+  newId: NewId,
+  verification: Verification,
+): Promise<{ leavesDay: number | undefined; entersDay: number | undefined }> {
+  const { developerId, phone, country, appId, verifiedAt } = verification
+  const today = dayOf(verifiedAt)
+  const known = await tx.identities.findByPhone(developerId, phone)
+  if (known) {
+    await tx.identities.countVerification(known.id, verifiedAt)
+    await tx.identities.addApplication(known.id, appId)
+    const lastDay = dayOf(known.lastVerifiedAt)
+    return lastDay === today
+      ? { leavesDay: undefined, entersDay: undefined }
+      : { leavesDay: lastDay, entersDay: today }
+  }
+  const id = newId('idn')
+  await tx.identities.insert({
+    id,
+    developerId,
+    phone,
+    country,
+    verificationCount: 1,
+    firstVerifiedAt: verifiedAt,
+    lastVerifiedAt: verifiedAt,
+  })
+  await tx.identities.addApplication(id, appId)
+  return { leavesDay: undefined, entersDay: today }
+}
+
+export type IdentityService = ReturnType<typeof createIdentityService>
+
+export function createIdentityService(needs: { store: Store }) {
+  const { identities } = needs.store.read
+
+  async function withApplications(rows: Identity[]): Promise<IdentityWithApplications[]> {
+    const applications = await identities.applicationsOf(rows.map((row) => row.id))
+    return rows.map((row) => ({ ...row, applications: applications.get(row.id) ?? [] }))
+  }
+
+  return {
+    /** Newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+    async list(developer: Developer, page: PageRequest): Promise<Page<IdentityWithApplications>> {
+      const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor)
+      const rows = await identities.list(developer.id, page.limit + 1, before)
+      const cut = pageOf(rows, page.limit, (row) => row.id)
+      return { ...cut, items: await withApplications(cut.items) }
+    },
+
+    /** @param phone E.164 @throws NOT_FOUND */
+    async getByPhone(developerId: string, phone: string): Promise<IdentityWithApplications> {
+      const found = await identities.findByPhone(developerId, phone)
+      const [identity] = found ? await withApplications([found]) : []
+      if (!identity) throw notFound()
+      return identity
+    },
+  }
+}

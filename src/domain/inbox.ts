@@ -1,0 +1,82 @@
+import type { Developer } from './developers.ts'
+import type { Keys } from './keys.ts'
+import { deriveCode } from './otp-code.ts'
+import { isDue, type OtpRequest } from './otp-requests.ts'
+import { decodeCursor, pageOf, type Page, type PageRequest } from './pages.ts'
+import type { Clock } from './ports.ts'
+import type { Store } from './store.ts'
+
+/** That a message of a request lies in somebody's inbox. Never its text: that is made when it is read. */
+export type InboxMessage = {
+  /** The id of the `otp.sent` event that put it there. */
+  id: string
+  developerId: string
+  requestId: string
+  /** 0 where another developer sent it, whose ids are nobody else's business. */
+  requestVisible: number
+  sentAt: number
+}
+
+export type InboxStore = {
+  insert(message: InboxMessage): Promise<void>
+  /** Newest first, with the requests they belong to. */
+  list(
+    developerId: string,
+    since: number,
+    limit: number,
+    before?: string,
+  ): Promise<Array<InboxMessage & { request: OtpRequest }>>
+  deleteBefore(time: number): Promise<void>
+}
+
+export type InboxItem = {
+  id: string
+  requestId: string | null
+  appId: string | null
+  phone: string
+  /** Null once the request has ended, as is the text. */
+  code: string | null
+  text: string | null
+  sentAt: number
+  expiresAt: number
+}
+
+export const inboxLifetimeMs = 24 * 60 * 60 * 1000
+
+export type InboxService = ReturnType<typeof createInboxService>
+
+/** @param needs.render writes the message of a code, as the phone would show it */
+export function createInboxService(needs: {
+  store: Store
+  clock: Clock
+  keys: Keys
+  render: (request: OtpRequest, code: string) => string
+}) {
+  const { store, clock, keys, render } = needs
+  return {
+    /** The messages of the last day, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+    async list(developer: Developer, page: PageRequest): Promise<Page<InboxItem>> {
+      const now = clock.now()
+      const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor)
+      const rows = await store.read.inbox.list(developer.id, now - inboxLifetimeMs, page.limit + 1, before)
+      const cut = pageOf(rows, page.limit, (row) => row.id)
+      return { ...cut, items: cut.items.map((row) => open(row, now)) }
+    },
+  }
+
+  function open(message: InboxMessage & { request: OtpRequest }, now: number): InboxItem {
+    const { request } = message
+    const alive = request.status === 'pending' && !isDue(request, now)
+    const code = alive ? deriveCode(keys, request) : null
+    return {
+      id: message.id,
+      requestId: message.requestVisible ? request.id : null,
+      appId: message.requestVisible ? request.appId : null,
+      phone: request.phone,
+      code,
+      text: code === null ? null : render(request, code),
+      sentAt: message.sentAt,
+      expiresAt: request.expiresAt,
+    }
+  }
+}

@@ -1,0 +1,121 @@
+import { dayOf } from './analytics.ts'
+import { recheckCaller, type CallingApplication } from './app-auth.ts'
+import { notFound, ServiceError } from './errors.ts'
+import { recordEvent } from './events.ts'
+import { recordVerification } from './identities.ts'
+import { isId } from './ids.ts'
+import { hashPhone } from './keys.ts'
+import { matchesCode } from './otp-code.ts'
+import { endRequest, refusalOf, type OtpNeeds } from './otp-life.ts'
+import { attemptsMax, endedError, type OtpRequest } from './otp-requests.ts'
+import { afterFailure, afterSuccess, requireCheckBudget, type CheckBudget } from './phone-budgets.ts'
+import { planOf } from './plans.ts'
+import { admit, type RateState } from './rate-limit.ts'
+import type { Stores } from './store.ts'
+
+export type VerifyAnswer = { request: OtpRequest; rate: RateState | undefined }
+
+const verifyRate = (appId: string, limit: number) => ({
+  policy: 'otp-verify',
+  subject: appId,
+  limit,
+  windowMs: 60_000,
+})
+
+export function createOtpVerify(needs: OtpNeeds) {
+  const { store, clock, newId, keys, plans } = needs
+
+  /** The failures of one phone; absent where they do not count. */
+  function budgetOf(tx: Stores, application: CallingApplication, phone: string) {
+    if (needs.checkFailuresMax === 0 || application.environment === 'test') return undefined
+    const phoneHash = hashPhone(keys, phone)
+    let budget: CheckBudget | undefined
+    return {
+      async require(now: number) {
+        budget = await tx.checkBudgets.find(application.id, phoneHash)
+        requireCheckBudget(budget, needs.checkFailuresMax, now)
+      },
+      fail: (now: number) => tx.checkBudgets.put(application.id, phoneHash, afterFailure(budget, now)),
+      async succeed() {
+        if (!budget || budget.consecutiveFailures === 0) return
+        await tx.checkBudgets.put(application.id, phoneHash, afterSuccess(budget))
+      },
+    }
+  }
+
+  /** Compares the code, the attempt being counted before. What it returns is committed, a refusal too. */
+  async function check(
+    tx: Stores,
+    request: OtpRequest,
+    code: string,
+    budget: ReturnType<typeof budgetOf>,
+    now: number,
+  ): Promise<OtpRequest | ServiceError> {
+    const refusal = await refusalOf(tx, newId, request, now)
+    if (refusal) return refusal
+    const counted = await tx.otpRequests.countAttempt(request.id, now)
+    if (!counted) return endedError((await tx.otpRequests.find(request.id)) ?? request)
+    if (!matchesCode(keys, request.id, code, request.codeHash)) {
+      await budget?.fail(now)
+      await recordEvent(tx, newId, 'otp.attempt_failed', counted, now)
+      const attemptsRemaining = attemptsMax - counted.attempts
+      if (attemptsRemaining === 0) {
+        await endRequest(tx, newId, request.id, { status: 'failed', failureReason: 'max_attempts' }, now)
+      }
+      return new ServiceError('INVALID_CODE', 'The code is wrong.', { metadata: { attemptsRemaining } })
+    }
+    const verified = await tx.otpRequests.end(request.id, { status: 'verified' }, now)
+    if (!verified) return endedError((await tx.otpRequests.find(request.id)) ?? request)
+    await budget?.succeed()
+    await recordSuccess(tx, verified, now)
+    return verified
+  }
+
+  async function recordSuccess(tx: Stores, request: OtpRequest, now: number) {
+    const { developerId } = request
+    const { leavesDay, entersDay } = await recordVerification(tx, newId, { ...request, verifiedAt: now })
+    if (leavesDay !== undefined) await tx.analytics.add(developerId, leavesDay, { active: -1 })
+    await tx.analytics.add(developerId, dayOf(now), {
+      verified: 1,
+      active: entersDay === undefined ? 0 : 1,
+    })
+    await recordEvent(tx, newId, 'otp.verified', request, now)
+  }
+
+  return {
+    /**
+     * Checks a code and, if it is right, marks the request verified.
+     *
+     * The attempt is counted before the comparison, so that guesses at once cannot pass the limit of five; a wrong one
+     * is answered after its commit, so that no crash gives it back. Of several right calls exactly one succeeds.
+     *
+     * @param code six ASCII digits
+     * @throws INVALID_CODE with the attempts that remain; NOT_FOUND no such request of this application;
+     *   ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED it has ended; RATE_LIMITED (APP_RATE,
+     *   PHONE_CHECK_BUDGET) neither an attempt nor the rate was touched; UNAUTHENTICATED or FORBIDDEN the application
+     *   changed since its credentials were checked
+     */
+    async verify(application: CallingApplication, requestId: string, code: string): Promise<VerifyAnswer> {
+      const { rate, result } = await store.write(async (tx) => {
+        const now = clock.now()
+        await recheckCaller(tx, application)
+        const known = isId('otp', requestId) ? await tx.otpRequests.find(requestId) : undefined
+        const request = known?.appId === application.id ? known : undefined
+        const budget = request && budgetOf(tx, application, request.phone)
+        await budget?.require(now)
+        const rate = await admit(
+          tx,
+          verifyRate(application.id, planOf(plans, application.plan).verifyPerMinute),
+          now,
+          'APP_RATE',
+        )
+        return { rate, result: request ? await check(tx, request, code, budget, now) : notFound() }
+      })
+      if (result instanceof ServiceError) {
+        result.rate = rate
+        throw result
+      }
+      return { request: result, rate }
+    },
+  }
+}

@@ -1,0 +1,72 @@
+import { recheckCaller, type CallingApplication } from './app-auth.ts'
+import type { Developer } from './developers.ts'
+import { notFound, ServiceError } from './errors.ts'
+import { isId } from './ids.ts'
+import { endRequest, refusalOf, type OtpNeeds } from './otp-life.ts'
+import type { OtpRequest, OtpStatus } from './otp-requests.ts'
+import { createOtpSend } from './otp-send.ts'
+import { createOtpVerify } from './otp-verify.ts'
+import { decodeCursor, pageOf, type Page, type PageRequest } from './pages.ts'
+
+export type OtpService = ReturnType<typeof createOtpService>
+
+export type OtpFilter = { appId?: string | undefined; status?: OtpStatus | undefined }
+
+/** Everything that can be done with one-time passcodes: send, resend, verify, cancel, look. */
+export function createOtpService(needs: OtpNeeds) {
+  const { store, clock, newId } = needs
+
+  return {
+    ...createOtpSend(needs),
+    ...createOtpVerify(needs),
+
+    /** @throws NOT_FOUND; ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED it has ended */
+    async cancel(application: CallingApplication, requestId: string): Promise<OtpRequest> {
+      const result = await store.write(async (tx): Promise<OtpRequest | ServiceError> => {
+        const now = clock.now()
+        await recheckCaller(tx, application)
+        const request = isId('otp', requestId) ? await tx.otpRequests.find(requestId) : undefined
+        if (request?.appId !== application.id) return notFound()
+        const refusal = await refusalOf(tx, newId, request, now)
+        if (refusal) return refusal
+        return (await endRequest(tx, newId, requestId, { status: 'canceled' }, now)) ?? notFound()
+      })
+      if (result instanceof ServiceError) throw result
+      return result
+    },
+
+    /** Newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+    async list(developer: Developer, filter: OtpFilter, page: PageRequest): Promise<Page<OtpRequest>> {
+      const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor)
+      const query = { developerId: developer.id, ...filter, limit: page.limit + 1, before }
+      const rows = await store.read.otpRequests.list(query)
+      return pageOf(rows, page.limit, (request) => request.id)
+    },
+
+    /** @param owner whose request it must be: a developer, or one application @throws NOT_FOUND */
+    async get(owner: { developerId: string } | { appId: string }, id: string): Promise<OtpRequest> {
+      const request = isId('otp', id) ? await store.read.otpRequests.find(id) : undefined
+      const owned =
+        'appId' in owner ? request?.appId === owner.appId : request?.developerId === owner.developerId
+      if (!request || !owned) throw notFound()
+      return request
+    },
+
+    /**
+     * Ends what nobody asked for again. Works in chunks, each a transaction of its own, and may run at any time.
+     *
+     * @returns how many requests expired
+     */
+    async expireDue(chunk = 100): Promise<number> {
+      let expired = 0
+      for (;;) {
+        const due = await store.read.otpRequests.listDue(clock.now(), chunk)
+        if (due.length === 0) return expired
+        await store.write(async (tx) => {
+          for (const { id } of due) await endRequest(tx, newId, id, { status: 'expired' }, clock.now())
+        })
+        expired += due.length
+      }
+    },
+  }
+}

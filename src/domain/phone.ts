@@ -1,0 +1,42 @@
+import { parsePhoneNumberFromString } from 'libphonenumber-js/max'
+import { ServiceError } from './errors.ts'
+
+/** E.164, and the ISO code of the country it belongs to where one does. */
+export type Phone = { phone: string; country: string | null; isVirtual: boolean }
+
+/** A country code that no network routes: such a number lives within otpd only. */
+const virtualPattern = /^\+999[0-9]{10}$/
+
+/**
+ * Reads a phone number as people write it. Whether its length is possible is checked, and not whether it is
+ * assigned: the lists of assigned numbers lag behind the networks.
+ *
+ * @throws INVALID_PHONE_NUMBER
+ */
+export function parsePhone(text: string): Phone {
+  const compact = text.replaceAll(/[ \-.()]/g, '').replace(/^00/, '+')
+  if (virtualPattern.test(compact)) return { phone: compact, country: null, isVirtual: true }
+  const number = /^\+[1-9]\d{6,14}$/.test(compact) ? parsePhoneNumberFromString(compact) : undefined
+  if (!number?.isPossible()) throw invalidPhone()
+  return { phone: number.number, country: number.country ?? null, isVirtual: false }
+}
+
+export const invalidPhone = () =>
+  new ServiceError(
+    'INVALID_PHONE_NUMBER',
+    'This cannot be a phone number. Write it with + and country code.',
+    {
+      details: [
+        {
+          in: 'body',
+          path: 'phone',
+          code: 'INVALID_PHONE_NUMBER',
+          message: 'Expected E.164, like +14155550100.',
+        },
+      ],
+    },
+  )
+
+/** A new number for a developer. @param randomInt a uniform whole number from 0 up to, not with, its argument */
+export const makeVirtualPhone = (randomInt: (below: number) => number) =>
+  `+999${String(randomInt(10_000_000_000)).padStart(10, '0')}`

@@ -1,0 +1,78 @@
+import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
+import type { EventStore, LogType } from '../domain/events.ts'
+import type { Builders, Database } from './database.ts'
+
+export function createEventStore(database: Database, on: Builders): EventStore {
+  const { events, counters } = database.tables
+  const p = sql.placeholder
+  const columns = {
+    seq: events.seq,
+    id: events.id,
+    // Written by insert below from a LogType.
+    type: sql<LogType>`${events.type}`,
+    developerId: events.developerId,
+    appId: events.appId,
+    requestId: events.requestId,
+    phone: events.phone,
+    status: events.status,
+    detail: events.detail,
+    at: events.at,
+  }
+
+  // Whoever takes a number holds the counter until the commit, so that numbers become visible in their order.
+  const nextSeq = database.prepare(() =>
+    on
+      .update(counters)
+      .set({ value: sql`${counters.value} + 1` })
+      .where(eq(counters.name, 'event_seq'))
+      .returning({ value: counters.value }),
+  )
+  const insert = database.prepare(() =>
+    on.insert(events).values({
+      seq: p('seq'),
+      id: p('id'),
+      type: p('type'),
+      developerId: p('developerId'),
+      appId: p('appId'),
+      requestId: p('requestId'),
+      phone: p('phone'),
+      status: p('status'),
+      detail: p('detail'),
+      payload: p('payload'),
+      at: p('at'),
+    }),
+  )
+
+  return {
+    async insert(entry, payload) {
+      const [counter] = await nextSeq()
+      if (!counter) throw new Error('the counter of log entries is missing')
+      await insert({ ...entry, payload, seq: counter.value })
+      return counter.value
+    },
+
+    list(developerId, { appId, limit, beforeSeq, afterSeq }) {
+      return on
+        .select(columns)
+        .from(events)
+        .where(
+          and(
+            eq(events.developerId, developerId),
+            appId === undefined ? undefined : eq(events.appId, appId),
+            beforeSeq === undefined ? undefined : lt(events.seq, beforeSeq),
+            afterSeq === undefined ? undefined : gt(events.seq, afterSeq),
+          ),
+        )
+        .orderBy(afterSeq === undefined ? desc(events.seq) : asc(events.seq))
+        .limit(limit)
+    },
+
+    async seqOf(developerId, id) {
+      const [row] = await on
+        .select({ seq: events.seq })
+        .from(events)
+        .where(and(eq(events.id, id), eq(events.developerId, developerId)))
+      return row?.seq
+    },
+  }
+}

@@ -1,0 +1,86 @@
+import { and, asc, desc, eq, inArray, lt, sql } from 'drizzle-orm'
+import type { IdentityStore } from '../domain/identities.ts'
+import type { Builders, Database } from './database.ts'
+
+export function createIdentityStore(database: Database, on: Builders): IdentityStore {
+  const { identities, identityApplications: links } = database.tables
+  const p = sql.placeholder
+
+  const findByPhone = database.prepare(() =>
+    on
+      .select()
+      .from(identities)
+      .where(and(eq(identities.developerId, p('developerId')), eq(identities.phone, p('phone')))),
+  )
+  const countVerification = database.prepare(() =>
+    on
+      .update(identities)
+      .set({
+        verificationCount: sql`${identities.verificationCount} + 1`,
+        lastVerifiedAt: sql`${p('now')}`,
+      })
+      .where(eq(identities.id, p('id'))),
+  )
+  const insert = database.prepare(() =>
+    on.insert(identities).values({
+      id: p('id'),
+      developerId: p('developerId'),
+      phone: p('phone'),
+      country: p('country'),
+      verificationCount: p('verificationCount'),
+      firstVerifiedAt: p('firstVerifiedAt'),
+      lastVerifiedAt: p('lastVerifiedAt'),
+    }),
+  )
+  const addApplication = database.prepare(() =>
+    on
+      .insert(links)
+      .values({ identityId: p('identityId'), appId: p('appId') })
+      .onConflictDoNothing(),
+  )
+
+  return {
+    async findByPhone(developerId, phone) {
+      const [identity] = await findByPhone({ developerId, phone })
+      return identity
+    },
+
+    async applicationsOf(identityIds) {
+      const byIdentity = new Map<string, string[]>()
+      if (identityIds.length === 0) return byIdentity
+      const rows = await on
+        .select()
+        .from(links)
+        .where(inArray(links.identityId, identityIds))
+        .orderBy(asc(links.appId))
+      for (const { identityId, appId } of rows) {
+        const ids = byIdentity.get(identityId)
+        if (ids) ids.push(appId)
+        else byIdentity.set(identityId, [appId])
+      }
+      return byIdentity
+    },
+
+    list(developerId, limit, before) {
+      const older = before === undefined ? undefined : lt(identities.id, before)
+      return on
+        .select()
+        .from(identities)
+        .where(and(eq(identities.developerId, developerId), older))
+        .orderBy(desc(identities.id))
+        .limit(limit)
+    },
+
+    async insert(identity) {
+      await insert(identity)
+    },
+
+    async countVerification(id, now) {
+      await countVerification({ id, now })
+    },
+
+    async addApplication(identityId, appId) {
+      await addApplication({ identityId, appId })
+    },
+  }
+}

@@ -1,0 +1,140 @@
+import { and, asc, desc, eq, gt, lt, lte, sql, type InferSelectModel } from 'drizzle-orm'
+import {
+  attemptsMax,
+  resendAfterMs,
+  resendsMax,
+  type Channel,
+  type OtpRequest,
+  type OtpRequestStore,
+} from '../domain/otp-requests.ts'
+import type { Builders, Database } from './database.ts'
+import type { Tables } from './tables.ts'
+
+type Row = InferSelectModel<Tables['otpRequests']>
+
+/** Metadata is JSON text, and channel one of the known words, because `insert` below wrote them so. */
+export const toOtpRequest = (row: Row): OtpRequest => ({
+  ...row,
+  channel: row.channel as Channel,
+  metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
+})
+
+export function createOtpRequestStore(database: Database, on: Builders): OtpRequestStore {
+  const { otpRequests: otp } = database.tables
+  const p = sql.placeholder
+  const pending = and(eq(otp.id, p('id')), eq(otp.status, 'pending'))
+
+  const find = database.prepare(() =>
+    on
+      .select()
+      .from(otp)
+      .where(eq(otp.id, p('id'))),
+  )
+  const insert = database.prepare(() =>
+    on.insert(otp).values({
+      id: p('id'),
+      developerId: p('developerId'),
+      projectId: p('projectId'),
+      appId: p('appId'),
+      environment: p('environment'),
+      phone: p('phone'),
+      country: p('country'),
+      status: p('status'),
+      failureReason: p('failureReason'),
+      channel: p('channel'),
+      provider: p('provider'),
+      deliveryStatus: p('deliveryStatus'),
+      locale: p('locale'),
+      clientIp: p('clientIp'),
+      metadata: p('metadata'),
+      codeSalt: p('codeSalt'),
+      codeHash: p('codeHash'),
+      createdAt: p('createdAt'),
+      sentAt: p('sentAt'),
+      expiresAt: p('expiresAt'),
+      updatedAt: p('updatedAt'),
+    }),
+  )
+  const countAttempt = database.prepare(() =>
+    on
+      .update(otp)
+      .set({ attempts: sql`${otp.attempts} + 1`, updatedAt: sql`${p('now')}` })
+      .where(and(pending, lt(otp.attempts, attemptsMax), gt(otp.expiresAt, p('now'))))
+      .returning(),
+  )
+  const end = database.prepare(() =>
+    on
+      .update(otp)
+      .set({
+        status: sql`${p('status')}`,
+        failureReason: sql`${p('failureReason')}`,
+        verifiedAt: sql`${p('verifiedAt')}`,
+        updatedAt: sql`${p('now')}`,
+      })
+      .where(pending)
+      .returning(),
+  )
+  const first = (rows: Row[]) => (rows[0] ? toOtpRequest(rows[0]) : undefined)
+
+  return {
+    find: async (id) => first(await find({ id })),
+
+    async list({ developerId, appId, status, limit, before }) {
+      const rows = await on
+        .select()
+        .from(otp)
+        .where(
+          and(
+            eq(otp.developerId, developerId),
+            appId === undefined ? undefined : eq(otp.appId, appId),
+            status === undefined ? undefined : eq(otp.status, status),
+            before === undefined ? undefined : lt(otp.id, before),
+          ),
+        )
+        .orderBy(desc(otp.id))
+        .limit(limit)
+      return rows.map(toOtpRequest)
+    },
+
+    async listDue(now, limit) {
+      const rows = await on
+        .select()
+        .from(otp)
+        // Spelled out: SQLite uses the index of pending requests only where it sees the word itself.
+        .where(and(sql`${otp.status} = 'pending'`, lte(otp.expiresAt, now)))
+        .orderBy(asc(otp.expiresAt))
+        .limit(limit)
+      return rows.map(toOtpRequest)
+    },
+
+    async insert(request) {
+      const { metadata } = request
+      await insert({ ...request, metadata: metadata === null ? null : JSON.stringify(metadata) })
+    },
+
+    countAttempt: async (id, now) => first(await countAttempt({ id, now })),
+
+    async countResend(id, channel, now) {
+      const rows = await on
+        .update(otp)
+        .set({ resends: sql`${otp.resends} + 1`, channel, sentAt: now, updatedAt: now })
+        .where(
+          and(
+            eq(otp.id, id),
+            eq(otp.status, 'pending'),
+            lt(otp.resends, resendsMax),
+            lte(otp.sentAt, now - resendAfterMs),
+            gt(otp.expiresAt, now),
+          ),
+        )
+        .returning()
+      return first(rows)
+    },
+
+    async end(id, how, now) {
+      const failureReason = how.status === 'failed' ? how.failureReason : null
+      const verifiedAt = how.status === 'verified' ? now : null
+      return first(await end({ id, now, status: how.status, failureReason, verifiedAt }))
+    },
+  }
+}

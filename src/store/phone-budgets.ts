@@ -1,0 +1,33 @@
+import { and, eq, sql } from 'drizzle-orm'
+import type { CheckBudgetStore } from '../domain/phone-budgets.ts'
+import type { Builders, Database } from './database.ts'
+
+export function createCheckBudgetStore(database: Database, on: Builders): CheckBudgetStore {
+  const { phoneCheckBudgets: budgets } = database.tables
+  const find = database.prepare(() =>
+    on
+      .select({
+        refilledAt: budgets.refilledAt,
+        consecutiveFailures: budgets.consecutiveFailures,
+        lockedUntil: budgets.lockedUntil,
+      })
+      .from(budgets)
+      .where(
+        and(eq(budgets.appId, sql.placeholder('appId')), eq(budgets.phoneHash, sql.placeholder('phoneHash'))),
+      ),
+  )
+
+  return {
+    async find(appId, phoneHash) {
+      const [budget] = await find({ appId, phoneHash })
+      return budget
+    },
+
+    async put(appId, phoneHash, budget) {
+      await on
+        .insert(budgets)
+        .values({ appId, phoneHash, ...budget })
+        .onConflictDoUpdate({ target: [budgets.appId, budgets.phoneHash], set: budget })
+    },
+  }
+}

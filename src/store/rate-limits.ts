@@ -1,0 +1,49 @@
+import { and, asc, desc, eq, gt, lte, sql } from 'drizzle-orm'
+import type { RateLimitStore } from '../domain/rate-limit.ts'
+import type { Builders, Database } from './database.ts'
+
+export function createRateLimitStore(database: Database, on: Builders): RateLimitStore {
+  const { rateAdmissions: log } = database.tables
+  const columns = { at: log.at, seq: log.seq }
+  const of = and(eq(log.subject, sql.placeholder('subject')), eq(log.policy, sql.placeholder('policy')))
+
+  const oldestAfter = database.prepare(() =>
+    on
+      .select(columns)
+      .from(log)
+      .where(and(of, gt(log.at, sql.placeholder('after'))))
+      .orderBy(asc(log.at), asc(log.seq))
+      .limit(1),
+  )
+  const newest = database.prepare(() =>
+    on.select(columns).from(log).where(of).orderBy(desc(log.at), desc(log.seq)).limit(1),
+  )
+  const insert = database.prepare(() =>
+    on.insert(log).values({
+      subject: sql.placeholder('subject'),
+      policy: sql.placeholder('policy'),
+      at: sql.placeholder('at'),
+      seq: sql.placeholder('seq'),
+    }),
+  )
+
+  return {
+    async span(subject, policy, after) {
+      const [first] = await oldestAfter({ subject, policy, after })
+      const [last] = await newest({ subject, policy })
+      return { oldest: first, newest: last }
+    },
+
+    async insert(subject, policy, admission) {
+      await insert({ subject, policy, ...admission })
+    },
+
+    async deleteUntil(subject, policy, time) {
+      await on.delete(log).where(and(eq(log.subject, subject), eq(log.policy, policy), lte(log.at, time)))
+    },
+
+    async deleteAfter(subject, policy, time) {
+      await on.delete(log).where(and(eq(log.subject, subject), eq(log.policy, policy), gt(log.at, time)))
+    },
+  }
+}
