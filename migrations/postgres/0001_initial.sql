@@ -229,7 +229,7 @@ create table webhook_deliveries (
   delivered_at bigint
 );
 create index webhook_deliveries_by_endpoint on webhook_deliveries (endpoint_id, id);
-create index webhook_deliveries_due on webhook_deliveries (next_attempt_at) where status = 'pending';
+create index webhook_deliveries_pending on webhook_deliveries (endpoint_id, next_attempt_at) where status = 'pending';
 
 -- The log of admissions of the last window, for each subject and policy. seq counts within the subject, so that the
 -- number of admissions in a window is a difference and not a count.
