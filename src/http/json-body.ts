@@ -10,7 +10,8 @@ export const bodyBytesMax = 64 * 1024
  * @throws UNSUPPORTED_MEDIA_TYPE; PAYLOAD_TOO_LARGE; MALFORMED_JSON
  */
 export const jsonBody = new Elysia({ name: 'json-body' }).onParse({ as: 'scoped' }, ({ request }) =>
-  readJson(request),
+  // Most calls that take no body come without one, and without a type. Where a body is needed `{}` lacks something.
+  request.body === null ? {} : readJson(request),
 )
 
 async function readJson(request: Request): Promise<Record<string, unknown>> {
