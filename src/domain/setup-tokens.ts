@@ -55,8 +55,5 @@ export function createSetupTokens(needs: { store: Store; clock: Clock; random: R
 
     /** Uses the token up within the transaction of what it pays for. */
     use: (tx: Stores, token: string) => tx.setupTokens.use(hashToken(token), clock.now()),
-
-    /** Whether nobody has an account yet, so that a setup token is the way in. */
-    isAwaited: async () => !(await store.read.accounts.any()),
   }
 }

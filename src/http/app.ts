@@ -1,20 +1,22 @@
 import { Elysia } from 'elysia'
 import type { AppAuth } from '../domain/app-auth.ts'
 import type { ApplicationService } from '../domain/applications.ts'
+import type { DeveloperService } from '../domain/developers.ts'
 import { ServiceError } from '../domain/errors.ts'
 import type { NewId } from '../domain/ids.ts'
 import type { ProjectService } from '../domain/projects.ts'
-import type { ConsoleAuth } from './console-auth.ts'
 import { answerError, internalMessage, toServiceError } from './errors.ts'
 import { bodyBytesMax, tooLarge } from './json-body.ts'
 import { applicationRoutes } from './routes/applications.ts'
+import { authRoutes, type AuthServices } from './routes/auth.ts'
+import { developerRoutes } from './routes/developer.ts'
 import { projectRoutes } from './routes/projects.ts'
 
-export type AppServices = {
+export type AppServices = AuthServices & {
   newId: NewId
   appAuth: AppAuth
   applications: ApplicationService
-  consoleAuth: ConsoleAuth
+  developers: DeveloperService
   projects: ProjectService
   /** Told of every error that is not part of the contract. */
   onBug(error: unknown, traceId: string): void
@@ -33,7 +35,9 @@ export function createApp(services: AppServices) {
     .onBeforeHandle(({ request }) => refuseRepeatedQuery(request.url))
     .onError(({ code, error, set, request, path }) => {
       const traceId = String(set.headers['x-request-id'])
-      const known = code === 'NOT_FOUND' ? routeError(request.method, path) : toServiceError(error)
+      // The framework takes the code of an error of ours for its own, so that NOT_FOUND alone tells nothing.
+      const known =
+        toServiceError(error) ?? (code === 'NOT_FOUND' ? routeError(request.method, path) : undefined)
       if (!known || known.code === 'INTERNAL') services.onBug(error, traceId)
       const answer = answerError(known ?? new ServiceError('INTERNAL', internalMessage), traceId)
       set.status = answer.status
@@ -42,6 +46,8 @@ export function createApp(services: AppServices) {
       return answer.body
     })
     .use(applicationRoutes(services))
+    .use(authRoutes(services))
+    .use(developerRoutes(services))
     .use(projectRoutes(services))
 
   const routeError = createRouteErrors(app.routes)

@@ -1,8 +1,15 @@
 import { Elysia } from 'elysia'
-import type { Developer } from '../domain/developers.ts'
+import type { Developer, DeveloperService, Login } from '../domain/developers.ts'
+import type { ServiceError } from '../domain/errors.ts'
+
+/** A developer, and when the token that this call came with ends; a stream ends with it. */
+export type ConsoleCaller = Developer & { tokenExpiresAt: number }
 
 /** Tells whose token an `Authorization` header carries. @throws UNAUTHENTICATED; FORBIDDEN; UNAVAILABLE */
-export type ConsoleAuth = (authorization: string | undefined) => Promise<Developer>
+export type ConsoleAuth = (authorization: string | undefined) => Promise<ConsoleCaller>
+
+/** Judges a token. @throws UNAUTHENTICATED (TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED); UNAVAILABLE */
+export type VerifyToken = (token: string | undefined) => Promise<Login & { expiresAtMs: number }>
 
 /**
  * Gives the routes beside it `developer`, before their input is looked at: a `derive` runs ahead of validation, a
@@ -12,3 +19,38 @@ export const consoleAuth = (authenticate: ConsoleAuth) =>
   new Elysia({ name: 'console-auth' }).derive({ as: 'scoped' }, async ({ headers }) => ({
     developer: await authenticate(headers['authorization']),
   }))
+
+/**
+ * Console authentication: a bearer token (RFC 6750 §2.1) and the developer that it speaks for. Nothing is kept between
+ * calls, so that disabling a developer holds from the next one on.
+ */
+export function createConsoleAuth(needs: {
+  verify: VerifyToken
+  developers: Pick<DeveloperService, 'admit'>
+}): ConsoleAuth {
+  return async (authorization) => {
+    const login = await needs.verify(bearerToken(authorization))
+    return { ...(await needs.developers.admit(login)), tokenExpiresAt: login.expiresAtMs }
+  }
+}
+
+/** What follows the scheme, whose case does not matter (RFC 9110 §11.1); undefined for another scheme. */
+function bearerToken(authorization: string | undefined): string | undefined {
+  return /^bearer +(\S.*)$/i.exec(authorization ?? '')?.[1]
+}
+
+/**
+ * The `WWW-Authenticate` header of a refused token (RFC 6750 §3): without an error word when no token came. Undefined
+ * for every other error.
+ */
+export function challengeOf({ code, reason }: ServiceError): string | undefined {
+  if (code !== 'UNAUTHENTICATED') return undefined
+  if (reason === 'TOKEN_MISSING') return 'Bearer realm="otpd"'
+  const description = descriptions[reason ?? '']
+  return description && `Bearer realm="otpd", error="invalid_token", error_description="${description}"`
+}
+
+const descriptions: Record<string, string> = {
+  TOKEN_INVALID: 'The ID token is not valid here',
+  TOKEN_EXPIRED: 'The ID token has expired',
+}

@@ -1,6 +1,7 @@
 import { ParseError, ValidationError } from 'elysia'
 import { ServiceError, type ErrorCode, type ErrorDetail } from '../domain/errors.ts'
 import { ReplayedError } from '../domain/idempotency.ts'
+import { challengeOf } from './console-auth.ts'
 
 /** The one status of each code. A new code without a status does not compile. */
 export const statusOf = {
@@ -48,6 +49,8 @@ export type ErrorAnswer = {
 export function answerError(error: ServiceError, traceId: string): ErrorAnswer {
   const headers: Record<string, string> = {}
   if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.retryAfterSeconds)
+  const challenge = challengeOf(error)
+  if (challenge !== undefined) headers['www-authenticate'] = challenge
   if (error instanceof ReplayedError) headers['idempotency-replayed'] = 'true'
   return {
     status: statusOf[error.code],

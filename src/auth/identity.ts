@@ -1,0 +1,127 @@
+import { createAccountService, type AccountService } from '../domain/accounts.ts'
+import { createDeveloperService, type DeveloperService, type Login } from '../domain/developers.ts'
+import type { IdentityProvider, LoginSettings } from '../domain/identity-provider.ts'
+import type { NewId } from '../domain/ids.ts'
+import type { Keys } from '../domain/keys.ts'
+import { createLoginAttempts } from '../domain/login-attempts.ts'
+import type { Plans } from '../domain/plans.ts'
+import type { Clock, Random } from '../domain/ports.ts'
+import { createRefreshTokens } from '../domain/refresh-tokens.ts'
+import { createSetupTokens, type SetupTokens } from '../domain/setup-tokens.ts'
+import type { Store } from '../domain/store.ts'
+import { builtInClientId, createBuiltInIssuer, createBuiltInVerifier } from './built-in-issuer.ts'
+import { createRemoteKeys } from './discovery.ts'
+import { createIdTokenVerifier } from './id-token.ts'
+import { createKeySource } from './jwks.ts'
+import { createPasswords } from './passwords.ts'
+import { createSigningKeys, type SigningKeys } from './signing-keys.ts'
+
+export type IdentityNeeds = {
+  store: Store
+  clock: Clock
+  newId: NewId
+  random: Random
+  keys: Pick<Keys, 'signingKey' | 'refreshToken'>
+  plans: Plans
+  signUp: 'open' | 'closed'
+}
+
+/** An OpenID provider of the operator's choice. */
+export type OidcSettings = {
+  issuer: string
+  /** At least one. */
+  audience: readonly string[]
+  /** Null: as the issuer's discovery document says. */
+  jwksUri: string | null
+  /** What command lines log in as; null: the first audience. */
+  clientId: string | null
+}
+
+/** Who callers of the console are, whoever vouches for them. */
+export type Identity = {
+  /** @throws UNAUTHENTICATED (TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED); UNAVAILABLE */
+  verify(token: string | undefined): Promise<Login & { expiresAtMs: number }>
+  developers: DeveloperService
+  loginSettings(): Promise<LoginSettings>
+  /** Undefined where an OpenID provider is configured. */
+  builtIn: BuiltInIdentity | undefined
+}
+
+export type BuiltInIdentity = {
+  provider: IdentityProvider
+  accounts: AccountService
+  setupTokens: SetupTokens
+  signingKeys: SigningKeys
+}
+
+/** @param oidc.onKeysFailed told of every failed load of the provider's keys, for the log */
+export function createExternalIdentity(
+  needs: IdentityNeeds,
+  oidc: OidcSettings & { onKeysFailed?: (cause: unknown) => void },
+): Identity {
+  const { issuer, audience, jwksUri, clientId, onKeysFailed } = oidc
+  const load = createRemoteKeys({ issuer, ...(jwksUri !== null && { jwksUri }) })
+  const keys = createKeySource({
+    load,
+    clock: needs.clock,
+    ...(onKeysFailed && { onLoadFailed: onKeysFailed }),
+  })
+  const settings: LoginSettings = {
+    kind: 'oidc',
+    issuer,
+    clientId: clientId ?? audience[0] ?? '',
+    tokenEndpoint: null,
+    revocationEndpoint: null,
+    setupTokenAwaited: false,
+  }
+  return {
+    verify: createIdTokenVerifier({ issuer, audiences: audience, keys, clock: needs.clock }).verify,
+    developers: createDeveloperService(needs),
+    loginSettings: async () => settings,
+    builtIn: undefined,
+  }
+}
+
+/** @param publicUrl where the server is reached, without a slash at its end; asked each time */
+export function createBuiltInIdentity(needs: IdentityNeeds, publicUrl: () => string): Identity {
+  const { store, clock, keys } = needs
+  const issuerUrl = () => `${publicUrl()}/v1/auth`
+  const { accounts, setupTokens } = createAccounts(needs)
+  const refreshTokens = createRefreshTokens({ ...needs, key: keys.refreshToken })
+  const signingKeys = createSigningKeys({ ...needs, key: keys.signingKey })
+  const provider = createBuiltInIssuer({ issuerUrl, accounts, refreshTokens, signingKeys, clock })
+  return {
+    verify: createBuiltInVerifier({ issuerUrl, signingKeys, clock }).verify,
+    developers: createDeveloperService(needs),
+    async loginSettings() {
+      const {
+        issuer,
+        token_endpoint: tokenEndpoint,
+        revocation_endpoint: revocationEndpoint,
+      } = provider.discovery()
+      const setupTokenAwaited = !(await store.read.accounts.any())
+      return {
+        kind: 'built_in',
+        issuer,
+        clientId: builtInClientId,
+        tokenEndpoint,
+        revocationEndpoint,
+        setupTokenAwaited,
+      }
+    },
+    builtIn: { provider, accounts, setupTokens, signingKeys },
+  }
+}
+
+/** The accounts of the built-in provider, without the server around them. */
+export function createAccounts(needs: Pick<IdentityNeeds, 'store' | 'clock' | 'newId' | 'random'>) {
+  const setupTokens = createSetupTokens(needs)
+  const loginAttempts = createLoginAttempts(needs)
+  const accounts = createAccountService({
+    ...needs,
+    passwords: createPasswords(),
+    loginAttempts,
+    setupTokens,
+  })
+  return { accounts, setupTokens }
+}

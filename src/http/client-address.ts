@@ -1,0 +1,56 @@
+import { BlockList, isIPv4, isIPv6 } from 'node:net'
+
+/** Where a call comes from, for limits: an IPv4 address or the /64 of an IPv6 one, which is one customer's. */
+export type ClientAddress = (request: Request, peer: string | undefined) => string
+
+/**
+ * Tells the client behind proxies. `X-Forwarded-For` is believed as far as trusted proxies wrote it, from the right;
+ * anybody may write the rest.
+ *
+ * @param trustedProxies CIDRs or addresses
+ */
+export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
+  // One list for each family: an IPv4 address would match IPv6 rules in its mapped form.
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() }
+  for (const cidr of trustedProxies) {
+    const [address = '', prefix] = cidr.split('/')
+    const family = familyOf(address)
+    if (!family) throw new TypeError('a trusted proxy is not an address')
+    lists[family].addSubnet(address, Number(prefix ?? (family === 'ipv4' ? 32 : 128)), family)
+  }
+  const isTrusted = (address: string) => {
+    const family = familyOf(address)
+    return family !== undefined && lists[family].check(address, family)
+  }
+
+  return (request, peer) => {
+    let client = unmap(peer ?? '')
+    if (!isTrusted(client)) return networkOf(client)
+    const hops = (request.headers.get('x-forwarded-for') ?? '').split(',').map((hop) => unmap(hop.trim()))
+    for (const hop of hops.toReversed()) {
+      if (!familyOf(hop)) break
+      client = hop
+      if (!isTrusted(hop)) break
+    }
+    return networkOf(client)
+  }
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' | undefined {
+  if (isIPv4(address)) return 'ipv4'
+  return isIPv6(address) ? 'ipv6' : undefined
+}
+
+/** A dual-stack socket shows IPv4 peers as ::ffff:a.b.c.d. */
+const unmap = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, '')
+
+function networkOf(address: string): string {
+  if (!isIPv6(address)) return address
+  // The WHATWG form of an IPv6 host is canonical: lower case, no leading zeros, the longest run of zeros as `::`.
+  const host = new URL(`http://[${address.replace(/%.*$/, '')}]/`).hostname.slice(1, -1)
+  const [head = '', tail] = host.split('::')
+  const front = head === '' ? [] : head.split(':')
+  const back = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = tail === undefined ? [] : Array<string>(8 - front.length - back.length).fill('0')
+  return [...front, ...zeros, ...back].slice(0, 4).join(':')
+}

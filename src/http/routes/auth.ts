@@ -1,0 +1,74 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { AccountService } from '../../domain/accounts.ts'
+import { ServiceError } from '../../domain/errors.ts'
+import type { IdentityProvider, LoginSettings } from '../../domain/identity-provider.ts'
+import type { ClientAddress } from '../client-address.ts'
+import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import { jsonBody } from '../json-body.ts'
+import { consoleBodyErrors, data, errorBody, nullable, object } from '../schemas.ts'
+import { identityProviderRoutes } from './identity-provider.ts'
+
+export type AuthServices = {
+  consoleAuth: ConsoleAuth
+  clientAddress: ClientAddress
+  loginSettings: () => Promise<LoginSettings>
+  /** Undefined where an OpenID provider of the operator's is in charge; the routes of this one are then not there. */
+  builtIn: { provider: IdentityProvider; accounts: Pick<AccountService, 'changePassword'> } | undefined
+}
+
+const loginSettings = object({
+  kind: Type.Union([Type.Literal('built_in'), Type.Literal('oidc')]),
+  issuer: Type.String(),
+  clientId: Type.String(),
+  tokenEndpoint: nullable(Type.String({ description: "Null: in the issuer's discovery document." })),
+  revocationEndpoint: nullable(Type.String()),
+  setupTokenAwaited: Type.Boolean({ description: 'Nobody has an account: a setup token makes the first.' }),
+})
+
+/** How developers log in. */
+export function authRoutes(services: AuthServices) {
+  const { clientAddress } = services
+  const builtIn = () => {
+    if (services.builtIn) return services.builtIn
+    throw new ServiceError('NOT_FOUND', 'There is no such route.', { reason: 'ROUTE_NOT_FOUND' })
+  }
+
+  return new Elysia({ prefix: '/v1/auth' })
+    .get('/config', async () => ({ data: await services.loginSettings() }), {
+      response: { 200: data(loginSettings), 500: errorBody, 503: errorBody },
+      detail: {
+        tags: ['Login'],
+        operationId: 'getLoginSettings',
+        summary: 'How a command line logs in here',
+      },
+    })
+    .use(identityProviderRoutes(() => builtIn().provider, clientAddress))
+    .use(
+      new Elysia()
+        .use(jsonBody)
+        .use(consoleAuth(services.consoleAuth))
+        .post(
+          '/password',
+          async ({ developer, body, request, server }) => {
+            const client = clientAddress(request, server?.requestIP(request)?.address)
+            await builtIn().accounts.changePassword(developer, body.currentPassword, body.newPassword, client)
+            return { data: { changed: true as const } }
+          },
+          {
+            body: object({ currentPassword: Type.String(), newPassword: Type.String() }),
+            response: {
+              200: data(object({ changed: Type.Literal(true) })),
+              ...consoleBodyErrors,
+              429: errorBody,
+            },
+            detail: {
+              tags: ['Login'],
+              security: [{ console: [] }],
+              operationId: 'changePassword',
+              summary: 'Choose another password; every session ends',
+            },
+          },
+        ),
+    )
+}

@@ -1,0 +1,77 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { DeveloperService, Profile } from '../../domain/developers.ts'
+import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import { jsonBody } from '../json-body.ts'
+import { time } from '../pages.ts'
+import { consoleBodyErrors, consoleErrors, data, name, nullable, object, timestamp } from '../schemas.ts'
+
+const profile = object({
+  id: Type.String(),
+  uid: Type.String({ description: 'The subject that the identity provider knows the developer by.' }),
+  email: nullable(Type.String()),
+  name: nullable(Type.String()),
+  company: nullable(Type.String()),
+  plan: Type.String(),
+  virtualPhoneNumber: Type.String(),
+  limits: object({
+    projects: Type.Integer(),
+    applications: Type.Integer(),
+    sendPerMinute: Type.Integer({ description: 'Per application; 0 is no limit.' }),
+    verifyPerMinute: Type.Integer({ description: 'Per application; 0 is no limit.' }),
+  }),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+})
+
+const present = ({ limits, ...developer }: Profile) => ({
+  id: developer.id,
+  uid: developer.subject ?? developer.id,
+  email: developer.email,
+  name: developer.name,
+  company: developer.company,
+  plan: developer.plan,
+  virtualPhoneNumber: developer.virtualPhone,
+  limits: {
+    projects: limits.projects,
+    applications: limits.applications,
+    sendPerMinute: limits.sendPerMinute,
+    verifyPerMinute: limits.verifyPerMinute,
+  },
+  createdAt: time(developer.createdAt),
+  updatedAt: time(developer.updatedAt),
+})
+
+const company = nullable(
+  Type.String({
+    minLength: 1,
+    maxLength: 120,
+    pattern: '\\S',
+    errorText: 'Expected 1 to 120 characters, not only spaces, or null',
+  }),
+)
+
+export function developerRoutes(services: { consoleAuth: ConsoleAuth; developers: DeveloperService }) {
+  const { developers } = services
+  const detail = { tags: ['Developer profile'], security: [{ console: [] }] }
+
+  return new Elysia({ prefix: '/v1/developer' })
+    .use(jsonBody)
+    .use(consoleAuth(services.consoleAuth))
+    .get('/me', ({ developer }) => ({ data: present(developers.profile(developer)) }), {
+      response: { 200: data(profile), ...consoleErrors },
+      detail: { ...detail, operationId: 'getProfile', summary: 'The profile of the caller' },
+    })
+    .patch(
+      '/me',
+      async ({ developer, body }) => ({ data: present(await developers.update(developer, body)) }),
+      {
+        body: Type.Object(
+          { name: Type.Optional(name), company: Type.Optional(company) },
+          { additionalProperties: false, minProperties: 1, errorText: 'Expected at least one property' },
+        ),
+        response: { 200: data(profile), ...consoleBodyErrors },
+        detail: { ...detail, operationId: 'updateProfile', summary: 'Change name or company' },
+      },
+    )
+}

@@ -1,0 +1,139 @@
+import { Type, type TObject } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { ServiceError } from '../../domain/errors.ts'
+import type { IdentityProvider } from '../../domain/identity-provider.ts'
+import type { ClientAddress } from '../client-address.ts'
+import { orOAuthFailure, readForm } from '../oauth.ts'
+import { errorBody, object } from '../schemas.ts'
+
+const tokens = object({
+  id_token: Type.String(),
+  refresh_token: Type.String(),
+  token_type: Type.Literal('Bearer'),
+  expires_in: Type.Integer({ description: 'Seconds.' }),
+})
+
+const oauthError = object({
+  error: Type.String({ description: 'A word of RFC 6749 §5.2, or one beside it.' }),
+  error_description: Type.String(),
+  reason: Type.Optional(Type.String()),
+})
+
+const oauthErrors = {
+  400: oauthError,
+  404: errorBody,
+  413: Type.Union([oauthError, errorBody]),
+  415: oauthError,
+  429: oauthError,
+  500: errorBody,
+  503: oauthError,
+}
+
+const documentErrors = { 404: errorBody, 500: errorBody, 503: errorBody }
+
+const words = Type.Array(Type.String())
+
+const metadata = object({
+  issuer: Type.String(),
+  token_endpoint: Type.String(),
+  revocation_endpoint: Type.String(),
+  jwks_uri: Type.String(),
+  grant_types_supported: words,
+  response_types_supported: words,
+  subject_types_supported: words,
+  id_token_signing_alg_values_supported: words,
+  token_endpoint_auth_methods_supported: words,
+  claims_supported: words,
+})
+
+const tokenRequest = object({
+  grant_type: Type.Union([
+    Type.Literal('password'),
+    Type.Literal('refresh_token'),
+    Type.Literal('urn:otpd:setup-token'),
+  ]),
+  username: Type.Optional(Type.String({ description: 'The e-mail address.' })),
+  password: Type.Optional(Type.String()),
+  refresh_token: Type.Optional(Type.String()),
+  setup_token: Type.Optional(Type.String()),
+  email: Type.Optional(Type.String()),
+  name: Type.Optional(Type.String()),
+})
+
+/**
+ * The routes of the built-in provider. Their forms and answers are those of OAuth and OpenID Connect, not wrapped in
+ * `data`.
+ *
+ * @param provided throws NOT_FOUND where another provider is in charge
+ */
+export function identityProviderRoutes(provided: () => IdentityProvider, clientAddress: ClientAddress) {
+  const tags = ['Login']
+
+  return new Elysia()
+    .get('/.well-known/openid-configuration', () => provided().discovery(), {
+      response: { 200: metadata, ...documentErrors },
+      detail: { tags, operationId: 'discoverProvider', summary: 'OpenID Connect discovery' },
+    })
+    .get('/jwks.json', () => provided().publicKeys(), {
+      response: {
+        200: object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) }),
+        ...documentErrors,
+      },
+      detail: { tags, operationId: 'getSigningKeys', summary: 'Public keys of the ID tokens' },
+    })
+    .post(
+      '/token',
+      async ({ request, server, status, set }) => {
+        const provider = provided()
+        const client = clientAddress(request, server?.requestIP(request)?.address)
+        const answer = await orOAuthFailure(async () => provider.grant(await readForm(request), client))
+        if ('value' in answer) return answer.value
+        const { failure } = answer
+        if (failure.retryAfterSeconds !== undefined)
+          set.headers['retry-after'] = String(failure.retryAfterSeconds)
+        return status(failure.status, failure.body)
+      },
+      {
+        parse: 'none',
+        response: { 200: tokens, ...oauthErrors },
+        detail: {
+          tags,
+          operationId: 'requestTokens',
+          summary: 'Exchange a password, a refresh token or a setup token for an ID token',
+          requestBody: form(tokenRequest),
+        },
+      },
+    )
+    .post(
+      '/revoke',
+      async ({ request, status, set }) => {
+        const provider = provided()
+        const answer = await orOAuthFailure(async () => {
+          const { token } = await readForm(request)
+          if (token === undefined) throw new ServiceError('INVALID_ARGUMENT', 'Missing: token.')
+          await provider.revoke(token)
+          return {}
+        })
+        if ('value' in answer) return answer.value
+        const { failure } = answer
+        if (failure.retryAfterSeconds !== undefined)
+          set.headers['retry-after'] = String(failure.retryAfterSeconds)
+        return status(failure.status, failure.body)
+      },
+      {
+        parse: 'none',
+        response: { 200: object({}), ...oauthErrors },
+        detail: {
+          tags,
+          operationId: 'revokeToken',
+          summary: 'End the session of a refresh token (RFC 7009)',
+          requestBody: form(object({ token: Type.String() })),
+        },
+      },
+    )
+}
+
+const form = (schema: TObject) => ({
+  required: true,
+  content: { 'application/x-www-form-urlencoded': { schema } },
+})
