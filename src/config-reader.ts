@@ -1,6 +1,7 @@
 import { dirname } from 'node:path'
 import { isTable, type FileEntry } from './config-file.ts'
 import { otherVariables, settingList, settings, type Setting, type SettingId } from './config-settings.ts'
+import { isNear, suggest } from './config-suggestion.ts'
 import type { Parsed } from './config-values.ts'
 
 /** One thing that keeps the server from starting: where it was said, what is wrong, what to do. */
@@ -119,7 +120,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
       const known = [...settingList.map(({ variable }) => variable), ...otherVariables]
       for (const name of Object.keys(input.env).toSorted()) {
         if (!name.startsWith('OTPD_') || input.env[name] === undefined || known.includes(name)) continue
-        report(name, 'There is no such setting.', suggestion(name, known) ?? 'Remove the variable.')
+        report(name, 'There is no such setting.', suggest(name, known) ?? 'Remove the variable.')
       }
     },
   }
@@ -132,7 +133,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     if (isSection && isTable(entry.value)) return
     const elsewhere = settingList.find(({ name, notInFile }) => notInFile && isNear(key, name))
     const remedy = elsewhere ? `It does not stand in the file: give it as ${elsewhere.variable}.` : undefined
-    report(at(entry), `There is no setting ${key}.`, remedy ?? suggestion(key, inFile) ?? 'Remove the line.')
+    report(at(entry), `There is no setting ${key}.`, remedy ?? suggest(key, inFile) ?? 'Remove the line.')
   }
 }
 
@@ -189,38 +190,4 @@ const expected = (what: string, remedy: string): Fault => ({ fault: `The value m
 function showPlain(value: unknown): ShownValue {
   if (Array.isArray(value)) return value.map(String)
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null
-}
-
-function suggestion(name: string, known: readonly string[]): string | undefined {
-  const nearest = known
-    .filter((candidate) => isNear(name, candidate))
-    .toSorted((a, b) => distance(plain(name), plain(a)) - distance(plain(name), plain(b)))[0]
-  return nearest && `Did you mean ${nearest}?`
-}
-
-/** A slip of a few letters, another way to write the same words, the right key in the wrong table, half a name. */
-function isNear(name: string, candidate: string): boolean {
-  const [given, meant] = [plain(name), plain(candidate)]
-  const sameKey =
-    name.includes('.') || !name.startsWith('OTPD_') ? lastKey(name) === lastKey(candidate) : false
-  return (
-    sameKey || meant.startsWith(given) || distance(given, meant) <= Math.min(3, Math.floor(meant.length / 4))
-  )
-}
-
-const plain = (name: string) => name.toLowerCase().replace(/[_-]/g, '')
-const lastKey = (name: string) => plain(name.split('.').at(-1) ?? '')
-
-/** Levenshtein's distance: how many letters to add, drop or change. */
-function distance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (const [row, letter] of [...a].entries()) {
-    const current = [row + 1]
-    for (const [column, other] of [...b].entries()) {
-      const changed = (previous[column] ?? 0) + (letter === other ? 0 : 1)
-      current.push(Math.min(changed, (previous[column + 1] ?? 0) + 1, (current[column] ?? 0) + 1))
-    }
-    previous = current
-  }
-  return previous[b.length] ?? 0
 }
