@@ -79,9 +79,6 @@ export type WebhookDeliveryStore = {
   /** Ends a delivery and notes the success or failure at its endpoint. Does nothing once the lease has gone to another. */
   finish(outcome: DeliveryOutcome): Promise<void>
 
-  /** Gives a delivery back, due as it was. Does nothing once the lease has gone to another. */
-  release(claim: ClaimedDelivery & { owner: string }): Promise<void>
-
   /** Makes every lease void. Only where no other process can hold one. */
   releaseAll(): Promise<void>
 }

@@ -108,8 +108,9 @@ export function createWebhookEndpointService(needs: {
       page: PageRequest,
     ): Promise<Page<WebhookEndpoint>> {
       const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor)
+      const nowhere = appId !== undefined && !isId('app', appId)
       const query = { developerId: developer.id, appId, limit: page.limit + 1, before }
-      const rows = await store.read.webhookEndpoints.list(query)
+      const rows = nowhere ? [] : await store.read.webhookEndpoints.list(query)
       return pageOf(rows, page.limit, (endpoint) => endpoint.id)
     },
 

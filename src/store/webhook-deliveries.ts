@@ -89,10 +89,6 @@ export function createWebhookDeliveryStore(database: Database, on: Builders): We
         .where(eq(endpoints.id, claim.endpointId))
     },
 
-    async release(claim) {
-      await on.update(deliveries).set({ leaseOwner: null, leaseUntil: null }).where(held(claim))
-    },
-
     async releaseAll() {
       await on
         .update(deliveries)

@@ -1,0 +1,165 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { subscriptions } from '../../domain/event-kinds.ts'
+import { webhookErrors } from '../../domain/webhook-deliveries.ts'
+import {
+  webhookUrlLengthMax,
+  type WebhookEndpoint,
+  type WebhookEndpointService,
+} from '../../domain/webhook-endpoints.ts'
+import type { WebhookTester } from '../../domain/webhook-test-event.ts'
+import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import { idempotencyScope, markReplayed } from '../idempotency.ts'
+import { jsonBody } from '../json-body.ts'
+import { pageAnswer, readPage, time, timeOrNull } from '../pages.ts'
+import {
+  consoleBodyErrors,
+  consoleErrors,
+  data,
+  deleted,
+  errorBody,
+  idParams,
+  nullable,
+  object,
+  oneOf,
+  page,
+  pageQuery,
+  timestamp,
+} from '../schemas.ts'
+
+const url = Type.String({
+  minLength: 1,
+  maxLength: webhookUrlLengthMax,
+  description: 'https, a public address, no user name, no fragment.',
+  errorText: `Expected an https URL of up to ${webhookUrlLengthMax} characters`,
+})
+
+const subscription = oneOf(subscriptions)
+
+const events = Type.Array(subscription, {
+  minItems: 1,
+  uniqueItems: true,
+  description: 'What to be told of; `*` is everything, kinds of later versions included.',
+  errorText: 'Expected at least one event kind, each once',
+})
+
+const status = oneOf(['enabled', 'disabled'])
+
+const endpoint = object({
+  id: Type.String(),
+  appId: Type.String(),
+  url: Type.String(),
+  events: Type.Array(subscription),
+  status,
+  disabledReason: nullable(Type.String({ description: 'Why the service disabled it; null where you did.' })),
+  failingSince: nullable(timestamp),
+  lastDeliveryAt: nullable(timestamp),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+})
+
+const testResult = object({
+  delivered: Type.Boolean(),
+  statusCode: Type.Integer({ description: 'What the receiver answered; 0 where it gave no status.' }),
+  error: Type.Optional(oneOf(webhookErrors)),
+})
+
+const present = (row: WebhookEndpoint) => ({
+  id: row.id,
+  appId: row.appId,
+  url: row.url,
+  events: row.events,
+  status: row.status,
+  disabledReason: row.disabledReason,
+  failingSince: timeOrNull(row.failingSince),
+  lastDeliveryAt: timeOrNull(row.lastDeliveryAt),
+  createdAt: time(row.createdAt),
+  updatedAt: time(row.updatedAt),
+})
+
+export function webhookRoutes(services: {
+  consoleAuth: ConsoleAuth
+  webhookEndpoints: WebhookEndpointService
+  webhookTester: WebhookTester
+}) {
+  const { webhookEndpoints: endpoints, webhookTester } = services
+  const detail = { tags: ['Webhooks'], security: [{ console: [] }] }
+
+  return new Elysia({ prefix: '/v1/webhooks' })
+    .use(jsonBody)
+    .use(consoleAuth(services.consoleAuth))
+    .get(
+      '/',
+      async ({ developer, query }) =>
+        pageAnswer(await endpoints.list(developer, query.appId, readPage(query)), present),
+      {
+        query: object({ ...pageQuery, appId: Type.Optional(Type.String()) }),
+        response: { 200: page(endpoint), ...consoleErrors },
+        detail: { ...detail, operationId: 'listWebhooks', summary: 'List webhook endpoints, newest first' },
+      },
+    )
+    .post(
+      '/',
+      async ({ developer, body, headers, set }) => {
+        const scope = idempotencyScope(headers, developer.id, 'POST /v1/webhooks', body)
+        const answer = await endpoints.create(developer, body, scope)
+        markReplayed(set.headers, answer.replayed)
+        set.status = 201
+        return { data: present(answer.value) }
+      },
+      {
+        body: object({ appId: Type.String(), url, events }),
+        response: { 201: data(endpoint), ...consoleBodyErrors },
+        detail: { ...detail, operationId: 'createWebhook', summary: 'Register a webhook endpoint' },
+      },
+    )
+    .get(
+      '/:id',
+      async ({ developer, params }) => ({ data: present(await endpoints.get(developer, params.id)) }),
+      {
+        params: idParams,
+        response: { 200: data(endpoint), ...consoleErrors },
+        detail: { ...detail, operationId: 'getWebhook', summary: 'Get a webhook endpoint' },
+      },
+    )
+    .patch(
+      '/:id',
+      async ({ developer, params, body }) => ({
+        data: present(await endpoints.update(developer, params.id, body)),
+      }),
+      {
+        params: idParams,
+        body: Type.Object(
+          { url: Type.Optional(url), events: Type.Optional(events), status: Type.Optional(status) },
+          { additionalProperties: false, minProperties: 1, errorText: 'Expected at least one property' },
+        ),
+        response: { 200: data(endpoint), ...consoleBodyErrors },
+        detail: { ...detail, operationId: 'updateWebhook', summary: 'Change URL, events or status' },
+      },
+    )
+    .delete(
+      '/:id',
+      async ({ developer, params }) => {
+        await endpoints.delete(developer, params.id)
+        return { data: { id: params.id, deleted: true as const } }
+      },
+      {
+        params: idParams,
+        response: { 200: deleted, ...consoleErrors },
+        detail: { ...detail, operationId: 'deleteWebhook', summary: 'Remove a webhook endpoint' },
+      },
+    )
+    .post(
+      '/:id/test',
+      async ({ developer, params }) => ({ data: await webhookTester.test(developer, params.id) }),
+      {
+        params: idParams,
+        response: { 200: data(testResult), ...consoleErrors, 429: errorBody },
+        detail: {
+          ...detail,
+          operationId: 'testWebhook',
+          summary: 'Send one signed otp.verified event now and tell what the receiver answered',
+        },
+      },
+    )
+}
