@@ -1,16 +1,13 @@
 import type { AppCredentials } from './app-credentials.ts'
-import { replyError, type HttpReply, type SendHttp } from './http.ts'
+import type { HttpReply, SendHttp } from './http.ts'
+import { replyError } from './reply-error.ts'
 import { isRecord } from './profile.ts'
+import { pathOf, type Call, type Data, type Known, type Method } from './routes.ts'
 import type { ServerChoice } from './server-choice.ts'
 import type { Token, Tokens } from './tokens.ts'
 
 /** An answer of the API: what it says, and the body as it came, which is what --json prints. */
 export type Answer<T> = { data: T; nextCursor: string | null; body: string }
-
-export type Call = {
-  body?: unknown
-  query?: Record<string, string | undefined>
-}
 
 export type Api = ReturnType<typeof createApi>
 
@@ -29,23 +26,29 @@ export function createApi(server: ServerChoice, send: SendHttp, tokens: Tokens) 
   return {
     server,
     /** A call as the developer who is logged in. Throws NOT_LOGGED_IN before asking the server where nobody is. */
-    async asDeveloper<T>(method: string, path: string, call: Call = {}): Promise<Answer<T>> {
+    async asDeveloper<M extends Method, Path extends string>(
+      method: M,
+      path: Path & Known<M, Path>,
+      call: Call<M, Path> = {},
+    ): Promise<Answer<Data<M, Path>>> {
       const known = await tokens.current()
       if (known === null) throw tokens.notLoggedIn()
-      const { reply, token } = await sendAsConsole(method, withQuery(path, call), contentOf(call), known)
-      return answerOf<T>(server, reply, tokenHints(server, reply, token))
+      const { reply, token } = await sendAsConsole(method, pathOf(path, call), contentOf(call.body), known)
+      return answerOf(server, reply, tokenHints(server, reply, token))
     },
     /** A call as an application, with its three headers. */
-    async asApplication<T>(method: string, path: string, credentials: AppCredentials, call: Call = {}) {
-      const content = contentOf(call)
+    async asApplication<M extends Method, Path extends string>(
+      method: M,
+      path: Path & Known<M, Path>,
+      credentials: AppCredentials,
+      call: Call<M, Path> = {},
+    ): Promise<Answer<Data<M, Path>>> {
+      const content = contentOf(call.body)
       const headers = { ...content.headers, ...applicationHeaders(credentials) }
-      const reply = await send({ method, path: withQuery(path, call), ...content, headers })
+      const reply = await send({ method, path: pathOf(path, call), ...content, headers })
       const hints =
         reply.status === 401 ? [`The application's credentials came from ${credentials.from}.`] : []
-      return answerOf<T>(server, reply, hints)
-    },
-    async asNobody<T>(method: string, path: string): Promise<Answer<T>> {
-      return answerOf<T>(server, await send({ method, path }))
+      return answerOf(server, reply, hints)
     },
     /** Any call, with the body as it is and a token where there is one; throws where the status is 400 or more. */
     async raw(method: string, path: string, body: string | undefined): Promise<string> {
@@ -59,13 +62,8 @@ export function createApi(server: ServerChoice, send: SendHttp, tokens: Tokens) 
 
 type Content = { body?: string; headers?: Record<string, string> }
 
-const contentOf = ({ body }: Call): Content =>
+const contentOf = (body: unknown): Content =>
   body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
-
-function withQuery(path: string, { query = {} }: Call) {
-  const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined)
-  return given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`
-}
 
 const bearer = (token: Token | null): Record<string, string> =>
   token === null ? {} : { authorization: `Bearer ${token.value}` }

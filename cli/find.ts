@@ -1,20 +1,20 @@
-import type { Api } from './api.ts'
+import type { Answer, Api } from './api.ts'
 import { CliError, exitCodes, usageError } from './errors.ts'
-import type { Project } from './resources.ts'
 import { printable } from './text.ts'
 
 type Named = { id: string; name: string }
 
 /** A project by its id or, where that is unambiguous, by its name. */
 export const findProject = (api: Api, idOrName: string) =>
-  find<Project>(api, { idOrName, prefix: 'prj', path: '/v1/projects', noun: 'project' })
+  find('project', 'prj', idOrName, () => listProjects(api))
 
-type Search = { idOrName: string; prefix: string; path: string; noun: string }
+export const listProjects = (api: Api) =>
+  allPages((query) => api.asDeveloper('GET', '/v1/projects', { query }))
 
-async function find<T extends Named>(api: Api, { idOrName, prefix, path, noun }: Search): Promise<Named> {
+async function find(noun: string, prefix: string, idOrName: string, list: () => Promise<Named[]>) {
   // The server says whether it exists: asking twice would cost every script a round trip.
-  if (new RegExp(`^${prefix}_[0-9a-z]{26}$`).test(idOrName)) return { id: idOrName, name: idOrName }
-  const matches = (await listAll<T>(api, path)).filter((one) => one.name === idOrName)
+  if (new RegExp(`^${prefix}_[0-9a-z]{26}$`).test(idOrName)) return idOrName
+  const matches = (await list()).filter((one) => one.name === idOrName)
   const [match, ...others] = matches
   if (match === undefined)
     throw new CliError(
@@ -30,17 +30,17 @@ async function find<T extends Named>(api: Api, { idOrName, prefix, path, noun }:
       `${matches.length} of your ${noun}s are called ${printable(idOrName)}; name one by its id.`,
       ...matches.map(({ id }) => id),
     )
-  return match
+  return match.id
 }
 
 /** Every page of a list. */
-export async function listAll<T>(api: Api, path: string): Promise<T[]> {
+async function allPages<T>(page: (query: { limit: string; cursor?: string }) => Promise<Answer<T[]>>) {
   const all: T[] = []
-  let cursor: string | undefined
+  let cursor: string | null = null
   do {
-    const page = await api.asDeveloper<T[]>('GET', path, { query: { limit: '200', cursor } })
-    all.push(...page.data)
-    cursor = page.nextCursor ?? undefined
-  } while (cursor !== undefined)
+    const found: Answer<T[]> = await page({ limit: '200', ...(cursor !== null && { cursor }) })
+    all.push(...found.data)
+    cursor = found.nextCursor
+  } while (cursor !== null)
   return all
 }

@@ -1,4 +1,4 @@
-import { CliError, exitCodeOf, exitCodes } from './errors.ts'
+import { CliError, exitCodes } from './errors.ts'
 import { isRecord } from './profile.ts'
 import type { ServerChoice } from './server-choice.ts'
 import { remaining } from './text.ts'
@@ -109,57 +109,3 @@ function redirected(server: ServerChoice, response: Response) {
     },
   )
 }
-
-/**
- * The failure that an answer of 400 or more stands for: the API's `{"error": {code, message, …}}`, or OAuth's
- * `{"error", "error_description"}` (RFC 6749 §5.2).
- */
-export function replyError(server: ServerChoice, reply: HttpReply, moreHints: string[] = []): CliError {
-  const found = readError(reply.json)
-  if (found === null)
-    return new CliError(
-      exitCodeOf(reply.status, ''),
-      'UNEXPECTED_ANSWER',
-      `${server.url} answered ${reply.status}, and not like otpd.`,
-      {
-        status: reply.status,
-        hints: [`That address is from ${server.from}. Is it a server of otpd?`],
-      },
-    )
-  const hints = [...found.details]
-  if (reply.retryAfterSeconds !== null)
-    hints.push(`Try again in ${remaining(reply.retryAfterSeconds * 1000)}.`)
-  if (reply.status >= 500 && found.traceId !== null)
-    hints.push(`Look for ${found.traceId} in the log of the server.`)
-  return new CliError(exitCodeOf(reply.status, found.code), found.code, found.message, {
-    body: reply.body,
-    status: reply.status,
-    hints: [...hints, ...moreHints],
-  })
-}
-
-function readError(json: unknown) {
-  if (!isRecord(json)) return null
-  if (typeof json.error === 'string')
-    return {
-      code: json.error,
-      message: stringOr(json.error_description, json.error),
-      details: [],
-      traceId: null,
-    }
-  if (!isRecord(json.error) || typeof json.error.code !== 'string') return null
-  const { code, message, details, metadata, traceId } = json.error
-  const lines = Array.isArray(details)
-    ? details.filter(isRecord).map((one) => `${stringOr(one.path, '')}: ${stringOr(one.message, '')}`)
-    : []
-  if (isRecord(metadata) && typeof metadata.attemptsRemaining === 'number')
-    lines.push(`Attempts left: ${metadata.attemptsRemaining}.`)
-  return {
-    code,
-    message: stringOr(message, code),
-    details: lines,
-    traceId: typeof traceId === 'string' ? traceId : null,
-  }
-}
-
-const stringOr = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise)

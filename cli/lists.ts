@@ -13,7 +13,7 @@ export const addListOptions = (command: Command) =>
 
 export function listQuery({ limit, cursor }: ListOptions) {
   if (limit !== undefined && !/^\d+$/.test(limit)) throw usageError('--limit is a number from 1 to 200.')
-  return { limit, cursor }
+  return { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) }
 }
 
 /** Says that a list goes on: a person would take the first page for all of it. */

@@ -1,6 +1,6 @@
 import type { Context } from './context.ts'
 import { CliError, exitCodes, usageError } from './errors.ts'
-import { replyError } from './http.ts'
+import { replyError } from './reply-error.ts'
 import { withLock } from './lock.ts'
 import { credentialsPath, isRecord, readProfile, writeProfile } from './profile.ts'
 import { ask, askPassword, readSecret } from './prompt.ts'
@@ -40,44 +40,60 @@ export async function logIn(context: Context, options: LoginOptions) {
   })
 
   const who = email === null ? '' : ` as ${output.paintError.bold(printable(email))}`
-  if (options.setupToken !== undefined) output.note(`${output.paintError.green('✓')} Account created`)
+  if (granted.isNew) output.note(`${output.paintError.green('✓')} Account created`)
   output.note(`${output.paintError.green('✓')} Logged in to ${server.url}${who}`)
   output.note(
     output.paintError.dim(`  Kept in ${shortPath(path, io.homeDirectory)}, which only you can read`),
   )
   if (io.env.OTPD_TOKEN) output.warn('OTPD_TOKEN is set and comes before this login.')
-  output.next(options.setupToken === undefined ? 'otpd whoami' : 'otpd project create storefront')
+  output.next(granted.isNew ? 'otpd project create storefront' : 'otpd whoami')
 }
 
 type Connection = ReturnType<Context['connect']>
-type Login = Granted & { email: string | null }
+type Login = Granted & { email: string | null; isNew: boolean }
 
 /** A token of the built-in provider, for a password or for the setup token. */
 async function grant(context: Context, { server, send }: Connection, options: LoginOptions): Promise<Login> {
-  await requireBuiltIn(server, send)
-  const isSetup = options.setupToken !== undefined
+  const { setupTokenAwaited } = await askHowToLogIn(server, send)
+  const setupToken = options.setupToken ?? (await firstSetupToken(context, setupTokenAwaited))
   const email = options.email ?? (await ask(context, { label: 'Email', flag: '--email' }))
-  const name = isSetup ? await nameFor(context, email, options.name) : ''
-  const password = await askPassword(context, { fromInput: options.passwordStdin === true, repeat: isSetup })
-  const form: Record<string, string> = isSetup
-    ? { grant_type: 'urn:otpd:setup-token', setup_token: options.setupToken ?? '', email, password, name }
-    : { grant_type: 'password', username: email, password }
-  return { ...(await requestToken(context.io, server, send, form)), email }
+  const name = setupToken === null ? undefined : await nameFor(context, email, options.name)
+  const fromInput = options.passwordStdin === true
+  const password = await askPassword(context, { fromInput, repeat: setupToken !== null })
+  const form: Record<string, string> =
+    setupToken === null
+      ? { grant_type: 'password', username: email, password }
+      : {
+          grant_type: 'urn:otpd:setup-token',
+          setup_token: setupToken,
+          email,
+          password,
+          ...(name && { name }),
+        }
+  return { ...(await requestToken(context.io, server, send, form)), email, isNew: setupToken !== null }
+}
+
+/** On a server without any account a password cannot be right, so a person is asked for the token at once. */
+async function firstSetupToken(context: Context, setupTokenAwaited: boolean) {
+  if (!setupTokenAwaited) return null
+  const flag = '--setup-token, which the server printed at its start or keeps in its data directory'
+  context.output.note('This server has no account yet. The setup token that it printed makes the first one.')
+  return await ask(context, { label: 'Setup token', flag })
 }
 
 async function nameFor(context: Context, email: string, given: string | undefined) {
-  const byDefault = email.replace(/@.*/, '')
-  if (given !== undefined) return given
-  return context.mayAsk ? await ask(context, { label: 'Name', flag: '--name', byDefault }) : byDefault
+  if (given !== undefined || !context.mayAsk) return given
+  return await ask(context, { label: 'Name', flag: '--name', byDefault: email.replace(/@.*/, '') })
 }
 
-/** The server tells how its accounts log in. */
-async function requireBuiltIn(server: ServerChoice, send: Connection['send']) {
+/** The server tells how its developers log in. */
+async function askHowToLogIn(server: ServerChoice, send: Connection['send']) {
   const reply = await send({ method: 'GET', path: '/v1/auth/config' })
   if (reply.status >= 400) throw replyError(server, reply)
-  if (!isRecord(reply.json) || !isRecord(reply.json.data)) throw replyError(server, { ...reply, json: null })
-  const { provider, issuer } = reply.json.data
-  if (provider === 'built-in') return
+  const settings = isRecord(reply.json) && isRecord(reply.json.data) ? reply.json.data : null
+  if (settings === null) throw replyError(server, { ...reply, json: null })
+  const { kind, issuer, setupTokenAwaited } = settings
+  if (kind === 'built_in') return { setupTokenAwaited: setupTokenAwaited === true }
   throw new CliError(
     exitCodes.usage,
     'EXTERNAL_PROVIDER',
@@ -102,5 +118,6 @@ async function checkToken({ server, send }: Connection, idToken: string): Promis
     refreshToken: null,
     expiresAt: expiryOf(idToken),
     email: typeof email === 'string' ? email : null,
+    isNew: false,
   }
 }

@@ -1,5 +1,6 @@
 import { CliError, exitCodes } from './errors.ts'
-import { replyError, type SendHttp } from './http.ts'
+import type { SendHttp } from './http.ts'
+import { replyError } from './reply-error.ts'
 import type { Io } from './io.ts'
 import { withLock } from './lock.ts'
 import { credentialsPath, isRecord, readProfile, writeProfile, type Login } from './profile.ts'

@@ -3,7 +3,6 @@ import { examples } from '../examples.ts'
 import { logIn, type LoginOptions } from '../login.ts'
 import { logOut } from '../logout.ts'
 import type { Run } from '../program.ts'
-import type { Developer } from '../resources.ts'
 import { facts, localTime, printable } from '../text.ts'
 
 export function addAccountCommands(program: Command, run: Run) {
@@ -38,7 +37,7 @@ export function addAccountCommands(program: Command, run: Run) {
     .action((_options: unknown, command: Command) =>
       run(command, async ({ connect, output }) => {
         const { api, server, tokens } = connect()
-        const me = await api.asDeveloper<Developer>('GET', '/v1/developer/me')
+        const me = await api.asDeveloper('GET', '/v1/developer/me')
         const token = await tokens.current()
         const { paint } = output
         output.answer(me.body, () =>

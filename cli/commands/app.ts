@@ -2,14 +2,14 @@ import { Option, type Command } from 'commander'
 import type { Api } from '../api.ts'
 import { reserveEnvFile } from '../app-credentials.ts'
 import { examples } from '../examples.ts'
-import { findProject, listAll } from '../find.ts'
+import { findProject, listProjects } from '../find.ts'
 import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.ts'
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import type { Application, CreatedApplication, Project } from '../resources.ts'
 import { facts, localTime, printable, shellWord, table, type Paint } from '../text.ts'
 
-type CreateOptions = { project: string; env: string; envFile?: string }
+type CreateOptions = { project: string; env: 'live' | 'test'; envFile?: string }
 
 export function addAppCommands(program: Command, run: Run) {
   const app = program.command('app').alias('apps').description('applications and their credentials')
@@ -61,12 +61,11 @@ export function addAppCommands(program: Command, run: Run) {
     .action((options: ListOptions & { project?: string }, command: Command) =>
       run(command, async ({ connect, output }) => {
         const { api } = connect()
-        const projectId = options.project && (await findProject(api, options.project)).id
+        const projectId = options.project && (await findProject(api, options.project))
         const query = { ...listQuery(options), projectId }
-        const found = await api.asDeveloper<Application[]>('GET', '/v1/applications', { query })
+        const found = await api.asDeveloper('GET', '/v1/applications', { query })
         // Names are for people; a script that reads JSON is not made to wait for them.
-        const projects =
-          output.json || found.data.length === 0 ? [] : await listAll<Project>(api, '/v1/projects')
+        const projects = output.json || found.data.length === 0 ? [] : await listProjects(api)
         output.answer(found.body, () => listText(found.data, projects, output.paint))
         noteMore(output, found)
       }),
@@ -77,9 +76,9 @@ export function addAppCommands(program: Command, run: Run) {
 const testNumber = '+14155550100'
 
 async function createApplication(api: Api, name: string, { project, env }: CreateOptions) {
-  const { id: projectId } = await findProject(api, project)
+  const projectId = await findProject(api, project)
   const body = { name, projectId, environment: env }
-  return await api.asDeveloper<CreatedApplication>('POST', '/v1/applications', { body })
+  return await api.asDeveloper('POST', '/v1/applications', { body })
 }
 
 const environmentOf = (app: CreatedApplication) => ({

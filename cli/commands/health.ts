@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
-import type { Api } from '../api.ts'
 import { durationMs } from '../context.ts'
-import { CliError, exitCodes } from '../errors.ts'
+import { exitCodes } from '../errors.ts'
 import { examples } from '../examples.ts'
-import type { Io } from '../io.ts'
+import type { HttpReply, SendHttp } from '../http.ts'
+import { replyError } from '../reply-error.ts'
+import { isRecord } from '../profile.ts'
 import type { Run } from '../program.ts'
-import { printable } from '../text.ts'
-
-type Health = { status: string; service: string; time: string }
+import type { ServerChoice } from '../server-choice.ts'
+import type { Io } from '../io.ts'
 
 const pauseMs = 200
 
@@ -20,34 +20,49 @@ export function addHealthCommand(program: Command, run: Run) {
     .action((options: { wait?: string }, command: Command) =>
       run(command, async ({ io, connect, output }) => {
         const giveUpAt = io.now() + (options.wait === undefined ? 0 : durationMs(options.wait, '--wait'))
-        const { api, server } = connect()
-        const health = await untilHealthy(io, api, giveUpAt)
-        output.answer(
-          health.body,
-          () =>
-            `${output.paint.green('●')} ${printable(health.data.status)}  ${printable(health.data.service)} at ${server.url}`,
+        const { send, server } = connect()
+        const { reply, unready } = await untilHealthy(io, giveUpAt, () => checkHealth(send, server))
+        const { paint } = output
+        output.answer(reply.body, () =>
+          unready === null
+            ? `${paint.green('●')} ${server.url} is operational`
+            : `${paint.red('✗')} ${server.url} is not ready: ${unready}`,
         )
+        return unready === null ? exitCodes.done : exitCodes.negative
       }),
     )
 }
 
-async function untilHealthy(io: Io, api: Api, giveUpAt: number) {
+type Health = { reply: HttpReply; unready: string | null }
+
+async function untilHealthy(io: Io, giveUpAt: number, check: () => Promise<Health>): Promise<Health> {
   for (;;) {
-    try {
-      return await checkHealth(api)
-    } catch (error) {
-      if (io.now() + pauseMs > giveUpAt) throw error
-      await io.sleep(pauseMs)
-    }
+    const isLast = io.now() + pauseMs > giveUpAt
+    const health = await check().catch((error: unknown) => {
+      if (isLast) throw error
+      return null
+    })
+    if (health !== null && (health.unready === null || isLast)) return health
+    await io.sleep(pauseMs)
   }
 }
 
-/** Alive (the document's health check) and ready (its database can be written, it is not shutting down). */
-async function checkHealth(api: Api) {
-  const health = await api.asNobody<Health>('GET', '/v1/health')
-  await api.asNobody('GET', '/v1/health/ready').catch((error: unknown) => {
-    if (!(error instanceof CliError) || error.status !== 503) throw error
-    throw new CliError(exitCodes.negative, error.code, `Not healthy: ${error.message}`, error)
-  })
-  return health
+/** Alive, which needs no database, and then ready: the database can be written and nothing is being shut down. */
+async function checkHealth(send: SendHttp, server: ServerChoice): Promise<Health> {
+  const alive = await send({ method: 'GET', path: '/v1/health' })
+  const isOtpd = isRecord(alive.json) && isRecord(alive.json.data) && alive.json.data.service === 'otpd'
+  if (alive.status !== 200 || !isOtpd) throw replyError(server, alive)
+  const ready = await send({ method: 'GET', path: '/v1/health/ready' })
+  return ready.status === 200 ? { reply: alive, unready: null } : { reply: ready, unready: causeOf(ready) }
+}
+
+function causeOf({ json, status }: HttpReply) {
+  const cause = isRecord(json) && isRecord(json.data) ? json.data.cause : null
+  return (typeof cause === 'string' ? causes[cause] : undefined) ?? `it answered ${status}`
+}
+
+const causes: Record<string, string> = {
+  draining: 'it is shutting down',
+  database: 'its database cannot be written',
+  migrations: 'its database needs a migration',
 }

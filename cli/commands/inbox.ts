@@ -11,7 +11,7 @@ export function addInboxCommand(program: Command, run: Run) {
     .action((options: ListOptions, command: Command) =>
       run(command, async ({ io, connect, output }) => {
         const query = listQuery(options)
-        const found = await connect().api.asDeveloper<InboxItem[]>('GET', '/v1/inbox', { query })
+        const found = await connect().api.asDeveloper('GET', '/v1/inbox', { query })
         output.answer(found.body, () => inboxText(found.data, io.now(), output.paint))
         noteMore(output, found)
       }),

@@ -3,7 +3,6 @@ import { findAppCredentials, readEnvFile } from '../app-credentials.ts'
 import type { Context } from '../context.ts'
 import { examples } from '../examples.ts'
 import type { Run } from '../program.ts'
-import type { SentOtp, VerifiedOtp } from '../resources.ts'
 import { facts, localTime, printable, remaining, shellWord } from '../text.ts'
 
 type Options = { envFile?: string }
@@ -23,7 +22,7 @@ export function addOtpCommands(program: Command, run: Run) {
       run(command, async (context) => {
         const { output, io } = context
         const { api, credentials } = asApplication(context, options)
-        const sent = await api.asApplication<SentOtp>('POST', '/v1/otp/send', credentials, {
+        const sent = await api.asApplication('POST', '/v1/otp/send', credentials, {
           body: { phone },
         })
         const { data } = sent
@@ -61,7 +60,7 @@ export function addOtpCommands(program: Command, run: Run) {
         const { output } = context
         const { api, credentials } = asApplication(context, options)
         const body = { requestId, code }
-        const verified = await api.asApplication<VerifiedOtp>('POST', '/v1/otp/verify', credentials, { body })
+        const verified = await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
         const { data } = verified
         output.answer(
           verified.body,

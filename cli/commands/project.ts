@@ -3,7 +3,6 @@ import { examples } from '../examples.ts'
 import type { Run } from '../program.ts'
 import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.ts'
 import { facts, localTime, printable, shellWord, table } from '../text.ts'
-import type { Project } from '../resources.ts'
 
 export function addProjectCommands(program: Command, run: Run) {
   const project = program
@@ -28,7 +27,7 @@ export function addProjectCommands(program: Command, run: Run) {
       run(command, async ({ connect, output }) => {
         const { paint } = output
         const body = { name, ...(description !== undefined && { description }) }
-        const created = await connect().api.asDeveloper<Project>('POST', '/v1/projects', { body })
+        const created = await connect().api.asDeveloper('POST', '/v1/projects', { body })
         const { data } = created
         output.answer(created.body, () =>
           [
@@ -51,7 +50,7 @@ export function addProjectCommands(program: Command, run: Run) {
     .action((options: ListOptions, command: Command) =>
       run(command, async ({ connect, output }) => {
         const query = listQuery(options)
-        const found = await connect().api.asDeveloper<Project[]>('GET', '/v1/projects', { query })
+        const found = await connect().api.asDeveloper('GET', '/v1/projects', { query })
         output.answer(found.body, () =>
           found.data.length === 0
             ? 'No projects yet. Create one: otpd project create NAME'

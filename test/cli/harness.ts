@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Io } from '../../cli/io.ts'
+import { writeProfile } from '../../cli/profile.ts'
 import { runCommandLine } from '../../cli/program.ts'
 
 export type Typed = {
@@ -83,3 +84,38 @@ export const refusal = (
   message: string,
   headers: Record<string, string> = {},
 ) => Response.json({ error: { code, message, traceId: 'req_1' } }, { status, headers })
+
+const untold: Answering = () => refusal(500, 'INTERNAL', 'The test has not told what to answer.')
+
+/** A home that is logged in to a server whose answers the test gives by setting `answer`. */
+export function createConversation() {
+  const home = createHome()
+  const conversation = {
+    home,
+    answer: untold,
+  }
+  const server = createScriptedServer((asked) => conversation.answer(asked))
+  const login = { email: null, idToken: 'token', idTokenExpiresAt: null, refreshToken: null }
+  writeProfile(home.credentials, { current: server.url, logins: { [server.url]: login } })
+  return Object.assign(conversation, {
+    server,
+    end() {
+      home.remove()
+      void server.stop()
+    },
+  })
+}
+
+/** A list of the API with one page. */
+export const page = (...data: unknown[]) =>
+  Response.json({ data, pagination: { limit: 50, nextCursor: null } })
+
+export const project = (over: Record<string, unknown> = {}) => ({
+  id: 'prj_01arz3ndektsv4rrffq69g5fav',
+  name: 'storefront',
+  description: null,
+  applicationCount: 0,
+  createdAt: '2026-11-20T11:00:00.000Z',
+  updatedAt: '2026-11-20T11:00:00.000Z',
+  ...over,
+})

@@ -4,7 +4,8 @@ import { createHome, createScriptedServer, refusal, type Asked } from './harness
 
 let home: ReturnType<typeof createHome>
 let server: ReturnType<typeof createScriptedServer>
-let provider: string
+let kind: string
+let setupTokenAwaited: boolean
 let grant: (form: URLSearchParams) => Response
 
 const granted = () =>
@@ -12,11 +13,12 @@ const granted = () =>
 
 beforeEach(() => {
   home = createHome()
-  provider = 'built-in'
+  kind = 'built_in'
+  setupTokenAwaited = false
   grant = granted
   server = createScriptedServer(({ path, body, headers }: Asked) => {
     if (path === '/v1/auth/config')
-      return Response.json({ data: { provider, issuer: 'https://id.example.com' } })
+      return Response.json({ data: { kind, issuer: 'https://id.example.com', setupTokenAwaited } })
     if (path === '/v1/auth/token') return grant(new URLSearchParams(body))
     if (path === '/v1/auth/revoke') return new Response(null, { status: 200 })
     return headers.get('authorization') === 'Bearer good'
@@ -82,10 +84,21 @@ describe('login', () => {
     })
   })
 
+  test('asks for the setup token where nobody has an account yet', async () => {
+    setupTokenAwaited = true
+    const answers = ['st_1', 'ada@example.com', '', 'correct horse battery', 'correct horse battery']
+    const ran = await login([], { answers })
+    expect(ran.questions[0]).toBe('Setup token: ')
+    expect(form()).toMatchObject({ grant_type: 'urn:otpd:setup-token', setup_token: 'st_1', name: 'ada' })
+    const script = await login(['--email', 'ada@example.com', '--password-stdin'], { input: 'x' })
+    expect(script.exitCode).toBe(2)
+    expect(script.stderr).toContain('--setup-token')
+  })
+
   test('with a setup token works in a script', async () => {
     const args = ['--setup-token', 'st_1', '--email', 'ada@example.com', '--password-stdin']
     expect((await login(args, { input: 'correct horse battery\n' })).exitCode).toBe(0)
-    expect(form()).toMatchObject({ name: 'ada' })
+    expect(form()).not.toHaveProperty('name')
   })
 
   test('keeps nothing where the two passwords differ, or the person gives up', async () => {
@@ -122,7 +135,7 @@ describe('login', () => {
   })
 
   test('at an external provider says what works', async () => {
-    provider = 'oidc'
+    kind = 'oidc'
     const ran = await login(['--email', 'ada@example.com'])
     expect(ran.exitCode).toBe(2)
     expect(ran.stderr).toContain('https://id.example.com')
