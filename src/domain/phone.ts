@@ -8,17 +8,22 @@ export type Phone = { phone: string; country: string | null; isVirtual: boolean 
 const virtualPattern = /^\+999[0-9]{10}$/
 
 /**
- * Reads a phone number as people write it. Whether its length is possible is checked, and not whether it is
- * assigned: the lists of assigned numbers lag behind the networks.
- *
- * @throws INVALID_PHONE_NUMBER
+ * Reads a phone number as people write it; undefined where it cannot be one. Whether its length is possible is
+ * checked, and not whether it is assigned: the lists of assigned numbers lag behind the networks.
  */
-export function parsePhone(text: string): Phone {
+export function readPhone(text: string): Phone | undefined {
   const compact = text.replaceAll(/[ \-.()]/g, '').replace(/^00/, '+')
   if (virtualPattern.test(compact)) return { phone: compact, country: null, isVirtual: true }
   const number = /^\+[1-9]\d{6,14}$/.test(compact) ? parsePhoneNumberFromString(compact) : undefined
-  if (!number?.isPossible()) throw invalidPhone()
+  if (!number?.isPossible()) return undefined
   return { phone: number.number, country: number.country ?? null, isVirtual: false }
+}
+
+/** As readPhone. @throws INVALID_PHONE_NUMBER */
+export function parsePhone(text: string): Phone {
+  const phone = readPhone(text)
+  if (!phone) throw invalidPhone()
+  return phone
 }
 
 export const invalidPhone = () =>

@@ -1,36 +1,87 @@
 import { Elysia } from 'elysia'
 import type { AppAuth } from '../domain/app-auth.ts'
+import type { AnalyticsService } from '../domain/analytics.ts'
 import type { ApplicationService } from '../domain/applications.ts'
 import type { DeveloperService } from '../domain/developers.ts'
 import { ServiceError } from '../domain/errors.ts'
+import type { LogService } from '../domain/events.ts'
+import type { IdentityService } from '../domain/identities.ts'
 import type { NewId } from '../domain/ids.ts'
+import type { InboxService } from '../domain/inbox.ts'
+import type { OtpService } from '../domain/otp.ts'
+import type { Clock } from '../domain/ports.ts'
 import type { ProjectService } from '../domain/projects.ts'
+import { createRouteErrors } from './route-errors.ts'
+import { corsHeaders, isPreflight } from './cors.ts'
+import { docsRoutes } from './docs.ts'
+import type { WebhookEndpointService } from '../domain/webhook-endpoints.ts'
+import type { WebhookTester } from '../domain/webhook-test-event.ts'
 import { answerError, internalMessage, toServiceError } from './errors.ts'
 import { bodyBytesMax, tooLarge } from './json-body.ts'
+import { markRate } from './rate-headers.ts'
+import { analyticsRoutes } from './routes/analytics.ts'
 import { applicationRoutes } from './routes/applications.ts'
 import { authRoutes, type AuthServices } from './routes/auth.ts'
 import { developerRoutes } from './routes/developer.ts'
+import { healthRoutes, type Readiness } from './routes/health.ts'
+import { inboxRoutes } from './routes/inbox.ts'
+import { logRoutes } from './routes/logs.ts'
+import { otpRoutes } from './routes/otp.ts'
 import { projectRoutes } from './routes/projects.ts'
+import { userRoutes } from './routes/users.ts'
+import { webhookRoutes } from './routes/webhooks.ts'
 
 export type AppServices = AuthServices & {
+  clock: Clock
   newId: NewId
+  /** Of otpd; stands in the OpenAPI document. */
+  version: string
+  readiness: Readiness
+  /** Sites whose scripts may call the console routes. */
+  corsOrigins: readonly string[]
+  analytics: AnalyticsService
   appAuth: AppAuth
   applications: ApplicationService
   developers: DeveloperService
+  identities: IdentityService
+  inbox: InboxService
+  logs: LogService
+  otp: OtpService
   projects: ProjectService
+  webhookEndpoints: WebhookEndpointService
+  webhookTester: WebhookTester
   /** Told of every error that is not part of the contract. */
   onBug(error: unknown, traceId: string): void
 }
 
 export type App = ReturnType<typeof createApp>
 
+/** What the OpenAPI document describes. */
+const createApi = (services: AppServices) =>
+  new Elysia({ normalize: false })
+    .use(analyticsRoutes(services))
+    .use(applicationRoutes(services))
+    .use(authRoutes(services))
+    .use(developerRoutes(services))
+    .use(healthRoutes(services))
+    .use(inboxRoutes(services))
+    .use(logRoutes(services))
+    .use(otpRoutes(services))
+    .use(projectRoutes(services))
+    .use(userRoutes(services))
+    .use(webhookRoutes(services))
+
 /** The whole HTTP API. Listens to nothing: `handle` takes a request and answers it. */
 export function createApp(services: AppServices) {
+  const api = createApi(services)
   const app = new Elysia({ normalize: false })
     .onRequest(({ request, set }) => {
       Object.assign(set.headers, securityHeaders)
       set.headers['x-request-id'] = services.newId('req')
+      Object.assign(set.headers, corsHeaders(services.corsOrigins, request))
       if (Number(request.headers.get('content-length') ?? 0) > bodyBytesMax) throw tooLarge()
+      const allowed = isPreflight(request) && 'access-control-allow-origin' in set.headers
+      return allowed ? new Response(null, { status: 204 }) : undefined
     })
     .onBeforeHandle(({ request }) => refuseRepeatedQuery(request.url))
     .onError(({ code, error, set, request, path }) => {
@@ -42,13 +93,12 @@ export function createApp(services: AppServices) {
       const answer = answerError(known ?? new ServiceError('INTERNAL', internalMessage), traceId)
       set.status = answer.status
       Object.assign(set.headers, answer.headers)
+      markRate(set.headers, known?.rate)
       if (known?.code === 'METHOD_NOT_ALLOWED') set.headers['allow'] = String(known.metadata?.['allowed'])
       return answer.body
     })
-    .use(applicationRoutes(services))
-    .use(authRoutes(services))
-    .use(developerRoutes(services))
-    .use(projectRoutes(services))
+    .use(api)
+    .use(docsRoutes(api, services.version))
 
   const routeError = createRouteErrors(app.routes)
   return app
@@ -70,28 +120,4 @@ function refuseRepeatedQuery(url: string) {
   throw new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
     details: [{ in: 'query', path: '', code: 'REPEATED', message: 'A query parameter stands twice.' }],
   })
-}
-
-/** Tells a path that nobody serves from one that only knows other methods. */
-function createRouteErrors(routes: ReadonlyArray<{ method: string; path: string }>) {
-  const patterns = new Map<string, { pattern: RegExp; methods: Set<string> }>()
-  for (const { method, path } of routes) {
-    const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}/?$`)
-    const entry = patterns.get(path) ?? { pattern, methods: new Set() }
-    entry.methods.add(method)
-    if (method === 'GET') entry.methods.add('HEAD')
-    patterns.set(path, entry)
-  }
-  return (method: string, path: string): ServiceError => {
-    const methods = new Set<string>()
-    for (const entry of patterns.values()) {
-      if (entry.pattern.test(path)) for (const known of entry.methods) methods.add(known)
-    }
-    if (methods.size === 0 || methods.has(method)) {
-      return new ServiceError('NOT_FOUND', 'There is no such route.', { reason: 'ROUTE_NOT_FOUND' })
-    }
-    return new ServiceError('METHOD_NOT_ALLOWED', 'This route does not know the method.', {
-      metadata: { allowed: [...methods].toSorted().join(', ') },
-    })
-  }
 }

@@ -4,7 +4,8 @@ import type { Builders, Database } from './database.ts'
 
 export function createProjectStore(database: Database, on: Builders): ProjectStore {
   const { projects, applications } = database.tables
-  const applicationCount = sql<number>`(select count(*) from ${applications} where ${applications.projectId} = ${projects.id})`
+  // Spelled out: of a query on one table drizzle leaves the table's name out, and `id` would be the application's.
+  const applicationCount = sql<number>`(select count(*) from ${applications} where ${applications.projectId} = ${projects}.id)`
   const columns = {
     id: projects.id,
     developerId: projects.developerId,

@@ -19,14 +19,18 @@ import { createSigningKeyStore } from './signing-keys.ts'
 import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
 import { createWebhookEndpointStore } from './webhook-endpoints.ts'
 
-/** The domain's store on one of the two databases. */
-export function createStore(database: Database): Store {
+/**
+ * The domain's store on one of the two databases.
+ *
+ * @param onDelivery told that a webhook delivery was written, before its transaction ends; it may still be undone
+ */
+export function createStore(database: Database, { onDelivery = () => {} } = {}): Store {
   // SQLite has one writing connection, so that its stores and their prepared statements are made once; PostgreSQL
   // hands out a connection for each transaction.
   const bound = new WeakMap<Builders, Stores>()
   const storesOn = (on: Builders): Stores => {
     let stores = bound.get(on)
-    if (!stores) bound.set(on, (stores = bindStores(database, on)))
+    if (!stores) bound.set(on, (stores = bindStores(database, on, onDelivery)))
     return stores
   }
   return {
@@ -35,7 +39,7 @@ export function createStore(database: Database): Store {
   }
 }
 
-function bindStores(database: Database, on: Builders): Stores {
+function bindStores(database: Database, on: Builders, onDelivery: () => void): Stores {
   return {
     accounts: createAccountStore(database, on),
     analytics: createAnalyticsStore(database, on),
@@ -53,7 +57,7 @@ function bindStores(database: Database, on: Builders): Stores {
     refreshTokens: createRefreshTokenStore(database, on),
     setupTokens: createSetupTokenStore(database, on),
     signingKeys: createSigningKeyStore(database, on),
-    webhookDeliveries: createWebhookDeliveryStore(database, on),
+    webhookDeliveries: createWebhookDeliveryStore(database, on, onDelivery),
     webhookEndpoints: createWebhookEndpointStore(database, on),
   }
 }

@@ -2,7 +2,11 @@ import { and, eq, inArray, isNotNull, sql, type SQL } from 'drizzle-orm'
 import type { ClaimedDelivery, WebhookDeliveryStore } from '../domain/webhook-deliveries.ts'
 import type { Builders, Database } from './database.ts'
 
-export function createWebhookDeliveryStore(database: Database, on: Builders): WebhookDeliveryStore {
+export function createWebhookDeliveryStore(
+  database: Database,
+  on: Builders,
+  onDelivery: () => void,
+): WebhookDeliveryStore {
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints, applications, events } = database.tables
 
   // Asked for by every event that somebody subscribed to.
@@ -29,6 +33,7 @@ export function createWebhookDeliveryStore(database: Database, on: Builders): We
   return {
     async insert(delivery) {
       await insert(delivery)
+      onDelivery()
     },
 
     async claim({ owner, now, leaseUntil, limit, except }) {

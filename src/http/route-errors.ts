@@ -1,0 +1,25 @@
+import { ServiceError } from '../domain/errors.ts'
+
+/** Tells a path that nobody serves from one that only knows other methods. */
+export function createRouteErrors(routes: ReadonlyArray<{ method: string; path: string }>) {
+  const patterns = new Map<string, { pattern: RegExp; methods: Set<string> }>()
+  for (const { method, path } of routes) {
+    const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}/?$`)
+    const entry = patterns.get(path) ?? { pattern, methods: new Set() }
+    entry.methods.add(method)
+    if (method === 'GET') entry.methods.add('HEAD')
+    patterns.set(path, entry)
+  }
+  return (method: string, path: string): ServiceError => {
+    const methods = new Set<string>()
+    for (const entry of patterns.values()) {
+      if (entry.pattern.test(path)) for (const known of entry.methods) methods.add(known)
+    }
+    if (methods.size === 0 || methods.has(method)) {
+      return new ServiceError('NOT_FOUND', 'There is no such route.', { reason: 'ROUTE_NOT_FOUND' })
+    }
+    return new ServiceError('METHOD_NOT_ALLOWED', 'This route does not know the method.', {
+      metadata: { allowed: [...methods].toSorted().join(', ') },
+    })
+  }
+}

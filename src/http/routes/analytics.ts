@@ -1,0 +1,55 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { dateOf, type AnalyticsService } from '../../domain/analytics.ts'
+import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import { consoleErrors, data, object, oneOf } from '../schemas.ts'
+
+const ranges = { '7d': 7, '30d': 30, '90d': 90 } as const
+const rangeNames = ['7d', '30d', '90d'] as const
+
+export function analyticsRoutes(services: { consoleAuth: ConsoleAuth; analytics: AnalyticsService }) {
+  const { analytics } = services
+  const detail = { tags: ['Analytics'], security: [{ console: [] }] }
+
+  return new Elysia({ prefix: '/v1/analytics' })
+    .use(consoleAuth(services.consoleAuth))
+    .get('/summary', async ({ developer }) => ({ data: await analytics.summary(developer) }), {
+      response: {
+        200: data(
+          object({
+            applications: Type.Integer(),
+            otpRequests: Type.Integer(),
+            otpVerified: Type.Integer(),
+            successRate: Type.Integer({ description: 'Per cent.' }),
+            activeUsers: Type.Integer({ description: 'Identities verified in the last 30 days.' }),
+          }),
+        ),
+        ...consoleErrors,
+      },
+      detail: { ...detail, operationId: 'getSummary', summary: 'Counts of everything so far' },
+    })
+    .get(
+      '/timeseries',
+      async ({ developer, query }) => {
+        const days = await analytics.timeSeries(developer, ranges[query.range ?? '30d'])
+        return { data: days.map(({ day, ...counts }) => ({ date: dateOf(day), ...counts })) }
+      },
+      {
+        query: object({ range: Type.Optional(oneOf(rangeNames)) }),
+        response: {
+          200: data(
+            Type.Array(
+              object({
+                date: Type.String({ description: 'A UTC day, like 2026-11-20.' }),
+                sent: Type.Integer(),
+                verified: Type.Integer(),
+                failed: Type.Integer(),
+              }),
+            ),
+          ),
+          ...consoleErrors,
+        },
+        detail: { ...detail, operationId: 'getTimeSeries', summary: 'Daily counts, oldest first' },
+      },
+    )
+}

@@ -1,0 +1,55 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { Clock } from '../../domain/ports.ts'
+import { time } from '../pages.ts'
+import { data, errorBody, object, timestamp } from '../schemas.ts'
+
+/** Whether the service can do its work. Resolves to the cause where it cannot. */
+export type Readiness = () => Promise<'ready' | 'draining' | 'database'>
+
+export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
+  const tags = ['Health']
+  return new Elysia({ prefix: '/v1/health' })
+    .get(
+      '/',
+      () => ({
+        data: { status: 'operational' as const, service: 'otpd', time: time(services.clock.now()) },
+      }),
+      {
+        response: {
+          200: data(object({ status: Type.Literal('operational'), service: Type.String(), time: timestamp })),
+          500: errorBody,
+        },
+        detail: { tags, security: [], operationId: 'getHealth', summary: 'Whether the process lives' },
+      },
+    )
+    .get(
+      '/ready',
+      async ({ set }) => {
+        const state = await services.readiness()
+        if (state !== 'ready') {
+          set.status = 503
+          set.headers['retry-after'] = '1'
+        }
+        return {
+          data: {
+            status: state === 'ready' ? ('ready' as const) : ('not_ready' as const),
+            cause: state === 'ready' ? null : state,
+          },
+        }
+      },
+      {
+        response: {
+          200: data(readiness),
+          503: data(readiness),
+          500: errorBody,
+        },
+        detail: { tags, security: [], operationId: 'getReadiness', summary: 'Whether to send it work' },
+      },
+    )
+}
+
+const readiness = object({
+  status: Type.Union([Type.Literal('ready'), Type.Literal('not_ready')]),
+  cause: Type.Union([Type.Literal('draining'), Type.Literal('database'), Type.Null()]),
+})

@@ -1,0 +1,39 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { InboxItem, InboxService } from '../../domain/inbox.ts'
+import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import { pageAnswer, readPage, time } from '../pages.ts'
+import { consoleErrors, nullable, object, page, pageQuery, timestamp } from '../schemas.ts'
+
+const item = object({
+  id: Type.String(),
+  requestId: nullable(Type.String({ description: 'Null where another developer sent it.' })),
+  appId: nullable(Type.String()),
+  phone: Type.String(),
+  code: nullable(Type.String({ description: 'Null once the request has ended.' })),
+  text: nullable(Type.String()),
+  sentAt: timestamp,
+  expiresAt: timestamp,
+})
+
+const present = (row: InboxItem) => ({ ...row, sentAt: time(row.sentAt), expiresAt: time(row.expiresAt) })
+
+export function inboxRoutes(services: { consoleAuth: ConsoleAuth; inbox: InboxService }) {
+  return new Elysia({ prefix: '/v1/inbox' })
+    .use(consoleAuth(services.consoleAuth))
+    .get(
+      '/',
+      async ({ developer, query }) =>
+        pageAnswer(await services.inbox.list(developer, readPage(query)), present),
+      {
+        query: object(pageQuery),
+        response: { 200: page(item), ...consoleErrors },
+        detail: {
+          tags: ['Inbox'],
+          security: [{ console: [] }],
+          operationId: 'listInbox',
+          summary: 'Messages that stayed within otpd in the last 24 hours, newest first',
+        },
+      },
+    )
+}

@@ -1,0 +1,78 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { AppAuth } from '../../domain/app-auth.ts'
+import { notFound } from '../../domain/errors.ts'
+import type { IdentityService, IdentityWithApplications } from '../../domain/identities.ts'
+import { readPhone } from '../../domain/phone.ts'
+import { consoleOrAppAuth } from '../app-auth.ts'
+import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import { pageAnswer, readPage, time } from '../pages.ts'
+import { consoleErrors, data, nullable, object, page, pageQuery, timestamp } from '../schemas.ts'
+
+const identity = object({
+  id: Type.String(),
+  phone: Type.String(),
+  country: nullable(Type.String()),
+  verificationCount: Type.Integer(),
+  applications: Type.Array(Type.String(), { description: 'Ids of the applications that verified it.' }),
+  firstVerifiedAt: timestamp,
+  lastVerifiedAt: timestamp,
+})
+
+const present = (row: IdentityWithApplications) => ({
+  id: row.id,
+  phone: row.phone,
+  country: row.country,
+  verificationCount: row.verificationCount,
+  applications: row.applications,
+  firstVerifiedAt: time(row.firstVerifiedAt),
+  lastVerifiedAt: time(row.lastVerifiedAt),
+})
+
+export function userRoutes(services: {
+  consoleAuth: ConsoleAuth
+  appAuth: AppAuth
+  identities: IdentityService
+}) {
+  const { identities } = services
+  const tags = ['Users']
+
+  const list = new Elysia()
+    .use(consoleAuth(services.consoleAuth))
+    .get(
+      '/',
+      async ({ developer, query }) => pageAnswer(await identities.list(developer, readPage(query)), present),
+      {
+        query: object(pageQuery),
+        response: { 200: page(identity), ...consoleErrors },
+        detail: {
+          tags,
+          security: [{ console: [] }],
+          operationId: 'listUsers',
+          summary: 'List virtual phone identities, newest first',
+        },
+      },
+    )
+
+  const get = new Elysia().use(consoleOrAppAuth(services, 'key alone')).get(
+    '/:phoneNumber',
+    async ({ caller, params }) => {
+      const phone = readPhone(params.phoneNumber)
+      if (!phone) throw notFound()
+      const developerId = caller.kind === 'developer' ? caller.developer.id : caller.application.developerId
+      return { data: present(await identities.getByPhone(developerId, phone.phone)) }
+    },
+    {
+      params: object({ phoneNumber: Type.String({ description: 'URL-encoded: %2B14155550100.' }) }),
+      response: { 200: data(identity), ...consoleErrors },
+      detail: {
+        tags,
+        security: [{ console: [] }, { apiKey: [] }],
+        operationId: 'getUser',
+        summary: 'Get the virtual phone identity of a phone number',
+      },
+    },
+  )
+
+  return new Elysia({ prefix: '/v1/users' }).use(list).use(get)
+}

@@ -1,0 +1,223 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from './config.ts'
+import { inboxLifetimeMs } from './domain/inbox.ts'
+import { idempotencyLifetimeMs } from './domain/idempotency.ts'
+import { systemClock, type Clock } from './domain/ports.ts'
+import type { Store } from './domain/store.ts'
+import { createApp } from './http/app.ts'
+import { listen, type Listener } from './http/listener.ts'
+import type { Log } from './log.ts'
+import { createServices, type Services } from './server-services.ts'
+import { dataFiles, prepareDataDir, readMasterKey, StartRefused } from './store/data-dir.ts'
+import { checkIntegrity } from './store/integrity.ts'
+import { acquireLock } from './store/lock.ts'
+import { prepareDatabase, wasUncleanStop } from './store/open.ts'
+import { openSqlite } from './store/sqlite.ts'
+import { createStore } from './store/store.ts'
+import { createWebhookWorker } from './webhooks/worker.ts'
+
+export { StartRefused } from './store/data-dir.ts'
+
+export type RunningServer = {
+  /** Where it listens, with the port that was really bound. */
+  url: string
+  dataDir: string
+  /** The single-use token for the first account, while there is none. */
+  setupToken: { token: string; expiresAt: number } | undefined
+  /** Finishes what is under way and closes everything, within ten seconds. Calling it again does nothing more. */
+  stop(): Promise<void>
+  /** Resolves when the server has ended by itself: the disk failed and going on could lose what was promised. */
+  failed: Promise<unknown>
+}
+
+export type ServerNeeds = {
+  log: Log
+  version: string
+  clock?: Clock
+}
+
+const drainMs = 10_000
+const sweepEveryMs = 10_000
+const purgeEveryMs = 10 * 60_000
+
+/**
+ * Starts the server: directory, lock, key, database, services, workers, and last of all the listener. What was started
+ * is stopped again when a later step fails.
+ *
+ * @throws StartRefused with the cause and a remedy
+ */
+export async function startServer(config: Config, needs: ServerNeeds): Promise<RunningServer> {
+  const { log, version } = needs
+  const clock = needs.clock ?? systemClock(Date.now, () => performance.now())
+  const stops: Array<() => unknown> = []
+  let stopping: Promise<void> | undefined
+  const stop = () => (stopping ??= stopAll(stops, log))
+  const failure = Promise.withResolvers<unknown>()
+
+  try {
+    const dataDir = config.dataDir ?? makeTemporaryDir(stops)
+    prepareDataDir(dataDir, (message) => log.warn(message))
+    const files = dataFiles(dataDir)
+    const lock = acquireLock(files.lock)
+    if (!lock) {
+      throw new StartRefused(
+        `another otpd runs on ${dataDir}`,
+        'Stop it, or choose another directory with --data-dir.',
+      )
+    }
+    stops.push(lock.release)
+
+    const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
+    const unclean = wasUncleanStop(dataDir)
+    const { applied, backup } = prepareDatabase(dataDir, {
+      masterKey,
+      migrate: config.migrate,
+      now: clock.now(),
+    })
+    if (applied.length > 0) log.info('database migrated', { migrations: applied, backup })
+
+    const database = openSqlite(files.database, { onDiskFault: failure.resolve })
+    stops.push(database.close)
+    let wake = () => {}
+    const store = createStore(database, { onDelivery: () => wake() })
+    let url = ''
+    const services = createServices({
+      config,
+      store,
+      masterKey,
+      clock,
+      version,
+      random: (bytes) => crypto.getRandomValues(bytes),
+      publicUrl: () => config.publicUrl ?? url,
+      onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
+    })
+    await makeFirstAccount(config, services)
+
+    const worker = createWebhookWorker({
+      store,
+      clock,
+      send: services.sendWebhook,
+      ownsAllLeases: true,
+      onError: (error) => log.error('a webhook could not be handled', { error }),
+    })
+    // After the commit: a batch of writes ends within the turn that began it.
+    wake = () => setImmediate(worker.wake)
+    await worker.start()
+    stops.push(() => worker.stop(drainMs))
+    stops.push(every(sweepEveryMs, log, () => services.otp.expireDue()))
+    stops.push(every(purgeEveryMs, log, () => purge(store, clock)))
+
+    const readiness = createReadiness(store, clock, () => stopping !== undefined)
+    const app = createApp({
+      ...services,
+      readiness,
+      onBug: (error, traceId) => log.error('unexpected error', { error, traceId }),
+    })
+    const listener = bind(config, app)
+    stops.push(() => listener.stop(drainMs))
+    url = listener.url
+
+    const setupToken = await offerSetupToken(services, files.setupToken)
+    if (unclean) checkIntegrity(files.database, log)
+    return { url, dataDir, setupToken, stop, failed: failure.promise }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** In reverse order; what fails to stop keeps nothing else from stopping. */
+async function stopAll(stops: Array<() => unknown>, log: Log): Promise<void> {
+  for (const stop of stops.splice(0).toReversed()) {
+    try {
+      await stop()
+    } catch (error) {
+      log.error('a part of the server did not stop cleanly', { error })
+    }
+  }
+}
+
+function makeTemporaryDir(stops: Array<() => unknown>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'otpd-dev-'))
+  stops.push(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+async function makeFirstAccount(config: Config, services: Services): Promise<void> {
+  const { adminEmail, secrets } = config
+  if (adminEmail === null || secrets.adminPassword === null || !services.builtIn) return
+  await services.builtIn.accounts.ensure({ email: adminEmail, password: secrets.adminPassword })
+}
+
+/** While there is no account: a token for whoever reads this machine's terminal or files. */
+async function offerSetupToken(services: Services, path: string) {
+  const issued = services.builtIn ? await services.setupTokens.issueFirst() : undefined
+  rmSync(path, { force: true })
+  if (issued && !process.stderr.isTTY) writeFileSync(path, `${issued.token}\n`, { mode: 0o600, flag: 'wx' })
+  return issued
+}
+
+function bind(config: Config, app: Parameters<typeof listen>[1]): Listener {
+  try {
+    return listen(config.listen, app)
+  } catch (error) {
+    const address = `${config.listen.host}:${config.listen.port}`
+    throw new StartRefused(
+      `cannot listen on ${address}${isAddressInUse(error) ? ': another program does' : ''}`,
+      'Choose another address with --listen, or stop the other program.',
+      error,
+    )
+  }
+}
+
+const isAddressInUse = (error: unknown) =>
+  typeof error === 'object' && error !== null && 'code' in error && error.code === 'EADDRINUSE'
+
+/** Asks the database with a real write, but at most once a second, however often it is asked. */
+function createReadiness(store: Store, clock: Clock, isDraining: () => boolean) {
+  let askedAt = -Infinity
+  let answer = Promise.resolve(true)
+  return async () => {
+    if (isDraining()) return 'draining' as const
+    if (clock.now() - askedAt >= 1000) {
+      askedAt = clock.now()
+      answer = store
+        .write((tx) => tx.idempotency.deleteBefore(0))
+        .then(
+          () => true,
+          () => false,
+        )
+    }
+    return (await answer) ? ('ready' as const) : ('database' as const)
+  }
+}
+
+async function purge(store: Store, clock: Clock): Promise<void> {
+  const now = clock.now()
+  await store.write(async (tx) => {
+    await tx.inbox.deleteBefore(now - inboxLifetimeMs)
+    await tx.idempotency.deleteBefore(now - idempotencyLifetimeMs)
+  })
+}
+
+/** Repeats a task, never two at a time. @returns ends it, after the one that runs */
+function every(ms: number, log: Log, task: () => Promise<unknown>): () => Promise<void> {
+  let running = Promise.resolve()
+  let timer = setTimeout(run, ms)
+  let ended = false
+  function run() {
+    running = task()
+      .then(() => undefined)
+      .catch((error: unknown) => log.error('a periodic task failed', { error }))
+      .then(() => {
+        if (!ended) timer = setTimeout(run, ms)
+      })
+  }
+  return () => {
+    ended = true
+    clearTimeout(timer)
+    return running
+  }
+}

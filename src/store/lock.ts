@@ -1,0 +1,24 @@
+import { Database as SqliteConnection } from 'bun:sqlite'
+import { isBusy } from './errors.ts'
+
+export type Lock = { release(): void }
+
+/**
+ * Takes the lock of a data directory, which the system frees with the process, however it ends.
+ *
+ * @param waitMs how long another process may still hold it
+ * @returns undefined where another process holds it
+ */
+export function acquireLock(path: string, waitMs = 0): Lock | undefined {
+  const connection = new SqliteConnection(path, { create: true })
+  try {
+    connection.run(`PRAGMA busy_timeout = ${waitMs}`)
+    connection.run('PRAGMA locking_mode = EXCLUSIVE')
+    connection.run('BEGIN EXCLUSIVE')
+  } catch (error) {
+    connection.close()
+    if (isBusy(error)) return undefined
+    throw error
+  }
+  return { release: () => connection.close() }
+}

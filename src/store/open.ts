@@ -1,0 +1,120 @@
+import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Database as SqliteConnection } from 'bun:sqlite'
+import { masterKeyCheck } from '../domain/keys.ts'
+import { dataFiles, errorWord, requirePrivate, StartRefused } from './data-dir.ts'
+import { driverCode } from './errors.ts'
+import {
+  appliedToSqlite,
+  MigrationError,
+  migrateSqlite,
+  pendingMigrations,
+  sqliteMigrations,
+} from './migrate.ts'
+import { connect } from './sqlite.ts'
+
+/**
+ * Brings the database of a data directory to this version, after a backup of what is there, and makes sure that it
+ * belongs to the master key. Leaves it closed. Whoever calls holds the lock of the directory.
+ *
+ * @param options.migrate false: refuse an older database
+ * @throws StartRefused the database is damaged, newer than this otpd, older and not to be migrated, of another master
+ *   key, or readable by others
+ */
+export function prepareDatabase(
+  dataDir: string,
+  options: { masterKey: Uint8Array; migrate: boolean; now: number },
+): { applied: string[]; backup: string | undefined } {
+  const files = dataFiles(dataDir)
+  requirePrivate(files.database)
+  let connection: SqliteConnection | undefined
+  try {
+    connection = connect(files.database, 5000)
+    chmodSync(files.database, 0o600)
+    return bringUpToDate(connection, dataDir, options)
+  } catch (error) {
+    throw explain(error, dataDir)
+  } finally {
+    connection?.close()
+  }
+}
+
+function bringUpToDate(
+  connection: SqliteConnection,
+  dataDir: string,
+  options: { masterKey: Uint8Array; migrate: boolean; now: number },
+) {
+  const present = appliedToSqlite(connection)
+  const pending = pendingMigrations(sqliteMigrations, present)
+  let backup: string | undefined
+  if (pending.length > 0) {
+    const first = present.length === 0
+    if (!first && !options.migrate) {
+      throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
+    }
+    if (!first) backup = backUp(connection, dataDir, options.now)
+    migrateSqlite(connection, options.now)
+  }
+  requireMasterKey(connection, options.masterKey)
+  return { applied: pending.map(({ name }) => name), backup }
+}
+
+function backUp(connection: SqliteConnection, dataDir: string, now: number): string {
+  const folder = dataFiles(dataDir).backups
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const stamp = new Date(now).toISOString().replaceAll(/[:.]/g, '-')
+  const path = join(folder, `before-migration-${stamp}.db`)
+  connection.run('VACUUM INTO ?', [path])
+  chmodSync(path, 0o600)
+  return path
+}
+
+/** The database keeps a check value of its key: with a wrong one every code and client ID would silently change. */
+function requireMasterKey(connection: SqliteConnection, masterKey: Uint8Array): void {
+  const check = masterKeyCheck(masterKey)
+  connection.run(`insert into meta (name, value) values ('master_key_check', ?) on conflict do nothing`, [
+    check,
+  ])
+  const row = connection
+    .query<{ value: string }, []>(`select value from meta where name = 'master_key_check'`)
+    .get()
+  if (row?.value === check) return
+  throw new StartRefused(
+    'the database belongs to another master key',
+    'Start with the key that it was made with: master.key beside it, or OTPD_MASTER_KEY_FILE.',
+  )
+}
+
+function explain(error: unknown, dataDir: string): unknown {
+  if (error instanceof StartRefused) return error
+  if (error instanceof MigrationError) {
+    return new StartRefused(error.message, 'Nothing was changed.', error)
+  }
+  const { database, backups } = dataFiles(dataDir)
+  const code = driverCode(error) ?? errorWord(error)
+  if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) {
+    const where = existsSync(backups) ? ` Backups lie in ${backups}.` : ''
+    return new StartRefused(
+      `${database} is damaged or not a database of otpd`,
+      `Restore a backup.${where}`,
+      error,
+    )
+  }
+  if (code.startsWith('SQLITE_BUSY')) {
+    return new StartRefused(`another process holds ${database}`, 'Wait until it is done, or stop it.', error)
+  }
+  if (/^SQLITE_(CANTOPEN|READONLY|FULL|IOERR)/.test(code)) {
+    return new StartRefused(
+      `${database} cannot be written to (${code})`,
+      'Check the rights of the data directory and the free space of its disk.',
+      error,
+    )
+  }
+  return error
+}
+
+/** Whether the last process left without closing: SQLite removes the write-ahead log with the last connection. */
+export function wasUncleanStop(dataDir: string): boolean {
+  const log = `${dataFiles(dataDir).database}-wal`
+  return existsSync(log) && statSync(log).size > 0
+}
