@@ -7,6 +7,7 @@ import { addHealthCommand } from './commands/health.ts'
 import { addInboxCommand } from './commands/inbox.ts'
 import { addOtpCommands } from './commands/otp.ts'
 import { addProjectCommands } from './commands/project.ts'
+import { addServeCommand } from './commands/serve.ts'
 import { addVersionCommand } from './commands/version.ts'
 import { createContext, type Context, type GlobalFlags } from './context.ts'
 import { exitCodes, usageError, type ExitCode } from './errors.ts'
@@ -86,6 +87,7 @@ export function createProgram(io: Io, run: Run) {
     .addHelpText('after', exitCodeHelp)
 
   program.commandsGroup('Server:')
+  addServeCommand(program, run)
   addHealthCommand(program, run)
   addConfigCommands(program, run)
   program.commandsGroup('Account:')

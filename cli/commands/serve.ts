@@ -1,0 +1,19 @@
+import type { Command } from 'commander'
+import type { Flags } from '../../src/config.ts'
+import { examples } from '../examples.ts'
+import type { Run } from '../program.ts'
+import { runServer } from '../run-server.ts'
+import { addConfigFlags } from '../server-config.ts'
+
+export function addServeCommand(program: Command, run: Run) {
+  addConfigFlags(program.command('serve').description('run the server'))
+    .addHelpText(
+      'after',
+      examples(
+        'otpd serve',
+        'otpd serve --listen 127.0.0.1:0 --data-dir ./data',
+        'otpd serve --dev --log-format json',
+      ),
+    )
+    .action((flags: Flags, command: Command) => run(command, (context) => runServer(context, flags)))
+}

@@ -1,0 +1,106 @@
+import { join } from 'node:path'
+import type { Config, Flags } from '../src/config.ts'
+import type { RunningServer } from '../src/server.ts'
+import type { Context } from './context.ts'
+import { CliError, exitCodes, type ExitCode } from './errors.ts'
+import type { Io } from './io.ts'
+import type { Output } from './output.ts'
+import { loadServerConfig, requireConfig } from './server-config.ts'
+import { defaultServer } from './server-choice.ts'
+import { facts, remaining, shellWord, shortPath } from './text.ts'
+import { version } from './version.ts'
+
+/**
+ * Runs the server until a signal ends it. stdout gets one thing, once it is ready: the greeting, or with
+ * `--log-format json` the line `{"level":"info","msg":"ready","url":…}`. The log is on stderr.
+ */
+export async function runServer({ io, output }: Context, flags: Flags): Promise<ExitCode> {
+  const config = requireConfig(await loadServerConfig(flags), exitCodes.startRefused)
+  const { startServer, StartRefused, createLog, descriptorSink } = await import('../src/server.ts')
+  const clock = { now: io.now }
+  const log = createLog({ ...config.log, write: descriptorSink(2), clock })
+
+  const server = await startServer(config, { log, version }).catch((error: unknown) => {
+    if (!(error instanceof StartRefused)) throw error
+    const sentence = `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`
+    throw new CliError(exitCodes.startRefused, 'START_REFUSED', sentence, {
+      hints: [error.remedy],
+      cause: error,
+    })
+  })
+  // Nobody who stops a server is told that it crashed: the handlers stand before the line that says it is there.
+  const stopped = Promise.race([untilSignal(server, output), server.failed.then(() => exitCodes.bug)])
+  // Counted from the start of the process.
+  const readyMs = Math.round(performance.now())
+  if (config.log.format === 'json') {
+    const answer = createLog({ format: 'json', level: 'info', write: descriptorSink(1), clock })
+    answer.info('ready', { url: server.url, version, dataDir: server.dataDir, readyMs })
+    await answer.flush()
+  } else greet(io, output, server, { config, readyMs })
+  offerAccount(io, output, server, config)
+
+  const exitCode = await stopped
+  await server.stop()
+  await Promise.race([log.flush(), io.sleep(1000)])
+  return exitCode
+}
+
+/** The first signal lets the server finish its work, the second does not. */
+function untilSignal(server: RunningServer, output: Output): Promise<ExitCode> {
+  const { promise, resolve } = Promise.withResolvers<ExitCode>()
+  let asked = false
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)
+    process.on(signal, () => {
+      if (asked) process.exit(code)
+      asked = true
+      output.note('Shutting down; once more to end at once.')
+      void server.stop().then(() => resolve(exitCodes.done))
+    })
+  return promise
+}
+
+function greet(
+  io: Io,
+  output: Output,
+  server: RunningServer,
+  { config, readyMs }: { config: Config; readyMs: number },
+) {
+  const { paint } = output
+  const url = config.publicUrl ?? server.url
+  const data = `${shortPath(server.dataDir, io.homeDirectory)}${config.dataDir === null ? ' (removed at the end)' : ''}`
+  const pairs: [string, string | null][] = [
+    ['API', `${url}/v1`],
+    ['Docs', `${url}/v1/docs`],
+    ['Listens', url === server.url ? null : server.url],
+    ['Data', data],
+    ['Config', config.configFile],
+  ]
+  io.writeOut(
+    `${paint.bold(`otpd ${version}`)} ${paint.green('ready')} in ${readyMs} ms\n\n${facts(pairs, paint)}\n`,
+  )
+}
+
+/** The token is shown to a terminal alone. Elsewhere stderr may end up in a collection of logs. */
+function offerAccount(io: Io, output: Output, { setupToken, url, dataDir }: RunningServer, config: Config) {
+  const { paintError } = output
+  if (setupToken !== undefined) {
+    const file = join(dataDir, 'setup-token')
+    const token = io.stderrIsTerminal ? setupToken.token : `"$(cat ${shellWord(file)})"`
+    const server = url === defaultServer ? '' : ` --server ${config.publicUrl ?? url}`
+    const within = remaining(setupToken.expiresAt - io.now())
+    io.writeError(
+      [
+        '',
+        `  No account yet. Make the first one within ${within}, in another terminal:`,
+        '',
+        `    ${paintError.bold(`otpd login${server} --setup-token ${token}`)}`,
+        '',
+        '',
+      ].join('\n'),
+    )
+  }
+  if (io.stderrIsTerminal) io.writeError(paintError.dim(`  Stop with Ctrl+C.\n`))
+}
