@@ -1,5 +1,6 @@
 import { createAccountService, type AccountService } from '../domain/accounts.ts'
 import { createDeveloperService, type DeveloperService, type Login } from '../domain/developers.ts'
+import { cleanEmail } from '../domain/email.ts'
 import type { IdentityProvider, LoginSettings } from '../domain/identity-provider.ts'
 import type { NewId } from '../domain/ids.ts'
 import type { Keys } from '../domain/keys.ts'
@@ -43,6 +44,13 @@ export type Identity = {
   verify(token: string | undefined): Promise<Login & { expiresAtMs: number }>
   developers: DeveloperService
   loginSettings(): Promise<LoginSettings>
+  /**
+   * For the start of a server whose operator names its first account: makes it unless the address is known. An external
+   * provider's waits for its first login; its password is not looked at.
+   *
+   * @throws INVALID_ARGUMENT; UNAVAILABLE
+   */
+  ensureAccount(account: { email: string; password: string }): Promise<void>
   /** Undefined where an OpenID provider is configured. */
   builtIn: BuiltInIdentity | undefined
 }
@@ -74,10 +82,15 @@ export function createExternalIdentity(
     revocationEndpoint: null,
     setupTokenAwaited: false,
   }
+  const developers = createDeveloperService(needs)
   return {
     verify: createIdTokenVerifier({ issuer, audiences: audience, keys, clock: needs.clock }).verify,
-    developers: createDeveloperService(needs),
+    developers,
     loginSettings: async () => settings,
+    async ensureAccount({ email }) {
+      const known = await needs.store.read.developers.findByEmail(cleanEmail(email))
+      if (known.length === 0) await developers.invite({ email })
+    },
     builtIn: undefined,
   }
 }
@@ -109,6 +122,7 @@ export function createBuiltInIdentity(needs: IdentityNeeds, publicUrl: () => str
         setupTokenAwaited,
       }
     },
+    ensureAccount: accounts.ensure,
     builtIn: { provider, accounts, setupTokens, signingKeys },
   }
 }

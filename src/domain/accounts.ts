@@ -1,4 +1,5 @@
-import { builtInIssuer, cleanEmail, cleanName, insertDeveloper, type Developer } from './developers.ts'
+import { builtInIssuer, cleanName, insertDeveloper, type Developer } from './developers.ts'
+import { cleanEmail, emailTaken, invalidField, requireEmail } from './email.ts'
 import { ServiceError } from './errors.ts'
 import type { NewId } from './ids.ts'
 import type { LoginAttempts } from './login-attempts.ts'
@@ -65,9 +66,8 @@ export function createAccountService(needs: {
   }
 
   const prepare = async ({ email, name, password }: NewAccount) => {
-    const address = cleanEmail(email)
-    if (!isEmail(address)) throw invalid('email', 'Expected an e-mail address.')
-    if (!passwords.isAcceptable(password)) throw invalid('password', passwordRule)
+    const address = requireEmail(email)
+    if (!passwords.isAcceptable(password)) throw invalidField('password', passwordRule)
     const passwordHash = await passwords.hash(password)
     return { email: address, name: name === undefined ? null : cleanName(name), passwordHash }
   }
@@ -136,7 +136,7 @@ export function createAccountService(needs: {
 
     /** Sets a password as the operator wishes and ends every session of the account. @throws NOT_FOUND; INVALID_ARGUMENT */
     async resetPassword(email: string, password: string): Promise<Developer> {
-      if (!passwords.isAcceptable(password)) throw invalid('password', passwordRule)
+      if (!passwords.isAcceptable(password)) throw invalidField('password', passwordRule)
       const account = await store.read.accounts.findByEmail(cleanEmail(email))
       const developer = account && (await store.read.developers.find(account.developerId))
       if (!developer) throw new ServiceError('NOT_FOUND', 'There is no account with that e-mail address.')
@@ -156,12 +156,12 @@ export function createAccountService(needs: {
       next: string,
       clientAddress: string,
     ): Promise<void> {
-      if (!passwords.isAcceptable(next)) throw invalid('newPassword', passwordRule)
+      if (!passwords.isAcceptable(next)) throw invalidField('newPassword', passwordRule)
       const account = await store.read.accounts.find(developer.id)
       if (!account) throw new ServiceError('NOT_FOUND', 'This account has no password here.')
       const attempt = await loginAttempts.begin(account.email, clientAddress)
       if (!(await passwords.verify(current, account.passwordHash))) {
-        throw invalid('currentPassword', 'This is not the current password.')
+        throw invalidField('currentPassword', 'This is not the current password.')
       }
       await attempt.succeeded()
       await setPassword(developer.id, await passwords.hash(next))
@@ -170,16 +170,3 @@ export function createAccountService(needs: {
 }
 
 const passwordRule = 'Expected at least 12 characters and at most 1,024 bytes.'
-
-/** One `@` with something on both sides; whether mail arrives there is not asked. */
-const isEmail = (text: string) => text.length <= 254 && /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(text)
-
-const emailTaken = () =>
-  new ServiceError('CONFLICT', 'There is an account with that e-mail address already.', {
-    reason: 'EMAIL_TAKEN',
-  })
-
-const invalid = (path: string, message: string) =>
-  new ServiceError('INVALID_ARGUMENT', `The request is not valid: ${path}. ${message}`, {
-    details: [{ in: 'body', path, code: 'INVALID', message }],
-  })

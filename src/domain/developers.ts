@@ -1,3 +1,4 @@
+import { cleanEmail, emailTaken, requireEmail } from './email.ts'
 import { ServiceError } from './errors.ts'
 import type { NewId } from './ids.ts'
 import { planOf, type Plan, type Plans } from './plans.ts'
@@ -118,6 +119,23 @@ export function createDeveloperService(needs: {
 
     profile,
 
+    /**
+     * Makes an account of an external provider that waits for its first login, for whoever proves that address.
+     *
+     * @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN) somebody has or awaits it
+     */
+    async invite(input: { email: string; name?: string | undefined }): Promise<Developer> {
+      const email = requireEmail(input.email)
+      const name = input.name === undefined ? null : cleanName(input.name)
+      const invited = await store.write(async (tx) => {
+        if ((await tx.developers.findByEmail(email)).length > 0) return undefined
+        const fresh = { id: newId('dev'), issuer: null, subject: null, email, name, now: clock.now() }
+        return insertDeveloper(tx, fresh, random)
+      })
+      if (!invited) throw emailTaken()
+      return invited
+    },
+
     /** @param changes at least one */
     async update(
       developer: Developer,
@@ -164,8 +182,8 @@ export async function insertDeveloper(
     }
     if (await tx.developers.insert(developer)) return developer
     if (fresh.issuer === null || fresh.subject === null) {
-      if (fresh.email !== null && (await tx.developers.findByEmail(fresh.email)).some(isAwaited))
-        return undefined
+      const sameAddress = fresh.email === null ? [] : await tx.developers.findByEmail(fresh.email)
+      if (sameAddress.some(({ issuer }) => issuer === null)) return undefined
     } else {
       const earlier = await tx.developers.findBySubject(fresh.issuer, fresh.subject)
       if (earlier) return earlier
@@ -174,9 +192,6 @@ export async function insertDeveloper(
   throw new Error('no free virtual number was found')
 }
 
-/** Made by the operator and not yet logged in. */
-export const isAwaited = (developer: Developer) => developer.issuer === null
-
 /** +999 is a country code that no network routes. 64 random bits make the bias of the remainder vanish. */
 function makeVirtualPhone(random: Random): string {
   const bytes = new Uint8Array(8)
@@ -184,9 +199,6 @@ function makeVirtualPhone(random: Random): string {
   const digits = new DataView(bytes.buffer).getBigUint64(0) % 10_000_000_000n
   return `+999${digits.toString().padStart(10, '0')}`
 }
-
-/** Addresses are compared as they are typed by people: without spaces around and in lower case. */
-export const cleanEmail = (email: string) => email.trim().toLowerCase()
 
 /** A provider's name for a person within the bounds that the profile allows; null when nothing is left of it. */
 export function cleanName(name: string): string | null {

@@ -1,0 +1,202 @@
+import { existsSync } from 'node:fs'
+import { createAccounts } from './auth/identity.ts'
+import { createSigningKeys } from './auth/signing-keys.ts'
+import type { Config } from './config.ts'
+import { createDeveloperService, type Developer, type DeveloperChanges } from './domain/developers.ts'
+import { cleanEmail, invalidField } from './domain/email.ts'
+import { ServiceError } from './domain/errors.ts'
+import { createIds } from './domain/ids.ts'
+import { deriveKeys } from './domain/keys.ts'
+import { systemClock, type Random } from './domain/ports.ts'
+import { dataFiles, prepareDataDir, readMasterKey, StartRefused } from './store/data-dir.ts'
+import { acquireLock } from './store/lock.ts'
+import { appliedToSqlite, sqliteMigrations } from './store/migrate.ts'
+import { prepareDatabase } from './store/open.ts'
+import { connect, openSqlite } from './store/sqlite.ts'
+import { createStore } from './store/store.ts'
+
+/** A developer as the operator sees it: the API's profile, and what only the operator may know. */
+export type HostDeveloper = {
+  id: string
+  email: string | null
+  name: string | null
+  company: string | null
+  plan: string
+  virtualPhoneNumber: string
+  /** `invited`: made by the operator for an external provider, and not yet logged in. */
+  status: 'active' | 'disabled' | 'invited'
+  createdAt: string
+  updatedAt: string
+}
+
+export type HostSetupToken = { token: string; expiresAt: string }
+
+export type Host = Awaited<ReturnType<typeof openHost>>
+
+/**
+ * What the host commands do: they work on the data directory as the operator, whether a server runs on it or not. Each
+ * call is one short transaction, which waits for the server's. Makes the directory, the key and the database where
+ * there are none yet.
+ *
+ * @param options.config whose data directory, provider and plans
+ * @param options.warn told of a directory that others can read
+ * @throws StartRefused the directory cannot be used, or its database is not this version's while a server runs on it
+ */
+export async function openHost(options: { config: Config; warn?: (message: string) => void }) {
+  const { config, warn = () => {} } = options
+  const { dataDir, plans, oidc } = config
+  if (dataDir === null) {
+    throw new StartRefused('there is no data directory in development mode', 'Leave out --dev, or name one.')
+  }
+  const clock = systemClock(Date.now, () => performance.now())
+  const random: Random = (bytes) => crypto.getRandomValues(bytes)
+  const masterKey = prepare(dataDir, config, clock.now(), warn)
+  // A commit whose outcome is unknown is an error of the command, which ends with it.
+  const database = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {} })
+  const store = createStore(database)
+  const needs = { store, clock, newId: createIds(clock, random), random, plans, signUp: config.signup }
+  const { accounts, setupTokens } = createAccounts(needs)
+  const developers = createDeveloperService(needs)
+  const signingKeys = createSigningKeys({ ...needs, key: deriveKeys(masterKey).signingKey })
+
+  const find = async (who: string): Promise<Developer> => {
+    const byId = await store.read.developers.find(who)
+    if (byId) return byId
+    const [found, another] = await store.read.developers.findByEmail(cleanEmail(who))
+    if (!found) throw new ServiceError('NOT_FOUND', 'There is no such developer.')
+    if (another)
+      throw new ServiceError('CONFLICT', 'Several developers have that address. Name one by its id.')
+    return found
+  }
+  const change = async (who: string, changes: DeveloperChanges): Promise<HostDeveloper> => {
+    const { id } = await find(who)
+    const changed = await store.write(async (tx) => {
+      await tx.developers.lock(id)
+      if (changes.status === 'disabled') await tx.refreshTokens.deleteOfDeveloper(id)
+      return tx.developers.update(id, changes, clock.now())
+    })
+    if (!changed) throw new ServiceError('NOT_FOUND', 'There is no such developer.')
+    return present(changed)
+  }
+  const requireBuiltIn = () => {
+    if (!oidc) return
+    throw new ServiceError(
+      'CONFLICT',
+      'Passwords and setup tokens are for the built-in provider, and another is configured.',
+      {
+        reason: 'EXTERNAL_PROVIDER',
+      },
+    )
+  }
+
+  return {
+    /**
+     * With the built-in provider an account with a password; with an external one an account that waits for whoever
+     * proves that address there, and no password.
+     *
+     * @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN, EXTERNAL_PROVIDER a password was given)
+     */
+    async createAccount(input: { email: string; name?: string; password?: string }): Promise<HostDeveloper> {
+      const { email, name, password } = input
+      if (password === undefined) {
+        if (!oidc) throw invalidField('password', 'An account of the built-in provider needs a password.')
+        return present(await developers.invite({ email, name }))
+      }
+      requireBuiltIn()
+      return present(await accounts.create({ email, name, password }))
+    },
+
+    /** All, oldest first. */
+    listAccounts: async (): Promise<HostDeveloper[]> => (await store.read.developers.list()).map(present),
+
+    /** One account more, for whoever holds the token within 30 minutes. @throws CONFLICT (EXTERNAL_PROVIDER) */
+    async createSetupToken(): Promise<HostSetupToken> {
+      requireBuiltIn()
+      const { token, expiresAt } = await setupTokens.issue()
+      return { token, expiresAt: new Date(expiresAt).toISOString() }
+    },
+
+    /** @throws INVALID_ARGUMENT no such plan; NOT_FOUND; CONFLICT the address is several developers' */
+    async setPlan(who: string, plan: string): Promise<HostDeveloper> {
+      if (!Object.hasOwn(plans, plan)) {
+        throw invalidField('plan', `Expected one of ${Object.keys(plans).join(', ')}.`)
+      }
+      return change(who, { plan })
+    },
+
+    /** Holds from the next request on, and ends the sessions. @throws NOT_FOUND; CONFLICT */
+    disable: (who: string) => change(who, { status: 'disabled' }),
+
+    /** @throws NOT_FOUND; CONFLICT */
+    enable: (who: string) => change(who, { status: 'active' }),
+
+    /** Ends the account's sessions too. @throws INVALID_ARGUMENT; NOT_FOUND; CONFLICT (EXTERNAL_PROVIDER) */
+    async resetPassword(email: string, password: string): Promise<HostDeveloper> {
+      requireBuiltIn()
+      return present(await accounts.resetPassword(email, password))
+    },
+
+    /** ID tokens are signed with a new key from now on; those of the old one live to their end. @returns its id */
+    async rotateSigningKey(): Promise<{ kid: string }> {
+      requireBuiltIn()
+      return { kid: await signingKeys.rotate() }
+    },
+
+    close: () => database.close(),
+  }
+}
+
+/** Makes what is missing, or waits until the server that holds the directory has made it. */
+function prepare(dataDir: string, config: Config, now: number, warn: (message: string) => void): Uint8Array {
+  prepareDataDir(dataDir, warn)
+  const lock = acquireLock(dataFiles(dataDir).lock)
+  try {
+    if (!lock) awaitMigrations(dataFiles(dataDir).database)
+    const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
+    prepareDatabase(dataDir, { masterKey, migrate: config.migrate, now })
+    return masterKey
+  } finally {
+    lock?.release()
+  }
+}
+
+const patienceMs = 5000
+const pollMs = 20
+
+/** A server at its first start holds the lock before its tables stand; only it may make them. */
+function awaitMigrations(database: string): void {
+  for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += pollMs) {
+    const applied = appliedMigrations(database)
+    if (applied.length >= sqliteMigrations.length) return
+    if (applied.length > 0) {
+      throw new StartRefused(
+        'an older otpd runs on this data directory',
+        'Use the otpd that runs there, or stop it and start this one first.',
+      )
+    }
+    Bun.sleepSync(pollMs)
+  }
+  throw new StartRefused('another otpd is still making this data directory', 'Try again in a moment.')
+}
+
+function appliedMigrations(database: string) {
+  if (!existsSync(database)) return []
+  const connection = connect(database, patienceMs)
+  try {
+    return appliedToSqlite(connection)
+  } finally {
+    connection.close()
+  }
+}
+
+const present = (developer: Developer): HostDeveloper => ({
+  id: developer.id,
+  email: developer.email,
+  name: developer.name,
+  company: developer.company,
+  plan: developer.plan,
+  virtualPhoneNumber: developer.virtualPhone,
+  status: developer.issuer === null && developer.status === 'active' ? 'invited' : developer.status,
+  createdAt: new Date(developer.createdAt).toISOString(),
+  updatedAt: new Date(developer.updatedAt).toISOString(),
+})
