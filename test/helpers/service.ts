@@ -1,26 +1,17 @@
 import { SignJWT } from 'jose'
-import { createAppAuthenticator } from '../../src/auth/app-credentials.ts'
-import { builtInClientId, createBuiltInVerifier } from '../../src/auth/built-in-issuer.ts'
+import { builtInClientId } from '../../src/auth/built-in-issuer.ts'
 import { createSigningKeys, signingAlgorithm } from '../../src/auth/signing-keys.ts'
-import { createApplicationService } from '../../src/domain/applications.ts'
-import {
-  builtInIssuer,
-  createDeveloperService,
-  insertDeveloper,
-  type Developer,
-} from '../../src/domain/developers.ts'
+import { builtInIssuer, insertDeveloper, type Developer } from '../../src/domain/developers.ts'
 import type { ErrorCode, ErrorDetail } from '../../src/domain/errors.ts'
-import { createIds } from '../../src/domain/ids.ts'
 import { deriveKeys, masterKeyBytes } from '../../src/domain/keys.ts'
-import { FREE_PLAN, type Plans } from '../../src/domain/plans.ts'
+import type { Plans } from '../../src/domain/plans.ts'
 import type { Random } from '../../src/domain/ports.ts'
-import { createProjectService } from '../../src/domain/projects.ts'
 import { createApp } from '../../src/http/app.ts'
-import { createClientAddress } from '../../src/http/client-address.ts'
-import { createConsoleAuth } from '../../src/http/console-auth.ts'
+import { createServices } from '../../src/server-services.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createStore } from '../../src/store/store.ts'
 import { testClock } from './clock.ts'
+import { configOf, loadEnv } from './config.ts'
 import { openTestSqlite } from './databases.ts'
 
 /** Whoever may call: a developer with a token, an application with its three headers. */
@@ -42,7 +33,8 @@ export type TestRequest = {
   as?: TestCaller | undefined
   /** An object is sent as JSON; text as it is, still as `application/json`. */
   body?: unknown
-  headers?: Record<string, string>
+  /** Those that are undefined are left out. */
+  headers?: Record<string, string | undefined>
 }
 
 export type TestAnswer<T> = {
@@ -65,43 +57,48 @@ export type TestAnswer<T> = {
 
 export type TestService = Awaited<ReturnType<typeof createTestService>>
 
+export type TestOptions = {
+  /** `OTPD_*` variables, as the operator would set them. */
+  env?: Record<string, string>
+  /** In place of the configured ones. */
+  plans?: Plans
+  /** Of the caller's, who closes it; otherwise a new SQLite file. */
+  database?: Database
+}
+
+// Always the same: several services may stand on one database.
+const masterKey = new Uint8Array(masterKeyBytes).fill(7)
+const publicUrl = 'http://otpd.test'
+
 /**
  * The real application on a real store, with a clock that stands still. It listens to nothing: requests are handed to
  * the application itself.
- *
- * @param options.database of the caller's, who closes it; otherwise a new SQLite file
  */
-export async function createTestService(options: { plans?: Plans; database?: Database } = {}) {
+export async function createTestService(options: TestOptions = {}) {
   const opened = options.database ? undefined : await openTestSqlite()
   const database = options.database ?? opened?.database
   if (!database) throw new Error('no database')
   const clock = testClock()
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
-  const newId = createIds(clock, random)
-  // Always the same: several services may stand on one database.
-  const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
-  const plans = options.plans ?? { free: FREE_PLAN }
   const store = createStore(database)
+  const configured = configOf(loadEnv(options.env ?? {}))
+  const services = createServices({
+    config: { ...configured, plans: options.plans ?? configured.plans },
+    store,
+    masterKey,
+    clock,
+    random,
+    version: '0.0.0-test',
+    publicUrl: () => publicUrl,
+  })
+  const { newId } = services
+  const signingKeys = createSigningKeys({ store, clock, random, key: deriveKeys(masterKey).signingKey })
   const bugs: unknown[] = []
-  const needs = { store, clock, newId, random, keys, plans, signUp: 'closed' as const }
-
-  const issuerUrl = () => 'http://otpd.test/v1/auth'
-  const signingKeys = createSigningKeys({ store, clock, random, key: keys.signingKey })
-  const { verify } = createBuiltInVerifier({ issuerUrl, signingKeys, clock })
-  const developers = createDeveloperService(needs)
-  const services = {
-    newId,
-    appAuth: createAppAuthenticator(needs),
-    applications: createApplicationService(needs),
-    builtIn: undefined,
-    clientAddress: createClientAddress([]),
-    consoleAuth: createConsoleAuth({ verify, developers }),
-    developers,
-    loginSettings: () => Promise.resolve(loginSettings),
-    onBug: (error: unknown) => void bugs.push(error),
-    projects: createProjectService(needs),
-  }
-  const app = createApp(services)
+  const app = createApp({
+    ...services,
+    readiness: () => Promise.resolve('ready' as const),
+    onBug: (error) => void bugs.push(error),
+  })
 
   async function request<T = unknown>(
     method: string,
@@ -109,13 +106,13 @@ export async function createTestService(options: { plans?: Plans; database?: Dat
     { as, body, headers }: TestRequest = {},
   ): Promise<TestAnswer<T>> {
     const response = await app.handle(
-      new Request(`http://otpd.test${path}`, {
+      new Request(`${publicUrl}${path}`, {
         method,
-        headers: {
+        headers: present({
           ...(body !== undefined && { 'content-type': 'application/json' }),
           ...as?.headers,
           ...headers,
-        },
+        }),
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       }),
     )
@@ -128,7 +125,7 @@ export async function createTestService(options: { plans?: Plans; database?: Dat
   async function signIdToken(subject: string): Promise<string> {
     const { kid, privateKey } = await signingKeys.current()
     const nowSeconds = Math.floor(clock.now() / 1000)
-    return new SignJWT({ aud: builtInClientId, sub: subject, iss: issuerUrl() })
+    return new SignJWT({ aud: builtInClientId, sub: subject, iss: `${publicUrl}/v1/auth` })
       .setIssuedAt(nowSeconds)
       .setExpirationTime(nowSeconds + 400 * 24 * 3600)
       .setProtectedHeader({ alg: signingAlgorithm, typ: 'JWT', kid })
@@ -194,18 +191,11 @@ export async function createTestService(options: { plans?: Plans; database?: Dat
   }
 }
 
+const present = (headers: Record<string, string | undefined>) =>
+  Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined)
+
 export const credentialHeaders = (of: { clientId: string; clientSecret: string; apiKey: string }) => ({
   'x-client-id': of.clientId,
   'x-client-secret': of.clientSecret,
   'x-api-key': of.apiKey,
 })
-
-/** Nobody logs in here: `createDeveloper` hands out tokens. */
-const loginSettings = {
-  kind: 'oidc' as const,
-  issuer: 'https://idp.example',
-  clientId: 'client-1',
-  tokenEndpoint: null,
-  revocationEndpoint: null,
-  setupTokenAwaited: false,
-}
