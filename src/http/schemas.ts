@@ -9,9 +9,14 @@ export const object = <T extends Record<string, TSchema>>(properties: T) =>
 
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
-/** One of these words: an `enum`, which reads better than a union in the OpenAPI document and in an error. */
-export const oneOf = <const T extends [string, ...string[]] | readonly [string, ...string[]]>(words: T) =>
-  t.UnionEnum(words, { errorText: `Expected one of ${words.join(', ')}` })
+/**
+ * One of these words: an `enum`, which reads better than a union in the OpenAPI document and in an error. Without the
+ * default that Elysia adds, which would fill in the first word wherever a caller leaves the field out.
+ */
+export function oneOf<const T extends [string, ...string[]] | readonly [string, ...string[]]>(words: T) {
+  const { default: _first, ...schema } = t.UnionEnum(words, { errorText: `Expected one of ${words.join(', ')}` })
+  return schema
+}
 
 /** RFC 3339, UTC, milliseconds. */
 export const timestamp = Type.String({ format: 'date-time' })
