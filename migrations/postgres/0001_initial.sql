@@ -205,7 +205,7 @@ create table webhook_endpoints (
   events text not null,
   status text not null check (status in ('enabled', 'disabled')),
   disabled_reason text,
-  failing_since integer,
+  failing_since bigint,
   last_delivery_at bigint,
   created_at bigint not null,
   updated_at bigint not null

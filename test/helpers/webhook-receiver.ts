@@ -1,0 +1,79 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export type ReceivedWebhook = { path: string; headers: Record<string, string>; body: string }
+
+export type WebhookReceiver = Awaited<ReturnType<typeof startReceiver>>
+
+/**
+ * A real server that webhooks can be sent to.
+ *
+ * @param answer what it does with one; 200 and `ok` where nothing is given
+ */
+export async function startReceiver(
+  answer: (received: ReceivedWebhook) => Response | Promise<Response> = () => new Response('ok'),
+  options: { hostname?: string; tls?: { key: string; cert: string } } = {},
+) {
+  const received: ReceivedWebhook[] = []
+  let waiting: Array<{ count: number; resolve(): void }> = []
+  const server = Bun.serve({
+    hostname: options.hostname ?? '127.0.0.1',
+    port: 0,
+    idleTimeout: 60,
+    ...(options.tls && { tls: options.tls }),
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url)
+      const webhook = {
+        path: pathname + search,
+        headers: Object.fromEntries(request.headers),
+        body: await request.text(),
+      }
+      received.push(webhook)
+      for (const { count, resolve } of waiting) if (received.length >= count) resolve()
+      waiting = waiting.filter(({ count }) => received.length < count)
+      return answer(webhook)
+    },
+  })
+
+  return {
+    url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${server.port}`,
+    port: server.port ?? 0,
+    received,
+    /** Resolves once that many have come. */
+    hasReceived(count: number): Promise<void> {
+      if (received.length >= count) return Promise.resolve()
+      return new Promise((resolve) => waiting.push({ count, resolve }))
+    },
+    stop: () => server.stop(true),
+  }
+}
+
+/** A door that tests open by hand. */
+export function createGate() {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { opened: promise, open: resolve }
+}
+
+export const hasOpenssl = Bun.which('openssl') !== null
+if (!hasOpenssl) console.warn('Left out: tests of webhooks over TLS. Install openssl to run them.')
+
+/** A key and a certificate for that name, signed by itself: whoever trusts `cert` trusts the server. */
+export function makeCertificate(name: string): { key: string; cert: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'otpd-tls-'))
+  try {
+    const made = Bun.spawnSync(
+      [
+        ...['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
+        ...['-keyout', 'key.pem', '-out', 'cert.pem', '-days', '2', '-subj', `/CN=${name}`],
+        ...['-addext', `subjectAltName=DNS:${name}`],
+      ],
+      { cwd: folder },
+    )
+    if (!made.success) throw new Error(`openssl: ${made.stderr.toString()}`)
+    const read = (file: string) => readFileSync(join(folder, file), 'utf8')
+    return { key: read('key.pem'), cert: read('cert.pem') }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

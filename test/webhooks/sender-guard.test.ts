@@ -1,0 +1,229 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { createServer, type AddressInfo } from 'node:net'
+import { createResolver, type Resolve } from '../../src/webhooks/resolve.ts'
+import { createWebhookSender, type SenderOptions } from '../../src/webhooks/sender.ts'
+import { createTargetGuard } from '../../src/webhooks/targets.ts'
+import {
+  hasOpenssl,
+  makeCertificate,
+  startReceiver,
+  type WebhookReceiver,
+} from '../helpers/webhook-receiver.ts'
+
+const secret = 'whsec_0123456789abcdef0123456789abcdef0123456789abcdef'
+const strict = createTargetGuard({ hosts: [], cidrs: [] })
+
+const send = (url: string, options: Partial<SenderOptions> = {}) =>
+  createWebhookSender({
+    guard: strict,
+    resolve: createResolver(),
+    clock: { now: () => Date.now() },
+    version: '0',
+    ...options,
+  })({ id: 'evt_1', url, secret, body: '{}' })
+
+describe('an address of the inside', () => {
+  // Counts connections on every address of this machine, in both families.
+  let connections = 0
+  const server = createServer((socket) => {
+    connections++
+    socket.destroy()
+  })
+  let port = 0
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '::', resolve))
+    port = (server.address() as AddressInfo).port
+  })
+  afterAll(() => void server.close())
+  beforeEach(() => {
+    connections = 0
+  })
+
+  test.each([
+    '127.0.0.1',
+    '127.0.0.2',
+    '127.1',
+    '127.0.1',
+    '2130706433',
+    '017700000001',
+    '0177.0.0.1',
+    '0x7f000001',
+    '0x7f.1',
+    '0x7F.0x0.0x0.0x1',
+    '①②⑦.⓪.⓪.①',
+    '127。0。0。1',
+    '127.0.0.1.',
+    '0.0.0.0',
+    '0',
+    '10.0.0.1',
+    '169.254.169.254',
+    '192.168.0.1',
+    '255.255.255.255',
+    '[::]',
+    '[::1]',
+    '[0:0:0:0:0:0:0:1]',
+    '[::127.0.0.1]',
+    '[::7f00:1]',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+    '[::ffff:0:127.0.0.1]',
+    '[64:ff9b::127.0.0.1]',
+    '[2002:7f00:1::]',
+    '[fe80::1]',
+    '[fe80::1%25lo]',
+    '[fd00::1]',
+    'localhost',
+    'LOCALHOST',
+    'localhost.',
+    'user@127.0.0.1',
+    'example.com@127.0.0.1',
+    '127.0.0.1\\@example.com',
+  ])('is not connected to as %s', async (host) => {
+    const { statusCode, error } = await send(`https://${host}:${port}/`)
+    expect([statusCode, error]).toEqual([null, 'blocked_address'])
+    expect(connections).toBe(0)
+  })
+
+  test('is connected to where the operator allows it, so that the count above means something', async () => {
+    const guard = createTargetGuard({ hosts: ['localhost'], cidrs: ['127.0.0.0/8', '::1/128'] })
+    const urls = [
+      'https://127.0.0.2',
+      'http://127.0.0.1',
+      'https://[::1]',
+      'http://localhost',
+      'https://2130706433',
+    ]
+    for (const url of urls) {
+      connections = 0
+      await send(`${url}:${port}/`, { guard })
+      expect([url, connections]).toEqual([url, 1])
+    }
+  })
+
+  test('is not connected to by http that was allowed when it was registered', async () => {
+    expect(await send(`http://127.0.0.1:${port}/`)).toMatchObject({ error: 'blocked_address' })
+    expect(connections).toBe(0)
+  })
+})
+
+describe('a name', () => {
+  const guard = createTargetGuard({ hosts: [], cidrs: ['127.0.0.1/32'] })
+  let receiver: WebhookReceiver
+  beforeEach(async () => {
+    receiver = await startReceiver(undefined, { hostname: '0.0.0.0' })
+  })
+  afterEach(() => receiver.stop())
+
+  /** Answers differently each time, as a hostile name server does. */
+  const resolveInTurn = (...turns: string[][]) => {
+    let asked = 0
+    const resolve: Resolve = async () => {
+      const addresses = turns[Math.min(asked++, turns.length - 1)] ?? []
+      return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
+    }
+    return { resolve, asked: () => asked }
+  }
+
+  test('is connected to at the address that was checked, whatever it would resolve to the next moment', async () => {
+    const connected: string[] = []
+    const server = createServer((socket) => {
+      connected.push(socket.localAddress ?? '')
+      socket.destroy()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve))
+    const { port } = server.address() as AddressInfo
+    const { resolve, asked } = resolveInTurn(['127.0.0.1'], ['127.0.0.2'])
+    const url = `https://rebinding.example:${port}/`
+    expect((await send(url, { guard, resolve })).error).toBe('tls')
+    expect(asked()).toBe(1)
+    expect((await send(url, { guard, resolve })).error).toBe('blocked_address')
+    expect(connected).toEqual(['127.0.0.1'])
+    server.close()
+  })
+
+  test.each([[['127.0.0.1', '127.0.0.2']], [['127.0.0.1', '::1']], [['127.0.0.1', 'nonsense']]])(
+    'is refused where one of its addresses is: %p',
+    async (addresses) => {
+      const { resolve } = resolveInTurn(addresses)
+      const answer = await send(`https://mixed.example:${receiver.port}/`, { guard, resolve })
+      expect(answer.error).toBe('blocked_address')
+    },
+  )
+
+  test('that the operator allows may be any address, and http', async () => {
+    const named = createTargetGuard({ hosts: ['hooks.internal'], cidrs: [] })
+    const { resolve } = resolveInTurn(['127.0.0.2'])
+    const answer = await send(`http://hooks.internal:${receiver.port}/`, { guard: named, resolve })
+    expect(answer).toMatchObject({ statusCode: 200, error: null })
+    expect(receiver.received[0]?.headers['host']).toBe(`hooks.internal:${receiver.port}`)
+  })
+
+  test('is never given to a proxy of the environment', async () => {
+    const proxy = await startReceiver()
+    const names = [
+      'HTTP_PROXY',
+      'http_proxy',
+      'HTTPS_PROXY',
+      'https_proxy',
+      'ALL_PROXY',
+      'NODE_USE_ENV_PROXY',
+    ]
+    const before = names.map((name) => process.env[name])
+    for (const name of names) process.env[name] = name.startsWith('NODE') ? '1' : proxy.url
+    try {
+      const named = createTargetGuard({ hosts: ['hooks.internal'], cidrs: [] })
+      const { resolve } = resolveInTurn(['127.0.0.1'])
+      await send(`http://hooks.internal:${receiver.port}/`, { guard: named, resolve })
+      await send(`https://hooks.internal:${receiver.port}/`, { guard: named, resolve })
+    } finally {
+      for (const [index, name] of names.entries()) {
+        const value = before[index]
+        if (value === undefined) delete process.env[name]
+        else process.env[name] = value
+      }
+    }
+    expect(receiver.received).toHaveLength(1)
+    expect(proxy.received).toEqual([])
+    await proxy.stop()
+  })
+})
+
+describe.skipIf(!hasOpenssl)('a certificate', () => {
+  const name = 'hooks.example.test'
+  const guard = createTargetGuard({ hosts: [], cidrs: ['127.0.0.1/32'] })
+  const resolve: Resolve = async () => [{ address: '127.0.0.1', family: 4 }]
+  let receiver: WebhookReceiver
+  let ca = ''
+  beforeAll(async () => {
+    const tls = makeCertificate(name)
+    ca = tls.cert
+    receiver = await startReceiver(undefined, { tls })
+  })
+  afterAll(() => receiver.stop())
+  beforeEach(() => void receiver.received.splice(0))
+
+  test('for the name, from somebody who is trusted, is accepted', async () => {
+    const answer = await send(`https://${name}:${receiver.port}/`, { guard, resolve, ca })
+    expect(answer).toMatchObject({ statusCode: 200, error: null })
+    expect(receiver.received[0]?.headers['host']).toBe(`${name}:${receiver.port}`)
+  })
+
+  test('from nobody who is trusted is refused, whatever the environment says', async () => {
+    const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED']
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
+    try {
+      const answer = await send(`https://${name}:${receiver.port}/`, { guard, resolve })
+      expect(answer).toMatchObject({ statusCode: null, error: 'tls' })
+    } finally {
+      if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
+      else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before
+    }
+    expect(receiver.received).toEqual([])
+  })
+
+  test.each(['other.example.test', '127.0.0.1'])('for another name than %s is refused', async (host) => {
+    const answer = await send(`https://${host}:${receiver.port}/`, { guard, resolve, ca })
+    expect(answer).toMatchObject({ statusCode: null, error: 'tls' })
+    expect(receiver.received).toEqual([])
+  })
+})

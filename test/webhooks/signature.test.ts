@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'bun:test'
+import { Webhook, WebhookVerificationError } from 'standardwebhooks'
+import { signWebhook } from '../../src/webhooks/signature.ts'
+
+const secret = 'whsec_0123456789abcdef0123456789abcdef0123456789abcdef'
+
+describe('a signature', () => {
+  test('is the published vector', () => {
+    expect(signWebhook({ id: 'msg_1', secret, body: '{"a":1}' }, 1_700_000_000_999)).toEqual({
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': '1700000000',
+      'webhook-signature': 'v1,YForqA5y0HLhU/b+46qmStvR80u6DaHHtk9wY/o80/Y=',
+    })
+  })
+
+  test('is what the stock library verifies, for any secret', () => {
+    const body = JSON.stringify({ text: 'Grüße ✓' })
+    for (let i = 0; i < 200; i++) {
+      const bytes = crypto.getRandomValues(new Uint8Array(24))
+      const own = `whsec_${Buffer.from(bytes).toString('hex')}`
+      const headers = signWebhook({ id: `evt_${i}`, secret: own, body }, Date.now())
+      expect(new Webhook(own).verify(body, headers)).toEqual({ text: 'Grüße ✓' })
+    }
+  })
+
+  test('holds for this body, id and secret alone', () => {
+    const signed = { id: 'evt_1', secret, body: '{"a":1}' }
+    const headers = signWebhook(signed, Date.now())
+    const verify = (body: string, changed = {}, key = secret) =>
+      new Webhook(key).verify(body, { ...headers, ...changed })
+    expect(() => verify('{"a": 1}')).toThrow(WebhookVerificationError)
+    expect(() => verify('{"a":1}', { 'webhook-id': 'evt_2' })).toThrow(WebhookVerificationError)
+    expect(() => verify('{"a":1}', {}, secret.replace('0123', '3210'))).toThrow(WebhookVerificationError)
+    expect(verify('{"a":1}')).toEqual({ a: 1 })
+  })
+})

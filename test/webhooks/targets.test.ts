@@ -1,0 +1,133 @@
+import { describe, expect, test } from 'bun:test'
+import { createTargetGuard } from '../../src/webhooks/targets.ts'
+
+const strict = createTargetGuard({ hosts: [], cidrs: [] })
+const lenient = createTargetGuard({ hosts: ['hooks.internal'], cidrs: ['10.0.0.0/8', 'fd00::/8'] })
+
+describe('a URL to register', () => {
+  test.each([
+    'https://example.com/hook?a=1',
+    'https://example.com:8443',
+    'https://bücher.example/',
+    'https://8.8.8.8/',
+    'https://[2606:4700::1111]/',
+  ])('%s is accepted', (url) => {
+    expect(strict.faultOf(url)).toBeUndefined()
+  })
+
+  test.each([
+    ['example.com/hook', 'URL'],
+    ['', 'URL'],
+    ['https://', 'URL'],
+    ['https://exa mple.com/', 'URL'],
+    ['https://example.com\n/', 'URL'],
+    ['https:\\\\example.com/', 'URL'],
+    ['https://[fe80::1%25eth0]/', 'URL'],
+    ['http://example.com/', 'https'],
+    ['ftp://example.com/', 'https'],
+    ['javascript:alert(1)', 'https'],
+    ['https:example.com', 'https'],
+    ['https:///example.com', 'https'],
+    ['https://user@example.com/', 'user name'],
+    ['https://user:secret@example.com/', 'user name'],
+    ['https://@example.com/', 'user name'],
+    ['https://example.com/#part', 'fragment'],
+    ['https://example.com/#', 'fragment'],
+    ['https://127.0.0.1/', 'public'],
+    ['https://10.1.2.3/', 'public'],
+  ])('%s is refused', (url, word) => {
+    expect(strict.faultOf(url)).toContain(word)
+  })
+
+  test('may have an at sign behind the host', () => {
+    expect(strict.faultOf('https://example.com/@me?to=a@b')).toBeUndefined()
+  })
+
+  test.each([
+    'http://hooks.internal/',
+    'http://10.1.2.3/',
+    'https://[fd00::1]/',
+    'http://[::ffff:10.0.0.1]/',
+  ])('%s is accepted where the operator allows it', (url) => {
+    expect(strict.faultOf(url)).toBeDefined()
+    expect(lenient.faultOf(url)).toBeUndefined()
+  })
+
+  test.each([
+    'http://8.8.8.8/',
+    'http://other.internal/',
+    'https://192.168.0.1/',
+    'http://a.hooks.internal/',
+  ])('%s is refused although others are allowed', (url) => {
+    expect(lenient.faultOf(url)).toBeDefined()
+  })
+})
+
+describe('an address that a name stands for', () => {
+  // One or more of every special range of the IANA registries, and the forms that carry an IPv4 address.
+  test.each([
+    '0.0.0.0',
+    '0.1.2.3',
+    '10.0.0.1',
+    '100.64.0.1',
+    '127.0.0.1',
+    '127.255.255.254',
+    '169.254.169.254',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.0.0.1',
+    '192.0.2.1',
+    '192.88.99.1',
+    '192.168.1.1',
+    '198.18.0.1',
+    '198.51.100.1',
+    '203.0.113.1',
+    '224.0.0.1',
+    '239.255.255.255',
+    '240.0.0.1',
+    '255.255.255.255',
+    '::',
+    '::1',
+    '::7f00:1',
+    '::808:808',
+    '::ffff:127.0.0.1',
+    '::ffff:10.0.0.1',
+    '::ffff:0:127.0.0.1',
+    '64:ff9b::7f00:1',
+    '64:ff9b::808:808',
+    '64:ff9b:1::1',
+    '100::1',
+    '2001::1',
+    '2001:2::1',
+    '2001:20::1',
+    '2001:db8::1',
+    '2002:7f00:1::',
+    '3fff::1',
+    '5f00::1',
+    'fc00::1',
+    'fd12:3456::1',
+    'fe80::1',
+    'fe80::1%eth0',
+    'fec0::1',
+    'ff02::1',
+    '1::1',
+    '4000::1',
+    'not an address',
+    '',
+  ])('is refused where it is not public: %s', (address) => {
+    expect(strict.allows('name', address)).toBe(false)
+  })
+
+  test('is accepted where it is public', () => {
+    for (const address of ['8.8.8.8', '172.32.0.1', '2606:4700::1111', '::ffff:8.8.8.8']) {
+      expect([address, strict.allows('name', address)]).toEqual([address, true])
+    }
+  })
+
+  test('is accepted where the operator allows the name or the address', () => {
+    expect(lenient.allows('hooks.internal', '192.168.0.1')).toBe(true)
+    expect(lenient.allows('name', '10.9.9.9')).toBe(true)
+    expect(lenient.allows('name', '::ffff:10.9.9.9')).toBe(true)
+    expect(lenient.allows('name', '192.168.0.1')).toBe(false)
+  })
+})
