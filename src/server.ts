@@ -18,6 +18,7 @@ import { openSqlite } from './store/sqlite.ts'
 import { createStore } from './store/store.ts'
 import { createWebhookWorker } from './webhooks/worker.ts'
 
+export { createLog, descriptorSink } from './log.ts'
 export { StartRefused } from './store/data-dir.ts'
 
 export type RunningServer = {
@@ -38,7 +39,9 @@ export type ServerNeeds = {
   clock?: Clock
 }
 
-const drainMs = 10_000
+/** Ten seconds together: first the calls under way, then the webhooks that they caused. */
+const callsDrainMs = 8_000
+const webhooksDrainMs = 1_500
 const sweepEveryMs = 10_000
 const purgeEveryMs = 10 * 60_000
 
@@ -78,7 +81,11 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     })
     if (applied.length > 0) log.info('database migrated', { migrations: applied, backup })
 
-    const database = openSqlite(files.database, { onDiskFault: failure.resolve })
+    const onDiskFault = (error: unknown) => {
+      log.error('the disk failed a commit, so that its outcome is unknown; the server ends', { error })
+      failure.resolve(error)
+    }
+    const database = openSqlite(files.database, { onDiskFault })
     stops.push(database.close)
     let wake = () => {}
     const store = createStore(database, { onDelivery: () => wake() })
@@ -105,7 +112,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     // After the commit: a batch of writes ends within the turn that began it.
     wake = () => setImmediate(worker.wake)
     await worker.start()
-    stops.push(() => worker.stop(drainMs))
+    stops.push(() => worker.stop(webhooksDrainMs))
     stops.push(every(sweepEveryMs, log, () => services.otp.expireDue()))
     stops.push(every(purgeEveryMs, log, () => purge(store, clock)))
 
@@ -116,7 +123,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onBug: (error, traceId) => log.error('unexpected error', { error, traceId }),
     })
     const listener = bind(config, app)
-    stops.push(() => listener.stop(drainMs))
+    stops.push(() => listener.stop(callsDrainMs))
     url = listener.url
 
     const setupToken = await offerSetupToken(services, files.setupToken)
@@ -203,17 +210,18 @@ async function purge(store: Store, clock: Clock): Promise<void> {
 }
 
 /** Repeats a task, never two at a time. @returns ends it, after the one that runs */
-function every(ms: number, log: Log, task: () => Promise<unknown>): () => Promise<void> {
-  let running = Promise.resolve()
-  let timer = setTimeout(run, ms)
+function every(ms: number, log: Log, task: () => Promise<unknown>): () => Promise<void> | undefined {
+  let running: Promise<void> | undefined
   let ended = false
-  function run() {
-    running = task()
-      .then(() => undefined)
-      .catch((error: unknown) => log.error('a periodic task failed', { error }))
-      .then(() => {
-        if (!ended) timer = setTimeout(run, ms)
-      })
+  const start = () => (running = run())
+  let timer = setTimeout(start, ms)
+  async function run() {
+    try {
+      await task()
+    } catch (error) {
+      log.error('a periodic task failed', { error })
+    }
+    if (!ended) timer = setTimeout(start, ms)
   }
   return () => {
     ended = true

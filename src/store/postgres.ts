@@ -1,17 +1,17 @@
 import { eq, sql } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
-import pg from 'pg'
+import { Pool } from 'pg'
 import { postgresColumns } from './columns.postgres.ts'
 import type { Builders, Database } from './database.ts'
 import { storeError } from './errors.ts'
 import { defineTables } from './tables.ts'
 
 /** The members that drizzle's PostgreSQL databases share, whichever driver is below. */
-type PostgresDatabase = Pick<NodePgDatabase, 'transaction'>
+type PostgresDatabase = { transaction<T>(body: (tx: unknown) => Promise<T>): Promise<T> }
 
 /** Opens a migrated PostgreSQL database. Each write is one transaction; the server groups commits itself. */
 export function openPostgres(url: string): Database {
-  const pool = new pg.Pool({ connectionString: url, max: 20 })
+  const pool = new Pool({ connectionString: url, max: 20 })
   return wrapPostgres(drizzle(pool), () => pool.end())
 }
 

@@ -39,11 +39,12 @@ export function createWriteQueue(
   let waiting: Job[] = []
   let scheduled = false
   let idle: Array<() => void> = []
+  let broken = false
 
   function write<T>(body: (tx: Builders) => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    if (waiting.length >= waitingMax) {
-      reject(unavailable('WRITE_QUEUE_FULL'))
+    if (broken || waiting.length >= waitingMax) {
+      reject(unavailable(broken ? 'DISK_FAULT' : 'WRITE_QUEUE_FULL'))
       return promise
     }
     // A job of any type is run and resolved by the same code; what goes in as T comes out as T.
@@ -92,7 +93,7 @@ export function createWriteQueue(
         for (const job of expired) job.reject(storeError(error))
       } else {
         for (const job of waiting.splice(0)) job.reject(storeError(error))
-        if (isDiskFault(error)) onDiskFault(error)
+        if (isDiskFault(error)) breakDown(error)
       }
       if (waiting.length > 0) setTimeout(flush, 3 + Math.random() * 7)
       else {
@@ -138,7 +139,14 @@ export function createWriteQueue(
     if (connection.inTransaction) rollback.run()
     const refused = storeError(error)
     for (const job of batch) job.reject(refused)
-    if (isDiskFault(error)) onDiskFault(error)
+    if (isDiskFault(error)) breakDown(error)
+  }
+
+  /** Nothing may be acknowledged any more: a later commit can succeed although earlier data never reached the disk. */
+  function breakDown(error: unknown) {
+    broken = true
+    for (const job of waiting.splice(0)) job.reject(storeError(error))
+    onDiskFault(error)
   }
 
   /** Resolves when nothing waits any more. */
