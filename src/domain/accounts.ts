@@ -90,9 +90,12 @@ export function createAccountService(needs: {
     async ensure(input: NewAccount): Promise<void> {
       if (await store.read.accounts.findByEmail(cleanEmail(input.email))) return
       const account = await prepare(input)
-      await store.write(async (tx) => {
-        if (!(await tx.accounts.findByEmail(account.email))) await insert(tx, account)
-      })
+      try {
+        await store.write((tx) => insert(tx, account))
+      } catch (error) {
+        // Another process was faster.
+        if (!(error instanceof ServiceError && error.reason === 'EMAIL_TAKEN')) throw error
+      }
     },
 
     /**

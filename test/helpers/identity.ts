@@ -1,57 +1,47 @@
-import { createBuiltInIdentity, createExternalIdentity, type Identity } from '../../src/auth/identity.ts'
-import { createIds } from '../../src/domain/ids.ts'
-import { deriveKeys } from '../../src/domain/keys.ts'
-import { FREE_PLAN } from '../../src/domain/plans.ts'
+import { masterKeyBytes } from '../../src/domain/keys.ts'
 import type { Clock } from '../../src/domain/ports.ts'
 import { createApp } from '../../src/http/app.ts'
-import { createClientAddress } from '../../src/http/client-address.ts'
-import { createConsoleAuth } from '../../src/http/console-auth.ts'
+import { listen } from '../../src/http/listener.ts'
+import { createServices } from '../../src/server-services.ts'
+import { configOf, loadEnv } from './config.ts'
 import type { TestService } from './service.ts'
 
-const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
-
 type Wishes = {
-  signUp?: 'open' | 'closed'
-  /** Without one the built-in provider is in charge. */
-  oidc?: { issuer: string; audience: string[]; jwksUri?: string }
+  /** `OTPD_*` variables; without an issuer the built-in provider is in charge. */
+  env?: Record<string, string>
   clock?: Clock
   /** Where the server says that it is; its own address if left out. */
   publicUrl?: string
 }
 
 /**
- * The application with real console authentication, listening on a loopback port. Its peer is a trusted proxy, so that
- * a test may call from anywhere by `X-Forwarded-For`.
- *
- * @param service lends everything else; what was stored there before is there
+ * A server that listens on a loopback port, over the store of a test service. Its peer is a trusted proxy, so that a
+ * test may call from anywhere by `X-Forwarded-For`.
  */
 export async function startWithIdentity(service: TestService, wishes: Wishes = {}) {
-  const clock = wishes.clock ?? service.clock
-  const needs = {
-    store: service.store,
-    clock,
-    newId: createIds(clock, random),
-    random,
-    keys: deriveKeys(Buffer.alloc(32, 7)),
-    plans: { free: FREE_PLAN },
-    signUp: wishes.signUp ?? 'closed',
-  }
   let url = ''
-  const { oidc } = wishes
-  const identity: Identity = oidc
-    ? createExternalIdentity(needs, { ...oidc, jwksUri: oidc.jwksUri ?? null, clientId: null })
-    : createBuiltInIdentity(needs, () => wishes.publicUrl ?? url)
+  const services = createServices({
+    config: configOf(loadEnv({ OTPD_TRUSTED_PROXIES: '127.0.0.1', ...wishes.env })),
+    store: service.store,
+    clock: wishes.clock ?? service.clock,
+    masterKey: new Uint8Array(masterKeyBytes).fill(7),
+    random: (bytes) => crypto.getRandomValues(bytes),
+    version: '0.0.0-test',
+    publicUrl: () => wishes.publicUrl ?? url,
+  })
   const app = createApp({
-    ...service.services,
-    ...identity,
-    consoleAuth: createConsoleAuth(identity),
-    clientAddress: createClientAddress(['127.0.0.1']),
-  }).listen({ hostname: '127.0.0.1', port: 0, reusePort: false })
-  url = `http://127.0.0.1:${app.server?.port}`
+    ...services,
+    readiness: () => Promise.resolve('ready' as const),
+    onBug: (error) => {
+      throw error
+    },
+  })
+  const listener = listen({ host: '127.0.0.1', port: 0 }, app)
+  url = listener.url
 
   return {
     url,
-    identity,
+    services,
     get: (path: string, token?: string) =>
       fetch(url + path, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
     postForm: (path: string, form: Record<string, string>, from = '192.0.2.1') =>
@@ -60,6 +50,6 @@ export async function startWithIdentity(service: TestService, wishes: Wishes = {
         headers: { 'x-forwarded-for': from },
         body: new URLSearchParams(form),
       }),
-    stop: () => app.stop(true),
+    stop: () => listener.stop(0),
   }
 }

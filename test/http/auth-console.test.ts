@@ -11,8 +11,7 @@ let server: Awaited<ReturnType<typeof startWithIdentity>>
 beforeAll(async () => {
   service = await createTestService()
   provider = await startForgingProvider()
-  const oidc = { issuer: provider.issuer, audience: [provider.audience] }
-  server = await startWithIdentity(service, { oidc, signUp: 'open' })
+  server = await startWithIdentity(service, { env: env('open') })
 })
 afterAll(async () => {
   await server.stop()
@@ -24,6 +23,11 @@ beforeEach(() => {
   provider.state.mode = 'ok'
 })
 
+const env = (signUp: 'open' | 'closed') => ({
+  OTPD_OIDC_ISSUER: provider.issuer,
+  OTPD_OIDC_AUDIENCE: provider.audience,
+  OTPD_SIGNUP: signUp,
+})
 const sign = (claims = {}) => provider.sign(service.clock.now(), claims)
 const call = (authorization?: string, init: RequestInit = {}) =>
   fetch(`${server.url}/v1/developer/me`, {
@@ -76,8 +80,7 @@ test('the scheme is known in any case', async () => {
 })
 
 test('an outage of the provider is 503 with Retry-After, not 401', async () => {
-  const oidc = { issuer: provider.issuer, audience: [provider.audience] }
-  const fresh = await startWithIdentity(service, { oidc })
+  const fresh = await startWithIdentity(service, { env: env('open') })
   provider.state.mode = 'error'
   try {
     const answer = await fresh.get('/v1/developer/me', await sign())
@@ -112,8 +115,7 @@ test('with an external provider the routes of the built-in one are not there, an
 })
 
 test('with sign-up closed only whom the operator made gets in, by a verified address', async () => {
-  const oidc = { issuer: provider.issuer, audience: [provider.audience] }
-  const closed = await startWithIdentity(service, { oidc, signUp: 'closed' })
+  const closed = await startWithIdentity(service, { env: env('closed') })
   try {
     const claims = { sub: 'awaited', email: 'Awaited@example.com', email_verified: true }
     const refused = await closed.get('/v1/developer/me', await sign(claims))
@@ -140,8 +142,10 @@ test('with sign-up closed only whom the operator made gets in, by a verified add
 
 test('a certified provider logs somebody in and the console knows them', async () => {
   const real = await startRealProvider()
-  const oidc = { issuer: real.issuer, audience: [real.clientId] }
-  const console = await startWithIdentity(service, { oidc, signUp: 'open', clock: { now: () => Date.now() } })
+  const console = await startWithIdentity(service, {
+    env: { OTPD_OIDC_ISSUER: real.issuer, OTPD_OIDC_AUDIENCE: real.clientId },
+    clock: { now: () => Date.now() },
+  })
   try {
     const person = { subject: 'alice', email: 'alice@example.com', emailVerified: true, name: 'Alice' }
     const answer = await console.get('/v1/developer/me', await real.idTokenFor(person))

@@ -20,8 +20,8 @@ const minutes = (count: number) => count * 60_000
 beforeAll(async () => {
   service = await createTestService()
   server = await startWithIdentity(service)
-  if (!server.identity.builtIn) throw new Error('another provider is in charge')
-  builtIn = server.identity.builtIn
+  if (!server.services.builtIn) throw new Error('another provider is in charge')
+  builtIn = server.services.builtIn
 })
 afterAll(async () => {
   await server.stop()
