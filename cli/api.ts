@@ -4,7 +4,7 @@ import { replyError } from './reply-error.ts'
 import { isRecord } from './profile.ts'
 import { pathOf, type Call, type Data, type Known, type Method } from './routes.ts'
 import type { ServerChoice } from './server-choice.ts'
-import type { Token, Tokens } from './tokens.ts'
+import { tokenVariable, type Token, type Tokens } from './tokens.ts'
 
 /** An answer of the API: what it says, and the body as it came, which is what --json prints. */
 export type Answer<T> = { data: T; nextCursor: string | null; body: string }
@@ -79,7 +79,8 @@ function tokenHints(server: ServerChoice, reply: HttpReply, token: Token | null)
   const login = `Log in with: otpd login --server ${server.url}`
   if (token === null) return [login]
   const from = `The token came from ${token.from}.`
-  return reply.status === 401 ? [from, login] : [from]
+  if (reply.status === 403) return [from]
+  return [from, token.from === tokenVariable ? 'Give it a new one, or unset it and use: otpd login' : login]
 }
 
 function answerOf<T>(server: ServerChoice, reply: HttpReply, hints: string[] = []): Answer<T> {

@@ -1,6 +1,6 @@
 import { CliError, exitCodes } from './errors.ts'
 import { isRecord } from './profile.ts'
-import type { ServerChoice } from './server-choice.ts'
+import { whence, type ServerChoice } from './server-choice.ts'
 import { remaining } from './text.ts'
 
 export type HttpRequest = {
@@ -64,7 +64,7 @@ function parseJson(text: string): unknown {
 }
 
 function unreachable(server: ServerChoice, error: unknown, timeoutMs: number) {
-  const address = `That address is from ${server.from}.`
+  const address = whence(server)
   if (error instanceof Error && error.name === 'TimeoutError')
     return new CliError(
       exitCodes.unreachable,
@@ -105,7 +105,7 @@ function redirected(server: ServerChoice, response: Response) {
     'REDIRECTED',
     `${server.url} sends callers on to ${target}; otpd does not follow with your credentials.`,
     {
-      hints: [`That address is from ${server.from}.`, `If it is the right one, use it: --server ${target}`],
+      hints: [whence(server), `If it is the right one, use it: --server ${target}`],
     },
   )
 }

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { addAccountCommands } from './commands/account.ts'
+import { addAdminCommands } from './commands/admin.ts'
 import { addApiCommand } from './commands/api.ts'
 import { addAppCommands } from './commands/app.ts'
 import { addConfigCommands } from './commands/config.ts'
@@ -90,6 +91,7 @@ export function createProgram(io: Io, run: Run) {
   addServeCommand(program, run)
   addHealthCommand(program, run)
   addConfigCommands(program, run)
+  addAdminCommands(program, run)
   program.commandsGroup('Account:')
   addAccountCommands(program, run)
   program.commandsGroup('Work:')

@@ -1,7 +1,7 @@
 import { CliError, exitCodeOf } from './errors.ts'
 import type { HttpReply } from './http.ts'
 import { isRecord } from './profile.ts'
-import type { ServerChoice } from './server-choice.ts'
+import { whence, type ServerChoice } from './server-choice.ts'
 import { remaining } from './text.ts'
 
 /**
@@ -17,7 +17,7 @@ export function replyError(server: ServerChoice, reply: HttpReply, moreHints: st
       `${server.url} answered ${reply.status}, and not like otpd.`,
       {
         status: reply.status,
-        hints: [`That address is from ${server.from}. Is it a server of otpd?`],
+        hints: [`${whence(server)} Is it a server of otpd?`],
       },
     )
   const hints = [...found.details]

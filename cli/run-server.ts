@@ -2,7 +2,8 @@ import { join } from 'node:path'
 import type { Config, Flags } from '../src/config.ts'
 import type { RunningServer } from '../src/server.ts'
 import type { Context } from './context.ts'
-import { CliError, exitCodes, type ExitCode } from './errors.ts'
+import { exitCodes, type ExitCode } from './errors.ts'
+import { startRefused } from './host-commands.ts'
 import type { Io } from './io.ts'
 import type { Output } from './output.ts'
 import { loadServerConfig, requireConfig } from './server-config.ts'
@@ -16,17 +17,12 @@ import { version } from './version.ts'
  */
 export async function runServer({ io, output }: Context, flags: Flags): Promise<ExitCode> {
   const config = requireConfig(await loadServerConfig(flags), exitCodes.startRefused)
-  const { startServer, StartRefused, createLog, descriptorSink } = await import('../src/server.ts')
+  const { startServer, createLog, descriptorSink } = await import('../src/server.ts')
   const clock = { now: io.now }
   const log = createLog({ ...config.log, write: descriptorSink(2), clock })
 
   const server = await startServer(config, { log, version }).catch((error: unknown) => {
-    if (!(error instanceof StartRefused)) throw error
-    const sentence = `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`
-    throw new CliError(exitCodes.startRefused, 'START_REFUSED', sentence, {
-      hints: [error.remedy],
-      cause: error,
-    })
+    throw startRefused(error) ?? error
   })
   // Nobody who stops a server is told that it crashed: the handlers stand before the line that says it is there.
   const stopped = Promise.race([untilSignal(server, output), server.failed.then(() => exitCodes.bug)])

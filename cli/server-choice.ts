@@ -43,3 +43,7 @@ function parseServer(text: string, from: string): ServerChoice {
 }
 
 export const isLoopback = (host: string) => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host)
+
+/** Where the address came from, as a sentence of an error message. */
+export const whence = ({ from }: ServerChoice) =>
+  from === 'the default' ? 'That address is the default.' : `That address is from ${from}.`

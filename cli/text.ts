@@ -42,6 +42,14 @@ export function localTime(iso: string) {
   return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`
 }
 
+/** The time alone for what happened today, else the day too. */
+export function recentTime(iso: string, nowMs: number) {
+  const [day = '', time = ''] = localTime(iso).split(' ')
+  return localTime(new Date(nowMs).toISOString()).startsWith(day)
+    ? time
+    : `${day.slice(5)} ${time.slice(0, 5)}`
+}
+
 /** How far away a moment is, in the two largest useful units: `4 min 41 s`, `now`, `2 h`. */
 export function remaining(durationMs: number) {
   const seconds = Math.round(durationMs / 1000)

@@ -4,12 +4,14 @@ import { replyError } from './reply-error.ts'
 import type { Io } from './io.ts'
 import { withLock } from './lock.ts'
 import { credentialsPath, isRecord, readProfile, writeProfile, type Login } from './profile.ts'
-import type { ServerChoice } from './server-choice.ts'
+import { whence, type ServerChoice } from './server-choice.ts'
 import { shortPath } from './text.ts'
 
 export type Token = { value: string; expiresAt: string | null; from: string; email: string | null }
 
 export type Granted = { idToken: string; refreshToken: string | null; expiresAt: string | null }
+
+export const tokenVariable = 'OTPD_TOKEN'
 
 /** A token that is about to expire is renewed before it is sent: the server's clock may run ahead of ours. */
 const renewBeforeMs = 30_000
@@ -65,7 +67,7 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp) {
         return {
           value: io.env.OTPD_TOKEN,
           expiresAt: expiryOf(io.env.OTPD_TOKEN),
-          from: 'OTPD_TOKEN',
+          from: tokenVariable,
           email: null,
         }
       const login = readProfile(path).logins[server.origin]
@@ -123,7 +125,7 @@ export function expiryOf(token: string) {
 
 function notLoggedIn(server: ServerChoice, otherOrigins: string[]) {
   const elsewhere = otherOrigins.filter((origin) => origin !== server.origin)
-  const hints = [`That address is from ${server.from}.`]
+  const hints = [whence(server)]
   if (elsewhere.length > 0)
     hints.push(`You are logged in to ${elsewhere.join(', ')}: choose one with --server.`)
   hints.push(`Log in with: otpd login --server ${server.url}`)

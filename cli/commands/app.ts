@@ -7,7 +7,7 @@ import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import type { Application, CreatedApplication, Project } from '../resources.ts'
-import { facts, localTime, printable, shellWord, table, type Paint } from '../text.ts'
+import { facts, printable, shellWord, table, type Paint } from '../text.ts'
 
 type CreateOptions = { project: string; env: 'live' | 'test'; envFile?: string }
 
@@ -45,13 +45,15 @@ export function addAppCommands(program: Command, run: Run) {
         const comment = `otpd application ${printable(data.name)} (${data.id}, ${data.environment})`
         const saved = file?.fill(comment, { OTPD_SERVER: server.url, ...environmentOf(data) }) ?? false
         output.answer(created.body, () => createdText(data, saved ? options.envFile : undefined, output))
-        if (!saved) output.note('\n  Store the secret and the API key now: they cannot be shown again.')
+        if (!saved)
+          output.note('\n  Store the secret and the API key now: this is the only time they are shown.')
         if (file !== null && !saved) output.warn(`${options.envFile} could not be written.`)
-        output.next(
-          saved
-            ? `otpd otp send ${testNumber} --env-file ${shellWord(options.envFile ?? '')}`
-            : 'otpd otp send --help',
-        )
+        if (saved) output.next(`otpd otp send ${testNumber} --env-file ${shellWord(options.envFile ?? '')}`)
+        else
+          output.next(
+            'export OTPD_CLIENT_ID=… OTPD_CLIENT_SECRET=… OTPD_API_KEY=…',
+            `otpd otp send ${testNumber}`,
+          )
       }),
     )
 
@@ -93,12 +95,12 @@ function createdText(app: CreatedApplication, savedIn: string | undefined, { pai
   const id: [string, string] = ['Id', app.id]
   if (savedIn !== undefined)
     return [title, facts([id, ['Saved in', `${savedIn} (only you can read it)`]], paint)].join('\n')
-  const once = (secret: string) => `${secret}  ${paint.yellow('shown once')}`
+  // Short labels keep every line within 80 columns.
   const credentials: [string, string][] = [
     ['Client ID', app.clientId],
-    ['Client secret', once(app.clientSecret)],
-    ['API key', once(app.apiKey)],
-    ['Webhook secret', app.webhookSecret],
+    ['Secret', paint.yellow(app.clientSecret)],
+    ['API key', paint.yellow(app.apiKey)],
+    ['Webhook', app.webhookSecret],
   ]
   return [title, facts([id, ...credentials], paint)].join('\n')
 }
@@ -113,9 +115,8 @@ function listText(apps: Application[], projects: Project[], paint: Paint) {
     printable(projectNames.get(app.projectId) ?? app.projectId),
     paintEnvironment(app.environment, paint),
     app.status === 'active' ? paint.green('● active') : paint.red('○ disabled'),
-    localTime(app.createdAt),
   ])
-  return table(['ID', 'NAME', 'PROJECT', 'ENV', 'STATUS', 'CREATED'], rows, paint)
+  return table(['ID', 'NAME', 'PROJECT', 'ENV', 'STATUS'], rows, paint)
 }
 
 /** Live costs money and reaches people, so it is the one that stands out. */

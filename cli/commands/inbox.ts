@@ -3,7 +3,7 @@ import { examples } from '../examples.ts'
 import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.ts'
 import type { Run } from '../program.ts'
 import type { InboxItem } from '../resources.ts'
-import { localTime, printable, remaining, table, type Paint } from '../text.ts'
+import { printable, recentTime, remaining, table, type Paint } from '../text.ts'
 
 export function addInboxCommand(program: Command, run: Run) {
   addListOptions(program.command('inbox').description('codes that were kept here instead of sent'))
@@ -21,7 +21,7 @@ export function addInboxCommand(program: Command, run: Run) {
 function inboxText(items: InboxItem[], nowMs: number, paint: Paint) {
   if (items.length === 0) return 'No messages yet. Send a code: otpd otp send PHONE --env-file FILE'
   const rows = items.map((item) => [
-    localTime(item.sentAt),
+    recentTime(item.sentAt, nowMs),
     printable(item.phone),
     item.code === null ? paint.dim('over') : paint.bold(item.code),
     item.code === null ? '' : `in ${remaining(Date.parse(item.expiresAt) - nowMs)}`,

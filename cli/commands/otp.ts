@@ -44,7 +44,7 @@ export function addOtpCommands(program: Command, run: Run) {
         )
         const file = options.envFile === undefined ? '' : ` --env-file ${shellWord(options.envFile)}`
         const verify = `otpd otp verify ${data.requestId} ${data.code ?? 'CODE'}${file}`
-        output.next(...(data.code === undefined ? [verify, 'otpd inbox'] : [verify]))
+        output.next(...(data.code === undefined ? ['otpd inbox', verify] : [verify]))
       }),
     )
 

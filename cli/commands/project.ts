@@ -60,7 +60,7 @@ export function addProjectCommands(program: Command, run: Run) {
                   one.id,
                   printable(one.name),
                   String(one.applicationCount),
-                  localTime(one.createdAt),
+                  localTime(one.createdAt).slice(0, 10),
                   printable(one.description ?? ''),
                 ]),
                 output.paint,

@@ -1,0 +1,130 @@
+import type { Command } from 'commander'
+import type { HostDeveloper } from '../../src/host.ts'
+import { examples } from '../examples.ts'
+import { hasBuiltInProvider, withHost, type HostFlags } from '../host-commands.ts'
+import type { Output } from '../output.ts'
+import type { Run } from '../program.ts'
+import { ask, askPassword } from '../prompt.ts'
+import { facts, localTime, printable, table, type Paint } from '../text.ts'
+
+type CreateOptions = HostFlags & { email?: string; name?: string; passwordStdin?: boolean }
+type PasswordOptions = HostFlags & { passwordStdin?: boolean }
+
+const addHostFlags = (command: Command) =>
+  command
+    .option('--data-dir <dir>', "the server's data directory (OTPD_DATA_DIR)")
+    .option('--config <file>', "the server's configuration file (OTPD_CONFIG)")
+
+export function addAdminCommands(program: Command, run: Run) {
+  const admin = program.command('admin').description('accounts, on the machine of the server')
+
+  addHostFlags(admin.command('create').alias('new').description('make an account'))
+    .option('--email <email>', 'what its owner logs in with')
+    .option('--name <name>', 'what its owner is called')
+    .option('--password-stdin', 'read the password from standard input')
+    .addHelpText(
+      'after',
+      examples(
+        "printf 'correct horse battery' | otpd admin create --email ada@example.com --name Ada --password-stdin",
+      ),
+    )
+    .action((options: CreateOptions, command: Command) =>
+      run(command, async (context) => {
+        const email = options.email ?? (await ask(context, { label: 'Email', flag: '--email' }))
+        const fromInput = options.passwordStdin === true
+        const wanted = fromInput || (await hasBuiltInProvider(options))
+        const password = wanted ? await askPassword(context, { fromInput, repeat: true }) : undefined
+        const { name } = options
+        const account = {
+          email,
+          ...(name !== undefined && { name }),
+          ...(password !== undefined && { password }),
+        }
+        const made = await withHost(context, options, (host) => host.createAccount(account))
+        answerDeveloper(context.output, made, 'Account')
+        context.output.next(`otpd login --email ${made.email ?? ''}`)
+      }),
+    )
+
+  addHostFlags(admin.command('list').alias('ls').description('list every account'))
+    .addHelpText('after', examples('otpd admin list'))
+    .action((options: HostFlags, command: Command) =>
+      run(command, async (context) => {
+        const accounts = await withHost(context, options, (host) => host.listAccounts())
+        context.output.answer(JSON.stringify({ data: accounts }), () =>
+          listText(accounts, context.output.paint),
+        )
+      }),
+    )
+
+  addHostFlags(
+    admin.command('setup-token').description('print a token that makes one account within 30 minutes'),
+  )
+    .addHelpText('after', examples('otpd admin setup-token'))
+    .action((options: HostFlags, command: Command) =>
+      run(command, async (context) => {
+        const made = await withHost(context, options, (host) => host.createSetupToken())
+        context.output.answer(JSON.stringify({ data: made }), () => made.token)
+        context.output.note(`Works once, until ${localTime(made.expiresAt)}.`)
+        context.output.next(`otpd login --setup-token ${made.token}`)
+      }),
+    )
+
+  addHostFlags(admin.command('set-plan').description('give an account a plan of the configuration'))
+    .argument('<account>', 'its e-mail address or id')
+    .argument('<plan>', 'free, or a plan of the configuration file')
+    .addHelpText('after', examples('otpd admin set-plan ada@example.com free'))
+    .action((account: string, plan: string, options: HostFlags, command: Command) =>
+      run(command, async (context) => {
+        const changed = await withHost(context, options, (host) => host.setPlan(account, plan))
+        answerDeveloper(context.output, changed, 'Plan set for')
+      }),
+    )
+
+  addHostFlags(
+    admin.command('reset-password').description('set a new password and end the sessions of an account'),
+  )
+    .argument('<email>', 'of the account')
+    .option('--password-stdin', 'read the password from standard input')
+    .addHelpText(
+      'after',
+      examples("printf 'another horse battery' | otpd admin reset-password ada@example.com --password-stdin"),
+    )
+    .action((email: string, options: PasswordOptions, command: Command) =>
+      run(command, async (context) => {
+        const fromInput = options.passwordStdin === true
+        const password = await askPassword(context, { fromInput, repeat: true })
+        const changed = await withHost(context, options, (host) => host.resetPassword(email, password))
+        answerDeveloper(context.output, changed, 'Password set for')
+      }),
+    )
+}
+
+function answerDeveloper({ answer, paint }: Output, developer: HostDeveloper, what: string) {
+  answer(JSON.stringify({ data: developer }), () =>
+    [
+      `${paint.green('✓')} ${what} ${paint.bold(printable(developer.email ?? developer.id))}`,
+      facts(
+        [
+          ['Id', developer.id],
+          ['Name', developer.name && printable(developer.name)],
+          ['Plan', developer.plan],
+        ],
+        paint,
+      ),
+    ].join('\n'),
+  )
+}
+
+function listText(developers: HostDeveloper[], paint: Paint) {
+  if (developers.length === 0) return 'No accounts yet. Make one: otpd admin create'
+  const rows = developers.map((one) => [
+    one.id,
+    printable(one.email ?? '-'),
+    printable(one.name ?? '-'),
+    one.plan,
+    one.status,
+    localTime(one.createdAt).slice(0, 10),
+  ])
+  return table(['ID', 'EMAIL', 'NAME', 'PLAN', 'STATUS', 'CREATED'], rows, paint)
+}

@@ -1,0 +1,72 @@
+import type { Host } from '../src/host.ts'
+import type { Context } from './context.ts'
+import { CliError, exitCodes, type ExitCode } from './errors.ts'
+import { isRecord } from './profile.ts'
+import { loadServerConfig, requireConfig } from './server-config.ts'
+
+export type HostFlags = { dataDir?: string; config?: string }
+
+/** Works on the data directory of this machine, beside a running server too, and says what went wrong as the API does. */
+export async function withHost<T>(
+  { output }: Context,
+  flags: HostFlags,
+  work: (host: Host) => Promise<T>,
+): Promise<T> {
+  const config = requireConfig(await loadServerConfig(flags), exitCodes.usage)
+  const { openHost } = await import('../src/host.ts')
+  try {
+    const host = await openHost({ config, warn: output.warn })
+    try {
+      return await work(host)
+    } finally {
+      await host.close()
+    }
+  } catch (error) {
+    throw startRefused(error) ?? serviceError(error) ?? error
+  }
+}
+
+/** Whether passwords are this server's own affair, or another provider's. */
+export async function hasBuiltInProvider(flags: HostFlags) {
+  return requireConfig(await loadServerConfig(flags), exitCodes.usage).oidc === null
+}
+
+/**
+ * The refusal to work on a data directory, as an error of the command line; null for any other error. Told by its
+ * fields: the class itself would have to be loaded with the server.
+ */
+export function startRefused(error: unknown) {
+  if (!(error instanceof Error) || error.name !== 'StartRefused') return null
+  const remedy = 'remedy' in error && typeof error.remedy === 'string' ? [error.remedy] : []
+  const sentence = `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`
+  return new CliError(exitCodes.startRefused, 'START_REFUSED', sentence, { hints: remedy, cause: error })
+}
+
+/** An expected failure of the domain, with the exit code that the same answer over HTTP has. */
+function serviceError(error: unknown) {
+  if (!(error instanceof Error) || error.name !== 'ServiceError' || !isRecord(error)) return null
+  const { code, reason, details } = error
+  if (typeof code !== 'string') return null
+  const body = {
+    error: {
+      code,
+      message: error.message,
+      ...(reason !== undefined && { reason }),
+      ...(details !== undefined && { details }),
+    },
+  }
+  const hints = Array.isArray(details)
+    ? details.filter(isRecord).map((one) => `${String(one.path)}: ${String(one.message)}`)
+    : []
+  return new CliError(exitCodeByCode[code] ?? exitCodes.refused, code, error.message, {
+    body: JSON.stringify(body),
+    hints,
+    cause: error,
+  })
+}
+
+const exitCodeByCode: Record<string, ExitCode> = {
+  NOT_FOUND: exitCodes.notFound,
+  UNAVAILABLE: exitCodes.bug,
+  INTERNAL: exitCodes.bug,
+}

@@ -1,0 +1,254 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
+
+const email = 'ada@example.com'
+const password = 'correct horse battery'
+
+const dataOf = (ran: { stdout: string; stderr: string }) => {
+  if (ran.stdout === '') throw new Error(ran.stderr)
+  return JSON.parse(ran.stdout).data
+}
+
+describe('the first five minutes', () => {
+  let server: RunningServer
+
+  beforeAll(async () => {
+    server = await startServer()
+  })
+
+  afterAll(() => server.stop())
+
+  test('lead from nothing to a verified code in six commands', async () => {
+    const { otpd } = server
+    const token = server.setupToken()
+    const login = ['login', '--setup-token', token, '--email', email, '--name', 'Ada', '--password-stdin']
+    expect(await otpd(login, { input: password })).toMatchObject({ exitCode: 0, stdout: '' })
+
+    const project = await otpd(['project', 'create', 'storefront'])
+    expect(project).toMatchObject({ exitCode: 0 })
+    expect(project.stdout).toContain('prj_')
+
+    const app = await otpd([
+      'app',
+      'create',
+      'web',
+      '--project',
+      'storefront',
+      '--env',
+      'live',
+      '--env-file',
+      '.env.otpd',
+    ])
+    expect(app).toMatchObject({ exitCode: 0 })
+    expect(statSync(join(server.home, '.env.otpd')).mode & 0o777).toBe(0o600)
+
+    const sent = await otpd(['otp', 'send', '+14155552671', '--env-file', '.env.otpd'])
+    expect(sent).toMatchObject({ exitCode: 0 })
+    const requestId = /otp_[0-9a-z]{26}/.exec(sent.stdout)?.[0] ?? ''
+    expect(sent.stderr).toContain(`otpd otp verify ${requestId}`)
+
+    const inbox = await otpd(['inbox'])
+    const code = /\b\d{6}\b(?=.*otp_)/.exec(inbox.stdout)?.[0] ?? ''
+    expect(inbox.stdout).toContain(requestId)
+
+    const verified = await otpd(['otp', 'verify', requestId, code, '--env-file', '.env.otpd'])
+    expect(verified).toMatchObject({ exitCode: 0 })
+    expect(verified.stdout).toContain('+14155552671')
+  })
+
+  test('use the setup token up: it makes no second account', async () => {
+    const login = ['login', '--setup-token', server.setupToken(), '--email', 'eve@example.com', '--password-stdin']
+    const ran = await server.otpd(login, { input: password })
+    expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
+  })
+
+  test('leave a login that whoami shows and logout ends', async () => {
+    const { otpd } = server
+    const who = await otpd(['whoami'])
+    expect(who.stdout).toContain(email)
+    const credentials = join(server.home, '.config/otpd/credentials.json')
+    expect(statSync(credentials).mode & 0o777).toBe(0o600)
+    const { refreshToken } = JSON.parse(readFileSync(credentials, 'utf8')).logins[server.url]
+    expect((await otpd(['logout'])).exitCode).toBe(0)
+    expect((await otpd(['whoami'])).exitCode).toBe(4)
+    const again = await fetch(`${server.url}/v1/auth/token`, {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: refreshToken }),
+    })
+    expect(again.status).toBe(400)
+  })
+})
+
+describe('automation', () => {
+  let server: RunningServer
+  let otpd: RunningServer['otpd']
+
+  beforeAll(async () => {
+    server = await startServer()
+    otpd = server.otpd
+    const create = ['admin', 'create', '--email', email, '--name', 'Ada', '--password-stdin']
+    const made = await otpd([...create, '--data-dir', server.dataDir, '--json'], { input: password })
+    expect(dataOf(made)).toMatchObject({ id: expect.stringMatching(/^dev_[0-9a-z]{26}$/), email })
+    const login = ['login', '--server', server.url, '--email', email, '--password-stdin']
+    expect(await otpd(login, { input: `${password}\n` })).toMatchObject({ exitCode: 0 })
+  })
+
+  afterAll(() => server.stop())
+
+  test('gets tokens from the token endpoint with a password', async () => {
+    const response = await fetch(`${server.url}/v1/auth/token`, {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'password', username: email, password }),
+    })
+    expect(await response.json()).toEqual({
+      id_token: expect.any(String),
+      refresh_token: expect.any(String),
+      token_type: 'Bearer',
+      expires_in: 900,
+    })
+  })
+
+  test('gets an ID token alone on one line, and it opens the API', async () => {
+    const { stdout } = await otpd(['auth', 'token'])
+    expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
+    const headers = { authorization: `Bearer ${stdout.trim()}` }
+    expect((await fetch(`${server.url}/v1/developer/me`, { headers })).status).toBe(200)
+  })
+
+  test('reads exactly the body of the API', async () => {
+    const { stdout } = await otpd(['whoami', '--json'])
+    const token = (await otpd(['auth', 'token'])).stdout.trim()
+    const headers = { authorization: `Bearer ${token}` }
+    expect(stdout).toBe(`${await (await fetch(`${server.url}/v1/developer/me`, { headers })).text()}\n`)
+  })
+
+  test('creates, sends and verifies with names, ids and an env file', async () => {
+    const project = dataOf(await otpd(['project', 'create', 'shop', '--description', 'The shop', '--json']))
+    const byId = ['app', 'create', 'by-id', '--project', project.id, '--env', 'live', '--json']
+    expect(dataOf(await otpd(byId))).toMatchObject({ environment: 'live', status: 'active' })
+    const app = [
+      'app',
+      'create',
+      'web',
+      '--project',
+      'shop',
+      '--env',
+      'test',
+      '--env-file',
+      'web.env',
+      '--json',
+    ]
+    expect(dataOf(await otpd(app))).toMatchObject({ environment: 'test' })
+
+    const taken = await otpd(app)
+    expect(taken).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(dataOf(await otpd(['app', 'list', '--json']))).toHaveLength(2)
+
+    const sent = dataOf(await otpd(['otp', 'send', '+14155550100', '--env-file', 'web.env', '--json']))
+    const wrong = await otpd(['otp', 'verify', sent.requestId, '000000', '--env-file', 'web.env', '--json'])
+    expect(wrong).toMatchObject({ exitCode: 6, stdout: '' })
+    expect(JSON.parse(wrong.stderr).error.metadata.attemptsRemaining).toBe(4)
+    const verify = ['otp', 'verify', sent.requestId, '424242', '--env-file', 'web.env', '--json']
+    expect(dataOf(await otpd(verify))).toMatchObject({ status: 'verified', phone: '+14155550100' })
+  })
+
+  test('renews a session once, whoever of several processes comes first', async () => {
+    const path = join(server.home, '.config/otpd/credentials.json')
+    const before = JSON.parse(readFileSync(path, 'utf8'))
+    before.logins[server.url].idTokenExpiresAt = '2020-01-01T00:00:00.000Z'
+    writeFileSync(path, JSON.stringify(before))
+    const ran = await Promise.all([1, 2, 3, 4].map(() => otpd(['auth', 'token'])))
+    expect(ran.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0])
+    expect(new Set(ran.map(({ stdout }) => stdout)).size).toBe(1)
+    expect(ran[0]?.stdout.trim()).not.toBe(before.logins[server.url].idToken)
+  })
+
+  test('makes further accounts and gives plans on the data directory', async () => {
+    const host = (...args: string[]) =>
+      otpd(['admin', ...args, '--data-dir', server.dataDir, '--json'], { input: password })
+    const bob = dataOf(await host('create', '--email', 'bob@example.com', '--password-stdin'))
+    const emails = dataOf(await host('list')).map((one: { email: string }) => one.email)
+    expect(emails.toSorted()).toEqual([email, 'bob@example.com'])
+    expect((await host('create', '--email', 'bob@example.com', '--password-stdin')).exitCode).toBe(6)
+    expect((await host('set-plan', bob.email, 'free')).exitCode).toBe(0)
+    expect((await host('set-plan', bob.email, 'no such plan')).exitCode).toBe(6)
+    expect((await host('reset-password', bob.email, '--password-stdin')).exitCode).toBe(0)
+    expect((await host('reset-password', 'nobody@example.com', '--password-stdin')).exitCode).toBe(5)
+    expect(dataOf(await host('setup-token')).token).toEqual(expect.any(String))
+  })
+})
+
+describe('serve', () => {
+  let home: string
+
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'otpd-serve-'))
+  })
+
+  afterEach(() => rmSync(home, { recursive: true }))
+
+  test.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 after %s', async (signal) => {
+    const server = await startServer({ home })
+    expect(await server.stop(signal)).toBe(0)
+  })
+
+  test('makes a private data directory', async () => {
+    const server = await startServer({ home })
+    expect(statSync(server.dataDir).mode & 0o777).toBe(0o700)
+    expect(statSync(join(server.dataDir, 'master.key')).mode & 0o777).toBe(0o600)
+    expect(statSync(join(server.dataDir, 'setup-token')).mode & 0o777).toBe(0o600)
+    await server.stop()
+  })
+
+  test('refuses a second server on the same data directory', async () => {
+    const server = await startServer({ home })
+    const env = { OTPD_DATA_DIR: server.dataDir, OTPD_LISTEN: '127.0.0.1:0' }
+    const second = await runBinary(home, ['serve'], { env })
+    expect(second).toMatchObject({ exitCode: 9 })
+    expect(second.stderr).toContain(server.dataDir)
+    await server.stop()
+  })
+
+  test('refuses a port that is taken', async () => {
+    const server = await startServer({ home })
+    const env = { OTPD_DATA_DIR: join(home, 'other'), OTPD_LISTEN: new URL(server.url).host }
+    const second = await runBinary(home, ['serve'], { env })
+    expect(second).toMatchObject({ exitCode: 9 })
+    expect(second.stderr).toContain('--listen')
+    await server.stop()
+  })
+
+  test('refuses a faulty configuration, naming every fault', async () => {
+    const env = { OTPD_LISTEN: 'nowhere', OTPD_LOG_LEVEL: 'loud' }
+    const ran = await runBinary(home, ['serve'], { env })
+    expect(ran).toMatchObject({ exitCode: 9, stdout: '' })
+    expect(ran.stderr).toContain('OTPD_LISTEN')
+    expect(ran.stderr).toContain('OTPD_LOG_LEVEL')
+  })
+
+  test('reads nothing of the directory that it is started in', async () => {
+    const hostile = join(home, 'hostile')
+    mkdirSync(hostile)
+    writeFileSync(join(hostile, '.env'), 'OTPD_LISTEN=nowhere\nOTPD_SERVER=http://evil.example\n')
+    writeFileSync(join(hostile, 'bunfig.toml'), 'preload = ["./evil.ts"]\n')
+    writeFileSync(join(hostile, 'evil.ts'), "await Bun.write('evil-ran', 'yes')\n")
+    const check = await runBinary(home, ['config', 'check'], { cwd: hostile })
+    expect(check).toMatchObject({ exitCode: 0 })
+    const whoami = await runBinary(home, ['whoami'], { cwd: hostile })
+    expect(whoami.stderr).not.toContain('evil.example')
+    expect(existsSync(join(hostile, 'evil-ran'))).toBe(false)
+  })
+})
+
+describe('a pipe', () => {
+  test('that is closed early is no failure', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'otpd-pipe-'))
+    const script = `for i in 1 2 3 4 5; do ${binaryPath} config show --json | true; done; ${binaryPath} --help | head -1`
+    const child = Bun.spawn(['sh', '-c', script], { env: { HOME: home }, stdout: 'pipe', stderr: 'pipe' })
+    expect(await child.stderr.text()).toBe('')
+    rmSync(home, { recursive: true })
+  })
+})
