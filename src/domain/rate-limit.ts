@@ -57,7 +57,7 @@ export async function admit(
   return stateOf(limit, usage.used + 1, usage.oldestAt ?? now, now)
 }
 
-type Usage = { used: number; oldestAt: number | undefined; newest: Admission | undefined }
+export type Usage = { used: number; oldestAt: number | undefined; newest: Admission | undefined }
 
 /** How many admissions the window that ends now holds. */
 export async function measure(tx: Stores, limit: RateLimit, now: number): Promise<Usage> {

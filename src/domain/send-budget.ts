@@ -1,15 +1,13 @@
 import { ServiceError } from './errors.ts'
-import { measure, record, type RateLimit } from './rate-limit.ts'
+import { measure, record, type RateLimit, type Usage } from './rate-limit.ts'
 import type { Stores } from './store.ts'
 
 /** What happens to a send over the phone's budget: nothing is counted, it is noted in the log, or it is refused. */
 export type SendBudgetMode = 'off' | 'monitor' | 'enforce'
 
 const minuteMs = 60_000
-const windows = [
-  { limit: 5, windowMs: 10 * minuteMs },
-  { limit: 20, windowMs: 24 * 60 * minuteMs },
-]
+const shortWindow = { limit: 5, windowMs: 10 * minuteMs }
+const dayWindow = { limit: 20, windowMs: 24 * 60 * minuteMs }
 
 /**
  * Counts a send to one phone of one application: at most 5 in 10 minutes and 20 a day are ordinary.
@@ -25,10 +23,12 @@ export async function spendSendBudget(
   now: number,
 ): Promise<boolean> {
   if (mode === 'off') return false
-  let waitMs = 0
-  for (const { limit, windowMs } of windows) {
-    const usage = await measure(tx, toLimit(subject, limit, windowMs), now)
-    if (usage.used >= limit) waitMs = Math.max(waitMs, (usage.oldestAt ?? now) + windowMs - now)
+  const day = toLimit(subject, dayWindow)
+  const usedToday = await measure(tx, day, now)
+  let waitMs = waitFor(day, usedToday, now)
+  if (usedToday.used >= shortWindow.limit) {
+    const short = toLimit(subject, shortWindow)
+    waitMs = Math.max(waitMs, waitFor(short, await measure(tx, short, now), now))
   }
   if (mode === 'enforce' && waitMs > 0) {
     throw new ServiceError(
@@ -40,14 +40,16 @@ export async function spendSendBudget(
       },
     )
   }
-  const day = toLimit(subject, 20, 24 * 60 * minuteMs)
-  await record(tx, day, await measure(tx, day, now), now)
+  await record(tx, day, usedToday, now)
   return waitMs > 0
 }
 
-const toLimit = (subject: string, limit: number, windowMs: number): RateLimit => ({
+const toLimit = (subject: string, window: { limit: number; windowMs: number }): RateLimit => ({
   policy: 'phone-send',
   subject,
-  limit,
-  windowMs,
+  ...window,
 })
+
+/** How long until one more fits, in milliseconds. */
+const waitFor = ({ limit, windowMs }: RateLimit, { used, oldestAt }: Usage, now: number): number =>
+  used >= limit ? (oldestAt ?? now) + windowMs - now : 0
