@@ -42,6 +42,7 @@ export type ServerNeeds = {
 /** Ten seconds together: first the calls under way, then the webhooks that they caused. */
 const callsDrainMs = 8_000
 const webhooksDrainMs = 1_500
+const hostCommandMs = 1_000
 const sweepEveryMs = 10_000
 const purgeEveryMs = 10 * 60_000
 
@@ -63,7 +64,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     const dataDir = config.dataDir ?? makeTemporaryDir(stops)
     prepareDataDir(dataDir, (message) => log.warn(message))
     const files = dataFiles(dataDir)
-    const lock = acquireLock(files.lock)
+    // A command of the operator's may hold it for a moment.
+    const lock = acquireLock(files.lock, hostCommandMs)
     if (!lock) {
       throw new StartRefused(
         `another otpd runs on ${dataDir}`,
@@ -100,7 +102,10 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       publicUrl: () => config.publicUrl ?? url,
       onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
     })
-    await makeFirstAccount(config, services)
+    const { adminEmail, secrets } = config
+    if (adminEmail !== null && secrets.adminPassword !== null) {
+      await services.ensureAccount({ email: adminEmail, password: secrets.adminPassword })
+    }
 
     const worker = createWebhookWorker({
       store,
@@ -150,12 +155,6 @@ function makeTemporaryDir(stops: Array<() => unknown>): string {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-dev-'))
   stops.push(() => rmSync(folder, { recursive: true, force: true }))
   return folder
-}
-
-async function makeFirstAccount(config: Config, services: Services): Promise<void> {
-  const { adminEmail, secrets } = config
-  if (adminEmail === null || secrets.adminPassword === null || !services.builtIn) return
-  await services.builtIn.accounts.ensure({ email: adminEmail, password: secrets.adminPassword })
 }
 
 /** While there is no account: a token for whoever reads this machine's terminal or files. */

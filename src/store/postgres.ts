@@ -12,6 +12,8 @@ type PostgresDatabase = { transaction<T>(body: (tx: unknown) => Promise<T>): Pro
 /** Opens a migrated PostgreSQL database. Each write is one transaction; the server groups commits itself. */
 export function openPostgres(url: string): Database {
   const pool = new Pool({ connectionString: url, max: 20 })
+  // The pool drops a connection that breaks while nobody uses it; whoever uses one hears of it by his own call.
+  pool.on('error', () => {})
   return wrapPostgres(drizzle(pool), () => pool.end())
 }
 
