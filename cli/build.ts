@@ -26,7 +26,7 @@ const result = await Bun.build({
   define: { 'process.env.NODE_ENV': '"production"' },
   compile: {
     outfile: values.outfile,
-    ...(isTarget(values.target) && { target: values.target }),
+    ...(values.target !== undefined && { target: requireTarget(values.target) }),
     // Otherwise the program would read, and run, what lies in the directory that it is started in.
     autoloadDotenv: false,
     autoloadBunfig: false,
@@ -46,6 +46,11 @@ for (const log of result.logs) process.stderr.write(`${String(log)}\n`)
 const megabytes = (Bun.file(values.outfile).size / 1e6).toFixed(1)
 process.stdout.write(`${values.outfile} (${megabytes} MB)\n`)
 
-function isTarget(target: string | undefined): target is Bun.Build.CompileTarget {
-  return target !== undefined && /^bun-(linux|darwin|windows)-(x64|arm64)(-musl)?$/.test(target)
+function requireTarget(target: string): Bun.Build.CompileTarget {
+  if (isTarget(target)) return target
+  throw new Error(`${target} is no target. One is bun-linux-x64, bun-linux-arm64-musl or bun-darwin-arm64.`)
+}
+
+function isTarget(target: string): target is Bun.Build.CompileTarget {
+  return /^bun-(linux-(x64|arm64)(-musl)?|darwin-(x64|arm64))$/.test(target)
 }

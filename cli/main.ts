@@ -4,8 +4,9 @@ import { runCommandLine } from './program.ts'
 import { processIo } from './terminal.ts'
 
 // `otpd … | head -1` closes the pipe early; that is the reader's choice and no failure of ours.
-for (const stream of [process.stdout, process.stderr])
-  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+// Nothing on stderr is worth more than the work: a server goes on without the reader of its log.
+process.stderr.on('error', () => {})
 
 const exitCode = await runCommandLine(process.argv.slice(2), processIo())
 // Ended by hand once everything is written: an idle connection to the server would keep the process for a while.

@@ -219,6 +219,8 @@ export const otherVariables: readonly string[] = [
   'OTPD_CLIENT_ID',
   'OTPD_CLIENT_SECRET',
   'OTPD_API_KEY',
+  'OTPD_WEBHOOK_SECRET',
+  'OTPD_TIMEOUT',
   'OTPD_NO_INPUT',
   'OTPD_DOWNLOAD_URL',
   'OTPD_VERSION',

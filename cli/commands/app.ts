@@ -29,8 +29,8 @@ export function addAppCommands(program: Command, run: Run) {
     .addHelpText(
       'after',
       examples(
-        'otpd app create web --project storefront --env test',
-        'otpd app create shop --project storefront --env live --env-file .env.otpd',
+        'otpd app create web --project storefront --env test --env-file .env.otpd',
+        'otpd app create shop --project storefront --env live',
       ),
     )
     .action((name: string, options: CreateOptions, command: Command) =>

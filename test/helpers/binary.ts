@@ -85,6 +85,10 @@ export async function startServer(options: ServerOptions = {}) {
     exited: child.exited,
     /** What the server has printed so far. */
     log: () => lines.text() + errors.text(),
+    /** Resolves once the server has printed this. */
+    logged: (text: string) => Promise.race([lines.seen(text), errors.seen(text)]),
+    /** Reads nothing of stderr any more. */
+    closeLog: errors.close,
     /** The token that makes the first account, as it stands in the data directory. */
     setupToken: () => readFileSync(join(dataDir, 'setup-token'), 'utf8').trim(),
     /** A command of somebody whose home this is, who talks to this server. */
@@ -119,15 +123,30 @@ function readyUrl(line: string) {
 /** Reads a stream for as long as it goes, so that the process never waits for its reader. */
 function collect(stream: ReadableStream<Uint8Array>) {
   let text = ''
-  const first = Promise.withResolvers<string>()
+  let awaited: { isThere: () => boolean; resolve: () => void }[] = []
   const decoder = new TextDecoder()
-  const reading = (async () => {
-    for await (const chunk of stream) {
-      text += decoder.decode(chunk, { stream: true })
-      const end = text.indexOf('\n')
-      if (end !== -1) first.resolve(text.slice(0, end))
+  const reader = stream.getReader()
+
+  const seen = (isThere: () => boolean) =>
+    new Promise<void>((resolve) => {
+      if (isThere()) resolve()
+      else awaited.push({ isThere, resolve })
+    })
+
+  void (async () => {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      text += decoder.decode(value, { stream: true })
+      for (const one of awaited) if (one.isThere()) one.resolve()
+      awaited = awaited.filter((one) => !one.isThere())
     }
   })()
-  reading.catch(first.reject)
-  return { first: first.promise, text: () => text }
+
+  return {
+    first: seen(() => text.includes('\n')).then(() => text.slice(0, text.indexOf('\n'))),
+    seen: (wanted: string) => seen(() => text.includes(wanted)),
+    text: () => text,
+    close: () => reader.cancel(),
+  }
 }

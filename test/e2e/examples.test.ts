@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
+
+let server: RunningServer
+let environment: Record<string, string>
+
+beforeAll(async () => {
+  server = await startServer()
+  const bin = join(server.home, 'bin')
+  mkdirSync(bin)
+  symlinkSync(binaryPath, join(bin, 'otpd'))
+  writeFileSync(join(server.home, 'password'), 'correct horse battery\n')
+  environment = {
+    PATH: `${bin}:${process.env.PATH}`,
+    HOME: server.home,
+    OTPD_SERVER: server.url,
+    OTPD_DATA_DIR: server.dataDir,
+  }
+})
+
+afterAll(() => server.stop())
+
+async function shell(line: string, env: Record<string, string> = {}) {
+  const child = Bun.spawn(['sh', '-c', line], {
+    env: { ...environment, ...env },
+    cwd: server.home,
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [stdout, stderr, exitCode] = await Promise.all([
+    child.stdout.text(),
+    child.stderr.text(),
+    child.exited,
+  ])
+  return { stdout, stderr, exitCode }
+}
+
+const helpOf = async (command: string) =>
+  (await runBinary(server.home, [...command.split(' '), '--help'])).stdout
+
+const examplesIn = (help: string) =>
+  (help.split('\nExamples:\n')[1]?.split('\n\n')[0] ?? '').split('\n').flatMap((line) => line.trim() || [])
+
+const commandsIn = (help: string) =>
+  [...help.matchAll(/^\w+:\n((?: {2}\S.*\n?)+)/gm)]
+    .filter(([heading]) => !/^(Usage|Arguments|Flags|Examples)/.test(heading))
+    .flatMap(([, lines]) =>
+      [...(lines ?? '').matchAll(/^ {2}([a-z][\w-]*) /gm)].map(([, name]) => name ?? ''),
+    )
+
+/** Every command that has none below it, in the order of the help. */
+async function leaves(path = ''): Promise<string[]> {
+  const below = commandsIn(await helpOf(path.trim()))
+  if (below.length === 0) return [path.trim()]
+  return (
+    await Promise.all(below.filter((name) => name !== 'help').map((name) => leaves(`${path} ${name}`)))
+  ).flat()
+}
+
+/** What each needs from the ones before it; the rest runs in the order of the help. */
+const first = ['admin create', 'login', 'project create', 'app create', 'otp send']
+const last = ['logout', 'admin reset-password']
+
+/** Without a terminal some have nothing to ask. */
+const expectedExitCodes: Record<string, number> = { 'otpd login': 2 }
+
+test('every example of every help text works as it stands', async () => {
+  const all = await leaves()
+  expect(all.length).toBeGreaterThan(20)
+  const middle = all.filter((command) => ![...first, ...last, 'serve'].includes(command))
+  const failures: string[] = []
+  for (const command of [...first, ...middle, ...last]) {
+    const examples = examplesIn(await helpOf(command))
+    if (examples.length === 0) failures.push(`${command} has no examples`)
+    for (const example of examples) {
+      const ran = await shell(await prepared(example))
+      if (ran.exitCode !== (expectedExitCodes[example] ?? 0)) failures.push(`${example}\n${ran.stderr}`)
+    }
+  }
+  expect(failures).toEqual([])
+})
+
+/** A request to verify and a token are new for each example; the address is that of this test's server. */
+async function prepared(example: string) {
+  const line = example.replaceAll('http://127.0.0.1:8080', server.url)
+  if (line.includes('$REQUEST_ID')) {
+    const { stdout } = await shell('otpd otp send +14155550100 --env-file .env.otpd --json')
+    return line.replace('$REQUEST_ID', JSON.parse(stdout).data.requestId)
+  }
+  if (!line.includes('$SETUP_TOKEN')) return line
+  const { stdout } = await shell('otpd admin setup-token')
+  const answers = '--email eve@example.com --password-stdin < password'
+  return `${line.replace('$SETUP_TOKEN', stdout.trim())} ${answers}`
+}
+
+test('the examples of serve start a server', async () => {
+  const examples = examplesIn(await helpOf('serve'))
+  expect(examples.length).toBeGreaterThan(1)
+  for (const [index, example] of examples.entries()) {
+    const started = await startServer({
+      args: example.split(' ').slice(2),
+      dataDir: example.includes('--dev') ? undefined : join(server.home, `data-${index}`),
+    })
+    expect(await started.stop()).toBe(0)
+  }
+})
