@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
-import { readAdmin, readMasterKey, readOidc, type OidcConfig } from './config-auth.ts'
-import { readConfigFile, readDataDir } from './config-places.ts'
-import { ratePerMinuteMax, readPlans } from './config-plans.ts'
+import { readAdmin, readMasterKey, readOidc, type OidcConfig } from './config/auth.ts'
+import { readConfigFile, readDataDir } from './config/places.ts'
+import { ratePerMinuteMax, readPlans } from './config/plans.ts'
 import {
   createReader,
   type ConfigInput,
   type Flags,
   type Problem,
   type SettingValue,
-} from './config-reader.ts'
+} from './config/reader.ts'
 import {
   isLoopback,
   parseChoice,
@@ -19,13 +19,13 @@ import {
   parsePublicUrl,
   parseSwitch,
   parseWebhookAllow,
-} from './config-values.ts'
-import type { ListenAddress, WebhookAllow } from './config-values.ts'
+} from './config/values.ts'
+import type { ListenAddress, WebhookAllow } from './config/values.ts'
 import type { Plans } from './domain/plans.ts'
 
-export type { OidcConfig } from './config-auth.ts'
-export type { ConfigInput, Flags, Problem, SettingValue } from './config-reader.ts'
-export { settingList, type Setting } from './config-settings.ts'
+export type { OidcConfig } from './config/auth.ts'
+export type { ConfigInput, Flags, Problem, SettingValue } from './config/reader.ts'
+export { settingList, type Setting } from './config/settings.ts'
 
 export type Config = {
   /** The file that was read, if any. */

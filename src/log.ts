@@ -1,10 +1,10 @@
 import type { Clock } from './domain/ports.ts'
-import { formatJson, formatText, type LogEntry } from './log-lines.ts'
-import { scrub } from './log-mask.ts'
-import { createLineQueue, type Sink } from './log-sink.ts'
-import { safeLogValue } from './log-value.ts'
+import { formatJson, formatText, type LogEntry } from './log/lines.ts'
+import { scrub } from './log/mask.ts'
+import { createLineQueue, type Sink } from './log/sink.ts'
+import { safeLogValue } from './log/value.ts'
 
-export { descriptorSink, type Sink } from './log-sink.ts'
+export { descriptorSink, type Sink } from './log/sink.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { maskPhone, scrub } from '../src/log-mask.ts'
+import { maskPhone, scrub } from '../src/log/mask.ts'
 import { jsonLine, textLine } from './helpers/log.ts'
 
 const hex = '0123456789abcdef0123456789abcdef0123456789abcdef'

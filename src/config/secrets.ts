@@ -1,5 +1,5 @@
-import { masterKeyBytes } from './domain/keys.ts'
-import type { Parsed } from './config-values.ts'
+import { masterKeyBytes } from '../domain/keys.ts'
+import type { Parsed } from './values.ts'
 
 /** Nothing here ever repeats what it read: a message may end in a log. */
 

@@ -1,4 +1,4 @@
-import type { LogValue } from './log-value.ts'
+import type { LogValue } from './value.ts'
 
 export type LogEntry = { level: string; msg: string; time: string; fields: [name: string, value: LogValue][] }
 

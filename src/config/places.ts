@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path'
-import { parseConfigFile, type FileEntry } from './config-file.ts'
-import type { ConfigInput, Environment, Given, Reader } from './config-reader.ts'
-import { parsePath } from './config-values.ts'
+import { parseConfigFile, type FileEntry } from './file.ts'
+import type { ConfigInput, Environment, Given, Reader } from './reader.ts'
+import { parsePath } from './values.ts'
 
 export type ConfigFile = { path: string | null; entries: readonly FileEntry[] }
 

@@ -1,4 +1,4 @@
-import { hidden, kindOfField, maskPhone, scrub } from './log-mask.ts'
+import { hidden, kindOfField, maskPhone, scrub } from './mask.ts'
 
 export type LogValue = string | number | boolean | null | LogValue[] | { [key: string]: LogValue }
 

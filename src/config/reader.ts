@@ -1,8 +1,8 @@
 import { dirname } from 'node:path'
-import { isTable, type FileEntry } from './config-file.ts'
-import { otherVariables, settingList, settings, type Setting, type SettingId } from './config-settings.ts'
-import { isNear, suggest } from './config-suggestion.ts'
-import type { Parsed } from './config-values.ts'
+import { isTable, type FileEntry } from './file.ts'
+import { otherVariables, settingList, settings, type Setting, type SettingId } from './settings.ts'
+import { isNear, suggest } from './suggestion.ts'
+import type { Parsed } from './values.ts'
 
 /** One thing that keeps the server from starting: where it was said, what is wrong, what to do. */
 export type Problem = { source: string; message: string; remedy: string }

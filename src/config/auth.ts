@@ -1,8 +1,8 @@
-import { readBytes } from './config-places.ts'
-import type { ConfigInput, Given, Reader } from './config-reader.ts'
-import { settings, type SettingId } from './config-settings.ts'
-import { decodeMasterKeyFile, decodePasswordFile, parseMasterKey } from './config-secrets.ts'
-import { parseEmail, parsePath, parseProviderUrl, parseWords, type Parsed } from './config-values.ts'
+import { readBytes } from './places.ts'
+import type { ConfigInput, Given, Reader } from './reader.ts'
+import { settings, type SettingId } from './settings.ts'
+import { decodeMasterKeyFile, decodePasswordFile, parseMasterKey } from './secrets.ts'
+import { parseEmail, parsePath, parseProviderUrl, parseWords, type Parsed } from './values.ts'
 
 export type OidcConfig = {
   issuer: string

@@ -1,0 +1,10 @@
+/** The floor: Bun's own server, JSON in and out, nothing else. Prints its port. */
+const server = Bun.serve({
+  port: 0,
+  hostname: '127.0.0.1',
+  async fetch(request) {
+    const body: unknown = await request.json()
+    return Response.json({ data: { ...Object(body), status: 'pending' } })
+  },
+})
+process.stdout.write(`${server.port}\n`)
