@@ -3,7 +3,8 @@ import type { Command, Help, HelpConfiguration } from 'commander'
 /** The commands first, then what they take; the flags that every command shares are told once, by `otpd --help`. */
 export const helpConfiguration: HelpConfiguration = {
   formatHelp,
-  commandUsage: (command) => `${commandPath(command)} ${command.usage()}`,
+  commandUsage: (command) =>
+    `${commandPath(command)} ${command.commands.length > 0 ? '<command>' : command.usage()}`,
   // What an option may be is in its own words.
   optionDescription: (option) => option.description,
   styleTitle: (title) => `\u001b[1m${title}\u001b[22m`,

@@ -2,6 +2,7 @@ import type { Host } from '../src/host.ts'
 import type { Context } from './context.ts'
 import { CliError, exitCodes, type ExitCode } from './errors.ts'
 import { isRecord } from './profile.ts'
+import { detailLines } from './reply-error.ts'
 import { loadServerConfig, requireConfig } from './server-config.ts'
 
 export type HostFlags = { dataDir?: string; config?: string }
@@ -55,9 +56,7 @@ function serviceError(error: unknown) {
       ...(details !== undefined && { details }),
     },
   }
-  const hints = Array.isArray(details)
-    ? details.filter(isRecord).map((one) => `${String(one.path)}: ${String(one.message)}`)
-    : []
+  const hints = detailLines(details, error.message)
   return new CliError(exitCodeByCode[code] ?? exitCodes.refused, code, error.message, {
     body: JSON.stringify(body),
     hints,

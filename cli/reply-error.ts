@@ -43,9 +43,7 @@ function readError(json: unknown) {
     }
   if (!isRecord(json.error) || typeof json.error.code !== 'string') return null
   const { code, message, details, metadata, traceId } = json.error
-  const lines = Array.isArray(details)
-    ? details.filter(isRecord).map((one) => `${stringOr(one.path, '')}: ${stringOr(one.message, '')}`)
-    : []
+  const lines = detailLines(details, stringOr(message, ''))
   if (isRecord(metadata) && typeof metadata.attemptsRemaining === 'number')
     lines.push(`Attempts left: ${metadata.attemptsRemaining}.`)
   return {
@@ -54,6 +52,16 @@ function readError(json: unknown) {
     details: lines,
     traceId: typeof traceId === 'string' ? traceId : null,
   }
+}
+
+/** What is wrong with each field; not what the message says already. */
+export function detailLines(details: unknown, message: string) {
+  if (!Array.isArray(details)) return []
+  return details
+    .filter(isRecord)
+    .map((one) => ({ field: stringOr(one.path, ''), fault: stringOr(one.message, '') }))
+    .filter(({ fault }) => !message.includes(fault))
+    .map(({ field, fault }) => `${field}: ${fault}`)
 }
 
 const stringOr = (value: unknown, otherwise: string) => (typeof value === 'string' ? value : otherwise)

@@ -30,7 +30,7 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
   const readyMs = Math.round(performance.now())
   if (config.log.format === 'json') {
     const answer = createLog({ format: 'json', level: 'info', write: descriptorSink(1), clock })
-    answer.info('ready', { url: server.url, version, dataDir: server.dataDir, readyMs })
+    answer.info('ready', { url: reachable(server.url), version, dataDir: server.dataDir, readyMs })
     await answer.flush()
   } else greet(io, output, server, { config, readyMs })
   offerAccount(io, output, server, config)
@@ -65,7 +65,7 @@ function greet(
   { config, readyMs }: { config: Config; readyMs: number },
 ) {
   const { paint } = output
-  const url = config.publicUrl ?? server.url
+  const url = config.publicUrl ?? reachable(server.url)
   const data = `${shortPath(server.dataDir, io.homeDirectory)}${config.dataDir === null ? ' (removed at the end)' : ''}`
   const pairs: [string, string | null][] = [
     ['API', `${url}/v1`],
@@ -79,20 +79,29 @@ function greet(
   )
 }
 
+/** "Every address" is where a server listens, and nothing that a client could be told. */
+const reachable = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+
 /** The token is shown to a terminal alone. Elsewhere stderr may end up in a collection of logs. */
-function offerAccount(io: Io, output: Output, { setupToken, url, dataDir }: RunningServer, config: Config) {
+function offerAccount(
+  io: Io,
+  output: Output,
+  { setupToken, dataDir, ...server }: RunningServer,
+  config: Config,
+) {
   const { paintError } = output
   if (setupToken !== undefined) {
     const file = join(dataDir, 'setup-token')
     const token = io.stderrIsTerminal ? setupToken.token : `"$(cat ${shellWord(file)})"`
-    const server = url === defaultServer ? '' : ` --server ${config.publicUrl ?? url}`
+    const url = config.publicUrl ?? reachable(server.url)
+    const elsewhere = url === defaultServer ? '' : ` --server ${url}`
     const within = remaining(setupToken.expiresAt - io.now())
     io.writeError(
       [
         '',
         `  No account yet. Make the first one within ${within}, in another terminal:`,
         '',
-        `    ${paintError.bold(`otpd login${server} --setup-token ${token}`)}`,
+        `    ${paintError.bold(`otpd login${elsewhere} --setup-token ${token}`)}`,
         '',
         '',
       ].join('\n'),

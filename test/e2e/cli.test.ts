@@ -247,6 +247,13 @@ describe('serve', () => {
     expect(await server.stop()).toBe(0)
   })
 
+  test('that listens on every address names one that can be reached', async () => {
+    const server = await startServer({ home, env: { OTPD_LISTEN: '0.0.0.0:0' } })
+    expect(server.url).toStartWith('http://127.0.0.1:')
+    expect((await fetch(`${server.url}/v1/health`)).status).toBe(200)
+    await server.stop()
+  })
+
   test('makes a private data directory', async () => {
     const server = await startServer({ home })
     expect(statSync(server.dataDir).mode & 0o777).toBe(0o700)
@@ -293,6 +300,17 @@ describe('serve', () => {
     expect(whoami.stderr).not.toContain('evil.example')
     expect(existsSync(join(hostile, 'evil-ran'))).toBe(false)
   })
+})
+
+test('config show tells where every value came from, and which are faulty', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'otpd-config-'))
+  const env = { OTPD_LISTEN: '127.0.0.1:9090', OTPD_LOG_LEVEL: 'loud' }
+  const ran = await runBinary(home, ['config', 'show', '--log-format', 'json'], { env })
+  expect(ran.exitCode).toBe(8)
+  expect(ran.stdout).toMatch(/^server\.listen +127\.0\.0\.1:9090 +OTPD_LISTEN$/m)
+  expect(ran.stdout).toMatch(/^log\.format +json +--log-format$/m)
+  expect(ran.stderr).toContain('OTPD_LOG_LEVEL')
+  rmSync(home, { recursive: true })
 })
 
 test('a command whose reader goes away early is no failure', async () => {
