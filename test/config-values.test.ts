@@ -4,6 +4,16 @@ import { configOf, load, loadEnv, loadFile, originOf, problemOf } from './helper
 
 describe('variables', () => {
   test.each([
+    'OTPD_PORT',
+    'OTPD_SERVICE_HOST',
+    'OTPD_SERVICE_PORT_HTTP',
+    'OTPD_PORT_8080_TCP_ADDR',
+    'OTPD_API_SERVICE_PORT',
+  ])('leaves %s alone, which Kubernetes sets', (name) => {
+    expect(loadEnv({ [name]: 'tcp://10.0.0.1:8080' }).problems).toEqual([])
+  })
+
+  test.each([
     ['OTPD_LISTN', 'Did you mean OTPD_LISTEN?'],
     ['OTPD_ADMIN_PASSWORD', 'Did you mean OTPD_ADMIN_PASSWORD_FILE?'],
     ['OTPD_DATADIR', 'Did you mean OTPD_DATA_DIR?'],

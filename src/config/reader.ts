@@ -120,6 +120,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
       const known = [...settingList.map(({ variable }) => variable), ...otherVariables]
       for (const name of Object.keys(input.env).toSorted()) {
         if (!name.startsWith('OTPD_') || input.env[name] === undefined || known.includes(name)) continue
+        if (serviceLink.test(name)) continue
         report(name, 'There is no such setting.', suggest(name, known) ?? 'Remove the variable.')
       }
     },
@@ -136,6 +137,10 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     report(at(entry), `There is no setting ${key}.`, remedy ?? suggest(key, inFile) ?? 'Remove the line.')
   }
 }
+
+/** Kubernetes gives every pod variables named after the services of its namespace, and ours may be called otpd. */
+const serviceLink =
+  /^OTPD_([A-Z0-9_]+_)?(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT(_[0-9]+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?)$/
 
 type Fault = { fault: string; remedy: string }
 
