@@ -110,6 +110,7 @@ function exchange(
     },
   })
 
+  /** @param failure counts only where no status has come */
   const end = (failure: WebhookError) => {
     clearTimeout(connectTimer)
     clearTimeout(exchangeTimer)
