@@ -2,6 +2,7 @@ import { swagger } from '@elysiajs/swagger'
 import { Elysia, type AnyElysia } from 'elysia'
 import bundlePath from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
 import stylePath from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
+import { completeDocument, type GeneratedDocument } from './openapi.ts'
 
 /**
  * The OpenAPI document and the page that shows it. Script and style are in the binary: no page of otpd loads anything
@@ -80,28 +81,11 @@ const documentation = {
   },
 }
 
-type Operation = { requestBody?: { content?: Record<string, unknown> } }
-
-/**
- * The plugin's document, made right: the schemas are JSON Schema, which OpenAPI embeds from 3.1 on only, and bodies
- * are JSON alone where the plugin lists three media types.
- */
 async function describe(api: AnyElysia, version: string): Promise<object> {
   const generator = new Elysia()
     .use(api)
     .use(swagger({ path: '/page', specPath: '/document', documentation, excludeStaticFile: false }))
   const answer = await generator.handle(new Request('http://localhost/document'))
-  // The plugin's own output: an OpenAPI document.
-  const document = (await answer.json()) as {
-    info: object
-    paths: Record<string, Record<string, Operation>>
-  }
-  for (const operations of Object.values(document.paths)) {
-    for (const operation of Object.values(operations)) {
-      const content = operation.requestBody?.content
-      const json = content?.['application/json']
-      if (operation.requestBody && json) operation.requestBody.content = { 'application/json': json }
-    }
-  }
-  return { ...document, openapi: '3.1.0', info: { ...document.info, version } }
+  // The plugin's own output.
+  return completeDocument((await answer.json()) as GeneratedDocument, version)
 }

@@ -1,11 +1,16 @@
 import { Type, type TSchema } from '@sinclair/typebox'
 import { t } from 'elysia'
+import { pageLimitDefault, pageLimitMax } from '../domain/pages.ts'
 
 // TypeBox's own types instead of Elysia's `t`: `t.Integer` turns strings into numbers and blurs the OpenAPI document.
 
-/** An object that has these properties and no others. */
-export const object = <T extends Record<string, TSchema>>(properties: T) =>
-  Type.Object(properties, { additionalProperties: false })
+/**
+ * An object that has these properties and no others.
+ *
+ * @param title the name under which it stands, once, in the OpenAPI document
+ */
+export const object = <T extends Record<string, TSchema>>(properties: T, title?: string) =>
+  Type.Object(properties, { additionalProperties: false, ...(title !== undefined && { title }) })
 
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
@@ -14,7 +19,9 @@ export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Ty
  * default that Elysia adds, which would fill in the first word wherever a caller leaves the field out.
  */
 export function oneOf<const T extends [string, ...string[]] | readonly [string, ...string[]]>(words: T) {
-  const { default: _first, ...schema } = t.UnionEnum(words, { errorText: `Expected one of ${words.join(', ')}` })
+  const { default: _first, ...schema } = t.UnionEnum(words, {
+    errorText: `Expected one of ${words.join(', ')}`,
+  })
   return schema
 }
 
@@ -28,29 +35,40 @@ export const name = Type.String({
   errorText: 'Expected 1 to 80 characters, not only spaces',
 })
 
+/** For the document alone: what reads the header is `idempotencyScope`. */
+export const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header' as const,
+  description: 'Any text of your own making. A repetition within 24 hours gets the first answer again.',
+  schema: { type: 'string' as const, minLength: 1, maxLength: 255 },
+}
+
 export const idParams = object({ id: Type.String() })
 
-export const errorBody = object({
-  error: object({
-    code: Type.String({ description: 'One of a closed list. Decides what a client does, with the status.' }),
-    message: Type.String({ description: 'For people. May change.' }),
-    traceId: Type.String({ description: 'The same as X-Request-Id.' }),
-    reason: Type.Optional(Type.String({ description: 'A finer word for machines.' })),
-    details: Type.Optional(
-      Type.Array(
-        object({ in: Type.String(), path: Type.String(), code: Type.String(), message: Type.String() }),
-        {
-          description: 'One entry for each fault of a request that is not valid.',
-        },
-      ),
-    ),
-    metadata: Type.Optional(
-      Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]), {
-        description: 'Every part of the message that changes.',
+export const errorBody = object(
+  {
+    error: object({
+      code: Type.String({
+        description: 'One of a closed list. Decides what a client does, with the status.',
       }),
-    ),
-  }),
-})
+      message: Type.String({ description: 'For people. May change.' }),
+      traceId: Type.String({ description: 'The same as X-Request-Id.' }),
+      reason: Type.Optional(Type.String({ description: 'A finer word for machines.' })),
+      details: Type.Optional(
+        Type.Array(
+          object({ in: Type.String(), path: Type.String(), code: Type.String(), message: Type.String() }),
+          { description: 'One entry for each fault of a request that is not valid.' },
+        ),
+      ),
+      metadata: Type.Optional(
+        Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]), {
+          description: 'Every part of the message that changes.',
+        }),
+      ),
+    }),
+  },
+  'Error',
+)
 
 /** The answers that every route may give, whatever it does. */
 const anyErrors = { 413: errorBody, 500: errorBody, 503: errorBody }
@@ -91,13 +109,21 @@ export const page = <T extends TSchema>(item: T) =>
 
 export const deleted = data(object({ id: Type.String(), deleted: Type.Literal(true) }))
 
-/** `limit` stays text: the framework would turn `1e2`, ` 5` and `0x9` into numbers. */
+/** `limit` stays text here: the framework would turn `1e2`, ` 5` and `0x9` into numbers. */
 export const pageQuery = {
   limit: Type.Optional(
     Type.String({
       pattern: '^([1-9][0-9]?|1[0-9][0-9]|200)$',
       errorText: 'Expected a whole number from 1 to 200',
+      documentedAs: { type: 'integer', minimum: 1, maximum: pageLimitMax, default: pageLimitDefault },
     }),
   ),
-  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 200, errorText: 'Expected a nextCursor' })),
+  cursor: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: 'The nextCursor of the page before.',
+      errorText: 'Expected a nextCursor',
+    }),
+  ),
 }

@@ -35,7 +35,12 @@ export function analyticsRoutes(services: { consoleAuth: ConsoleAuth; analytics:
         return { data: days.map(({ day, ...counts }) => ({ date: dateOf(day), ...counts })) }
       },
       {
-        query: object({ range: Type.Optional(oneOf(rangeNames)) }),
+        query: object({
+          range: Type.Optional({
+            ...oneOf(rangeNames),
+            documentedAs: { type: 'string', enum: rangeNames, default: '30d' },
+          }),
+        }),
         response: {
           200: data(
             Type.Array(

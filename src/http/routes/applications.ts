@@ -16,6 +16,7 @@ import {
   consoleErrors,
   data,
   deleted,
+  idempotencyKey,
   idParams,
   name,
   object,
@@ -57,28 +58,37 @@ const rotatedAt = Type.Optional(
   Type.String({ format: 'date-time', description: 'After the first rotation.' }),
 )
 
-const application = object({
-  ...shared,
-  clientSecretPreview: preview,
-  apiKeyPreview: preview,
-  clientSecretRotatedAt: rotatedAt,
-  apiKeyRotatedAt: rotatedAt,
-  webhookSecretRotatedAt: rotatedAt,
-})
+const application = object(
+  {
+    ...shared,
+    clientSecretPreview: preview,
+    apiKeyPreview: preview,
+    clientSecretRotatedAt: rotatedAt,
+    apiKeyRotatedAt: rotatedAt,
+    webhookSecretRotatedAt: rotatedAt,
+  },
+  'Application',
+)
 
-const created = object({
-  ...shared,
-  clientSecret: Type.String({ description: 'Only in this answer.' }),
-  apiKey: Type.String({ description: 'Only in this answer.' }),
-  webhookSecret: Type.String(),
-  warning: Type.String(),
-})
+const created = object(
+  {
+    ...shared,
+    clientSecret: Type.String({ description: 'Only in this answer.' }),
+    apiKey: Type.String({ description: 'Only in this answer.' }),
+    webhookSecret: Type.String(),
+    warning: Type.String(),
+  },
+  'CreatedApplication',
+)
 
-const rotated = object({
-  type: rotationType,
-  value: Type.String({ description: 'The new credential. The old one works no more.' }),
-  rotatedAt: timestamp,
-})
+const rotated = object(
+  {
+    type: rotationType,
+    value: Type.String({ description: 'The new credential. The old one works no more.' }),
+    rotatedAt: timestamp,
+  },
+  'RotatedCredential',
+)
 
 const presentShared = (row: ApplicationView) => ({
   id: row.id,
@@ -138,6 +148,7 @@ export function applicationRoutes(services: { consoleAuth: ConsoleAuth; applicat
         response: { 201: data(created), ...consoleBodyErrors },
         detail: {
           ...detail,
+          parameters: [idempotencyKey],
           operationId: 'createApplication',
           summary: 'Create an application and its credentials',
         },

@@ -17,14 +17,17 @@ export type AuthServices = {
   builtIn: { provider: IdentityProvider; accounts: Pick<AccountService, 'changePassword'> } | undefined
 }
 
-const loginSettings = object({
-  kind: Type.Union([Type.Literal('built_in'), Type.Literal('oidc')]),
-  issuer: Type.String(),
-  clientId: Type.String(),
-  tokenEndpoint: nullable(Type.String({ description: "Null: in the issuer's discovery document." })),
-  revocationEndpoint: nullable(Type.String()),
-  setupTokenAwaited: Type.Boolean({ description: 'Nobody has an account: a setup token makes the first.' }),
-})
+const loginSettings = object(
+  {
+    kind: Type.Union([Type.Literal('built_in'), Type.Literal('oidc')]),
+    issuer: Type.String(),
+    clientId: Type.String(),
+    tokenEndpoint: nullable(Type.String({ description: "Null: in the issuer's discovery document." })),
+    revocationEndpoint: nullable(Type.String()),
+    setupTokenAwaited: Type.Boolean({ description: 'Nobody has an account: a setup token makes the first.' }),
+  },
+  'LoginSettings',
+)
 
 /** How developers log in. */
 export function authRoutes(services: AuthServices) {
@@ -39,6 +42,7 @@ export function authRoutes(services: AuthServices) {
       response: { 200: data(loginSettings), 500: errorBody, 503: errorBody },
       detail: {
         tags: ['Login'],
+        security: [],
         operationId: 'getLoginSettings',
         summary: 'How a command line logs in here',
       },

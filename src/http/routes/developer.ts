@@ -6,23 +6,26 @@ import { jsonBody } from '../json-body.ts'
 import { time } from '../pages.ts'
 import { consoleBodyErrors, consoleErrors, data, name, nullable, object, timestamp } from '../schemas.ts'
 
-const profile = object({
-  id: Type.String(),
-  uid: Type.String({ description: 'The subject that the identity provider knows the developer by.' }),
-  email: nullable(Type.String()),
-  name: nullable(Type.String()),
-  company: nullable(Type.String()),
-  plan: Type.String(),
-  virtualPhoneNumber: Type.String(),
-  limits: object({
-    projects: Type.Integer(),
-    applications: Type.Integer(),
-    sendPerMinute: Type.Integer({ description: 'Per application; 0 is no limit.' }),
-    verifyPerMinute: Type.Integer({ description: 'Per application; 0 is no limit.' }),
-  }),
-  createdAt: timestamp,
-  updatedAt: timestamp,
-})
+const profile = object(
+  {
+    id: Type.String(),
+    uid: Type.String({ description: 'The subject that the identity provider knows the developer by.' }),
+    email: nullable(Type.String()),
+    name: nullable(Type.String()),
+    company: nullable(Type.String()),
+    plan: Type.String(),
+    virtualPhoneNumber: Type.String(),
+    limits: object({
+      projects: Type.Integer(),
+      applications: Type.Integer(),
+      sendPerMinute: Type.Integer({ description: 'Per application; 0 is no limit.' }),
+      verifyPerMinute: Type.Integer({ description: 'Per application; 0 is no limit.' }),
+    }),
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  },
+  'DeveloperProfile',
+)
 
 const present = ({ limits, ...developer }: Profile) => ({
   id: developer.id,

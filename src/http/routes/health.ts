@@ -49,7 +49,10 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
     )
 }
 
-const readiness = object({
-  status: Type.Union([Type.Literal('ready'), Type.Literal('not_ready')]),
-  cause: Type.Union([Type.Literal('draining'), Type.Literal('database'), Type.Null()]),
-})
+const readiness = object(
+  {
+    status: Type.Union([Type.Literal('ready'), Type.Literal('not_ready')]),
+    cause: Type.Union([Type.Literal('draining'), Type.Literal('database'), Type.Null()]),
+  },
+  'Readiness',
+)

@@ -6,18 +6,24 @@ import type { ClientAddress } from '../client-address.ts'
 import { orOAuthFailure, readForm } from '../oauth.ts'
 import { errorBody, object } from '../schemas.ts'
 
-const tokens = object({
-  id_token: Type.String(),
-  refresh_token: Type.String(),
-  token_type: Type.Literal('Bearer'),
-  expires_in: Type.Integer({ description: 'Seconds.' }),
-})
+const tokens = object(
+  {
+    id_token: Type.String(),
+    refresh_token: Type.String(),
+    token_type: Type.Literal('Bearer'),
+    expires_in: Type.Integer({ description: 'Seconds.' }),
+  },
+  'Tokens',
+)
 
-const oauthError = object({
-  error: Type.String({ description: 'A word of RFC 6749 §5.2, or one beside it.' }),
-  error_description: Type.String(),
-  reason: Type.Optional(Type.String()),
-})
+const oauthError = object(
+  {
+    error: Type.String({ description: 'A word of RFC 6749 §5.2, or one beside it.' }),
+    error_description: Type.String(),
+    reason: Type.Optional(Type.String()),
+  },
+  'OAuthError',
+)
 
 const oauthErrors = {
   400: oauthError,
@@ -33,18 +39,21 @@ const documentErrors = { 404: errorBody, 500: errorBody, 503: errorBody }
 
 const words = Type.Array(Type.String())
 
-const metadata = object({
-  issuer: Type.String(),
-  token_endpoint: Type.String(),
-  revocation_endpoint: Type.String(),
-  jwks_uri: Type.String(),
-  grant_types_supported: words,
-  response_types_supported: words,
-  subject_types_supported: words,
-  id_token_signing_alg_values_supported: words,
-  token_endpoint_auth_methods_supported: words,
-  claims_supported: words,
-})
+const metadata = object(
+  {
+    issuer: Type.String(),
+    token_endpoint: Type.String(),
+    revocation_endpoint: Type.String(),
+    jwks_uri: Type.String(),
+    grant_types_supported: words,
+    response_types_supported: words,
+    subject_types_supported: words,
+    id_token_signing_alg_values_supported: words,
+    token_endpoint_auth_methods_supported: words,
+    claims_supported: words,
+  },
+  'ProviderMetadata',
+)
 
 const tokenRequest = object({
   grant_type: Type.Union([
@@ -67,19 +76,19 @@ const tokenRequest = object({
  * @param provided throws NOT_FOUND where another provider is in charge
  */
 export function identityProviderRoutes(provided: () => IdentityProvider, clientAddress: ClientAddress) {
-  const tags = ['Login']
+  const detail = { tags: ['Login'], security: [] }
 
   return new Elysia()
     .get('/.well-known/openid-configuration', () => provided().discovery(), {
       response: { 200: metadata, ...documentErrors },
-      detail: { tags, operationId: 'discoverProvider', summary: 'OpenID Connect discovery' },
+      detail: { ...detail, operationId: 'discoverProvider', summary: 'OpenID Connect discovery' },
     })
     .get('/jwks.json', () => provided().publicKeys(), {
       response: {
         200: object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) }),
         ...documentErrors,
       },
-      detail: { tags, operationId: 'getSigningKeys', summary: 'Public keys of the ID tokens' },
+      detail: { ...detail, operationId: 'getSigningKeys', summary: 'Public keys of the ID tokens' },
     })
     .post(
       '/token',
@@ -97,7 +106,7 @@ export function identityProviderRoutes(provided: () => IdentityProvider, clientA
         parse: 'none',
         response: { 200: tokens, ...oauthErrors },
         detail: {
-          tags,
+          ...detail,
           operationId: 'requestTokens',
           summary: 'Exchange a password, a refresh token or a setup token for an ID token',
           requestBody: form(tokenRequest),
@@ -124,7 +133,7 @@ export function identityProviderRoutes(provided: () => IdentityProvider, clientA
         parse: 'none',
         response: { 200: object({}), ...oauthErrors },
         detail: {
-          tags,
+          ...detail,
           operationId: 'revokeToken',
           summary: 'End the session of a refresh token (RFC 7009)',
           requestBody: form(object({ token: Type.String() })),

@@ -5,16 +5,19 @@ import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
 import { pageAnswer, readPage, time } from '../pages.ts'
 import { consoleErrors, nullable, object, page, pageQuery, timestamp } from '../schemas.ts'
 
-const item = object({
-  id: Type.String(),
-  requestId: nullable(Type.String({ description: 'Null where another developer sent it.' })),
-  appId: nullable(Type.String()),
-  phone: Type.String(),
-  code: nullable(Type.String({ description: 'Null once the request has ended.' })),
-  text: nullable(Type.String()),
-  sentAt: timestamp,
-  expiresAt: timestamp,
-})
+const item = object(
+  {
+    id: Type.String(),
+    requestId: nullable(Type.String({ description: 'Null where another developer sent it.' })),
+    appId: nullable(Type.String()),
+    phone: Type.String(),
+    code: nullable(Type.String({ description: 'Null once the request has ended.' })),
+    text: nullable(Type.String()),
+    sentAt: timestamp,
+    expiresAt: timestamp,
+  },
+  'InboxItem',
+)
 
 const present = (row: InboxItem) => ({ ...row, sentAt: time(row.sentAt), expiresAt: time(row.expiresAt) })
 

@@ -5,16 +5,19 @@ import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
 import { pageAnswer, readPage, time } from '../pages.ts'
 import { consoleErrors, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
 
-const logEntry = object({
-  id: Type.String(),
-  type: Type.String(),
-  appId: nullable(Type.String()),
-  requestId: nullable(Type.String()),
-  phone: nullable(Type.String()),
-  status: nullable(Type.String({ description: 'Of the OTP request, after the event.' })),
-  detail: nullable(Type.String()),
-  at: timestamp,
-})
+const logEntry = object(
+  {
+    id: Type.String(),
+    type: Type.String(),
+    appId: nullable(Type.String()),
+    requestId: nullable(Type.String()),
+    phone: nullable(Type.String()),
+    status: nullable(Type.String({ description: 'Of the OTP request, after the event.' })),
+    detail: nullable(Type.String()),
+    at: timestamp,
+  },
+  'LogEntry',
+)
 
 const present = (row: LogEntry) => ({
   id: row.id,

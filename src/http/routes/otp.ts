@@ -17,6 +17,7 @@ import {
   appErrors,
   consoleErrors,
   data,
+  idempotencyKey,
   idParams,
   nullable,
   object,
@@ -29,36 +30,42 @@ import {
 const requestId = Type.String({ minLength: 1, maxLength: 64 })
 const channel = oneOf(channels)
 
-const sent = object({
-  requestId: Type.String(),
-  phone: Type.String({ description: 'E.164.' }),
-  status: Type.Literal('pending'),
-  expiresAt: timestamp,
-  code: Type.Optional(
-    Type.String({ description: 'Only in test applications, whose messages are sent to nobody.' }),
-  ),
-})
+const sent = object(
+  {
+    requestId: Type.String(),
+    phone: Type.String({ description: 'E.164.' }),
+    status: Type.Literal('pending'),
+    expiresAt: timestamp,
+    code: Type.Optional(
+      Type.String({ description: 'Only in test applications, whose messages are sent to nobody.' }),
+    ),
+  },
+  'SentOtp',
+)
 
-const otpRequest = object({
-  id: Type.String(),
-  requestId: Type.String({ description: 'The same as id.' }),
-  appId: Type.String(),
-  environment: oneOf(['live', 'test']),
-  phone: Type.String(),
-  country: nullable(Type.String()),
-  status: oneOf(otpStatuses),
-  failureReason: nullable(oneOf(['max_attempts', 'delivery_failed', 'blocked'])),
-  channel: Type.String(),
-  provider: nullable(Type.String()),
-  deliveryStatus: nullable(Type.String()),
-  attempts: Type.Integer(),
-  maxAttempts: Type.Integer(),
-  resends: Type.Integer(),
-  createdAt: timestamp,
-  expiresAt: timestamp,
-  verifiedAt: nullable(timestamp),
-  updatedAt: timestamp,
-})
+const otpRequest = object(
+  {
+    id: Type.String(),
+    requestId: Type.String({ description: 'The same as id.' }),
+    appId: Type.String(),
+    environment: oneOf(['live', 'test']),
+    phone: Type.String(),
+    country: nullable(Type.String()),
+    status: oneOf(otpStatuses),
+    failureReason: nullable(oneOf(['max_attempts', 'delivery_failed', 'blocked'])),
+    channel: Type.String(),
+    provider: nullable(Type.String()),
+    deliveryStatus: nullable(Type.String()),
+    attempts: Type.Integer(),
+    maxAttempts: Type.Integer(),
+    resends: Type.Integer(),
+    createdAt: timestamp,
+    expiresAt: timestamp,
+    verifiedAt: nullable(timestamp),
+    updatedAt: timestamp,
+  },
+  'OtpRequest',
+)
 
 export function otpRoutes(services: {
   consoleAuth: ConsoleAuth
@@ -140,7 +147,12 @@ export function otpRoutes(services: {
           ),
         }),
         response: { 201: data(sent), ...appErrors },
-        detail: { ...detail, operationId: 'sendOtp', summary: 'Send a code to a phone' },
+        detail: {
+          ...detail,
+          parameters: [idempotencyKey],
+          operationId: 'sendOtp',
+          summary: 'Send a code to a phone',
+        },
       },
     )
     .post(
@@ -155,7 +167,12 @@ export function otpRoutes(services: {
       {
         body: object({ requestId, channel: Type.Optional(channel) }),
         response: { 200: data(sent), ...appErrors },
-        detail: { ...detail, operationId: 'resendOtp', summary: 'Send the same code once more' },
+        detail: {
+          ...detail,
+          parameters: [idempotencyKey],
+          operationId: 'resendOtp',
+          summary: 'Send the same code once more',
+        },
       },
     )
     .post(

@@ -10,6 +10,7 @@ import {
   consoleErrors,
   data,
   deleted,
+  idempotencyKey,
   idParams,
   name,
   nullable,
@@ -23,14 +24,17 @@ const description = nullable(
   Type.String({ maxLength: 280, errorText: 'Expected up to 280 characters, or null' }),
 )
 
-const project = object({
-  id: Type.String(),
-  name: Type.String(),
-  description: nullable(Type.String()),
-  applicationCount: Type.Integer(),
-  createdAt: timestamp,
-  updatedAt: timestamp,
-})
+const project = object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    description: nullable(Type.String()),
+    applicationCount: Type.Integer(),
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  },
+  'Project',
+)
 
 const present = (row: ProjectWithCount) => ({
   id: row.id,
@@ -69,7 +73,12 @@ export function projectRoutes(services: { consoleAuth: ConsoleAuth; projects: Pr
       {
         body: object({ name, description: Type.Optional(description) }),
         response: { 201: data(project), ...consoleBodyErrors },
-        detail: { ...detail, operationId: 'createProject', summary: 'Create a project' },
+        detail: {
+          ...detail,
+          parameters: [idempotencyKey],
+          operationId: 'createProject',
+          summary: 'Create a project',
+        },
       },
     )
     .get(

@@ -9,15 +9,18 @@ import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
 import { pageAnswer, readPage, time } from '../pages.ts'
 import { consoleErrors, data, nullable, object, page, pageQuery, timestamp } from '../schemas.ts'
 
-const identity = object({
-  id: Type.String(),
-  phone: Type.String(),
-  country: nullable(Type.String()),
-  verificationCount: Type.Integer(),
-  applications: Type.Array(Type.String(), { description: 'Ids of the applications that verified it.' }),
-  firstVerifiedAt: timestamp,
-  lastVerifiedAt: timestamp,
-})
+const identity = object(
+  {
+    id: Type.String(),
+    phone: Type.String(),
+    country: nullable(Type.String()),
+    verificationCount: Type.Integer(),
+    applications: Type.Array(Type.String(), { description: 'Ids of the applications that verified it.' }),
+    firstVerifiedAt: timestamp,
+    lastVerifiedAt: timestamp,
+  },
+  'VirtualPhoneIdentity',
+)
 
 const present = (row: IdentityWithApplications) => ({
   id: row.id,

@@ -18,6 +18,7 @@ import {
   data,
   deleted,
   errorBody,
+  idempotencyKey,
   idParams,
   nullable,
   object,
@@ -45,24 +46,32 @@ const events = Type.Array(subscription, {
 
 const status = oneOf(['enabled', 'disabled'])
 
-const endpoint = object({
-  id: Type.String(),
-  appId: Type.String(),
-  url: Type.String(),
-  events: Type.Array(subscription),
-  status,
-  disabledReason: nullable(Type.String({ description: 'Why the service disabled it; null where you did.' })),
-  failingSince: nullable(timestamp),
-  lastDeliveryAt: nullable(timestamp),
-  createdAt: timestamp,
-  updatedAt: timestamp,
-})
+const endpoint = object(
+  {
+    id: Type.String(),
+    appId: Type.String(),
+    url: Type.String(),
+    events: Type.Array(subscription),
+    status,
+    disabledReason: nullable(
+      Type.String({ description: 'Why the service disabled it; null where you did.' }),
+    ),
+    failingSince: nullable(timestamp),
+    lastDeliveryAt: nullable(timestamp),
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  },
+  'WebhookEndpoint',
+)
 
-const testResult = object({
-  delivered: Type.Boolean(),
-  statusCode: Type.Integer({ description: 'What the receiver answered; 0 where it gave no status.' }),
-  error: Type.Optional(oneOf(webhookErrors)),
-})
+const testResult = object(
+  {
+    delivered: Type.Boolean(),
+    statusCode: Type.Integer({ description: 'What the receiver answered; 0 where it gave no status.' }),
+    error: Type.Optional(oneOf(webhookErrors)),
+  },
+  'WebhookTestResult',
+)
 
 const present = (row: WebhookEndpoint) => ({
   id: row.id,
@@ -110,7 +119,12 @@ export function webhookRoutes(services: {
       {
         body: object({ appId: Type.String(), url, events }),
         response: { 201: data(endpoint), ...consoleBodyErrors },
-        detail: { ...detail, operationId: 'createWebhook', summary: 'Register a webhook endpoint' },
+        detail: {
+          ...detail,
+          parameters: [idempotencyKey],
+          operationId: 'createWebhook',
+          summary: 'Register a webhook endpoint',
+        },
       },
     )
     .get(
