@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from './config.ts'
-import { inboxLifetimeMs } from './domain/inbox.ts'
-import { idempotencyLifetimeMs } from './domain/idempotency.ts'
+import { createHousekeeping } from './domain/housekeeping.ts'
 import { systemClock, type Clock } from './domain/ports.ts'
 import type { Store } from './domain/store.ts'
 import { createApp } from './http/app.ts'
@@ -102,6 +101,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       publicUrl: () => config.publicUrl ?? url,
       onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
     })
+    const housekeeping = createHousekeeping({ store, clock })
+    await housekeeping.start()
     const { adminEmail, secrets } = config
     if (adminEmail !== null && secrets.adminPassword !== null) {
       await services.ensureAccount({ email: adminEmail, password: secrets.adminPassword })
@@ -119,7 +120,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     await worker.start()
     stops.push(() => worker.stop(webhooksDrainMs))
     stops.push(every(sweepEveryMs, log, () => services.otp.expireDue()))
-    stops.push(every(purgeEveryMs, log, () => purge(store, clock)))
+    stops.push(every(purgeEveryMs, log, () => housekeeping.purge()))
 
     const readiness = createReadiness(store, clock, () => stopping !== undefined)
     const app = createApp({
@@ -190,7 +191,7 @@ function createReadiness(store: Store, clock: Clock, isDraining: () => boolean) 
     if (clock.now() - askedAt >= 1000) {
       askedAt = clock.now()
       answer = store
-        .write((tx) => tx.idempotency.deleteBefore(0))
+        .write((tx) => tx.idempotency.deleteOldest(0, 1))
         .then(
           () => true,
           () => false,
@@ -198,14 +199,6 @@ function createReadiness(store: Store, clock: Clock, isDraining: () => boolean) 
     }
     return (await answer) ? ('ready' as const) : ('database' as const)
   }
-}
-
-async function purge(store: Store, clock: Clock): Promise<void> {
-  const now = clock.now()
-  await store.write(async (tx) => {
-    await tx.inbox.deleteBefore(now - inboxLifetimeMs)
-    await tx.idempotency.deleteBefore(now - idempotencyLifetimeMs)
-  })
 }
 
 /** Repeats a task, never two at a time. @returns ends it, after the one that runs */

@@ -240,6 +240,7 @@ create table rate_admissions (
   seq integer not null,
   primary key (subject, policy, at, seq)
 ) strict, without rowid;
+create index rate_admissions_by_time on rate_admissions (at);
 
 -- Failed checks of one phone in one application, over all its requests. refilled_at is the time at which the last of
 -- them is forgiven.

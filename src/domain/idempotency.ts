@@ -19,7 +19,8 @@ export type IdempotencyStore = {
    */
   claim(scope: IdempotencyScope, now: number, expiredBefore: number): Promise<IdempotencyRecord | undefined>
   finish(scope: IdempotencyScope, answer: string): Promise<void>
-  deleteBefore(time: number): Promise<void>
+  /** About `chunk` of the oldest, up to a time. False when none was left. */
+  deleteOldest(until: number, chunk: number): Promise<boolean>
 }
 
 export const idempotencyLifetimeMs = 24 * 60 * 60 * 1000

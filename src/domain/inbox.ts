@@ -26,7 +26,8 @@ export type InboxStore = {
     limit: number,
     before?: string,
   ): Promise<Array<InboxMessage & { request: OtpRequest }>>
-  deleteBefore(time: number): Promise<void>
+  /** About `chunk` of the oldest, up to a time. False when none was left. */
+  deleteOldest(until: number, chunk: number): Promise<boolean>
 }
 
 export type InboxItem = {

@@ -1,5 +1,5 @@
 import { ServiceError } from './errors.ts'
-import { measure, record, type RateLimit, type Usage } from './rate-limit.ts'
+import { measure, record, waitMsFor, type RateLimit, type Usage } from './rate-limit.ts'
 import type { Stores } from './store.ts'
 
 /** What happens to a send over the phone's budget: nothing is counted, it is noted in the log, or it is refused. */
@@ -25,10 +25,11 @@ export async function spendSendBudget(
   if (mode === 'off') return false
   const day = toLimit(subject, dayWindow)
   const usedToday = await measure(tx, day, now)
-  let waitMs = waitFor(day, usedToday, now)
+  let waitMs = await waitFor(tx, day, usedToday, now)
   if (usedToday.used >= shortWindow.limit) {
     const short = toLimit(subject, shortWindow)
-    waitMs = Math.max(waitMs, waitFor(short, await measure(tx, short, now), now))
+    const used = await measure(tx, short, now, usedToday)
+    waitMs = Math.max(waitMs, await waitFor(tx, short, used, now))
   }
   if (mode === 'enforce' && waitMs > 0) {
     throw new ServiceError(
@@ -51,5 +52,5 @@ const toLimit = (subject: string, window: { limit: number; windowMs: number }): 
 })
 
 /** How long until one more fits, in milliseconds. */
-const waitFor = ({ limit, windowMs }: RateLimit, { used, oldestAt }: Usage, now: number): number =>
-  used >= limit ? (oldestAt ?? now) + windowMs - now : 0
+const waitFor = async (tx: Stores, limit: RateLimit, usage: Usage, now: number): Promise<number> =>
+  usage.used >= limit.limit ? waitMsFor(tx, limit, usage, now) : 0

@@ -1,4 +1,4 @@
-import { and, eq, lt, lte, sql } from 'drizzle-orm'
+import { and, asc, eq, lte, max, sql } from 'drizzle-orm'
 import type { IdempotencyScope, IdempotencyStore } from '../domain/idempotency.ts'
 import type { Builders, Database } from './database.ts'
 
@@ -30,8 +30,19 @@ export function createIdempotencyStore(database: Database, on: Builders): Idempo
       await on.update(keys).set({ answer }).where(same(scope))
     },
 
-    async deleteBefore(time) {
-      await on.delete(keys).where(lt(keys.createdAt, time))
+    async deleteOldest(until, chunk) {
+      const old = on
+        .select({ at: keys.createdAt })
+        .from(keys)
+        .where(lte(keys.createdAt, until))
+        .orderBy(asc(keys.createdAt))
+        .limit(chunk)
+        .as('old')
+      const deleted = await on
+        .delete(keys)
+        .where(lte(keys.createdAt, on.select({ at: max(old.at) }).from(old)))
+        .returning({ key: keys.key })
+      return deleted.length > 0
     },
   }
 }

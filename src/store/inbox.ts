@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, lt, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, lt, lte, max, sql } from 'drizzle-orm'
 import type { InboxStore } from '../domain/inbox.ts'
 import type { Builders, Database } from './database.ts'
 import { toOtpRequest } from './otp-requests.ts'
@@ -39,8 +39,19 @@ export function createInboxStore(database: Database, on: Builders): InboxStore {
       return rows.map(({ message, request }) => ({ ...message, request: toOtpRequest(request) }))
     },
 
-    async deleteBefore(time) {
-      await on.delete(inbox).where(lte(inbox.sentAt, time))
+    async deleteOldest(until, chunk) {
+      const old = on
+        .select({ at: inbox.sentAt })
+        .from(inbox)
+        .where(lte(inbox.sentAt, until))
+        .orderBy(asc(inbox.sentAt))
+        .limit(chunk)
+        .as('old')
+      const deleted = await on
+        .delete(inbox)
+        .where(lte(inbox.sentAt, on.select({ at: max(old.at) }).from(old)))
+        .returning({ id: inbox.id })
+      return deleted.length > 0
     },
   }
 }

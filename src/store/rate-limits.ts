@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, lte, max, sql } from 'drizzle-orm'
 import type { RateLimitStore } from '../domain/rate-limit.ts'
 import type { Builders, Database } from './database.ts'
 
@@ -13,7 +13,8 @@ export function createRateLimitStore(database: Database, on: Builders): RateLimi
       .from(log)
       .where(and(of, gt(log.at, sql.placeholder('after'))))
       .orderBy(asc(log.at), asc(log.seq))
-      .limit(1),
+      .limit(1)
+      .offset(sql.placeholder('skip')),
   )
   const newest = database.prepare(() =>
     on.select(columns).from(log).where(of).orderBy(desc(log.at), desc(log.seq)).limit(1),
@@ -28,10 +29,14 @@ export function createRateLimitStore(database: Database, on: Builders): RateLimi
   )
 
   return {
-    async span(subject, policy, after) {
-      const [first] = await oldestAfter({ subject, policy, after })
-      const [last] = await newest({ subject, policy })
-      return { oldest: first, newest: last }
+    async newest(subject, policy) {
+      const [admission] = await newest({ subject, policy })
+      return admission
+    },
+
+    async oldestAfter(subject, policy, after, skip) {
+      const [admission] = await oldestAfter({ subject, policy, after, skip })
+      return admission
     },
 
     async insert(subject, policy, admission) {
@@ -44,6 +49,25 @@ export function createRateLimitStore(database: Database, on: Builders): RateLimi
 
     async deleteAfter(subject, policy, time) {
       await on.delete(log).where(and(eq(log.subject, subject), eq(log.policy, policy), gt(log.at, time)))
+    },
+
+    async pullBack(time) {
+      await on.update(log).set({ at: time }).where(gt(log.at, time))
+    },
+
+    async deleteOldest(until, chunk) {
+      const old = on
+        .select({ at: log.at })
+        .from(log)
+        .where(lte(log.at, until))
+        .orderBy(asc(log.at))
+        .limit(chunk)
+        .as('old')
+      const deleted = await on
+        .delete(log)
+        .where(lte(log.at, on.select({ at: max(old.at) }).from(old)))
+        .returning({ seq: log.seq })
+      return deleted.length > 0
     },
   }
 }

@@ -1,0 +1,37 @@
+import { idempotencyLifetimeMs } from './idempotency.ts'
+import { inboxLifetimeMs } from './inbox.ts'
+import type { Clock } from './ports.ts'
+import type { Store, Stores } from './store.ts'
+
+/** The longest window of any rate limit. */
+const admissionLifetimeMs = 24 * 60 * 60 * 1000
+
+export type Housekeeping = ReturnType<typeof createHousekeeping>
+
+/** Keeps what serves only for a time from growing for ever. */
+export function createHousekeeping({ store, clock }: { store: Store; clock: Clock }) {
+  return {
+    /**
+     * To be called before the first call is served. Whatever stands in the log of admissions happened before now: a
+     * system clock that was set back over a restart must neither free a rate limit early nor hold it for longer than
+     * its window.
+     */
+    start: (): Promise<void> => store.write((tx) => tx.rateLimits.pullBack(clock.now())),
+
+    /**
+     * Removes what has outlived its use. In chunks, each a transaction of its own, so that no call waits for long;
+     * may run at any time.
+     */
+    async purge(chunk = 500): Promise<void> {
+      const now = clock.now()
+      const tasks: Array<(tx: Stores) => Promise<boolean>> = [
+        (tx) => tx.inbox.deleteOldest(now - inboxLifetimeMs, chunk),
+        (tx) => tx.idempotency.deleteOldest(now - idempotencyLifetimeMs, chunk),
+        (tx) => tx.rateLimits.deleteOldest(now - admissionLifetimeMs, chunk),
+      ]
+      for (const task of tasks) {
+        while (await store.write(task));
+      }
+    },
+  }
+}
