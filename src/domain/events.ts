@@ -143,6 +143,7 @@ export function createLogService(needs: { store: Store }) {
      */
     async list(developer: Developer, filter: LogFilter): Promise<LogPage> {
       const { appId, limit } = filter
+      if (appId !== undefined && !isId('app', appId)) return { limit, nextCursor: null, items: [] }
       if (filter.after !== undefined) {
         if (filter.cursor !== undefined) throw invalid('after', 'Give either after or cursor.')
         const afterSeq = isId('evt', filter.after) && (await events.seqOf(developer.id, filter.after))

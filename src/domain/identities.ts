@@ -23,9 +23,10 @@ export type IdentityStore = {
   findByPhone(developerId: string, phone: string): Promise<Identity | undefined>
   applicationsOf(identityIds: string[]): Promise<Map<string, string[]>>
   list(developerId: string, limit: number, before?: string): Promise<Identity[]>
-  insert(identity: Identity): Promise<void>
-  /** Counts one more verification. Atomic. */
-  countVerification(id: string, now: number): Promise<void>
+  /** False where the developer has one of this phone already. */
+  insert(identity: Identity): Promise<boolean>
+  /** Counts one more verification. False where there was another since `known` was read. */
+  countVerification(known: Identity, now: number): Promise<boolean>
   /** Does nothing where the application is there already. */
   addApplication(identityId: string, appId: string): Promise<void>
 }
@@ -39,8 +40,8 @@ export type Verification = {
 }
 
 /**
- * Makes the identity at its first verification and counts the later ones. Part of the transaction that verifies, whose
- * caller holds the application.
+ * Makes the identity at its first verification and counts the later ones. Part of the transaction that verifies. Holds
+ * also where several applications of one developer verify the same phone at once.
  *
  * @returns what it changes in the count of active identities
  */
@@ -49,30 +50,34 @@ export async function recordVerification(
   newId: NewId,
   verification: Verification,
 ): Promise<{ leavesDay: number | undefined; entersDay: number | undefined }> {
-  const { developerId, phone, country, appId, verifiedAt } = verification
+  const { appId, verifiedAt } = verification
   const today = dayOf(verifiedAt)
-  const known = await tx.identities.findByPhone(developerId, phone)
-  if (known) {
-    await tx.identities.countVerification(known.id, verifiedAt)
-    await tx.identities.addApplication(known.id, appId)
+  for (;;) {
+    const known = await tx.identities.findByPhone(verification.developerId, verification.phone)
+    const identity = known ?? firstOf(newId, verification)
+    const written = known
+      ? await tx.identities.countVerification(known, verifiedAt)
+      : await tx.identities.insert(identity)
+    // Another application was faster. What it wrote is committed by now.
+    if (!written) continue
+    await tx.identities.addApplication(identity.id, appId)
+    if (!known) return { leavesDay: undefined, entersDay: today }
     const lastDay = dayOf(known.lastVerifiedAt)
     return lastDay === today
       ? { leavesDay: undefined, entersDay: undefined }
       : { leavesDay: lastDay, entersDay: today }
   }
-  const id = newId('idn')
-  await tx.identities.insert({
-    id,
-    developerId,
-    phone,
-    country,
-    verificationCount: 1,
-    firstVerifiedAt: verifiedAt,
-    lastVerifiedAt: verifiedAt,
-  })
-  await tx.identities.addApplication(id, appId)
-  return { leavesDay: undefined, entersDay: today }
 }
+
+const firstOf = (newId: NewId, { developerId, phone, country, verifiedAt }: Verification): Identity => ({
+  id: newId('idn'),
+  developerId,
+  phone,
+  country,
+  verificationCount: 1,
+  firstVerifiedAt: verifiedAt,
+  lastVerifiedAt: verifiedAt,
+})
 
 export type IdentityService = ReturnType<typeof createIdentityService>
 

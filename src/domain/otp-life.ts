@@ -24,6 +24,8 @@ export type OtpNeeds = {
   sendBudget: SendBudgetMode
 }
 
+type End = Exclude<OtpEnd, { status: 'verified' }>
+
 /**
  * Ends a pending request and tells everybody: state, event, deliveries and counters in the one transaction.
  *
@@ -33,14 +35,40 @@ export async function endRequest(
   tx: Stores,
   newId: NewId,
   id: string,
-  end: Exclude<OtpEnd, { status: 'verified' }>,
+  end: End,
   now: number,
 ): Promise<OtpRequest | undefined> {
-  const ended = await tx.otpRequests.end(id, end, now)
-  if (!ended) return undefined
-  if (end.status !== 'canceled') await tx.analytics.add(ended.developerId, dayOf(now), { failed: 1 })
-  await recordEvent(tx, newId, `otp.${end.status}`, ended, now, ended.failureReason)
+  const [ended] = await markEnded(tx, [id], end, now)
+  if (ended) await recordEnd(tx, newId, ended, now)
   return ended
+}
+
+/**
+ * The first half of ending requests: their states and what is counted of them. `recordEnd` must follow for each. The
+ * numbers of log entries are the last thing that a transaction takes: whoever has one holds up all others, so that
+ * waiting for anything after it could wait for ever.
+ *
+ * @returns those that nobody had ended before
+ */
+export async function markEnded(tx: Stores, ids: string[], end: End, now: number): Promise<OtpRequest[]> {
+  const ended: OtpRequest[] = []
+  for (const id of ids) {
+    const request = await tx.otpRequests.end(id, end, now)
+    if (request) ended.push(request)
+  }
+  if (end.status === 'canceled') return ended
+  const counts = new Map<string, number>()
+  for (const { developerId } of ended) counts.set(developerId, (counts.get(developerId) ?? 0) + 1)
+  for (const developerId of [...counts.keys()].toSorted()) {
+    await tx.analytics.add(developerId, dayOf(now), { failed: counts.get(developerId) ?? 0 })
+  }
+  return ended
+}
+
+/** @param ended as it is after its end */
+export async function recordEnd(tx: Stores, newId: NewId, ended: OtpRequest, now: number): Promise<void> {
+  if (ended.status === 'pending') return
+  await recordEvent(tx, newId, `otp.${ended.status}`, ended, now, ended.failureReason)
 }
 
 /**

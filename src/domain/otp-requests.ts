@@ -45,7 +45,9 @@ export type OtpRequest = {
 export type OtpListQuery = {
   developerId: string
   appId?: string | undefined
+  /** A request whose time is over counts as expired. */
   status?: OtpStatus | undefined
+  now: number
   limit: number
   before?: string | undefined
 }

@@ -8,9 +8,9 @@ import { isId } from './ids.ts'
 import { hashPhone } from './keys.ts'
 import { deriveCode, hashCode } from './otp-code.ts'
 import { refusalOf, type OtpNeeds } from './otp-life.ts'
+import { otpRate } from './otp-rates.ts'
 import { resendAfterMs, resendsMax, type Channel, type OtpRequest } from './otp-requests.ts'
 import { invalidPhone, parsePhone } from './phone.ts'
-import { planOf } from './plans.ts'
 import { admit, type RateState } from './rate-limit.ts'
 import { spendSendBudget } from './send-budget.ts'
 import type { Stores } from './store.ts'
@@ -42,13 +42,6 @@ export type SendAnswer = Sent & {
  */
 type TakeLimits = (phone: string | undefined) => Promise<boolean>
 
-const sendRate = (appId: string, limit: number) => ({
-  policy: 'otp-send',
-  subject: appId,
-  limit,
-  windowMs: 60_000,
-})
-
 export function createOtpSend(needs: OtpNeeds) {
   const { store, clock, newId, keys, plans, delivery } = needs
 
@@ -59,26 +52,25 @@ export function createOtpSend(needs: OtpNeeds) {
     work: (tx: Stores, now: number, takeLimits: TakeLimits) => Promise<Sent | ServiceError>,
   ): Promise<SendAnswer> {
     let rate: RateState | undefined
+    let refusal: ServiceError | undefined
     try {
       const { value, replayed } = await answerOnce(store, clock, scope, async (tx) => {
         const now = clock.now()
         await recheckCaller(tx, application)
-        return work(tx, now, async (phone) => {
+        const result = await work(tx, now, async (phone) => {
           const flagged =
             phone !== undefined &&
             (await spendSendBudget(tx, needs.sendBudget, `${application.id}:${hashPhone(keys, phone)}`, now))
-          rate = await admit(
-            tx,
-            sendRate(application.id, planOf(plans, application.plan).sendPerMinute),
-            now,
-            'APP_RATE',
-          )
+          rate = await admit(tx, otpRate(plans, application, 'send'), now, 'APP_RATE')
           return flagged
         })
+        if (result instanceof ServiceError) refusal = result
+        return result
       })
       return { ...value, replayed, rate, code: await codeToShow(application, value.requestId) }
     } catch (error) {
-      if (error instanceof ServiceError) error.rate ??= rate
+      // Only a refusal that was returned has cost a call: what is thrown undoes that too.
+      if (refusal && error === refusal) refusal.rate = rate
       throw error
     }
   }

@@ -6,21 +6,14 @@ import { recordVerification } from './identities.ts'
 import { isId } from './ids.ts'
 import { hashPhone } from './keys.ts'
 import { matchesCode } from './otp-code.ts'
-import { endRequest, refusalOf, type OtpNeeds } from './otp-life.ts'
+import { markEnded, recordEnd, refusalOf, type OtpNeeds } from './otp-life.ts'
+import { otpRate } from './otp-rates.ts'
 import { attemptsMax, endedError, type OtpRequest } from './otp-requests.ts'
 import { afterFailure, afterSuccess, requireCheckBudget, type CheckBudget } from './phone-budgets.ts'
-import { planOf } from './plans.ts'
 import { admit, type RateState } from './rate-limit.ts'
 import type { Stores } from './store.ts'
 
 export type VerifyAnswer = { request: OtpRequest; rate: RateState | undefined }
-
-const verifyRate = (appId: string, limit: number) => ({
-  policy: 'otp-verify',
-  subject: appId,
-  limit,
-  windowMs: 60_000,
-})
 
 export function createOtpVerify(needs: OtpNeeds) {
   const { store, clock, newId, keys, plans } = needs
@@ -57,11 +50,11 @@ export function createOtpVerify(needs: OtpNeeds) {
     if (!counted) return endedError((await tx.otpRequests.find(request.id)) ?? request)
     if (!matchesCode(keys, request.id, code, request.codeHash)) {
       await budget?.fail(now)
-      await recordEvent(tx, newId, 'otp.attempt_failed', counted, now)
       const attemptsRemaining = attemptsMax - counted.attempts
-      if (attemptsRemaining === 0) {
-        await endRequest(tx, newId, request.id, { status: 'failed', failureReason: 'max_attempts' }, now)
-      }
+      const exhausted = { status: 'failed', failureReason: 'max_attempts' } as const
+      const ended = attemptsRemaining === 0 ? await markEnded(tx, [request.id], exhausted, now) : []
+      await recordEvent(tx, newId, 'otp.attempt_failed', counted, now)
+      for (const failed of ended) await recordEnd(tx, newId, failed, now)
       return new ServiceError('INVALID_CODE', 'The code is wrong.', { metadata: { attemptsRemaining } })
     }
     const verified = await tx.otpRequests.end(request.id, { status: 'verified' }, now)
@@ -103,12 +96,7 @@ export function createOtpVerify(needs: OtpNeeds) {
         const request = known?.appId === application.id ? known : undefined
         const budget = request && budgetOf(tx, application, request.phone)
         await budget?.require(now)
-        const rate = await admit(
-          tx,
-          verifyRate(application.id, planOf(plans, application.plan).verifyPerMinute),
-          now,
-          'APP_RATE',
-        )
+        const rate = await admit(tx, otpRate(plans, application, 'verify'), now, 'APP_RATE')
         return { rate, result: request ? await check(tx, request, code, budget, now) : notFound() }
       })
       if (result instanceof ServiceError) {

@@ -2,11 +2,13 @@ import { recheckCaller, type CallingApplication } from './app-auth.ts'
 import type { Developer } from './developers.ts'
 import { notFound, ServiceError } from './errors.ts'
 import { isId } from './ids.ts'
-import { endRequest, refusalOf, type OtpNeeds } from './otp-life.ts'
+import { endRequest, markEnded, recordEnd, refusalOf, type OtpNeeds } from './otp-life.ts'
 import type { OtpRequest, OtpStatus } from './otp-requests.ts'
+import { otpRate, type RatedOperation } from './otp-rates.ts'
 import { createOtpSend } from './otp-send.ts'
 import { createOtpVerify } from './otp-verify.ts'
 import { decodeCursor, pageOf, type Page, type PageRequest } from './pages.ts'
+import { peek, type RateState } from './rate-limit.ts'
 
 export type OtpService = ReturnType<typeof createOtpService>
 
@@ -14,11 +16,15 @@ export type OtpFilter = { appId?: string | undefined; status?: OtpStatus | undef
 
 /** Everything that can be done with one-time passcodes: send, resend, verify, cancel, look. */
 export function createOtpService(needs: OtpNeeds) {
-  const { store, clock, newId } = needs
+  const { store, clock, newId, plans } = needs
 
   return {
     ...createOtpSend(needs),
     ...createOtpVerify(needs),
+
+    /** What is left of an application's rate, without a call being counted. Undefined where there is no limit. */
+    rateOf: (application: CallingApplication, operation: RatedOperation): Promise<RateState | undefined> =>
+      peek(store.read, otpRate(plans, application, operation), clock.now()),
 
     /** @throws NOT_FOUND; ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED it has ended */
     async cancel(application: CallingApplication, requestId: string): Promise<OtpRequest> {
@@ -38,8 +44,9 @@ export function createOtpService(needs: OtpNeeds) {
     /** Newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(developer: Developer, filter: OtpFilter, page: PageRequest): Promise<Page<OtpRequest>> {
       const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor)
-      const query = { developerId: developer.id, ...filter, limit: page.limit + 1, before }
-      const rows = await store.read.otpRequests.list(query)
+      const nowhere = filter.appId !== undefined && !isId('app', filter.appId)
+      const query = { developerId: developer.id, ...filter, now: clock.now(), limit: page.limit + 1, before }
+      const rows = nowhere ? [] : await store.read.otpRequests.list(query)
       return pageOf(rows, page.limit, (request) => request.id)
     },
 
@@ -63,7 +70,11 @@ export function createOtpService(needs: OtpNeeds) {
         const due = await store.read.otpRequests.listDue(clock.now(), chunk)
         if (due.length === 0) return expired
         await store.write(async (tx) => {
-          for (const { id } of due) await endRequest(tx, newId, id, { status: 'expired' }, clock.now())
+          const now = clock.now()
+          // Always in the same order, so that two nodes at once wait for each other and not in a ring.
+          const ids = due.map(({ id }) => id).toSorted()
+          const ended = await markEnded(tx, ids, { status: 'expired' }, now)
+          for (const request of ended) await recordEnd(tx, newId, request, now)
         })
         expired += due.length
       }

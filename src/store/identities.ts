@@ -19,18 +19,23 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
         verificationCount: sql`${identities.verificationCount} + 1`,
         lastVerifiedAt: sql`${p('now')}`,
       })
-      .where(eq(identities.id, p('id'))),
+      .where(and(eq(identities.id, p('id')), eq(identities.lastVerifiedAt, p('lastVerifiedAt'))))
+      .returning({ id: identities.id }),
   )
   const insert = database.prepare(() =>
-    on.insert(identities).values({
-      id: p('id'),
-      developerId: p('developerId'),
-      phone: p('phone'),
-      country: p('country'),
-      verificationCount: p('verificationCount'),
-      firstVerifiedAt: p('firstVerifiedAt'),
-      lastVerifiedAt: p('lastVerifiedAt'),
-    }),
+    on
+      .insert(identities)
+      .values({
+        id: p('id'),
+        developerId: p('developerId'),
+        phone: p('phone'),
+        country: p('country'),
+        verificationCount: p('verificationCount'),
+        firstVerifiedAt: p('firstVerifiedAt'),
+        lastVerifiedAt: p('lastVerifiedAt'),
+      })
+      .onConflictDoNothing({ target: [identities.developerId, identities.phone] })
+      .returning({ id: identities.id }),
   )
   const addApplication = database.prepare(() =>
     on
@@ -72,11 +77,11 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
     },
 
     async insert(identity) {
-      await insert(identity)
+      return (await insert(identity)).length === 1
     },
 
-    async countVerification(id, now) {
-      await countVerification({ id, now })
+    async countVerification({ id, lastVerifiedAt }, now) {
+      return (await countVerification({ id, lastVerifiedAt, now })).length === 1
     },
 
     async addApplication(identityId, appId) {

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, lt, lte, sql, type InferSelectModel } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, lt, lte, or, sql, type InferSelectModel } from 'drizzle-orm'
 import {
   attemptsMax,
   resendAfterMs,
@@ -6,6 +6,7 @@ import {
   type Channel,
   type OtpRequest,
   type OtpRequestStore,
+  type OtpStatus,
 } from '../domain/otp-requests.ts'
 import type { Builders, Database } from './database.ts'
 import type { Tables } from './tables.ts'
@@ -74,12 +75,18 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
       .where(pending)
       .returning(),
   )
+  /** As `isDue` has it. */
+  const hasStatus = (status: OtpStatus, now: number) => {
+    if (status === 'pending') return and(eq(otp.status, status), gt(otp.expiresAt, now))
+    if (status !== 'expired') return eq(otp.status, status)
+    return or(eq(otp.status, status), and(eq(otp.status, 'pending'), lte(otp.expiresAt, now)))
+  }
   const first = (rows: Row[]) => (rows[0] ? toOtpRequest(rows[0]) : undefined)
 
   return {
     find: async (id) => first(await find({ id })),
 
-    async list({ developerId, appId, status, limit, before }) {
+    async list({ developerId, appId, status, now, limit, before }) {
       const rows = await on
         .select()
         .from(otp)
@@ -87,7 +94,7 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
           and(
             eq(otp.developerId, developerId),
             appId === undefined ? undefined : eq(otp.appId, appId),
-            status === undefined ? undefined : eq(otp.status, status),
+            status === undefined ? undefined : hasStatus(status, now),
             before === undefined ? undefined : lt(otp.id, before),
           ),
         )
