@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
+
+const readme = await Bun.file(new URL('../../README.md', import.meta.url)).text()
+
+/** The commands of the first block of this language below a heading, without their remarks. */
+function commandsBelow(heading: string): string[] {
+  const block = readme.slice(readme.indexOf(heading)).split('```sh\n')[1]?.split('```')[0] ?? ''
+  return block
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .map((line) => line.replace(/\s+#.*$/, '').trim())
+    .filter((line) => line !== '')
+}
+
+/** Types a line into a shell in which `otpd` is the compiled binary and the server is the test's. */
+async function type(line: string, server: RunningServer, folder: string, input = '') {
+  const child = Bun.spawn(['sh', '-c', line.replaceAll('http://127.0.0.1:8080', server.url)], {
+    cwd: folder,
+    env: {
+      HOME: folder,
+      PATH: `${join(folder, 'bin')}:${process.env.PATH ?? ''}`,
+      OTPD_SERVER: server.url,
+      OTPD_DATA_DIR: server.dataDir,
+    },
+    stdin: new Blob([input]),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [stdout, stderr, exitCode] = await Promise.all([
+    child.stdout.text(),
+    child.stderr.text(),
+    child.exited,
+  ])
+  expect({ line, exitCode, stderr }).toMatchObject({ line, exitCode: 0 })
+  return stdout
+}
+
+describe('the README', () => {
+  let server: RunningServer
+  const folder = mkdtempSync(join(tmpdir(), 'otpd-readme-'))
+  beforeAll(async () => {
+    mkdirSync(join(folder, 'bin'))
+    symlinkSync(binaryPath, join(folder, 'bin', 'otpd'))
+    server = await startServer()
+  })
+  afterAll(async () => {
+    await server.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test('leads to the first verified code, line by line', async () => {
+    const lines = commandsBelow('### The first verified code')
+    expect(lines).toHaveLength(7)
+    let requestId = ''
+    let code = ''
+    for (const line of lines) {
+      if (line.startsWith('alias ')) continue
+      const login = line.includes('login')
+      const filled = line
+        .replace('st_…', () => server.setupToken())
+        .replace('otp_…', requestId)
+        .replace('123456', code)
+      const typed = login ? `${filled} --email ada@example.com --password-stdin` : filled
+      const printed = await type(typed, server, folder, login ? 'correct horse battery' : '')
+      requestId = /otp_[0-9a-z]{26}/.exec(printed)?.[0] ?? requestId
+      code = /\s([0-9]{6})\s/.exec(printed)?.[1] ?? code
+      if (line.includes('verify')) expect(printed).toContain('is verified')
+    }
+  })
+
+  test('sends the same from a backend', async () => {
+    const printed = await type(commandsBelow('### The same from a backend').join('\n'), server, folder)
+    const answer: { data: Record<string, unknown> } = JSON.parse(printed)
+    const shown: { data: Record<string, unknown> } = JSON.parse(
+      readme.split('```json\n')[1]?.split('```')[0] ?? '',
+    )
+    expect(Object.keys(answer.data)).toEqual(Object.keys(shown.data))
+  })
+
+  test('shows a configuration that is right', async () => {
+    const toml = readme.split('```toml\n')[1]?.split('```')[0] ?? ''
+    const path = join(folder, 'otpd.toml')
+    writeFileSync(path, toml)
+    const checked = await runBinary(folder, ['config', 'check', '--config', path])
+    expect(checked).toMatchObject({ exitCode: 0 })
+    await runBinary(folder, [
+      'admin',
+      'set-plan',
+      'ada@example.com',
+      'team',
+      '--data-dir',
+      server.dataDir,
+      '--config',
+      path,
+    ])
+    const { data }: { data: { plan: string; limits: unknown } } = JSON.parse(
+      await type('otpd api GET /v1/developer/me', server, folder),
+    )
+    expect(data.plan).toBe('team')
+  })
+
+  test('names no file that is not there', () => {
+    const named = [...readme.matchAll(/`((?:src|cli|test|migrations)\/[\w./-]*)`/g)].map(
+      (match) => match[1] ?? '',
+    )
+    expect(named.length).toBeGreaterThan(5)
+    for (const path of named) {
+      const url = new URL(`../../${path}`, import.meta.url)
+      expect([path, existsSync(url)]).toEqual([path, true])
+    }
+  })
+})
