@@ -1,0 +1,63 @@
+import { refused, uncertain, type Failure, type FailureClass, type SendOutcome } from './provider.ts'
+import type { HttpAnswer, HttpReply } from './http-client.ts'
+
+/** What each class means where nothing more is known: whether another try can help, and what is at fault. */
+const natures: Record<FailureClass, Pick<Failure, 'permanent' | 'at'>> = {
+  invalid_number: { permanent: true, at: 'number' },
+  unreachable: { permanent: false, at: 'number' },
+  opted_out: { permanent: true, at: 'number' },
+  geo_blocked: { permanent: true, at: 'route' },
+  content_blocked: { permanent: true, at: 'route' },
+  sender_invalid: { permanent: true, at: 'route' },
+  auth_failed: { permanent: true, at: 'account' },
+  no_credit: { permanent: true, at: 'account' },
+  throttled: { permanent: false, at: 'route' },
+  provider_down: { permanent: false, at: 'route' },
+  uncertain: { permanent: false, at: 'route' },
+  unknown: { permanent: false, at: 'route' },
+}
+
+/** A failure of that class; `but` says where this one differs from its class. */
+export function failureOf(
+  failureClass: FailureClass,
+  providerCode: string | number | null,
+  but: Partial<Pick<Failure, 'permanent' | 'at' | 'retryAfterSeconds'>> = {},
+): Failure {
+  return {
+    class: failureClass,
+    ...natures[failureClass],
+    providerCode: providerCode === null ? null : String(providerCode),
+    ...but,
+  }
+}
+
+/** What a reply means; only a whole answer is left to the provider's own words. */
+export function readReply(reply: HttpReply, read: (answer: HttpAnswer) => SendOutcome): SendOutcome {
+  if (reply.kind === 'unsent') return refused(failureOf('provider_down', reply.code))
+  if (reply.kind === 'unanswered') return uncertain(reply.code)
+  return read(reply)
+}
+
+/**
+ * What an answer other than 2xx means by its status alone, for codes that the provider does not document. 408 and 504
+ * say that somebody waited in vain (RFC 9110 §15.5.9, §15.6.5): the message may be on its way.
+ *
+ * @param providerCode the provider's own word, where its body had one; the status otherwise
+ */
+export function readStatus(answer: HttpAnswer, providerCode: string | number | null = null): SendOutcome {
+  const { status } = answer
+  const code = providerCode ?? `HTTP ${status}`
+  if (status === 408 || status === 504) return uncertain(String(code))
+  if (status === 429) return refused(throttledBy(answer, code))
+  if (status === 401 || status === 403) return refused(failureOf('auth_failed', code))
+  if (status === 402) return refused(failureOf('no_credit', code))
+  if (status >= 500) return refused(failureOf('provider_down', code))
+  return refused(failureOf('unknown', code))
+}
+
+/** Too many, with the provider's `Retry-After` where it gave whole seconds (RFC 9110 §10.2.3). */
+export function throttledBy({ headers }: HttpAnswer, providerCode: string | number | null): Failure {
+  const seconds = headers['retry-after']
+  const isSeconds = seconds !== undefined && /^\d{1,6}$/.test(seconds)
+  return failureOf('throttled', providerCode, isSeconds ? { retryAfterSeconds: Number(seconds) } : {})
+}
