@@ -88,7 +88,7 @@ function validationError(error: ValidationError): ServiceError {
   const details = new Map<string, ErrorDetail>()
   for (const fault of error.all) {
     if (!('path' in fault) || typeof fault.path !== 'string') continue
-    const path = fault.path.slice(1).replaceAll('/', '.')
+    const path = tellPath(fault.path)
     if (details.has(path)) continue
     const schema: unknown = 'schema' in fault ? fault.schema : undefined
     details.set(path, { in: place, path, ...describeFault(schema, String(fault.message ?? '')) })
@@ -96,6 +96,16 @@ function validationError(error: ValidationError): ServiceError {
   return new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
     details: [...details.values()].slice(0, 20),
   })
+}
+
+/**
+ * Where a fault is, in the names of the schema; of a name that is not one of them only as much as nobody could take
+ * for a value, a mark-up or a line of its own.
+ */
+function tellPath(pointer: string): string {
+  const names = pointer.split('/').slice(1)
+  const strange = names.findIndex((name) => !/^[A-Za-z_][\w-]{0,63}$|^\d{1,5}$/.test(name))
+  return (strange === -1 ? names : names.slice(0, strange)).join('.')
 }
 
 const places: Record<string, ErrorDetail['in']> = {

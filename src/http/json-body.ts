@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import { ServiceError } from '../domain/errors.ts'
+import { parseStrictJson } from './strict-json.ts'
 
 export const bodyBytesMax = 64 * 1024
 
@@ -15,27 +16,36 @@ export const jsonBody = new Elysia({ name: 'json-body' }).onParse({ as: 'scoped'
 )
 
 async function readJson(request: Request): Promise<Record<string, unknown>> {
-  const type = request.headers.get('content-type') ?? ''
-  if (!/^application\/json *(;.*)?$/i.test(type)) {
-    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json.')
+  if (!isJson(request.headers.get('content-type') ?? '')) {
+    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json, in UTF-8.')
   }
   const text = await readText(request)
   let value: unknown
   try {
-    value = JSON.parse(text)
-  } catch {
-    throw malformed('The body is not valid JSON.')
+    value = parseStrictJson(text)
+  } catch (error) {
+    throw malformed(error instanceof SyntaxError ? error.message : 'The body is not valid JSON.')
   }
   if (!isObject(value)) throw malformed('The body must be a JSON object.')
   return value
 }
 
+/** JSON has no `charset` (RFC 8259 §11), but many clients name the one that it always has. */
+function isJson(type: string): boolean {
+  const charset = /; *charset *= *"?([^";]*)/i.exec(type)?.[1]
+  return /^application\/json *(;.*)?$/i.test(type) && /^(utf-?8 *)?$/i.test(charset ?? '')
+}
+
 /**
  * The body as UTF-8 text.
  *
- * @throws PAYLOAD_TOO_LARGE over 64 KiB, whether announced or not; MALFORMED_JSON not UTF-8
+ * @throws UNSUPPORTED_MEDIA_TYPE compressed; PAYLOAD_TOO_LARGE over 64 KiB, whether announced or not; MALFORMED_JSON
+ *   not UTF-8
  */
 export async function readText(request: Request): Promise<string> {
+  if (request.headers.has('content-encoding')) {
+    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be compressed.')
+  }
   const bytes = await request.bytes()
   if (bytes.byteLength > bodyBytesMax) throw tooLarge()
   try {

@@ -28,12 +28,26 @@ export function oneOf<const T extends [string, ...string[]] | readonly [string, 
 /** RFC 3339, UTC, milliseconds. */
 export const timestamp = Type.String({ format: 'date-time' })
 
-export const name = Type.String({
-  minLength: 1,
-  maxLength: 80,
-  pattern: '\\S',
-  errorText: 'Expected 1 to 80 characters, not only spaces',
-})
+/** One character, as people count: one beyond U+FFFF is two units of a JavaScript string. */
+const character = '(?:[\\uD800-\\uDBFF][\\uDC00-\\uDFFF]|[^\\uD800-\\uDFFF])'
+
+/** Any text of up to that many characters. */
+export const text = (lengthMax: number, errorText: string) =>
+  Type.String({
+    pattern: `^${character}{0,${lengthMax}}$`,
+    errorText,
+    documentedAs: { type: 'string', maxLength: lengthMax },
+  })
+
+/** A text of which something can be seen. */
+export const visibleText = (lengthMax: number, errorText: string) =>
+  Type.String({
+    pattern: `^(?=[^]*\\S)${character}{1,${lengthMax}}$`,
+    errorText,
+    documentedAs: { type: 'string', minLength: 1, maxLength: lengthMax, pattern: '\\S' },
+  })
+
+export const name = visibleText(80, 'Expected 1 to 80 characters, not only spaces')
 
 /** For the document alone: what reads the header is `idempotencyScope`. */
 export const idempotencyKey = {

@@ -4,7 +4,16 @@ import type { DeveloperService, Profile } from '../../domain/developers.ts'
 import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
 import { jsonBody } from '../json-body.ts'
 import { time } from '../pages.ts'
-import { consoleBodyErrors, consoleErrors, data, name, nullable, object, timestamp } from '../schemas.ts'
+import {
+  consoleBodyErrors,
+  consoleErrors,
+  data,
+  name,
+  nullable,
+  object,
+  timestamp,
+  visibleText,
+} from '../schemas.ts'
 
 const profile = object(
   {
@@ -45,14 +54,7 @@ const present = ({ limits, ...developer }: Profile) => ({
   updatedAt: time(developer.updatedAt),
 })
 
-const company = nullable(
-  Type.String({
-    minLength: 1,
-    maxLength: 120,
-    pattern: '\\S',
-    errorText: 'Expected 1 to 120 characters, not only spaces, or null',
-  }),
-)
+const company = nullable(visibleText(120, 'Expected 1 to 120 characters, not only spaces, or null'))
 
 export function developerRoutes(services: { consoleAuth: ConsoleAuth; developers: DeveloperService }) {
   const { developers } = services

@@ -1,8 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { AppAuth } from '../../domain/app-auth.ts'
+import type { AppAuth, CallingApplication } from '../../domain/app-auth.ts'
 import { otpTtlSecondsMax, otpTtlSecondsMin } from '../../domain/applications.ts'
+import { ServiceError } from '../../domain/errors.ts'
 import { codePattern } from '../../domain/otp-code.ts'
+import type { RatedOperation } from '../../domain/otp-rates.ts'
 import { attemptsMax, channels, isDue, otpStatuses, type OtpRequest } from '../../domain/otp-requests.ts'
 import type { SendAnswer } from '../../domain/otp-send.ts'
 import type { OtpService } from '../../domain/otp.ts'
@@ -99,6 +101,17 @@ export function otpRoutes(services: {
   const detail = { tags: ['OTP'], security: [{ clientId: [], clientSecret: [], apiKey: [] }] }
   const consoleDetail = { tags: ['OTP'], security: [{ console: [] }] }
 
+  /**
+   * A refusal that never came to the limit, such as of a body that is not valid, tells what is left of it too. Silent
+   * where nobody was authenticated.
+   */
+  const markRefusal =
+    (operation: RatedOperation) =>
+    async ({ application, error, set }: Refusal) => {
+      if (!application || (error instanceof ServiceError && error.rate)) return
+      markRate(set.headers, await otp.rateOf(application, operation).catch(() => undefined))
+    }
+
   const forApplications = new Elysia()
     .use(jsonBody)
     .use(appAuth(services.appAuth))
@@ -108,11 +121,12 @@ export function otpRoutes(services: {
         const scope = idempotencyScope(headers, application.id, 'POST /v1/otp/send', body)
         const answer = await otp.send(application, body, scope)
         markReplayed(set.headers, answer.replayed)
-        markRate(set.headers, answer.rate)
+        markRate(set.headers, answer.rate ?? (await otp.rateOf(application, 'send')))
         set.status = 201
         return { data: presentSent(answer) }
       },
       {
+        error: markRefusal('send'),
         body: object({
           phone: Type.String({ minLength: 1, maxLength: 64, errorText: 'Expected a phone number' }),
           channel: Type.Optional(channel),
@@ -161,10 +175,11 @@ export function otpRoutes(services: {
         const scope = idempotencyScope(headers, application.id, 'POST /v1/otp/resend', body)
         const answer = await otp.resend(application, body, scope)
         markReplayed(set.headers, answer.replayed)
-        markRate(set.headers, answer.rate)
+        markRate(set.headers, answer.rate ?? (await otp.rateOf(application, 'send')))
         return { data: presentSent(answer) }
       },
       {
+        error: markRefusal('send'),
         body: object({ requestId, channel: Type.Optional(channel) }),
         response: { 200: data(sent), ...appErrors },
         detail: {
@@ -190,6 +205,7 @@ export function otpRoutes(services: {
         }
       },
       {
+        error: markRefusal('verify'),
         body: object({
           requestId,
           code: Type.String({ pattern: codePattern, errorText: 'Expected six digits' }),
@@ -267,6 +283,12 @@ export function otpRoutes(services: {
   )
 
   return new Elysia({ prefix: '/v1/otp' }).use(forApplications).use(forDevelopers).use(forBoth)
+}
+
+type Refusal = {
+  application?: CallingApplication
+  error: unknown
+  set: { headers: Record<string, string | number> }
 }
 
 const presentSent = (answer: SendAnswer) => ({

@@ -17,12 +17,11 @@ import {
   object,
   page,
   pageQuery,
+  text,
   timestamp,
 } from '../schemas.ts'
 
-const description = nullable(
-  Type.String({ maxLength: 280, errorText: 'Expected up to 280 characters, or null' }),
-)
+const description = nullable(text(280, 'Expected up to 280 characters, or null'))
 
 const project = object(
   {

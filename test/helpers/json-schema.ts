@@ -1,0 +1,123 @@
+/** The part of JSON Schema that the OpenAPI document uses. A keyword that is not here fails the test that meets it. */
+export type Schema = {
+  $ref?: string
+  type?: string | string[]
+  enum?: unknown[]
+  const?: unknown
+  anyOf?: Schema[]
+  properties?: Record<string, Schema>
+  patternProperties?: Record<string, Schema>
+  additionalProperties?: boolean
+  required?: string[]
+  minProperties?: number
+  maxProperties?: number
+  items?: Schema
+  minItems?: number
+  uniqueItems?: boolean
+  minLength?: number
+  maxLength?: number
+  pattern?: string
+  minimum?: number
+  maximum?: number
+  format?: string
+  description?: string
+  default?: unknown
+}
+
+const known = new Set<string>(
+  (
+    '$ref type enum const anyOf properties patternProperties additionalProperties required minProperties ' +
+    'maxProperties items minItems uniqueItems minLength maxLength pattern minimum maximum format description default'
+  ).split(' '),
+)
+
+const formats: Record<string, RegExp> = {
+  // RFC 3339 as the API writes it: UTC, with milliseconds.
+  'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+  ipv4: /^(\d{1,3}\.){3}\d{1,3}$/,
+  ipv6: /^[0-9a-f:.]*:[0-9a-f:.]*$/i,
+}
+
+/**
+ * What is wrong with a value, one sentence a fault.
+ *
+ * @param named `components.schemas` of the document
+ * @param isClosed whether a property that the schema does not name is a fault even where the schema would allow it
+ */
+export function faultsOf(
+  schema: Schema,
+  value: unknown,
+  named: Record<string, Schema>,
+  isClosed: boolean,
+  at = '$',
+): string[] {
+  for (const keyword of Object.keys(schema)) {
+    if (!known.has(keyword)) throw new Error(`The check of schemas does not know ${keyword}.`)
+  }
+  if (schema.$ref !== undefined) {
+    const target = named[schema.$ref.replace('#/components/schemas/', '')]
+    if (!target) throw new Error(`There is no ${schema.$ref}.`)
+    return faultsOf(target, value, named, isClosed, at)
+  }
+  const check = (inner: Schema, item: unknown, place: string) => faultsOf(inner, item, named, isClosed, place)
+  const faults: string[] = []
+  const expect = (holds: boolean, what: string) => void (holds || faults.push(`${at}: ${what}`))
+
+  if (schema.type !== undefined) {
+    const type = typeOf(value)
+    const types = [schema.type].flat()
+    const holds = types.includes(type) || (type === 'integer' && types.includes('number'))
+    if (!holds) return [`${at}: not ${types.join(' or ')}`]
+  }
+  if (schema.enum) expect(schema.enum.includes(value), 'not one of the words')
+  if ('const' in schema) expect(schema.const === value, 'not the constant')
+  if (schema.anyOf) {
+    const branches = schema.anyOf.map((branch) => check(branch, value, at))
+    if (!branches.some((branch) => branch.length === 0)) faults.push(...branches.flat())
+  }
+  if (typeof value === 'string') {
+    const length = [...value].length
+    expect(length >= (schema.minLength ?? 0), 'too short')
+    expect(length <= (schema.maxLength ?? Infinity), 'too long')
+    if (schema.pattern !== undefined) expect(new RegExp(schema.pattern).test(value), 'not of the pattern')
+    if (schema.format !== undefined) expect(formatOf(schema.format).test(value), `not a ${schema.format}`)
+  }
+  if (typeof value === 'number') {
+    expect(value >= (schema.minimum ?? -Infinity), 'too small')
+    expect(value <= (schema.maximum ?? Infinity), 'too large')
+  }
+  if (Array.isArray(value)) {
+    expect(value.length >= (schema.minItems ?? 0), 'too few')
+    if (schema.uniqueItems) expect(new Set(value).size === value.length, 'not unique')
+    const { items } = schema
+    if (items) faults.push(...value.flatMap((item, index) => check(items, item, `${at}[${index}]`)))
+  } else if (typeof value === 'object' && value !== null) {
+    const entries = Object.entries(value)
+    for (const name of schema.required ?? []) expect(Object.hasOwn(value, name), `${name} is missing`)
+    expect(entries.length >= (schema.minProperties ?? 0), 'too few properties')
+    expect(entries.length <= (schema.maxProperties ?? Infinity), 'too many properties')
+    const { properties = {}, patternProperties = {} } = schema
+    const closed =
+      schema.additionalProperties === false || (isClosed && (schema.properties ?? schema.patternProperties))
+    for (const [name, item] of entries) {
+      const inner = Object.hasOwn(properties, name)
+        ? properties[name]
+        : Object.entries(patternProperties).find(([pattern]) => new RegExp(pattern).test(name))?.[1]
+      if (inner) faults.push(...check(inner, item, `${at}.${name}`))
+      else expect(!closed, `${name} is not declared`)
+    }
+  }
+  return faults
+}
+
+function formatOf(name: string): RegExp {
+  const format = formats[name]
+  if (!format) throw new Error(`The check of schemas does not know the format ${name}.`)
+  return format
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  return Number.isInteger(value) ? 'integer' : typeof value
+}

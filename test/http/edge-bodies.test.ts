@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { canary, createEdge, type Edge } from '../helpers/edge.ts'
+import type { Operation } from '../helpers/openapi.ts'
+
+let edge: Edge
+/** Every operation that takes a JSON body, from the OpenAPI document: a new one is tried by itself. */
+let takers: Operation[]
+
+beforeAll(async () => {
+  edge = await createEdge()
+  takers = edge.operations.filter(({ body }) => body !== undefined)
+})
+afterAll(() => edge.service.dispose())
+
+const nested = (depth: number) => JSON.parse('['.repeat(depth) + ']'.repeat(depth))
+
+/** What may stand in the place of any field. */
+const strange: Record<string, unknown> = {
+  null: null,
+  true: true,
+  'a number': 7,
+  'a large number': 1e300,
+  'a negative number': -1,
+  'a fraction': 1.5,
+  'no text': '',
+  spaces: '   ',
+  text: canary,
+  'long text': canary.repeat(1000),
+  'a list': [canary],
+  'an empty list': [],
+  'a list of lists': [[canary]],
+  'a list of null': [null],
+  'an object': { [canary]: canary },
+  'an empty object': {},
+  'an operator': { $gt: '' },
+  'a deep list': nested(5000),
+  'a script': `<script>${canary}</script>`,
+  SQL: `'; drop table projects; -- ${canary}`,
+  'a path': `../../../${canary}`,
+  'an id of another kind': 'idn_01h455vb4pex5vsknk084sn02q',
+}
+
+/** Sends one body to every operation and returns all faults. */
+async function sendToAll(
+  make: (operation: Operation) => Record<string, string | Uint8Array<ArrayBuffer>>,
+  expected: (operation: Operation, body: string | Uint8Array<ArrayBuffer>) => number | undefined,
+  headers: Record<string, string> = {},
+): Promise<string[]> {
+  const faults: string[] = []
+  for (const operation of takers) {
+    for (const [name, body] of Object.entries(make(operation))) {
+      const judged = await edge.judge(operation, { body, headers })
+      faults.push(...judged.faults.map((fault) => `${fault} (${name})`))
+      const wanted = expected(operation, body)
+      if (wanted !== undefined && judged.answer.status !== wanted) {
+        faults.push(`${operation.operationId}: ${judged.answer.status} and not ${wanted} (${name})`)
+      }
+    }
+  }
+  return faults
+}
+
+/** 400 where the document does not allow the body. */
+const asDocumented = (operation: Operation, body: string | Uint8Array<ArrayBuffer>) =>
+  edge.takesBody(operation, JSON.parse(String(body))) ? undefined : 400
+
+test('there are operations to try', () => {
+  expect(takers.length).toBeGreaterThanOrEqual(12)
+})
+
+describe('every operation refuses', () => {
+  test('a field of another type or form', async () => {
+    const faults = await sendToAll((operation) => {
+      const whole = edge.bodyOf(operation, edge.owner)
+      const variants = Object.keys(operation.body?.properties ?? {}).flatMap((field) =>
+        Object.entries(strange).map(([what, value]) => [
+          `${field} is ${what}`,
+          JSON.stringify({ ...whole, [field]: value }),
+        ]),
+      )
+      return Object.fromEntries(variants)
+    }, asDocumented)
+    expect(faults).toEqual([])
+  })
+
+  test('a field too few or too many', async () => {
+    const faults = await sendToAll((operation) => {
+      const whole = edge.bodyOf(operation, edge.owner)
+      const without = Object.keys(whole).map((field) => {
+        const { [field]: _, ...rest } = whole
+        return [`without ${field}`, JSON.stringify(rest)]
+      })
+      const extra = [
+        'id',
+        'developerId',
+        'constructor',
+        'toString',
+        '__proto__',
+        `<${canary}>`,
+        `+${canary}`,
+        '',
+      ].map((field) => [
+        `with ${field}`,
+        `{${JSON.stringify(field)}:"${canary}",${JSON.stringify(whole).slice(1)}`,
+      ])
+      return Object.fromEntries([...without, ...extra])
+    }, asDocumented)
+    expect(faults).toEqual([])
+  })
+
+  test('what is not a JSON object', async () => {
+    const bodies = {
+      'an empty body': '',
+      null: 'null',
+      'a list': '[]',
+      'a number': '7',
+      text: `"${canary}"`,
+      'half an object': `{"${canary}":`,
+      'two objects': '{}{}',
+      'a comment': `{}//${canary}`,
+      'single quotes': "{'name':'x'}",
+      'a trailing comma': '{"name":"x",}',
+      NaN: '{"name":NaN}',
+      'a deep list': '['.repeat(5000),
+      'a deep list to the end of the body': '['.repeat(65_000),
+      'a NUL': '{"name":"\0"}',
+      'not UTF-8': Uint8Array.from([...Buffer.from('{"name":"'), 0xff, 0xfe, ...Buffer.from('"}')]),
+      'UTF-16': Uint8Array.from(Buffer.from('{"name":"x"}', 'utf16le')),
+      'a form': `name=${canary}`,
+      XML: `<name>${canary}</name>`,
+    }
+    const faults = await sendToAll(
+      () => bodies,
+      () => 400,
+    )
+    expect(faults).toEqual([])
+  })
+
+  test('a body that two readers would understand differently', async () => {
+    const faults = await sendToAll(
+      (operation) => {
+        const rest = JSON.stringify(edge.bodyOf(operation, edge.owner)).slice(1)
+        const [field = ''] = Object.keys(operation.body?.properties ?? {})
+        const escaped = `\\u${field.charCodeAt(0).toString(16).padStart(4, '0')}${field.slice(1)}`
+        return {
+          'a property twice': `{"${field}":"${canary}",${rest}`,
+          'a property twice, once escaped': `{"${escaped}":"${canary}",${rest}`,
+          'a property twice, within': `{"x":{"a":1,"a":2},${rest}`,
+          'a text with NUL': `{"${field}":"${canary}\\u0000"}`,
+          'half a character': `{"${field}":"${canary}\\ud83d"}`,
+          'the other half': `{"${field}":"\\udc00${canary}"}`,
+          'a property named by half a character': `{"\\ud83d":1,${rest}`,
+        }
+      },
+      () => 400,
+    )
+    expect(faults).toEqual([])
+  })
+
+  test('more than 64 KiB', async () => {
+    const faults = await sendToAll(
+      () => ({ '64 KiB and a byte': JSON.stringify({ [canary]: 'x'.repeat(65_537 - 17) }) }),
+      () => 413,
+    )
+    expect(faults).toEqual([])
+  })
+
+  test.each([
+    'text/plain',
+    'text/json',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/json-patch+json',
+    'application/jsonx',
+    'application/json, text/plain',
+    'application/json; charset=utf-16',
+    'application/json; charset="latin1"',
+    `x/${canary}`,
+    '',
+  ])('the media type %p', async (type) => {
+    const faults = await sendToAll(
+      (operation) => ({ body: JSON.stringify(edge.bodyOf(operation, edge.owner)) }),
+      () => 415,
+      { 'content-type': type },
+    )
+    expect(faults).toEqual([])
+  })
+
+  test.each(['gzip', 'br', 'deflate', 'identity, gzip', canary])('the content coding %p', async (coding) => {
+    const faults = await sendToAll(
+      (operation) => ({ body: JSON.stringify(edge.bodyOf(operation, edge.owner)) }),
+      () => 415,
+      { 'content-encoding': coding },
+    )
+    expect(faults).toEqual([])
+  })
+})
+
+describe('every operation takes', () => {
+  test('texts as long as people count, up to the last character', async () => {
+    const faults = await sendToAll(
+      (operation) => {
+        const whole = edge.bodyOf(operation, edge.owner)
+        const fields = Object.entries(operation.body?.properties ?? {})
+        const variants = fields.flatMap(([field, { maxLength }]) =>
+          maxLength === undefined || !['name', 'description', 'company'].includes(field)
+            ? []
+            : ['a', 'é', '漢', '😀'].flatMap((character) => [
+                [`${field} full`, JSON.stringify({ ...whole, [field]: character.repeat(maxLength) })],
+                [`${field} over`, JSON.stringify({ ...whole, [field]: character.repeat(maxLength + 1) })],
+              ]),
+        )
+        return Object.fromEntries(variants)
+      },
+      (operation, body) => {
+        if (!edge.takesBody(operation, JSON.parse(String(body)))) return 400
+        return operation.method === 'POST' ? 201 : 200
+      },
+    )
+    expect(faults).toEqual([])
+  })
+
+  test.each([
+    'application/json',
+    'Application/JSON',
+    'application/json;charset=utf-8',
+    'application/json ; Charset="UTF-8"',
+    'application/json; v=1',
+  ])('the media type %p', async (type) => {
+    for (const operation of takers) {
+      const body = JSON.stringify(edge.bodyOf(operation, edge.owner))
+      const { answer } = await edge.judge(operation, { body, headers: { 'content-type': type } })
+      expect({ operation: operation.operationId, is: answer.status }).not.toMatchObject({ is: 415 })
+      expect(answer.text).not.toContain('MALFORMED_JSON')
+    }
+  })
+
+  test('a body behind a byte order mark, and one with spaces around it', async () => {
+    const faults = await sendToAll(
+      (operation) => {
+        const body = JSON.stringify(edge.bodyOf(operation, edge.owner))
+        return { BOM: `\ufeff${body}`, spaces: ` \r\n\t${body}\n` }
+      },
+      (operation) => (operation.operationId === 'createProject' ? 201 : undefined),
+    )
+    expect(faults).toEqual([])
+  })
+})
