@@ -1,0 +1,114 @@
+import { deriveKeys, masterKeyBytes } from '../../src/domain/keys.ts'
+import { deriveCode } from '../../src/domain/otp-code.ts'
+import type { TestCaller, TestService } from './service.ts'
+
+export type SentData = {
+  requestId: string
+  phone: string
+  status: string
+  expiresAt: string
+  code?: string
+}
+
+export type OtpRequestData = {
+  id: string
+  requestId: string
+  appId: string
+  phone: string
+  country: string | null
+  status: string
+  failureReason: string | null
+  channel: string
+  attempts: number
+  resends: number
+  createdAt: string
+  expiresAt: string
+  verifiedAt: string | null
+  updatedAt: string
+}
+
+export type LogData = {
+  id: string
+  type: string
+  appId: string | null
+  requestId: string | null
+  phone: string | null
+  status: string | null
+  detail: string | null
+  at: string
+}
+
+type Headers = Record<string, string | undefined>
+
+/** A number that is not one of those kept for fiction. */
+export const phone = '+14155552671'
+
+export type OtpCalls = ReturnType<typeof otpCalls>
+
+/** What tests of codes call again and again. */
+export function otpCalls(service: TestService) {
+  const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
+  const post = <T>(path: string, as: TestCaller, body: unknown, headers?: Headers) =>
+    service.request<T>('POST', `/v1/otp/${path}`, { as, body, ...(headers && { headers }) })
+
+  /** The code that the phone would show. */
+  async function codeOf(requestId: string): Promise<string> {
+    const request = await service.store.read.otpRequests.find(requestId)
+    if (!request) throw new Error('there is no such request')
+    return deriveCode(keys, request)
+  }
+
+  const calls = {
+    codeOf,
+
+    /** One of the 999,999 others. */
+    wrongCodeOf: async (requestId: string, distance = 1): Promise<string> =>
+      String((Number(await codeOf(requestId)) + distance) % 1_000_000).padStart(6, '0'),
+
+    send: (as: TestCaller, body: object = {}, headers?: Headers) =>
+      post<SentData>('send', as, { phone, ...body }, headers),
+
+    resend: (as: TestCaller, requestId: string, headers?: Headers) =>
+      post<SentData>('resend', as, { requestId }, headers),
+
+    verify: (as: TestCaller, requestId: string, code: string) =>
+      post<{ requestId: string; status: string; phone: string; verifiedAt: string }>('verify', as, {
+        requestId,
+        code,
+      }),
+
+    cancel: (as: TestCaller, requestId: string) =>
+      post<{ requestId: string; status: string; phone: string }>('cancel', as, { requestId }),
+
+    get: (as: TestCaller, requestId: string) =>
+      service.request<OtpRequestData>('GET', `/v1/otp/${requestId}`, { as }),
+
+    /** Sends and expects to succeed. */
+    async sent(as: TestCaller, body: object = {}): Promise<SentData> {
+      const answer = await calls.send(as, body)
+      if (answer.status !== 201) throw new Error(`${answer.status} ${answer.text}`)
+      return answer.data
+    },
+
+    verifyRight: async (as: TestCaller, requestId: string) =>
+      calls.verify(as, requestId, await codeOf(requestId)),
+
+    verifyWrong: async (as: TestCaller, requestId: string) =>
+      calls.verify(as, requestId, await calls.wrongCodeOf(requestId)),
+
+    /** The newest 200 entries of the log about a request, oldest first. */
+    async logOf(developer: TestCaller, requestId: string): Promise<LogData[]> {
+      const answer = await service.request<LogData[]>('GET', '/v1/logs?limit=200', { as: developer })
+      return answer.data.filter((entry) => entry.requestId === requestId)
+    },
+  }
+  return calls
+}
+
+/** The body of a refusal without what differs from call to call. */
+export const withoutTrace = (text: string) => text.replace(/"traceId":"req_\w{26}"/, '')
+
+/** No limit that a test of something else could meet. */
+export const unlimited = {
+  free: { projects: 10_000, applications: 10_000, sendPerMinute: 0, verifyPerMinute: 0 },
+}
