@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { describeEachDatabase } from '../helpers/databases.ts'
+import { createTestService, type TestDeveloper, type TestService } from '../helpers/service.ts'
+
+type Listed = Array<{ id: string; appId: string; type: string }>
+
+describeEachDatabase('applications', (database) => {
+  let service: TestService
+  let owner: TestDeveloper
+  beforeAll(async () => {
+    service = await createTestService({ database: database() })
+    owner = await service.createDeveloper()
+  })
+  afterAll(() => service.dispose())
+
+  const list = async (path: string) => (await service.request<Listed>('GET', path, { as: owner })).data
+  const rowsOf = async (table: 'webhookEndpoints' | 'webhookDeliveries') =>
+    (await database().read.select().from(database().tables[table])).length
+
+  test('a deletion takes webhooks and undelivered events along, and leaves requests, log and counts', async () => {
+    const gone = await service.createApplication(owner, { environment: 'test' })
+    const kept = await service.createApplication(owner, { environment: 'test' })
+    for (const application of [gone, kept]) {
+      const endpoint = { appId: application.id, url: 'https://hooks.example/otpd', events: ['*'] }
+      expect((await service.request('POST', '/v1/webhooks', { as: owner, body: endpoint })).status).toBe(201)
+      const sent = await service.request('POST', '/v1/otp/send', {
+        as: application,
+        body: { phone: '+14155550100' },
+      })
+      expect(sent.status).toBe(201)
+    }
+    const deliveriesOfEach = (await rowsOf('webhookDeliveries')) / 2
+    expect(deliveriesOfEach).toBeGreaterThan(0)
+    const requests = await list('/v1/otp')
+    const log = await list('/v1/logs')
+    const counts = await service.request('GET', '/v1/analytics/timeseries', { as: owner })
+    expect(requests).toHaveLength(2)
+
+    const path = `/v1/applications/${gone.id}`
+    expect((await service.request('DELETE', path, { as: owner })).status).toBe(200)
+
+    expect((await list('/v1/webhooks')).map(({ appId }) => appId)).toEqual([kept.id])
+    expect(await rowsOf('webhookEndpoints')).toBe(1)
+    expect(await rowsOf('webhookDeliveries')).toBe(deliveriesOfEach)
+    expect(await list('/v1/otp')).toEqual(requests)
+    expect(await list(`/v1/otp?appId=${gone.id}`)).toEqual(requests.filter(({ appId }) => appId === gone.id))
+    expect(await list('/v1/logs')).toEqual(log)
+    const after = await service.request('GET', '/v1/analytics/timeseries', { as: owner })
+    expect(after.data).toEqual(counts.data)
+    const summary = await service.request('GET', '/v1/analytics/summary', { as: owner })
+    expect(summary.data).toMatchObject({ applications: 1, otpRequests: 2 })
+  })
+
+  test('the lookup of a key gives the plan of the developer with it', async () => {
+    const developer = await service.createDeveloper('business')
+    const { id, apiKey, projectId } = await service.createApplication(developer)
+    const [found, ...others] = await service.store.read.applications.findByApiKeyPreview(
+      apiKey.slice(-48, -44) + apiKey.slice(-4),
+    )
+    expect(others).toEqual([])
+    expect(found).toMatchObject({
+      id,
+      projectId,
+      developerId: developer.developer.id,
+      environment: 'live',
+      status: 'active',
+      otpTtlSeconds: 300,
+      credentialsVersion: 1,
+      plan: 'business',
+      developerStatus: 'active',
+    })
+  })
+
+  test('a rotation of key or secret ages what was checked before, one of the webhook secret does not', async () => {
+    const { id } = await service.createApplication(owner)
+    const recheck = (version: number) => service.store.write((tx) => tx.applications.recheck(id, version))
+    const { applications } = service.services
+    expect(await recheck(1)).toBe('ok')
+    await applications.rotate(owner.developer, id, 'webhook_secret')
+    expect(await recheck(1)).toBe('ok')
+    await applications.rotate(owner.developer, id, 'secret')
+    expect([await recheck(1), await recheck(2)]).toEqual(['stale', 'ok'])
+    await applications.rotate(owner.developer, id, 'api')
+    expect([await recheck(2), await recheck(3)]).toEqual(['stale', 'ok'])
+    await applications.update(owner.developer, id, { status: 'disabled' })
+    expect([await recheck(2), await recheck(3)]).toEqual(['stale', 'disabled'])
+    await applications.delete(owner.developer, id)
+    expect(await recheck(3)).toBe('stale')
+  })
+})
