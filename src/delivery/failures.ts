@@ -61,3 +61,15 @@ export function throttledBy({ headers }: HttpAnswer, providerCode: string | numb
   const isSeconds = seconds !== undefined && /^\d{1,6}$/.test(seconds)
   return failureOf('throttled', providerCode, isSeconds ? { retryAfterSeconds: Number(seconds) } : {})
 }
+
+/** A provider's codes: the class of each, and in what it differs from its class. */
+export type CodeTable = Readonly<
+  Record<string, FailureClass | readonly [FailureClass, Partial<Pick<Failure, 'permanent' | 'at'>>]>
+>
+
+/** The failure that a code stands for, or undefined where the table does not have it. */
+export function findFailure(table: CodeTable, code: string | undefined): Failure | undefined {
+  const entry = code !== undefined && Object.hasOwn(table, code) ? table[code] : undefined
+  if (entry === undefined || code === undefined) return undefined
+  return typeof entry === 'string' ? failureOf(entry, code) : failureOf(entry[0], code, entry[1])
+}

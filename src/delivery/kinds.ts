@@ -48,13 +48,19 @@ export type ProviderKind = {
   fields: SettingFields
   /** Exactly one of these must be given. */
   oneOf?: readonly string[]
+  /** Of each of these sets all must be given, or none. */
+  together?: readonly (readonly string[])[]
   /** Throws where the values have faults: ask `findSettingFaults` first. */
   create(values: Readonly<Record<string, string>>, needs: ProviderNeeds): Provider
 }
 
-type KindDefinition<Fields extends SettingFields> = Omit<ProviderKind, 'fields' | 'oneOf' | 'create'> & {
+type KindDefinition<Fields extends SettingFields> = Omit<
+  ProviderKind,
+  'fields' | 'oneOf' | 'together' | 'create'
+> & {
   fields: Fields
   oneOf?: readonly (keyof Fields & string)[]
+  together?: readonly (readonly (keyof Fields & string)[])[]
   create(values: SettingValues<Fields>, needs: ProviderNeeds): Provider
 }
 
@@ -77,7 +83,7 @@ export type SettingFault = { name: string; fault: string; remedy: string }
 
 /** Every fault of the settings, in the order of the fields. Never repeats a value: it may be a secret. */
 export function findSettingFaults(
-  { fields, oneOf = [] }: Pick<ProviderKind, 'fields' | 'oneOf'>,
+  { fields, oneOf = [], together = [] }: Pick<ProviderKind, 'fields' | 'oneOf' | 'together'>,
   values: Readonly<Record<string, string>>,
 ): SettingFault[] {
   const faults: SettingFault[] = []
@@ -95,6 +101,13 @@ export function findSettingFaults(
   if (first !== undefined && given.length !== 1) {
     const fault = given.length === 0 ? 'is missing' : `stands beside ${given.slice(1).join(' and ')}`
     faults.push({ name: given[0] ?? first, fault, remedy: `Give exactly one of ${oneOf.join(', ')}.` })
+  }
+  for (const names of together) {
+    const absent = names.filter((name) => values[name] === undefined)
+    if (absent.length === names.length) continue
+    for (const name of absent) {
+      faults.push({ name, fault: 'is missing', remedy: `Give ${names.join(' and ')} together.` })
+    }
   }
   return faults
 }
