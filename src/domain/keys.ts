@@ -10,6 +10,8 @@ export type Keys = {
   clientId: Buffer
   /** Hashes phone numbers where a table needs to find one without holding it. */
   phone: Buffer
+  /** Hashes what the guard counts by. */
+  guard: Buffer
   /** Encrypts the private keys of the built-in identity provider. */
   signingKey: Buffer
   /** Derives the successors of refresh tokens. */
@@ -26,6 +28,7 @@ export function deriveKeys(masterKey: Uint8Array): Keys {
     codeHash: derive('code hash'),
     clientId: derive('client id'),
     phone: derive('phone'),
+    guard: derive('guard'),
     signingKey: derive('signing key'),
     refreshToken: derive('refresh token'),
   }

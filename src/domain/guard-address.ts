@@ -1,0 +1,66 @@
+/** An address as a number, of 32 or 128 bits. */
+type Address = { bits: bigint; size: 32 | 128 }
+
+export type AddressRange = Address & { length: number }
+
+/** @param cidr valid, as the configuration has checked it */
+export function parseRange(cidr: string): AddressRange {
+  const [text = '', length] = cidr.split('/')
+  const address = parseAddress(text)
+  if (!address) throw new TypeError('a range of addresses is not valid')
+  return { ...address, length: length === undefined ? address.size : Number(length) }
+}
+
+export function isInRange(text: string, ranges: readonly AddressRange[]): boolean {
+  const address = ranges.length > 0 ? parseAddress(text) : undefined
+  if (!address) return false
+  return ranges.some(({ bits, size, length }) => {
+    const rest = BigInt(size - length)
+    return address.size === size && address.bits >> rest === bits >> rest
+  })
+}
+
+/**
+ * What counts as one client: an IPv4 address, and of IPv6 the /64 that one customer has (RFC 6177), as whoever sends
+ * from one has 2^64 more. Undefined where the text is no address.
+ */
+export function clientOf(text: string): string | undefined {
+  const address = parseAddress(text)
+  if (!address) return undefined
+  const { bits, size } = address
+  return size === 32 ? `4:${bits.toString(16)}` : `6:${(bits >> 64n).toString(16)}`
+}
+
+/** An IPv4 address that is written as an IPv6 one (RFC 4291 §2.5.5.2) is the IPv4 address. */
+function parseAddress(text: string): Address | undefined {
+  if (!text.includes(':')) {
+    const bits = parseIpv4(text)
+    return bits === undefined ? undefined : { bits, size: 32 }
+  }
+  const bits = parseIpv6(text)
+  if (bits === undefined) return undefined
+  return bits >> 32n === 0xffffn ? { bits: bits & 0xffffffffn, size: 32 } : { bits, size: 128 }
+}
+
+function parseIpv4(text: string): bigint | undefined {
+  const parts = text.split('.')
+  if (parts.length !== 4 || !parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) < 256))
+    return undefined
+  return parts.reduce((bits, part) => (bits << 8n) | BigInt(part), 0n)
+}
+
+function parseIpv6(text: string): bigint | undefined {
+  const dotted = /^(.*:)([0-9.]*\.[0-9.]*)$/.exec(text)
+  const last = dotted?.[2] === undefined ? undefined : parseIpv4(dotted[2])
+  if (dotted && last === undefined) return undefined
+  const plain =
+    last === undefined ? text : `${dotted?.[1]}${(last >> 16n).toString(16)}:${(last & 0xffffn).toString(16)}`
+  const [head = '', tail, ...more] = plain.split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  const missing = 8 - left.length - right.length
+  if (more.length > 0 || (tail === undefined ? missing !== 0 : missing < 1)) return undefined
+  const groups = [...left, ...Array<string>(missing).fill('0'), ...right]
+  if (!groups.every((group) => /^[0-9a-f]{1,4}$/i.test(group))) return undefined
+  return groups.reduce((bits, group) => (bits << 16n) | BigInt(`0x${group}`), 0n)
+}

@@ -1,0 +1,44 @@
+import { dayOf } from './analytics.ts'
+import { ServiceError } from './errors.ts'
+import { recordEvent } from './events.ts'
+import type { GuardVerdict } from './guard.ts'
+import type { NewId } from './ids.ts'
+import type { OtpRequest } from './otp-requests.ts'
+import type { Stores } from './store.ts'
+
+/**
+ * Writes down that a send was blocked: the request, ended before it began, its event and its counters.
+ *
+ * @param request as it would have been sent
+ * @returns DESTINATION_BLOCKED. The cause stays in the log: whoever is behind the sends must not learn the limits.
+ */
+export async function recordBlockedSend(
+  tx: Stores,
+  newId: NewId,
+  request: OtpRequest,
+  { rules }: GuardVerdict,
+  now: number,
+): Promise<ServiceError> {
+  const blocked = { ...request, status: 'failed', failureReason: 'blocked', provider: null } as const
+  await tx.otpRequests.insert(blocked)
+  await tx.analytics.add(request.developerId, dayOf(now), { requests: 1, failed: 1 })
+  await recordEvent(tx, newId, 'otp.blocked', blocked, now, rules.join(' '))
+  return destinationBlocked(request.id)
+}
+
+/** The request stays as it was: the message that went out before may still be answered. */
+export async function recordBlockedResend(
+  tx: Stores,
+  newId: NewId,
+  request: OtpRequest,
+  { rules }: GuardVerdict,
+  now: number,
+): Promise<ServiceError> {
+  await recordEvent(tx, newId, 'otp.blocked', request, now, `resend ${rules.join(' ')}`)
+  return destinationBlocked(request.id)
+}
+
+const destinationBlocked = (requestId: string) =>
+  new ServiceError('DESTINATION_BLOCKED', 'No code is sent to this phone number.', {
+    metadata: { requestId },
+  })
