@@ -75,12 +75,12 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
 
     const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
     const unclean = wasUncleanStop(dataDir)
-    const { applied, backup } = prepareDatabase(dataDir, {
+    const { migrated, backup } = prepareDatabase(dataDir, {
       masterKey,
       migrate: config.migrate,
       now: clock.now(),
     })
-    if (applied.length > 0) log.info('database migrated', { migrations: applied, backup })
+    if (migrated.length > 0) log.info('database migrated', { migrations: migrated, backup })
 
     const onDiskFault = (error: unknown) => {
       log.error('the disk failed a commit, so that its outcome is unknown; the server ends', { error })

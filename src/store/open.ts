@@ -17,6 +17,7 @@ import { connect } from './sqlite.ts'
  * Brings the database of a data directory to this version, after a backup of what is there, and makes sure that it
  * belongs to the master key. Leaves it closed. Whoever calls holds the lock of the directory.
  *
+ * @returns what a database that was there before got, and where its backup lies
  * @param options.migrate false: refuse an older database
  * @throws StartRefused the database is damaged, newer than this otpd, older and not to be migrated, of another master
  *   key, or readable by others
@@ -24,7 +25,7 @@ import { connect } from './sqlite.ts'
 export function prepareDatabase(
   dataDir: string,
   options: { masterKey: Uint8Array; migrate: boolean; now: number },
-): { applied: string[]; backup: string | undefined } {
+): { migrated: string[]; backup: string | undefined } {
   const files = dataFiles(dataDir)
   requirePrivate(files.database)
   let connection: SqliteConnection | undefined
@@ -56,7 +57,9 @@ function bringUpToDate(
     migrateSqlite(connection, options.now)
   }
   requireMasterKey(connection, options.masterKey)
-  return { applied: pending.map(({ name }) => name), backup }
+  // A new database has nothing to migrate from.
+  const migrated = present.length === 0 ? [] : pending.map(({ name }) => name)
+  return { migrated, backup }
 }
 
 function backUp(connection: SqliteConnection, dataDir: string, now: number): string {
