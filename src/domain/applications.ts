@@ -15,14 +15,15 @@ import { notFound } from './errors.ts'
 import { answerOnce, type Answer, type IdempotencyScope } from './idempotency.ts'
 import { isId, type NewId } from './ids.ts'
 import type { Keys } from './keys.ts'
-import { decodeCursor, pageOf, type Page, type PageRequest } from './pages.ts'
+import { pageOf, readPosition, type Page, type PageRequest } from './pages.ts'
+import type { MessageSettings } from './message-settings.ts'
 import { planOf, type Plans } from './plans.ts'
 import type { Clock, Random } from './ports.ts'
 import { planLimitReached } from './projects.ts'
 import type { Store, Stores } from './store.ts'
 
 /** As it is stored. */
-export type Application = StoredCredentials & {
+export type Application = StoredCredentials & Omit<MessageSettings, 'name'> & {
   id: string
   developerId: string
   projectId: string
@@ -44,6 +45,10 @@ export type ApplicationChanges = {
   name?: string | undefined
   status?: Application['status'] | undefined
   otpTtlSeconds?: number | undefined
+  /** Null takes it back, as with the two below. */
+  defaultLocale?: string | null | undefined
+  webOtpDomain?: string | null | undefined
+  androidAppHash?: string | null | undefined
 }
 
 /** Every finder names the developer but the one that serves authentication. */
@@ -88,6 +93,9 @@ export type ApplicationView = Pick<
   | 'environment'
   | 'status'
   | 'otpTtlSeconds'
+  | 'defaultLocale'
+  | 'webOtpDomain'
+  | 'androidAppHash'
   | 'createdAt'
   | 'updatedAt'
   | 'clientSecretRotatedAt'
@@ -124,6 +132,9 @@ export function createApplicationService(needs: {
     clientSecretPreview: maskCredential('secret', row.environment, row.clientSecretPreview),
     apiKeyPreview: maskCredential('api', row.environment, row.apiKeyPreview),
     otpTtlSeconds: row.otpTtlSeconds,
+    defaultLocale: row.defaultLocale,
+    webOtpDomain: row.webOtpDomain,
+    androidAppHash: row.androidAppHash,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
     clientSecretRotatedAt: row.clientSecretRotatedAt,
@@ -147,7 +158,7 @@ export function createApplicationService(needs: {
       projectId: string | undefined,
       page: PageRequest,
     ): Promise<Page<ApplicationView>> {
-      const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor)
+      const before = readPosition(page, 'app')
       const nowhere = projectId !== undefined && !isId('prj', projectId)
       const query = { developerId: developer.id, projectId, limit: page.limit + 1, before }
       const rows = nowhere ? [] : await store.read.applications.list(query)
@@ -191,6 +202,9 @@ export function createApplicationService(needs: {
           developerId: developer.id,
           status: 'active',
           otpTtlSeconds: otpTtlSecondsDefault,
+          defaultLocale: null,
+          webOtpDomain: null,
+          androidAppHash: null,
           clientSecretRotatedAt: null,
           apiKeyRotatedAt: null,
           webhookSecretRotatedAt: null,

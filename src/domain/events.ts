@@ -2,7 +2,7 @@ import type { Developer } from './developers.ts'
 import { ServiceError } from './errors.ts'
 import type { EventKind } from './event-kinds.ts'
 import { isId, type NewId } from './ids.ts'
-import { decodeCursor, encodeCursor } from './pages.ts'
+import { cursorInvalid, decodeCursor, encodeCursor } from './pages.ts'
 import type { OtpRequest } from './otp-requests.ts'
 import type { Store, Stores } from './store.ts'
 
@@ -162,13 +162,12 @@ export function createLogService(needs: { store: Store }) {
 }
 
 function readSeq(cursor: string): number {
-  const seq = Number(decodeCursor(cursor))
-  if (!Number.isSafeInteger(seq)) throw invalid('cursor', 'Leave it out to start anew.', 'CURSOR_INVALID')
-  return seq
+  const position = decodeCursor(cursor)
+  if (!/^[1-9]\d{0,14}$/.test(position)) throw cursorInvalid()
+  return Number(position)
 }
 
-const invalid = (path: string, message: string, reason?: string) =>
+const invalid = (path: string, message: string) =>
   new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
-    ...(reason !== undefined && { reason }),
-    details: [{ in: 'query', path, code: reason ?? 'INVALID', message }],
+    details: [{ in: 'query', path, code: 'INVALID', message }],
   })

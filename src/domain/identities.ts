@@ -2,7 +2,7 @@ import { dayOf } from './analytics.ts'
 import type { Developer } from './developers.ts'
 import { notFound } from './errors.ts'
 import type { NewId } from './ids.ts'
-import { decodeCursor, pageOf, type Page, type PageRequest } from './pages.ts'
+import { pageOf, readPosition, type Page, type PageRequest } from './pages.ts'
 import type { Store, Stores } from './store.ts'
 
 /** A phone number that somebody proved to hold. One for each developer and phone. */
@@ -92,7 +92,7 @@ export function createIdentityService(needs: { store: Store }) {
   return {
     /** Newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(developer: Developer, page: PageRequest): Promise<Page<IdentityWithApplications>> {
-      const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor)
+      const before = readPosition(page, 'idn')
       const rows = await identities.list(developer.id, page.limit + 1, before)
       const cut = pageOf(rows, page.limit, (row) => row.id)
       return { ...cut, items: await withApplications(cut.items) }

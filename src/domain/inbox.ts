@@ -1,8 +1,10 @@
+import type { Delivery } from './delivery.ts'
 import type { Developer } from './developers.ts'
 import type { Keys } from './keys.ts'
+import type { MessageSettings } from './message-settings.ts'
 import { deriveCode } from './otp-code.ts'
 import { isDue, type OtpRequest } from './otp-requests.ts'
-import { decodeCursor, pageOf, type Page, type PageRequest } from './pages.ts'
+import { pageOf, readPosition, type Page, type PageRequest } from './pages.ts'
 import type { Clock } from './ports.ts'
 import type { Store } from './store.ts'
 
@@ -17,15 +19,21 @@ export type InboxMessage = {
   sentAt: number
 }
 
+export type ListedMessage = InboxMessage & {
+  request: OtpRequest
+  /** Null once the application is deleted. */
+  application: MessageSettings | null
+}
+
 export type InboxStore = {
   insert(message: InboxMessage): Promise<void>
-  /** Newest first, with the requests they belong to. */
+  /** Newest first, with the requests that they belong to, and what is left of their applications. */
   list(
     developerId: string,
     since: number,
     limit: number,
     before?: string,
-  ): Promise<Array<InboxMessage & { request: OtpRequest }>>
+  ): Promise<ListedMessage[]>
   /** About `chunk` of the oldest, up to a time. False when none was left. */
   deleteOldest(until: number, chunk: number): Promise<boolean>
 }
@@ -51,22 +59,22 @@ export function createInboxService(needs: {
   store: Store
   clock: Clock
   keys: Keys
-  render: (request: OtpRequest, code: string) => string
+  render: Delivery['render']
 }) {
   const { store, clock, keys, render } = needs
   return {
     /** The messages of the last day, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(developer: Developer, page: PageRequest): Promise<Page<InboxItem>> {
       const now = clock.now()
-      const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor)
+      const before = readPosition(page, 'evt')
       const rows = await store.read.inbox.list(developer.id, now - inboxLifetimeMs, page.limit + 1, before)
       const cut = pageOf(rows, page.limit, (row) => row.id)
       return { ...cut, items: cut.items.map((row) => open(row, now)) }
     },
   }
 
-  function open(message: InboxMessage & { request: OtpRequest }, now: number): InboxItem {
-    const { request } = message
+  function open(message: ListedMessage, now: number): InboxItem {
+    const { request, application, sentAt } = message
     const alive = request.status === 'pending' && !isDue(request, now)
     const code = alive ? deriveCode(keys, request) : null
     return {
@@ -75,8 +83,8 @@ export function createInboxService(needs: {
       appId: message.requestVisible ? request.appId : null,
       phone: request.phone,
       code,
-      text: code === null ? null : render(request, code),
-      sentAt: message.sentAt,
+      text: code === null ? null : render(request, code, application, sentAt),
+      sentAt,
       expiresAt: request.expiresAt,
     }
   }

@@ -7,7 +7,7 @@ import type { OtpRequest, OtpStatus } from './otp-requests.ts'
 import { otpRate, type RatedOperation } from './otp-rates.ts'
 import { createOtpSend } from './otp-send.ts'
 import { createOtpVerify } from './otp-verify.ts'
-import { decodeCursor, pageOf, type Page, type PageRequest } from './pages.ts'
+import { pageOf, readPosition, type Page, type PageRequest } from './pages.ts'
 import { peek, type RateState } from './rate-limit.ts'
 
 export type OtpService = ReturnType<typeof createOtpService>
@@ -43,7 +43,7 @@ export function createOtpService(needs: OtpNeeds) {
 
     /** Newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(developer: Developer, filter: OtpFilter, page: PageRequest): Promise<Page<OtpRequest>> {
-      const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor)
+      const before = readPosition(page, 'otp')
       const nowhere = filter.appId !== undefined && !isId('app', filter.appId)
       const query = { developerId: developer.id, ...filter, now: clock.now(), limit: page.limit + 1, before }
       const rows = nowhere ? [] : await store.read.otpRequests.list(query)

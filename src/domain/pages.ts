@@ -1,4 +1,5 @@
 import { ServiceError } from './errors.ts'
+import { isId, type IdPrefix } from './ids.ts'
 
 /** Which part of a list: the newest `limit` rows older than the one that the cursor names. */
 export type PageRequest = { limit: number; cursor?: string | undefined }
@@ -15,16 +16,29 @@ export const encodeCursor = (position: string) => Buffer.from(`1:${position}`).t
 export function decodeCursor(cursor: string): string {
   const text = Buffer.from(cursor, 'base64url').toString('utf8')
   const position = /^1:([0-9a-z_]{1,64})$/.exec(text)?.[1]
-  if (position === undefined || encodeCursor(position) !== cursor) {
-    throw new ServiceError('INVALID_ARGUMENT', 'The cursor is not one that this service gave out.', {
-      reason: 'CURSOR_INVALID',
-      details: [
-        { in: 'query', path: 'cursor', code: 'CURSOR_INVALID', message: 'Leave it out to start anew.' },
-      ],
-    })
-  }
+  if (position === undefined || encodeCursor(position) !== cursor) throw cursorInvalid()
   return position
 }
+
+/**
+ * Where a page of a list that is sorted by id begins: behind that id. Undefined for the first page.
+ *
+ * @throws INVALID_ARGUMENT (CURSOR_INVALID) the cursor was not given out, or by a list of something else
+ */
+export function readPosition({ cursor }: PageRequest, prefix: IdPrefix): string | undefined {
+  if (cursor === undefined) return undefined
+  const position = decodeCursor(cursor)
+  if (!isId(prefix, position)) throw cursorInvalid()
+  return position
+}
+
+export const cursorInvalid = () =>
+  new ServiceError('INVALID_ARGUMENT', 'The cursor is not one that this list gave out.', {
+    reason: 'CURSOR_INVALID',
+    details: [
+      { in: 'query', path: 'cursor', code: 'CURSOR_INVALID', message: 'Leave it out to start anew.' },
+    ],
+  })
 
 /**
  * Cuts one page from rows that were read with a limit of one more, which tells whether another page follows.

@@ -1,7 +1,7 @@
 import { notFound, ServiceError } from './errors.ts'
 import { answerOnce, type Answer, type IdempotencyScope } from './idempotency.ts'
 import { isId, type NewId } from './ids.ts'
-import { decodeCursor, pageOf, type Page, type PageRequest } from './pages.ts'
+import { pageOf, readPosition, type Page, type PageRequest } from './pages.ts'
 import { planOf, type Plans } from './plans.ts'
 import type { Clock } from './ports.ts'
 import type { Developer } from './developers.ts'
@@ -43,7 +43,7 @@ export function createProjectService(needs: { store: Store; clock: Clock; newId:
   return {
     /** @throws INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(developer: Developer, page: PageRequest): Promise<Page<ProjectWithCount>> {
-      const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor)
+      const before = readPosition(page, 'prj')
       const rows = await store.read.projects.list(developer.id, page.limit + 1, before)
       return pageOf(rows, page.limit, (project) => project.id)
     },

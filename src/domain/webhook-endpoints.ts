@@ -3,7 +3,7 @@ import { notFound, ServiceError } from './errors.ts'
 import type { Subscription } from './event-kinds.ts'
 import { answerOnce, type Answer, type IdempotencyScope } from './idempotency.ts'
 import { isId, type NewId } from './ids.ts'
-import { decodeCursor, pageOf, type Page, type PageRequest } from './pages.ts'
+import { pageOf, readPosition, type Page, type PageRequest } from './pages.ts'
 import type { Clock } from './ports.ts'
 import type { Store } from './store.ts'
 
@@ -107,7 +107,7 @@ export function createWebhookEndpointService(needs: {
       appId: string | undefined,
       page: PageRequest,
     ): Promise<Page<WebhookEndpoint>> {
-      const before = page.cursor === undefined ? undefined : decodeCursor(page.cursor)
+      const before = readPosition(page, 'whk')
       const nowhere = appId !== undefined && !isId('app', appId)
       const query = { developerId: developer.id, appId, limit: page.limit + 1, before }
       const rows = nowhere ? [] : await store.read.webhookEndpoints.list(query)
