@@ -18,6 +18,7 @@ import type { WebhookEndpointService } from '../domain/webhook-endpoints.ts'
 import type { WebhookTester } from '../domain/webhook-test-event.ts'
 import { answerError, internalMessage, toServiceError } from './errors.ts'
 import { bodyBytesMax, tooLarge } from './json-body.ts'
+import { refuseAmbiguousQuery } from './query.ts'
 import { markRate } from './rate-headers.ts'
 import { analyticsRoutes } from './routes/analytics.ts'
 import { applicationRoutes } from './routes/applications.ts'
@@ -83,7 +84,7 @@ export function createApp(services: AppServices) {
       const allowed = isPreflight(request) && 'access-control-allow-origin' in set.headers
       return allowed ? new Response(null, { status: 204 }) : undefined
     })
-    .onBeforeHandle(({ request }) => refuseRepeatedQuery(request.url))
+    .onBeforeHandle(({ request }) => refuseAmbiguousQuery(request.url))
     .onError(({ code, error, set, request, path }) => {
       const traceId = String(set.headers['x-request-id'])
       // The framework takes the code of an error of ours for its own, so that NOT_FOUND alone tells nothing.
@@ -108,16 +109,4 @@ const securityHeaders = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-}
-
-/** The framework would take the last of several; the caller may have meant another. */
-function refuseRepeatedQuery(url: string) {
-  const start = url.indexOf('?')
-  if (start === -1) return
-  const names = [...new URLSearchParams(url.slice(start)).keys()]
-  const repeated = names.find((name, index) => names.indexOf(name) !== index)
-  if (repeated === undefined) return
-  throw new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
-    details: [{ in: 'query', path: '', code: 'REPEATED', message: 'A query parameter stands twice.' }],
-  })
 }

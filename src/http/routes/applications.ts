@@ -7,6 +7,7 @@ import {
   type ApplicationView,
   type CreatedApplication,
 } from '../../domain/applications.ts'
+import { androidAppHashPattern, localePattern, webOtpDomainPattern } from '../../domain/message-settings.ts'
 import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
 import { idempotencyScope, markReplayed } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
@@ -19,6 +20,7 @@ import {
   idempotencyKey,
   idParams,
   name,
+  nullable,
   object,
   page,
   pageQuery,
@@ -39,6 +41,22 @@ const otpTtlSeconds = Type.Integer({
   minimum: otpTtlSecondsMin,
   maximum: otpTtlSecondsMax,
   errorText: `Expected a whole number from ${otpTtlSecondsMin} to ${otpTtlSecondsMax}`,
+})
+
+const defaultLocale = Type.String({
+  pattern: localePattern,
+  errorText: 'Expected a language tag, like en or pt-BR',
+  description: 'The language of messages where a request names none.',
+})
+const webOtpDomain = Type.String({
+  pattern: webOtpDomainPattern,
+  errorText: 'Expected a host name, like example.com, without scheme, port and path',
+  description: 'The host whose pages may fill in the code. Messages then end in the line that browsers look for.',
+})
+const androidAppHash = Type.String({
+  pattern: androidAppHashPattern,
+  errorText: 'Expected the 11 characters of the hash of an Android app',
+  description: 'The Android app that may read the message, by the hash of the SMS Retriever API.',
 })
 
 const shared = {
@@ -63,6 +81,9 @@ const application = object(
     ...shared,
     clientSecretPreview: preview,
     apiKeyPreview: preview,
+    defaultLocale: nullable(defaultLocale),
+    webOtpDomain: nullable(webOtpDomain),
+    androidAppHash: nullable(androidAppHash),
     clientSecretRotatedAt: rotatedAt,
     apiKeyRotatedAt: rotatedAt,
     webhookSecretRotatedAt: rotatedAt,
@@ -106,6 +127,9 @@ const present = (row: ApplicationView) => ({
   ...presentShared(row),
   clientSecretPreview: row.clientSecretPreview,
   apiKeyPreview: row.apiKeyPreview,
+  defaultLocale: row.defaultLocale,
+  webOtpDomain: row.webOtpDomain,
+  androidAppHash: row.androidAppHash,
   ...(row.clientSecretRotatedAt !== null && { clientSecretRotatedAt: time(row.clientSecretRotatedAt) }),
   ...(row.apiKeyRotatedAt !== null && { apiKeyRotatedAt: time(row.apiKeyRotatedAt) }),
   ...(row.webhookSecretRotatedAt !== null && { webhookSecretRotatedAt: time(row.webhookSecretRotatedAt) }),
@@ -175,6 +199,9 @@ export function applicationRoutes(services: { consoleAuth: ConsoleAuth; applicat
             name: Type.Optional(name),
             status: Type.Optional(status),
             otpTtlSeconds: Type.Optional(otpTtlSeconds),
+            defaultLocale: Type.Optional(nullable(defaultLocale)),
+            webOtpDomain: Type.Optional(nullable(webOtpDomain)),
+            androidAppHash: Type.Optional(nullable(androidAppHash)),
           },
           { additionalProperties: false, minProperties: 1, errorText: 'Expected at least one property' },
         ),
@@ -182,7 +209,7 @@ export function applicationRoutes(services: { consoleAuth: ConsoleAuth; applicat
         detail: {
           ...detail,
           operationId: 'updateApplication',
-          summary: 'Change name, status or lifetime of codes',
+          summary: 'Change name, status, lifetime of codes or what messages say',
         },
       },
     )

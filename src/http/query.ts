@@ -1,0 +1,42 @@
+import { ServiceError } from '../domain/errors.ts'
+
+/**
+ * Refuses a query that two readers may understand differently: a parameter that stands twice, of which the framework
+ * would take the last; an escape that is none, which it would leave as it stands; NUL, which not every database can
+ * look for.
+ *
+ * @throws INVALID_ARGUMENT
+ */
+export function refuseAmbiguousQuery(url: string) {
+  const start = url.indexOf('?')
+  if (start === -1) return
+  const names = new Set<string>()
+  for (const pair of url.slice(start + 1).split('&')) {
+    if (pair === '') continue
+    const [name, value] = splitAt(pair, '=').map(decode)
+    if (name === undefined || value === undefined) {
+      throw refusal('INVALID', 'The query is not percent-encoded UTF-8, or has NUL in it.')
+    }
+    if (names.has(name)) throw refusal('REPEATED', 'A query parameter stands twice.')
+    names.add(name)
+  }
+}
+
+function splitAt(text: string, separator: string): [string, string] {
+  const at = text.indexOf(separator)
+  return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
+}
+
+function decode(text: string): string | undefined {
+  try {
+    const plain = decodeURIComponent(text.replaceAll('+', ' '))
+    return plain.includes('\0') ? undefined : plain
+  } catch {
+    return undefined
+  }
+}
+
+const refusal = (code: string, message: string) =>
+  new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
+    details: [{ in: 'query', path: '', code, message }],
+  })

@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { canary, createEdge, type Edge } from '../helpers/edge.ts'
+import type { Operation } from '../helpers/openapi.ts'
+
+let edge: Edge
+
+beforeAll(async () => void (edge = await createEdge()))
+afterAll(() => edge.service.dispose())
+
+const parametersOf = ({ parameters = [] }: Operation, place: 'query' | 'path') =>
+  parameters.filter((parameter) => parameter.in === place).map(({ name }) => name)
+
+const withQuery = () => edge.operations.filter((operation) => parametersOf(operation, 'query').length > 0)
+const withPath = () => edge.operations.filter((operation) => parametersOf(operation, 'path').length > 0)
+const lists = () => withQuery().filter((operation) => parametersOf(operation, 'query').includes('cursor'))
+
+/** Sends one query to some operations and returns all faults. */
+async function sendTo(operations: Operation[], query: (operation: Operation) => string, status: number) {
+  const faults: string[] = []
+  for (const operation of operations) {
+    const judged = await edge.judge(operation, { query: query(operation) })
+    faults.push(...judged.faults)
+    if (judged.answer.status !== status)
+      faults.push(`${operation.operationId}: ${judged.answer.status} and not ${status}`)
+  }
+  return faults
+}
+
+test('there are operations to try', () => {
+  expect(lists().length).toBeGreaterThanOrEqual(7)
+  expect(withQuery().length).toBeGreaterThan(lists().length)
+  expect(withPath().length).toBeGreaterThanOrEqual(12)
+})
+
+describe('every list', () => {
+  test.each(['1', '50', '200'])('takes limit=%s', async (limit) => {
+    expect(await sendTo(lists(), () => `?limit=${limit}`, 200)).toEqual([])
+  })
+
+  test.each([
+    '0',
+    '201',
+    '-1',
+    '',
+    '1e2',
+    '%205',
+    '5%20',
+    '+5',
+    '%2B5',
+    '0x9',
+    '05',
+    '1.0',
+    '1,2',
+    '٣',
+    'NaN',
+    'null',
+    '[]',
+    '1%00',
+    '%',
+    '%zz',
+    '%ff',
+    '9'.repeat(400),
+    canary,
+    '5&limit=6',
+    '5&%6cimit=6',
+  ])('refuses limit=%s', async (limit) => {
+    expect(await sendTo(lists(), () => `?limit=${limit}`, 400)).toEqual([])
+  })
+
+  test.each([
+    'limit[]=5',
+    'limit[a]=5',
+    'Limit=5',
+    'limit%00=5',
+    '__proto__=5',
+    'constructor=5',
+    `%3C${canary}%3E=1`,
+  ])('refuses the parameter in ?%s', async (query) => {
+    expect(await sendTo(withQuery(), () => `?${query}`, 400)).toEqual([])
+  })
+
+  test('refuses a cursor that it did not give out', async () => {
+    for (const cursor of [
+      'x',
+      canary,
+      '%00',
+      '%zz',
+      'a'.repeat(200),
+      'a'.repeat(201),
+      Buffer.from(`1:${canary}`).toString('base64url'),
+      Buffer.from('2:prj_01h455vb4pex5vsknk084sn02q').toString('base64url'),
+      Buffer.from("1:' or 1=1 --").toString('base64url'),
+      Buffer.from('1:').toString('base64url'),
+      `${Buffer.from('1:prj_01h455vb4pex5vsknk084sn02q').toString('base64url')}=`,
+      Buffer.from('1:prj_01h455vb4pex5vsknk084sn02q').toString('base64url').slice(0, -3),
+    ]) {
+      expect({ cursor, faults: await sendTo(lists(), () => `?cursor=${cursor}`, 400) }).toEqual({
+        cursor,
+        faults: [],
+      })
+    }
+  })
+})
+
+describe('every operation with a query', () => {
+  test('refuses each parameter twice, and one that it does not know', async () => {
+    const twice = (operation: Operation) => {
+      const [name = ''] = parametersOf(operation, 'query')
+      return `?${name}=7d&${name}=7d`
+    }
+    expect(await sendTo(withQuery(), twice, 400)).toEqual([])
+    expect(await sendTo(withQuery(), () => `?unknown=${canary}`, 400)).toEqual([])
+  })
+
+  test('refuses escapes that are none, in every parameter', async () => {
+    for (const bad of ['%', '%z', '%zz', '%ff', '%c3%28', '%ed%a0%80', '%00', `a%00${canary}`]) {
+      for (const operation of withQuery()) {
+        for (const name of parametersOf(operation, 'query')) {
+          expect({ bad, name, faults: await sendTo([operation], () => `?${name}=${bad}`, 400) }).toEqual({
+            bad,
+            name,
+            faults: [],
+          })
+        }
+      }
+    }
+  })
+
+  test('answers an empty or a long filter without a fault', async () => {
+    const faults: string[] = []
+    for (const operation of withQuery()) {
+      for (const name of parametersOf(operation, 'query')) {
+        for (const value of [
+          '',
+          ' ',
+          canary,
+          canary.repeat(500),
+          `%3Cscript%3E${canary}`,
+          "'%20or%201=1%20--",
+        ]) {
+          const judged = await edge.judge(operation, { query: `?${name}=${value}` })
+          faults.push(...judged.faults)
+          if (![200, 400].includes(judged.answer.status)) faults.push(`${name}: ${judged.answer.status}`)
+        }
+      }
+    }
+    expect(faults).toEqual([])
+  })
+
+  test.each(['7', '7D', '30', '1d', '365d', '', '%207d', '7d%20', '30d,7d', canary])(
+    'refuses range=%s',
+    async (range) => {
+      const ranged = withQuery().filter((operation) => parametersOf(operation, 'query').includes('range'))
+      expect(ranged).not.toEqual([])
+      expect(await sendTo(ranged, () => `?range=${range}`, 400)).toEqual([])
+    },
+  )
+})
+
+describe('every operation with an id in its path', () => {
+  const absent = '01h455vb4pex5vsknk084sn02q'
+
+  test('answers 404 for what cannot be an id of that kind', async () => {
+    const faults: string[] = []
+    for (const operation of withPath()) {
+      const body = operation.body && JSON.stringify(edge.bodyOf(operation, edge.owner))
+      for (const id of [
+        ...['prj', 'app', 'otp', 'whk', 'idn', 'req', 'dev', ''].map((prefix) => `${prefix}_${absent}`),
+        `prj_${absent.toUpperCase()}`,
+        `prj_8${absent.slice(1)}`,
+        `prj_${absent}0`,
+        `prj_${absent}%0A`,
+        `prj_${absent}%00`,
+        '0',
+        '-1',
+        'null',
+        'undefined',
+        '*',
+        '%2A',
+        ':id',
+        '%20',
+        '%25',
+        '%2e%2e%2fprojects',
+        '%2F',
+        '%5C',
+        '%',
+        '%z',
+        '%zz',
+        '%ff',
+        '%c3%28',
+        '%00',
+        `%00${canary}`,
+        canary,
+        canary.repeat(500),
+        'constructor',
+        '__proto__',
+        "'%20or%201=1%20--",
+        '%3Cscript%3E',
+        '%E2%80%AE',
+        '😀',
+        '%F0%9F%98%80',
+      ]) {
+        const path = edge.fillPath(operation, edge.owner).split('/')
+        path[3] = id
+        const judged = await edge.judge(operation, { path: path.join('/'), body })
+        faults.push(...judged.faults.map((fault) => `${fault} (${id.slice(0, 40)})`))
+        if (judged.answer.status !== 404)
+          faults.push(`${operation.operationId}: ${judged.answer.status} and not 404 (${id.slice(0, 40)})`)
+      }
+    }
+    expect(faults).toEqual([])
+  })
+
+  test('asks for credentials first', async () => {
+    for (const operation of withPath()) {
+      for (const id of ['x', '%', '%zz', '%00', `app_${absent}`]) {
+        const path = edge.fillPath(operation, edge.owner).split('/')
+        path[3] = id
+        const { answer } = await edge.judge(operation, { path: path.join('/'), as: {} })
+        expect({ id, of: operation.operationId, is: answer.status }).toMatchObject({ is: 401 })
+      }
+    }
+  })
+})
