@@ -1,4 +1,19 @@
+import { awsSms } from './aws-sms.ts'
+import { awsSns } from './aws-sns.ts'
+import { infobip } from './infobip.ts'
 import type { ProviderKind } from './kinds.ts'
+import { plivo } from './plivo.ts'
+import { twilio } from './twilio.ts'
+import { vonageMessages } from './vonage-messages.ts'
+import { vonageSms } from './vonage-sms.ts'
 
 /** Every kind of provider that a configuration can name, but for the inbox. */
-export const providerKinds: readonly ProviderKind[] = []
+export const providerKinds: readonly ProviderKind[] = [
+  twilio,
+  vonageSms,
+  vonageMessages,
+  awsSms,
+  awsSns,
+  infobip,
+  plivo,
+]

@@ -1,0 +1,169 @@
+import { noReceipt, unreadable } from './callbacks.ts'
+import { failureOf, findFailure, readReply, readStatus, type CodeTable } from './failures.ts'
+import type { HttpAnswer } from './http-client.ts'
+import { listAt, parseJson, textAt, valueAt } from './json.ts'
+import { defineKind, type ProviderNeeds, type SettingValues } from './kinds.ts'
+import { clamp, digitsOf } from './message-fields.ts'
+import {
+  accepted,
+  refused,
+  uncertain,
+  type Failure,
+  type Provider,
+  type Receipt,
+  type SendOutcome,
+} from './provider.ts'
+
+const fields = {
+  baseUrl: {
+    description: 'the base URL of your account',
+    required: true,
+    url: true,
+    example: 'https://abc123.api.infobip.com',
+  },
+  apiKey: { description: 'an API key with the scope sms:message:send', required: true, secret: true },
+  from: { description: 'the number or the sender name', required: true },
+  dltEntityId: { description: 'the DLT principal entity id, for India' },
+  dltTemplateId: { description: 'the DLT content template id, for India' },
+} as const
+
+/** https://www.infobip.com/docs/essentials/response-status-and-error-codes: ids of the `status` object. */
+const statusCodes: CodeTable = {
+  6: ['unreachable', { permanent: true, at: 'route' }], // REJECTED_NETWORK
+  8: 'invalid_number', // REJECTED_PREFIX_MISSING
+  9: 'unreachable', // UNDELIVERABLE_NOT_DELIVERED
+  10: 'opted_out', // REJECTED_DND
+  11: 'sender_invalid', // REJECTED_SOURCE
+  12: 'no_credit', // REJECTED_NOT_ENOUGH_CREDITS
+  13: 'sender_invalid', // REJECTED_SENDER
+  14: 'opted_out', // REJECTED_DESTINATION: on the blocklist
+  17: 'no_credit', // REJECTED_PREPAID_PACKAGE_EXPIRED
+  18: 'sender_invalid', // REJECTED_DESTINATION_NOT_REGISTERED: a trial account
+  19: 'geo_blocked', // REJECTED_ROUTE_NOT_AVAILABLE
+  20: ['throttled', { at: 'number' }], // REJECTED_FLOODING_FILTER: the same message too often
+  21: 'provider_down', // REJECTED_SYSTEM_ERROR
+  51: 'invalid_number', // MISSING_TO
+  52: 'invalid_number', // REJECTED_DESTINATION
+  87: 'geo_blocked', // fraud protection; not seen on a live account
+}
+
+/** Ids of the `error` object that say more than the status beside them. */
+const errorCodes: CodeTable = {
+  1: ['unreachable', { permanent: true }], // EC_UNKNOWN_SUBSCRIBER
+  603: 'content_blocked',
+}
+
+/** Of a status: 1 and 3 are no failures. */
+const groups = { pending: '1', undeliverable: '2', delivered: '3', expired: '4', rejected: '5' } as const
+
+/**
+ * Infobip's SMS API, version 3. An HTTP 200 may carry a rejection. Receipts are not signed: that they came by the
+ * callback URL, which nobody else knows, is all there is to go by.
+ */
+export const infobip = defineKind({
+  kind: 'infobip',
+  title: 'Infobip',
+  channels: ['sms'],
+  fields,
+  create: createInfobip,
+})
+
+function createInfobip(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
+  const url = `${settings.baseUrl}/sms/3/messages`
+  const headers = {
+    authorization: `App ${settings.apiKey}`,
+    'content-type': 'application/json',
+    accept: 'application/json',
+  }
+  const { dltEntityId, dltTemplateId } = settings
+  const indiaDlt = { principalEntityId: dltEntityId, contentTemplateId: dltTemplateId }
+
+  return {
+    channels: ['sms'],
+
+    async send(message, signal) {
+      const delivery = message.callbackUrl === null ? {} : { delivery: { url: message.callbackUrl } }
+      const body = JSON.stringify({
+        messages: [
+          {
+            sender: settings.from,
+            destinations: [{ to: digitsOf(message.to) }],
+            content: { text: message.text },
+            options: {
+              validityPeriod: { amount: clamp(message.validitySeconds, 1, 172_800), timeUnit: 'SECONDS' },
+              ...(dltEntityId !== undefined && { regional: { indiaDlt } }),
+            },
+            webhooks: {
+              ...delivery,
+              contentType: 'application/json',
+              callbackData: message.requestId,
+            },
+          },
+        ],
+      })
+      return readReply(await http.request({ method: 'POST', url, headers, body }, signal), readAnswer)
+    },
+
+    readCallback({ body }) {
+      const results = valueAt(parseJson(body), 'results')
+      if (!Array.isArray(results)) return unreadable
+      const receipts = results.flatMap((result) => readReceipt(result) ?? [])
+      return receipts.length > 0 ? { kind: 'receipts', receipts } : noReceipt
+    },
+  }
+}
+
+function readAnswer(answer: HttpAnswer): SendOutcome {
+  const body = parseJson(answer.text)
+  if (answer.status < 200 || answer.status >= 300) return readError(answer, body)
+  const message = valueAt(body, 'messages', 0)
+  const group = textAt(message, 'status', 'groupId')
+  // Nothing of what is documented: it may have been taken.
+  if (group === undefined) return uncertain(`HTTP ${answer.status}`)
+  if (group === groups.pending || group === groups.delivered) {
+    return accepted(textAt(message, 'messageId') ?? null)
+  }
+  return refused(failureIn(message))
+}
+
+/** A violation names the field that is at fault; its form was not seen on a live account. */
+function readError(answer: HttpAnswer, body: unknown): SendOutcome {
+  const code = textAt(body, 'errorCode') ?? textAt(body, 'requestError', 'serviceException', 'messageId')
+  if (answer.status !== 400) return readStatus(answer, code)
+  const properties = listAt(body, 'violations').map((violation) => textAt(violation, 'property') ?? '')
+  if (properties.some((name) => /\bdestinations\b/.test(name)))
+    return refused(failureOf('invalid_number', code ?? null))
+  if (properties.some((name) => /\bsender$/.test(name)))
+    return refused(failureOf('sender_invalid', code ?? null))
+  return refused(failureOf('unknown', code ?? 'HTTP 400', { permanent: true }))
+}
+
+function readReceipt(result: unknown): Receipt | undefined {
+  const messageId = textAt(result, 'messageId') ?? null
+  const requestId = textAt(result, 'callbackData') ?? null
+  if (messageId === null && requestId === null) return undefined
+  const ids = { messageId, requestId }
+  switch (textAt(result, 'status', 'groupId')) {
+    case groups.pending:
+      return { ...ids, status: 'sent', failure: null }
+    case groups.delivered:
+      return { ...ids, status: 'delivered', failure: null }
+    case groups.undeliverable:
+    case groups.expired:
+    case groups.rejected:
+      return { ...ids, status: 'undelivered', failure: failureIn(result) }
+    default:
+      return undefined
+  }
+}
+
+/** What the message's `error` and `status` say together. */
+function failureIn(message: unknown): Failure {
+  const status = textAt(message, 'status', 'id')
+  const known = findFailure(errorCodes, textAt(message, 'error', 'id')) ?? findFailure(statusCodes, status)
+  if (known) return known
+  const code = textAt(message, 'status', 'name') ?? status ?? null
+  const isLost = ['2', '4'].includes(textAt(message, 'status', 'groupId') ?? '')
+  const permanent = valueAt(message, 'error', 'permanent') === true
+  return failureOf(isLost ? 'unreachable' : 'unknown', code, { permanent })
+}

@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'bun:test'
+import net from 'node:net'
+import type { Provider } from '../../src/delivery/provider.ts'
+import { sendTo, outgoing, startProviderServer } from './provider-server.ts'
+
+export type FaultyServer = { url: string; port: number; stop(): void }
+
+/** A server of bare TCP, for what no HTTP server does. */
+export async function startFaultyServer(onConnection: (socket: net.Socket) => void): Promise<FaultyServer> {
+  const sockets = new Set<net.Socket>()
+  const server = net.createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+    onConnection(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    stop() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}
+
+/** A port where nobody listens. */
+export async function closedPort(): Promise<number> {
+  const server = await startFaultyServer(() => {})
+  server.stop()
+  return server.port
+}
+
+/**
+ * What every provider over HTTP must make of a connection that fails and of statuses that none documents otherwise.
+ *
+ * @param make the provider, with its interface at this address
+ */
+export function describeHttpFaults(make: (baseUrl: string) => Provider) {
+  describe('when the way to the provider fails', () => {
+    test('refuses where nobody listens', async () => {
+      const provider = make(`http://127.0.0.1:${await closedPort()}`)
+      expect(await sendTo(provider)).toEqual({
+        kind: 'refused',
+        failure: { class: 'provider_down', permanent: false, at: 'route', providerCode: 'ECONNREFUSED' },
+      })
+    })
+
+    test('is uncertain where the connection ends after the message was read', async () => {
+      const server = await startFaultyServer((socket) => socket.once('data', () => socket.resetAndDestroy()))
+      expect(await sendTo(make(server.url))).toMatchObject({
+        kind: 'uncertain',
+        failure: { class: 'uncertain', providerCode: 'ECONNRESET' },
+      })
+      server.stop()
+    })
+
+    test('is uncertain where the connection ends within the answer', async () => {
+      const server = await startFaultyServer((socket) =>
+        socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 200\r\n\r\n{"half')),
+      )
+      expect(await sendTo(make(server.url))).toMatchObject({ kind: 'uncertain' })
+      server.stop()
+    })
+
+    test('is uncertain where no answer came in time', async () => {
+      const abort = new AbortController()
+      const server = await startFaultyServer((socket) => socket.once('data', () => abort.abort()))
+      expect(await make(server.url).send(outgoing(), abort.signal)).toMatchObject({
+        kind: 'uncertain',
+        failure: { class: 'uncertain', providerCode: 'ABORTED' },
+      })
+      server.stop()
+    })
+
+    test.each([
+      [500, 'refused', 'provider_down', 'route'],
+      [503, 'refused', 'provider_down', 'route'],
+      [504, 'uncertain', 'uncertain', 'route'],
+      [408, 'uncertain', 'uncertain', 'route'],
+      [401, 'refused', 'auth_failed', 'account'],
+      [403, 'refused', 'auth_failed', 'account'],
+      [402, 'refused', 'no_credit', 'account'],
+      [429, 'refused', 'throttled', 'route'],
+      [404, 'refused', 'unknown', 'route'],
+      [302, 'refused', 'unknown', 'route'],
+    ])('HTTP %i alone is %s: %s, of the %s', async (status, kind, failureClass, at) => {
+      const server = startProviderServer()
+      server.answers(status, '<html>no JSON here</html>', { location: `${server.url}/elsewhere` })
+      const outcome = await sendTo(make(server.url))
+      expect(outcome).toMatchObject({ kind, failure: { class: failureClass, at } })
+      expect(server.calls).toHaveLength(1)
+      server.stop()
+    })
+
+    test('comes back when the provider says so', async () => {
+      const server = startProviderServer()
+      server.answers(429, '', { 'retry-after': '17' })
+      const outcome = await sendTo(make(server.url))
+      expect(outcome).toMatchObject({
+        kind: 'refused',
+        failure: { class: 'throttled', retryAfterSeconds: 17 },
+      })
+      server.stop()
+    })
+  })
+}
