@@ -41,7 +41,8 @@ async function openTestPglite(): Promise<Opened> {
   return { database, dispose: () => database.close() }
 }
 
-async function openTestPostgres(url: string): Promise<Opened> {
+/** @returns also its address, for a second pool */
+export async function openTestPostgres(url: string): Promise<Opened & { url: string }> {
   // A database of its own, so that test files may run side by side.
   const name = `otpd_test_${crypto.randomUUID().replaceAll('-', '')}`
   const admin = new pg.Client(url)
@@ -55,6 +56,7 @@ async function openTestPostgres(url: string): Promise<Opened> {
   await client.end()
   const database = openPostgres(own.href)
   return {
+    url: own.href,
     database,
     async dispose() {
       await database.close()

@@ -1,6 +1,6 @@
 import { deriveKeys, masterKeyBytes } from '../../src/domain/keys.ts'
 import { deriveCode } from '../../src/domain/otp-code.ts'
-import type { TestCaller, TestService } from './service.ts'
+import type { TestAnswer, TestCaller, TestService } from './service.ts'
 
 export type SentData = {
   requestId: string
@@ -111,4 +111,14 @@ export const withoutTrace = (text: string) => text.replace(/"traceId":"req_\w{26
 /** No limit that a test of something else could meet. */
 export const unlimited = {
   free: { projects: 10_000, applications: 10_000, sendPerMinute: 0, verifyPerMinute: 0 },
+}
+
+/** How many answers of each kind there are, by status and code, and where there is one, reason. */
+export function tally(answers: Array<TestAnswer<unknown>>): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { status, error } of answers) {
+    const kind = [status, error?.code, error?.reason].filter((part) => part !== undefined).join(' ')
+    counts[kind] = (counts[kind] ?? 0) + 1
+  }
+  return counts
 }
