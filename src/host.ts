@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import { createDeveloperService, type Developer, type DeveloperChanges } from './domain/developers.ts'
 import { cleanEmail, invalidField } from './domain/email.ts'
 import { ServiceError } from './domain/errors.ts'
+import { readGuardStatus } from './domain/guard-status.ts'
 import { createIds } from './domain/ids.ts'
 import { deriveKeys } from './domain/keys.ts'
 import { systemClock, type Random } from './domain/ports.ts'
@@ -30,6 +31,8 @@ export type HostDeveloper = {
 }
 
 export type HostSetupToken = { token: string; expiresAt: string }
+
+export type { GuardStatus as HostGuardStatus } from './domain/guard-status.ts'
 
 export type Host = Awaited<ReturnType<typeof openHost>>
 
@@ -141,6 +144,9 @@ export async function openHost(options: { config: Config; warn?: (message: strin
       requireBuiltIn()
       return { kid: await signingKeys.rotate() }
     },
+
+    /** What the guard did in the last 24 hours, beside what the configuration makes of its rules. */
+    guardStatus: () => readGuardStatus(store, config.guard, clock.now()),
 
     close: () => database.close(),
   }

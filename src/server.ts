@@ -100,6 +100,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       random: (bytes) => crypto.getRandomValues(bytes),
       publicUrl: () => config.publicUrl ?? url,
       onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
+      onGuardFailed: (error) => log.error('the guard failed and was left out', { error }),
     })
     const housekeeping = createHousekeeping({ store, clock })
     await housekeeping.start()

@@ -1,3 +1,5 @@
+import { guardSettings } from './guard-settings.ts'
+
 /** Every setting of the server as data: `otpd config show` and the README's table are made from it. */
 
 export type Setting = {
@@ -204,6 +206,7 @@ export const settings = {
     default: 'monitor',
     description: 'Sends to one phone (5 in 10 minutes, 20 a day): `off`, `monitor` or `enforce`.',
   },
+  ...guardSettings,
 } as const satisfies Record<string, Setting>
 
 export type SettingId = keyof typeof settings

@@ -170,7 +170,7 @@ function isHostName(text: string): boolean {
   )
 }
 
-function parseEach<T>(text: string, parse: (word: string) => Parsed<T>): Parsed<T[]> {
+export function parseEach<T>(text: string, parse: (word: string) => Parsed<T>): Parsed<T[]> {
   const value: T[] = []
   for (const word of new Set(text.split(',').map((part) => part.trim()))) {
     if (word === '') continue

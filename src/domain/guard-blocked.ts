@@ -19,7 +19,13 @@ export async function recordBlockedSend(
   { rules }: GuardVerdict,
   now: number,
 ): Promise<ServiceError> {
-  const blocked = { ...request, status: 'failed', failureReason: 'blocked', provider: null } as const
+  const blocked = {
+    ...request,
+    status: 'failed',
+    failureReason: 'blocked',
+    provider: null,
+    deliveryStatus: null,
+  } as const
   await tx.otpRequests.insert(blocked)
   await tx.analytics.add(request.developerId, dayOf(now), { requests: 1, failed: 1 })
   await recordEvent(tx, newId, 'otp.blocked', blocked, now, rules.join(' '))
@@ -36,6 +42,17 @@ export async function recordBlockedResend(
 ): Promise<ServiceError> {
   await recordEvent(tx, newId, 'otp.blocked', request, now, `resend ${rules.join(' ')}`)
   return destinationBlocked(request.id)
+}
+
+/** Notes in the log what the guard would have blocked. */
+export async function recordFlagged(
+  tx: Stores,
+  newId: NewId,
+  request: OtpRequest,
+  { rules }: GuardVerdict,
+  now: number,
+): Promise<void> {
+  if (rules.length > 0) await recordEvent(tx, newId, 'guard.flagged', request, now, rules.join(' '))
 }
 
 const destinationBlocked = (requestId: string) =>

@@ -28,6 +28,7 @@ export function createHousekeeping({ store, clock }: { store: Store; clock: Cloc
         (tx) => tx.inbox.deleteOldest(now - inboxLifetimeMs, chunk),
         (tx) => tx.idempotency.deleteOldest(now - idempotencyLifetimeMs, chunk),
         (tx) => tx.rateLimits.deleteOldest(now - admissionLifetimeMs, chunk),
+        (tx) => tx.guard.deleteOldest(now, chunk),
       ]
       for (const task of tasks) {
         while (await store.write(task));

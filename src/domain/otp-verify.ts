@@ -2,6 +2,7 @@ import { dayOf } from './analytics.ts'
 import { recheckCaller, type CallingApplication } from './app-auth.ts'
 import { notFound, ServiceError } from './errors.ts'
 import { recordEvent } from './events.ts'
+import { withGuard, type Guard } from './guard.ts'
 import { recordVerification } from './identities.ts'
 import { isId } from './ids.ts'
 import { hashPhone } from './keys.ts'
@@ -42,6 +43,7 @@ export function createOtpVerify(needs: OtpNeeds) {
     request: OtpRequest,
     code: string,
     budget: ReturnType<typeof budgetOf>,
+    guard: Guard,
     now: number,
   ): Promise<OtpRequest | ServiceError> {
     const refusal = await refusalOf(tx, newId, request, now)
@@ -60,6 +62,7 @@ export function createOtpVerify(needs: OtpNeeds) {
     const verified = await tx.otpRequests.end(request.id, { status: 'verified' }, now)
     if (!verified) return endedError((await tx.otpRequests.find(request.id)) ?? request)
     await budget?.succeed()
+    await guard.credit(tx, verified, now)
     await recordSuccess(tx, verified, now)
     return verified
   }
@@ -89,16 +92,18 @@ export function createOtpVerify(needs: OtpNeeds) {
      *   changed since its credentials were checked
      */
     async verify(application: CallingApplication, requestId: string, code: string): Promise<VerifyAnswer> {
-      const { rate, result } = await store.write(async (tx) => {
-        const now = clock.now()
-        await recheckCaller(tx, application)
-        const known = isId('otp', requestId) ? await tx.otpRequests.find(requestId) : undefined
-        const request = known?.appId === application.id ? known : undefined
-        const budget = request && budgetOf(tx, application, request.phone)
-        await budget?.require(now)
-        const rate = await admit(tx, otpRate(plans, application, 'verify'), now, 'APP_RATE')
-        return { rate, result: request ? await check(tx, request, code, budget, now) : notFound() }
-      })
+      const { rate, result } = await withGuard(needs.guard, (guard) =>
+        store.write(async (tx) => {
+          const now = clock.now()
+          await recheckCaller(tx, application)
+          const known = isId('otp', requestId) ? await tx.otpRequests.find(requestId) : undefined
+          const request = known?.appId === application.id ? known : undefined
+          const budget = request && budgetOf(tx, application, request.phone)
+          await budget?.require(now)
+          const rate = await admit(tx, otpRate(plans, application, 'verify'), now, 'APP_RATE')
+          return { rate, result: request ? await check(tx, request, code, budget, guard, now) : notFound() }
+        }),
+      )
       if (result instanceof ServiceError) {
         result.rate = rate
         throw result

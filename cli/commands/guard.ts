@@ -1,0 +1,65 @@
+import type { Command } from 'commander'
+import type { HostGuardStatus } from '../../src/host.ts'
+import { examples } from '../examples.ts'
+import { withHost, type HostFlags } from '../host-commands.ts'
+import type { Run } from '../program.ts'
+import { localTime, printable, table, type Paint } from '../text.ts'
+
+export function addGuardCommands(program: Command, run: Run) {
+  const guard = program
+    .command('guard')
+    .description('the guard against SMS pumping, on the machine of the server')
+
+  guard
+    .command('status')
+    .description('what each rule allows, and what it flagged and blocked in the last 24 hours')
+    .option('--data-dir <dir>', "the server's data directory (OTPD_DATA_DIR)")
+    .option('--config <file>', "the server's configuration file (OTPD_CONFIG)")
+    .addHelpText('after', examples('otpd guard status', 'otpd guard status --json'))
+    .action((options: HostFlags, command: Command) =>
+      run(command, async (context) => {
+        const status = await withHost(context, options, (host) => host.guardStatus())
+        const { output } = context
+        output.answer(JSON.stringify({ data: status }), () => statusText(status, output.paint))
+        if (status.mode === 'monitor' && status.countries.length > 0) {
+          output.note(
+            'The guard only watches. To block: mode = "enforce" below [guard] in the configuration.',
+          )
+        }
+      }),
+    )
+}
+
+const modes = {
+  off: 'off: nothing is counted',
+  monitor: 'monitor: codes go out, and the log says which would not',
+  enforce: 'enforce: what a rule forbids is not sent',
+} as const satisfies Record<HostGuardStatus['mode'], string>
+
+function statusText({ mode, since, rules, countries }: HostGuardStatus, paint: Paint): string {
+  const count = (value: number) => (value === 0 ? paint.dim('0') : String(value))
+  const ruleRows = rules.map(({ rule, limit, flagged, blocked }) => [
+    rule,
+    limit === null ? paint.dim('off') : printable(limit),
+    count(flagged),
+    count(blocked),
+  ])
+  const countryRows = countries.map(({ rule, country, flagged, blocked }) => [
+    printable(country),
+    rule,
+    count(flagged),
+    count(blocked),
+  ])
+  const found =
+    countryRows.length === 0
+      ? `Nothing was flagged or blocked since ${localTime(since)}.`
+      : table(['COUNTRY', 'RULE', 'FLAGGED', 'BLOCKED'], countryRows, paint)
+  return [
+    `Mode ${paint.bold(modes[mode])}`,
+    `Counted since ${localTime(since)}`,
+    '',
+    table(['RULE', 'ALLOWS', 'FLAGGED', 'BLOCKED'], ruleRows, paint),
+    '',
+    found,
+  ].join('\n')
+}

@@ -1,0 +1,81 @@
+import { getCountries } from 'libphonenumber-js/max'
+import { noCountry } from '../domain/guard.ts'
+import type { GuardSettings } from '../domain/guard-rules.ts'
+import type { Given, Reader } from './reader.ts'
+import type { SettingId } from './settings.ts'
+import { parseChoice, parseCidrs, parseEach, parseInteger, quote, type Parsed } from './values.ts'
+
+const countMax = 1_000_000_000
+
+/** Reads the `[guard]` table. What contradicts itself is reported: a rule that never acts gives false safety. */
+export function readGuard(reader: Reader): GuardSettings {
+  const countries = (id: SettingId) => reader.read<string[]>(id, parseCountries, [])
+  const count = (id: SettingId, fallback: number) =>
+    reader.read(id, parseInteger(0, countMax), fallback).value
+  const percent = (id: SettingId, fallback: number) => reader.read(id, parseInteger(0, 100), fallback).value
+
+  const mode = reader.read('guardMode', parseChoice('off', 'monitor', 'enforce'), 'monitor')
+  const allowed = countries('guardCountries')
+  const denied = countries('guardDeniedCountries')
+  const trusted = countries('guardTrustedCountries')
+  reportBoth(reader, denied, allowed, 'also among the countries that get codes')
+  reportBoth(reader, denied, trusted, 'also trusted, so that its codes pass')
+
+  return {
+    mode: mode.value,
+    countries: allowed.value,
+    deniedCountries: denied.value,
+    trusted: {
+      countries: trusted.value,
+      prefixes: reader.read<string[]>('guardTrustedPrefixes', parsePrefixes, []).value,
+      addresses: reader.read<string[]>('guardTrustedAddresses', parseCidrs, []).value,
+    },
+    unverified: {
+      countryPerHour: count('guardCountryPerHour', 3),
+      countryPerDay: count('guardCountryPerDay', 20),
+      prefixPerHour: count('guardPrefixPerHour', 5),
+      prefixPerDay: count('guardPrefixPerDay', 10),
+      addressPerHour: count('guardAddressPerHour', 5),
+      addressPerDay: count('guardAddressPerDay', 10),
+      addressCountries: count('guardAddressCountries', 3),
+    },
+    hourlyPercent: percent('guardHourlyPercent', 20),
+    dailyPercent: percent('guardDailyPercent', 30),
+    caps: {
+      applicationPerDay: count('guardApplicationPerDay', 0),
+      totalPerDay: count('guardTotalPerDay', 0),
+    },
+  }
+}
+
+function reportBoth(reader: Reader, denied: Given<string[]>, other: Given<string[]>, where: string) {
+  const both = denied.value.filter((country) => other.value.includes(country))
+  if (both.length === 0 || denied.source === null) return
+  reader.report(
+    denied.source,
+    `${both.join(', ')} is denied and ${where}.`,
+    `Remove it here or from ${other.source ?? 'the other list'}.`,
+  )
+}
+
+function parseCountries(text: string): Parsed<string[]> {
+  const known: ReadonlySet<string> = new Set([...getCountries(), noCountry])
+  return parseEach<string>(text, (word) => {
+    const country = word.toUpperCase()
+    if (known.has(country)) return { value: country }
+    return {
+      fault: `${quote(word)} is not a country.`,
+      remedy: `Give ISO 3166 codes of two letters, such as NL or GB; ${noCountry} for numbers of no country.`,
+    }
+  })
+}
+
+function parsePrefixes(text: string): Parsed<string[]> {
+  return parseEach<string>(text, (word) => {
+    if (/^\+[1-9]\d{0,14}$/.test(word)) return { value: word }
+    return {
+      fault: `${quote(word)} is not how a phone number begins.`,
+      remedy: 'Give + and the first digits, such as +3161.',
+    }
+  })
+}
