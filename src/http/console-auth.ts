@@ -40,14 +40,17 @@ function bearerToken(authorization: string | undefined): string | undefined {
 }
 
 /**
- * The `WWW-Authenticate` header of a refused token (RFC 6750 §3): without an error word when no token came. Undefined
- * for every other error.
+ * The `WWW-Authenticate` header of a refused call, which every 401 has (RFC 9110 §11.6.1). For a token as in RFC 6750
+ * §3, without an error word when no token came; for the headers of an application one for every cause, under a scheme
+ * of the service's own. Undefined for every other error.
  */
 export function challengeOf({ code, reason }: ServiceError): string | undefined {
   if (code !== 'UNAUTHENTICATED') return undefined
   if (reason === 'TOKEN_MISSING') return 'Bearer realm="otpd"'
   const description = descriptions[reason ?? '']
-  return description && `Bearer realm="otpd", error="invalid_token", error_description="${description}"`
+  return description === undefined
+    ? 'Application realm="otpd"'
+    : `Bearer realm="otpd", error="invalid_token", error_description="${description}"`
 }
 
 const descriptions: Record<string, string> = {

@@ -4,7 +4,9 @@ import { ServiceError } from '../domain/errors.ts'
 export function createRouteErrors(routes: ReadonlyArray<{ method: string; path: string }>) {
   const patterns = new Map<string, { pattern: RegExp; methods: Set<string> }>()
   for (const { method, path } of routes) {
-    const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}/?$`)
+    const pattern = new RegExp(
+      `^${path.replace(/\/$/, '').replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}/?$`,
+    )
     const entry = patterns.get(path) ?? { pattern, methods: new Set() }
     entry.methods.add(method)
     if (method === 'GET') entry.methods.add('HEAD')

@@ -84,11 +84,11 @@ export const errorBody = object(
   'Error',
 )
 
-/** The answers that every route may give, whatever it does. */
-const anyErrors = { 413: errorBody, 500: errorBody, 503: errorBody }
+/** The answers that every route may give, whatever it does: also to a query that means nothing to it. */
+export const publicErrors = { 400: errorBody, 413: errorBody, 500: errorBody, 503: errorBody }
 
 /** A route for developers: bearer token. */
-export const consoleErrors = { 400: errorBody, 401: errorBody, 403: errorBody, 404: errorBody, ...anyErrors }
+export const consoleErrors = { ...publicErrors, 401: errorBody, 403: errorBody, 404: errorBody }
 
 /** A console route that takes a body. */
 export const consoleBodyErrors = {
@@ -100,7 +100,7 @@ export const consoleBodyErrors = {
 
 /** A route for an application's backend: the three headers. */
 export const appErrors = {
-  400: errorBody,
+  ...publicErrors,
   401: errorBody,
   403: errorBody,
   404: errorBody,
@@ -110,7 +110,6 @@ export const appErrors = {
   422: errorBody,
   429: errorBody,
   502: errorBody,
-  ...anyErrors,
 }
 
 export const data = <T extends TSchema>(schema: T) => object({ data: schema })

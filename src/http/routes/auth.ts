@@ -6,7 +6,7 @@ import type { IdentityProvider, LoginSettings } from '../../domain/identity-prov
 import type { ClientAddress } from '../client-address.ts'
 import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
 import { jsonBody } from '../json-body.ts'
-import { consoleBodyErrors, data, errorBody, nullable, object } from '../schemas.ts'
+import { consoleBodyErrors, data, errorBody, nullable, object, publicErrors } from '../schemas.ts'
 import { identityProviderRoutes } from './identity-provider.ts'
 
 export type AuthServices = {
@@ -39,7 +39,7 @@ export function authRoutes(services: AuthServices) {
 
   return new Elysia({ prefix: '/v1/auth' })
     .get('/config', async () => ({ data: await services.loginSettings() }), {
-      response: { 200: data(loginSettings), 500: errorBody, 503: errorBody },
+      response: { 200: data(loginSettings), ...publicErrors },
       detail: {
         tags: ['Login'],
         security: [],

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { Clock } from '../../domain/ports.ts'
 import { time } from '../pages.ts'
-import { data, errorBody, object, timestamp } from '../schemas.ts'
+import { data, object, publicErrors, timestamp } from '../schemas.ts'
 
 /** Whether the service can do its work. Resolves to the cause where it cannot. */
 export type Readiness = () => Promise<'ready' | 'draining' | 'database'>
@@ -18,7 +18,7 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
       {
         response: {
           200: data(object({ status: Type.Literal('operational'), service: Type.String(), time: timestamp })),
-          500: errorBody,
+          ...publicErrors,
         },
         detail: { tags, security: [], operationId: 'getHealth', summary: 'Whether the process lives' },
       },
@@ -40,9 +40,9 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
       },
       {
         response: {
+          ...publicErrors,
           200: data(readiness),
           503: data(readiness),
-          500: errorBody,
         },
         detail: { tags, security: [], operationId: 'getReadiness', summary: 'Whether to send it work' },
       },

@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/errors.ts'
 import type { IdentityProvider } from '../../domain/identity-provider.ts'
 import type { ClientAddress } from '../client-address.ts'
 import { orOAuthFailure, readForm } from '../oauth.ts'
-import { errorBody, object } from '../schemas.ts'
+import { errorBody, object, publicErrors } from '../schemas.ts'
 
 const tokens = object(
   {
@@ -25,17 +25,20 @@ const oauthError = object(
   'OAuthError',
 )
 
+/** What is refused ahead of the route has the service's own form. */
+const either = Type.Union([oauthError, errorBody])
+
 const oauthErrors = {
-  400: oauthError,
+  400: either,
   404: errorBody,
-  413: Type.Union([oauthError, errorBody]),
+  413: either,
   415: oauthError,
   429: oauthError,
   500: errorBody,
   503: oauthError,
 }
 
-const documentErrors = { 404: errorBody, 500: errorBody, 503: errorBody }
+const documentErrors = { ...publicErrors, 404: errorBody }
 
 const words = Type.Array(Type.String())
 

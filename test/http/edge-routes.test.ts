@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { canary, createEdge, type Edge } from '../helpers/edge.ts'
+
+let edge: Edge
+
+beforeAll(async () => void (edge = await createEdge()))
+afterAll(() => edge.service.dispose())
+
+/** Each path once, with the methods that it has, also as an instance of another: `send` might be an id. */
+function paths() {
+  const filled = new Set(edge.operations.map((operation) => edge.fillPath(operation, edge.owner)))
+  return [...filled].map((path) => {
+    const methods = edge.operations
+      .filter((operation) => new RegExp(`^${operation.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path))
+      .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+    return { path, methods: [...new Set(methods)].toSorted() }
+  })
+}
+
+describe('a path that nobody serves', () => {
+  test.each([
+    '/',
+    '/v1',
+    '/v1/',
+    '/v2/health',
+    '/V1/health',
+    '/v1/Health',
+    '/v1/healthy',
+    '/v1/health/x',
+    '//v1/health',
+    '/v1//health',
+    '/v1/health//',
+    '/v1%2Fhealth',
+    '/v1/%68ealth',
+    '/health',
+    '/v1/otp/send/x',
+    '/v1/docs/x',
+    '/v1/docs/%2e%2e/x',
+    '/.env',
+    '/v1/openapi.jsonx',
+    '/v1/openapixjson',
+    '/*',
+    '/v1/*',
+    '/v1/:id',
+    '/%',
+    '/%zz',
+    '/%00',
+    '/%ff',
+    `/${canary}`,
+    `/v1/${canary.repeat(300)}`,
+  ])('is 404 ROUTE_NOT_FOUND: %s', async (path) => {
+    for (const method of ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'PUT', 'OPTIONS']) {
+      const { answer, faults } = await edge.judgeStray(method, path)
+      expect({ method, faults, status: answer.status }).toEqual({ method, faults: [], status: 404 })
+      expect(answer.json).toMatchObject({ error: { code: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND' } })
+    }
+  })
+})
+
+describe('a method that a path does not know', () => {
+  test('is 405 with the methods that it does, whoever calls', async () => {
+    for (const { path, methods } of paths()) {
+      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'get']) {
+        // The Fetch standard writes the usual methods in capitals.
+        if (methods.includes(method.toUpperCase())) continue
+        const { answer, faults } = await edge.judgeStray(method, path)
+        expect({ path, method, faults, status: answer.status }).toEqual({
+          path,
+          method,
+          faults: [],
+          status: 405,
+        })
+        expect(answer.headers.get('allow')?.split(', ')).toEqual(methods)
+        expect(answer.json).toMatchObject({ error: { code: 'METHOD_NOT_ALLOWED' } })
+      }
+    }
+  })
+})
+
+describe('HEAD', () => {
+  test('has the status and the headers of GET', async () => {
+    for (const operation of edge.operations.filter(({ method }) => method === 'GET')) {
+      const path = edge.fillPath(operation, edge.owner)
+      const headers = edge.headersFor(operation, edge.owner)
+      const [head, get] = await Promise.all(
+        ['HEAD', 'GET'].map((method) =>
+          edge.service.app.handle(new Request(`http://otpd.test${path}`, { method, headers })),
+        ),
+      )
+      expect({ path, status: head?.status }).toEqual({ path, status: get?.status })
+      const names = (response: Response | undefined) =>
+        [...(response?.headers.keys() ?? [])].filter((name) => name !== 'content-length').toSorted()
+      expect(names(head)).toEqual(names(get))
+    }
+  })
+})
+
+describe('the checks come in one order:', () => {
+  const bodies = () => edge.operations.filter(({ body }) => body !== undefined)
+  const guarded = () => edge.operations.filter(({ security }) => security.length > 0)
+  const big = JSON.stringify({ x: 'x'.repeat(65_536) })
+  const wrong: Record<string, string> = { authorization: 'Bearer nonsense', 'x-api-key': 'nonsense' }
+
+  test('an announced size before the route', async () => {
+    for (const [method, path] of [
+      ['POST', '/v1/otp/send'],
+      ['POST', `/${canary}`],
+      ['PUT', '/v1/health'],
+      ['GET', '/v1/projects'],
+    ] as const) {
+      const { answer, faults } = await edge.judgeStray(method, path, {
+        headers: { 'content-length': '65537' },
+      })
+      expect({ path, faults, status: answer.status }).toEqual({ path, faults: [], status: 413 })
+    }
+  })
+
+  test('the route before the media type', async () => {
+    const headers = { 'content-type': 'text/plain' }
+    expect((await edge.judgeStray('POST', '/v1/nothing', { body: 'x', headers })).answer.status).toBe(404)
+    expect((await edge.judgeStray('PUT', '/v1/otp/send', { body: 'x', headers })).answer.status).toBe(405)
+  })
+
+  test('the media type before the size of the body', async () => {
+    for (const operation of bodies()) {
+      const { answer } = await edge.judge(operation, { body: big, headers: { 'content-type': 'text/plain' } })
+      expect(answer.status).toBe(415)
+    }
+  })
+
+  test('the media type and JSON before authentication', async () => {
+    for (const operation of bodies()) {
+      const typed = { body: '{}', as: wrong, headers: { 'content-type': 'text/plain' } }
+      expect((await edge.judge(operation, typed)).answer.status).toBe(415)
+      const malformed = await edge.judge(operation, { body: '{', as: wrong })
+      expect(malformed.answer.json).toMatchObject({ error: { code: 'MALFORMED_JSON' } })
+    }
+  })
+
+  test('authentication before validation, with bad credentials and with none', async () => {
+    for (const operation of guarded()) {
+      const callers: Array<Record<string, string>> = [
+        wrong,
+        {},
+        { authorization: 'Basic eDp5' },
+        { 'x-client-id': canary, 'x-api-key': canary },
+      ]
+      for (const as of callers) {
+        const body = operation.body && '{"nothing":"of the kind"}'
+        const { answer, faults } = await edge.judge(operation, { as, body, query: '?limit=x&nothing=%zz' })
+        expect({ of: operation.operationId, as, faults, status: answer.status }).toEqual({
+          of: operation.operationId,
+          as,
+          faults: [],
+          status: 401,
+        })
+        expect(answer.headers.get('www-authenticate')).toMatch(/^(Bearer|Application) realm="otpd"/)
+      }
+    }
+  })
+
+  test('a route without credentials is one that the document calls public', async () => {
+    for (const operation of edge.operations.filter(({ security }) => security.length === 0)) {
+      const { answer, faults } = await edge.judge(operation)
+      expect({ of: operation.operationId, faults }).toEqual({ of: operation.operationId, faults: [] })
+      expect(answer.status).not.toBe(401)
+    }
+  })
+})
+
+describe('strange headers', () => {
+  test('are no fault of the service, and no way in', async () => {
+    const headers: Array<Record<string, string>> = [
+      { authorization: `Bearer ${canary}` },
+      { authorization: `Bearer ${canary.repeat(2000)}` },
+      { authorization: 'Bearer' },
+      { authorization: 'Bearer  ' },
+      { authorization: `Bearer ${'e30.'.repeat(3)}` },
+      { authorization: 'Bearer eyJhbGciOiJub25lIn0.e30.' },
+      { authorization: 'Bearer a b' },
+      { authorization: `${canary}` },
+      { 'x-client-id': canary, 'x-client-secret': canary, 'x-api-key': canary },
+      { 'x-api-key': `ph_live_api_${'0'.repeat(48)}`, 'x-client-id': 'é', 'x-client-secret': '' },
+      { 'x-api-key': 'ph_live_api_'.repeat(1000) },
+    ]
+    for (const operation of edge.operations.filter(({ security }) => security.length > 0)) {
+      for (const as of headers) {
+        const body = operation.body && JSON.stringify(edge.bodyOf(operation, edge.owner))
+        const { answer, faults } = await edge.judge(operation, { as, body })
+        expect({ of: operation.operationId, as, faults, status: answer.status }).toMatchObject({
+          faults: [],
+          status: 401,
+        })
+      }
+    }
+  })
+
+  test.each(['', ' ', 'a b', 'é', '"', '"a', '""', 'a"b', 'x'.repeat(256), `"${'x'.repeat(256)}"`])(
+    'the Idempotency-Key %j is refused',
+    async (key) => {
+      const takers = edge.operations.filter(({ parameters = [] }) =>
+        parameters.some(({ name }) => name === 'Idempotency-Key'),
+      )
+      expect(takers.length).toBeGreaterThanOrEqual(5)
+      for (const operation of takers) {
+        const body = JSON.stringify(edge.bodyOf(operation, edge.owner))
+        const { answer, faults } = await edge.judge(operation, { body, headers: { 'idempotency-key': key } })
+        expect({ of: operation.operationId, faults }).toEqual({ of: operation.operationId, faults: [] })
+        expect(answer.json).toMatchObject({ error: { reason: 'IDEMPOTENCY_KEY_INVALID' } })
+      }
+    },
+  )
+
+  test('X-Request-Id of the caller is not taken over', async () => {
+    for (const operation of edge.operations) {
+      const body = operation.body && '{}'
+      const { answer } = await edge.judge(operation, { body, headers: { 'x-request-id': canary } })
+      expect(answer.headers.get('x-request-id')).not.toContain(canary)
+    }
+  })
+})
