@@ -1,11 +1,16 @@
 import { awsSms } from './aws-sms.ts'
 import { awsSns } from './aws-sns.ts'
+import { bird } from './bird.ts'
 import { infobip } from './infobip.ts'
 import type { ProviderKind } from './kinds.ts'
+import { messagebird } from './messagebird.ts'
 import { plivo } from './plivo.ts'
+import { telegram } from './telegram.ts'
+import { telnyx } from './telnyx.ts'
 import { twilio } from './twilio.ts'
 import { vonageMessages } from './vonage-messages.ts'
 import { vonageSms } from './vonage-sms.ts'
+import { whatsapp } from './whatsapp.ts'
 
 /** Every kind of provider that a configuration can name, but for the inbox. */
 export const providerKinds: readonly ProviderKind[] = [
@@ -16,4 +21,9 @@ export const providerKinds: readonly ProviderKind[] = [
   awsSns,
   infobip,
   plivo,
+  telnyx,
+  messagebird,
+  bird,
+  whatsapp,
+  telegram,
 ]
