@@ -1,10 +1,12 @@
 import { createAppAuthenticator } from './auth/app-credentials.ts'
 import { createBuiltInIdentity, createExternalIdentity } from './auth/identity.ts'
 import type { Config } from './config.ts'
-import { createDelivery } from './delivery/router.ts'
+import type { Report } from './delivery/carrier.ts'
+import type { ProviderKind } from './delivery/kinds.ts'
 import { createAnalyticsService } from './domain/analytics.ts'
 import { createApplicationService } from './domain/applications.ts'
 import { createLogService } from './domain/events.ts'
+import { createGuard } from './domain/guard.ts'
 import { createIdentityService } from './domain/identities.ts'
 import { createIds } from './domain/ids.ts'
 import { createInboxService } from './domain/inbox.ts'
@@ -19,6 +21,7 @@ import { createWebhookEndpointService } from './domain/webhook-endpoints.ts'
 import { createWebhookTester } from './domain/webhook-test-event.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createConsoleAuth } from './http/console-auth.ts'
+import { createMessaging } from './server-messaging.ts'
 import { createResolver } from './webhooks/resolve.ts'
 import { createWebhookSender } from './webhooks/sender.ts'
 import { createTargetGuard } from './webhooks/targets.ts'
@@ -26,7 +29,15 @@ import { createTargetGuard } from './webhooks/targets.ts'
 export type ServiceNeeds = {
   config: Pick<
     Config,
-    'oidc' | 'signup' | 'trustedProxies' | 'corsOrigins' | 'webhooks' | 'budgets' | 'plans'
+    | 'oidc'
+    | 'signup'
+    | 'trustedProxies'
+    | 'corsOrigins'
+    | 'webhooks'
+    | 'budgets'
+    | 'guard'
+    | 'plans'
+    | 'templates'
   >
   store: Store
   masterKey: Uint8Array
@@ -37,6 +48,14 @@ export type ServiceNeeds = {
   publicUrl: () => string
   /** Told when the keys of an external identity provider could not be loaded. */
   onKeysFailed?(cause: unknown): void
+  /** Told what becomes of messages. */
+  report?: Report | undefined
+  /** In place of every kind of provider that there is. */
+  kinds?: readonly ProviderKind[] | undefined
+  /** Certificates of providers to trust instead of the system's, in PEM. */
+  ca?: string | undefined
+  /** Told when the guard failed, and a code was sent or verified without it. */
+  onGuardFailed?(error: unknown): void
 }
 
 export type Services = ReturnType<typeof createServices>
@@ -58,7 +77,17 @@ export function createServices(needs: ServiceNeeds) {
     : createBuiltInIdentity(identityNeeds, needs.publicUrl)
   const guard = createTargetGuard(config.webhooks.allow)
   const send: SendWebhook = createWebhookSender({ guard, resolve: createResolver(), clock, version })
-  const delivery = createDelivery()
+  const { report, kinds, ca } = needs
+  const messaging = createMessaging({
+    ...base,
+    version,
+    templates: config.templates,
+    publicUrl: needs.publicUrl,
+    report,
+    kinds,
+    ca,
+  })
+  const { delivery, attempts, receiveCallback } = messaging
 
   return {
     clock,
@@ -80,10 +109,18 @@ export function createServices(needs: ServiceNeeds) {
     otp: createOtpService({
       ...base,
       delivery,
+      attempts,
       checkFailuresMax: config.budgets.phoneCheckFailures,
       sendBudget: config.budgets.phoneSend,
+      guard: createGuard({
+        settings: config.guard,
+        keys,
+        onFault: (error) => needs.onGuardFailed?.(error),
+      }),
     }),
+    messaging,
     projects: createProjectService(base),
+    receiveCallback,
     sendWebhook: send,
     setupTokens: createSetupTokens(base),
     webhookEndpoints: createWebhookEndpointService({

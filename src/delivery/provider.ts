@@ -1,31 +1,7 @@
+import type { Failure, Receipt } from '../domain/delivery.ts'
 import type { Channel } from '../domain/otp-requests.ts'
 
-/** Why a message did not go out or did not arrive. The list is closed: every provider maps its own words to it. */
-export type FailureClass =
-  | 'invalid_number'
-  | 'unreachable'
-  | 'opted_out'
-  | 'geo_blocked'
-  | 'content_blocked'
-  | 'sender_invalid'
-  | 'auth_failed'
-  | 'no_credit'
-  | 'throttled'
-  | 'provider_down'
-  | 'uncertain'
-  | 'unknown'
-
-export type Failure = {
-  class: FailureClass
-  /** Another try by the same way cannot help. */
-  permanent: boolean
-  /** What is at fault: this phone number, this way to it (sender, country, network), or the account as a whole. */
-  at: 'number' | 'route' | 'account'
-  /** The provider's own word or number for it; goes to the operator's log, never to a caller. */
-  providerCode: string | null
-  /** Where the provider said when to come back. */
-  retryAfterSeconds?: number
-}
+export type { Failure, FailureClass, Receipt } from '../domain/delivery.ts'
 
 /** One message for one phone. */
 export type OutgoingMessage = {
@@ -60,15 +36,6 @@ export type SendOutcome =
   | { kind: 'refused'; failure: Failure }
   | { kind: 'uncertain'; failure: Failure }
 
-/** What a provider tells later about a message that it took. */
-export type Receipt = {
-  /** One of the two is there. */
-  messageId: string | null
-  requestId: string | null
-  status: 'sent' | 'delivered' | 'undelivered'
-  failure: Failure | null
-}
-
 /** A call of the provider's to our callback URL, as it came. */
 export type Callback = {
   method: string
@@ -78,9 +45,15 @@ export type Callback = {
   body: string
 }
 
-/** `forged`: the signature does not fit, or what should be signed is not. */
+/**
+ * `forged`: the signature does not fit, or what should be signed is not. `challenge`: the provider asks whether the URL
+ * is ours; the text is to be answered with 200 as `text/plain`.
+ */
 export type CallbackResult =
-  { kind: 'receipts'; receipts: Receipt[] } | { kind: 'forged' } | { kind: 'unreadable' }
+  | { kind: 'receipts'; receipts: Receipt[] }
+  | { kind: 'challenge'; text: string }
+  | { kind: 'forged' }
+  | { kind: 'unreadable' }
 
 /** One way to get messages to phones. Made by a factory from its settings; keeps nothing of a message. */
 export type Provider = {

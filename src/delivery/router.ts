@@ -1,8 +1,100 @@
-import { inboxProvider, type Delivery } from '../domain/delivery.ts'
-import { renderMessage } from './templates.ts'
+import { destinationOf, type Delivery, type DeliverySettings, type Receipt } from '../domain/delivery.ts'
+import type { MessageTemplates } from '../domain/message-settings.ts'
+import type { Clock } from '../domain/ports.ts'
+import type { Rest } from './breaker.ts'
+import { createCarrier, type Report } from './carrier.ts'
+import { createFleet } from './fleet.ts'
+import { createProviderHttp } from './http-client.ts'
+import { providerKinds } from './kinds-list.ts'
+import type { ProviderKind } from './kinds.ts'
+import type { Callback, CallbackResult } from './provider.ts'
+import { createRouting, usualRoutes } from './routes.ts'
+import { createMessages } from './templates.ts'
 
-/**
- * Decides who carries a message. While no provider is configured everything stays in the inbox, so that the first
- * code can be verified within a minute of the installation.
- */
-export const createDelivery = (): Delivery => ({ route: () => inboxProvider, render: renderMessage })
+export type RouterNeeds = {
+  clock: Clock
+  /** Of otpd; providers are told. */
+  version: string
+  templates?: MessageTemplates
+  kinds?: readonly ProviderKind[]
+  /** Certificates to trust instead of the system's, in PEM. */
+  ca?: string
+  callbackUrl(provider: { name: string; isLocal: boolean }): string | null
+  report: Report
+  /** Told by providers that have a connection of their own for receipts. */
+  onReceipt(provider: string, receipt: Receipt): void
+  onRest(provider: string, rest: Rest | undefined): void
+}
+
+export type Router = ReturnType<typeof createRouter>
+
+/** The providers and the routes to them, as the operator's settings have them at the moment. Begins with none. */
+export function createRouter(needs: RouterNeeds) {
+  const {
+    clock,
+    version,
+    templates,
+    kinds = providerKinds,
+    ca,
+    callbackUrl,
+    report,
+    onReceipt,
+    onRest,
+  } = needs
+  const http = createProviderHttp({ version, ...(ca !== undefined && { ca }) })
+  const fleet = createFleet({ kinds, provider: { http, clock }, onReceipt })
+  const messages = createMessages(templates)
+  let routing = createRouting([])
+  let local = new Set<string>()
+
+  const carrier = createCarrier({
+    fleet,
+    clock,
+    messages,
+    report,
+    onRest,
+    waysOf: ({ request, channels }) => routing.waysTo(destinationOf(request), channels),
+    callbackUrl: (name) => callbackUrl({ name, isLocal: local.has(name) }),
+  })
+
+  async function apply({ providers, routes }: DeliverySettings): Promise<void> {
+    local = new Set(providers.filter(({ values }) => isLocal(values)).map(({ name }) => name))
+    const swapped = fleet.apply(providers)
+    const posts = providers.flatMap(({ name }) => fleet.find(name) ?? [])
+    const usual = usualRoutes(posts.map(({ name, provider }) => ({ name, channels: provider.channels })))
+    routing = createRouting(routes.length > 0 ? routes : usual)
+    await swapped
+  }
+
+  const delivery: Delivery = {
+    channelsTo: (destination) => routing.channelsTo(destination),
+    waysTo: (destination, channels) => routing.waysTo(destination, channels),
+    carry: carrier.carry,
+    render: messages.render,
+  }
+
+  return {
+    delivery,
+
+    /** Takes new settings, which have been checked; what is under way ends as it began. */
+    apply,
+
+    /** Reads what a provider posted to its callback URL; undefined where this one posts nothing. */
+    async readCallback(name: string, callback: Callback): Promise<CallbackResult | undefined> {
+      return fleet.find(name)?.provider.readCallback?.(callback, clock.now())
+    },
+
+    /** @param withinMs for what is under way */
+    async close(withinMs: number): Promise<void> {
+      await carrier.stop(withinMs)
+      await fleet.close()
+      http.close()
+    },
+  }
+}
+
+/** A gateway on this machine reaches addresses of this machine. */
+const isLocal = (values: Readonly<Record<string, string>>) =>
+  Object.values(values).some((value) =>
+    /^(?:https?:\/\/)?(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?:[:/]|$)/i.test(value),
+  )

@@ -12,6 +12,8 @@ export type Keys = {
   phone: Buffer
   /** Hashes what the guard counts by. */
   guard: Buffer
+  /** Derives the tokens of callback URLs. */
+  callback: Buffer
   /** Encrypts the private keys of the built-in identity provider. */
   signingKey: Buffer
   /** Derives the successors of refresh tokens. */
@@ -29,6 +31,7 @@ export function deriveKeys(masterKey: Uint8Array): Keys {
     clientId: derive('client id'),
     phone: derive('phone'),
     guard: derive('guard'),
+    callback: derive('callback'),
     signingKey: derive('signing key'),
     refreshToken: derive('refresh token'),
   }

@@ -1,7 +1,9 @@
 import { dayOf } from './analytics.ts'
+import type { DeliveryAttempts } from './delivery-attempts.ts'
 import type { Delivery } from './delivery.ts'
 import type { ServiceError } from './errors.ts'
 import { recordEvent } from './events.ts'
+import type { Guard } from './guard.ts'
 import type { NewId } from './ids.ts'
 import type { Keys } from './keys.ts'
 import { endedError, isDue, type OtpEnd, type OtpRequest } from './otp-requests.ts'
@@ -18,10 +20,12 @@ export type OtpNeeds = {
   keys: Keys
   plans: Plans
   delivery: Delivery
+  attempts: DeliveryAttempts
   random: Random
   /** Failed checks that a phone's budget holds; 0 turns it off. */
   checkFailuresMax: number
   sendBudget: SendBudgetMode
+  guard: Guard
 }
 
 type End = Exclude<OtpEnd, { status: 'verified' }>

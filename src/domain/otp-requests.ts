@@ -1,4 +1,6 @@
+import type { Way } from './delivery.ts'
 import { ServiceError } from './errors.ts'
+import type { DeliveryStatus, MessageKey } from './otp-deliveries.ts'
 
 export const otpStatuses = ['pending', 'verified', 'failed', 'expired', 'canceled'] as const
 export type OtpStatus = (typeof otpStatuses)[number]
@@ -26,7 +28,8 @@ export type OtpRequest = {
   failureReason: FailureReason | null
   channel: Channel
   provider: string | null
-  deliveryStatus: string | null
+  /** Null where the message stays in the inbox. */
+  deliveryStatus: DeliveryStatus | null
   locale: string | null
   clientIp: string | null
   metadata: Record<string, string> | null
@@ -65,7 +68,20 @@ export type OtpRequestStore = {
   /** One more attempt, if fewer than `attemptsMax` were made and the code still lives. */
   countAttempt(id: string, now: number): Promise<OtpRequest | undefined>
   /** One more message, if resends are left and the last one is `resendAfterMs` old. */
-  countResend(id: string, channel: Channel, now: number): Promise<OtpRequest | undefined>
+  countResend(
+    id: string,
+    by: Pick<OtpRequest, 'channel' | 'provider' | 'deliveryStatus'>,
+    now: number,
+  ): Promise<OtpRequest | undefined>
+  /**
+   * Notes how a message fares, whatever the state of the request: the last one, or an earlier one that has arrived.
+   * What has arrived stays so.
+   */
+  setDelivery(
+    key: MessageKey,
+    to: { deliveryStatus: DeliveryStatus; way?: Way | undefined },
+    now: number,
+  ): Promise<OtpRequest | undefined>
   end(id: string, end: OtpEnd, now: number): Promise<OtpRequest | undefined>
 }
 

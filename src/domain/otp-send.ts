@@ -1,9 +1,12 @@
 import { dayOf } from './analytics.ts'
 import { recheckCaller, type CallingApplication } from './app-auth.ts'
-import { inboxProvider } from './delivery.ts'
+import { answerOfMessage } from './delivery-attempts.ts'
+import { destinationOf, inboxProvider, type Destination } from './delivery.ts'
 import { notFound, ServiceError } from './errors.ts'
 import { recordEvent } from './events.ts'
-import { answerOnce, type IdempotencyScope } from './idempotency.ts'
+import { recordBlockedResend, recordBlockedSend, recordFlagged } from './guard-blocked.ts'
+import { withGuard, type Guard } from './guard.ts'
+import { answerOnce, finishAnswer, type IdempotencyScope, type OpenAnswer } from './idempotency.ts'
 import { isId } from './ids.ts'
 import { hashPhone } from './keys.ts'
 import { deriveCode, hashCode } from './otp-code.ts'
@@ -26,7 +29,14 @@ export type SendInput = {
   clientIp?: string | undefined
 }
 
-export type Sent = { requestId: string; phone: string; status: 'pending'; expiresAt: number }
+export type Sent = {
+  requestId: string
+  phone: string
+  status: 'pending'
+  expiresAt: number
+  /** Which message of the request a provider is asked to carry; null for one that stays in the inbox. */
+  message: number | null
+}
 
 export type SendAnswer = Sent & {
   /** Only in `test` applications, whose messages go nowhere. */
@@ -43,36 +53,82 @@ export type SendAnswer = Sent & {
 type TakeLimits = (phone: string | undefined) => Promise<boolean>
 
 export function createOtpSend(needs: OtpNeeds) {
-  const { store, clock, newId, keys, plans, delivery } = needs
+  const { store, clock, newId, keys, plans, delivery, attempts } = needs
 
   /** Does `work` once for its idempotency key, and completes the answer with what is never stored. */
   async function answer(
     application: CallingApplication,
     scope: IdempotencyScope | undefined,
-    work: (tx: Stores, now: number, takeLimits: TakeLimits) => Promise<Sent | ServiceError>,
+    work: (tx: Stores, now: number, takeLimits: TakeLimits, guard: Guard) => Promise<Sent | ServiceError>,
   ): Promise<SendAnswer> {
     let rate: RateState | undefined
     let refusal: ServiceError | undefined
     try {
-      const { value, replayed } = await answerOnce(store, clock, scope, async (tx) => {
+      const guarded = (guard: Guard) => async (tx: Stores) => {
         const now = clock.now()
         await recheckCaller(tx, application)
-        const result = await work(tx, now, async (phone) => {
+        const takeLimits: TakeLimits = async (phone) => {
           const flagged =
             phone !== undefined &&
             (await spendSendBudget(tx, needs.sendBudget, `${application.id}:${hashPhone(keys, phone)}`, now))
           rate = await admit(tx, otpRate(plans, application, 'send'), now, 'APP_RATE')
           return flagged
-        })
+        }
+        const result = await work(tx, now, takeLimits, guard)
         if (result instanceof ServiceError) refusal = result
         return result
-      })
+      }
+      const { value, replayed } = await withGuard(needs.guard, (guard) =>
+        answerOnce(store, clock, scope, guarded(guard), { open }),
+      )
+      if (!replayed) refusal = await firstAttempt(value, scope)
+      if (refusal) throw refusal
       return { ...value, replayed, rate, code: await codeToShow(application, value.requestId) }
     } catch (error) {
       // Only a refusal that was returned has cost a call: what is thrown undoes that too.
       if (refusal && error === refusal) refusal.rate = rate
       throw error
     }
+  }
+
+  /**
+   * Offers the message to the providers, now that nothing can undo its request: a code that is on its way must be one
+   * that can be verified.
+   *
+   * @returns DELIVERY_FAILED nobody takes it, and nobody will
+   */
+  async function firstAttempt(sent: Sent, scope: IdempotencyScope | undefined) {
+    const { requestId, message } = sent
+    if (message === null) return undefined
+    return attempts.attemptFirst({ requestId, message }, async (tx, refused) => {
+      if (scope) await finishAnswer(tx, scope, refused ?? sent)
+    })
+  }
+
+  /** The answer of a send is final after its first attempt. */
+  const open: OpenAnswer<Sent> = {
+    isOpen: ({ message }) => message !== null,
+    async settle(tx, sent) {
+      const { requestId, message } = sent
+      if (message === null) return sent
+      const answered = await answerOfMessage(tx, { requestId, message }, clock.now())
+      return answered && (answered.refusal ?? sent)
+    },
+  }
+
+  /** How a message to this destination begins: in the inbox, or waiting for a provider. */
+  function routeOf(destination: Destination, channels: Channel[]) {
+    const staysHere = delivery.waysTo(destination, channels)[0]?.provider === inboxProvider
+    return { staysHere, deliveryStatus: staysHere ? null : ('queued' as const) }
+  }
+
+  /** A resend goes on where the last message went, and to the next channel where that one did not arrive. */
+  function channelsOfResend(request: OtpRequest, destination: Destination): Channel[] {
+    const channels = delivery.channelsTo(destination)
+    const index = channels.indexOf(request.channel)
+    if (index === -1) return [request.channel]
+    const following = channels.slice(request.deliveryStatus === 'undelivered' ? index + 1 : index)
+    return following.length > 0 ? following : channels
   }
 
   async function codeToShow(application: CallingApplication, requestId: string): Promise<string | undefined> {
@@ -113,7 +169,9 @@ export function createOtpSend(needs: OtpNeeds) {
      * Makes a code for a phone. The request, its event, its deliveries and its counters are one transaction.
      *
      * @throws INVALID_PHONE_NUMBER; RATE_LIMITED (APP_RATE, PHONE_SEND_BUDGET) nothing was written; UNAUTHENTICATED
-     *   or FORBIDDEN the application changed since its credentials were checked; IDEMPOTENCY_KEY_REUSED; CONFLICT
+     *   or FORBIDDEN the application changed since its credentials were checked; IDEMPOTENCY_KEY_REUSED; CONFLICT;
+     *   DELIVERY_FAILED every provider has refused for good: the request has failed; DESTINATION_BLOCKED the guard
+     *   lets nothing out, and the request has failed
      */
     async send(
       application: CallingApplication,
@@ -121,9 +179,9 @@ export function createOtpSend(needs: OtpNeeds) {
       scope?: IdempotencyScope,
     ): Promise<SendAnswer> {
       const { phone, country, isVirtual } = parsePhone(input.phone)
-      const channel = input.channel ?? 'sms'
       const environment = application.environment
-      return answer(application, scope, async (tx, now, takeLimits) => {
+      const destination = { environment, phone, country, appId: application.id, isVirtual }
+      return answer(application, scope, async (tx, now, takeLimits, guard) => {
         const inboxOf = await inboxOwner(tx, phone, isVirtual, application.developerId)
         const flagged = await takeLimits(phone)
         const id = newId('otp')
@@ -131,6 +189,8 @@ export function createOtpSend(needs: OtpNeeds) {
         needs.random(salt)
         const codeSalt = Buffer.from(salt).toString('base64url')
         const code = deriveCode(keys, { id, codeSalt, phone, environment })
+        const channels = input.channel ? [input.channel] : delivery.channelsTo(destination)
+        const { staysHere, deliveryStatus } = routeOf(destination, channels)
         const ttlSeconds = input.ttlSeconds ?? application.otpTtlSeconds
         const request: OtpRequest = {
           id,
@@ -142,9 +202,9 @@ export function createOtpSend(needs: OtpNeeds) {
           country,
           status: 'pending',
           failureReason: null,
-          channel,
-          provider: delivery.route({ environment, isVirtual, country, channel }),
-          deliveryStatus: null,
+          channel: channels[0] ?? 'sms',
+          provider: staysHere ? inboxProvider : null,
+          deliveryStatus,
           locale: input.locale ?? null,
           clientIp: input.clientIp ?? null,
           metadata: input.metadata ?? null,
@@ -158,9 +218,13 @@ export function createOtpSend(needs: OtpNeeds) {
           verifiedAt: null,
           updatedAt: now,
         }
+        const verdict = await guard.judge(tx, request, now)
+        if (verdict.blocked) return recordBlockedSend(tx, newId, request, verdict, now)
         await tx.otpRequests.insert(request)
+        if (!staysHere) await attempts.plan(tx, { requestId: id, message: 0 }, channels, now)
         await tx.analytics.add(application.developerId, dayOf(now), { requests: 1, sent: 1 })
         if (flagged) await recordEvent(tx, newId, 'guard.flagged', request, now, 'PHONE_SEND_BUDGET')
+        await recordFlagged(tx, newId, request, verdict, now)
         await recordMessage(tx, request, inboxOf, now, null)
         return toSent(request)
       })
@@ -170,26 +234,41 @@ export function createOtpSend(needs: OtpNeeds) {
      * Sends the same code once more: same request, attempts and expiry. Counts as a send.
      *
      * @throws NOT_FOUND; ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED; CONFLICT (RESENDS_EXHAUSTED);
-     *   RATE_LIMITED (RESEND_TOO_SOON, and as send)
+     *   RATE_LIMITED (RESEND_TOO_SOON, and as send); DESTINATION_BLOCKED by the guard, and the request lives on
      */
     async resend(
       application: CallingApplication,
       input: { requestId: string; channel?: Channel | undefined },
       scope?: IdempotencyScope,
     ): Promise<SendAnswer> {
-      return answer(application, scope, async (tx, now, takeLimits) => {
+      return answer(application, scope, async (tx, now, takeLimits, guard) => {
         const known = isId('otp', input.requestId) ? await tx.otpRequests.find(input.requestId) : undefined
         const request = known?.appId === application.id ? known : undefined
         const flagged = await takeLimits(request?.phone)
         if (!request) return notFound()
         const refusal = await refusalOf(tx, newId, request, now)
         if (refusal) return refusal
-        const sent = await tx.otpRequests.countResend(request.id, input.channel ?? request.channel, now)
+        const destination = destinationOf(request)
+        const channels = input.channel ? [input.channel] : channelsOfResend(request, destination)
+        const { staysHere, deliveryStatus } = routeOf(destination, channels)
+        const elsewhere = request.provider === inboxProvider ? null : request.provider
+        const by = {
+          channel: channels[0] ?? request.channel,
+          provider: staysHere ? inboxProvider : elsewhere,
+          deliveryStatus,
+        }
+        // Asked before: what the guard counts must go out.
+        if (!mayResend(request, now)) return resendRefusal(request, now)
+        const verdict = await guard.judge(tx, request, now)
+        if (verdict.blocked) return recordBlockedResend(tx, newId, request, verdict, now)
+        const sent = await tx.otpRequests.countResend(request.id, by, now)
         if (!sent) return resendRefusal(request, now)
+        const key = { requestId: sent.id, message: sent.resends }
+        if (!staysHere) await attempts.plan(tx, key, channels, now)
         await tx.analytics.add(application.developerId, dayOf(now), { sent: 1 })
         if (flagged) await recordEvent(tx, newId, 'guard.flagged', sent, now, 'PHONE_SEND_BUDGET')
-        const { isVirtual } = parsePhone(sent.phone)
-        const inboxOf = await inboxOwner(tx, sent.phone, isVirtual, application.developerId)
+        await recordFlagged(tx, newId, sent, verdict, now)
+        const inboxOf = await inboxOwner(tx, sent.phone, destination.isVirtual, application.developerId)
         await recordMessage(tx, sent, inboxOf, now, 'resend')
         return toSent(sent)
       })
@@ -202,7 +281,11 @@ const toSent = (request: OtpRequest): Sent => ({
   phone: request.phone,
   status: 'pending',
   expiresAt: request.expiresAt,
+  message: request.provider === inboxProvider ? null : request.resends,
 })
+
+const mayResend = ({ resends, sentAt }: OtpRequest, now: number) =>
+  resends < resendsMax && sentAt + resendAfterMs <= now
 
 /** Why a pending request cannot be sent again now. Too soon is thrown: a refused call counts for no limit. */
 function resendRefusal(request: OtpRequest, now: number): ServiceError {

@@ -7,6 +7,8 @@ export type Phone = { phone: string; country: string | null; isVirtual: boolean 
 /** A country code that no network routes: such a number lives within otpd only. */
 const virtualPattern = /^\+999[0-9]{10}$/
 
+export const isVirtualPhone = (phone: string) => virtualPattern.test(phone)
+
 /**
  * Reads a phone number as people write it; undefined where it cannot be one. Whether its length is possible is
  * checked, and not whether it is assigned: the lists of assigned numbers lag behind the networks.

@@ -3,15 +3,18 @@ import type { AnalyticsStore } from './analytics.ts'
 import type { ApplicationStore } from './applications.ts'
 import type { DeveloperStore } from './developers.ts'
 import type { EventStore } from './events.ts'
+import type { GuardStore } from './guard-counts.ts'
 import type { IdempotencyStore } from './idempotency.ts'
 import type { IdentityStore } from './identities.ts'
 import type { InboxStore } from './inbox.ts'
 import type { LoginAttemptStore } from './login-attempts.ts'
+import type { OtpDeliveryStore } from './otp-deliveries.ts'
 import type { OtpRequestStore } from './otp-requests.ts'
 import type { CheckBudgetStore } from './phone-budgets.ts'
 import type { ProjectStore } from './projects.ts'
 import type { RateLimitStore } from './rate-limit.ts'
 import type { RefreshTokenStore } from './refresh-tokens.ts'
+import type { RestingProviderStore } from './resting-providers.ts'
 import type { SetupTokenStore } from './setup-tokens.ts'
 import type { SigningKeyStore } from './signing-keys.ts'
 import type { WebhookDeliveryStore } from './webhook-deliveries.ts'
@@ -25,14 +28,17 @@ export type Stores = {
   checkBudgets: CheckBudgetStore
   developers: DeveloperStore
   events: EventStore
+  guard: GuardStore
   idempotency: IdempotencyStore
   identities: IdentityStore
   inbox: InboxStore
   loginAttempts: LoginAttemptStore
+  otpDeliveries: OtpDeliveryStore
   otpRequests: OtpRequestStore
   projects: ProjectStore
   rateLimits: RateLimitStore
   refreshTokens: RefreshTokenStore
+  restingProviders: RestingProviderStore
   setupTokens: SetupTokenStore
   signingKeys: SigningKeyStore
   webhookDeliveries: WebhookDeliveryStore

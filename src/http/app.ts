@@ -23,6 +23,7 @@ import { markRate } from './rate-headers.ts'
 import { analyticsRoutes } from './routes/analytics.ts'
 import { applicationRoutes } from './routes/applications.ts'
 import { authRoutes, type AuthServices } from './routes/auth.ts'
+import { callbackRoutes, type ReceiveCallback } from './routes/callbacks.ts'
 import { developerRoutes } from './routes/developer.ts'
 import { healthRoutes, type Readiness } from './routes/health.ts'
 import { inboxRoutes } from './routes/inbox.ts'
@@ -49,6 +50,7 @@ export type AppServices = AuthServices & {
   logs: LogService
   otp: OtpService
   projects: ProjectService
+  receiveCallback: ReceiveCallback
   webhookEndpoints: WebhookEndpointService
   webhookTester: WebhookTester
   /** Told of every error that is not part of the contract. */
@@ -63,6 +65,7 @@ const createApi = (services: AppServices) =>
     .use(analyticsRoutes(services))
     .use(applicationRoutes(services))
     .use(authRoutes(services))
+    .use(callbackRoutes(services))
     .use(developerRoutes(services))
     .use(healthRoutes(services))
     .use(inboxRoutes(services))

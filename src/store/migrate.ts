@@ -1,13 +1,29 @@
 import { createHash } from 'node:crypto'
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import initialPostgres from '../../migrations/postgres/0001_initial.sql' with { type: 'text' }
+import deliveryPostgres from '../../migrations/postgres/0002_delivery.sql' with { type: 'text' }
+import guardPostgres from '../../migrations/postgres/0004_guard.sql' with { type: 'text' }
+import messagesPostgres from '../../migrations/postgres/0003_messages.sql' with { type: 'text' }
 import initialSqlite from '../../migrations/sqlite/0001_initial.sql' with { type: 'text' }
+import deliverySqlite from '../../migrations/sqlite/0002_delivery.sql' with { type: 'text' }
+import messagesSqlite from '../../migrations/sqlite/0003_messages.sql' with { type: 'text' }
+import guardSqlite from '../../migrations/sqlite/0004_guard.sql' with { type: 'text' }
 
 export type Migration = { name: string; sql: string }
 
 /** The schema's history, oldest first, as it is compiled into the binary. What has landed is never edited. */
-export const sqliteMigrations: Migration[] = [{ name: '0001_initial', sql: initialSqlite }]
-export const postgresMigrations: Migration[] = [{ name: '0001_initial', sql: initialPostgres }]
+export const sqliteMigrations: Migration[] = [
+  { name: '0001_initial', sql: initialSqlite },
+  { name: '0002_delivery', sql: deliverySqlite },
+  { name: '0003_messages', sql: messagesSqlite },
+  { name: '0004_guard', sql: guardSqlite },
+]
+export const postgresMigrations: Migration[] = [
+  { name: '0001_initial', sql: initialPostgres },
+  { name: '0002_delivery', sql: deliveryPostgres },
+  { name: '0003_messages', sql: messagesPostgres },
+  { name: '0004_guard', sql: guardPostgres },
+]
 
 export type AppliedMigration = { name: string; checksum: string }
 

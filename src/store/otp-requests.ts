@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, lt, lte, or, sql, type InferSelectModel } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, isNull, lt, lte, ne, or, sql, type InferSelectModel } from 'drizzle-orm'
 import {
   attemptsMax,
   resendAfterMs,
@@ -121,10 +121,10 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
 
     countAttempt: async (id, now) => first(await countAttempt({ id, now })),
 
-    async countResend(id, channel, now) {
+    async countResend(id, by, now) {
       const rows = await on
         .update(otp)
-        .set({ resends: sql`${otp.resends} + 1`, channel, sentAt: now, updatedAt: now })
+        .set({ resends: sql`${otp.resends} + 1`, ...by, sentAt: now, updatedAt: now })
         .where(
           and(
             eq(otp.id, id),
@@ -132,6 +132,21 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
             lt(otp.resends, resendsMax),
             lte(otp.sentAt, now - resendAfterMs),
             gt(otp.expiresAt, now),
+          ),
+        )
+        .returning()
+      return first(rows)
+    },
+
+    async setDelivery({ requestId, message }, { deliveryStatus, way }, now) {
+      const rows = await on
+        .update(otp)
+        .set({ deliveryStatus, ...way, updatedAt: now })
+        .where(
+          and(
+            eq(otp.id, requestId),
+            deliveryStatus === 'delivered' ? undefined : eq(otp.resends, message),
+            or(isNull(otp.deliveryStatus), ne(otp.deliveryStatus, 'delivered')),
           ),
         )
         .returning()

@@ -5,15 +5,18 @@ import { createApplicationStore } from './applications.ts'
 import type { Builders, Database } from './database.ts'
 import { createDeveloperStore } from './developers.ts'
 import { createEventStore } from './events.ts'
+import { createGuardStore } from './guard.ts'
 import { createIdempotencyStore } from './idempotency.ts'
 import { createIdentityStore } from './identities.ts'
 import { createInboxStore } from './inbox.ts'
 import { createLoginAttemptStore } from './login-attempts.ts'
+import { createOtpDeliveryStore } from './otp-deliveries.ts'
 import { createOtpRequestStore } from './otp-requests.ts'
 import { createCheckBudgetStore } from './phone-budgets.ts'
 import { createProjectStore } from './projects.ts'
 import { createRateLimitStore } from './rate-limits.ts'
 import { createRefreshTokenStore } from './refresh-tokens.ts'
+import { createRestingProviderStore } from './resting-providers.ts'
 import { createSetupTokenStore } from './setup-tokens.ts'
 import { createSigningKeyStore } from './signing-keys.ts'
 import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
@@ -47,14 +50,17 @@ function bindStores(database: Database, on: Builders, onDelivery: () => void): S
     checkBudgets: createCheckBudgetStore(database, on),
     developers: createDeveloperStore(database, on),
     events: createEventStore(database, on),
+    guard: createGuardStore(database, on),
     idempotency: createIdempotencyStore(database, on),
     identities: createIdentityStore(database, on),
     inbox: createInboxStore(database, on),
     loginAttempts: createLoginAttemptStore(database, on),
+    otpDeliveries: createOtpDeliveryStore(database, on),
     otpRequests: createOtpRequestStore(database, on),
     projects: createProjectStore(database, on),
     rateLimits: createRateLimitStore(database, on),
     refreshTokens: createRefreshTokenStore(database, on),
+    restingProviders: createRestingProviderStore(database, on),
     setupTokens: createSetupTokenStore(database, on),
     signingKeys: createSigningKeyStore(database, on),
     webhookDeliveries: createWebhookDeliveryStore(database, on, onDelivery),

@@ -88,6 +88,9 @@ export function defineTables(c: ColumnKit) {
     webhookSecret: c.text('webhook_secret').notNull(),
     webhookSecretRotatedAt: c.timestampMs('webhook_secret_rotated_at'),
     credentialsVersion: c.integer('credentials_version').notNull().default(1),
+    defaultLocale: c.text('default_locale'),
+    webOtpDomain: c.text('web_otp_domain'),
+    androidAppHash: c.text('android_app_hash'),
     createdAt: c.timestampMs('created_at').notNull(),
     updatedAt: c.timestampMs('updated_at').notNull(),
   })
@@ -104,7 +107,9 @@ export function defineTables(c: ColumnKit) {
     failureReason: c.text('failure_reason').$type<'max_attempts' | 'delivery_failed' | 'blocked'>(),
     channel: c.text('channel').notNull(),
     provider: c.text('provider'),
-    deliveryStatus: c.text('delivery_status'),
+    deliveryStatus: c
+      .text('delivery_status')
+      .$type<'queued' | 'sent' | 'unknown' | 'delivered' | 'undelivered'>(),
     locale: c.text('locale'),
     clientIp: c.text('client_ip'),
     metadata: c.text('metadata'),
@@ -117,6 +122,36 @@ export function defineTables(c: ColumnKit) {
     expiresAt: c.timestampMs('expires_at').notNull(),
     verifiedAt: c.timestampMs('verified_at'),
     updatedAt: c.timestampMs('updated_at').notNull(),
+  })
+
+  const otpDeliveries = c.table(
+    'otp_deliveries',
+    {
+      requestId: c.text('request_id').notNull(),
+      message: c.integer('message').notNull(),
+      channels: c.text('channels').notNull(),
+      status: c
+        .text('status')
+        .notNull()
+        .$type<'pending' | 'sent' | 'unknown' | 'delivered' | 'undelivered' | 'refused' | 'void'>(),
+      provider: c.text('provider'),
+      messageId: c.text('message_id'),
+      failure: c.text('failure'),
+      excluded: c.text('excluded').notNull().default(''),
+      attempts: c.integer('attempts').notNull().default(0),
+      nextAttemptAt: c.timestampMs('next_attempt_at'),
+      leaseOwner: c.text('lease_owner'),
+      leaseUntil: c.timestampMs('lease_until'),
+      createdAt: c.timestampMs('created_at').notNull(),
+      updatedAt: c.timestampMs('updated_at').notNull(),
+    },
+    (t) => [c.primaryKey({ columns: [t.requestId, t.message] })],
+  )
+
+  const restingProviders = c.table('resting_providers', {
+    name: c.text('name').primaryKey(),
+    failure: c.text('failure').notNull(),
+    restingUntil: c.timestampMs('resting_until').notNull(),
   })
 
   const inboxMessages = c.table('inbox_messages', {
@@ -236,6 +271,51 @@ export function defineTables(c: ColumnKit) {
     (t) => [c.primaryKey({ columns: [t.developerId, t.day] })],
   )
 
+  const guardWindows = c.table(
+    'guard_windows',
+    {
+      subject: c.text('subject').notNull(),
+      startsAt: c.timestampMs('starts_at').notNull(),
+      unverified: c.integer('unverified').notNull(),
+      verified: c.integer('verified').notNull(),
+    },
+    (t) => [c.primaryKey({ columns: [t.subject, t.startsAt] })],
+  )
+
+  const guardAddressCountries = c.table(
+    'guard_address_countries',
+    {
+      subject: c.text('subject').notNull(),
+      country: c.text('country').notNull(),
+      sentAt: c.timestampMs('sent_at').notNull(),
+      verifiedAt: c.timestampMs('verified_at'),
+    },
+    (t) => [c.primaryKey({ columns: [t.subject, t.country] })],
+  )
+
+  const guardDays = c.table(
+    'guard_days',
+    {
+      subject: c.text('subject').notNull(),
+      day: c.integer('day').notNull(),
+      sent: c.integer('sent').notNull().default(0),
+      verified: c.integer('verified').notNull().default(0),
+    },
+    (t) => [c.primaryKey({ columns: [t.subject, t.day] })],
+  )
+
+  const guardDecisions = c.table(
+    'guard_decisions',
+    {
+      hour: c.integer('hour').notNull(),
+      rule: c.text('rule').notNull(),
+      country: c.text('country').notNull(),
+      flagged: c.integer('flagged').notNull(),
+      blocked: c.integer('blocked').notNull(),
+    },
+    (t) => [c.primaryKey({ columns: [t.hour, t.rule, t.country] })],
+  )
+
   return {
     meta,
     counters,
@@ -247,6 +327,8 @@ export function defineTables(c: ColumnKit) {
     projects,
     applications,
     otpRequests,
+    otpDeliveries,
+    restingProviders,
     inboxMessages,
     identities,
     identityApplications,
@@ -257,6 +339,10 @@ export function defineTables(c: ColumnKit) {
     phoneCheckBudgets,
     idempotencyKeys,
     dailyCounts,
+    guardWindows,
+    guardAddressCountries,
+    guardDays,
+    guardDecisions,
   }
 }
 

@@ -1,0 +1,74 @@
+import type { DeliveryAttempts } from '../domain/delivery-attempts.ts'
+
+/** Enough for one provider that hangs and others beside it. */
+const underWayMax = 100
+
+/**
+ * Sends the messages that wait: those that nobody would take at first, those that did not arrive, and those of a process
+ * that died. The first attempt of a message is its sender's own.
+ *
+ * @param needs.ownsAllLeases no other process works on this database: leases that stand at the start are void
+ * @param needs.pollMs how often to look for what has become due
+ * @param needs.onError told of what is nobody's fault outside; the work goes on
+ */
+export function createDeliveryWorker(needs: {
+  attempts: DeliveryAttempts
+  ownsAllLeases: boolean
+  onError(error: unknown): void
+  pollMs?: number
+}) {
+  const { attempts, ownsAllLeases, onError, pollMs = 1_000 } = needs
+  const underWay = new Set<Promise<unknown>>()
+  let poll: ReturnType<typeof setInterval> | undefined
+  let working = false
+  let pumping: Promise<void> | undefined
+  let again = false
+
+  /** Runs one pump at a time; a call during one makes another follow it. */
+  function wake(): void {
+    again = true
+    pumping ??= pump().finally(() => {
+      pumping = undefined
+    })
+  }
+
+  async function pump() {
+    while (again) {
+      again = false
+      const room = working ? underWayMax - underWay.size : 0
+      if (room === 0) return
+      try {
+        const claimed = await attempts.claimDue(room)
+        for (const claim of claimed) {
+          const done = attempts.attempt(claim).finally(() => underWay.delete(done))
+          underWay.add(done)
+        }
+        again ||= claimed.length === room
+      } catch (error) {
+        // The next poll tries anew.
+        onError(error)
+      }
+    }
+  }
+
+  return {
+    /** Sends what waits and goes on until `stop`. */
+    async start(): Promise<void> {
+      if (ownsAllLeases) await attempts.voidLeases()
+      working = true
+      poll = setInterval(wake, pollMs)
+      wake()
+    },
+
+    /** Tells that something may wait. */
+    wake,
+
+    /** Takes nothing more, and resolves once what is under way has ended: who carries it sees to the end. */
+    async stop(): Promise<void> {
+      working = false
+      clearInterval(poll)
+      await pumping
+      await Promise.allSettled(underWay)
+    },
+  }
+}

@@ -1,0 +1,70 @@
+import { Elysia } from 'elysia'
+import { Type } from '@sinclair/typebox'
+import { notFound, ServiceError } from '../../domain/errors.ts'
+import { readText } from '../json-body.ts'
+import { data, errorBody, object } from '../schemas.ts'
+
+/** A call of a provider's, as it came. */
+export type CallbackCall = {
+  provider: string
+  token: string
+  method: string
+  /** With its question mark; empty where there is none. */
+  search: string
+  headers: Readonly<Record<string, string | undefined>>
+  body: string
+}
+
+/**
+ * `unknown`: there is no such provider, or the token is not its own. `challenge`: the provider asks whether the address
+ * is ours, and wants to read this text.
+ */
+export type CallbackAnswer =
+  { kind: 'received' | 'unknown' | 'forged' | 'unreadable' } | { kind: 'challenge'; text: string }
+
+export type ReceiveCallback = (call: CallbackCall) => Promise<CallbackAnswer>
+
+/**
+ * Where providers tell what became of messages, each in its own form. No part of the API for developers, and not in its
+ * document.
+ */
+export function callbackRoutes({ receiveCallback }: { receiveCallback: ReceiveCallback }) {
+  const receive = async (request: Request, params: { provider: string; token: string }) => {
+    const query = request.url.indexOf('?')
+    const result = await receiveCallback({
+      ...params,
+      method: request.method,
+      search: query === -1 ? '' : request.url.slice(query),
+      headers: Object.fromEntries(request.headers),
+      body: await readText(request),
+    })
+    if (result.kind === 'challenge') return result.text
+    if (result.kind === 'unknown') throw notFound()
+    if (result.kind === 'forged') {
+      throw new ServiceError('FORBIDDEN', 'The signature does not fit.', { reason: 'SIGNATURE_INVALID' })
+    }
+    if (result.kind === 'unreadable') {
+      throw new ServiceError('INVALID_ARGUMENT', 'This is not what the provider documents.')
+    }
+    return { data: { received: true as const } }
+  }
+  const options = {
+    parse: 'none' as const,
+    params: object({ provider: Type.String(), token: Type.String() }),
+    response: {
+      200: Type.Union([data(object({ received: Type.Literal(true) })), Type.String()]),
+      400: errorBody,
+      403: errorBody,
+      404: errorBody,
+      413: errorBody,
+      415: errorBody,
+      500: errorBody,
+      503: errorBody,
+    },
+    detail: { hide: true },
+  }
+
+  return new Elysia({ prefix: '/v1/callbacks' })
+    .post('/:provider/:token', ({ request, params }) => receive(request, params), options)
+    .get('/:provider/:token', ({ request, params }) => receive(request, params), options)
+}

@@ -1,0 +1,217 @@
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  inArray,
+  isNotNull,
+  isNull,
+  lte,
+  max,
+  or,
+  sql,
+  type InferSelectModel,
+} from 'drizzle-orm'
+import type { FailureClass } from '../domain/delivery.ts'
+import type { ClaimedMessage, Message, MessageKey, OtpDeliveryStore } from '../domain/otp-deliveries.ts'
+import type { Channel } from '../domain/otp-requests.ts'
+import { messageSettings } from './applications.ts'
+import type { Builders, Database } from './database.ts'
+import { toOtpRequest } from './otp-requests.ts'
+import type { Tables } from './tables.ts'
+
+type Row = InferSelectModel<Tables['otpDeliveries']>
+
+const splitNames = (text: string) => (text === '' ? [] : text.split(','))
+
+/** Channels and failure are of the known words, because they were written so. */
+const toMessage = (row: Row): Message => ({
+  requestId: row.requestId,
+  message: row.message,
+  channels: splitNames(row.channels) as Channel[],
+  status: row.status,
+  provider: row.provider,
+  messageId: row.messageId,
+  failure: row.failure as FailureClass | null,
+  excluded: splitNames(row.excluded),
+  attempts: row.attempts,
+  leaseUntil: row.leaseUntil,
+})
+
+export function createOtpDeliveryStore(database: Database, on: Builders): OtpDeliveryStore {
+  const { otpDeliveries: messages, otpRequests, applications } = database.tables
+  const p = sql.placeholder
+  const is = (key: MessageKey) =>
+    and(eq(messages.requestId, key.requestId), eq(messages.message, key.message))
+
+  // Asked for by every send.
+  const insert = database.prepare(() =>
+    on.insert(messages).values({
+      requestId: p('requestId'),
+      message: p('message'),
+      channels: p('channels'),
+      status: 'pending',
+      attempts: 1,
+      nextAttemptAt: p('now'),
+      leaseOwner: p('owner'),
+      leaseUntil: p('leaseUntil'),
+      createdAt: p('now'),
+      updatedAt: p('now'),
+    }),
+  )
+  const load = database.prepare(() =>
+    on
+      .select({ message: messages, request: otpRequests, application: messageSettings(applications) })
+      .from(messages)
+      .innerJoin(otpRequests, eq(otpRequests.id, messages.requestId))
+      .leftJoin(applications, eq(applications.id, otpRequests.appId))
+      .where(and(eq(messages.requestId, p('requestId')), eq(messages.message, p('message')))),
+  )
+
+  const held = (claim: ClaimedMessage) =>
+    and(
+      is(claim),
+      eq(messages.status, 'pending'),
+      eq(messages.leaseOwner, claim.owner),
+      eq(messages.attempts, claim.attempt),
+    )
+
+  return {
+    async insert({ channels, ...key }, owner, now, leaseUntil) {
+      await insert({ ...key, channels: channels.join(','), owner, now, leaseUntil })
+    },
+
+    async find(key) {
+      const [row] = await on.select().from(messages).where(is(key))
+      return row && toMessage(row)
+    },
+
+    async load(key) {
+      const [row] = await load(key)
+      return row && { ...row, message: toMessage(row.message), request: toOtpRequest(row.request) }
+    },
+
+    async list(requestId) {
+      const rows = await on
+        .select()
+        .from(messages)
+        .where(eq(messages.requestId, requestId))
+        .orderBy(asc(messages.message))
+      return rows.map(toMessage)
+    },
+
+    async claim({ owner, now, leaseUntil, limit }) {
+      const due = await on
+        .select({ requestId: messages.requestId, message: messages.message })
+        .from(messages)
+        .where(
+          and(
+            // Spelled out: SQLite uses the index of what is pending only where it sees the word itself.
+            sql`${messages.status} = 'pending'`,
+            lte(messages.nextAttemptAt, now),
+            or(isNull(messages.leaseUntil), lte(messages.leaseUntil, now)),
+          ),
+        )
+        .orderBy(asc(messages.nextAttemptAt))
+        .limit(limit)
+      const claimed: ClaimedMessage[] = []
+      for (const key of due) {
+        const [row] = await on
+          .update(messages)
+          .set({ leaseOwner: owner, leaseUntil, attempts: sql`${messages.attempts} + 1` })
+          .where(
+            and(
+              is(key),
+              eq(messages.status, 'pending'),
+              or(isNull(messages.leaseUntil), lte(messages.leaseUntil, now)),
+            ),
+          )
+          .returning({ attempt: messages.attempts })
+        if (row) claimed.push({ ...key, owner, attempt: row.attempt })
+      }
+      return claimed
+    },
+
+    async finish(claim, { excluded, ...outcome }, now) {
+      const finished = await on
+        .update(messages)
+        .set({ ...outcome, excluded: excluded.join(','), leaseOwner: null, leaseUntil: null, updatedAt: now })
+        .where(held(claim))
+        .returning({ message: messages.message })
+      return finished.length > 0
+    },
+
+    async findForReceipt(provider, { messageId, requestId }) {
+      const key = { requestId: messages.requestId, message: messages.message }
+      if (messageId !== null) {
+        const [named] = await on
+          .select(key)
+          .from(messages)
+          .where(and(eq(messages.provider, provider), eq(messages.messageId, messageId)))
+          .limit(1)
+        if (named) return named
+      }
+      if (requestId === null) return undefined
+      // One that has another name is another message.
+      const unnamed = messageId === null ? undefined : isNull(messages.messageId)
+      const [newest] = await on
+        .select(key)
+        .from(messages)
+        .where(and(eq(messages.requestId, requestId), eq(messages.provider, provider), unnamed))
+        .orderBy(desc(messages.message))
+        .limit(1)
+      return newest
+    },
+
+    async receive(key, provider, { status, messageId, failure }, now) {
+      const before = status === 'sent' ? (['unknown'] as const) : (['sent', 'unknown'] as const)
+      const changed = await on
+        .update(messages)
+        .set({
+          status,
+          messageId: sql`coalesce(${messages.messageId}, ${messageId})`,
+          failure: failure?.class ?? null,
+          updatedAt: now,
+        })
+        .where(and(is(key), eq(messages.provider, provider), inArray(messages.status, before)))
+        .returning({ message: messages.message })
+      return changed.length > 0
+    },
+
+    async reopen(key, excluded, now) {
+      await on
+        .update(messages)
+        .set({
+          status: 'pending',
+          provider: null,
+          messageId: null,
+          excluded: excluded.join(','),
+          nextAttemptAt: now,
+          updatedAt: now,
+        })
+        .where(is(key))
+    },
+
+    async releaseAll() {
+      await on
+        .update(messages)
+        .set({ leaseOwner: null, leaseUntil: null })
+        .where(and(eq(messages.status, 'pending'), isNotNull(messages.leaseOwner)))
+    },
+
+    async deleteOldest(until, chunk) {
+      const old = on
+        .select({ at: messages.createdAt })
+        .from(messages)
+        .where(lte(messages.createdAt, until))
+        .orderBy(asc(messages.createdAt))
+        .limit(chunk)
+        .as('old')
+      const deleted = await on
+        .delete(messages)
+        .where(lte(messages.createdAt, on.select({ at: max(old.at) }).from(old)))
+        .returning({ requestId: messages.requestId })
+      return deleted.length > 0
+    },
+  }
+}
