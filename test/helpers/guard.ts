@@ -1,0 +1,72 @@
+import { createGuard, withGuard, type GuardedRequest } from '../../src/domain/guard.ts'
+import type { GuardSettings } from '../../src/domain/guard-rules.ts'
+import { deriveKeys, masterKeyBytes } from '../../src/domain/keys.ts'
+import type { Store } from '../../src/domain/store.ts'
+import { testClock } from './clock.ts'
+
+/** Every rule off, so that a test sees the one that it turns on. */
+export const guardOff: GuardSettings = {
+  mode: 'enforce',
+  countries: [],
+  deniedCountries: [],
+  trusted: { countries: [], prefixes: [], addresses: [] },
+  unverified: {
+    countryPerHour: 0,
+    countryPerDay: 0,
+    prefixPerHour: 0,
+    prefixPerDay: 0,
+    addressPerHour: 0,
+    addressPerDay: 0,
+    addressCountries: 0,
+  },
+  hourlyPercent: 20,
+  dailyPercent: 30,
+  caps: { applicationPerDay: 0, totalPerDay: 0 },
+}
+
+/** A guard on a real store, asked as sends and verifications ask it. */
+export function createGuardBench(store: Store, settings: GuardSettings, clock = testClock()) {
+  const faults: unknown[] = []
+  const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
+  const guard = createGuard({ settings, keys, onFault: (error) => void faults.push(error) })
+  let lastNumber = 0
+
+  /** Every call a number of its own, four digits from the end on, unless it is given. */
+  function requestOf(wish: Partial<GuardedRequest> = {}): GuardedRequest {
+    lastNumber++
+    return {
+      appId: 'app_1',
+      environment: 'live',
+      phone: `+316${String(lastNumber).padStart(4, '0')}0000`,
+      country: 'NL',
+      clientIp: null,
+      createdAt: clock.now(),
+      resends: 0,
+      ...wish,
+    }
+  }
+
+  const judge = (request: GuardedRequest) =>
+    withGuard(guard, (watched) => store.write((tx) => watched.judge(tx, request, clock.now())))
+
+  return {
+    clock,
+    guard,
+    faults,
+    requestOf,
+    judge,
+    /** Sends so many. @returns the request of the last one, and what the guard said of each */
+    async send(count: number, wish: Partial<GuardedRequest> = {}) {
+      const rules: string[] = []
+      let request = requestOf(wish)
+      for (let sent = 0; sent < count; sent++) {
+        request = requestOf(wish)
+        rules.push((await judge(request)).rules.join(' '))
+      }
+      return { request, rules }
+    },
+    verify: (request: GuardedRequest) =>
+      withGuard(guard, (watched) => store.write((tx) => watched.credit(tx, request, clock.now()))),
+    withdraw: (request: GuardedRequest) => store.write((tx) => guard.withdraw(tx, request)),
+  }
+}
