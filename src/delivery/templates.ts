@@ -1,7 +1,32 @@
+import type { Delivery } from '../domain/delivery.ts'
+import { minutesLeft, type MessageSettings, type MessageTemplates } from '../domain/message-settings.ts'
 import type { OtpRequest } from '../domain/otp-requests.ts'
+import { renderMessage, type Message } from './message.ts'
 
-/** The text of a message. Ends in the code's lifetime as it was when the code was made. */
-export function renderMessage(request: OtpRequest, code: string): string {
-  const minutes = Math.max(1, Math.round((request.expiresAt - request.createdAt) / 60_000))
-  return `${code} is your verification code. It is valid for ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`
+export type Messages = ReturnType<typeof createMessages>
+
+/** How messages are worded, with the operator's own texts before those that otpd brings. */
+export function createMessages(templates: MessageTemplates = {}) {
+  /** @param application null once it is deleted @param sentAtMs for the minutes that the message tells */
+  const write = (
+    request: OtpRequest,
+    code: string,
+    application: MessageSettings | null,
+    sentAtMs: number,
+  ): Message =>
+    renderMessage(
+      {
+        code,
+        locale: request.locale,
+        country: request.country,
+        applicationName: application?.name ?? null,
+        applicationDefaultLocale: application?.defaultLocale ?? null,
+        minutesLeft: minutesLeft(request.expiresAt, sentAtMs),
+        webOtpDomain: application?.webOtpDomain ?? null,
+        androidAppHash: application?.androidAppHash ?? null,
+      },
+      templates,
+    )
+  const render: Delivery['render'] = (...message) => write(...message).text
+  return { write, render }
 }

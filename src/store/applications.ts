@@ -3,6 +3,20 @@ import type { Application, ApplicationStore } from '../domain/applications.ts'
 import type { FreshCredential } from '../domain/credentials.ts'
 import type { Developer } from '../domain/developers.ts'
 import type { Builders, Database } from './database.ts'
+import type { Tables } from './tables.ts'
+
+/** What a message takes from its application, for a query that joins it; null where it joins none. */
+export const messageSettings = ({
+  name,
+  defaultLocale,
+  webOtpDomain,
+  androidAppHash,
+}: Tables['applications']) => ({
+  name,
+  defaultLocale,
+  webOtpDomain,
+  androidAppHash,
+})
 
 export function createApplicationStore(database: Database, on: Builders): ApplicationStore {
   const { applications, developers } = database.tables

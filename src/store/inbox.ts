@@ -1,10 +1,11 @@
 import { and, asc, desc, eq, gt, lt, lte, max, sql } from 'drizzle-orm'
 import type { InboxStore } from '../domain/inbox.ts'
+import { messageSettings } from './applications.ts'
 import type { Builders, Database } from './database.ts'
 import { toOtpRequest } from './otp-requests.ts'
 
 export function createInboxStore(database: Database, on: Builders): InboxStore {
-  const { inboxMessages: inbox, otpRequests } = database.tables
+  const { inboxMessages: inbox, otpRequests, applications } = database.tables
   const p = sql.placeholder
 
   const insert = database.prepare(() =>
@@ -24,9 +25,10 @@ export function createInboxStore(database: Database, on: Builders): InboxStore {
 
     async list(developerId, since, limit, before) {
       const rows = await on
-        .select({ message: inbox, request: otpRequests })
+        .select({ message: inbox, request: otpRequests, application: messageSettings(applications) })
         .from(inbox)
         .innerJoin(otpRequests, eq(otpRequests.id, inbox.requestId))
+        .leftJoin(applications, eq(applications.id, otpRequests.appId))
         .where(
           and(
             eq(inbox.developerId, developerId),
@@ -36,7 +38,11 @@ export function createInboxStore(database: Database, on: Builders): InboxStore {
         )
         .orderBy(desc(inbox.id))
         .limit(limit)
-      return rows.map(({ message, request }) => ({ ...message, request: toOtpRequest(request) }))
+      return rows.map(({ message, request, application }) => ({
+        ...message,
+        application,
+        request: toOtpRequest(request),
+      }))
     },
 
     async deleteOldest(until, chunk) {

@@ -51,7 +51,8 @@ const defaultLocale = Type.String({
 const webOtpDomain = Type.String({
   pattern: webOtpDomainPattern,
   errorText: 'Expected a host name, like example.com, without scheme, port and path',
-  description: 'The host whose pages may fill in the code. Messages then end in the line that browsers look for.',
+  description:
+    'The host whose pages may fill in the code. Messages then end in the line that browsers look for.',
 })
 const androidAppHash = Type.String({
   pattern: androidAppHashPattern,

@@ -1,0 +1,51 @@
+/** Longer names leave no room for the words around them in 70 units. */
+const unitsMax = 30
+
+const likeInGsm: Record<string, string> = {
+  '‘': "'",
+  '’': "'",
+  ʼ: "'",
+  '–': '-',
+  '—': '-',
+  '‐': '-',
+  '‑': '-',
+}
+
+/**
+ * An application's name as it may stand in a message, on one line and short. Whoever named the application is not whom
+ * the message is trusted for, so nothing in it may look like a link, another code or a line for machines:
+ *
+ * - only letters, digits, spaces and a little punctuation remain; controls, direction marks, emoji, `@`, `#`, `/` and
+ *   `:` go;
+ * - a dot inside a word becomes a space (`example.com` → `example com`), as phones turn such words into links;
+ * - a run of four digits or more goes, also one that is broken up by spaces or hyphens, as it would be taken for the
+ *   code.
+ *
+ * @returns an empty text where no letter is left
+ */
+export function cleanApplicationName(name: string): string {
+  const clean = name
+    .normalize('NFC')
+    .replaceAll(/[‘’ʼ–—‐‑]/g, (mark) => likeInGsm[mark] ?? ' ')
+    // Joiners shape letters in Persian and in Indic scripts; anywhere else they only hide.
+    .replaceAll(/(?<![\p{L}\p{M}])[\u200c\u200d]|[\u200c\u200d](?!\p{L})/gu, ' ')
+    .replaceAll(/[^\p{L}\p{M}\p{Nd}\u200c\u200d &+'!(),.·-]/gu, ' ')
+    .replaceAll(/\.(?=[^\s.])|\.(?=\.)/g, ' ')
+    .replaceAll(/[(+]*\p{Nd}(?:[\s.,()'·+-]*\p{Nd}){3,}/gu, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/^[^\p{L}\p{Nd}(]+|[\s,('&+-]+$/gu, '')
+  return /\p{L}/u.test(clean) ? shorten(clean) : ''
+}
+
+/** At most `unitsMax`, between words where one ends late enough, and never inside a character as people see it. */
+function shorten(name: string): string {
+  if (name.length <= unitsMax) return name
+  let cut = ''
+  for (const { segment } of new Intl.Segmenter().segment(name)) {
+    if (cut.length + segment.length > unitsMax) break
+    cut += segment
+  }
+  const lastSpace = cut.lastIndexOf(' ')
+  const endsInWord = name[cut.length] !== ' '
+  return (endsInWord && lastSpace > unitsMax / 2 ? cut.slice(0, lastSpace) : cut).trimEnd()
+}

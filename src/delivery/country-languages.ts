@@ -1,0 +1,46 @@
+/**
+ * The countries whose main written language is one of ours, ISO 3166-1 alpha-2. All others are addressed in English,
+ * and so are India, Singapore and the Philippines, where banks write their codes in English.
+ */
+const countries: Record<string, string> = {
+  ar: 'AE BH DZ EG EH IQ JO KW LB LY MA MR OM PS QA SA SD SY TN YE',
+  bn: 'BD',
+  cs: 'CZ',
+  da: 'DK FO GL',
+  de: 'AT CH DE LI',
+  el: 'CY GR',
+  es: 'AR BO CL CO CR CU DO EC ES GQ GT HN MX NI PA PE PR PY SV UY VE',
+  fa: 'AF IR',
+  fi: 'FI',
+  fr: 'BF BI BJ BL CD CF CG CI CM DJ FR GA GF GN GP HT KM LU MC MF MG ML MQ NC NE PF PM RE SN TD TG WF YT',
+  he: 'IL',
+  hu: 'HU',
+  id: 'ID',
+  it: 'IT SM VA',
+  ja: 'JP',
+  ko: 'KP KR',
+  ms: 'BN MY',
+  nb: 'NO SJ',
+  nl: 'AW BE BQ CW NL SR SX',
+  pl: 'PL',
+  pt: 'AO CV GW MZ PT ST TL',
+  'pt-BR': 'BR',
+  ro: 'MD RO',
+  ru: 'BY KG KZ RU',
+  sk: 'SK',
+  sv: 'AX SE',
+  th: 'TH',
+  tr: 'TR',
+  uk: 'UA',
+  vi: 'VN',
+  'zh-CN': 'CN',
+  'zh-TW': 'HK MO TW',
+}
+
+const languages = new Map(
+  Object.entries(countries).flatMap(([locale, codes]) => codes.split(' ').map((code) => [code, locale])),
+)
+
+/** Null where the country is not known or none of ours is its main language. */
+export const languageOfCountry = (country: string | null): string | null =>
+  languages.get(country ?? '') ?? null

@@ -1,0 +1,54 @@
+/**
+ * The GSM 7-bit default alphabet (3GPP TS 23.038 §6.2.1), without its escape code. National shift tables are left out:
+ * a gateway uses them only where it was set up for that, and counts as here otherwise.
+ */
+const basicCharacters = new Set(
+  '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?' +
+    '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà',
+)
+
+/** Its extension table (§6.2.1.1): an escape and a second septet each. */
+const extendedCharacters = new Set('\f^{}\\[~]|€')
+
+export type SmsSize = {
+  encoding: 'GSM-7' | 'UCS-2'
+  /** Septets, or 16-bit units. */
+  units: number
+  parts: number
+  /** How many units this number of parts has room for. */
+  unitsMax: number
+  /** The characters that the GSM alphabet lacks, each once, in their order. */
+  foreign: string[]
+}
+
+/**
+ * How a text travels. One part holds 140 octets: 160 septets or 70 units of 16 bits. Where there are more, each loses
+ * six octets to the header that joins them (3GPP TS 23.040 §9.2.3.24.1): 153 or 67. No character is cut in two, neither
+ * an escaped one nor a surrogate pair, so that a part may stay one unit short.
+ */
+export function measureSms(text: string): SmsSize {
+  const characters = [...text]
+  const foreign = [
+    ...new Set(characters.filter((one) => !basicCharacters.has(one) && !extendedCharacters.has(one))),
+  ]
+  const isGsm = foreign.length === 0
+  const [single, joined] = isGsm ? [160, 153] : [70, 67]
+  const widths = characters.map((one) => (isGsm ? (extendedCharacters.has(one) ? 2 : 1) : one.length))
+  const units = widths.reduce((sum, width) => sum + width, 0)
+  const parts = units <= single ? 1 : countJoined(widths, joined)
+  const unitsMax = parts === 1 ? single : parts * joined
+  return { encoding: isGsm ? 'GSM-7' : 'UCS-2', units, parts, unitsMax, foreign }
+}
+
+function countJoined(widths: readonly number[], size: number): number {
+  let parts = 1
+  let used = 0
+  for (const width of widths) {
+    if (used + width > size) {
+      parts++
+      used = 0
+    }
+    used += width
+  }
+  return parts
+}

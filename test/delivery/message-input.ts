@@ -1,0 +1,32 @@
+import type { MessageInput } from '../../src/delivery/message.ts'
+
+/** A message in English for `Acme`, its code `012345`, as far as nothing else is said. */
+export const input = (over: Partial<MessageInput> = {}): MessageInput => ({
+  code: '012345',
+  locale: 'en',
+  country: null,
+  applicationName: 'Acme',
+  applicationDefaultLocale: null,
+  minutesLeft: 5,
+  webOtpDomain: null,
+  androidAppHash: null,
+  ...over,
+})
+
+/** What a phone may take for the code: 4 to 10 digits in a row, of any script, wherever they stand. */
+export const codesIn = (text: string) => text.match(/\p{Nd}{4,}/gu) ?? []
+
+export const withoutMarks = (text: string) => text.replaceAll(/[\u2066-\u2069]/g, '')
+
+/** UAX #9, rules P2 and P3: the first strong character decides, and what is isolated does not count. */
+export function firstStrong(line: string): 'left to right' | 'right to left' | undefined {
+  let depth = 0
+  for (const one of line) {
+    if (/[\u2066-\u2068]/.test(one)) depth++
+    else if (one === '\u2069') depth = Math.max(0, depth - 1)
+    else if (depth > 0) continue
+    else if (/[\p{Script=Hebrew}\p{Script=Arabic}]/u.test(one) && /\p{L}/u.test(one)) return 'right to left'
+    else if (/\p{L}/u.test(one)) return 'left to right'
+  }
+  return undefined
+}
