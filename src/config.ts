@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { readAdmin, readMasterKey, readOidc, type OidcConfig } from './config/auth.ts'
+import { readGuard } from './config/guard.ts'
 import { readConfigFile, readDataDir } from './config/places.ts'
 import { ratePerMinuteMax, readPlans } from './config/plans.ts'
+import { readTemplates } from './config/templates.ts'
 import {
   createReader,
   type ConfigInput,
@@ -21,6 +23,8 @@ import {
   parseWebhookAllow,
 } from './config/values.ts'
 import type { ListenAddress, WebhookAllow } from './config/values.ts'
+import type { MessageTemplates } from './domain/message-settings.ts'
+import type { GuardSettings } from './domain/guard-rules.ts'
 import type { Plans } from './domain/plans.ts'
 
 export type { OidcConfig } from './config/auth.ts'
@@ -53,8 +57,11 @@ export type Config = {
     phoneCheckFailures: number
     phoneSend: 'off' | 'monitor' | 'enforce'
   }
+  guard: GuardSettings
   /** With the rates of the whole installation, if set, already in every plan. */
   plans: Plans
+  /** Texts of messages, instead of or beside those that otpd brings. */
+  templates: MessageTemplates
   /** Never printed, never logged. */
   secrets: {
     /** 32 bytes. Null: `master.key` in the data directory. */
@@ -118,7 +125,9 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   // NIST SP 800-63B §5.2.2 allows no more than 100 failures in a row, so a larger budget could not be used up.
   const phoneCheckBudget = read('phoneCheckBudget', parseInteger(0, 100), 25)
   const phoneSendBudget = read('phoneSendBudget', parseChoice('off', 'monitor', 'enforce'), 'monitor')
+  const guard = readGuard(reader)
   const plans = readPlans(reader, configFile.entries, { sendPerMinute, verifyPerMinute })
+  const templates = readTemplates(reader, configFile.entries)
 
   const config: Config = {
     configFile: configFile.path,
@@ -135,7 +144,9 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
     corsOrigins: corsOrigins.value,
     webhooks: { allow: allow.value, endpointsMax: endpointsMax.value },
     budgets: { phoneCheckFailures: phoneCheckBudget.value, phoneSend: phoneSendBudget.value },
+    guard,
     plans,
+    templates,
     secrets: { masterKey, adminPassword: admin.password },
   }
   const { problems, values } = reader

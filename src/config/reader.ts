@@ -108,6 +108,8 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     problems,
     values,
     at,
+    /** Where relative paths of the file begin. */
+    baseOfFile: () => dirname(filePath),
     report,
     read,
     /** Takes the values of the configuration file and reports every key that is no setting. */
@@ -120,7 +122,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
       const known = [...settingList.map(({ variable }) => variable), ...otherVariables]
       for (const name of Object.keys(input.env).toSorted()) {
         if (!name.startsWith('OTPD_') || input.env[name] === undefined || known.includes(name)) continue
-        if (serviceLink.test(name)) continue
+        if (serviceLink.test(name) || name.startsWith(secretPrefix)) continue
         report(name, 'There is no such setting.', suggest(name, known) ?? 'Remove the variable.')
       }
     },
@@ -130,13 +132,19 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     const key = entry.path.join('.')
     const inFile = settingList.filter(({ notInFile }) => !notInFile).map(({ name }) => name)
     const isSection = [...inFile, 'plans.'].some((name) => name.startsWith(`${key}.`))
-    if (inFile.includes(key) || entry.path[0] === 'plans') return
+    if (inFile.includes(key) || namedTables.includes(entry.path[0] ?? '')) return
     if (isSection && isTable(entry.value)) return
     const elsewhere = settingList.find(({ name, notInFile }) => notInFile && isNear(key, name))
     const remedy = elsewhere ? `It does not stand in the file: give it as ${elsewhere.variable}.` : undefined
     report(at(entry), `There is no setting ${key}.`, remedy ?? suggest(key, inFile) ?? 'Remove the line.')
   }
 }
+
+/** Tables whose keys are names; they are checked where they are read. */
+const namedTables = ['plans', 'templates', 'providers', 'routes']
+
+/** Variables that the file names itself, for the secrets of providers. */
+export const secretPrefix = 'OTPD_SECRET_'
 
 /** Kubernetes gives every pod variables named after the services of its namespace, and ours may be called otpd. */
 const serviceLink =
