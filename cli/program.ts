@@ -4,11 +4,13 @@ import { addAdminCommands } from './commands/admin.ts'
 import { addApiCommand } from './commands/api.ts'
 import { addAppCommands } from './commands/app.ts'
 import { addConfigCommands } from './commands/config.ts'
+import { addGuardCommands } from './commands/guard.ts'
 import { addHealthCommand } from './commands/health.ts'
 import { addInboxCommand } from './commands/inbox.ts'
 import { addOtpCommands } from './commands/otp.ts'
 import { addProjectCommands } from './commands/project.ts'
 import { addServeCommand } from './commands/serve.ts'
+import { addTemplateCommands } from './commands/template.ts'
 import { addVersionCommand } from './commands/version.ts'
 import { createContext, type Context, type GlobalFlags } from './context.ts'
 import { exitCodes, usageError, type ExitCode } from './errors.ts'
@@ -92,6 +94,8 @@ export function createProgram(io: Io, run: Run) {
   addHealthCommand(program, run)
   addConfigCommands(program, run)
   addAdminCommands(program, run)
+  addGuardCommands(program, run)
+  addTemplateCommands(program, run)
   program.commandsGroup('Account:')
   addAccountCommands(program, run)
   program.commandsGroup('Work:')

@@ -37,8 +37,8 @@ const rules: Rule[] = [
 ]
 
 /** What of the server the command line may know: types, and what the host commands load when they run. */
-const cliTypes = /^src\/(http\/app|config|host|server)\.ts$/
-const cliDynamic = /^src\/(config|host|server)\.ts$/
+const cliTypes = /^src\/(http\/app|config|delivery\/template-lint|host|server)\.ts$/
+const cliDynamic = /^src\/(config|delivery\/template-lint|host|server)\.ts$/
 
 const isOurs = (target: string) => /^(src|cli|test|migrations)\//.test(target) || target === 'package.json'
 

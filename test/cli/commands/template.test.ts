@@ -1,0 +1,145 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createHome } from '../harness.ts'
+
+let home: ReturnType<typeof createHome>
+
+beforeEach(() => {
+  home = createHome()
+})
+
+afterEach(() => home.remove())
+
+/** A configuration file of nothing but these lines. */
+function configured(text: string) {
+  const path = join(home.directory, 'otpd.toml')
+  writeFileSync(path, text)
+  return ['--config', path]
+}
+
+const lines = (text: string) => text.trimEnd().split('\n')
+
+describe('template lint', () => {
+  test('has a line for every language, and nothing to warn of', async () => {
+    const ran = await home.otpd(['template', 'lint', ...configured('')])
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    const [headings = '', ...rows] = lines(ran.stdout)
+    expect(headings.split(/ {2,}/).slice(0, 6)).toEqual([
+      'TEMPLATE',
+      'LOCALE',
+      'FROM',
+      'ENCODING',
+      'UNITS',
+      'PARTS',
+    ])
+    expect(rows).toHaveLength(34)
+    const german = rows.find((row) => / de /.test(row)) ?? ''
+    expect(german.split(/ {2,}/)).toEqual([
+      'sms',
+      'de',
+      'otpd',
+      'GSM-7',
+      '83/160',
+      '1',
+      'whole',
+      'whole',
+      'whole',
+    ])
+    const russian = rows.find((row) => / ru /.test(row)) ?? ''
+    expect(russian.split(/ {2,}/).slice(3, 9)).toEqual([
+      'UCS-2',
+      '67/70',
+      '1',
+      'no minutes',
+      'no minutes',
+      'no minutes, name',
+    ])
+  })
+
+  test("warns of an operator's text of two parts, which is theirs to judge", async () => {
+    const config = configured(`[templates.sw]\nsms = "${'karibu '.repeat(30)}{code}"\n`)
+    const ran = await home.otpd(['template', 'lint', ...config])
+    expect(ran).toMatchObject({ exitCode: 0, stderr: 'Warning: sw (config) takes 2 parts.\n' })
+    const asJson = await home.otpd(['template', 'lint', '--json', ...config])
+    const { data } = JSON.parse(asJson.stdout) as { data: Record<string, unknown>[] }
+    expect(data.find(({ locale }) => locale === 'sw')).toMatchObject({
+      template: 'sms',
+      from: 'config',
+      encoding: 'GSM-7',
+      units: 216,
+      unitsMax: 306,
+      parts: 2,
+    })
+    expect(asJson.stderr).toBe('')
+  })
+
+  test('reads nothing into a faulty configuration', async () => {
+    const ran = await home.otpd(['template', 'lint', ...configured('[templates.de]\nsms = "{kode}"')])
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toContain('otpd.toml:2: There is no placeholder {kode}.')
+    expect(ran.stderr).toContain('Did you mean {code}?')
+  })
+})
+
+describe('template preview', () => {
+  const preview = (...args: string[]) => home.otpd(['template', 'preview', ...args, ...configured('')])
+
+  test('prints the text alone on stdout, and its size beside it', async () => {
+    const ran = await preview('--locale', 'es-MX', '--app-name', 'Storefront')
+    expect(ran).toEqual({
+      exitCode: 0,
+      stdout: '123456 es tu código de Storefront. Expira en 5 minutos.\n',
+      stderr: 'es, UCS-2 because of ó, 55 of 70 units, 1 part.\n',
+      questions: [],
+    })
+  })
+
+  test('is in English for a start', async () => {
+    expect((await preview()).stdout).toBe(
+      '123456 is your Northwind Trading Co verification code. It expires in 5 minutes.\n',
+    )
+  })
+
+  test('shows the lines for machines', async () => {
+    const ran = await preview('--webotp', 'Shop.Example.com', '--android-hash', 'FA+9qCX9VSu')
+    expect(lines(ran.stdout).slice(1)).toEqual(['FA+9qCX9VSu', '@shop.example.com #123456'])
+  })
+
+  test('says what is left out', async () => {
+    const ran = await preview('--locale', 'ru', '--webotp', 'example.com')
+    expect(ran.stdout).toStartWith('Код подтверждения Northwind Trading Co: 123456.\n@')
+    expect(ran.stderr).toContain('Warning: Left out for want of room: minutes.\n')
+  })
+
+  test("takes an operator's own text", async () => {
+    const config = configured('[templates.de]\nsms = "{app}: {code}"')
+    const ran = await home.otpd(['template', 'preview', '--locale', 'de', '--json', ...config])
+    const { data } = JSON.parse(ran.stdout) as { data: unknown }
+    expect(data).toEqual({
+      locale: 'de',
+      text: 'Northwind Trading Co: 123456',
+      leftOut: [],
+      encoding: 'GSM-7',
+      units: 28,
+      unitsMax: 160,
+      parts: 1,
+      foreign: [],
+    })
+  })
+
+  test.each([
+    ['--locale', 'german'],
+    ['--locale', 'de-1'],
+    ['--webotp', 'https://example.com'],
+    ['--webotp', 'example'],
+    ['--webotp', '127.0.0.1'],
+    ['--webotp', 'bücher.example'],
+    ['--android-hash', 'FA+9qCX9VS'],
+    ['--android-hash', 'FA+9qCX9VS!'],
+  ])('refuses %s %s', async (flag, value) => {
+    const ran = await preview(flag, value)
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toStartWith(`Error: ${flag} takes `)
+  })
+})
