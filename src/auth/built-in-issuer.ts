@@ -98,7 +98,7 @@ export function createBuiltInIssuer(needs: {
 
     revoke: (token) => refreshTokens.revoke(token),
 
-    publicKeys: async () => ({ keys: (await signingKeys.published()).keys.map((key) => ({ ...key })) }),
+    publicKeys: signingKeys.published,
 
     discovery: () => ({
       issuer: issuerUrl(),

@@ -1,13 +1,7 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import {
-  calculateJwkThumbprint,
-  exportJWK,
-  generateKeyPair,
-  importJWK,
-  type CryptoKey,
-  type JSONWebKeySet,
-} from 'jose'
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type CryptoKey } from 'jose'
 import type { Clock, Random } from '../domain/ports.ts'
+import type { PublicKey } from '../domain/identity-provider.ts'
 import type { SigningKey } from '../domain/signing-keys.ts'
 import type { Store } from '../domain/store.ts'
 
@@ -66,7 +60,7 @@ export function createSigningKeys(needs: { store: Store; clock: Clock; random: R
     },
 
     /** Public halves of the key that signs and of those whose tokens may still live. */
-    async published(): Promise<JSONWebKeySet> {
+    async published(): Promise<{ keys: PublicKey[] }> {
       const keys = await store.read.signingKeys.published(clock.now() - publishedAfterRetirementMs)
       return { keys: keys.map(({ publicJwk }) => JSON.parse(publicJwk)) }
     },

@@ -26,9 +26,20 @@ export type IdentityProvider = {
   /** Ends the session that a refresh token belongs to; an unknown one is no error (RFC 7009 §2.2). */
   revoke(token: string): Promise<void>
   /** A JSON Web Key Set: the key that signs, and those whose tokens still live. */
-  publicKeys(): Promise<{ keys: Record<string, unknown>[] }>
+  publicKeys(): Promise<{ keys: PublicKey[] }>
   /** OpenID Connect Discovery 1.0 §3. */
   discovery(): ProviderMetadata
+}
+
+/** RFC 7517: the public half of a key on an elliptic curve. */
+export type PublicKey = {
+  kty: string
+  crv: string
+  x: string
+  y: string
+  kid: string
+  alg: string
+  use: 'sig'
 }
 
 export type ProviderMetadata = {

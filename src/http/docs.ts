@@ -53,6 +53,8 @@ const page = `<!doctype html>
 
 const startScript = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#docs', validatorUrl: null, docExpansion: 'none' })\n`
 
+const tag = (name: string, description: string) => ({ name, description })
+
 const applicationHeader = (name: string, description: string) => ({
   type: 'apiKey' as const,
   in: 'header' as const,
@@ -64,8 +66,31 @@ const documentation = {
   info: {
     title: 'otpd',
     version: '',
-    description: 'Issues and verifies one-time passcodes for phone numbers.',
+    license: { name: 'MIT', identifier: 'MIT' },
+    description: `Issues and verifies one-time passcodes for phone numbers.
+
+- **Bodies** are JSON objects of up to 64 KiB, as \`application/json\`; properties that an operation does not name are
+  refused. What succeeds answers \`data\`; what fails answers \`error\`, with a \`code\` from a closed list.
+- **Statuses** decide what a client does: 400 retype, 410 ask for a new code, 429 wait, 409 it is already done. A 429
+  has \`Retry-After\`.
+- **Lists** take \`limit\` and \`cursor\`; \`pagination.nextCursor\` leads on and is null on the last page.
+- **Times** are RFC 3339 in UTC. **Ids** are opaque; what belongs to somebody else is answered as if it were not there.
+- **Rates** are told by \`RateLimit-Policy\` and \`RateLimit\` on every answer to send, resend and verify.
+- **Every answer** has \`X-Request-Id\`, which an error repeats as \`traceId\`. Expect fields that are not here yet.`,
   },
+  tags: [
+    tag('OTP', 'Send and verify codes, for the backend of an application; look at them, for developers.'),
+    tag('Projects', 'Hold applications together.'),
+    tag('Applications', 'Each with credentials of its own, for live traffic or for tests.'),
+    tag('Webhooks', 'Where an application is told of its events, signed as Standard Webhooks says.'),
+    tag('Users', 'Virtual phone identities: the phones that your applications have verified.'),
+    tag('Inbox', 'Messages to virtual numbers and of test applications, which never leave the service.'),
+    tag('Logs', 'Every event of every OTP request.'),
+    tag('Analytics', 'Counts, over all and by day.'),
+    tag('Developer profile', 'Who you are here, and what your plan allows.'),
+    tag('Login', 'How to get an ID token where no other identity provider is in charge.'),
+    tag('Health', 'For supervisors and load balancers.'),
+  ],
   components: {
     securitySchemes: {
       console: {

@@ -1,6 +1,7 @@
 /** What the plugin that reads the routes makes of them: an OpenAPI document, or nearly one. */
 export type GeneratedDocument = {
   info: object
+  tags: object[]
   components: { securitySchemes: object }
   paths: Record<string, Record<string, Generated>>
 }
@@ -37,7 +38,7 @@ export function completeDocument(generated: GeneratedDocument, version: string):
     openapi: '3.1.0',
     info: { ...generated.info, version },
     servers: [{ url: '/', description: 'The server that this document comes from.' }],
-    tags: generatedTags(generated),
+    tags: generated.tags,
     paths: Object.fromEntries(paths),
     components: {
       securitySchemes: generated.components.securitySchemes,
@@ -46,15 +47,6 @@ export function completeDocument(generated: GeneratedDocument, version: string):
     },
   }
 }
-
-const generatedTags = (generated: GeneratedDocument) =>
-  [
-    ...new Set(
-      Object.values(generated.paths)
-        .flatMap((operations) => Object.values(operations))
-        .flatMap(({ tags = [] }) => tags),
-    ),
-  ].map((name) => ({ name }))
 
 function completeOperation(operation: Generated, named: Map<string, unknown>): object {
   const { parameters = [], requestBody, responses, ...rest } = operation

@@ -33,6 +33,16 @@ export type Belongings = {
   phone: string
 }
 
+/** What no developer has one of. */
+export const absentIds = {
+  projectId: 'prj_01h455vb4pex5vsknk084sn02q',
+  appId: 'app_01h455vb4pex5vsknk084sn02q',
+  requestId: 'otp_01h455vb4pex5vsknk084sn02q',
+  webhookId: 'whk_01h455vb4pex5vsknk084sn02q',
+  eventId: 'evt_01h455vb4pex5vsknk084sn02q',
+  phone: '+14155550199',
+}
+
 /** A service in which nothing is ever too often, its OpenAPI document, and calls that are judged by it. */
 export async function createEdge(options: TestOptions = {}) {
   const service = await createTestService({
@@ -44,10 +54,9 @@ export async function createEdge(options: TestOptions = {}) {
   const owner = await makeBelongings()
   const counts = { requests: 0, operations: new Set<string>(), statuses: new Map<number, number>() }
 
-  async function makeBelongings(): Promise<Belongings> {
+  async function makeBelongings(phone = '+14155550100'): Promise<Belongings> {
     const developer = await service.createDeveloper()
     const application = await service.createApplication(developer, { environment: 'test' })
-    const phone = '+14155550100'
     const send = () =>
       service.request<{ requestId: string; code: string }>('POST', '/v1/otp/send', {
         as: application,

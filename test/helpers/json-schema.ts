@@ -1,4 +1,4 @@
-/** The part of JSON Schema that the OpenAPI document uses. A keyword that is not here fails the test that meets it. */
+/** The part of JSON Schema that the OpenAPI document uses. */
 export type Schema = {
   $ref?: string
   type?: string | string[]
@@ -31,6 +31,16 @@ const known = new Set<string>(
   ).split(' '),
 )
 
+/** The keywords of a schema that {@link faultsOf} would pass over. */
+export function unknownKeywordsOf(schema: Schema): string[] {
+  const { properties, patternProperties, items, anyOf = [] } = schema
+  const inner = [properties, patternProperties].flatMap((named) => Object.values(named ?? {}))
+  return [
+    ...Object.keys(schema).filter((keyword) => !known.has(keyword)),
+    ...[...inner, ...anyOf, ...(items ? [items] : [])].flatMap(unknownKeywordsOf),
+  ]
+}
+
 const formats: Record<string, RegExp> = {
   // RFC 3339 as the API writes it: UTC, with milliseconds.
   'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
@@ -51,9 +61,6 @@ export function faultsOf(
   isClosed: boolean,
   at = '$',
 ): string[] {
-  for (const keyword of Object.keys(schema)) {
-    if (!known.has(keyword)) throw new Error(`The check of schemas does not know ${keyword}.`)
-  }
   if (schema.$ref !== undefined) {
     const target = named[schema.$ref.replace('#/components/schemas/', '')]
     if (!target) throw new Error(`There is no ${schema.$ref}.`)

@@ -42,6 +42,20 @@ const documentErrors = { ...publicErrors, 404: errorBody }
 
 const words = Type.Array(Type.String())
 
+/** RFC 7517, the public half of a key on a curve; `d` would be the private one. */
+const publicKey = object(
+  {
+    kty: Type.String(),
+    crv: Type.String(),
+    x: Type.String(),
+    y: Type.String(),
+    kid: Type.String(),
+    alg: Type.String(),
+    use: Type.Literal('sig'),
+  },
+  'PublicKey',
+)
+
 const metadata = object(
   {
     issuer: Type.String(),
@@ -88,7 +102,7 @@ export function identityProviderRoutes(provided: () => IdentityProvider, clientA
     })
     .get('/jwks.json', () => provided().publicKeys(), {
       response: {
-        200: object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) }),
+        200: object({ keys: Type.Array(publicKey) }),
         ...documentErrors,
       },
       detail: { ...detail, operationId: 'getSigningKeys', summary: 'Public keys of the ID tokens' },

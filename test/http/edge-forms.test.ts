@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { canary, createEdge, type Edge } from '../helpers/edge.ts'
+import type { Operation } from '../helpers/openapi.ts'
+
+let edge: Edge
+let takers: Operation[]
+
+const formType = 'application/x-www-form-urlencoded'
+
+beforeAll(async () => {
+  edge = await createEdge()
+  takers = edge.operations.filter(({ requestBody }) => requestBody?.content[formType] !== undefined)
+})
+afterAll(() => edge.service.dispose())
+
+/** Sends one form to every operation that takes forms and returns all faults. */
+async function sendToAll(
+  body: string | Uint8Array<ArrayBuffer>,
+  statuses: number[],
+  headers: Record<string, string> = {},
+) {
+  const faults: string[] = []
+  for (const operation of takers) {
+    const judged = await edge.judge(operation, { body, headers: { 'content-type': formType, ...headers } })
+    faults.push(...judged.faults)
+    const { status } = judged.answer
+    if (!statuses.includes(status)) faults.push(`${operation.operationId}: ${status}`)
+  }
+  return faults
+}
+
+test('there are operations to try', () => {
+  expect(takers.map(({ operationId }) => operationId).toSorted()).toEqual(['requestTokens', 'revokeToken'])
+})
+
+describe('a form', () => {
+  test.each([
+    '',
+    '&&&',
+    '=',
+    '=&=',
+    'grant_type',
+    'grant_type=',
+    'token',
+    'token=',
+    `grant_type=${canary}`,
+    'grant_type=__proto__',
+    'grant_type=constructor',
+    'grant_type=toString',
+    'grant_type=password',
+    `grant_type=password&username=${canary}`,
+    `grant_type=password&username=&password=${canary}`,
+    `grant_type=refresh_token&client_id=${canary}&refresh_token=x`,
+    `grant_type=refresh_token&refresh_token=${canary}`,
+    'grant_type=refresh_token&refresh_token=%00',
+    'grant_type=refresh_token&refresh_token=%ff%zz%',
+    `grant_type=urn%3Aotpd%3Asetup-token&setup_token=${canary}&email=a%40b.example&password=${canary}`,
+    'grant_type=urn%3Aotpd%3Asetup-token&setup_token=%00&email=%00&password=%00',
+    'grant_type=password&username=%00&password=%00',
+    '%',
+    '%zz=%zz',
+    `${canary}=${canary}`,
+    `{"grant_type":"${canary}"}`,
+  ])('that grants nothing is refused as OAuth says: %s', async (form) => {
+    const faults = await sendToAll(form.includes('token=') ? form : `${form}&x=${canary}`, [400])
+    // Whoever revokes an unknown token has what was wanted (RFC 7009 §2.2).
+    expect(faults.filter((fault) => fault !== 'revokeToken: 200')).toEqual([])
+  })
+
+  test('with a parameter twice is refused', async () => {
+    expect(await sendToAll('token=a&token=b&grant_type=password&grant_type=password', [400])).toEqual([])
+    expect(await sendToAll(`token=a&%74oken=${canary}&grant_type=x`, [400])).toEqual([])
+  })
+
+  test('that is not UTF-8 is refused', async () => {
+    expect(await sendToAll(Uint8Array.from([0x74, 0x3d, 0xff, 0xfe]), [400])).toEqual([])
+  })
+
+  test('of more than 64 KiB is refused', async () => {
+    expect(await sendToAll(`token=${canary.repeat(7000)}`, [413])).toEqual([])
+  })
+
+  test.each(['application/json', 'multipart/form-data; boundary=x', 'text/plain', `x/${canary}`, ''])(
+    'as %p is refused',
+    async (type) => {
+      expect(await sendToAll('grant_type=password&token=x', [415], { 'content-type': type })).toEqual([])
+    },
+  )
+
+  test('that is compressed is refused', async () => {
+    expect(await sendToAll('grant_type=password&token=x', [415], { 'content-encoding': 'gzip' })).toEqual([])
+  })
+})

@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { statusOf } from '../../src/http/errors.ts'
+import { createApp } from '../../src/http/app.ts'
+import { createEdge, type Edge } from '../helpers/edge.ts'
+import { unknownKeywordsOf, type Schema } from '../helpers/json-schema.ts'
+import type { Operation } from '../helpers/openapi.ts'
+
+let edge: Edge
+
+beforeAll(async () => void (edge = await createEdge()))
+afterAll(() => edge.service.dispose())
+
+/** Every operation, judged by a sentence. */
+const faultsOfAll = (judge: (operation: Operation) => boolean, fault: string) =>
+  edge.operations
+    .filter((operation) => !judge(operation))
+    .map(({ operationId }) => `${operationId}: ${fault}`)
+
+function* schemasOf({ body, parameters = [], requestBody, responses }: Operation): Generator<Schema> {
+  if (body) yield body
+  for (const { schema } of parameters) yield schema
+  for (const { content } of [requestBody, ...Object.values(responses)].filter((part) => part !== undefined)) {
+    for (const { schema } of Object.values(content)) yield schema
+  }
+}
+
+describe('the document', () => {
+  test('is OpenAPI 3.1 of the version that serves it, in one piece', () => {
+    const { document } = edge
+    expect(document.openapi).toBe('3.1.0')
+    expect(document.info).toMatchObject({ title: 'otpd', version: '0.0.0-test' })
+    expect(document.servers).toEqual([expect.objectContaining({ url: '/' })])
+    const text = JSON.stringify(document)
+    const references = [...text.matchAll(/"\$ref":"#\/components\/(\w+)\/([\w-]+)"/g)]
+    expect(references.length).toBe(text.split('"$ref"').length - 1)
+    const used = new Set(references.map(([, kind, name]) => `${kind}/${name}`))
+    const defined = [
+      ...Object.keys(document.components.schemas).map((name) => `schemas/${name}`),
+      ...Object.keys(document.components.headers).map((name) => `headers/${name}`),
+    ]
+    expect([...used].toSorted()).toEqual(defined.toSorted())
+    expect(text).not.toMatch(/errorText|documentedAs|multipart|text\/plain/)
+    expect(text.length).toBeLessThan(250_000)
+  })
+
+  test('has every route that the server has, and no other', () => {
+    const registered = edge.service.app.routes
+      .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}').replace(/\/$/, '')}`)
+      .filter((route) => !/^GET \/v1\/(docs|openapi\.json)/.test(route))
+    const documented = edge.operations.map(({ method, path }) => `${method} ${path}`)
+    expect(documented.toSorted()).toEqual(registered.toSorted())
+    expect(documented.length).toBeGreaterThanOrEqual(40)
+  })
+
+  test('names, sorts and explains every operation', () => {
+    const { tags, components } = edge.document
+    const names = edge.operations.map(({ operationId }) => operationId)
+    expect(new Set(names).size).toBe(names.length)
+    const schemes = Object.keys(components.securitySchemes)
+    const known = tags.map(({ name }) => name)
+    expect([
+      ...faultsOfAll(({ operationId }) => /^[a-z]+([A-Z][a-z]+)+$/.test(operationId), 'no name'),
+      ...faultsOfAll(({ summary }) => /^[A-Z].*[^.]$/.test(summary ?? ''), 'no summary'),
+      ...faultsOfAll((one) => one.tags?.length === 1 && known.includes(one.tags[0] ?? ''), 'no tag'),
+      ...faultsOfAll(({ security }) => Array.isArray(security), 'does not say who may call it'),
+      ...faultsOfAll(
+        ({ security }) => security.flatMap((one) => Object.keys(one)).every((name) => schemes.includes(name)),
+        'an unknown security scheme',
+      ),
+    ]).toEqual([])
+    expect(tags.filter(({ description }) => !description)).toEqual([])
+    expect(known.filter((name) => !edge.operations.some((one) => one.tags.includes(name)))).toEqual([])
+  })
+
+  test('declares every parameter, body and answer', () => {
+    const pathNames = ({ path }: Operation) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+    expect([
+      ...faultsOfAll((operation) => {
+        const declared = operation.parameters?.filter((one) => one.in === 'path' && one.required) ?? []
+        return declared.map(({ name }) => name).join() === pathNames(operation).join()
+      }, 'parameters of the path'),
+      ...faultsOfAll(
+        (one) => one.requestBody?.required === true || !['PATCH', 'PUT'].includes(one.method),
+        'no body',
+      ),
+      ...faultsOfAll((one) => Object.keys(one.responses).some((status) => status.startsWith('4')), 'no 4xx'),
+      ...faultsOfAll(
+        (one) => Object.keys(one.responses).filter((s) => s.startsWith('2')).length === 1,
+        'no 2xx',
+      ),
+      ...faultsOfAll((one) => '500' in one.responses, 'no 500'),
+      ...faultsOfAll((one) => one.security.length === 0 || '401' in one.responses, 'no 401'),
+      ...faultsOfAll(
+        (one) =>
+          Object.values(one.responses).every(
+            ({ description, headers }) => description && 'X-Request-Id' in headers,
+          ),
+        'an answer without description',
+      ),
+      ...faultsOfAll(
+        (one) => one.body === undefined || ['413', '415'].every((status) => status in one.responses),
+        'no 413 or 415',
+      ),
+    ]).toEqual([])
+  })
+
+  test('is of schemas that this test understands', () => {
+    const all = [
+      ...edge.operations.flatMap((one) => [...schemasOf(one)]),
+      ...Object.values(edge.document.components.schemas),
+    ]
+    expect(all.flatMap(unknownKeywordsOf)).toEqual([])
+  })
+
+  test('knows every status of the contract', () => {
+    const documented = new Set(edge.operations.flatMap(({ responses }) => Object.keys(responses)).map(Number))
+    // 405 belongs to the methods that a path does not have.
+    const ours = new Set(Object.values(statusOf).filter((status) => status !== 405))
+    expect([...documented].filter((status) => status >= 400).toSorted()).toEqual([...ours].toSorted())
+  })
+})
+
+describe('what succeeds', () => {
+  test('answers what the document says, field by field, and nothing else', async () => {
+    const order = ['GET', 'POST', 'PATCH', 'DELETE']
+    const operations = edge.operations.toSorted((a, b) => order.indexOf(a.method) - order.indexOf(b.method))
+    const succeeded: string[] = []
+    for (const operation of operations) {
+      // What one call changes is of no concern to the next.
+      const of = await edge.makeBelongings()
+      if (operation.operationId === 'resendOtp') edge.service.clock.advance(60_000)
+      if (operation.operationId === 'deleteProject') await removeApplication(of)
+      const { answer, faults } = await edge.judge(operation, {
+        path: edge.fillPath(operation, of),
+        as: edge.headersFor(operation, of),
+        body: operation.body && JSON.stringify(await rightBody(operation, of)),
+      })
+      expect(faults).toEqual([])
+      if (answer.status < 300) succeeded.push(operation.operationId)
+    }
+    // These need an account with a password, or a token of its own.
+    const elsewhere = ['changePassword', 'requestTokens', 'revokeToken']
+    const missing = operations.map(({ operationId }) => operationId).filter((id) => !succeeded.includes(id))
+    expect(missing).toEqual(missing.filter((id) => elsewhere.includes(id)))
+  })
+
+  const removeApplication = (of: Awaited<ReturnType<Edge['makeBelongings']>>) =>
+    edge.service.request('DELETE', `/v1/applications/${of.application.id}`, { as: of.developer })
+
+  async function rightBody(operation: Operation, of: Awaited<ReturnType<Edge['makeBelongings']>>) {
+    if (operation.operationId !== 'verifyOtp') return edge.bodyOf(operation, of)
+    return { requestId: of.requestId, code: '424242' }
+  }
+})
+
+describe('a field that no schema declares', () => {
+  const leak = 'uNdEcLaReD'
+
+  /** The same value with one field more in every object. */
+  const taint = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(taint)
+    if (typeof value !== 'object' || value === null) return value
+    return {
+      ...Object.fromEntries(Object.entries(value).map(([key, one]) => [key, taint(one)])),
+      [leak]: leak,
+    }
+  }
+
+  const tainted = <T extends object>(service: T): T =>
+    new Proxy(service, {
+      get(target, name, receiver) {
+        const member: unknown = Reflect.get(target, name, receiver)
+        if (typeof member !== 'function') return member
+        return (...given: unknown[]) => {
+          const result: unknown = Reflect.apply(member, target, given)
+          return result instanceof Promise ? result.then(taint) : taint(result)
+        }
+      },
+    })
+
+  test('never leaves, whatever a service returns', async () => {
+    const { services } = edge.service
+    if (!services.builtIn) throw new Error('another provider is in charge')
+    let bugs = 0
+    const app = createApp({
+      ...services,
+      analytics: tainted(services.analytics),
+      applications: tainted(services.applications),
+      developers: tainted(services.developers),
+      identities: tainted(services.identities),
+      inbox: tainted(services.inbox),
+      logs: tainted(services.logs),
+      otp: tainted(services.otp),
+      projects: tainted(services.projects),
+      webhookEndpoints: tainted(services.webhookEndpoints),
+      webhookTester: tainted(services.webhookTester),
+      loginSettings: async () => Object.assign(await services.loginSettings(), { [leak]: leak }),
+      builtIn: { ...services.builtIn, provider: tainted(services.builtIn.provider) },
+      readiness: () => Promise.resolve('ready' as const),
+      onBug: () => void bugs++,
+    })
+    let answered = 0
+    for (const operation of edge.operations) {
+      const of = await edge.makeBelongings()
+      const body = operation.body && JSON.stringify(edge.bodyOf(operation, of))
+      const response = await app.handle(
+        new Request(`http://otpd.test${edge.fillPath(operation, of)}`, {
+          method: operation.method,
+          headers: {
+            ...edge.headersFor(operation, of),
+            ...(body !== undefined && { 'content-type': 'application/json' }),
+          },
+          ...(body !== undefined && { body }),
+        }),
+      )
+      const text = await response.text()
+      expect({
+        of: operation.operationId,
+        leaks: text.includes(leak) || [...response.headers].join().includes(leak),
+      }).toMatchObject({ leaks: false })
+      if (response.status < 300) answered++
+    }
+    // Where the handler picks what it shows, nothing is wrong; where it does not, the schema refuses the answer.
+    expect(answered).toBeGreaterThan(15)
+    expect(bugs).toBeGreaterThan(0)
+  })
+})
