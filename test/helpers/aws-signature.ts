@@ -1,0 +1,23 @@
+import { createHash, createHmac } from 'node:crypto'
+import type { ProviderCall } from './provider-server.ts'
+
+/**
+ * Signs a call anew by AWS's own description of Signature Version 4, without the library that signed it.
+ *
+ * @returns the signature that the call should have
+ */
+export function awsSignatureOf(call: ProviderCall, secretAccessKey: string): string {
+  const authorization = call.headers['authorization'] ?? ''
+  const [, scope = '', names = ''] =
+    /^AWS4-HMAC-SHA256 Credential=[^/]+\/(\S+), SignedHeaders=(\S+), /.exec(authorization) ?? []
+  const [date = '', region = '', service = ''] = scope.split('/')
+  const headers = names.split(';').map((name) => `${name}:${call.headers[name]?.trim()}\n`)
+  const hash = (text: string) => createHash('sha256').update(text).digest('hex')
+  const canonical = [call.method, call.path, '', headers.join(''), names, hash(call.body)].join('\n')
+  const text = ['AWS4-HMAC-SHA256', call.headers['x-amz-date'], scope, hash(canonical)].join('\n')
+  const key = [date, region, service, 'aws4_request'].reduce(
+    (last: string | Buffer, part) => createHmac('sha256', last).update(part).digest(),
+    `AWS4${secretAccessKey}`,
+  )
+  return createHmac('sha256', key).update(text).digest('hex')
+}
