@@ -22,6 +22,8 @@ test('needs nothing to be configured', () => {
     webhooks: { allow: { hosts: [], cidrs: [] }, endpointsMax: 20 },
     budgets: { phoneCheckFailures: 25, phoneSend: 'monitor' },
     plans: { free: { projects: 10, applications: 5, sendPerMinute: 5, verifyPerMinute: 10 } },
+    delivery: { providers: [], routes: [] },
+    templates: {},
     secrets: { masterKey: null, adminPassword: null },
   })
 })

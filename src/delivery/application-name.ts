@@ -29,12 +29,12 @@ export function cleanApplicationName(name: string): string {
     .replaceAll(/[‘’ʼ–—‐‑]/g, (mark) => likeInGsm[mark] ?? ' ')
     // Joiners shape letters in Persian and in Indic scripts; anywhere else they only hide.
     .replaceAll(/(?<![\p{L}\p{M}])[\u200c\u200d]|[\u200c\u200d](?!\p{L})/gu, ' ')
-    .replaceAll(/[^\p{L}\p{M}\p{Nd}\u200c\u200d &+'!(),.·-]/gu, ' ')
+    .replaceAll(/[^\u200d\u200c\p{L}\p{M}\p{Nd} &+'!(),.·-]/gu, ' ')
     .replaceAll(/\.(?=[^\s.])|\.(?=\.)/g, ' ')
     .replaceAll(/[(+]*\p{Nd}(?:[\s.,()'·+-]*\p{Nd}){3,}/gu, ' ')
     .replaceAll(/\s+/g, ' ')
-    .replaceAll(/^[^\p{L}\p{Nd}(]+|[\s,('&+-]+$/gu, '')
-  return /\p{L}/u.test(clean) ? shorten(clean) : ''
+    .replace(/^[^\p{L}\p{Nd}(]+/u, '')
+  return /\p{L}/u.test(clean) ? shorten(clean).replace(/[\s,.('&+-]+$/, '') : ''
 }
 
 /** At most `unitsMax`, between words where one ends late enough, and never inside a character as people see it. */
@@ -47,5 +47,5 @@ function shorten(name: string): string {
   }
   const lastSpace = cut.lastIndexOf(' ')
   const endsInWord = name[cut.length] !== ' '
-  return (endsInWord && lastSpace > unitsMax / 2 ? cut.slice(0, lastSpace) : cut).trimEnd()
+  return endsInWord && lastSpace > unitsMax / 2 ? cut.slice(0, lastSpace) : cut
 }

@@ -23,23 +23,24 @@ import { planLimitReached } from './projects.ts'
 import type { Store, Stores } from './store.ts'
 
 /** As it is stored. */
-export type Application = StoredCredentials & Omit<MessageSettings, 'name'> & {
-  id: string
-  developerId: string
-  projectId: string
-  name: string
-  environment: Environment
-  status: 'active' | 'disabled'
-  /** 60 to 600. */
-  otpTtlSeconds: number
-  clientSecretRotatedAt: number | null
-  apiKeyRotatedAt: number | null
-  webhookSecretRotatedAt: number | null
-  /** Grows whenever a credential that a call is authenticated with is replaced. */
-  credentialsVersion: number
-  createdAt: number
-  updatedAt: number
-}
+export type Application = StoredCredentials &
+  Omit<MessageSettings, 'name'> & {
+    id: string
+    developerId: string
+    projectId: string
+    name: string
+    environment: Environment
+    status: 'active' | 'disabled'
+    /** 60 to 600. */
+    otpTtlSeconds: number
+    clientSecretRotatedAt: number | null
+    apiKeyRotatedAt: number | null
+    webhookSecretRotatedAt: number | null
+    /** Grows whenever a credential that a call is authenticated with is replaced. */
+    credentialsVersion: number
+    createdAt: number
+    updatedAt: number
+  }
 
 export type ApplicationChanges = {
   name?: string | undefined
@@ -226,7 +227,7 @@ export function createApplicationService(needs: {
     update: (developer: Developer, id: string, changes: ApplicationChanges): Promise<ApplicationView> =>
       store.write(async (tx) => {
         const changed = isId('app', id)
-          ? await tx.applications.update(developer.id, id, changes, clock.now())
+          ? await tx.applications.update(developer.id, id, canonical(changes), clock.now())
           : undefined
         if (!changed) throw notFound()
         return view(changed)
@@ -268,3 +269,7 @@ export function createApplicationService(needs: {
       (await find(store.read, developer, id)).webhookSecret,
   }
 }
+
+/** Host names are compared without regard to case, and browsers show them in small letters. */
+const canonical = ({ webOtpDomain, ...changes }: ApplicationChanges): ApplicationChanges =>
+  webOtpDomain === undefined ? changes : { ...changes, webOtpDomain: webOtpDomain?.toLowerCase() ?? null }

@@ -244,6 +244,9 @@ describe('GET /v1/applications/:id', () => {
       clientSecretPreview: masked(clientSecret),
       apiKeyPreview: masked(apiKey),
       otpTtlSeconds: 300,
+      defaultLocale: null,
+      webOtpDomain: null,
+      androidAppHash: null,
       createdAt: '2026-11-20T12:00:00.000Z',
       updatedAt: '2026-11-20T12:00:00.000Z',
     })
