@@ -23,9 +23,12 @@ export async function withHost<T>(
       await host.close()
     }
   } catch (error) {
-    throw startRefused(error) ?? serviceError(error) ?? error
+    throw asCliError(error)
   }
 }
+
+/** What a command says to an expected failure; any other error as it is. */
+export const asCliError = (error: unknown) => startRefused(error) ?? serviceError(error) ?? error
 
 /** Whether passwords are this server's own affair, or another provider's. */
 export async function hasBuiltInProvider(flags: HostFlags) {

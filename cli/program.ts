@@ -9,6 +9,7 @@ import { addHealthCommand } from './commands/health.ts'
 import { addInboxCommand } from './commands/inbox.ts'
 import { addOtpCommands } from './commands/otp.ts'
 import { addProjectCommands } from './commands/project.ts'
+import { addProviderCommands } from './commands/provider.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addTemplateCommands } from './commands/template.ts'
 import { addVersionCommand } from './commands/version.ts'
@@ -94,6 +95,7 @@ export function createProgram(io: Io, run: Run) {
   addHealthCommand(program, run)
   addConfigCommands(program, run)
   addAdminCommands(program, run)
+  addProviderCommands(program, run)
   addGuardCommands(program, run)
   addTemplateCommands(program, run)
   program.commandsGroup('Account:')

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Config, Flags } from '../src/config.ts'
-import type { RunningServer } from '../src/server.ts'
+import type { Log, RunningServer } from '../src/server.ts'
 import type { Context } from './context.ts'
 import { exitCodes, type ExitCode } from './errors.ts'
 import { startRefused } from './host-commands.ts'
@@ -24,6 +24,7 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
   const server = await startServer(config, { log, version }).catch((error: unknown) => {
     throw startRefused(error) ?? error
   })
+  reloadOnHangup(server, flags, log)
   // Nobody who stops a server is told that it crashed: the handlers stand before the line that says it is there.
   const stopped = Promise.race([untilSignal(server, output), server.failed.then(() => exitCodes.bug)])
   // Counted from the start of the process.
@@ -39,6 +40,23 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
   await server.stop()
   await Promise.race([log.flush(), io.sleep(1000)])
   return exitCode
+}
+
+/**
+ * SIGHUP reads the configuration anew and takes its providers and routes; the rest of it holds from the next start on. A
+ * configuration with faults changes nothing.
+ */
+function reloadOnHangup(server: RunningServer, flags: Flags, log: Log) {
+  process.on('SIGHUP', () => {
+    const reload = async () => {
+      const { config, problems } = await loadServerConfig(flags)
+      for (const { source, message, remedy } of problems) {
+        log.error('configuration not taken', { source, problem: message, remedy })
+      }
+      if (config) await server.reload(config)
+    }
+    reload().catch((error: unknown) => log.error('configuration not taken', { error }))
+  })
 }
 
 /** The first signal lets the server finish its work, the second does not. */

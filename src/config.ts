@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { readAdmin, readMasterKey, readOidc, type OidcConfig } from './config/auth.ts'
+import { readDelivery } from './config/delivery.ts'
 import { readGuard } from './config/guard.ts'
 import { readConfigFile, readDataDir } from './config/places.ts'
 import { ratePerMinuteMax, readPlans } from './config/plans.ts'
@@ -23,6 +24,7 @@ import {
   parseWebhookAllow,
 } from './config/values.ts'
 import type { ListenAddress, WebhookAllow } from './config/values.ts'
+import type { DeliverySettings } from './domain/delivery.ts'
 import type { MessageTemplates } from './domain/message-settings.ts'
 import type { GuardSettings } from './domain/guard-rules.ts'
 import type { Plans } from './domain/plans.ts'
@@ -60,6 +62,8 @@ export type Config = {
   guard: GuardSettings
   /** With the rates of the whole installation, if set, already in every plan. */
   plans: Plans
+  /** Who carries messages; with their secrets, so that it is never printed or logged. */
+  delivery: DeliverySettings
   /** Texts of messages, instead of or beside those that otpd brings. */
   templates: MessageTemplates
   /** Never printed, never logged. */
@@ -127,6 +131,7 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   const phoneSendBudget = read('phoneSendBudget', parseChoice('off', 'monitor', 'enforce'), 'monitor')
   const guard = readGuard(reader)
   const plans = readPlans(reader, configFile.entries, { sendPerMinute, verifyPerMinute })
+  const delivery = readDelivery(reader, input, configFile.entries)
   const templates = readTemplates(reader, configFile.entries)
 
   const config: Config = {
@@ -146,6 +151,7 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
     budgets: { phoneCheckFailures: phoneCheckBudget.value, phoneSend: phoneSendBudget.value },
     guard,
     plans,
+    delivery,
     templates,
     secrets: { masterKey, adminPassword: admin.password },
   }

@@ -34,6 +34,8 @@ export type HostSetupToken = { token: string; expiresAt: string }
 
 export type { GuardStatus as HostGuardStatus } from './domain/guard-status.ts'
 
+export type HostRestingProvider = { name: string; failure: string; until: string }
+
 export type Host = Awaited<ReturnType<typeof openHost>>
 
 /**
@@ -147,6 +149,18 @@ export async function openHost(options: { config: Config; warn?: (message: strin
 
     /** What the guard did in the last 24 hours, beside what the configuration makes of its rules. */
     guardStatus: () => readGuardStatus(store, config.guard, clock.now()),
+
+    /** Those that a server on this directory gives nothing at the moment, and why. */
+    async listRestingProviders(): Promise<HostRestingProvider[]> {
+      const noted = await store.read.restingProviders.list()
+      return noted
+        .filter(({ restingUntil }) => restingUntil > clock.now())
+        .map(({ name, failure, restingUntil }) => ({
+          name,
+          failure,
+          until: new Date(restingUntil).toISOString(),
+        }))
+    },
 
     close: () => database.close(),
   }

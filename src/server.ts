@@ -17,7 +17,8 @@ import { openSqlite } from './store/sqlite.ts'
 import { createStore } from './store/store.ts'
 import { createWebhookWorker } from './webhooks/worker.ts'
 
-export { createLog, descriptorSink } from './log.ts'
+export { openProviders, type ConfiguredProvider, type TestedProvider } from './server-providers.ts'
+export { createLog, descriptorSink, type Log } from './log.ts'
 export { StartRefused } from './store/data-dir.ts'
 
 export type RunningServer = {
@@ -26,6 +27,8 @@ export type RunningServer = {
   dataDir: string
   /** The single-use token for the first account, while there is none. */
   setupToken: { token: string; expiresAt: number } | undefined
+  /** Takes the providers and routes of a new configuration. What is under way ends as it began. */
+  reload(config: Pick<Config, 'delivery'>): Promise<void>
   /** Finishes what is under way and closes everything, within ten seconds. Calling it again does nothing more. */
   stop(): Promise<void>
   /** Resolves when the server has ended by itself: the disk failed and going on could lose what was promised. */
@@ -38,9 +41,10 @@ export type ServerNeeds = {
   clock?: Clock
 }
 
-/** Ten seconds together: first the calls under way, then the webhooks that they caused. */
+/** Ten seconds together: first the calls under way, then the messages and webhooks that they caused. */
 const callsDrainMs = 8_000
-const webhooksDrainMs = 1_500
+const messagesDrainMs = 500
+const webhooksDrainMs = 1_000
 const hostCommandMs = 1_000
 const sweepEveryMs = 10_000
 const purgeEveryMs = 10 * 60_000
@@ -99,6 +103,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       version,
       random: (bytes) => crypto.getRandomValues(bytes),
       publicUrl: () => config.publicUrl ?? url,
+      report: (level, text, fields) => log[level](text, fields),
       onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
       onGuardFailed: (error) => log.error('the guard failed and was left out', { error }),
     })
@@ -120,6 +125,9 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     wake = () => setImmediate(worker.wake)
     await worker.start()
     stops.push(() => worker.stop(webhooksDrainMs))
+    const { messaging } = services
+    await messaging.start(config.delivery)
+    stops.push(() => messaging.stop(messagesDrainMs))
     stops.push(every(sweepEveryMs, log, () => services.otp.expireDue()))
     stops.push(every(purgeEveryMs, log, () => housekeeping.purge()))
 
@@ -135,7 +143,12 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
 
     const setupToken = await offerSetupToken(services, files.setupToken)
     if (unclean) checkIntegrity(files.database, log)
-    return { url, dataDir, setupToken, stop, failed: failure.promise }
+    const reload = async ({ delivery }: Pick<Config, 'delivery'>) => {
+      await messaging.reload(delivery)
+      const { providers, routes } = delivery
+      log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
+    }
+    return { url, dataDir, setupToken, reload, stop, failed: failure.promise }
   } catch (error) {
     await stop()
     throw error

@@ -26,7 +26,11 @@ const rules: Rule[] = [
     ours: /^src\/(http|domain)\//,
     packages: /^(elysia|@elysiajs\/swagger|@sinclair\/typebox|swagger-ui-dist(\/.*)?|node:[\w/]+)$/,
   },
-  { folder: /^src\/config(\.ts$|\/)/, ours: /^src\/(config(\.ts$|\/)|domain\/)/, packages: foreign },
+  {
+    folder: /^src\/config(\.ts$|\/)/,
+    ours: /^src\/(config(\.ts$|\/)|domain\/|delivery\/kinds(-list)?\.ts$)/,
+    packages: foreign,
+  },
   { folder: /^src\/log(\.ts$|\/)/, ours: /^src\/(log(\.ts$|\/)|domain\/)/, packages: foreign },
   {
     folder: /^src\/host\.ts$/,

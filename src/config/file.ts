@@ -46,21 +46,31 @@ function lineOfSyntaxError(text: string): number {
   return 1
 }
 
+/** The tables of a list at the top, `[[providers]]`, are numbered from 0: `providers.0.name`. */
 function flatten(table: Record<string, unknown>, parent: readonly string[]): Omit<FileEntry, 'line'>[] {
   return Object.entries(table).flatMap(([key, value]) => {
     const path = [...parent, key]
-    return isTable(value) && Object.keys(value).length > 0 ? flatten(value, path) : [{ path, value }]
+    const isList = parent.length === 0 && Array.isArray(value) && value.length > 0 && value.every(isTable)
+    const inner = isList ? Object.fromEntries(value.entries()) : value
+    return isTable(inner) && Object.keys(inner).length > 0 ? flatten(inner, path) : [{ path, value }]
   })
 }
 
 /** Finds the line that defines a key: the line of the key itself, else of the inline table or heading around it. */
 function indexLines(text: string): (path: readonly string[]) => number {
   const found: { path: string; line: number }[] = []
+  const counts = new Map<string, number>()
   let heading: string[] = []
   for (const [index, line] of text.split('\n').entries()) {
     const table = /^\s*\[{1,2}([^=]+?)\]{1,2}\s*(?:#.*)?$/.exec(line)?.[1]
     const key = /^\s*((?:"[^"]*"|'[^']*'|[^=#"'[\]])+?)\s*=/.exec(line)?.[1]
-    if (table !== undefined) heading = splitKey(table)
+    if (table !== undefined) {
+      const [list = '', ...rest] = splitKey(table)
+      const isItem = rest.length === 0 && /^\s*\[\[/.test(line)
+      if (isItem) counts.set(list, (counts.get(list) ?? -1) + 1)
+      const index = counts.get(list)
+      heading = [list, ...(index === undefined ? [] : [String(index)]), ...rest]
+    }
     if (table !== undefined) found.push({ path: joinKey(heading), line: index + 1 })
     else if (key !== undefined) found.push({ path: joinKey([...heading, ...splitKey(key)]), line: index + 1 })
   }

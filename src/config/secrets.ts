@@ -40,7 +40,7 @@ function checkMasterKey(bytes: Uint8Array): Parsed<Uint8Array> {
   return { fault: 'Every byte of the master key is the same.', remedy: keyRemedy }
 }
 
-function decodeText(bytes: Uint8Array): string | undefined {
+export function decodeText(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {

@@ -43,7 +43,7 @@ export function createCarrier(needs: CarrierNeeds) {
     for (const way of ways) {
       if (excluded.has(wayKey(way))) continue
       const post = fleet.find(way.provider)
-      if (!post) {
+      if (!post?.provider.channels.includes(way.channel)) {
         excluded.add(wayKey(way))
         continue
       }

@@ -62,6 +62,17 @@ export function createRouter(needs: RouterNeeds) {
     const swapped = fleet.apply(providers)
     const posts = providers.flatMap(({ name }) => fleet.find(name) ?? [])
     const usual = usualRoutes(posts.map(({ name, provider }) => ({ name, channels: provider.channels })))
+    for (const { channel, providers: wanted } of routes) {
+      const unable = posts.filter(
+        ({ name, provider }) => wanted.includes(name) && !provider.channels.includes(channel),
+      )
+      for (const { name } of unable) {
+        report('warn', 'a route names a provider whose settings lack what its channel needs', {
+          provider: name,
+          channel,
+        })
+      }
+    }
     routing = createRouting(routes.length > 0 ? routes : usual)
     await swapped
   }
