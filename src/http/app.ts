@@ -19,7 +19,7 @@ import type { WebhookTester } from '../domain/webhook-test-event.ts'
 import { answerError, internalMessage, toServiceError } from './errors.ts'
 import { bodyBytesMax, tooLarge } from './json-body.ts'
 import { refuseAmbiguousQuery } from './query.ts'
-import { markRate } from './rate-headers.ts'
+import { markRate, offeredRate } from './rate-headers.ts'
 import { analyticsRoutes } from './routes/analytics.ts'
 import { applicationRoutes } from './routes/applications.ts'
 import { authRoutes, type AuthServices } from './routes/auth.ts'
@@ -88,7 +88,7 @@ export function createApp(services: AppServices) {
       return allowed ? new Response(null, { status: 204 }) : undefined
     })
     .onBeforeHandle(({ request }) => refuseAmbiguousQuery(request.url))
-    .onError(({ code, error, set, request, path }) => {
+    .onError(async ({ code, error, set, request, path }) => {
       const traceId = String(set.headers['x-request-id'])
       // The framework takes the code of an error of ours for its own, so that NOT_FOUND alone tells nothing.
       const known =
@@ -97,7 +97,7 @@ export function createApp(services: AppServices) {
       const answer = answerError(known ?? new ServiceError('INTERNAL', internalMessage), traceId)
       set.status = answer.status
       Object.assign(set.headers, answer.headers)
-      markRate(set.headers, known?.rate)
+      markRate(set.headers, known?.rate ?? (await offeredRate(request)))
       if (known?.code === 'METHOD_NOT_ALLOWED') set.headers['allow'] = String(known.metadata?.['allowed'])
       return answer.body
     })

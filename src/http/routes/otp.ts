@@ -1,8 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { AppAuth, CallingApplication } from '../../domain/app-auth.ts'
+import type { AppAuth } from '../../domain/app-auth.ts'
 import { otpTtlSecondsMax, otpTtlSecondsMin } from '../../domain/applications.ts'
-import { ServiceError } from '../../domain/errors.ts'
 import { codePattern } from '../../domain/otp-code.ts'
 import type { RatedOperation } from '../../domain/otp-rates.ts'
 import { attemptsMax, channels, isDue, otpStatuses, type OtpRequest } from '../../domain/otp-requests.ts'
@@ -14,7 +13,7 @@ import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
 import { idempotencyScope, markReplayed } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { pageAnswer, readPage, time, timeOrNull } from '../pages.ts'
-import { markRate } from '../rate-headers.ts'
+import { markRate, offerRate } from '../rate-headers.ts'
 import {
   appErrors,
   consoleErrors,
@@ -101,20 +100,14 @@ export function otpRoutes(services: {
   const detail = { tags: ['OTP'], security: [{ clientId: [], clientSecret: [], apiKey: [] }] }
   const consoleDetail = { tags: ['OTP'], security: [{ console: [] }] }
 
-  /**
-   * A refusal that never came to the limit, such as of a body that is not valid, tells what is left of it too. Silent
-   * where nobody was authenticated.
-   */
-  const markRefusal =
-    (operation: RatedOperation) =>
-    async ({ application, error, set }: Refusal) => {
-      if (!application || (error instanceof ServiceError && error.rate)) return
-      markRate(set.headers, await otp.rateOf(application, operation).catch(() => undefined))
-    }
-
   const forApplications = new Elysia()
     .use(jsonBody)
     .use(appAuth(services.appAuth))
+    .derive(({ application, request, path }) => {
+      const operation = ratedPaths.get(path)
+      if (operation) offerRate(request, () => otp.rateOf(application, operation))
+      return {}
+    })
     .post(
       '/send',
       async ({ application, body, headers, set }) => {
@@ -126,7 +119,6 @@ export function otpRoutes(services: {
         return { data: presentSent(answer) }
       },
       {
-        error: markRefusal('send'),
         body: object({
           phone: Type.String({ minLength: 1, maxLength: 64, errorText: 'Expected a phone number' }),
           channel: Type.Optional(channel),
@@ -179,7 +171,6 @@ export function otpRoutes(services: {
         return { data: presentSent(answer) }
       },
       {
-        error: markRefusal('send'),
         body: object({ requestId, channel: Type.Optional(channel) }),
         response: { 200: data(sent), ...appErrors },
         detail: {
@@ -205,7 +196,6 @@ export function otpRoutes(services: {
         }
       },
       {
-        error: markRefusal('verify'),
         body: object({
           requestId,
           code: Type.String({ pattern: codePattern, errorText: 'Expected six digits' }),
@@ -285,11 +275,11 @@ export function otpRoutes(services: {
   return new Elysia({ prefix: '/v1/otp' }).use(forApplications).use(forDevelopers).use(forBoth)
 }
 
-type Refusal = {
-  application?: CallingApplication
-  error: unknown
-  set: { headers: Record<string, string | number> }
-}
+const ratedPaths = new Map<string, RatedOperation>([
+  ['/v1/otp/send', 'send'],
+  ['/v1/otp/resend', 'send'],
+  ['/v1/otp/verify', 'verify'],
+])
 
 const presentSent = (answer: SendAnswer) => ({
   requestId: answer.requestId,
