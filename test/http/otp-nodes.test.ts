@@ -3,7 +3,7 @@ import type { Plan } from '../../src/domain/plans.ts'
 import type { Database } from '../../src/store/database.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { openTestPostgres } from '../helpers/databases.ts'
-import { otpCalls, tally, unlimited } from '../helpers/otp.ts'
+import { guardOff, otpCalls, tally, unlimited } from '../helpers/otp.ts'
 import { createTestService, type TestAnswer } from '../helpers/service.ts'
 
 const url = process.env['OTPD_TEST_POSTGRES_URL'] ?? ''
@@ -27,11 +27,11 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
   })
 
   /** The same application called through both nodes in turn. */
-  async function start(rates: Partial<Plan> = {}) {
+  async function start(rates: Partial<Plan> = {}, env: Record<string, string> = guardOff) {
     const plans = { free: { ...unlimited.free, ...rates } }
     const services = [
-      await createTestService({ plans, database: opened.database }),
-      await createTestService({ plans, database: second }),
+      await createTestService({ plans, env, database: opened.database }),
+      await createTestService({ plans, env, database: second }),
     ] as const
     const nodes = [otpCalls(services[0]), otpCalls(services[1])] as const
     const developer = await services[0].createDeveloper()
@@ -74,7 +74,7 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
   }, 180_000)
 
   test('everything at once waits for nothing in a ring and answers no 5xx', async () => {
-    const { services, atOnce, newApplication, otp, stop } = await start()
+    const { services, atOnce, newApplication, otp, stop } = await start({}, {})
     const applications = [await newApplication(), await newApplication(), await newApplication()] as const
     for (let round = 0; round < rounds; round++) {
       const phone = newPhone()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { eq } from 'drizzle-orm'
 import { describeEachDatabase, raceRounds } from '../helpers/databases.ts'
-import { otpCalls, tally, unlimited, type OtpCalls } from '../helpers/otp.ts'
+import { guardOff, otpCalls, tally, unlimited, type OtpCalls } from '../helpers/otp.ts'
 import {
   createTestService,
   type TestApplication,
@@ -20,7 +20,7 @@ describeEachDatabase('calls at once:', (database, kind) => {
   let developer: TestDeveloper
   let application: TestApplication
   beforeAll(async () => {
-    service = await createTestService({ plans: unlimited, database: database() })
+    service = await createTestService({ plans: unlimited, env: guardOff, database: database() })
     otp = otpCalls(service)
     developer = await service.createDeveloper()
     application = await service.createApplication(developer)
@@ -205,6 +205,7 @@ describeEachDatabase('rates under calls at once:', (database, kind) => {
   const serviceWith = (sendPerMinute: number, verifyPerMinute: number) =>
     createTestService({
       plans: { free: { ...unlimited.free, sendPerMinute, verifyPerMinute } },
+      env: guardOff,
       database: database(),
     })
 
