@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import * as fc from 'fast-check'
+import type { GuardedRequest } from '../../src/domain/guard.ts'
+import type { GuardSettings } from '../../src/domain/guard-rules.ts'
+import { createStore } from '../../src/store/store.ts'
+import { openTestSqlite } from '../helpers/databases.ts'
+import { createGuardBench, guardOff } from '../helpers/guard.ts'
+
+const quarterMs = 15 * 60_000
+const hourMs = 4 * quarterMs
+const dayMs = 24 * hourMs
+
+const fewest = { applicationPerDay: 4, totalPerDay: 6 }
+const none = { applicationPerDay: 0, totalPerDay: 0 }
+
+const uncapped: GuardSettings = {
+  ...guardOff,
+  deniedCountries: ['CU'],
+  unverified: {
+    countryPerHour: 2,
+    countryPerDay: 3,
+    prefixPerHour: 2,
+    prefixPerDay: 3,
+    addressPerHour: 2,
+    addressPerDay: 3,
+    addressCountries: 1,
+  },
+  hourlyPercent: 60,
+  dailyPercent: 80,
+  caps: none,
+}
+
+type Message = { request: GuardedRequest; at: number; verifiedAt: number | null }
+
+/** The rules as the README tells them, over a list of all messages. */
+function createModel(settings: GuardSettings) {
+  const { mode, caps } = settings
+  const messages: Message[] = []
+  const prefixOf = ({ phone }: GuardedRequest) => phone.slice(0, -4)
+  const quarterOf = (time: number) => Math.floor(time / quarterMs) * quarterMs
+  const dayOf = (time: number) => Math.floor(time / dayMs)
+
+  function rulesOf(request: GuardedRequest, now: number): string[] {
+    const rules: string[] = []
+    const mine = messages.filter((one) => one.request.appId === request.appId)
+    const within = (some: Message[], ms: number) =>
+      some.filter((one) => quarterOf(one.request.createdAt) > now - ms - quarterMs)
+    const count = (some: Message[], ms: number, verified: boolean) =>
+      within(some, ms).filter(({ verifiedAt }) => (verifiedAt !== null) === verified).length
+    if (request.country === 'CU') rules.push('COUNTRY_DENIED')
+    if (mode === 'enforce' && rules.length > 0) return rules
+
+    const { unverified } = settings
+    const country = mine.filter((one) => one.request.country === request.country)
+    const days = country
+      .filter(
+        ({ verifiedAt, request: { createdAt } }) =>
+          verifiedAt !== null && dayOf(createdAt) >= dayOf(now) - 14,
+      )
+      .map((one) => dayOf(one.request.createdAt))
+    const best = Math.max(0, ...days.map((day) => days.filter((other) => other === day).length))
+    const hourly = Math.max(unverified.countryPerHour, 0.1 * best, 0.6 * count(country, hourMs, true))
+    const daily = Math.max(unverified.countryPerDay, 0.8 * best, 0.8 * count(country, dayMs, true))
+    if (count(country, hourMs, false) + 1 > hourly) rules.push('COUNTRY_HOURLY')
+    if (count(country, dayMs, false) + 1 > daily) rules.push('COUNTRY_DAILY')
+
+    const subjects = [
+      ['PREFIX', 'prefix', mine.filter((one) => prefixOf(one.request) === prefixOf(request))],
+      ['ADDRESS', 'address', mine.filter((one) => one.request.clientIp === request.clientIp)],
+    ] as const
+    for (const [word, kind, some] of subjects) {
+      if (kind === 'address' && request.clientIp === null) continue
+      const verified = count(some, dayMs, true)
+      if (count(some, hourMs, false) + 1 > Math.max(unverified[`${kind}PerHour`], 0.1 * verified)) {
+        rules.push(`${word}_HOURLY`)
+      }
+      if (count(some, dayMs, false) + 1 > Math.max(unverified[`${kind}PerDay`], 0.8 * verified)) {
+        rules.push(`${word}_DAILY`)
+      }
+    }
+    if (request.clientIp !== null) {
+      const from = mine.filter((one) => one.request.clientIp === request.clientIp)
+      const seen = new Set(from.filter(({ at }) => at > now - dayMs).map((one) => one.request.country))
+      const proven = new Set(
+        from
+          .filter(({ verifiedAt }) => verifiedAt !== null && verifiedAt > now - dayMs)
+          .map((one) => one.request.country),
+      )
+      const bad = new Set([...seen, request.country].filter((one) => !(seen.has(one) && proven.has(one))))
+      if (bad.has(request.country) && bad.size > unverified.addressCountries) rules.push('ADDRESS_COUNTRIES')
+    }
+    if (mode === 'enforce' && rules.length > 0) return rules
+
+    const today = messages.filter(({ at }) => dayOf(at) === dayOf(now))
+    const own = today.filter((one) => one.request.appId === request.appId)
+    if (caps.applicationPerDay > 0 && own.length >= caps.applicationPerDay) rules.push('APPLICATION_DAILY')
+    if (mode === 'enforce' && rules.length > 0) return rules
+    if (caps.totalPerDay > 0 && today.length >= caps.totalPerDay) rules.push('TOTAL_DAILY')
+    return rules
+  }
+
+  return {
+    messages,
+    judge(request: GuardedRequest, now: number) {
+      const rules = rulesOf(request, now)
+      if (mode === 'monitor' || rules.length === 0) messages.push({ request, at: now, verifiedAt: null })
+      return rules
+    },
+  }
+}
+
+type Step =
+  | { kind: 'send'; app: string; country: string; phone: string; ip: string | null }
+  | { kind: 'verify'; which: number }
+  | { kind: 'wait'; ms: number }
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('send' as const),
+      app: fc.constantFrom('app_1', 'app_1', 'app_2'),
+      country: fc.constantFrom('NL', 'NL', 'BE', 'FR', 'CU'),
+      phone: fc.constantFrom('+31611110001', '+31611110002', '+31622220001', '+32470110001'),
+      ip: fc.constantFrom(null, '203.0.113.1', '203.0.113.1', '203.0.113.2'),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('verify' as const), which: fc.nat(3) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('wait' as const),
+      ms: fc.constantFrom(
+        60_000,
+        quarterMs - 1,
+        quarterMs,
+        hourMs - 1,
+        hourMs,
+        5 * quarterMs,
+        5 * quarterMs,
+        5 * hourMs,
+        dayMs,
+        13 * dayMs,
+      ),
+    }),
+  },
+)
+
+let opened: Awaited<ReturnType<typeof openTestSqlite>>
+beforeAll(async () => {
+  opened = await openTestSqlite()
+})
+afterAll(() => opened.dispose())
+
+test.each(['enforce', 'monitor'] as const)(
+  'in mode %s every verdict is the one of the rules',
+  async (mode) => {
+    const { guardWindows, guardDays, guardAddressCountries } = opened.database.tables
+    const store = createStore(opened.database)
+    const seen = new Set<string>()
+    await fc.assert(
+      fc.asyncProperty(
+        fc.boolean(),
+        fc.array(step, { minLength: 20, maxLength: 60 }),
+        async (capped, steps) => {
+          await opened.database.write(async (tx) => {
+            for (const table of [guardWindows, guardDays, guardAddressCountries]) await tx.delete(table)
+          })
+          const settings = { ...uncapped, mode, caps: capped ? fewest : none }
+          const { clock, judge, verify, requestOf } = createGuardBench(store, settings)
+          const model = createModel(settings)
+          for (const one of steps) {
+            if (one.kind === 'wait') clock.advance(one.ms)
+            else if (one.kind === 'send') {
+              const { app: appId, country, phone, ip: clientIp } = one
+              const request = requestOf({ appId, country, phone, clientIp })
+              const expected = model.judge(request, clock.now())
+              expect((await judge(request)).rules.map(String)).toEqual(expected)
+              for (const rule of expected) seen.add(rule)
+            } else {
+              const waiting = model.messages.filter(({ verifiedAt }) => verifiedAt === null)
+              const message = waiting.at(-1 - one.which)
+              if (!message) continue
+              message.verifiedAt = clock.now()
+              await verify(message.request)
+            }
+          }
+        },
+      ),
+      { numRuns: 200 },
+    )
+    // Every rule but the list that this test leaves empty had its say.
+    expect([...seen].toSorted()).toEqual([
+      'ADDRESS_COUNTRIES',
+      'ADDRESS_DAILY',
+      'ADDRESS_HOURLY',
+      'APPLICATION_DAILY',
+      'COUNTRY_DAILY',
+      'COUNTRY_DENIED',
+      'COUNTRY_HOURLY',
+      'PREFIX_DAILY',
+      'PREFIX_HOURLY',
+      'TOTAL_DAILY',
+    ])
+  },
+  60_000,
+)
