@@ -1,6 +1,8 @@
 import { awsSms } from './aws-sms.ts'
 import { awsSns } from './aws-sns.ts'
 import { bird } from './bird.ts'
+import { genericHttp } from './generic-http.ts'
+import { httpTemplate } from './http-template.ts'
 import { infobip } from './infobip.ts'
 import type { ProviderKind } from './kinds.ts'
 import { messagebird } from './messagebird.ts'
@@ -26,4 +28,6 @@ export const providerKinds: readonly ProviderKind[] = [
   bird,
   whatsapp,
   telegram,
+  genericHttp,
+  httpTemplate,
 ]
