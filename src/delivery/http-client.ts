@@ -102,12 +102,16 @@ function exchange(
   }
   // From when on bytes of the request may be on their way.
   let ready = false
+  let settled = false
 
   const settle = (reply: HttpReply) => {
+    settled = true
     signal.removeEventListener('abort', cancel)
     resolve(reply)
   }
   const fail = (code: string) => {
+    // What comes late must not end a connection that another request may have by now.
+    if (settled) return
     settle({ kind: ready ? 'unanswered' : 'unsent', code })
     request.destroy()
   }
@@ -118,7 +122,7 @@ function exchange(
     if (request.reusedSocket) ready = true
     else socket.once(secure ? 'secureConnect' : 'connect', () => (ready = true))
   })
-  // Errors that come late find the promise settled; without a listener they would end the process.
+  // Also for errors that come late: without a listener they would end the process.
   request.on('error', (error) => fail(codeOf(error)))
   request.on('close', () => fail('ECONNRESET'))
   request.on('response', (response) => {

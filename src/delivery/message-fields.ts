@@ -1,3 +1,5 @@
+import { measureSms } from './sms-parts.ts'
+
 /** The phone as most interfaces want it: E.164 without its plus sign. */
 export const digitsOf = (phone: string) => phone.replace(/^\+/, '')
 
@@ -18,11 +20,5 @@ export function given<T>(fields: Record<string, T | null | undefined>): Record<s
   return present
 }
 
-const gsmCharacters = new Set(
-  // 3GPP TS 23.038 §6.2.1, the default alphabet and its extension table.
-  '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿' +
-    'abcdefghijklmnopqrstuvwxyzäöñüà\f^{}\\[~]|€',
-)
-
 /** Whether the text can go out in the GSM 7-bit alphabet; as Unicode otherwise. */
-export const fitsGsmAlphabet = (text: string) => [...text].every((character) => gsmCharacters.has(character))
+export const fitsGsmAlphabet = (text: string) => measureSms(text).encoding === 'GSM-7'

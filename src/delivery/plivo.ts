@@ -38,8 +38,8 @@ const codes: CodeTable = {
 }
 
 /**
- * Plivo's Message API, version 1. Receipts carry `X-Plivo-Signature-V3`; the scheme has a nonce but no time, so that a
- * receipt can be repeated by whoever saw it, but not changed.
+ * Plivo's Message API, version 1. The signature of its receipts has a nonce but no time, and in version 2 covers nothing
+ * but the address: whoever saw one receipt could make others, so that the address is to be kept secret.
  */
 export const plivo = defineKind({
   kind: 'plivo',
@@ -107,23 +107,31 @@ function readAnswer(answer: HttpAnswer) {
 }
 
 /**
- * The address with its query in order, the form's fields in order, the nonce; HMAC-SHA-256. While an account changes its
- * token the header lists two signatures.
+ * Version 2 is documented for messages (https://www.plivo.com/docs/messaging/concepts/signature-validation): the address
+ * without its query, and the nonce. Where version 3 comes it counts alone, since it covers the query and the form as
+ * well. While an account changes its token a header lists two signatures.
  */
-function isSigned({ method, url, headers, body }: Callback, authToken: string): boolean {
+function isSigned(callback: Callback, authToken: string): boolean {
+  const { url, headers } = callback
   if (!URL.canParse(url)) return false
+  const version = headers['x-plivo-signature-v3'] === undefined ? 'v2' : 'v3'
+  const nonce = headers[`x-plivo-signature-${version}-nonce`]
+  if (nonce === undefined) return false
+  const { origin, pathname } = new URL(url)
+  const signed = version === 'v2' ? `${origin}${pathname}${nonce}` : `${textOfVersion3(callback)}.${nonce}`
+  const expected = createHmac('sha256', authToken).update(signed).digest()
+  const signatures = (headers[`x-plivo-signature-${version}`] ?? '').split(',')
+  return signatures.some((signature) => isSameBytes(Buffer.from(signature, 'base64'), expected))
+}
+
+/** The address with its query in order, then the form's fields in order. */
+function textOfVersion3({ method, url, body }: Callback): string {
   const { origin, pathname, searchParams } = new URL(url)
   const query = inOrder(searchParams).map(([name, value]) => `${name}=${value}`)
-  const fieldsOfForm = method === 'GET' ? [] : inOrder(new URLSearchParams(body))
-  const hasFields = fieldsOfForm.length > 0
-  const asked = query.length > 0 || hasFields ? `?${query.join('&')}` : ''
-  const separator = query.length > 0 && hasFields ? '.' : ''
-  const signed = `${origin}${pathname}${asked}${separator}${fieldsOfForm.flat().join('')}`
-  const nonce = headers['x-plivo-signature-v3-nonce']
-  if (nonce === undefined) return false
-  const expected = createHmac('sha256', authToken).update(`${signed}.${nonce}`).digest()
-  const signatures = (headers['x-plivo-signature-v3'] ?? '').split(',')
-  return signatures.some((signature) => isSameBytes(Buffer.from(signature, 'base64'), expected))
+  const form = method === 'GET' ? [] : inOrder(new URLSearchParams(body))
+  const asked = query.length > 0 || form.length > 0 ? `?${query.join('&')}` : ''
+  const separator = query.length > 0 && form.length > 0 ? '.' : ''
+  return `${origin}${pathname}${asked}${separator}${form.flat().join('')}`
 }
 
 const inOrder = (entries: Iterable<[string, string]>) =>

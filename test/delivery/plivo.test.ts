@@ -159,6 +159,28 @@ describe('a receipt', () => {
     expect(await readCallback(provider, signed({ Units: '1' }))).toEqual({ kind: 'unreadable' })
   })
 
+  test('is right by version 2 alone, which covers the address without its query', async () => {
+    const path = 'https://otp.example.com/v1/callbacks/main/k8s2'
+    const sign = (address: string, token = settings.authToken) =>
+      callback({
+        url,
+        body: new URLSearchParams(fields).toString(),
+        headers: {
+          'x-plivo-signature-v2': createHmac('sha256', token).update(`${address}${nonce}`).digest('base64'),
+          'x-plivo-signature-v2-nonce': nonce,
+        },
+      })
+    expect(await readCallback(provider, sign(path))).toMatchObject({ receipts: [{ requestId: 'otp_1' }] })
+    const forgeries = [
+      sign(`${path}/other`),
+      sign(path, 'another token'),
+      { ...sign(path), headers: { ...sign(path).headers, 'x-plivo-signature-v2-nonce': '1' } },
+      // Where the better one comes, the worse one does not count.
+      { ...sign(path), headers: { ...sign(path).headers, 'x-plivo-signature-v3': 'AAAA' } },
+    ]
+    for (const one of forgeries) expect(await readCallback(provider, one)).toEqual({ kind: 'forged' })
+  })
+
   test('is signed over an address without a query as well', async () => {
     const bare = 'https://otp.example.com/v1/callbacks/main/k8s2'
     expect(await readCallback(provider, signed(fields, bare))).toMatchObject({
