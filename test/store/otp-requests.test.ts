@@ -1,0 +1,82 @@
+import { beforeAll, expect, test } from 'bun:test'
+import type { OtpRequest } from '../../src/domain/otp-requests.ts'
+import type { Store, Stores } from '../../src/domain/store.ts'
+import { createStore } from '../../src/store/store.ts'
+import { describeEachDatabase } from '../helpers/databases.ts'
+
+const start = 1_800_000_000_000
+
+// Each statement by itself must hold, without the lock that its callers have besides.
+describeEachDatabase('of 40 at once, a guarded statement on a request', (database) => {
+  let store: Store
+  beforeAll(() => {
+    store = createStore(database())
+  })
+  let ids = 0
+
+  async function insert(change: Partial<OtpRequest> = {}): Promise<string> {
+    const id = `otp_${ids++}`
+    const request: OtpRequest = {
+      id,
+      developerId: 'dev',
+      projectId: 'prj',
+      appId: 'app',
+      environment: 'live',
+      phone: '+14155552671',
+      country: 'US',
+      status: 'pending',
+      failureReason: null,
+      channel: 'sms',
+      provider: null,
+      deliveryStatus: null,
+      locale: null,
+      clientIp: null,
+      metadata: null,
+      codeSalt: 'salt',
+      codeHash: 'hash',
+      attempts: 0,
+      resends: 0,
+      createdAt: start,
+      sentAt: start,
+      expiresAt: start + 300_000,
+      verifiedAt: null,
+      updatedAt: start,
+      ...change,
+    }
+    await store.write((tx) => tx.otpRequests.insert(request))
+    return id
+  }
+
+  /** How many of the statements changed the row. */
+  async function passes(statement: (tx: Stores, index: number) => Promise<unknown>): Promise<number> {
+    const racing = Array.from({ length: 40 }, (_, index) => store.write((tx) => statement(tx, index)))
+    return (await Promise.all(racing)).filter((result) => result !== undefined).length
+  }
+
+  test('counts five attempts and no more', async () => {
+    for (let round = 0; round < 10; round++) {
+      const id = await insert()
+      expect(await passes((tx) => tx.otpRequests.countAttempt(id, start))).toBe(5)
+      expect((await store.read.otpRequests.find(id))?.attempts).toBe(5)
+    }
+  })
+
+  test('ends it once, whatever the ends', async () => {
+    const ends = ['verified', 'expired', 'canceled'] as const
+    for (let round = 0; round < 10; round++) {
+      const id = await insert()
+      const ended = await passes((tx, index) =>
+        tx.otpRequests.end(id, { status: ends[index % 3] ?? 'expired' }, start + index),
+      )
+      expect(ended).toBe(1)
+    }
+  })
+
+  test('counts no attempt of what has ended or is due', async () => {
+    const [ended, due] = [await insert(), await insert({ expiresAt: start })]
+    await store.write((tx) => tx.otpRequests.end(ended, { status: 'canceled' }, start))
+    for (const id of [ended, due]) {
+      expect(await passes((tx) => tx.otpRequests.countAttempt(id, start))).toBe(0)
+    }
+  })
+})
