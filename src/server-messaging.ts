@@ -28,6 +28,10 @@ export type MessagingNeeds = {
   kinds?: readonly ProviderKind[] | undefined
   /** Certificates to trust instead of the system's, in PEM. */
   ca?: string | undefined
+  /** How long an attempt may take in all. */
+  attemptMs?: number | undefined
+  /** How often to look for messages that have become due. */
+  pollMs?: number | undefined
 }
 
 export type Messaging = ReturnType<typeof createMessaging>
@@ -35,6 +39,7 @@ export type Messaging = ReturnType<typeof createMessaging>
 /** All that carries messages to phones and hears of them: providers, routes, attempts, receipts, the worker. */
 export function createMessaging(needs: MessagingNeeds) {
   const { store, clock, newId, keys, version, templates, publicUrl, report = () => {}, kinds, ca } = needs
+  const { attemptMs, pollMs } = needs
   const tokens = createCallbackTokens(keys.callback)
   const early = createEarlyReceipts(clock)
   const onError = (error: unknown) => report('error', 'a message could not be handled', { error })
@@ -45,6 +50,7 @@ export function createMessaging(needs: MessagingNeeds) {
     version,
     templates,
     report,
+    attemptMs,
     ...(kinds && { kinds }),
     ...(ca !== undefined && { ca }),
     callbackUrl: ({ name, isLocal }) =>
@@ -68,7 +74,7 @@ export function createMessaging(needs: MessagingNeeds) {
     early,
     onError,
   })
-  const worker = createDeliveryWorker({ attempts, ownsAllLeases: true, onError })
+  const worker = createDeliveryWorker({ attempts, ownsAllLeases: true, onError, pollMs })
   const receipts = createDeliveryReceipts({ store, clock, newId, delivery, early, onWaiting: worker.wake })
 
   const receiveCallback: ReceiveCallback = async ({ provider, token, search, ...call }) => {
@@ -88,6 +94,7 @@ export function createMessaging(needs: MessagingNeeds) {
     delivery,
     attempts,
     receiveCallback,
+    sendDue: worker.sendDue,
 
     /** Opens the providers and sends what waits. */
     async start(settings: DeliverySettings): Promise<void> {

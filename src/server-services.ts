@@ -2,7 +2,6 @@ import { createAppAuthenticator } from './auth/app-credentials.ts'
 import { createBuiltInIdentity, createExternalIdentity } from './auth/identity.ts'
 import type { Config } from './config.ts'
 import type { Report } from './delivery/carrier.ts'
-import type { ProviderKind } from './delivery/kinds.ts'
 import { createAnalyticsService } from './domain/analytics.ts'
 import { createApplicationService } from './domain/applications.ts'
 import { createLogService } from './domain/events.ts'
@@ -21,7 +20,7 @@ import { createWebhookEndpointService } from './domain/webhook-endpoints.ts'
 import { createWebhookTester } from './domain/webhook-test-event.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createConsoleAuth } from './http/console-auth.ts'
-import { createMessaging } from './server-messaging.ts'
+import { createMessaging, type MessagingNeeds } from './server-messaging.ts'
 import { createResolver } from './webhooks/resolve.ts'
 import { createWebhookSender } from './webhooks/sender.ts'
 import { createTargetGuard } from './webhooks/targets.ts'
@@ -50,10 +49,8 @@ export type ServiceNeeds = {
   onKeysFailed?(cause: unknown): void
   /** Told what becomes of messages. */
   report?: Report | undefined
-  /** In place of every kind of provider that there is. */
-  kinds?: readonly ProviderKind[] | undefined
-  /** Certificates of providers to trust instead of the system's, in PEM. */
-  ca?: string | undefined
+  /** Of messages, in place of the usual. */
+  messaging?: Pick<MessagingNeeds, 'kinds' | 'ca' | 'attemptMs' | 'pollMs'> | undefined
   /** Told when the guard failed, and a code was sent or verified without it. */
   onGuardFailed?(error: unknown): void
 }
@@ -77,15 +74,13 @@ export function createServices(needs: ServiceNeeds) {
     : createBuiltInIdentity(identityNeeds, needs.publicUrl)
   const guard = createTargetGuard(config.webhooks.allow)
   const send: SendWebhook = createWebhookSender({ guard, resolve: createResolver(), clock, version })
-  const { report, kinds, ca } = needs
   const messaging = createMessaging({
     ...base,
     version,
     templates: config.templates,
     publicUrl: needs.publicUrl,
-    report,
-    kinds,
-    ca,
+    report: needs.report,
+    ...needs.messaging,
   })
   const { delivery, attempts, receiveCallback } = messaging
 

@@ -6,7 +6,7 @@ import { uncertain, type OutgoingMessage, type SendOutcome } from './provider.ts
 import type { Messages } from './templates.ts'
 
 /** For all providers that one attempt asks together: nobody waits longer for the answer to a send. */
-const attemptMs = 8_000
+const attemptMsUsual = 8_000
 /** What a provider gets to wind up when its time is over. */
 const graceMs = 250
 /** So that a provider that hangs keeps its own messages waiting, and nobody else's. */
@@ -25,13 +25,14 @@ export type CarrierNeeds = {
   /** Where a provider tells of receipts; null where it could not reach it. */
   callbackUrl(provider: string): string | null
   report: Report
+  attemptMs?: number | undefined
   /** Told when a provider begins to rest, and that it works again. */
   onRest(provider: string, rest: Rest | undefined): void
 }
 
 /** Offers letters to providers: one after the other, until one has it or may have it. */
 export function createCarrier(needs: CarrierNeeds) {
-  const { fleet, clock, messages, waysOf, callbackUrl, report, onRest } = needs
+  const { fleet, clock, messages, waysOf, callbackUrl, report, onRest, attemptMs = attemptMsUsual } = needs
   const closing = new AbortController()
   const underWay = new Set<Promise<unknown>>()
 

@@ -19,6 +19,7 @@ export type RouterNeeds = {
   kinds?: readonly ProviderKind[]
   /** Certificates to trust instead of the system's, in PEM. */
   ca?: string
+  attemptMs?: number | undefined
   callbackUrl(provider: { name: string; isLocal: boolean }): string | null
   report: Report
   /** Told by providers that have a connection of their own for receipts. */
@@ -53,6 +54,7 @@ export function createRouter(needs: RouterNeeds) {
     messages,
     report,
     onRest,
+    attemptMs: needs.attemptMs,
     waysOf: ({ request, channels }) => routing.waysTo(destinationOf(request), channels),
     callbackUrl: (name) => callbackUrl({ name, isLocal: local.has(name) }),
   })

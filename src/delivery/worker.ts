@@ -15,7 +15,7 @@ export function createDeliveryWorker(needs: {
   attempts: DeliveryAttempts
   ownsAllLeases: boolean
   onError(error: unknown): void
-  pollMs?: number
+  pollMs?: number | undefined
 }) {
   const { attempts, ownsAllLeases, onError, pollMs = 1_000 } = needs
   const underWay = new Set<Promise<unknown>>()
@@ -51,6 +51,11 @@ export function createDeliveryWorker(needs: {
     }
   }
 
+  async function quiet(): Promise<void> {
+    await pumping
+    await Promise.allSettled(underWay)
+  }
+
   return {
     /** Sends what waits and goes on until `stop`. */
     async start(): Promise<void> {
@@ -63,12 +68,17 @@ export function createDeliveryWorker(needs: {
     /** Tells that something may wait. */
     wake,
 
+    /** Sends what is due, and resolves when that and all else under way has ended. */
+    async sendDue(): Promise<void> {
+      wake()
+      await quiet()
+    },
+
     /** Takes nothing more, and resolves once what is under way has ended: who carries it sees to the end. */
     async stop(): Promise<void> {
       working = false
       clearInterval(poll)
-      await pumping
-      await Promise.allSettled(underWay)
+      await quiet()
     },
   }
 }

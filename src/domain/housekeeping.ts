@@ -1,5 +1,6 @@
 import { idempotencyLifetimeMs } from './idempotency.ts'
 import { inboxLifetimeMs } from './inbox.ts'
+import { messageLifetimeMs } from './otp-deliveries.ts'
 import type { Clock } from './ports.ts'
 import type { Store, Stores } from './store.ts'
 
@@ -28,6 +29,7 @@ export function createHousekeeping({ store, clock }: { store: Store; clock: Cloc
         (tx) => tx.inbox.deleteOldest(now - inboxLifetimeMs, chunk),
         (tx) => tx.idempotency.deleteOldest(now - idempotencyLifetimeMs, chunk),
         (tx) => tx.rateLimits.deleteOldest(now - admissionLifetimeMs, chunk),
+        (tx) => tx.otpDeliveries.deleteOldest(now - messageLifetimeMs, chunk),
         (tx) => tx.guard.deleteOldest(now, chunk),
       ]
       for (const task of tasks) {

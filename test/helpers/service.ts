@@ -3,11 +3,12 @@ import { builtInClientId } from '../../src/auth/built-in-issuer.ts'
 import { createSigningKeys, signingAlgorithm } from '../../src/auth/signing-keys.ts'
 import { builtInIssuer, insertDeveloper, type Developer } from '../../src/domain/developers.ts'
 import type { ErrorCode, ErrorDetail } from '../../src/domain/errors.ts'
+import type { DeliverySettings } from '../../src/domain/delivery.ts'
 import { deriveKeys, masterKeyBytes } from '../../src/domain/keys.ts'
 import type { Plans } from '../../src/domain/plans.ts'
 import type { Random } from '../../src/domain/ports.ts'
 import { createApp } from '../../src/http/app.ts'
-import { createServices } from '../../src/server-services.ts'
+import { createServices, type ServiceNeeds } from '../../src/server-services.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createStore } from '../../src/store/store.ts'
 import { testClock } from './clock.ts'
@@ -62,6 +63,10 @@ export type TestOptions = {
   env?: Record<string, string>
   /** In place of the configured ones. */
   plans?: Plans
+  /** Providers and routes; without them everything stays in the inbox. */
+  delivery?: DeliverySettings
+  messaging?: ServiceNeeds['messaging']
+  report?: ServiceNeeds['report']
   /** Of the caller's, who closes it; otherwise a new SQLite file. */
   database?: Database
 }
@@ -90,7 +95,10 @@ export async function createTestService(options: TestOptions = {}) {
     random,
     version: '0.0.0-test',
     publicUrl: () => publicUrl,
+    messaging: options.messaging,
+    report: options.report,
   })
+  if (options.delivery) await services.messaging.start(options.delivery)
   const { newId } = services
   const signingKeys = createSigningKeys({ store, clock, random, key: deriveKeys(masterKey).signingKey })
   const bugs: unknown[] = []
@@ -185,6 +193,7 @@ export async function createTestService(options: TestOptions = {}) {
 
     /** Closes what was opened here. Fails where the application reported a bug. */
     async dispose(): Promise<void> {
+      if (options.delivery) await services.messaging.stop(0)
       await opened?.dispose()
       if (bugs.length > 0) throw new AggregateError(bugs, 'the application reported bugs')
     },
