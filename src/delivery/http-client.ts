@@ -142,7 +142,7 @@ function exchange(
       answer()
       request.destroy()
     })
-    response.on('end', () => (response.complete ? answer() : fail('ECONNRESET')))
+    response.on('end', answer)
     response.on('error', (error) => fail(codeOf(error)))
   })
   request.end(body)

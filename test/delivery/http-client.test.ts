@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import https from 'node:https'
 import type { Socket } from 'node:net'
+import { join } from 'node:path'
 import tls from 'node:tls'
 import { createProviderHttp } from '../../src/delivery/http-client.ts'
 import { closedPort, startFaultyServer, type FaultyServer } from '../helpers/provider-faults.ts'
@@ -225,12 +226,21 @@ describe.skipIf(!hasOpenssl)('over TLS', () => {
 
   test('a certificate that nobody vouches for leaves the request unsent, whatever the environment says', async () => {
     const server = await startSecure('localhost')
-    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
-    try {
-      expect(await post(server.url)).toEqual({ kind: 'unsent', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
-    } finally {
-      delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
-    }
+    expect(await post(server.url)).toEqual({ kind: 'unsent', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+    // Bun reads the variable once, when it starts.
+    const program = `
+      const { createProviderHttp } = await import(${JSON.stringify(join(import.meta.dir, '../../src/delivery/http-client.ts'))})
+      const request = { method: 'POST', url: ${JSON.stringify(server.url)}, body: 'hello' }
+      console.log(JSON.stringify(await createProviderHttp().request(request, AbortSignal.timeout(10_000))))
+    `
+    const child = Bun.spawn([process.execPath, '-e', program], {
+      env: { ...process.env, NODE_TLS_REJECT_UNAUTHORIZED: '0', HTTPS_PROXY: 'http://127.0.0.1:1' },
+      stderr: 'ignore',
+    })
+    expect(JSON.parse(await child.stdout.text())).toEqual({
+      kind: 'unsent',
+      code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+    })
     expect(server.requests()).toBe(0)
   })
 
