@@ -1,0 +1,362 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { DeliverySettings, Route } from '../../src/domain/delivery.ts'
+import { createTestService, type TestApplication, type TestService } from '../helpers/service.ts'
+import { closedPort } from '../helpers/provider-faults.ts'
+import { startGateway, twilioAt, type Gateway } from './gateway.ts'
+
+const phone = '+31612345678'
+const plans = { free: { projects: 100, applications: 100, sendPerMinute: 0, verifyPerMinute: 0 } }
+
+type SentOtp = { requestId: string; status: string }
+type SeenOtp = {
+  status: string
+  failureReason: string | null
+  deliveryStatus: string | null
+  provider: string | null
+  channel: string
+}
+
+let main: Gateway
+let spare: Gateway
+let service: TestService
+let application: TestApplication
+let lines: Array<{ text: string; fields: Record<string, unknown> }>
+
+beforeEach(() => {
+  main = startGateway()
+  spare = startGateway()
+  lines = []
+})
+afterEach(async () => {
+  await service.dispose()
+  await main.stop()
+  await spare.stop()
+})
+
+async function start(settings: Partial<DeliverySettings> = {}, attemptMs = 5_000) {
+  service = await createTestService({
+    plans,
+    delivery: {
+      providers: [twilioAt('main', main.url), twilioAt('spare', spare.url)],
+      routes: [],
+      ...settings,
+    },
+    messaging: { attemptMs, pollMs: 3_600_000 },
+    report: (_, text, fields) => void lines.push({ text, fields }),
+  })
+  application = await service.createApplication(await service.createDeveloper())
+}
+
+const send = (body: object = {}, headers: Record<string, string> = {}) =>
+  service.request<SentOtp>('POST', '/v1/otp/send', { as: application, body: { phone, ...body }, headers })
+const resend = (requestId: string, body: object = {}) =>
+  service.request<SentOtp>('POST', '/v1/otp/resend', { as: application, body: { requestId, ...body } })
+const see = async (requestId: string) =>
+  (await service.request<SeenOtp>('GET', `/v1/otp/${requestId}`, { as: application })).data
+const verify = (requestId: string, code: string) =>
+  service.request('POST', '/v1/otp/verify', { as: application, body: { requestId, code } })
+const eventsOf = async (requestId: string) => {
+  const { events } = service.database.tables
+  const rows = await service.database.read.select().from(events)
+  return rows.filter((row) => row.requestId === requestId).map(({ type, detail }) => [type, detail])
+}
+const route = (changes: Partial<Route>): Route => ({
+  channel: 'sms',
+  countries: [],
+  prefixes: [],
+  applications: [],
+  providers: ['main', 'spare'],
+  ...changes,
+})
+
+describe('a send', () => {
+  test('goes to the first provider, within the call, and its code verifies', async () => {
+    await start()
+    const { status, data } = await send()
+    expect(status).toBe(201)
+    expect(main.texts).toMatchObject([{ to: phone }])
+    expect(spare.texts).toEqual([])
+    expect(await see(data.requestId)).toMatchObject({
+      status: 'pending',
+      deliveryStatus: 'sent',
+      provider: 'main',
+    })
+    expect((await verify(data.requestId, main.texts[0]?.code ?? '')).status).toBe(200)
+  })
+
+  test('tells the provider how long the code lives on', async () => {
+    await start()
+    await send({ ttlSeconds: 120 })
+    expect(new URLSearchParams(main.takeCall().body).get('ValidityPeriod')).toBe('120')
+  })
+
+  test('of a test application and to a virtual number stays in the inbox', async () => {
+    await start()
+    const developer = await service.createDeveloper()
+    const testing = await service.createApplication(developer, { environment: 'test' })
+    const sent = await service.request('POST', '/v1/otp/send', { as: testing, body: { phone } })
+    const virtual = developer.developer.virtualPhone
+    expect([sent.status, (await send({ phone: virtual })).status]).toEqual([201, 201])
+    expect(main.calls).toEqual([])
+    expect((await service.request<object[]>('GET', '/v1/inbox', { as: developer })).data).toHaveLength(2)
+  })
+
+  test('that one provider refuses for good goes to the next at once, and never to the first again', async () => {
+    await start()
+    main.refuses(401, 20003)
+    const { status, data } = await send()
+    expect([status, main.calls.length, spare.texts.length]).toEqual([201, 1, 1])
+    expect(await see(data.requestId)).toMatchObject({ deliveryStatus: 'sent', provider: 'spare' })
+  })
+
+  test('to a number that cannot be is refused, with the request and a word that names no provider', async () => {
+    await start()
+    main.refuses(400, 21211)
+    const { status, error } = await send()
+    expect(status).toBe(502)
+    expect(error).toMatchObject({ code: 'DELIVERY_FAILED', reason: 'INVALID_NUMBER' })
+    expect(spare.calls).toEqual([])
+    const requestId = String(error.metadata?.['requestId'])
+    expect(await see(requestId)).toMatchObject({
+      status: 'failed',
+      failureReason: 'delivery_failed',
+      deliveryStatus: 'undelivered',
+    })
+    expect(await eventsOf(requestId)).toEqual([
+      ['otp.sent', null],
+      ['otp.undelivered', 'invalid_number'],
+      ['otp.failed', 'delivery_failed'],
+    ])
+  })
+
+  test('that everybody refuses for good fails, without a word about accounts', async () => {
+    await start()
+    main.refuses(401, 20003)
+    spare.refuses(402, 0)
+    const { status, error } = await send()
+    expect([status, error.reason]).toEqual([502, 'NO_ROUTE'])
+  })
+
+  test('that nobody takes now is sent in the background, with the one code', async () => {
+    await start()
+    main.refuses(500, 0)
+    spare.refuses(503, 0)
+    const { status, data } = await send()
+    expect(status).toBe(201)
+    expect(await see(data.requestId)).toMatchObject({
+      status: 'pending',
+      deliveryStatus: 'queued',
+      provider: null,
+    })
+    await service.services.messaging.sendDue()
+    expect(main.calls).toHaveLength(1)
+    main.accepts()
+    service.clock.advance(2_000)
+    await service.services.messaging.sendDue()
+    expect(main.texts).toHaveLength(1)
+    expect(await see(data.requestId)).toMatchObject({ deliveryStatus: 'sent', provider: 'main' })
+    expect((await verify(data.requestId, main.texts[0]?.code ?? '')).status).toBe(200)
+  })
+
+  test('that nobody takes while the code lives fails before it expires', async () => {
+    await start()
+    main.refuses(500, 0)
+    spare.refuses(503, 0)
+    const { data } = await send({ ttlSeconds: 60 })
+    for (let second = 0; second < 60; second++) {
+      service.clock.advance(1_000)
+      await service.services.messaging.sendDue()
+    }
+    expect(await see(data.requestId)).toMatchObject({ status: 'failed', failureReason: 'delivery_failed' })
+    expect(main.texts.concat(spare.texts)).toEqual([])
+  })
+
+  test('that may have been handed over goes to nobody else', async () => {
+    await start({}, 200)
+    const gate = Promise.withResolvers<Response>()
+    main.answersWith((call) => {
+      main.take(call)
+      return gate.promise
+    })
+    const { status, data } = await send()
+    gate.resolve(new Response())
+    service.clock.advance(60_000)
+    await service.services.messaging.sendDue()
+    expect([status, main.texts.length, spare.calls.length]).toEqual([201, 1, 0])
+    expect(await see(data.requestId)).toMatchObject({
+      status: 'pending',
+      deliveryStatus: 'unknown',
+      provider: 'main',
+    })
+    expect((await verify(data.requestId, main.texts[0]?.code ?? '')).status).toBe(200)
+  })
+
+  test('that nobody may carry fails at once', async () => {
+    await start({ routes: [route({ countries: ['US'] })] })
+    const { status, error } = await send()
+    expect([status, error.reason, main.calls.length]).toEqual([502, 'NO_ROUTE', 0])
+  })
+
+  test('leaves no code and no phone in the log', async () => {
+    await start()
+    await send()
+    main.refuses(400, 21211)
+    await send()
+    const text = JSON.stringify(lines)
+    expect(lines.map((line) => line.text)).toEqual(['message accepted', 'message refused'])
+    expect(text).not.toContain(phone)
+    expect(text).not.toContain(main.texts[0]?.code ?? '?')
+  })
+})
+
+describe('an idempotency key', () => {
+  const key = { 'idempotency-key': 'one' }
+
+  test('is in progress while the first call sends, and gives its answer afterwards', async () => {
+    await start()
+    const arrived = Promise.withResolvers<void>()
+    const gate = Promise.withResolvers<void>()
+    main.answersWith(async (call) => {
+      arrived.resolve()
+      await gate.promise
+      return main.created(main.take(call))
+    })
+    const first = send({}, key)
+    await arrived.promise
+    const meanwhile = await send({}, key)
+    expect([meanwhile.status, meanwhile.error.reason]).toEqual([409, 'IDEMPOTENCY_IN_PROGRESS'])
+    expect(meanwhile.headers.get('retry-after')).toBe('1')
+    gate.resolve()
+    const { data } = await first
+    const again = await send({}, key)
+    expect(again.data).toEqual(data)
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect(main.texts).toHaveLength(1)
+  })
+
+  test('tells a refusal again', async () => {
+    await start()
+    main.refuses(400, 21211)
+    const first = await send({}, key)
+    main.accepts()
+    const again = await send({}, key)
+    expect(again.status).toBe(502)
+    expect(again.error).toMatchObject({ reason: 'INVALID_NUMBER', metadata: first.error.metadata ?? {} })
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect(main.texts).toEqual([])
+  })
+
+  test('of a process that died is answered by what stands of its request', async () => {
+    await start()
+    const gate = Promise.withResolvers<Response>()
+    const arrived = Promise.withResolvers<void>()
+    main.answersWith(() => {
+      arrived.resolve()
+      return gate.promise
+    })
+    const lost = send({}, key)
+    await arrived.promise
+    service.clock.advance(20_000)
+    const again = await send({}, key)
+    expect(again.status).toBe(201)
+    gate.resolve(new Response(null, { status: 500 }))
+    expect((await lost).data).toEqual(again.data)
+  })
+})
+
+describe('a resend', () => {
+  test('sends the same code', async () => {
+    await start()
+    const { data } = await send()
+    service.clock.advance(30_000)
+    expect((await resend(data.requestId)).status).toBe(200)
+    expect(new Set(main.texts.map(({ code }) => code)).size).toBe(1)
+    expect(main.texts).toHaveLength(2)
+  })
+
+  test('that is refused leaves a request whose first message went out', async () => {
+    await start()
+    const { data } = await send()
+    service.clock.advance(30_000)
+    main.refuses(400, 21211)
+    expect((await resend(data.requestId)).status).toBe(502)
+    expect(await see(data.requestId)).toMatchObject({ status: 'pending', deliveryStatus: 'undelivered' })
+    expect((await verify(data.requestId, main.texts[0]?.code ?? '')).status).toBe(200)
+  })
+})
+
+describe('a provider', () => {
+  test('that fails five times in a row rests, and is tried again by one message', async () => {
+    await start()
+    main.refuses(500, 0)
+    for (let count = 0; count < 7; count++) await send()
+    expect([main.calls.length, spare.texts.length]).toEqual([5, 7])
+    expect(lines.map(({ text }) => text)).toContain('provider rests')
+    service.clock.advance(5_000)
+    main.accepts()
+    await send()
+    expect([main.texts.length, spare.texts.length]).toEqual([1, 7])
+    expect(lines.map(({ text }) => text)).toContain('provider works again')
+  })
+
+  test('that asks for a pause gets it', async () => {
+    await start()
+    main.refuses(429, 20429, { 'retry-after': '30' })
+    await send()
+    main.accepts()
+    service.clock.advance(29_000)
+    await send()
+    expect(main.texts).toHaveLength(0)
+    service.clock.advance(1_000)
+    await send()
+    expect([main.texts.length, spare.texts.length]).toEqual([1, 2])
+  })
+
+  test('that is unreachable rests too, with nothing else configured', async () => {
+    await start({ providers: [twilioAt('main', `http://127.0.0.1:${await closedPort()}`)] })
+    for (let count = 0; count < 6; count++) expect((await send()).status).toBe(201)
+    expect(lines.filter(({ text }) => text === 'message refused')).toHaveLength(5)
+  })
+
+  test('is taken in and let go by new settings, while messages are under way', async () => {
+    await start()
+    const arrived = Promise.withResolvers<void>()
+    const gate = Promise.withResolvers<void>()
+    main.answersWith(async (call) => {
+      arrived.resolve()
+      await gate.promise
+      return main.created(main.take(call))
+    })
+    const first = send()
+    await arrived.promise
+    await service.services.messaging.reload({ providers: [twilioAt('spare', spare.url)], routes: [] })
+    await send()
+    gate.resolve()
+    expect(await see((await first).data.requestId)).toMatchObject({
+      deliveryStatus: 'sent',
+      provider: 'main',
+    })
+    expect([main.texts.length, spare.texts.length]).toEqual([1, 1])
+  })
+})
+
+test('a provider that hangs takes 50 messages at once and keeps nobody else waiting', async () => {
+  await start({
+    routes: [route({ prefixes: ['+31'], providers: ['main'] }), route({ providers: ['spare'] })],
+  })
+  const gate = Promise.withResolvers<void>()
+  const full = Promise.withResolvers<void>()
+  main.answersWith(async () => {
+    if (main.calls.length === 50) full.resolve()
+    await gate.promise
+    return new Response(null, { status: 500 })
+  })
+  const hanging = Array.from({ length: 50 }, () => send())
+  await full.promise
+  // What finds no room is not kept waiting for it.
+  expect((await send()).status).toBe(201)
+  expect((await send({ phone: '+33612345678' })).status).toBe(201)
+  expect([main.calls.length, spare.texts.length]).toEqual([50, 1])
+  gate.resolve()
+  await Promise.all(hanging)
+})
