@@ -133,8 +133,10 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
 
   return {
     /** Writes a message down, its first attempt as ours to make. Part of the transaction of the send. */
-    plan: (tx: Stores, key: MessageKey, channels: Channel[], now: number): Promise<void> =>
-      tx.otpDeliveries.insert({ ...key, channels }, owner, now, now + messageLeaseMs),
+    async plan(tx: Stores, key: MessageKey, channels: Channel[], now: number): Promise<void> {
+      if (key.message > 0) await tx.otpDeliveries.supersede(key, now)
+      await tx.otpDeliveries.insert({ ...key, channels }, owner, now, now + messageLeaseMs)
+    },
 
     /** The attempt that `plan` keeps for us. As `attempt`. */
     attemptFirst: (key: MessageKey, onAttempted?: OnAttempted): Promise<ServiceError | undefined> =>

@@ -55,6 +55,8 @@ export type OtpDeliveryStore = {
     now: number,
     leaseUntil: number,
   ): Promise<void>
+  /** Lets this message take the place of earlier ones that wait. */
+  supersede(key: MessageKey, now: number): Promise<void>
   find(key: MessageKey): Promise<Message | undefined>
   load(key: MessageKey): Promise<LoadedMessage | undefined>
   /** All of one request, the first one first. */

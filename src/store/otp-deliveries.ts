@@ -6,6 +6,7 @@ import {
   inArray,
   isNotNull,
   isNull,
+  lt,
   lte,
   max,
   or,
@@ -79,6 +80,20 @@ export function createOtpDeliveryStore(database: Database, on: Builders): OtpDel
   return {
     async insert({ channels, ...key }, owner, now, leaseUntil) {
       await insert({ ...key, channels: channels.join(','), owner, now, leaseUntil })
+    },
+
+    async supersede({ requestId, message }, now) {
+      await on
+        .update(messages)
+        .set({ status: 'void', nextAttemptAt: null, updatedAt: now })
+        .where(
+          and(
+            eq(messages.requestId, requestId),
+            lt(messages.message, message),
+            eq(messages.status, 'pending'),
+            or(isNull(messages.leaseUntil), lte(messages.leaseUntil, now)),
+          ),
+        )
     },
 
     async find(key) {

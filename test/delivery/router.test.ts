@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'bun:test'
+import type { Destination, Route } from '../../src/domain/delivery.ts'
+import { createBreaker } from '../../src/delivery/breaker.ts'
+import { failureOf } from '../../src/delivery/failures.ts'
+import { accepted, refused, uncertain } from '../../src/delivery/provider.ts'
+import { createRouting, usualRoutes } from '../../src/delivery/routes.ts'
+
+const dutch: Destination = {
+  environment: 'live',
+  isVirtual: false,
+  phone: '+31612345678',
+  country: 'NL',
+  appId: 'app_one',
+}
+const route = (changes: Partial<Route>): Route => ({
+  channel: 'sms',
+  countries: [],
+  prefixes: [],
+  applications: [],
+  providers: ['main'],
+  ...changes,
+})
+const providersOf = (routes: Route[], destination = dutch) =>
+  createRouting(routes)
+    .waysTo(destination, ['sms'])
+    .map(({ provider }) => provider)
+
+describe('the first route that fits counts, and no other', () => {
+  test.each<[string, Partial<Route>, boolean]>([
+    ['of everybody', {}, true],
+    ['of the country', { countries: ['BE', 'NL'] }, true],
+    ['of another country', { countries: ['BE'] }, false],
+    ['of the prefix', { prefixes: ['+32', '+316'] }, true],
+    ['of another prefix', { prefixes: ['+3161235'] }, false],
+    ['of the application', { applications: ['app_two', 'app_one'] }, true],
+    ['of another application', { applications: ['app_two'] }, false],
+    [
+      'of country and application, one of them wrong',
+      { countries: ['NL'], applications: ['app_two'] },
+      false,
+    ],
+  ])('%s', (_, changes, fits) => {
+    const routes = [
+      route({ ...changes, providers: ['special', 'second'] }),
+      route({ providers: ['general'] }),
+    ]
+    expect(providersOf(routes)).toEqual(fits ? ['special', 'second'] : ['general'])
+  })
+
+  test('a phone of no country fits no route of countries', () => {
+    expect(providersOf([route({ countries: ['NL'] })], { ...dutch, country: null })).toEqual([])
+  })
+})
+
+test('channels have the order of their routes', () => {
+  const routes = [
+    route({ channel: 'whatsapp' }),
+    route({ countries: ['US'] }),
+    route({ channel: 'voice' }),
+    route({}),
+  ]
+  expect(createRouting(routes).channelsTo(dutch)).toEqual(['whatsapp', 'voice', 'sms'])
+})
+
+test('nothing leaves without providers, from test applications and to virtual numbers', () => {
+  expect(providersOf([])).toEqual(['inbox'])
+  expect(providersOf([route({})], { ...dutch, environment: 'test' })).toEqual(['inbox'])
+  expect(providersOf([route({})], { ...dutch, isVirtual: true })).toEqual(['inbox'])
+})
+
+test('providers without routes carry everything that they can, in their order', () => {
+  const routes = usualRoutes([
+    { name: 'one', channels: ['sms'] },
+    { name: 'two', channels: ['sms', 'whatsapp'] },
+  ])
+  expect(routes.map(({ channel, providers }) => [channel, providers])).toEqual([
+    ['sms', ['one', 'two']],
+    ['whatsapp', ['two']],
+  ])
+})
+
+describe('a breaker', () => {
+  const down = refused(failureOf('provider_down', null))
+  const fail = (breaker: ReturnType<typeof createBreaker>, now: number, times = 1) => {
+    for (let count = 0; count < times; count++) breaker.end(down, now)
+  }
+
+  test('rests after five failures in a row, longer each time, up to five minutes', () => {
+    const breaker = createBreaker()
+    let now = 0
+    fail(breaker, now, 4)
+    expect(breaker.rest(now)).toBeUndefined()
+    const rests: number[] = []
+    for (let round = 0; round < 8; round++) {
+      breaker.begin(now)
+      fail(breaker, now)
+      const untilMs = breaker.rest(now)?.untilMs ?? 0
+      rests.push((untilMs - now) / 1000)
+      now = untilMs
+    }
+    expect(rests).toEqual([5, 10, 20, 40, 80, 160, 300, 300])
+  })
+
+  test('lets one message try after a rest', () => {
+    const breaker = createBreaker()
+    fail(breaker, 0, 5)
+    expect(breaker.rest(5_000)).toBeUndefined()
+    breaker.begin(5_000)
+    expect(breaker.rest(5_000)).toBeDefined()
+    expect(breaker.end(accepted(null), 5_001)).toBe('works')
+    expect(breaker.rest(5_001)).toBeUndefined()
+  })
+
+  test('counts what hangs, and forgets with a success', () => {
+    const breaker = createBreaker()
+    for (let count = 0; count < 4; count++) breaker.end(uncertain(null), 0)
+    breaker.end(accepted(null), 0)
+    breaker.end(uncertain(null), 0)
+    expect(breaker.rest(0)).toBeUndefined()
+  })
+
+  test.each(['invalid_number', 'content_blocked', 'geo_blocked', 'unknown'] as const)(
+    'takes %s for no fault of the provider',
+    (failure) => {
+      const breaker = createBreaker()
+      for (let count = 0; count < 10; count++) breaker.end(refused(failureOf(failure, null)), 0)
+      expect(breaker.rest(0)).toBeUndefined()
+    },
+  )
+
+  test('gives a pause that is asked for, five minutes at most', () => {
+    const breaker = createBreaker()
+    breaker.end(refused(failureOf('throttled', null, { retryAfterSeconds: 7 })), 0)
+    expect(breaker.rest(0)?.untilMs).toBe(7_000)
+    breaker.end(refused(failureOf('throttled', null, { retryAfterSeconds: 9_999 })), 10_000)
+    expect(breaker.rest(10_000)?.untilMs).toBe(310_000)
+    breaker.end(refused(failureOf('throttled', null)), 400_000)
+    expect(breaker.rest(400_000)?.untilMs).toBe(401_000)
+  })
+})
