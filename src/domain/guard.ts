@@ -52,8 +52,21 @@ export function createGuard(needs: {
   settings: GuardSettings
   keys: Pick<Keys, 'guard'>
   onFault(error: unknown): void
-}): Guard {
-  const { settings, keys } = needs
+}): Guard & { apply(settings: GuardSettings): void } {
+  let rules = createRules(needs.settings, needs.keys)
+  return {
+    judge: (tx, request, now) => rules.judge(tx, request, now),
+    credit: (tx, request, now) => rules.credit(tx, request, now),
+    withdraw: (tx, request) => rules.withdraw(tx, request),
+    onFault: needs.onFault,
+    /** From the next message on. What was counted stays. */
+    apply(settings) {
+      rules = createRules(settings, needs.keys)
+    },
+  }
+}
+
+function createRules(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Omit<Guard, 'onFault'> {
   const { mode, trusted, caps, unverified } = settings
   const trustedRanges = trusted.addresses.map(parseRange)
 
@@ -171,8 +184,6 @@ export function createGuard(needs: {
       const change = { messages: 1 + request.resends, verified: 0 }
       await tx.guard.settle(counted(subjectsOf(request)), windowOf(request.createdAt), change)
     },
-
-    onFault: needs.onFault,
   }
 }
 

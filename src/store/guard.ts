@@ -1,12 +1,12 @@
-import { and, eq, gt, gte, inArray, lt, max, sql } from 'drizzle-orm'
+import { and, eq, gt, gte, lt, max, sql } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { guardDayMs, guardHourMs, guardLifetimes, type GuardStore } from '../domain/guard-counts.ts'
 import type { GuardRule } from '../domain/guard-rules.ts'
 import type { Builders, Database } from './database.ts'
+import { createGuardWindows } from './guard-windows.ts'
 
 export function createGuardStore(database: Database, on: Builders): GuardStore {
   const { guardWindows: windows, guardAddressCountries, guardDays, guardDecisions } = database.tables
-  const { usage, ...windowWriters } = windowStatements(database, on)
   const addresses = guardAddressCountries
   const days = guardDays
   const decisions = guardDecisions
@@ -28,11 +28,23 @@ export function createGuardStore(database: Database, on: Builders): GuardStore {
         set: { sentAt: sql`excluded.sent_at` },
       }),
   )
+  const verifyCountry = database.prepare(() =>
+    on
+      .update(addresses)
+      .set({ verifiedAt: sql`${p('at')}` })
+      .where(and(ofAddress, eq(addresses.country, p('country')))),
+  )
   const bestDay = database.prepare(() =>
     on
       .select({ best: max(days.verified) })
       .from(days)
       .where(and(eq(days.subject, p('subject')), gte(days.day, p('fromDay')))),
+  )
+  const addVerified = database.prepare(() =>
+    on
+      .insert(days)
+      .values({ subject: p('subject'), day: p('day'), verified: 1 })
+      .onConflictDoUpdate({ target: [days.subject, days.day], set: { verified: sql`${days.verified} + 1` } }),
   )
   const sentOn = database.prepare(() =>
     on
@@ -50,6 +62,25 @@ export function createGuardStore(database: Database, on: Builders): GuardStore {
         setWhere: lt(days.sent, p('max')),
       })
       .returning({ sent: days.sent }),
+  )
+
+  const addDecision = database.prepare(() =>
+    on
+      .insert(decisions)
+      .values({
+        hour: p('hour'),
+        rule: p('rule'),
+        country: p('country'),
+        flagged: p('flagged'),
+        blocked: p('blocked'),
+      })
+      .onConflictDoUpdate({
+        target: [decisions.hour, decisions.rule, decisions.country],
+        set: {
+          flagged: sql`${decisions.flagged} + excluded.flagged`,
+          blocked: sql`${decisions.blocked} + excluded.blocked`,
+        },
+      }),
   )
 
   /**
@@ -74,8 +105,7 @@ export function createGuardStore(database: Database, on: Builders): GuardStore {
   }
 
   return {
-    ...windowWriters,
-    usage,
+    ...createGuardWindows(database, on),
 
     async addressCountries(subject, after) {
       const rows = await listCountries({ subject, after })
@@ -90,10 +120,7 @@ export function createGuardStore(database: Database, on: Builders): GuardStore {
     },
 
     async verifyAddressCountry(subject, country, at) {
-      await on
-        .update(addresses)
-        .set({ verifiedAt: at })
-        .where(and(eq(addresses.subject, subject), eq(addresses.country, country)))
+      await verifyCountry({ subject, country, at })
     },
 
     async bestDay(subject, fromDay) {
@@ -102,13 +129,7 @@ export function createGuardStore(database: Database, on: Builders): GuardStore {
     },
 
     async addVerified(subject, day) {
-      await on
-        .insert(days)
-        .values({ subject, day, verified: 1 })
-        .onConflictDoUpdate({
-          target: [days.subject, days.day],
-          set: { verified: sql`${days.verified} + 1` },
-        })
+      await addVerified({ subject, day })
     },
 
     async sentOn(subject, day) {
@@ -122,17 +143,7 @@ export function createGuardStore(database: Database, on: Builders): GuardStore {
     },
 
     async addDecision({ hour, rule, country, blocked }) {
-      const flag = { flagged: blocked ? 0 : 1, blocked: blocked ? 1 : 0 }
-      await on
-        .insert(decisions)
-        .values({ hour, rule, country, ...flag })
-        .onConflictDoUpdate({
-          target: [decisions.hour, decisions.rule, decisions.country],
-          set: {
-            flagged: sql`${decisions.flagged} + ${flag.flagged}`,
-            blocked: sql`${decisions.blocked} + ${flag.blocked}`,
-          },
-        })
+      await addDecision({ hour, rule, country, flagged: blocked ? 0 : 1, blocked: blocked ? 1 : 0 })
     },
 
     async decisions(fromHour) {
@@ -168,81 +179,6 @@ export function createGuardStore(database: Database, on: Builders): GuardStore {
         await deleteOld(decisions, decisions.hour, [decisions.rule, decisions.country], hour, chunk),
       ]
       return deleted.includes(true)
-    },
-  }
-}
-
-/** What a send asks of the windows, each a single statement for all subjects. */
-function windowStatements(database: Database, on: Builders) {
-  const { guardWindows: windows } = database.tables
-  const p = sql.placeholder
-  const subjects = [p('subject0'), p('subject1'), p('subject2')]
-  const inHour = (column: typeof windows.verified) =>
-    sql<number>`sum(case when ${windows.startsAt} > ${p('hour')} then ${column} else 0 end)`.mapWith(Number)
-  const inDay = (column: typeof windows.verified) => sql<number>`sum(${column})`.mapWith(Number)
-
-  const sums = database.prepare(() =>
-    on
-      .select({
-        subject: windows.subject,
-        unverifiedHour: inHour(windows.unverified),
-        unverifiedDay: inDay(windows.unverified),
-        verifiedHour: inHour(windows.verified),
-        verifiedDay: inDay(windows.verified),
-      })
-      .from(windows)
-      .where(and(inArray(windows.subject, subjects), gt(windows.startsAt, p('day'))))
-      .groupBy(windows.subject),
-  )
-  const insertOf = (count: number) =>
-    database.prepare(() =>
-      on
-        .insert(windows)
-        .values(
-          subjects
-            .slice(0, count)
-            .map((subject) => ({ subject, startsAt: p('startsAt'), unverified: 1, verified: 0 })),
-        )
-        .onConflictDoUpdate({
-          target: [windows.subject, windows.startsAt],
-          set: { unverified: sql`${windows.unverified} + 1` },
-        }),
-    )
-  const inserts = [insertOf(1), insertOf(2), insertOf(3)]
-  const settle = database.prepare(() =>
-    on
-      .update(windows)
-      .set({
-        unverified: sql`case when ${windows.unverified} > ${p('messages')} then ${windows.unverified} - ${p('messages')} else 0 end`,
-        verified: sql`${windows.verified} + ${p('verified')}`,
-      })
-      .where(and(inArray(windows.subject, subjects), eq(windows.startsAt, p('startsAt'))))
-      .returning({ subject: windows.subject }),
-  )
-  /** A subject that is not there is written as none: every subject has a name. */
-  const named = ([subject0 = '', subject1 = '', subject2 = '']: readonly string[]) => ({
-    subject0,
-    subject1,
-    subject2,
-  })
-
-  return {
-    async usage(of: readonly string[], after: { hour: number; day: number }) {
-      const rows = await sums({ ...named(of), ...after })
-      return new Map(rows.map(({ subject, ...usage }) => [subject, usage]))
-    },
-
-    async addUnverified(of: readonly string[], startsAt: number) {
-      await inserts[of.length - 1]?.({ ...named(of), startsAt })
-    },
-
-    async settle(
-      of: readonly string[],
-      startsAt: number,
-      change: { messages: number; verified: number },
-    ): Promise<boolean> {
-      const changed = await settle({ ...named(of), startsAt, ...change })
-      return changed.length > 0
     },
   }
 }
