@@ -6,7 +6,7 @@ import { createHousekeeping } from './domain/housekeeping.ts'
 import { systemClock, type Clock } from './domain/ports.ts'
 import type { Store } from './domain/store.ts'
 import { createApp } from './http/app.ts'
-import { listen, type Listener } from './http/listener.ts'
+import { listen, type Listener, type ListenerNeeds } from './http/listener.ts'
 import type { Log } from './log.ts'
 import { createServices, type Services } from './server-services.ts'
 import { dataFiles, prepareDataDir, readMasterKey, StartRefused } from './store/data-dir.ts'
@@ -132,12 +132,13 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     stops.push(every(purgeEveryMs, log, () => housekeeping.purge()))
 
     const readiness = createReadiness(store, clock, () => stopping !== undefined)
-    const app = createApp({
-      ...services,
-      readiness,
-      onBug: (error, traceId) => log.error('unexpected error', { error, traceId }),
+    const onBug = (error: unknown, traceId: string) => log.error('unexpected error', { error, traceId })
+    const app = createApp({ ...services, readiness, onBug })
+    const listener = bind(config, app, {
+      newId: services.newId,
+      onBug,
+      onAnswer: config.log.level === 'debug' ? (call) => log.debug('request', call) : undefined,
     })
-    const listener = bind(config, app)
     stops.push(() => listener.stop(callsDrainMs))
     url = listener.url
 
@@ -180,9 +181,9 @@ async function offerSetupToken(services: Services, path: string) {
   return issued
 }
 
-function bind(config: Config, app: Parameters<typeof listen>[1]): Listener {
+function bind(config: Config, app: Parameters<typeof listen>[1], needs: ListenerNeeds): Listener {
   try {
-    return listen(config.listen, app)
+    return listen(config.listen, app, needs)
   } catch (error) {
     const address = `${config.listen.host}:${config.listen.port}`
     throw new StartRefused(

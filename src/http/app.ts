@@ -108,7 +108,8 @@ export function createApp(services: AppServices) {
   return app
 }
 
-const securityHeaders = {
+/** Of every answer; the page of the documentation has a policy of its own. */
+export const securityHeaders = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

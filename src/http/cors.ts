@@ -1,5 +1,5 @@
-/** The routes that take an application's secrets belong to servers: no page may call them. */
-const forServersOnly = /^\/v1\/otp\/(send|resend|verify|cancel)\/?$/
+/** The routes that take an application's secrets, or a provider's reports, belong to servers: no page may call them. */
+const forServersOnly = /^\/v1\/(otp\/(send|resend|verify|cancel)\/?$|callbacks\/)/
 
 /** A browser asking whether it may make another call (Fetch standard, CORS-preflight request). */
 export const isPreflight = (request: Request) =>
@@ -17,10 +17,11 @@ export function corsHeaders(origins: readonly string[], request: Request): Recor
   headers['access-control-allow-origin'] = origin
   if (isPreflight(request)) {
     headers['access-control-allow-methods'] = 'GET, POST, PATCH, DELETE'
-    headers['access-control-allow-headers'] = 'Authorization, Content-Type, Idempotency-Key, X-Api-Key'
+    headers['access-control-allow-headers'] = 'Authorization, Content-Type, Idempotency-Key'
     headers['access-control-max-age'] = '600'
   } else {
-    headers['access-control-expose-headers'] = 'X-Request-Id, RateLimit, RateLimit-Policy, Retry-After'
+    headers['access-control-expose-headers'] =
+      'X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Idempotency-Replayed'
   }
   return headers
 }

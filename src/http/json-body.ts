@@ -46,13 +46,38 @@ export async function readText(request: Request): Promise<string> {
   if (request.headers.has('content-encoding')) {
     throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be compressed.')
   }
-  const bytes = await request.bytes()
-  if (bytes.byteLength > bodyBytesMax) throw tooLarge()
+  const bytes = await readBytes(request)
   try {
     return utf8.decode(bytes)
   } catch {
     throw malformed('The body is not valid UTF-8.')
   }
+}
+
+async function readBytes(request: Request): Promise<Uint8Array> {
+  const { body } = request
+  if (body === null) return new Uint8Array()
+  try {
+    // An announced length has been looked at before the route.
+    return request.headers.has('content-length') ? await request.bytes() : await readStream(body)
+  } catch (error) {
+    if (error instanceof ServiceError) throw error
+    // Whoever sent it is gone, or fell silent.
+    throw malformed('The body broke off.')
+  }
+}
+
+/** Reads no further than the limit: a body that does not tell its length may have no end. */
+async function readStream(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of body) {
+    length += chunk.byteLength
+    // Leaving the loop cancels the stream.
+    if (length > bodyBytesMax) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

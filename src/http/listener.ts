@@ -1,4 +1,9 @@
 import type { AnyElysia } from 'elysia'
+import { ServiceError } from '../domain/errors.ts'
+import type { NewId } from '../domain/ids.ts'
+import { securityHeaders } from './app.ts'
+import { answerError, internalMessage } from './errors.ts'
+import { observeCalls, type AnsweredCall } from './request-log.ts'
 
 export type Listener = {
   url: string
@@ -6,8 +11,19 @@ export type Listener = {
   stop(patienceMs: number): Promise<void>
 }
 
-/** Over our own limit, so that a body which is too large gets our answer and not an empty one. */
-const requestBytesMax = 1024 * 1024
+export type ListenerNeeds = {
+  newId: NewId
+  /** Told of what the application itself should have caught. */
+  onBug(error: unknown, traceId: string): void
+  /** Told of every call; costs nothing where it is left out. */
+  onAnswer?: ((call: AnsweredCall) => void) | undefined
+}
+
+/**
+ * None: Bun's own answer to a body that is too large is an empty one. The application reads no more than its own limit
+ * of any body, and what nobody reads is not kept.
+ */
+const requestBytesMax = Number.MAX_SAFE_INTEGER
 /** Longer than the slowest answer: a socket that is silent for so long is cut, also while a handler works. */
 const idleSeconds = 30
 
@@ -17,8 +33,27 @@ const idleSeconds = 30
  * @param address.port 0: any free one
  * @throws what Bun throws where the address is taken or not ours
  */
-export function listen(address: { host: string; port: number }, app: AnyElysia): Listener {
+export function listen(
+  address: { host: string; port: number },
+  app: AnyElysia,
+  { newId, onBug, onAnswer }: ListenerNeeds,
+): Listener {
   const handle = app.compile().fetch
+  const refuse = (error: ServiceError, traceId = newId('req')) => {
+    const { status, headers, body } = answerError(error, traceId)
+    return Response.json(body, {
+      status,
+      headers: { ...securityHeaders, 'x-request-id': traceId, ...headers },
+    })
+  }
+  /** By the request that was made of it, the one that Bun knows. */
+  const originals = new WeakMap<Request, Request>()
+  const answer = (request: Request) => {
+    const plain = withPlainAuthority(request)
+    if (!plain) return refuse(notUnderstood())
+    if (plain !== request) originals.set(plain, request)
+    return handle(plain)
+  }
   const server = Bun.serve({
     hostname: address.host,
     port: address.port,
@@ -27,13 +62,14 @@ export function listen(address: { host: string; port: number }, app: AnyElysia):
     idleTimeout: idleSeconds,
     maxRequestBodySize: requestBytesMax,
     development: false,
-    fetch(request) {
-      const plain = withPlainAuthority(request)
-      return plain ? handle(plain) : new Response(null, { status: 400 })
+    fetch: onAnswer ? observeCalls(answer, app.routes, () => performance.now(), onAnswer) : answer,
+    error(thrown) {
+      const traceId = newId('req')
+      onBug(thrown, traceId)
+      return refuse(new ServiceError('INTERNAL', internalMessage), traceId)
     },
   })
-  // What routes ask for the address of the caller.
-  app.server = server
+  app.server = withOriginals(server, originals)
   const host = address.host.includes(':') ? `[${address.host}]` : address.host
 
   return {
@@ -48,6 +84,21 @@ export function listen(address: { host: string; port: number }, app: AnyElysia):
     },
   }
 }
+
+/** What routes ask for the address of a caller, also by a request that Bun has never seen. */
+const withOriginals = (server: Bun.Server<undefined>, originals: WeakMap<Request, Request>) =>
+  new Proxy(server, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name)
+      if (typeof member !== 'function') return member
+      return (...given: unknown[]) =>
+        Reflect.apply(
+          member,
+          target,
+          given.map((value) => (value instanceof Request ? (originals.get(value) ?? value) : value)),
+        )
+    },
+  })
 
 /** What an authority may be made of; anything else could move the border between it and the path. */
 const authority = /^[A-Za-z0-9._~:[\]-]+$/
@@ -73,3 +124,15 @@ export function withPlainAuthority(request: Request): Request | undefined {
 }
 
 const rebase = (request: Request, path: string) => new Request(`http://localhost${path}`, request)
+
+const notUnderstood = () =>
+  new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
+    details: [
+      {
+        in: 'header',
+        path: 'host',
+        code: 'INVALID',
+        message: 'Expected the name or address of this server.',
+      },
+    ],
+  })

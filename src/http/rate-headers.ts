@@ -19,4 +19,6 @@ export const offerRate = (request: Request, peek: Peek) => void offered.set(requ
 
 /** What was offered for this request. Never rejects: a refusal is answered whether or not its rate is known. */
 export const offeredRate = async (request: Request): Promise<RateState | undefined> =>
-  offered.get(request)?.().catch(() => undefined)
+  offered
+    .get(request)?.()
+    .catch(() => undefined)

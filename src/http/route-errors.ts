@@ -1,13 +1,14 @@
 import { ServiceError } from '../domain/errors.ts'
 
+/** The paths that a route serves. */
+export const patternOf = (path: string) =>
+  new RegExp(`^${path.replace(/\/$/, '').replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}/?$`)
+
 /** Tells a path that nobody serves from one that only knows other methods. */
 export function createRouteErrors(routes: ReadonlyArray<{ method: string; path: string }>) {
   const patterns = new Map<string, { pattern: RegExp; methods: Set<string> }>()
   for (const { method, path } of routes) {
-    const pattern = new RegExp(
-      `^${path.replace(/\/$/, '').replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}/?$`,
-    )
-    const entry = patterns.get(path) ?? { pattern, methods: new Set() }
+    const entry = patterns.get(path) ?? { pattern: patternOf(path), methods: new Set() }
     entry.methods.add(method)
     if (method === 'GET') entry.methods.add('HEAD')
     patterns.set(path, entry)

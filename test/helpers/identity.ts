@@ -29,14 +29,11 @@ export async function startWithIdentity(service: TestService, wishes: Wishes = {
     version: '0.0.0-test',
     publicUrl: () => wishes.publicUrl ?? url,
   })
-  const app = createApp({
-    ...services,
-    readiness: () => Promise.resolve('ready' as const),
-    onBug: (error) => {
-      throw error
-    },
-  })
-  const listener = listen({ host: '127.0.0.1', port: 0 }, app)
+  const onBug = (error: unknown) => {
+    throw error
+  }
+  const app = createApp({ ...services, readiness: () => Promise.resolve('ready' as const), onBug })
+  const listener = listen({ host: '127.0.0.1', port: 0 }, app, { newId: services.newId, onBug })
   url = listener.url
 
   return {

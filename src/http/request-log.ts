@@ -1,0 +1,40 @@
+import { patternOf } from './route-errors.ts'
+
+/** What a log tells of one call: the pattern of the route and never the path, in which a phone number may stand. */
+export type AnsweredCall = {
+  method: string
+  /** Null where nobody serves the path. */
+  route: string | null
+  status: number
+  traceId: string
+  durationMs: number
+}
+
+type Handle = (request: Request) => Response | Promise<Response>
+
+/**
+ * Tells of each call once it is answered.
+ *
+ * @param now milliseconds, from any beginning
+ */
+export function observeCalls(
+  handle: Handle,
+  routes: ReadonlyArray<{ path: string }>,
+  now: () => number,
+  onAnswer: (call: AnsweredCall) => void,
+): Handle {
+  const patterns = routes.map(({ path }) => ({ path, pattern: patternOf(path) }))
+  return async (request) => {
+    const startedAt = now()
+    const response = await handle(request)
+    const path = /^(?:[a-z]+:\/\/[^/]*)?([^?]*)/.exec(request.url)?.[1] ?? ''
+    onAnswer({
+      method: request.method,
+      route: patterns.find(({ pattern }) => pattern.test(path))?.path ?? null,
+      status: response.status,
+      traceId: response.headers.get('x-request-id') ?? '',
+      durationMs: Math.round(10 * (now() - startedAt)) / 10,
+    })
+    return response
+  }
+}

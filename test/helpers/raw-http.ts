@@ -1,0 +1,78 @@
+export type RawAnswer = { status: number; headers: Map<string, string>; body: string }
+
+export type RawExchange = {
+  answers: RawAnswer[]
+  /** Whether the server closed the connection. */ closed: boolean
+}
+
+/**
+ * Sends bytes to a server on this machine as they are, which no HTTP client would.
+ *
+ * @param parts sent one after the other, each once the one before is on its way
+ * @param answersMax resolves once so many answers have come; without them when the server closes the connection
+ */
+export function exchangeRaw(
+  port: number,
+  parts: ReadonlyArray<string | Uint8Array>,
+  answersMax = 1,
+): Promise<RawExchange> {
+  const { promise, resolve, reject } = Promise.withResolvers<RawExchange>()
+  let received = ''
+  let done = false
+  const end = (closed: boolean) => {
+    done = true
+    resolve({ answers: readAnswers(received), closed })
+  }
+  Bun.connect({
+    hostname: '127.0.0.1',
+    port,
+    socket: {
+      async open(socket) {
+        for (const part of parts) {
+          const bytes = typeof part === 'string' ? Buffer.from(part, 'latin1') : part
+          for (let sent = 0; sent < bytes.length;) {
+            if (done) return
+            const written = socket.write(bytes.subarray(sent))
+            if (written < 0) return
+            sent += written
+            // Lets the answer in, and the socket drain.
+            await new Promise((next) => setImmediate(next))
+          }
+        }
+      },
+      data(socket, chunk) {
+        received += chunk.toString('latin1')
+        if (readAnswers(received).length < answersMax) return
+        end(false)
+        socket.end()
+      },
+      close: () => end(true),
+      error: (_, error) => reject(error),
+      connectError: (_, error) => reject(error),
+    },
+  }).catch(reject)
+  return promise
+}
+
+/** The whole answers at the beginning of a text. */
+function readAnswers(text: string): RawAnswer[] {
+  const answers: RawAnswer[] = []
+  let rest = text
+  for (;;) {
+    const headEnd = rest.indexOf('\r\n\r\n')
+    if (headEnd === -1) return answers
+    const [statusLine = '', ...lines] = rest.slice(0, headEnd).split('\r\n')
+    const headers = new Map(
+      lines.map((line): [string, string] => {
+        const colon = line.indexOf(':')
+        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
+      }),
+    )
+    const length = Number(headers.get('content-length') ?? 0)
+    const body = rest.slice(headEnd + 4, headEnd + 4 + length)
+    if (body.length < length) return answers
+    const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(statusLine)?.[1])
+    if (status !== 100) answers.push({ status, headers, body: Buffer.from(body, 'latin1').toString('utf8') })
+    rest = rest.slice(headEnd + 4 + length)
+  }
+}
