@@ -43,8 +43,8 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
 }
 
 /**
- * SIGHUP reads the configuration anew and takes its providers and routes; the rest of it holds from the next start on. A
- * configuration with faults changes nothing.
+ * SIGHUP reads the configuration anew and takes its providers, routes and guard; the rest of it holds from the next start
+ * on. A configuration with faults changes nothing.
  */
 function reloadOnHangup(server: RunningServer, flags: Flags, log: Log) {
   process.on('SIGHUP', () => {

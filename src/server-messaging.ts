@@ -10,6 +10,7 @@ import type { DeliverySettings } from './domain/delivery.ts'
 import type { NewId } from './domain/ids.ts'
 import type { Keys } from './domain/keys.ts'
 import type { MessageTemplates } from './domain/message-settings.ts'
+import type { OtpRequest } from './domain/otp-requests.ts'
 import type { Clock } from './domain/ports.ts'
 import type { Store } from './domain/store.ts'
 import type { ReceiveCallback } from './http/routes/callbacks.ts'
@@ -23,6 +24,8 @@ export type MessagingNeeds = {
   templates: MessageTemplates
   /** Where clients reach this server. */
   publicUrl: () => string
+  /** Told of a request that failed because no message of it can arrive. Never rejects. */
+  onUndeliverable(request: OtpRequest): Promise<void>
   report?: Report | undefined
   /** In place of every kind that there is. */
   kinds?: readonly ProviderKind[] | undefined
@@ -73,6 +76,7 @@ export function createMessaging(needs: MessagingNeeds) {
     owner: randomUUID(),
     early,
     onError,
+    onUndeliverable: needs.onUndeliverable,
   })
   const worker = createDeliveryWorker({ attempts, ownsAllLeases: true, onError, pollMs })
   const receipts = createDeliveryReceipts({ store, clock, newId, delivery, early, onWaiting: worker.wake })

@@ -5,7 +5,7 @@ import type { Report } from './delivery/carrier.ts'
 import { createAnalyticsService } from './domain/analytics.ts'
 import { createApplicationService } from './domain/applications.ts'
 import { createLogService } from './domain/events.ts'
-import { createGuard } from './domain/guard.ts'
+import { createGuard, withdrawMessages } from './domain/guard.ts'
 import { createIdentityService } from './domain/identities.ts'
 import { createIds } from './domain/ids.ts'
 import { createInboxService } from './domain/inbox.ts'
@@ -72,14 +72,20 @@ export function createServices(needs: ServiceNeeds) {
         onKeysFailed: (cause) => needs.onKeysFailed?.(cause),
       })
     : createBuiltInIdentity(identityNeeds, needs.publicUrl)
-  const guard = createTargetGuard(config.webhooks.allow)
-  const send: SendWebhook = createWebhookSender({ guard, resolve: createResolver(), clock, version })
+  const targets = createTargetGuard(config.webhooks.allow)
+  const send: SendWebhook = createWebhookSender({ guard: targets, resolve: createResolver(), clock, version })
+  const guard = createGuard({
+    settings: config.guard,
+    keys,
+    onFault: (error) => needs.onGuardFailed?.(error),
+  })
   const messaging = createMessaging({
     ...base,
     version,
     templates: config.templates,
     publicUrl: needs.publicUrl,
     report: needs.report,
+    onUndeliverable: (request) => withdrawMessages(store, guard, request),
     ...needs.messaging,
   })
   const { delivery, attempts, receiveCallback } = messaging
@@ -97,6 +103,7 @@ export function createServices(needs: ServiceNeeds) {
     consoleAuth: createConsoleAuth(identity),
     developers: identity.developers,
     ensureAccount: identity.ensureAccount,
+    guard,
     identities: createIdentityService(base),
     inbox: createInboxService({ ...base, render: delivery.render }),
     loginSettings: identity.loginSettings,
@@ -107,11 +114,7 @@ export function createServices(needs: ServiceNeeds) {
       attempts,
       checkFailuresMax: config.budgets.phoneCheckFailures,
       sendBudget: config.budgets.phoneSend,
-      guard: createGuard({
-        settings: config.guard,
-        keys,
-        onFault: (error) => needs.onGuardFailed?.(error),
-      }),
+      guard,
     }),
     messaging,
     projects: createProjectService(base),
@@ -120,7 +123,7 @@ export function createServices(needs: ServiceNeeds) {
     setupTokens: createSetupTokens(base),
     webhookEndpoints: createWebhookEndpointService({
       ...base,
-      targets: guard,
+      targets,
       endpointsMax: config.webhooks.endpointsMax,
     }),
     webhookTester: createWebhookTester({ ...base, send }),

@@ -27,8 +27,8 @@ export type RunningServer = {
   dataDir: string
   /** The single-use token for the first account, while there is none. */
   setupToken: { token: string; expiresAt: number } | undefined
-  /** Takes the providers and routes of a new configuration. What is under way ends as it began. */
-  reload(config: Pick<Config, 'delivery'>): Promise<void>
+  /** Takes the providers, routes and guard of a new configuration. What is under way ends as it began. */
+  reload(config: Pick<Config, 'delivery' | 'guard'>): Promise<void>
   /** Finishes what is under way and closes everything, within ten seconds. Calling it again does nothing more. */
   stop(): Promise<void>
   /** Resolves when the server has ended by itself: the disk failed and going on could lose what was promised. */
@@ -144,8 +144,9 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
 
     const setupToken = await offerSetupToken(services, files.setupToken)
     if (unclean) checkIntegrity(files.database, log)
-    const reload = async ({ delivery }: Pick<Config, 'delivery'>) => {
+    const reload = async ({ delivery, guard }: Pick<Config, 'delivery' | 'guard'>) => {
       await messaging.reload(delivery)
+      services.guard.apply(guard)
       const { providers, routes } = delivery
       log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
     }

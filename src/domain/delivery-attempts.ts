@@ -26,12 +26,18 @@ export type DeliveryNeeds = {
   /** Names this sender; no other one, past or present, has the same. */
   owner: string
   early: EarlyReceipts
+  /** Told, once that is committed, of a request that failed because no message of it can arrive. Never rejects. */
+  onUndeliverable(request: OtpRequest): Promise<void>
   /** Told of what is nobody's fault outside; the message is tried again. */
   onError(error: unknown): void
 }
 
 /** Written in the transaction that ends an attempt. @param refusal what the caller is told, undefined where nothing */
 export type OnAttempted = (tx: Stores, refusal: ServiceError | undefined) => Promise<void>
+
+type Settled = { refusal: ServiceError | undefined; failed: OtpRequest[] }
+
+const unanswered: Settled = { refusal: undefined, failed: [] }
 
 /** A code that arrives with less to live helps nobody. */
 const lifeLeftMinMs = 5_000
@@ -47,7 +53,7 @@ export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
  * it, so that no crash loses one; its code is derived for every attempt anew, so that no attempt has another.
  */
 export function createDeliveryAttempts(needs: DeliveryNeeds) {
-  const { store, clock, newId, keys, delivery, owner, early, onError } = needs
+  const { store, clock, newId, keys, delivery, owner, early, onError, onUndeliverable } = needs
 
   async function carryAndSettle(claim: ClaimedMessage, onAttempted: OnAttempted | undefined) {
     const loaded = await store.read.otpDeliveries.load(claim)
@@ -64,34 +70,36 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
           attempt: claim.attempt,
           excluded: message.excluded,
         })
-    return store.write(async (tx) => {
-      const refusal = await settle(tx, loaded, claim, carried, clock.now())
-      await onAttempted?.(tx, refusal)
-      return refusal
+    const { refusal, failed } = await store.write(async (tx) => {
+      const settled = await settle(tx, loaded, claim, carried, clock.now())
+      await onAttempted?.(tx, settled.refusal)
+      return settled
     })
+    for (const one of failed) await onUndeliverable(one)
+    return refusal
   }
 
-  /** @returns what the caller is told where nobody takes the message */
+  /** @returns what the caller is told where nobody takes the message, and the request if that was its end */
   async function settle(
     tx: Stores,
     { request, message }: LoadedMessage,
     claim: ClaimedMessage,
     carried: Carried | undefined,
     now: number,
-  ): Promise<ServiceError | undefined> {
+  ): Promise<Settled> {
     const outcome = outcomeOf(carried, request, message.excluded, claim.attempt, now)
-    if (!(await tx.otpDeliveries.finish(claim, outcome, now))) return undefined
+    if (!(await tx.otpDeliveries.finish(claim, outcome, now))) return unanswered
     if (carried?.kind === 'accepted' || carried?.kind === 'uncertain') {
       const { way } = carried
       const deliveryStatus = carried.kind === 'accepted' ? 'sent' : 'unknown'
       await tx.otpRequests.setDelivery(claim, { deliveryStatus, way }, now)
       const receipt = early.take(way.provider, { messageId: outcome.messageId, requestId: request.id })
       if (receipt) await applyReceipt(tx, needs, claim, way.provider, receipt, now)
-      return undefined
+      return unanswered
     }
-    if (outcome.status !== 'refused') return undefined
-    await recordRefusal(tx, request, claim, outcome.failure, now)
-    return deliveryFailed(request.id, outcome.failure)
+    if (outcome.status !== 'refused') return unanswered
+    const failed = await recordRefusal(tx, request, claim, outcome.failure, now)
+    return { refusal: deliveryFailed(request.id, outcome.failure), failed }
   }
 
   /** The request fails where no message of it can arrive any more. */
@@ -101,7 +109,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
     key: MessageKey,
     failure: FailureClass | null,
     now: number,
-  ) {
+  ): Promise<OtpRequest[]> {
     const changed = await tx.otpRequests.setDelivery(key, { deliveryStatus: 'undelivered' }, now)
     const others = (await tx.otpDeliveries.list(request.id)).filter(({ message }) => message !== key.message)
     const hopeless = !others.some(({ status }) => hopeful.has(status))
@@ -109,6 +117,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
     const ended = hopeless ? await markEnded(tx, [request.id], failed, now) : []
     await recordEvent(tx, newId, 'otp.undelivered', ended[0] ?? changed ?? request, now, failure)
     for (const one of ended) await recordEnd(tx, newId, one, now)
+    return ended
   }
 
   /**

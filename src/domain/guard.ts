@@ -13,7 +13,7 @@ import {
 import type { Keys } from './keys.ts'
 import type { OtpRequest } from './otp-requests.ts'
 import { isVirtualPhone } from './phone.ts'
-import type { Stores } from './store.ts'
+import type { Store, Stores } from './store.ts'
 
 export type GuardVerdict = { blocked: boolean; rules: GuardRule[] }
 
@@ -202,6 +202,26 @@ const openGate: Guard = {
   credit: () => Promise.resolve(),
   withdraw: () => Promise.resolve(),
   onFault: () => {},
+}
+
+/**
+ * Tells the guard that no message of a request arrived, so that an outage of a provider is no reason to block its
+ * countries. A transaction of its own, which first takes the application's row, as sends do. Never rejects.
+ */
+export async function withdrawMessages(
+  store: Pick<Store, 'write'>,
+  guard: Guard,
+  request: OtpRequest,
+): Promise<void> {
+  try {
+    await store.write(async (tx) => {
+      // For its lock alone, whatever has become of the application.
+      await tx.applications.recheck(request.appId, 0)
+      await guard.withdraw(tx, request)
+    })
+  } catch (error) {
+    guard.onFault(error)
+  }
 }
 
 /**
