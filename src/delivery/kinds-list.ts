@@ -7,6 +7,7 @@ import { infobip } from './infobip.ts'
 import type { ProviderKind } from './kinds.ts'
 import { messagebird } from './messagebird.ts'
 import { plivo } from './plivo.ts'
+import { smpp } from './smpp.ts'
 import { telegram } from './telegram.ts'
 import { telnyx } from './telnyx.ts'
 import { twilio } from './twilio.ts'
@@ -30,4 +31,5 @@ export const providerKinds: readonly ProviderKind[] = [
   telegram,
   genericHttp,
   httpTemplate,
+  smpp,
 ]

@@ -1,0 +1,67 @@
+/** The GSM 7-bit default alphabet in its order (3GPP TS 23.038 §6.2.1); what stands at 0x1B is the escape code. */
+const alphabet = [
+  ...('@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?' +
+    '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà'),
+]
+const escapeCode = 0x1b
+
+/** The extension table (§6.2.1.1): the code behind the escape. */
+const extension: Readonly<Record<string, number>> = {
+  '\f': 0x0a,
+  '^': 0x14,
+  '{': 0x28,
+  '}': 0x29,
+  '\\': 0x2f,
+  '[': 0x3c,
+  '~': 0x3d,
+  ']': 0x3e,
+  '|': 0x40,
+  '€': 0x65,
+}
+
+const septets = new Map<string, readonly number[]>([
+  ...alphabet.map((character, code) => [character, [code]] as const),
+  ...Object.entries(extension).map(([character, code]) => [character, [escapeCode, code]] as const),
+])
+septets.delete('\x1b')
+
+/** The `short_message` of one `submit_sm`: with its header where there are several. */
+export type SmppPart = { bytes: Buffer; isUnicode: boolean; hasHeader: boolean }
+
+/**
+ * The parts of a text: in the GSM alphabet, one septet an octet as SMPP 3.4 carries it, or else in UCS-2. Several are
+ * joined by a header with an 8-bit reference (3GPP TS 23.040 §9.2.3.24.1), and no character is cut in two.
+ *
+ * @param reference tells this message's parts from those of another one to the same phone
+ */
+export function splitForSmpp(text: string, reference: number): SmppPart[] {
+  const characters = [...text]
+  const isUnicode = characters.some((character) => !septets.has(character))
+  const encoded = characters.map((character) =>
+    isUnicode ? Buffer.from(character, 'utf16le').swap16() : Buffer.from(septets.get(character) ?? []),
+  )
+  const [single, joined] = isUnicode ? [140, 134] : [160, 153]
+  const whole = Buffer.concat(encoded)
+  if (whole.byteLength <= single) return [{ bytes: whole, isUnicode, hasHeader: false }]
+
+  const chunks = chunk(encoded, joined)
+  return chunks.map((part, index) => ({
+    bytes: Buffer.concat([Buffer.from([5, 0, 3, reference & 0xff, chunks.length, index + 1]), part]),
+    isUnicode,
+    hasHeader: true,
+  }))
+}
+
+function chunk(characters: readonly Buffer[], size: number): Buffer[] {
+  const chunks: Buffer[][] = [[]]
+  let used = 0
+  for (const character of characters) {
+    if (used + character.byteLength > size) {
+      chunks.push([])
+      used = 0
+    }
+    chunks.at(-1)?.push(character)
+    used += character.byteLength
+  }
+  return chunks.map((parts) => Buffer.concat(parts))
+}
