@@ -49,15 +49,16 @@ export async function readGuardStatus(
 
 function limitOf(rule: GuardRule, settings: GuardSettings): string | null {
   const { unverified, hourlyPercent, dailyPercent, caps } = settings
-  const list = (countries: readonly string[]) => (countries.length > 0 ? countries.join(' ') : null)
+  const list = (words: string, countries: readonly string[]) =>
+    countries.length > 0 ? words + countries.join(' ') : null
   const adaptive = (floor: number, percent: number) =>
     floor > 0 ? `${floor} unverified, or ${percent} % of the verified` : null
   const fixed = (max: number, what: string) => (max > 0 ? `${max} ${what}` : null)
   switch (rule) {
     case 'COUNTRY_NOT_ALLOWED':
-      return list(settings.countries)
+      return list('only ', settings.countries)
     case 'COUNTRY_DENIED':
-      return list(settings.deniedCountries)
+      return list('all but ', settings.deniedCountries)
     case 'COUNTRY_HOURLY':
       return adaptive(unverified.countryPerHour, hourlyPercent)
     case 'COUNTRY_DAILY':

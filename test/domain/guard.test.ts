@@ -270,6 +270,15 @@ describe('a guard that only watches', () => {
   })
 })
 
+test('new settings hold from the next message on, and what was counted stays', async () => {
+  const { send, guard } = bench(unverified({ countryPerHour: 3 }))
+  await send(3)
+  guard.apply({ ...guardOff, ...unverified({ countryPerHour: 5 }) })
+  expect((await send(3)).rules).toEqual([...passed(2), 'COUNTRY_HOURLY'])
+  guard.apply({ ...guardOff, mode: 'off' })
+  expect((await send(1)).rules).toEqual([''])
+})
+
 test('the tables hold neither a phone number nor an address', async () => {
   const { send, verify } = bench({
     ...unverified({ countryPerHour: 9, addressCountries: 3 }),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { sql, type SQL } from 'drizzle-orm'
+import { startGateway, twilioAt } from '../delivery/gateway.ts'
 import { describeEachDatabase } from '../helpers/databases.ts'
 import { otpCalls, tally, unlimited, type OtpCalls } from '../helpers/otp.ts'
 import {
@@ -181,6 +182,30 @@ describe('a guard that only watches, as it does by default', () => {
       { rule: 'COUNTRY_HOURLY', country: 'NL', flagged: 1, blocked: 0 },
     ])
   })
+})
+
+test('an outage of the provider is no reason to block a country', async () => {
+  const gateway = startGateway()
+  const service = await createTestService({
+    plans: unlimited,
+    env: { OTPD_GUARD_MODE: 'enforce', OTPD_PHONE_SEND_BUDGET: 'off' },
+    delivery: {
+      providers: [twilioAt('sms', gateway.url)],
+      routes: [],
+    },
+  })
+  const otp = otpCalls(service)
+  const app = await service.createApplication(await service.createDeveloper())
+  gateway.refuses(400, 21211)
+  for (let n = 0; n < 5; n++) {
+    expect(tally([await otp.send(app, { phone: numberOf(n) })])).toEqual({ '502 DELIVERY_FAILED': 1 })
+  }
+  gateway.accepts()
+  const answers = []
+  for (let n = 5; n < 9; n++) answers.push(await otp.send(app, { phone: numberOf(n) }))
+  expect(tally(answers)).toEqual({ '201': 3, '403 DESTINATION_BLOCKED': 1 })
+  await service.dispose()
+  await gateway.stop()
 })
 
 describeEachDatabase('a guard whose table is gone', (database, kind) => {
