@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { ProviderSettings } from '../../src/domain/delivery.ts'
 import { startProviderServer, type ProviderCall } from '../helpers/provider-server.ts'
 
-const authToken = 'f'.repeat(32)
+export const authToken = 'f'.repeat(32)
 
 /** What a phone got. */
 export type Text = { to: string; code: string; messageId: string; callbackUrl: string | null }

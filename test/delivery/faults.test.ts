@@ -1,0 +1,372 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startServer, type RunningServer } from '../helpers/binary.ts'
+import { startFaultyServer } from '../helpers/provider-faults.ts'
+import { credentialHeaders } from '../helpers/service.ts'
+import { hasOpenssl, makeCertificate } from '../helpers/webhook-receiver.ts'
+import { authToken, receiptOf, startGateway, twilioAt, type Gateway, type Text } from './gateway.ts'
+
+/** The compiled server, its own configuration file, real providers' servers on this machine, and the eight seconds. */
+
+const email = 'ada@example.com'
+const password = 'correct horse battery'
+const stops: Array<() => unknown> = []
+const home = mkdtempSync(join(tmpdir(), 'otpd-faults-'))
+const configFile = join(home, 'otpd.toml')
+let server: RunningServer
+let headers: Record<string, string>
+let otherHeaders: Record<string, string>
+
+type Fault = { url: string; texts: Text[] }
+/** Each fault has phones of its own; whatever its provider does not take is offered to the spare. */
+const faults = new Map<string, Fault>()
+const prefixOf = (name: string) => `+316550${String([...faults.keys()].indexOf(name)).padStart(2, '0')}`
+let phones = 0
+const phoneOf = (name: string) => `${prefixOf(name)}${String(++phones).padStart(3, '0')}`
+let spare: Gateway
+
+function gateway(): Gateway {
+  const made = startGateway()
+  stops.push(made.stop)
+  return made
+}
+const addGateway = (name: string, behave: (one: Gateway) => void) => {
+  const made = gateway()
+  behave(made)
+  faults.set(name, made)
+}
+
+function writeConfig() {
+  const providers = [...faults].map(([name, { url }]) => twilioAt(name, url))
+  const tables = [...providers, twilioAt('spare', spare.url)].map(
+    ({ name, values }) =>
+      `[[providers]]\nname = "${name}"\nkind = "twilio"\naccountSid = "${values['accountSid']}"\n` +
+      `authTokenEnv = "OTPD_SECRET_TWILIO"\nfrom = "${values['from']}"\nbaseUrl = "${values['baseUrl']}"\n`,
+  )
+  const routes = [...faults.keys()].map(
+    (name) =>
+      `[[routes]]\nchannel = "sms"\nprefixes = ["${prefixOf(name)}"]\nproviders = ["${name}", "spare"]\n`,
+  )
+  const last = '[[routes]]\nchannel = "sms"\nproviders = ["spare"]\n'
+  writeFileSync(configFile, [...tables, ...routes, last].join('\n'), { mode: 0o600 })
+}
+
+const env = () => ({
+  OTPD_CONFIG: configFile,
+  OTPD_DATA_DIR: join(home, 'data'),
+  OTPD_SECRET_TWILIO: authToken,
+  OTPD_SEND_PER_MINUTE: '0',
+  OTPD_VERIFY_PER_MINUTE: '0',
+})
+
+async function start(extra: Record<string, string> = {}) {
+  return startServer({ home, env: { ...env(), ...extra } })
+}
+
+async function call<T>(method: string, path: string, body?: object, more: Record<string, string> = {}) {
+  const response = await fetch(`${server.url}${path}`, {
+    method,
+    headers: { ...headers, ...more, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  // What the test expects there; anything else fails it.
+  const answer: { data: T; error: { code: string; reason: string; metadata: { requestId: string } } } =
+    JSON.parse(await response.text())
+  return { ...answer, status: response.status }
+}
+
+/** What the caller got, how many messages the phone got and by whom, and what the log says. */
+async function send(name: string) {
+  const to = phoneOf(name)
+  const startedAt = performance.now()
+  const { status, data, error } = await call<{ requestId: string }>('POST', '/v1/otp/send', { phone: to })
+  const tookMs = performance.now() - startedAt
+  const requestId = status === 201 ? data.requestId : error.metadata.requestId
+  const seen = await call<{ status: string; deliveryStatus: string; provider: string | null }>(
+    'GET',
+    `/v1/otp/${requestId}`,
+  )
+  const ofFault = faults.get(name)?.texts.filter((text) => text.to === to) ?? []
+  const ofSpare = spare.texts.filter((text) => text.to === to)
+  return {
+    to,
+    requestId,
+    status,
+    reason: error?.reason,
+    tookMs,
+    seen: seen.data,
+    ofFault,
+    ofSpare,
+    log: logOf(requestId),
+  }
+}
+
+const logOf = (requestId: string) =>
+  server
+    .log()
+    .split('\n')
+    .filter((line) => line.includes(requestId))
+    .map((line) => {
+      const { msg, provider, failure, providerCode }: Record<string, string | null> = JSON.parse(line)
+      return [msg, provider, failure, providerCode]
+        .filter((part) => part !== undefined && part !== null)
+        .join(' ')
+    })
+
+const verify = (requestId: string, text: Text | undefined) =>
+  call('POST', '/v1/otp/verify', { requestId, code: text?.code ?? '' })
+
+beforeAll(async () => {
+  spare = gateway()
+  addGateway('number', (one) => one.refuses(400, 21211))
+  addGateway('account', (one) => one.refuses(401, 20003))
+  addGateway('hangs', (one) =>
+    one.answersWith((received) => {
+      one.take(received)
+      return new Promise(() => {})
+    }),
+  )
+  addGateway('slow', (one) =>
+    one.answersWith(async (received) => {
+      await Bun.sleep(2_000)
+      return one.created(one.take(received))
+    }),
+  )
+  addGateway('fails', (one) => one.refuses(500, 20500))
+  addGateway('busy', (one) => one.refuses(429, 20429, { 'retry-after': '60' }))
+  const unread = await startFaultyServer((socket) => socket.destroy())
+  const halfway = await startFaultyServer((socket) =>
+    socket.once('data', () => socket.end('HTTP/1.1 201 Created\r\ncontent-length: 200\r\n\r\n{"sid')),
+  )
+  const silent = await startFaultyServer((socket) => socket.once('data', () => socket.resetAndDestroy()))
+  stops.push(unread.stop, halfway.stop, silent.stop)
+  faults.set('unread', { url: unread.url, texts: [] })
+  faults.set('silent', { url: silent.url, texts: [] })
+  faults.set('halfway', { url: halfway.url, texts: [] })
+  faults.set('nowhere', { url: 'https://nobody.invalid', texts: [] })
+  if (hasOpenssl) {
+    const { key, cert } = makeCertificate('other.example.com')
+    const secure = createServer({ key, cert }, (_, response) => response.end())
+    await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve))
+    stops.push(() => secure.close())
+    writeFileSync(join(home, 'ca.pem'), cert)
+    const address = secure.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    faults.set('impostor', { url: `https://localhost:${port}`, texts: [] })
+  }
+  addGateway('early', (one) =>
+    one.answersWith(async (received) => {
+      const text = one.take(received)
+      const { url, ...receipt } = receiptOf(text, 'delivered')
+      expect((await fetch(url, receipt)).status).toBe(200)
+      return one.created(text)
+    }),
+  )
+  writeConfig()
+  server = await start(hasOpenssl ? { NODE_EXTRA_CA_CERTS: join(home, 'ca.pem') } : {})
+  const { otpd } = server
+  await otpd(['login', '--setup-token', server.setupToken(), '--email', email, '--password-stdin'], {
+    input: password,
+  })
+  await otpd(['project', 'create', 'shop'])
+  const create = async (name: string) => {
+    const made = await otpd(['app', 'create', name, '--project', 'shop', '--env', 'live', '--json'])
+    return credentialHeaders(JSON.parse(made.stdout).data)
+  }
+  headers = await create('web')
+  otherHeaders = await create('other')
+}, 30_000)
+
+afterAll(async () => {
+  await server.stop()
+  for (const stop of stops) await stop()
+  rmSync(home, { recursive: true, force: true })
+})
+
+describe('a provider that', () => {
+  test('refuses the number: the caller is told, and the phone gets nothing', async () => {
+    const { status, reason, seen, ofSpare, log } = await send('number')
+    expect([status, reason, seen.status, seen.deliveryStatus]).toEqual([
+      502,
+      'INVALID_NUMBER',
+      'failed',
+      'undelivered',
+    ])
+    expect(ofSpare).toEqual([])
+    expect(log).toEqual(['message refused number invalid_number 21211'])
+  })
+
+  test.each([
+    ['account', 'auth_failed 20003'],
+    ['fails', 'provider_down 20500'],
+    ['busy', 'throttled 20429'],
+    ['nowhere', 'provider_down ENOTFOUND'],
+    ...(hasOpenssl ? [['impostor', 'provider_down ERR_TLS_CERT_ALTNAME_INVALID'] as const] : []),
+  ])('refuses the message (%s): the next one takes it at once', async (name, why) => {
+    const { status, requestId, seen, ofSpare, log } = await send(name)
+    expect([status, seen.deliveryStatus, seen.provider]).toEqual([201, 'sent', 'spare'])
+    expect(ofSpare).toHaveLength(1)
+    expect(log).toEqual([`message refused ${name} ${why}`, 'message accepted spare'])
+    expect((await verify(requestId, ofSpare[0])).status).toBe(200)
+  })
+
+  test('asks for a pause gets it', async () => {
+    await send('busy')
+    const { ofSpare, log } = await send('busy')
+    expect([ofSpare.length, log]).toEqual([1, ['message accepted spare']])
+  })
+
+  test('answers slowly is waited for', async () => {
+    const { status, seen, tookMs, ofFault, ofSpare, log } = await send('slow')
+    expect([status, seen.deliveryStatus, ofFault.length, ofSpare.length]).toEqual([201, 'sent', 1, 0])
+    expect(tookMs).toBeGreaterThan(1_900)
+    expect(log).toEqual(['message accepted slow'])
+  })
+
+  test('hangs keeps its callers for eight seconds and no other application, and messages go to nobody else', async () => {
+    const others = async () => {
+      const times: number[] = []
+      for (let count = 0; count < 100; count++) {
+        const startedAt = performance.now()
+        const phone = `+33612${String(++phones).padStart(6, '0')}`
+        const { status } = await call('POST', '/v1/otp/send', { phone }, otherHeaders)
+        expect(status).toBe(201)
+        times.push(performance.now() - startedAt)
+      }
+      return times.toSorted((one, two) => one - two)[50] ?? Infinity
+    }
+    await others()
+    const alone = await others()
+    const hanging = Array.from({ length: 50 }, () => send('hangs'))
+    while ((faults.get('hangs')?.texts.length ?? 0) < 50) await others()
+    const beside = await others()
+    expect(beside / alone).toBeLessThan(3)
+    for (const { status, requestId, tookMs, seen, ofFault, ofSpare, log } of await Promise.all(hanging)) {
+      expect([tookMs > 7_900, tookMs < 9_500]).toEqual([true, true])
+      expect([status, seen.status, seen.deliveryStatus]).toEqual([201, 'pending', 'unknown'])
+      expect([ofFault.length, ofSpare.length]).toEqual([1, 0])
+      expect(log).toEqual(['message uncertain hangs uncertain ABORTED'])
+      expect((await verify(requestId, ofFault[0])).status).toBe(200)
+    }
+  }, 30_000)
+
+  test.each([
+    ['unread', /^message uncertain unread uncertain \w+$/],
+    ['silent', /^message uncertain silent uncertain ECONNRESET$/],
+    ['halfway', /^message uncertain halfway uncertain \w+$/],
+  ])('closes the connection (%s) may have the message: nobody else gets it', async (name, why) => {
+    const { status, seen, ofSpare, log } = await send(name)
+    expect([status, seen.status, seen.deliveryStatus]).toEqual([201, 'pending', 'unknown'])
+    expect(ofSpare).toEqual([])
+    expect(log).toEqual([expect.stringMatching(why)])
+  })
+
+  test('sends the receipt before its answer: it counts', async () => {
+    const { status, seen, ofFault, ofSpare } = await send('early')
+    expect([status, seen.deliveryStatus, seen.provider]).toEqual([201, 'delivered', 'early'])
+    expect([ofFault.length, ofSpare.length]).toEqual([1, 0])
+  })
+})
+
+describe('where nobody takes a message', () => {
+  test('it is sent as soon as somebody does, with the code of its request', async () => {
+    spare.refuses(503, 20503)
+    const { status, requestId, seen, to } = await send('fails')
+    expect([status, seen.status, seen.deliveryStatus, seen.provider]).toEqual([
+      201,
+      'pending',
+      'queued',
+      null,
+    ])
+    spare.accepts()
+    await server.logged(`"msg":"message accepted","requestId":"${requestId}"`)
+    const got = spare.texts.filter((text) => text.to === to)
+    expect(got).toHaveLength(1)
+    expect(logOf(requestId)).toEqual([
+      'message refused fails provider_down 20500',
+      'message refused spare provider_down 20503',
+      'message refused fails provider_down 20500',
+      'message accepted spare',
+    ])
+    expect((await verify(requestId, got[0])).status).toBe(200)
+  }, 20_000)
+})
+
+describe('the configuration', () => {
+  test('is read anew on SIGHUP, and kept where the new one has faults', async () => {
+    process.kill(server.pid, 'SIGHUP')
+    await server.logged('"msg":"delivery reloaded"')
+    const good = await Bun.file(configFile).text()
+    writeFileSync(configFile, `${good}\n[[routes]]\nchannel = "pigeon"\nproviders = ["nobody"]\n`)
+    process.kill(server.pid, 'SIGHUP')
+    await server.logged('There is no provider nobody.')
+    expect(server.log()).toContain('The route has no channel.')
+    expect((await send('slow')).seen.provider).toBe('slow')
+    writeFileSync(configFile, good)
+  })
+
+  test('is listed, and each provider tried with a real message', async () => {
+    const run = { env: env() }
+    const listed = await server.otpd(['provider', 'list', '--json'], run)
+    expect(JSON.parse(listed.stdout).data).toContainEqual(
+      expect.objectContaining({ name: 'spare', kind: 'twilio', channels: ['sms'] }),
+    )
+    const good = await server.otpd(['provider', 'test', 'spare', '+33698765432', '--json'], run)
+    expect([good.exitCode, JSON.parse(good.stdout).data.outcome]).toEqual([0, 'accepted'])
+    expect(spare.texts.at(-1)?.to).toBe('+33698765432')
+    const bad = await server.otpd(['provider', 'test', 'account', '+33698765432', '--json'], run)
+    expect([bad.exitCode, JSON.parse(bad.stdout).data.failure.class]).toEqual([8, 'auth_failed'])
+    expect((await server.otpd(['provider', 'test', 'nobody', '+33698765432'], run)).exitCode).toBe(5)
+    expect(listed.stdout + good.stdout + bad.stderr).not.toContain(authToken)
+  })
+})
+
+describe('a server that is killed', () => {
+  /** Sends, kills the server once the provider has been reached, and starts it with one that works. */
+  async function kill(provider: { url: string }, reached: Promise<unknown>, key: Record<string, string>) {
+    faults.set('early', { ...provider, texts: [] })
+    writeConfig()
+    process.kill(server.pid, 'SIGHUP')
+    await server.logged('"msg":"delivery reloaded"')
+    const to = phoneOf('early')
+    const lost = call('POST', '/v1/otp/send', { phone: to }, key).catch(() => 'no answer')
+    await reached
+    process.kill(server.pid, 'SIGKILL')
+    await server.exited
+    expect(await lost).toBe('no answer')
+
+    const back = gateway()
+    faults.set('early', back)
+    writeConfig()
+    server = await start()
+    await server.logged('"msg":"message accepted"')
+    const again = await call<{ requestId: string }>('POST', '/v1/otp/send', { phone: to }, key)
+    expect([again.status, back.texts.map((text) => text.to)]).toEqual([201, [to]])
+    expect((await verify(again.data.requestId, back.texts[0])).status).toBe(200)
+    return back.texts
+  }
+
+  test('between the commit and the sending sends the message when it is back', async () => {
+    const reached = Promise.withResolvers<void>()
+    // Takes the connection and never answers the TLS handshake: nothing of the message has left.
+    const deaf = await startFaultyServer(() => reached.resolve())
+    stops.push(deaf.stop)
+    const url = `https://127.0.0.1:${deaf.port}`
+    await kill({ url }, reached.promise, { 'idempotency-key': 'before' })
+  }, 20_000)
+
+  test('after the provider took the message sends it again, with the same code', async () => {
+    const reached = Promise.withResolvers<void>()
+    const taking = gateway()
+    taking.answersWith((received) => {
+      taking.take(received)
+      reached.resolve()
+      return new Promise(() => {})
+    })
+    const texts = await kill(taking, reached.promise, { 'idempotency-key': 'after' })
+    expect(texts.map(({ code }) => code)).toEqual(taking.texts.map(({ code }) => code))
+  }, 20_000)
+})
