@@ -17,7 +17,7 @@ import type {
 import { isSameBytes, isWithin } from './signing.ts'
 
 /** An https address, or http on loopback; with a query where one is wanted. */
-export const addressStart = String.raw`(?:https://[^\s{}@/?#\\]+|http://(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?)(?![^/?])`
+export const addressStart = String.raw`(?:https://[^\s{}@/?#\\]+|http://(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?)`
 
 export const channelsField = {
   description: 'the channels that it carries, with commas',

@@ -62,6 +62,7 @@ describe('sending by Telnyx', () => {
     [403, '20100', 'no_credit', 'account', true],
     [400, '40318', 'throttled', 'route', false],
     [500, '10007', 'provider_down', 'route', false],
+    [503, '40310', 'provider_down', 'route', false],
     [400, '99999', 'unknown', 'route', false],
   ])('%i with code %s is %s', async (status, code, failureClass, at, permanent) => {
     api.answers(status, problem(code))
