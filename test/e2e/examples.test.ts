@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { authToken, startGateway, twilioAt } from '../delivery/gateway.ts'
 import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
 
 let server: RunningServer
 let environment: Record<string, string>
+const gateway = startGateway()
 
 beforeAll(async () => {
   server = await startServer()
@@ -12,7 +14,13 @@ beforeAll(async () => {
   mkdirSync(bin)
   symlinkSync(binaryPath, join(bin, 'otpd'))
   writeFileSync(join(server.home, 'password'), 'correct horse battery\n')
+  writeFileSync(join(server.home, 'twilio'), authToken)
+  const { values } = twilioAt('main', gateway.url)
+  const settings = Object.entries({ ...values, name: 'main', kind: 'twilio', authTokenFile: 'twilio' })
+  const lines = settings.filter(([key]) => key !== 'authToken').map(([key, value]) => `${key} = "${value}"`)
+  writeFileSync(join(server.home, 'otpd.toml'), ['[[providers]]', ...lines].join('\n'))
   environment = {
+    OTPD_CONFIG: join(server.home, 'otpd.toml'),
     PATH: `${bin}:${process.env.PATH}`,
     HOME: server.home,
     OTPD_SERVER: server.url,
@@ -20,7 +28,10 @@ beforeAll(async () => {
   }
 })
 
-afterAll(() => server.stop())
+afterAll(async () => {
+  await server.stop()
+  await gateway.stop()
+})
 
 async function shell(line: string, env: Record<string, string> = {}) {
   const child = Bun.spawn(['sh', '-c', line], {
@@ -81,7 +92,7 @@ test('every example of every help text works as it stands', async () => {
     }
   }
   expect(failures).toEqual([])
-})
+}, 30_000)
 
 /** A request to verify and a token are new for each example; the address is that of this test's server. */
 async function prepared(example: string) {
