@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { createAccounts } from './auth/identity.ts'
 import { createSigningKeys } from './auth/signing-keys.ts'
 import type { Config } from './config.ts'
+import { callbackPath } from './domain/callback-tokens.ts'
 import { createDeveloperService, type Developer, type DeveloperChanges } from './domain/developers.ts'
 import { cleanEmail, invalidField } from './domain/email.ts'
 import { ServiceError } from './domain/errors.ts'
@@ -62,7 +63,8 @@ export async function openHost(options: { config: Config; warn?: (message: strin
   const needs = { store, clock, newId: createIds(clock, random), random, plans, signUp: config.signup }
   const { accounts, setupTokens } = createAccounts(needs)
   const developers = createDeveloperService(needs)
-  const signingKeys = createSigningKeys({ ...needs, key: deriveKeys(masterKey).signingKey })
+  const keys = deriveKeys(masterKey)
+  const signingKeys = createSigningKeys({ ...needs, key: keys.signingKey })
 
   const find = async (who: string): Promise<Developer> => {
     const byId = await store.read.developers.find(who)
@@ -161,6 +163,10 @@ export async function openHost(options: { config: Config; warn?: (message: strin
           until: new Date(restingUntil).toISOString(),
         }))
     },
+
+    /** Where receipts of a provider are to be sent; null where no public address is configured. */
+    callbackUrlOf: (provider: string): string | null =>
+      config.publicUrl === null ? null : config.publicUrl + callbackPath(keys, provider),
 
     close: () => database.close(),
   }

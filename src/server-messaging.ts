@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { createCallbackTokens } from './delivery/callback-tokens.ts'
 import type { Report } from './delivery/carrier.ts'
 import type { ProviderKind } from './delivery/kinds.ts'
 import { createRouter } from './delivery/router.ts'
 import { createDeliveryWorker } from './delivery/worker.ts'
+import { callbackPath, isCallbackToken } from './domain/callback-tokens.ts'
 import { createDeliveryAttempts } from './domain/delivery-attempts.ts'
 import { createDeliveryReceipts, createEarlyReceipts } from './domain/delivery-receipts.ts'
 import type { DeliverySettings } from './domain/delivery.ts'
@@ -43,10 +43,8 @@ export type Messaging = ReturnType<typeof createMessaging>
 export function createMessaging(needs: MessagingNeeds) {
   const { store, clock, newId, keys, version, templates, publicUrl, report = () => {}, kinds, ca } = needs
   const { attemptMs, pollMs } = needs
-  const tokens = createCallbackTokens(keys.callback)
   const early = createEarlyReceipts(clock)
   const onError = (error: unknown) => report('error', 'a message could not be handled', { error })
-  const callbackPath = (name: string) => `/v1/callbacks/${name}/${tokens.tokenOf(name)}`
 
   const router = createRouter({
     clock,
@@ -57,7 +55,7 @@ export function createMessaging(needs: MessagingNeeds) {
     ...(kinds && { kinds }),
     ...(ca !== undefined && { ca }),
     callbackUrl: ({ name, isLocal }) =>
-      canReach(publicUrl(), isLocal) ? `${publicUrl()}${callbackPath(name)}` : null,
+      canReach(publicUrl(), isLocal) ? `${publicUrl()}${callbackPath(keys, name)}` : null,
     onReceipt: (name, receipt) => void receipts.receive(name, [receipt]).catch(onError),
     onRest: (name, rest) => {
       const provider = rest && { name, failure: rest.failure.class, restingUntil: rest.untilMs }
@@ -82,8 +80,8 @@ export function createMessaging(needs: MessagingNeeds) {
   const receipts = createDeliveryReceipts({ store, clock, newId, delivery, early, onWaiting: worker.wake })
 
   const receiveCallback: ReceiveCallback = async ({ provider, token, search, ...call }) => {
-    if (!tokens.isToken(provider, token)) return { kind: 'unknown' }
-    const url = `${publicUrl()}${callbackPath(provider)}${search}`
+    if (!isCallbackToken(keys, provider, token)) return { kind: 'unknown' }
+    const url = `${publicUrl()}${callbackPath(keys, provider)}${search}`
     const result = await router.readCallback(provider, { ...call, url })
     if (!result) return { kind: 'unknown' }
     if (result.kind === 'receipts') {

@@ -21,6 +21,8 @@ type Listed = ConfiguredProvider & {
   routes: number
   /** Why and until when a server that runs here gives it nothing; null where it works, or nobody asked. */
   resting: { failure: string; until: string } | null
+  /** Where its receipts are to be sent, for those who want it entered at their side; null without a public address. */
+  callbackUrl: string | null
 }
 
 export function addProviderCommands(program: Command, run: Run) {
@@ -76,14 +78,20 @@ async function list(context: Context, flags: HostFlags, config: Config): Promise
   const { dataDir, delivery } = config
   // Looking must not make a data directory.
   const isThere = dataDir !== null && existsSync(join(dataDir, 'otpd.db'))
-  const resting = isThere ? await withHost(context, flags, (host) => host.listRestingProviders()) : []
   const listed = await withProviders(config, (providers) => providers.list())
+  const known = isThere
+    ? await withHost(context, flags, async (host) => ({
+        resting: await host.listRestingProviders(),
+        urls: new Map(listed.map(({ name }) => [name, host.callbackUrlOf(name)])),
+      }))
+    : undefined
   return listed.map((one) => {
-    const rest = resting.find(({ name }) => name === one.name)
+    const rest = known?.resting.find(({ name }) => name === one.name)
     return {
       ...one,
       routes: delivery.routes.filter(({ providers }) => providers.includes(one.name)).length,
       resting: rest ? { failure: rest.failure, until: rest.until } : null,
+      callbackUrl: known?.urls.get(one.name) ?? null,
     }
   })
 }
@@ -97,7 +105,11 @@ function listText(listed: Listed[], paint: Paint) {
     channels.join(', '),
     resting ? `rests until ${localTime(resting.until)} (${resting.failure})` : 'ready',
   ])
-  return table(['NAME', 'KIND', 'CHANNELS', 'STATE'], rows, paint)
+  const urls = listed.flatMap(({ name, callbackUrl }): [string, string][] =>
+    callbackUrl === null ? [] : [[printable(name), callbackUrl]],
+  )
+  const lists = table(['NAME', 'KIND', 'CHANNELS', 'STATE'], rows, paint)
+  return urls.length === 0 ? lists : `${lists}\n\nReceipts go to:\n${facts(urls, paint)}`
 }
 
 function testText({ provider, channel, outcome, messageId, failure, tookMs }: TestedProvider, paint: Paint) {
