@@ -10,7 +10,7 @@ const attemptMsUsual = 8_000
 /** What a provider gets to wind up when its time is over. */
 const graceMs = 250
 /** So that a provider that hangs keeps its own messages waiting, and nobody else's. */
-const perProviderMax = 50
+const perProviderMax = 200
 /** Until a provider that is full is asked again. */
 const busyMs = 1_000
 

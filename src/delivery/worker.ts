@@ -1,7 +1,7 @@
 import type { DeliveryAttempts } from '../domain/delivery-attempts.ts'
 
-/** Enough for one provider that hangs and others beside it. */
-const underWayMax = 100
+/** More than one provider may have, so that there is room beside one that hangs. */
+const underWayMax = 300
 
 /**
  * Sends the messages that wait: those that nobody would take at first, those that did not arrive, and those of a process

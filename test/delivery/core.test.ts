@@ -340,23 +340,23 @@ describe('a provider', () => {
   })
 })
 
-test('a provider that hangs takes 50 messages at once and keeps nobody else waiting', async () => {
+test('a provider that hangs takes 200 messages at once and keeps nobody else waiting', async () => {
   await start({
     routes: [route({ prefixes: ['+31'], providers: ['main'] }), route({ providers: ['spare'] })],
   })
   const gate = Promise.withResolvers<void>()
   const full = Promise.withResolvers<void>()
   main.answersWith(async () => {
-    if (main.calls.length === 50) full.resolve()
+    if (main.calls.length === 200) full.resolve()
     await gate.promise
     return new Response(null, { status: 500 })
   })
-  const hanging = Array.from({ length: 50 }, () => send())
+  const hanging = Array.from({ length: 200 }, () => send())
   await full.promise
   // What finds no room is not kept waiting for it.
   expect((await send()).status).toBe(201)
   expect((await send({ phone: '+33612345678' })).status).toBe(201)
-  expect([main.calls.length, spare.texts.length]).toEqual([50, 1])
+  expect([main.calls.length, spare.texts.length]).toEqual([200, 1])
   gate.resolve()
   await Promise.all(hanging)
 })

@@ -24,12 +24,18 @@ export type CallbackAnswer =
 
 export type ReceiveCallback = (call: CallbackCall) => Promise<CallbackAnswer>
 
+type Call = {
+  request: Request
+  params: { provider: string; token: string }
+  set: { headers: Record<string, string | number> }
+}
+
 /**
  * Where providers tell what became of messages, each in its own form. No part of the API for developers, and not in its
  * document.
  */
 export function callbackRoutes({ receiveCallback }: { receiveCallback: ReceiveCallback }) {
-  const receive = async (request: Request, params: { provider: string; token: string }) => {
+  const receive = async ({ request, params, set }: Call) => {
     const query = request.url.indexOf('?')
     const result = await receiveCallback({
       ...params,
@@ -38,7 +44,10 @@ export function callbackRoutes({ receiveCallback }: { receiveCallback: ReceiveCa
       headers: Object.fromEntries(request.headers),
       body: await readText(request),
     })
-    if (result.kind === 'challenge') return result.text
+    if (result.kind === 'challenge') {
+      set.headers['content-type'] = 'text/plain; charset=utf-8'
+      return result.text
+    }
     if (result.kind === 'unknown') throw notFound()
     if (result.kind === 'forged') {
       throw new ServiceError('FORBIDDEN', 'The signature does not fit.', { reason: 'SIGNATURE_INVALID' })
@@ -65,6 +74,6 @@ export function callbackRoutes({ receiveCallback }: { receiveCallback: ReceiveCa
   }
 
   return new Elysia({ prefix: '/v1/callbacks' })
-    .post('/:provider/:token', ({ request, params }) => receive(request, params), options)
-    .get('/:provider/:token', ({ request, params }) => receive(request, params), options)
+    .post('/:provider/:token', (call) => receive(call), options)
+    .get('/:provider/:token', (call) => receive(call), options)
 }

@@ -1,0 +1,150 @@
+import { beforeAll, expect, test } from 'bun:test'
+import type { Failure } from '../../src/domain/delivery.ts'
+import type { ClaimedMessage, MessageKey, MessageOutcome } from '../../src/domain/otp-deliveries.ts'
+import type { OtpRequest } from '../../src/domain/otp-requests.ts'
+import type { Store } from '../../src/domain/store.ts'
+import { createStore } from '../../src/store/store.ts'
+import { describeEachDatabase } from '../helpers/databases.ts'
+
+const start = 1_800_000_000_000
+const nothing: MessageOutcome = {
+  status: 'pending',
+  provider: null,
+  messageId: null,
+  failure: null,
+  nextAttemptAt: start,
+  excluded: [],
+}
+const sent = (provider: string, messageId: string | null): MessageOutcome => ({
+  ...nothing,
+  status: 'sent',
+  provider,
+  messageId,
+  nextAttemptAt: null,
+})
+
+describeEachDatabase('the outbox of messages', (database) => {
+  let store: Store
+  let ids = 0
+  beforeAll(() => {
+    store = createStore(database())
+  })
+
+  /** A message that its sender holds for its first attempt. */
+  async function insert(message = 0, requestId = `otp_${ids++}`): Promise<ClaimedMessage> {
+    const key = { requestId, message }
+    await store.write(async (tx) => {
+      if (message === 0) await tx.otpRequests.insert(requestOf(requestId))
+      await tx.otpDeliveries.insert({ ...key, channels: ['sms', 'voice'] }, 'me', start, start + 20_000)
+    })
+    return { ...key, owner: 'me', attempt: 1 }
+  }
+  const claim = (owner: string, now: number, limit = 100) =>
+    store.write((tx) => tx.otpDeliveries.claim({ owner, now, leaseUntil: now + 20_000, limit }))
+  const finish = (claimed: ClaimedMessage, outcome: MessageOutcome) =>
+    store.write((tx) => tx.otpDeliveries.finish(claimed, outcome, start))
+  const find = (key: MessageKey) => store.read.otpDeliveries.find(key)
+
+  test('gives a message that waits to exactly one of many, and no one that is held', async () => {
+    const held = await insert()
+    const waiting = await insert()
+    await finish(waiting, nothing)
+    const racing = await Promise.all(Array.from({ length: 20 }, (_, index) => claim(`other-${index}`, start)))
+    expect(racing.flat()).toMatchObject([{ requestId: waiting.requestId, attempt: 2 }])
+    expect((await find(held))?.attempts).toBe(1)
+  })
+
+  test('gives a message to the next when its lease has run out, and hears no more of the first', async () => {
+    const first = await insert()
+    const [second] = (await claim('other', start + 20_000)).filter(
+      ({ requestId }) => requestId === first.requestId,
+    )
+    expect(second?.attempt).toBe(2)
+    expect(await finish(first, sent('main', 'late'))).toBe(false)
+    if (second) expect(await finish(second, sent('main', 'right'))).toBe(true)
+    expect(await find(first)).toMatchObject({ status: 'sent', messageId: 'right', leaseUntil: null })
+  })
+
+  test('keeps what is excluded, and what is due later', async () => {
+    const message = await insert()
+    await finish(message, { ...nothing, nextAttemptAt: start + 5_000, excluded: ['sms/main', 'sms/spare'] })
+    expect(await find(message)).toMatchObject({
+      channels: ['sms', 'voice'],
+      excluded: ['sms/main', 'sms/spare'],
+    })
+    const mine = async (now: number) =>
+      (await claim('other', now)).some(({ requestId }) => requestId === message.requestId)
+    expect([await mine(start + 4_999), await mine(start + 5_000)]).toEqual([false, true])
+  })
+
+  test('finds the message of a receipt by its name, else by its request', async () => {
+    const first = await insert()
+    const second = await insert(1, first.requestId)
+    await finish(first, sent('main', 'one'))
+    await finish(second, sent('main', null))
+    const found = async (provider: string, messageId: string | null, requestId: string | null) =>
+      (await store.read.otpDeliveries.findForReceipt(provider, { messageId, requestId }))?.message
+    expect(await found('main', 'one', null)).toBe(0)
+    expect(await found('main', 'two', first.requestId)).toBe(1)
+    expect(await found('main', null, first.requestId)).toBe(1)
+    expect(await found('spare', 'one', first.requestId)).toBeUndefined()
+    expect(await found('main', 'two', null)).toBeUndefined()
+  })
+
+  test('takes one last word on a message, whoever says it first', async () => {
+    const message = await insert()
+    await finish(message, sent('main', 'one'))
+    const failure: Failure = { class: 'unreachable', permanent: false, at: 'number', providerCode: null }
+    const tell = (status: 'sent' | 'delivered' | 'undelivered') =>
+      store.write((tx) =>
+        tx.otpDeliveries.receive(
+          message,
+          'main',
+          { messageId: 'one', requestId: null, status, failure: status === 'undelivered' ? failure : null },
+          start,
+        ),
+      )
+    const told = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => tell(index % 2 === 0 ? 'delivered' : 'undelivered')),
+    )
+    expect(told.filter(Boolean)).toHaveLength(1)
+    expect(await tell('sent')).toBe(false)
+  })
+
+  test('frees what a former process held, and lets go of what is old', async () => {
+    const message = await insert()
+    await store.write((tx) => tx.otpDeliveries.releaseAll())
+    expect(await claim('other', start)).toContainEqual(
+      expect.objectContaining({ requestId: message.requestId }),
+    )
+    while (await store.write((tx) => tx.otpDeliveries.deleteOldest(start, 3)));
+    expect(await find(message)).toBeUndefined()
+  })
+})
+
+const requestOf = (id: string): OtpRequest => ({
+  id,
+  developerId: 'dev',
+  projectId: 'prj',
+  appId: 'app',
+  environment: 'live',
+  phone: '+14155552671',
+  country: 'US',
+  status: 'pending',
+  failureReason: null,
+  channel: 'sms',
+  provider: null,
+  deliveryStatus: 'queued',
+  locale: null,
+  clientIp: null,
+  metadata: null,
+  codeSalt: 'salt',
+  codeHash: 'hash',
+  attempts: 0,
+  resends: 0,
+  createdAt: start,
+  sentAt: start,
+  expiresAt: start + 300_000,
+  verifiedAt: null,
+  updatedAt: start,
+})
