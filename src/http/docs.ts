@@ -51,7 +51,7 @@ const page = `<!doctype html>
 </html>
 `
 
-const startScript = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#docs', validatorUrl: null, docExpansion: 'none' })\n`
+const startScript = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#docs', validatorUrl: null, docExpansion: 'list', deepLinking: true, defaultModelsExpandDepth: 0, displayRequestDuration: true })\n`
 
 const tag = (name: string, description: string) => ({ name, description })
 

@@ -21,7 +21,8 @@ type Generated = {
  * Makes the plugin's document a right and a readable one. OpenAPI 3.1, because the schemas are JSON Schema, which
  * earlier versions do not embed.
  *
- * - Bodies are JSON alone, where the plugin lists three media types for each.
+ * - Bodies are JSON alone, where the plugin lists three media types for each; what else an answer is, its schema says
+ *   as `contentMediaType`.
  * - A schema with a title stands once, under that name.
  * - Objects in answers are open: a client has to expect what later versions add.
  */
@@ -77,7 +78,8 @@ function completeAnswer(
   named: Map<string, unknown>,
 ): object {
   // The plugin puts the title beside the content.
-  const schema = { ...content?.['application/json']?.schema, ...(title !== undefined && { title }) }
+  const given = { ...content?.['application/json']?.schema, ...(title !== undefined && { title }) }
+  const { contentMediaType: mediaType = 'application/json', ...schema }: Record<string, unknown> = given
   return {
     description: reasons[status] ?? 'Done.',
     headers: Object.fromEntries(
@@ -86,7 +88,7 @@ function completeAnswer(
         { $ref: `#/components/headers/${name}` },
       ]),
     ),
-    content: { 'application/json': { schema: tidy(schema, 'answer', named) } },
+    content: { [String(mediaType)]: { schema: tidy(schema, 'answer', named) } },
   }
 }
 
@@ -136,11 +138,40 @@ function tidy(schema: unknown, side: Side, named: Map<string, unknown>): unknown
   const { errorText: _, title, ...rest } = schema
   if (side === 'answer' && rest['additionalProperties'] === false) delete rest['additionalProperties']
   const children = Object.entries(rest).map(([key, value]) => [key, tidy(value, side, named)])
-  const whole = joinAlternatives(Object.fromEntries(children))
+  const whole = withExamples(joinAlternatives(Object.fromEntries(children)))
   if (typeof title !== 'string')
     return title === undefined ? whole : { ...whole, title: tidy(title, side, named) }
   named.set(title, whole)
   return { $ref: `#/components/schemas/${title}` }
+}
+
+/** What a field holds, by its name, which means the same all over the API. */
+const examples: Record<string, unknown> = {
+  appId: 'app_01kaaaaaaaeekr1q2v3w4x5y6z',
+  clientIp: '192.0.2.1',
+  code: '424242',
+  company: 'Analytical Engines',
+  country: 'US',
+  locale: 'en',
+  metadata: { order: '1042' },
+  phone: '+14155550100',
+  projectId: 'prj_01kaaaaaaaeekr1q2v3w4x5y6z',
+  requestId: 'otp_01kaaaaaaaeekr1q2v3w4x5y6z',
+  traceId: 'req_01kaaaaaaaeekr1q2v3w4x5y6z',
+  url: 'https://shop.example/hooks/otpd',
+}
+
+function withExamples(schema: Record<string, unknown>): Record<string, unknown> {
+  const { properties } = schema
+  if (!isObject(properties)) return schema
+  // The code of an error is another thing than that of a request.
+  const isError = 'traceId' in properties
+  const shown = Object.entries(properties).map(([name, property]) => {
+    const isFree = isObject(property) && !('enum' in property) && !('const' in property)
+    const example = isError && name === 'code' ? 'INVALID_ARGUMENT' : examples[name]
+    return [name, isFree && example !== undefined ? { ...property, examples: [example] } : property]
+  })
+  return { ...schema, properties: Object.fromEntries(shown) }
 }
 
 /** Words as an `enum`, and `null` as one more type: a union of schemas says the same less plainly. */

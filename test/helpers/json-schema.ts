@@ -22,12 +22,14 @@ export type Schema = {
   format?: string
   description?: string
   default?: unknown
+  examples?: unknown[]
 }
 
 const known = new Set<string>(
   (
     '$ref type enum const anyOf properties patternProperties additionalProperties required minProperties ' +
-    'maxProperties items minItems uniqueItems minLength maxLength pattern minimum maximum format description default'
+    'maxProperties items minItems uniqueItems minLength maxLength pattern minimum maximum format description default ' +
+    'examples'
   ).split(' '),
 )
 

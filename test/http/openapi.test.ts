@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { statusOf } from '../../src/http/errors.ts'
 import { createApp } from '../../src/http/app.ts'
-import { createEdge, type Edge } from '../helpers/edge.ts'
-import { unknownKeywordsOf, type Schema } from '../helpers/json-schema.ts'
+import { createEdge, readAnswer, type Edge } from '../helpers/edge.ts'
+import { faultsOf, unknownKeywordsOf, type Schema } from '../helpers/json-schema.ts'
 import type { Operation } from '../helpers/openapi.ts'
 
 let edge: Edge
@@ -43,10 +43,14 @@ describe('the document', () => {
     expect(text.length).toBeLessThan(250_000)
   })
 
-  test('has every route that the server has, and no other', () => {
-    const registered = edge.service.app.routes
+  test('has every route that is for developers, and no other', () => {
+    const { routes } = edge.service.app
+    const isHidden = ({ hooks }: (typeof routes)[number]) => hooks.detail?.hide === true
+    const hidden = routes.filter(isHidden).map(({ path }) => path)
+    expect(hidden.filter((path) => !/^\/v1\/(docs|openapi\.json|callbacks\/)/.test(path))).toEqual([])
+    const registered = routes
+      .filter((route) => !isHidden(route))
       .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}').replace(/\/$/, '')}`)
-      .filter((route) => !/^GET \/v1\/(docs|openapi\.json)/.test(route))
     const documented = edge.operations.map(({ method, path }) => `${method} ${path}`)
     expect(documented.toSorted()).toEqual(registered.toSorted())
     expect(documented.length).toBeGreaterThanOrEqual(40)
@@ -102,6 +106,19 @@ describe('the document', () => {
         'no 413 or 415',
       ),
     ]).toEqual([])
+  })
+
+  test('shows examples that its own schemas allow', () => {
+    const named = edge.document.components.schemas
+    const wrong: string[] = []
+    const look = (schema: Schema): void => {
+      for (const example of schema.examples ?? []) wrong.push(...faultsOf(schema, example, named, false))
+      const { properties = {}, items, anyOf = [] } = schema
+      for (const inner of [...Object.values(properties), ...anyOf, ...(items ? [items] : [])]) look(inner)
+    }
+    for (const operation of edge.operations) for (const schema of schemasOf(operation)) look(schema)
+    expect(JSON.stringify(edge.document)).toContain('"examples":["+14155550100"]')
+    expect(wrong).toEqual([])
   })
 
   test('is of schemas that this test understands', () => {
@@ -213,7 +230,7 @@ describe('a field that no schema declares', () => {
           ...(body !== undefined && { body }),
         }),
       )
-      const text = await response.text()
+      const text = await readAnswer(response)
       expect({
         of: operation.operationId,
         leaks: text.includes(leak) || [...response.headers].join().includes(leak),

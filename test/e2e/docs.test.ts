@@ -1,0 +1,22 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { startServer, type RunningServer } from '../helpers/binary.ts'
+
+let server: RunningServer
+
+beforeAll(async () => void (server = await startServer()))
+afterAll(() => server.stop())
+
+test('the executable holds the documentation, its script and its style', async () => {
+  for (const [path, type, sizeMin] of [
+    ['/v1/docs', 'text/html; charset=utf-8', 300],
+    ['/v1/docs/start.js', 'text/javascript; charset=utf-8', 50],
+    ['/v1/docs/swagger-ui.js', 'text/javascript; charset=utf-8', 1_000_000],
+    ['/v1/docs/swagger-ui.css', 'text/css; charset=utf-8', 100_000],
+  ] as const) {
+    const answer = await fetch(server.url + path)
+    expect([path, answer.status, answer.headers.get('content-type')]).toEqual([path, 200, type])
+    expect((await answer.text()).length).toBeGreaterThan(sizeMin)
+  }
+  const document: unknown = await (await fetch(`${server.url}/v1/openapi.json`)).json()
+  expect(document).toMatchObject({ openapi: '3.1.0', paths: { '/v1/otp/send': {} } })
+})

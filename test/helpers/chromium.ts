@@ -1,0 +1,149 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export const chromiumPath =
+  Bun.which('chromium') ?? Bun.which('chromium-browser') ?? Bun.which('google-chrome')
+if (chromiumPath === null)
+  process.stderr.write('Left out: tests in a browser. Install chromium to run them.\n')
+
+export type Visit = {
+  /** Every address that the page asked for. */
+  requests: string[]
+  /** What the console and the browser complained of, violations of the content security policy included. */
+  complaints: string[]
+  /** The value of an expression in the page. */
+  evaluate(expression: string): Promise<unknown>
+  /** A PNG, in base64. */
+  screenshot(): Promise<string>
+  close(): Promise<void>
+}
+
+type Message = {
+  id?: number
+  method?: string
+  params?: unknown
+  result?: unknown
+  error?: { message: string }
+}
+
+/**
+ * Opens a page in a fresh Chromium without a window.
+ *
+ * @param readyWhen an expression that is true once the page shows what it has to show
+ */
+export async function visit(url: string, readyWhen: string): Promise<Visit> {
+  if (chromiumPath === null) throw new Error('There is no Chromium.')
+  const profile = mkdtempSync(join(tmpdir(), 'otpd-chromium-'))
+  const browser = Bun.spawn(
+    [
+      chromiumPath,
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-sync',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--remote-debugging-port=0',
+      `--user-data-dir=${profile}`,
+      '--window-size=1280,1000',
+      'about:blank',
+    ],
+    { stderr: 'pipe', stdout: 'ignore' },
+  )
+  const socket = new WebSocket(await debuggerUrl(browser.stderr))
+  await new Promise((resolve, reject) => {
+    socket.addEventListener('open', resolve)
+    socket.addEventListener('error', reject)
+  })
+
+  const pending = new Map<number, PromiseWithResolvers<unknown>>()
+  const requests: string[] = []
+  const complaints: string[] = []
+  let sent = 0
+  let session: string | undefined
+
+  socket.addEventListener('message', ({ data }) => {
+    const message: Message = JSON.parse(String(data))
+    if (message.id !== undefined) {
+      const waiting = pending.get(message.id)
+      if (message.error) waiting?.reject(new Error(message.error.message))
+      else waiting?.resolve(message.result)
+      return
+    }
+    const text = JSON.stringify(message.params)
+    if (message.method === 'Network.requestWillBeSent')
+      requests.push(String(read(message.params, 'request', 'url')))
+    if (message.method === 'Network.loadingFailed' || message.method === 'Runtime.exceptionThrown')
+      complaints.push(text)
+    if (message.method === 'Log.entryAdded') complaints.push(text)
+    if (message.method === 'Runtime.consoleAPICalled' && read(message.params, 'type') !== 'log')
+      complaints.push(text)
+  })
+
+  function call(method: string, params: object = {}): Promise<unknown> {
+    const waiting = Promise.withResolvers<unknown>()
+    pending.set(++sent, waiting)
+    socket.send(JSON.stringify({ id: sent, method, params, sessionId: session }))
+    return waiting.promise
+  }
+
+  const evaluate = async (expression: string) =>
+    read(
+      await call('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true }),
+      'result',
+      'value',
+    )
+
+  const targets = read(await call('Target.getTargets'), 'targetInfos')
+  const page = Array.isArray(targets) ? targets.find((target) => read(target, 'type') === 'page') : undefined
+  session = String(
+    read(
+      await call('Target.attachToTarget', { targetId: read(page, 'targetId'), flatten: true }),
+      'sessionId',
+    ),
+  )
+  for (const domain of ['Network', 'Runtime', 'Log', 'Page']) await call(`${domain}.enable`)
+  await call('Page.navigate', { url })
+  // The page tells itself; each look gives it a frame to work in.
+  await evaluate(
+    `new Promise((done) => { const look = () => (${readyWhen}) ? done() : requestAnimationFrame(look); look() })`,
+  ).catch(() => undefined)
+
+  return {
+    requests,
+    complaints,
+    evaluate,
+    screenshot: async () =>
+      String(read(await call('Page.captureScreenshot', { captureBeyondViewport: false }), 'data')),
+    async close() {
+      socket.close()
+      browser.kill()
+      await browser.exited
+      rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
+/** Where a browser that has just been started listens to its debugger. */
+async function debuggerUrl(stderr: ReadableStream<Uint8Array>): Promise<string> {
+  let text = ''
+  for await (const chunk of stderr) {
+    text += Buffer.from(chunk).toString()
+    const found = /DevTools listening on (ws:\S+)/.exec(text)?.[1]
+    if (found !== undefined) return found
+  }
+  throw new Error(`Chromium did not start: ${text}`)
+}
+
+/** A property of a message that came from the browser. */
+const read = (value: unknown, ...path: string[]): unknown =>
+  path.reduce<unknown>(
+    (at, name) =>
+      typeof at === 'object' && at !== null && name in at
+        ? Object.entries(at).find(([key]) => key === name)?.[1]
+        : undefined,
+    value,
+  )
