@@ -36,7 +36,7 @@ export function createHttp(server: ServerChoice, timeoutMs: number): SendHttp {
       response = await fetch(server.url + path, {
         method,
         headers: { accept: 'application/json', ...headers },
-        body: body ?? null,
+        ...(body !== undefined && { body }),
         redirect: 'manual',
         signal: AbortSignal.timeout(timeoutMs),
       })

@@ -134,14 +134,14 @@ describe('what was answered', () => {
 
     for (let round = 0; round < 5; round++) {
       const { url } = server
-      let alive = true
+      const killing = new AbortController()
       const post = async (path: string, body: object) => {
         const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
         const answer: { data: { requestId: string; code: string } } = JSON.parse(await response.text())
         return { ok: response.ok, data: answer.data }
       }
       const work = async (worker: number) => {
-        for (let i = 0; alive; i++) {
+        for (let i = 0; !killing.signal.aborted; i++) {
           const phone = `+1415${3_000_000 + worker * 100_000 + round * 10_000 + i}`
           const sent = await post('/v1/otp/send', { phone })
           if (sent.ok) acknowledged.set(sent.data.requestId, sent.data.code)
@@ -154,7 +154,7 @@ describe('what was answered', () => {
       const workers = Array.from({ length: 8 }, (_, worker) => work(worker).catch(() => undefined))
       while (acknowledged.size < before + 100) await new Promise((resolve) => setImmediate(resolve))
       const killed = server.stop('SIGKILL')
-      alive = false
+      killing.abort()
       await killed
       await Promise.all(workers)
       server = await startServer({

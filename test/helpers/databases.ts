@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { drizzle } from 'drizzle-orm/pglite'
-import pg from 'pg'
+import { Client } from 'pg'
 import type { Database } from '../../src/store/database.ts'
 import { migrateSqlite, postgresMigrations } from '../../src/store/migrate.ts'
 import { openPostgres, wrapPostgres } from '../../src/store/postgres.ts'
@@ -45,12 +45,12 @@ async function openTestPglite(): Promise<Opened> {
 export async function openTestPostgres(url: string): Promise<Opened & { url: string }> {
   // A database of its own, so that test files may run side by side.
   const name = `otpd_test_${crypto.randomUUID().replaceAll('-', '')}`
-  const admin = new pg.Client(url)
+  const admin = new Client(url)
   await admin.connect()
   await admin.query(`create database ${name}`)
   const own = new URL(url)
   own.pathname = name
-  const client = new pg.Client(own.href)
+  const client = new Client(own.href)
   await client.connect()
   for (const migration of postgresMigrations) await client.query(migration.sql)
   await client.end()
@@ -73,7 +73,10 @@ const kinds: Array<[string, () => Promise<Opened>]> = [
   ['PGlite', openTestPglite],
 ]
 if (url) kinds.push(['PostgreSQL', () => openTestPostgres(url)])
-else console.warn('Left out: tests on a real PostgreSQL server. Set OTPD_TEST_POSTGRES_URL to run them.')
+else
+  process.stderr.write(
+    'Left out: tests on a real PostgreSQL server. Set OTPD_TEST_POSTGRES_URL to run them.\n',
+  )
 
 /** Runs the same tests on every database. `database()` is open while a test runs; `kind` is its name. */
 export function describeEachDatabase(title: string, tests: (database: () => Database, kind: string) => void) {
