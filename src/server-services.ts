@@ -17,6 +17,7 @@ import { createSetupTokens } from './domain/setup-tokens.ts'
 import type { Store } from './domain/store.ts'
 import type { SendWebhook } from './domain/webhook-deliveries.ts'
 import { createWebhookEndpointService } from './domain/webhook-endpoints.ts'
+import { createWebhookDeliveryService } from './domain/webhook-delivery-log.ts'
 import { createWebhookTester } from './domain/webhook-test-event.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createConsoleAuth } from './http/console-auth.ts'
@@ -107,6 +108,7 @@ export function createServices(needs: ServiceNeeds) {
     identities: createIdentityService(base),
     inbox: createInboxService({ ...base, render: delivery.render }),
     loginSettings: identity.loginSettings,
+    keys,
     logs: createLogService(base),
     otp: createOtpService({
       ...base,
@@ -123,6 +125,7 @@ export function createServices(needs: ServiceNeeds) {
     setupTokens: createSetupTokens(base),
     webhookEndpoints: createWebhookEndpointService({
       ...base,
+    webhookDeliveries: createWebhookDeliveryService({ ...base, send }),
       targets,
       endpointsMax: config.webhooks.endpointsMax,
     }),

@@ -121,10 +121,12 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       ownsAllLeases: true,
       onError: (error) => log.error('a webhook could not be handled', { error }),
     })
-    // After the commit: a batch of writes ends within the turn that began it.
-    wake = () => setImmediate(worker.wake)
+    wake = worker.wake
     await worker.start()
     stops.push(() => worker.stop(webhooksDrainMs))
+      newId: services.newId,
+      keys: services.keys,
+      random: Math.random,
     const { messaging } = services
     await messaging.start(config.delivery)
     stops.push(() => messaging.stop(messagesDrainMs))

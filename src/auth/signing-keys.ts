@@ -1,7 +1,7 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type CryptoKey } from 'jose'
 import type { Clock, Random } from '../domain/ports.ts'
 import type { PublicKey } from '../domain/identity-provider.ts'
+import { seal, unseal } from '../domain/sealed.ts'
 import type { SigningKey } from '../domain/signing-keys.ts'
 import type { Store } from '../domain/store.ts'
 
@@ -30,7 +30,7 @@ export function createSigningKeys(needs: { store: Store; clock: Clock; random: R
     return {
       kid,
       publicJwk: JSON.stringify({ ...publicJwk, kid, alg: signingAlgorithm, use: 'sig' }),
-      privateKey: encrypt(key, kid, secret, random),
+      privateKey: seal(key, kid, secret, random),
       createdAt: clock.now(),
       retiredAt: null,
     }
@@ -51,7 +51,7 @@ export function createSigningKeys(needs: { store: Store; clock: Clock; random: R
     async current(): Promise<{ kid: string; privateKey: CryptoKey }> {
       const stored = (await store.read.signingKeys.current()) ?? (await makeFirst())
       if (imported?.kid === stored.kid) return imported
-      const jwk: unknown = JSON.parse(decrypt(key, stored.kid, stored.privateKey))
+      const jwk: unknown = JSON.parse(unseal(key, stored.kid, stored.privateKey))
       if (typeof jwk !== 'object' || jwk === null) throw new Error('a signing key is not a JSON Web Key')
       const privateKey = await importJWK(jwk, signingAlgorithm)
       if (privateKey instanceof Uint8Array) throw new Error('a signing key is not a private key')
@@ -77,27 +77,4 @@ export function createSigningKeys(needs: { store: Store; clock: Clock; random: R
       return fresh.kid
     },
   }
-}
-
-const ivBytes = 12
-const tagBytes = 16
-
-function encrypt(key: Uint8Array, kid: string, text: string, random: Random): string {
-  const iv = new Uint8Array(ivBytes)
-  random(iv)
-  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(kid))
-  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-  return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
-}
-
-function decrypt(key: Uint8Array, kid: string, stored: string): string {
-  const bytes = Buffer.from(stored, 'base64url')
-  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes), {
-    authTagLength: tagBytes,
-  })
-    .setAAD(Buffer.from(kid))
-    .setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
-  return Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()]).toString(
-    'utf8',
-  )
 }

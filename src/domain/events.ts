@@ -89,7 +89,7 @@ export async function recordEvent(
   }
   const seq = await tx.events.insert(entry, payload)
   for (const { id: endpointId } of subscribers) {
-    await tx.webhookDeliveries.insert({ id: newId('dlv'), endpointId, eventSeq: seq, now: at })
+    await tx.webhookQueue.insert({ id: newId('dlv'), endpointId, eventSeq: seq, type, now: at })
   }
   return id
 }

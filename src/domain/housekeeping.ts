@@ -3,6 +3,7 @@ import { inboxLifetimeMs } from './inbox.ts'
 import { messageLifetimeMs } from './otp-deliveries.ts'
 import type { Clock } from './ports.ts'
 import type { Store, Stores } from './store.ts'
+import { deliveryLifetimeMs } from './webhook-deliveries.ts'
 
 /** The longest window of any rate limit. */
 const admissionLifetimeMs = 24 * 60 * 60 * 1000
@@ -31,6 +32,7 @@ export function createHousekeeping({ store, clock }: { store: Store; clock: Cloc
         (tx) => tx.rateLimits.deleteOldest(now - admissionLifetimeMs, chunk),
         (tx) => tx.otpDeliveries.deleteOldest(now - messageLifetimeMs, chunk),
         (tx) => tx.guard.deleteOldest(now, chunk),
+        (tx) => tx.webhookDeliveries.deleteOldest(now - deliveryLifetimeMs, chunk),
       ]
       for (const task of tasks) {
         while (await store.write(task));

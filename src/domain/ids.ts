@@ -43,6 +43,13 @@ export function createIds(clock: Clock, random: (bytes: Uint8Array<ArrayBuffer>)
   }
 }
 
+/** The lowest id that can have been made at that time, to find by id what was made since. */
+export function lowestId(prefix: IdPrefix, timeMs: number): string {
+  const bytes = new Uint8Array(16)
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(timeMs) << 16n)
+  return `${prefix}_${encode(bytes)}`
+}
+
 /** 128 bits as 26 digits of five bits, the first of which holds only three. */
 function encode(bytes: Uint8Array): string {
   let text = ''

@@ -16,6 +16,8 @@ export type Keys = {
   callback: Buffer
   /** Encrypts the private keys of the built-in identity provider. */
   signingKey: Buffer
+  /** Encrypts the values of the headers that webhook endpoints ask for. */
+  webhookHeader: Buffer
   /** Derives the successors of refresh tokens. */
   refreshToken: Buffer
 }
@@ -33,6 +35,7 @@ export function deriveKeys(masterKey: Uint8Array): Keys {
     guard: derive('guard'),
     callback: derive('callback'),
     signingKey: derive('signing key'),
+    webhookHeader: derive('webhook header'),
     refreshToken: derive('refresh token'),
   }
 }

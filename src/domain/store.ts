@@ -19,6 +19,7 @@ import type { SetupTokenStore } from './setup-tokens.ts'
 import type { SigningKeyStore } from './signing-keys.ts'
 import type { WebhookDeliveryStore } from './webhook-deliveries.ts'
 import type { WebhookEndpointStore } from './webhook-endpoints.ts'
+import type { WebhookQueueStore } from './webhook-queue.ts'
 
 /** One store a noun. The finders work anywhere; what writes works only inside `Store.write`. */
 export type Stores = {
@@ -43,6 +44,7 @@ export type Stores = {
   signingKeys: SigningKeyStore
   webhookDeliveries: WebhookDeliveryStore
   webhookEndpoints: WebhookEndpointStore
+  webhookQueue: WebhookQueueStore
 }
 
 /** Everything that otpd remembers. */

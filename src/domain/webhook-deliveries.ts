@@ -1,3 +1,6 @@
+import type { EventKind } from './event-kinds.ts'
+import type { StoredMessage } from './webhook-queue.ts'
+
 /** Why an attempt was not a success. The list is closed. */
 export const webhookErrors = [
   /** The address is not one that events may be sent to. */
@@ -21,6 +24,8 @@ export type WebhookMessage = {
   url: string
   /** `whsec_…` of the application. */
   secret: string
+  /** What the endpoint asks for beside ours. */
+  headers: Record<string, string>
   body: string
 }
 
@@ -32,6 +37,8 @@ export type WebhookAnswer = {
   durationMs: number
   /** The beginning of what the receiver answered, at most 4 KiB; null where no status came. */
   body: string | null
+  /** What it answered as `Retry-After`; null where that is missing or unreadable. */
+  retryAfterMs: number | null
 }
 
 /**
@@ -41,44 +48,62 @@ export type WebhookAnswer = {
  */
 export type SendWebhook = (message: WebhookMessage, abort?: AbortSignal) => Promise<WebhookAnswer>
 
-/** A delivery that one worker holds. `attempt` counts from 1 and, with the owner, fences what the worker writes. */
-export type ClaimedDelivery = { id: string; endpointId: string; attempt: number }
+/** One attempt, as it is kept. `at` is its beginning. */
+export type Attempt = Omit<WebhookAnswer, 'retryAfterMs'> & { at: number }
 
-export type DeliveryClaim = {
-  /** Names the worker; no other one, past or present, has the same. */
-  owner: string
-  now: number
-  leaseUntil: number
-  limit: number
-  /** Endpoints that get nothing for now. */
-  except: string[]
+export const deliveryStatuses = ['pending', 'delivered', 'failed'] as const
+
+export type DeliveryStatus = (typeof deliveryStatuses)[number]
+
+/** An event on its way to an endpoint, or after that. */
+export type WebhookDelivery = {
+  id: string
+  eventId: string
+  type: string
+  status: DeliveryStatus
+  /** How many were made. */
+  attempts: number
+  lastStatusCode: number | null
+  lastError: WebhookError | null
+  /** Null once it has ended. */
+  nextAttemptAt: number | null
+  createdAt: number
+  deliveredAt: number | null
 }
 
-/** `now` is the time at which the attempt ended. */
-export type DeliveryOutcome = ClaimedDelivery & {
-  owner: string
-  statusCode: number | null
-  error: WebhookError | null
-  now: number
-}
+export type DeliveryFilter = { status?: DeliveryStatus | undefined; type?: EventKind | undefined }
 
-/** The outbox: a row for each event and endpoint, from the transaction of the event until retention removes it. */
+/** After that a delivery is forgotten, with its attempts, however it ended. */
+export const deliveryLifetimeMs = 30 * 24 * 60 * 60 * 1000
+
+/** Deliveries as their owner sees them. The finders name the endpoint, whose owner the caller has checked. */
 export type WebhookDeliveryStore = {
-  insert(delivery: { id: string; endpointId: string; eventSeq: number; now: number }): Promise<void>
-
+  /** Newest first. @param query.before an id; only older ones are listed */
+  list(
+    endpointId: string,
+    query: DeliveryFilter & { limit: number; before?: string | undefined },
+  ): Promise<WebhookDelivery[]>
+  find(endpointId: string, id: string): Promise<WebhookDelivery | undefined>
+  /** Oldest first. */
+  attempts(id: string): Promise<Attempt[]>
+  /** What to send, whatever the status of endpoint and delivery. */
+  load(endpointId: string, id: string): Promise<StoredMessage | undefined>
   /**
-   * Takes what is due, at most one for each endpoint, and counts an attempt for it. Nobody else gets the same until
-   * `leaseUntil`. Endpoints that work come before those that fail, then the oldest first. Disabled endpoints get
-   * nothing.
+   * Writes down an attempt that a developer asked for. A success ends the delivery, a failure leaves it and its schedule
+   * as they are. False where the delivery is gone.
    */
-  claim(claim: DeliveryClaim): Promise<ClaimedDelivery[]>
-
-  /** What to send, for each of these that is still there and whose endpoint is still enabled, as of this moment. */
-  load(ids: string[]): Promise<Array<{ deliveryId: string; message: WebhookMessage }>>
-
-  /** Ends a delivery and notes the success or failure at its endpoint. Does nothing once the lease has gone to another. */
-  finish(outcome: DeliveryOutcome): Promise<void>
-
-  /** Makes every lease void. Only where no other process can hold one. */
-  releaseAll(): Promise<void>
+  recordManual(endpointId: string, id: string, attempt: Attempt, now: number): Promise<boolean>
+  /**
+   * Puts failed deliveries of events in [since, until] back into the queue, with their schedule from its beginning.
+   *
+   * @param range.after an id; only later ones
+   * @returns their ids, at most `limit`, in order
+   */
+  requeueFailed(
+    endpointId: string,
+    range: { since: number; until: number; after?: string | undefined; limit: number },
+    now: number,
+  ): Promise<string[]>
+  /** Removes some of those of before `until`, with their attempts. @returns whether there were any */
+  deleteOldest(until: number, chunk: number): Promise<boolean>
 }

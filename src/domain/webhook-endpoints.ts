@@ -4,8 +4,11 @@ import type { Subscription } from './event-kinds.ts'
 import { answerOnce, type Answer, type IdempotencyScope } from './idempotency.ts'
 import { isId, type NewId } from './ids.ts'
 import { pageOf, readPosition, type Page, type PageRequest } from './pages.ts'
-import type { Clock } from './ports.ts'
-import type { Store } from './store.ts'
+import type { Keys } from './keys.ts'
+import type { Clock, Random } from './ports.ts'
+import type { Store, Stores } from './store.ts'
+import type { DisabledReason } from './webhook-disabling.ts'
+import { changeHeaders, type SealedHeaders } from './webhook-headers.ts'
 
 /** Where an application is told of its events. */
 export type WebhookEndpoint = {
@@ -16,8 +19,11 @@ export type WebhookEndpoint = {
   /** At least one, each once. */
   events: Subscription[]
   status: 'enabled' | 'disabled'
+  /** Its developer's own words. */
+  description: string | null
+  headers: SealedHeaders
   /** Why the service itself disabled it; null where a developer did. */
-  disabledReason: string | null
+  disabledReason: DisabledReason | null
   /** The first failure since the last success. */
   failingSince: number | null
   /** The last success. */
@@ -30,7 +36,20 @@ export type EndpointChanges = {
   url?: string | undefined
   events?: Subscription[] | undefined
   status?: WebhookEndpoint['status'] | undefined
+  description?: string | null | undefined
+  /** Those named with null go, those not named stay. */
+  headers?: Record<string, string | null> | undefined
 }
+
+export type NewEndpoint = {
+  appId: string
+  url: string
+  events: Subscription[]
+  description?: string | null | undefined
+  headers?: Record<string, string> | undefined
+}
+
+type StoredChanges = Omit<EndpointChanges, 'headers'> & { headers?: SealedHeaders }
 
 /** An endpoint with what a message to it needs of its application. */
 export type EndpointWithApplication = WebhookEndpoint & {
@@ -45,7 +64,7 @@ export type WebhookEndpointStore = {
   findWithApplication(developerId: string, id: string): Promise<EndpointWithApplication | undefined>
   /** Newest first. @param query.before an id; only older ones are listed */
   list(query: EndpointListQuery): Promise<WebhookEndpoint[]>
-  /** The enabled endpoints of an application. */
+  /** The enabled endpoints of an application, in the order of their ids. */
   subscribers(appId: string): Promise<Array<{ id: string; events: readonly string[] }>>
   /** Holds the application until the transaction ends. False where it is absent or somebody else's. */
   lockApplication(developerId: string, appId: string): Promise<boolean>
@@ -55,9 +74,14 @@ export type WebhookEndpointStore = {
   update(
     developerId: string,
     id: string,
-    changes: EndpointChanges,
+    changes: StoredChanges,
     now: number,
   ): Promise<WebhookEndpoint | undefined>
+  /** Holds an endpoint until the transaction ends. */
+  lock(id: string): Promise<void>
+  findOwner(id: string): Promise<{ developerId: string; appId: string } | undefined>
+  /** @param failingUntil only where it fails since then or longer. @returns false where it was not enabled any more */
+  disable(id: string, reason: DisabledReason, failingUntil: number | undefined, now: number): Promise<boolean>
   /** With its deliveries. */
   delete(developerId: string, id: string): Promise<boolean>
 }
@@ -84,6 +108,8 @@ export function createWebhookEndpointService(needs: {
   store: Store
   clock: Clock
   newId: NewId
+  random: Random
+  keys: Pick<Keys, 'webhookHeader'>
   targets: WebhookTargets
   endpointsMax: number
 }) {
@@ -95,6 +121,19 @@ export function createWebhookEndpointService(needs: {
     throw new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
       details: [{ in: 'body', path: 'url', code: 'INVALID', message: fault }],
     })
+  }
+
+  /** The endpoint is held meanwhile: of two changes at once neither is lost. */
+  async function mergeHeaders(
+    tx: Stores,
+    developerId: string,
+    id: string,
+    changes: Record<string, string | null>,
+  ) {
+    await tx.webhookEndpoints.lock(id)
+    const before = await tx.webhookEndpoints.find(developerId, id)
+    if (!before) throw notFound()
+    return changeHeaders(needs, id, before.headers, changes)
   }
 
   return {
@@ -124,15 +163,17 @@ export function createWebhookEndpointService(needs: {
     /**
      * Atomic: the application is held while its endpoints are counted, so that the limit is never passed.
      *
-     * @throws INVALID_ARGUMENT the URL is not one that events may be sent to; NOT_FOUND the application is absent or
-     *   somebody else's; ENDPOINT_LIMIT_REACHED; IDEMPOTENCY_KEY_REUSED
+     * @throws INVALID_ARGUMENT the URL is not one that events may be sent to, or headers may not be set; NOT_FOUND the
+     *   application is absent or somebody else's; ENDPOINT_LIMIT_REACHED; IDEMPOTENCY_KEY_REUSED
      */
     async create(
       developer: Developer,
-      input: { appId: string; url: string; events: Subscription[] },
+      input: NewEndpoint,
       idempotency?: IdempotencyScope,
     ): Promise<Answer<WebhookEndpoint>> {
       refuseBadUrl(input.url)
+      const id = newId('whk')
+      const headers = changeHeaders(needs, id, {}, input.headers ?? {})
       return answerOnce(store, clock, idempotency, async (tx) => {
         const found =
           isId('app', input.appId) && (await tx.webhookEndpoints.lockApplication(developer.id, input.appId))
@@ -141,8 +182,10 @@ export function createWebhookEndpointService(needs: {
         const now = clock.now()
         const endpoint: WebhookEndpoint = {
           ...input,
-          id: newId('whk'),
+          id,
           developerId: developer.id,
+          description: input.description ?? null,
+          headers,
           status: 'enabled',
           disabledReason: null,
           failingSince: null,
@@ -159,15 +202,19 @@ export function createWebhookEndpointService(needs: {
      * What waits to be sent to a disabled endpoint goes on waiting until it is enabled again; what happens meanwhile
      * is not sent to it.
      *
-     * @throws INVALID_ARGUMENT the URL is not one that events may be sent to; NOT_FOUND
+     * @throws INVALID_ARGUMENT the URL is not one that events may be sent to, or headers may not be set; NOT_FOUND
      */
     async update(developer: Developer, id: string, changes: EndpointChanges): Promise<WebhookEndpoint> {
       if (changes.url !== undefined) refuseBadUrl(changes.url)
-      const changed = isId('whk', id)
-        ? await store.write((tx) => tx.webhookEndpoints.update(developer.id, id, changes, clock.now()))
-        : undefined
-      if (!changed) throw notFound()
-      return changed
+      if (!isId('whk', id)) throw notFound()
+      return store.write(async (tx) => {
+        const { headers, ...rest } = changes
+        const now = clock.now()
+        const merged = headers && { headers: await mergeHeaders(tx, developer.id, id, headers) }
+        const changed = await tx.webhookEndpoints.update(developer.id, id, { ...rest, ...merged }, now)
+        if (!changed) throw notFound()
+        return changed
+      })
     },
 
     /** With all that still waits to be sent to it. @throws NOT_FOUND */

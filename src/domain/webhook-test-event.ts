@@ -2,12 +2,14 @@ import type { Developer } from './developers.ts'
 import { notFound } from './errors.ts'
 import { eventBody } from './events.ts'
 import { isId, type NewId } from './ids.ts'
+import type { Keys } from './keys.ts'
 import type { OtpRequest } from './otp-requests.ts'
 import type { Clock } from './ports.ts'
 import { admit } from './rate-limit.ts'
 import type { Store } from './store.ts'
 import type { SendWebhook, WebhookError } from './webhook-deliveries.ts'
 import type { EndpointWithApplication } from './webhook-endpoints.ts'
+import { openHeaders } from './webhook-headers.ts'
 
 /** Sends go to addresses that the caller chose: without a limit, the service could be made to knock on doors. */
 const testsPerMinute = 10
@@ -17,8 +19,14 @@ export type WebhookTestResult = { delivered: boolean; statusCode: number; error?
 
 export type WebhookTester = ReturnType<typeof createWebhookTester>
 
-export function createWebhookTester(needs: { store: Store; clock: Clock; newId: NewId; send: SendWebhook }) {
-  const { store, clock, newId, send } = needs
+export function createWebhookTester(needs: {
+  store: Store
+  clock: Clock
+  newId: NewId
+  keys: Pick<Keys, 'webhookHeader'>
+  send: SendWebhook
+}) {
+  const { store, clock, newId, keys, send } = needs
 
   return {
     /**
@@ -50,6 +58,7 @@ export function createWebhookTester(needs: { store: Store; clock: Clock; newId: 
         id: eventId,
         url: endpoint.url,
         secret: endpoint.webhookSecret,
+        headers: openHeaders(keys, endpoint.id, endpoint.headers),
         body: JSON.stringify({ ...eventBody(eventId, 'otp.verified', request, now), test: true }),
       })
       const delivered = error === null

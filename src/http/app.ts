@@ -15,6 +15,7 @@ import { createRouteErrors } from './route-errors.ts'
 import { corsHeaders, isPreflight } from './cors.ts'
 import { docsRoutes } from './docs.ts'
 import type { WebhookEndpointService } from '../domain/webhook-endpoints.ts'
+import type { WebhookDeliveryService } from '../domain/webhook-delivery-log.ts'
 import type { WebhookTester } from '../domain/webhook-test-event.ts'
 import { answerError, internalMessage, toServiceError } from './errors.ts'
 import { bodyBytesMax, tooLarge } from './json-body.ts'
@@ -33,6 +34,7 @@ import { projectRoutes } from './routes/projects.ts'
 import { userRoutes } from './routes/users.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 
+import { webhookDeliveryRoutes } from './routes/webhook-deliveries.ts'
 export type AppServices = AuthServices & {
   clock: Clock
   newId: NewId
@@ -56,6 +58,7 @@ export type AppServices = AuthServices & {
   /** Told of every error that is not part of the contract. */
   onBug(error: unknown, traceId: string): void
 }
+  webhookDeliveries: WebhookDeliveryService
 
 export type App = ReturnType<typeof createApp>
 
@@ -80,6 +83,7 @@ export function createApp(services: AppServices) {
   const api = createApi(services)
   const app = new Elysia({ normalize: false })
     .onRequest(({ request, set }) => {
+    .use(webhookDeliveryRoutes(services))
       Object.assign(set.headers, securityHeaders)
       set.headers['x-request-id'] = services.newId('req')
       Object.assign(set.headers, corsHeaders(services.corsOrigins, request))

@@ -36,7 +36,10 @@ export type Database = {
   /** Holds the row until the transaction ends. Does nothing on SQLite, whose only writer is alone already. */
   lock(tx: Builders, table: SQLiteTable, idColumn: SQLiteColumn, id: string): Promise<void>
 
-  /** The clause that lets queue claims pass each other: `for update skip locked` on PostgreSQL, empty on SQLite. */
+  /**
+   * The clause that lets queue claims pass each other: `for no key update skip locked` on PostgreSQL (rows that refer to
+   * these may be added meanwhile), empty on SQLite.
+   */
   readonly skipLocked: SQL
 
   /** Finishes the writes that wait, then closes. */

@@ -4,10 +4,12 @@ import initialPostgres from '../../migrations/postgres/0001_initial.sql' with { 
 import deliveryPostgres from '../../migrations/postgres/0002_delivery.sql' with { type: 'text' }
 import guardPostgres from '../../migrations/postgres/0004_guard.sql' with { type: 'text' }
 import messagesPostgres from '../../migrations/postgres/0003_messages.sql' with { type: 'text' }
+import webhooksPostgres from '../../migrations/postgres/0005_webhooks.sql' with { type: 'text' }
 import initialSqlite from '../../migrations/sqlite/0001_initial.sql' with { type: 'text' }
 import deliverySqlite from '../../migrations/sqlite/0002_delivery.sql' with { type: 'text' }
 import messagesSqlite from '../../migrations/sqlite/0003_messages.sql' with { type: 'text' }
 import guardSqlite from '../../migrations/sqlite/0004_guard.sql' with { type: 'text' }
+import webhooksSqlite from '../../migrations/sqlite/0005_webhooks.sql' with { type: 'text' }
 
 export type Migration = { name: string; sql: string }
 
@@ -17,12 +19,14 @@ export const sqliteMigrations: Migration[] = [
   { name: '0002_delivery', sql: deliverySqlite },
   { name: '0003_messages', sql: messagesSqlite },
   { name: '0004_guard', sql: guardSqlite },
+  { name: '0005_webhooks', sql: webhooksSqlite },
 ]
 export const postgresMigrations: Migration[] = [
   { name: '0001_initial', sql: initialPostgres },
   { name: '0002_delivery', sql: deliveryPostgres },
   { name: '0003_messages', sql: messagesPostgres },
   { name: '0004_guard', sql: guardPostgres },
+  { name: '0005_webhooks', sql: webhooksPostgres },
 ]
 
 export type AppliedMigration = { name: string; checksum: string }

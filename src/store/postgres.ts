@@ -42,7 +42,7 @@ export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): 
         .where(eq(idColumn, id))
         .for('update')
     },
-    skipLocked: sql.raw('for update skip locked'),
+    skipLocked: sql.raw('for no key update skip locked'),
     close,
   }
 }

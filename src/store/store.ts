@@ -21,24 +21,35 @@ import { createSetupTokenStore } from './setup-tokens.ts'
 import { createSigningKeyStore } from './signing-keys.ts'
 import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
 import { createWebhookEndpointStore } from './webhook-endpoints.ts'
+import { createWebhookQueueStore } from './webhook-queue.ts'
 
 /**
  * The domain's store on one of the two databases.
  *
- * @param onDelivery told that a webhook delivery was written, before its transaction ends; it may still be undone
+ * @param onDelivery told once a transaction has ended that left webhook deliveries to be sent
  */
 export function createStore(database: Database, { onDelivery = () => {} } = {}): Store {
   // SQLite has one writing connection, so that its stores and their prepared statements are made once; PostgreSQL
   // hands out a connection for each transaction.
   const bound = new WeakMap<Builders, Stores>()
+  const withDeliveries = new WeakSet<Builders>()
   const storesOn = (on: Builders): Stores => {
     let stores = bound.get(on)
-    if (!stores) bound.set(on, (stores = bindStores(database, on, onDelivery)))
+    if (!stores) bound.set(on, (stores = bindStores(database, on, () => void withDeliveries.add(on))))
     return stores
   }
   return {
     read: storesOn(database.read),
-    write: (body) => database.write((tx) => body(storesOn(tx))),
+    async write(body) {
+      let ended: Builders | undefined
+      const result = await database.write((tx) => {
+        ended = tx
+        return body(storesOn(tx))
+      })
+      // The writes of a batch share one commit on SQLite: the first that hears of it tells for all.
+      if (ended && withDeliveries.delete(ended)) onDelivery()
+      return result
+    },
   }
 }
 
@@ -64,6 +75,7 @@ function bindStores(database: Database, on: Builders, onDelivery: () => void): S
     setupTokens: createSetupTokenStore(database, on),
     signingKeys: createSigningKeyStore(database, on),
     webhookDeliveries: createWebhookDeliveryStore(database, on, onDelivery),
-    webhookEndpoints: createWebhookEndpointStore(database, on),
+    webhookEndpoints: createWebhookEndpointStore(database, on, onDelivery),
+    webhookQueue: createWebhookQueueStore(database, on, onDelivery),
   }
 }

@@ -1,3 +1,4 @@
+import type { WebhookError } from '../domain/webhook-deliveries.ts'
 import type { ColumnKit } from './columns.ts'
 
 /**
@@ -199,9 +200,12 @@ export function defineTables(c: ColumnKit) {
     url: c.text('url').notNull(),
     events: c.text('events').notNull(),
     status: c.text('status').notNull().$type<'enabled' | 'disabled'>(),
-    disabledReason: c.text('disabled_reason'),
+    disabledReason: c.text('disabled_reason').$type<'failing' | 'gone'>(),
     failingSince: c.timestampMs('failing_since'),
     lastDeliveryAt: c.timestampMs('last_delivery_at'),
+    description: c.text('description'),
+    headers: c.text('headers'),
+    dueAt: c.timestampMs('due_at'),
     createdAt: c.timestampMs('created_at').notNull(),
     updatedAt: c.timestampMs('updated_at').notNull(),
   })
@@ -210,16 +214,33 @@ export function defineTables(c: ColumnKit) {
     id: c.text('id').primaryKey(),
     endpointId: c.text('endpoint_id').notNull(),
     eventSeq: c.timestampMs('event_seq').notNull(),
+    type: c.text('type').notNull(),
     status: c.text('status').notNull().$type<'pending' | 'delivered' | 'failed'>(),
     attempts: c.integer('attempts').notNull().default(0),
+    claims: c.integer('claims').notNull().default(0),
+    failures: c.integer('failures').notNull().default(0),
     lastStatusCode: c.integer('last_status_code'),
-    lastError: c.text('last_error'),
+    lastError: c.text('last_error').$type<WebhookError>(),
     nextAttemptAt: c.timestampMs('next_attempt_at'),
     leaseOwner: c.text('lease_owner'),
     leaseUntil: c.timestampMs('lease_until'),
     createdAt: c.timestampMs('created_at').notNull(),
     deliveredAt: c.timestampMs('delivered_at'),
   })
+
+  const webhookAttempts = c.table(
+    'webhook_attempts',
+    {
+      deliveryId: c.text('delivery_id').notNull(),
+      number: c.integer('number').notNull(),
+      at: c.timestampMs('at').notNull(),
+      statusCode: c.integer('status_code'),
+      error: c.text('error').$type<WebhookError>(),
+      durationMs: c.integer('duration_ms').notNull(),
+      body: c.text('body'),
+    },
+    (t) => [c.primaryKey({ columns: [t.deliveryId, t.number] })],
+  )
 
   const rateAdmissions = c.table(
     'rate_admissions',
@@ -335,6 +356,7 @@ export function defineTables(c: ColumnKit) {
     events,
     webhookEndpoints,
     webhookDeliveries,
+    webhookAttempts,
     rateAdmissions,
     phoneCheckBudgets,
     idempotencyKeys,

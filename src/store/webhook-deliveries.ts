@@ -1,140 +1,176 @@
-import { and, eq, inArray, isNotNull, sql, type SQL } from 'drizzle-orm'
-import type { ClaimedDelivery, WebhookDeliveryStore } from '../domain/webhook-deliveries.ts'
+import { and, asc, desc, eq, gt, gte, inArray, isNotNull, lt, lte, sql } from 'drizzle-orm'
+import { lowestId } from '../domain/ids.ts'
+import type { WebhookDeliveryStore } from '../domain/webhook-deliveries.ts'
 import type { Builders, Database } from './database.ts'
+import { recordAttempt } from './webhook-attempts.ts'
+import { settleDue } from './webhook-due.ts'
+import { readHeaders } from './webhook-endpoints.ts'
 
+/** @param onDelivery told that a delivery waits, before the transaction ends */
 export function createWebhookDeliveryStore(
   database: Database,
   on: Builders,
   onDelivery: () => void,
 ): WebhookDeliveryStore {
-  const { webhookDeliveries: deliveries, webhookEndpoints: endpoints, applications, events } = database.tables
+  const {
+    webhookDeliveries: deliveries,
+    webhookAttempts,
+    webhookEndpoints: endpoints,
+    applications,
+    events,
+  } = database.tables
 
-  // Asked for by every event that somebody subscribed to.
-  const insert = database.prepare(() =>
-    on.insert(deliveries).values({
-      id: sql.placeholder('id'),
-      endpointId: sql.placeholder('endpointId'),
-      eventSeq: sql.placeholder('eventSeq'),
-      status: 'pending',
-      nextAttemptAt: sql.placeholder('now'),
-      createdAt: sql.placeholder('now'),
-    }),
-  )
-
-  /** The lease, unless it ran out and somebody else took it since. */
-  const held = (claim: ClaimedDelivery & { owner: string }) =>
-    and(
-      eq(deliveries.id, claim.id),
-      eq(deliveries.status, 'pending'),
-      eq(deliveries.leaseOwner, claim.owner),
-      eq(deliveries.attempts, claim.attempt),
-    )
+  const columns = {
+    id: deliveries.id,
+    eventId: events.id,
+    type: deliveries.type,
+    status: deliveries.status,
+    attempts: deliveries.attempts,
+    lastStatusCode: deliveries.lastStatusCode,
+    lastError: deliveries.lastError,
+    nextAttemptAt: deliveries.nextAttemptAt,
+    createdAt: deliveries.createdAt,
+    deliveredAt: deliveries.deliveredAt,
+  }
+  const is = (endpointId: string, id: string) =>
+    and(eq(deliveries.id, id), eq(deliveries.endpointId, endpointId))
 
   return {
-    async insert(delivery) {
-      await insert(delivery)
-      onDelivery()
+    list(endpointId, { status, type, limit, before }) {
+      return on
+        .select(columns)
+        .from(deliveries)
+        .innerJoin(events, eq(events.seq, deliveries.eventSeq))
+        .where(
+          and(
+            eq(deliveries.endpointId, endpointId),
+            status === undefined ? undefined : eq(deliveries.status, status),
+            type === undefined ? undefined : eq(deliveries.type, type),
+            before === undefined ? undefined : lt(deliveries.id, before),
+          ),
+        )
+        .orderBy(desc(deliveries.id))
+        .limit(limit)
     },
 
-    async claim({ owner, now, leaseUntil, limit, except }) {
-      const claimed = await on
-        .update(deliveries)
-        .set({ leaseOwner: owner, leaseUntil, attempts: sql`${deliveries.attempts} + 1` })
-        .where(inArray(deliveries.id, dueDeliveries(now, limit, except, database.skipLocked)))
-        .returning({
-          id: deliveries.id,
-          endpointId: deliveries.endpointId,
-          attempt: deliveries.attempts,
-        })
-      return claimed
+    async find(endpointId, id) {
+      const [row] = await on
+        .select(columns)
+        .from(deliveries)
+        .innerJoin(events, eq(events.seq, deliveries.eventSeq))
+        .where(is(endpointId, id))
+      return row
     },
 
-    async load(ids) {
-      const rows = await on
+    attempts(id) {
+      const { at, statusCode, error, durationMs, body } = webhookAttempts
+      return on
+        .select({ at, statusCode, error, durationMs, body })
+        .from(webhookAttempts)
+        .where(eq(webhookAttempts.deliveryId, id))
+        .orderBy(asc(webhookAttempts.number))
+    },
+
+    async load(endpointId, id) {
+      const [row] = await on
         .select({
           deliveryId: deliveries.id,
+          endpointId: endpoints.id,
           id: events.id,
           url: endpoints.url,
           secret: applications.webhookSecret,
+          headers: endpoints.headers,
           body: events.payload,
         })
         .from(deliveries)
         .innerJoin(endpoints, eq(endpoints.id, deliveries.endpointId))
         .innerJoin(applications, eq(applications.id, endpoints.appId))
         .innerJoin(events, eq(events.seq, deliveries.eventSeq))
-        .where(and(inArray(deliveries.id, ids), eq(endpoints.status, 'enabled'), isNotNull(events.payload)))
-      return rows.flatMap(({ deliveryId, body, ...message }) =>
-        body === null ? [] : [{ deliveryId, message: { ...message, body } }],
-      )
+        .where(and(is(endpointId, id), isNotNull(events.payload)))
+      if (!row || row.body === null) return undefined
+      return { ...row, headers: readHeaders(row.headers), body: row.body }
     },
 
-    async finish({ statusCode, error, now, ...claim }) {
-      const delivered = error === null
-      const ended = await on
-        .update(deliveries)
-        .set({
-          status: delivered ? 'delivered' : 'failed',
-          lastStatusCode: statusCode,
-          lastError: error,
-          nextAttemptAt: null,
-          leaseOwner: null,
-          leaseUntil: null,
-          deliveredAt: delivered ? now : null,
-        })
-        .where(held(claim))
-        .returning({ id: deliveries.id })
-      if (ended.length === 0) return
+    async recordManual(endpointId, id, attempt, now) {
+      const delivered = attempt.error === null
       await on
         .update(endpoints)
-        .set(
-          delivered
-            ? { lastDeliveryAt: now, failingSince: null }
-            : { failingSince: sql`coalesce(${endpoints.failingSince}, ${now})` },
-        )
-        .where(eq(endpoints.id, claim.endpointId))
+        .set({ lastDeliveryAt: delivered ? now : sql`last_delivery_at` })
+        .where(eq(endpoints.id, endpointId))
+      const [written] = await on
+        .update(deliveries)
+        .set({
+          attempts: sql`${deliveries.attempts} + 1`,
+          lastStatusCode: attempt.statusCode,
+          lastError: attempt.error,
+          ...(delivered && {
+            status: 'delivered',
+            nextAttemptAt: null,
+            leaseOwner: null,
+            leaseUntil: null,
+            deliveredAt: sql`coalesce(${deliveries.deliveredAt}, ${now})`,
+          }),
+        })
+        .where(is(endpointId, id))
+        .returning({ attempts: deliveries.attempts })
+      if (!written) return false
+      await recordAttempt(database, on, id, written.attempts, attempt)
+      await settleDue(database, on, [endpointId])
+      return true
     },
 
-    async releaseAll() {
+    async requeueFailed(endpointId, { since, until, after, limit }, now) {
+      // Held, so that a worker that settles when the endpoint is due sees what is put back.
       await on
+        .update(endpoints)
+        .set({ dueAt: sql`due_at` })
+        .where(eq(endpoints.id, endpointId))
+      const found = on
+        .select({ id: deliveries.id })
+        .from(deliveries)
+        .where(
+          and(
+            eq(deliveries.endpointId, endpointId),
+            eq(deliveries.status, 'failed'),
+            // An id is made within moments of its event: these bounds only spare the way there.
+            gt(deliveries.id, after ?? lowestId('dlv', Math.max(0, since - idSlackMs))),
+            lt(deliveries.id, lowestId('dlv', until + idSlackMs)),
+            gte(deliveries.createdAt, since),
+            lte(deliveries.createdAt, until),
+          ),
+        )
+        .orderBy(asc(deliveries.id))
+        .limit(limit)
+      const requeued = await on
         .update(deliveries)
-        .set({ leaseOwner: null, leaseUntil: null })
-        .where(and(eq(deliveries.status, 'pending'), isNotNull(deliveries.leaseOwner)))
+        .set({ status: 'pending', failures: 0, nextAttemptAt: now })
+        .where(inArray(deliveries.id, found))
+        .returning({ id: deliveries.id })
+      await settleDue(database, on, [endpointId])
+      if (requeued.length > 0) onDelivery()
+      return requeued.map(({ id }) => id).toSorted()
+    },
+
+    async deleteOldest(until, chunk) {
+      // The order of ids is that of time: no index of times has to be kept for this.
+      const oldest = on
+        .select({ id: deliveries.id, createdAt: deliveries.createdAt })
+        .from(deliveries)
+        .orderBy(asc(deliveries.id))
+        .limit(chunk)
+        .as('oldest')
+      const deleted = await on
+        .delete(deliveries)
+        .where(
+          inArray(
+            deliveries.id,
+            on.select({ id: oldest.id }).from(oldest).where(lte(oldest.createdAt, until)),
+          ),
+        )
+        .returning({ id: deliveries.id })
+      return deleted.length > 0
     },
   }
 }
 
-/**
- * The oldest due delivery of each endpoint. It hops from endpoint to endpoint along the index of pending deliveries, so
- * that the backlog of one that hangs costs the others nothing. The words of the index's condition stand in the
- * statement: a bound parameter would keep SQLite from using it.
- */
-function dueDeliveries(now: number, limit: number, except: string[], skipLocked: SQL): SQL {
-  const withRoom =
-    except.length === 0
-      ? sql``
-      : sql`and e.id not in (${sql.join(
-          except.map((id) => sql`${id}`),
-          sql`, `,
-        )})`
-  return sql`(
-    with recursive waiting (endpoint_id) as (
-      select min(endpoint_id) from webhook_deliveries where status = 'pending'
-      union all
-      select (
-        select min(d.endpoint_id) from webhook_deliveries d
-        where d.status = 'pending' and d.endpoint_id > waiting.endpoint_id
-      ) from waiting where waiting.endpoint_id is not null
-    ),
-    oldest (id, failing) as materialized (
-      select (
-        select d.id from webhook_deliveries d
-        where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= ${now}
-          and (d.lease_until is null or d.lease_until <= ${now})
-        order by d.next_attempt_at limit 1 ${skipLocked}
-      ), case when e.failing_since is null then 0 else 1 end
-      from waiting join webhook_endpoints e on e.id = waiting.endpoint_id
-      where e.status = 'enabled' ${withRoom}
-    )
-    select id from oldest where id is not null order by failing, id limit ${limit}
-  )`
-}
+const idSlackMs = 60_000

@@ -1,31 +1,38 @@
-import { and, count, desc, eq, getTableColumns, lt, sql } from 'drizzle-orm'
+import { and, count, desc, eq, getTableColumns, lt, lte, sql } from 'drizzle-orm'
 import { subscriptions, type Subscription } from '../domain/event-kinds.ts'
 import type { WebhookEndpointStore } from '../domain/webhook-endpoints.ts'
+import type { SealedHeaders } from '../domain/webhook-headers.ts'
 import type { Builders, Database } from './database.ts'
 
-export function createWebhookEndpointStore(database: Database, on: Builders): WebhookEndpointStore {
+export function createWebhookEndpointStore(
+  database: Database,
+  on: Builders,
+  onDelivery: () => void,
+): WebhookEndpointStore {
   const { webhookEndpoints: endpoints, applications } = database.tables
   const owned = (developerId: string, id: string) =>
     and(eq(endpoints.id, id), eq(endpoints.developerId, developerId))
 
-  // Asked for by every event.
+  // Asked for by every event. In their order: two transactions that hold several would otherwise wait for each other.
   const subscribers = database.prepare(() =>
     on
       .select({ id: endpoints.id, events: endpoints.events })
       .from(endpoints)
-      .where(and(eq(endpoints.appId, sql.placeholder('appId')), eq(endpoints.status, 'enabled'))),
+      .where(and(eq(endpoints.appId, sql.placeholder('appId')), eq(endpoints.status, 'enabled')))
+      .orderBy(endpoints.id),
   )
+  const { dueAt: _dueAt, ...columns } = getTableColumns(endpoints)
 
   return {
     async find(developerId, id) {
-      const [row] = await on.select().from(endpoints).where(owned(developerId, id))
+      const [row] = await on.select(columns).from(endpoints).where(owned(developerId, id))
       return row && readRow(row)
     },
 
     async findWithApplication(developerId, id) {
       const [row] = await on
         .select({
-          ...getTableColumns(endpoints),
+          ...columns,
           projectId: applications.projectId,
           environment: applications.environment,
           webhookSecret: applications.webhookSecret,
@@ -38,7 +45,7 @@ export function createWebhookEndpointStore(database: Database, on: Builders): We
 
     async list({ developerId, appId, limit, before }) {
       const rows = await on
-        .select()
+        .select(columns)
         .from(endpoints)
         .where(
           and(
@@ -54,7 +61,7 @@ export function createWebhookEndpointStore(database: Database, on: Builders): We
 
     async subscribers(appId) {
       const rows = await subscribers({ appId })
-      return rows.map(readRow)
+      return rows.map((row) => ({ ...row, events: readEvents(row.events) }))
     },
 
     async lockApplication(developerId, appId) {
@@ -72,21 +79,57 @@ export function createWebhookEndpointStore(database: Database, on: Builders): We
     },
 
     async insert(endpoint) {
-      await on.insert(endpoints).values({ ...endpoint, events: writeEvents(endpoint.events) })
+      const { events, headers } = endpoint
+      await on
+        .insert(endpoints)
+        .values({ ...endpoint, events: writeEvents(events), headers: writeHeaders(headers) })
     },
 
-    async update(developerId, id, { events, ...changes }, now) {
+    async update(developerId, id, { events, headers, ...changes }, now) {
+      const enabled = changes.status === 'enabled'
       const [row] = await on
         .update(endpoints)
         .set({
           ...changes,
           ...(events && { events: writeEvents(events) }),
-          ...(changes.status === 'enabled' && { disabledReason: null, failingSince: null }),
+          ...(headers && { headers: writeHeaders(headers) }),
+          ...(enabled && { disabledReason: null, failingSince: null, dueAt: now }),
           updatedAt: now,
         })
         .where(owned(developerId, id))
-        .returning()
+        .returning(columns)
+      if (enabled) onDelivery()
       return row && readRow(row)
+    },
+
+    async lock(id) {
+      await on
+        .update(endpoints)
+        .set({ dueAt: sql`due_at` })
+        .where(eq(endpoints.id, id))
+    },
+
+    async findOwner(id) {
+      const [row] = await on
+        .select({ developerId: endpoints.developerId, appId: endpoints.appId })
+        .from(endpoints)
+        .where(eq(endpoints.id, id))
+      return row
+    },
+
+    async disable(id, disabledReason, failingUntil, now) {
+      const disabled = await on
+        .update(endpoints)
+        .set({ status: 'disabled', disabledReason, updatedAt: now })
+        .where(
+          and(
+            eq(endpoints.id, id),
+            eq(endpoints.status, 'enabled'),
+            failingUntil === undefined ? undefined : lte(endpoints.failingSince, failingUntil),
+          ),
+        )
+        .returning({ id: endpoints.id })
+      return disabled.length === 1
     },
 
     async delete(developerId, id) {
@@ -99,10 +142,22 @@ export function createWebhookEndpointStore(database: Database, on: Builders): We
 // A list of words without spaces is text with spaces: cheaper to read than JSON, which every event would pay for.
 const writeEvents = (events: Subscription[]) => events.join(' ')
 
-const readRow = <T extends { events: string }>(row: T): Omit<T, 'events'> & { events: Subscription[] } => ({
+const readEvents = (events: string): Subscription[] => events.split(' ').filter(isSubscription)
+
+const readRow = <T extends { events: string; headers: string | null }>(row: T) => ({
   ...row,
-  events: row.events.split(' ').filter(isSubscription),
+  events: readEvents(row.events),
+  headers: readHeaders(row.headers),
 })
+
+const writeHeaders = (headers: SealedHeaders) =>
+  Object.keys(headers).length === 0 ? null : JSON.stringify(headers)
+
+/** What writeHeaders has written. */
+export function readHeaders(stored: string | null): SealedHeaders {
+  const headers: SealedHeaders = stored === null ? {} : JSON.parse(stored)
+  return headers
+}
 
 const isSubscription = (word: string): word is Subscription => known.has(word)
 

@@ -4,6 +4,7 @@ import ipaddr from 'ipaddr.js'
 import type { Clock } from '../domain/ports.ts'
 import type { SendWebhook, WebhookAnswer, WebhookError } from '../domain/webhook-deliveries.ts'
 import type { Resolve, ResolvedAddress } from './resolve.ts'
+import { readRetryAfter } from './retry.ts'
 import { signWebhook } from './signature.ts'
 import type { TargetGuard } from './targets.ts'
 
@@ -54,23 +55,25 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
     const elapsedMs = () => Math.round(performance.now() - startedAt)
     const addresses = await findAddresses(message.url)
     if (typeof addresses === 'string') {
-      return { statusCode: null, error: addresses, durationMs: elapsedMs(), body: null }
+      return { ...unanswered(addresses), durationMs: elapsedMs() }
     }
     const body = Buffer.from(message.body)
     const headers = {
+      ...message.headers,
       'content-type': 'application/json',
       'content-length': String(body.byteLength),
       'user-agent': `otpd/${version}`,
       ...signWebhook(message, clock.now()),
     }
-    const answer = await exchange(new URL(message.url), headers, body, {
+    const { retryAfter, ...answer } = await exchange(new URL(message.url), headers, body, {
       addresses,
       connectTimeoutMs,
       timeoutMs: Math.max(0, exchangeTimeoutMs - elapsedMs()),
       ca,
       abort,
     })
-    return { ...answer, durationMs: elapsedMs() }
+    const retryAfterMs = readRetryAfter(retryAfter, clock.now())
+    return { ...answer, retryAfterMs, durationMs: elapsedMs() }
   }
 }
 
@@ -82,18 +85,23 @@ type ExchangeOptions = {
   abort: AbortSignal | undefined
 }
 
+type Exchanged = Pick<WebhookAnswer, 'statusCode' | 'error' | 'body'> & { retryAfter: string | undefined }
+
+const unanswered = (error: WebhookError) => ({ statusCode: null, error, body: null, retryAfterMs: null })
+
 /** One POST over a connection of its own. The status decides, whatever becomes of the body behind it. */
 function exchange(
   url: URL,
   headers: Record<string, string>,
   body: Buffer,
   { addresses, connectTimeoutMs, timeoutMs, ca, abort }: ExchangeOptions,
-): Promise<Omit<WebhookAnswer, 'durationMs'>> {
-  const { promise, resolve } = Promise.withResolvers<Omit<WebhookAnswer, 'durationMs'>>()
+): Promise<Exchanged> {
+  const { promise, resolve } = Promise.withResolvers<Exchanged>()
   const secure = url.protocol === 'https:'
   // What a broken connection means depends on how far it had come.
   let phase: 'connect' | 'tls' | 'reset' = 'connect'
   let statusCode: number | undefined
+  let retryAfter: string | undefined
   const kept: Buffer[] = []
   let bytesRead = 0
 
@@ -116,8 +124,8 @@ function exchange(
     clearTimeout(exchangeTimer)
     abort?.removeEventListener('abort', cancel)
     request.destroy()
-    if (statusCode === undefined) resolve({ statusCode: null, error: failure, body: null })
-    else resolve({ statusCode, error: errorOf(statusCode), body: textOf(kept) })
+    if (statusCode === undefined) resolve({ ...unanswered(failure), retryAfter })
+    else resolve({ statusCode, error: errorOf(statusCode), body: textOf(kept), retryAfter })
   }
   const connectTimer = setTimeout(() => end('timeout'), connectTimeoutMs)
   const exchangeTimer = setTimeout(() => end('timeout'), timeoutMs)
@@ -137,6 +145,7 @@ function exchange(
   request.on('close', () => end(phase))
   request.on('response', (response) => {
     statusCode = response.statusCode
+    retryAfter = response.headers['retry-after']
     response.on('data', (chunk: Buffer) => {
       if (bytesRead < bytesKeptMax) kept.push(chunk.subarray(0, bytesKeptMax - bytesRead))
       bytesRead += chunk.byteLength

@@ -1,47 +1,53 @@
 import { randomUUID } from 'node:crypto'
+import type { NewId } from '../domain/ids.ts'
+import type { Keys } from '../domain/keys.ts'
 import type { Clock } from '../domain/ports.ts'
 import type { Store } from '../domain/store.ts'
-import type {
-  ClaimedDelivery,
-  DeliveryOutcome,
-  SendWebhook,
-  WebhookMessage,
-} from '../domain/webhook-deliveries.ts'
+import type { Attempt, SendWebhook, WebhookAnswer } from '../domain/webhook-deliveries.ts'
+import { disableEndpoint, failingMaxMs } from '../domain/webhook-disabling.ts'
+import { openHeaders } from '../domain/webhook-headers.ts'
+import type { ClaimedDelivery, StoredMessage } from '../domain/webhook-queue.ts'
+import { retryDelayMs } from './retry.ts'
 
-/** So that a receiver that hangs holds up nobody else. Within this process. */
-const perEndpointMax = 2
+/** Within this process; how many go to one endpoint the queue sees to. */
 const inFlightMax = 50
 
 /** Outlasts an exchange, so that nobody else takes a delivery that is still under way. */
 const leaseMs = 30_000
 
+/** A send that is over. Without an attempt there was none that counts. */
+type Ended = { claim: ClaimedDelivery; attempt?: Attempt; retryAt: number | null }
+
 export type WebhookWorker = ReturnType<typeof createWebhookWorker>
 
 /**
- * Sends what the outbox holds: at least once, in no promised order. A delivery is claimed, sent once, and ends as
- * delivered or failed. One that was claimed by a process that died is sent again when its lease has run out.
+ * Sends what the outbox holds: at least once, in no promised order. A delivery is claimed and sent; what fails is sent
+ * again on the schedule of `retry.ts`, and an endpoint that answers 410 or only fails for 120 hours is disabled. What was
+ * claimed by a process that died is sent again when its lease has run out.
  *
+ * @param needs.random from 0 up to 1; spreads the retries
  * @param needs.ownsAllLeases no other process works on this database: leases that stand at the start are void
- * @param needs.pollMs how often to look for what no `wake` told of
+ * @param needs.pollMs how often to look, at the least, for what no `wake` told of
  * @param needs.onError told of what is not the receiver's fault; the work goes on
  */
 export function createWebhookWorker(needs: {
   store: Store
   send: SendWebhook
   clock: Clock
+  newId: NewId
+  keys: Pick<Keys, 'webhookHeader'>
+  random: () => number
   ownsAllLeases: boolean
   onError(error: unknown): void
   pollMs?: number
 }) {
-  const { store, send, clock, ownsAllLeases, onError, pollMs = 1_000 } = needs
+  const { store, send, clock, keys, random, ownsAllLeases, onError, pollMs = 1_000 } = needs
   const owner = randomUUID()
   const abort = new AbortController()
-  /** How many sends are under way to each endpoint. */
-  const inFlight = new Map<string, number>()
   const sending = new Set<Promise<void>>()
-  /** Ended, and not yet written down. */
-  let outcomes: DeliveryOutcome[] = []
-  let poll: ReturnType<typeof setInterval> | undefined
+  /** Not yet written down. */
+  const ended = new Set<Ended>()
+  let timer: ReturnType<typeof setTimeout> | undefined
   let claiming = false
   let pumping: Promise<void> | undefined
   let again = false
@@ -57,33 +63,63 @@ export function createWebhookWorker(needs: {
   async function pump() {
     while (again) {
       again = false
-      try {
-        const claimed = await exchangeWithStore()
-        if (claimed.length === 0) continue
-        again = true
-        await sendAll(claimed)
-      } catch (error) {
-        // The next poll tries anew; what was claimed comes back when its lease runs out.
-        onError(error)
-      }
+      // Begun together: on SQLite they share one commit, in this order.
+      const writing = [...ended].map(writeDown)
+      const claimed = await claimDue()
+      const written = await Promise.all(writing)
+      // Where transactions pass each other, what was written made room only after the claim.
+      again ||= claimed.length > 0 || written.includes(true)
+      await sendAll(claimed).catch(onError)
+    }
+    await setTimer().catch(onError)
+  }
+
+  async function claimDue(): Promise<ClaimedDelivery[]> {
+    const limit = claiming ? inFlightMax - sending.size : 0
+    if (limit === 0) return []
+    try {
+      const now = clock.now()
+      const claim = { owner, now, leaseUntil: now + leaseMs, limit }
+      return await store.write((tx) => tx.webhookQueue.claim(claim))
+    } catch (error) {
+      // The next poll tries anew.
+      onError(error)
+      return []
     }
   }
 
-  /** Writes down what has ended and claims what there is room for, in one transaction. */
-  async function exchangeWithStore(): Promise<ClaimedDelivery[]> {
-    // In the order of endpoints, as two processes that hold one and wait for the other would deadlock.
-    const ended = outcomes.toSorted((a, b) => (a.endpointId < b.endpointId ? -1 : 1))
-    const room = claiming ? inFlightMax - sending.size : 0
-    const full = [...inFlight].filter(([, count]) => count >= perEndpointMax).map(([id]) => id)
-    if (ended.length === 0 && room === 0) return []
-    const claimed = await store.write(async (tx) => {
-      for (const outcome of ended) await tx.webhookDeliveries.finish(outcome)
-      if (room === 0) return []
+  /** Looks again when the next delivery is due, and at every poll for what another process has written. */
+  async function setTimer() {
+    clearTimeout(timer)
+    if (!claiming) return
+    const untilDue = ((await store.read.webhookQueue.nextDueAt()) ?? Infinity) - clock.now()
+    clearTimeout(timer)
+    // What is due by now waits for room, which wakes us, or for another process.
+    if (claiming) timer = setTimeout(wake, untilDue > 0 ? Math.min(untilDue, pollMs) : pollMs)
+  }
+
+  /** @returns false where it could not be; it is tried again, and after the lease the delivery is */
+  async function writeDown(one: Ended): Promise<boolean> {
+    const { claim, attempt, retryAt } = one
+    try {
+      if (!attempt) {
+        await store.write((tx) => tx.webhookQueue.release({ ...claim, owner }))
+        ended.delete(one)
+        return true
+      }
       const now = clock.now()
-      return tx.webhookDeliveries.claim({ owner, now, leaseUntil: now + leaseMs, limit: room, except: full })
-    })
-    outcomes = outcomes.filter((outcome) => !ended.includes(outcome))
-    return claimed
+      const outcome = { ...claim, owner, attempt, retryAt, now }
+      const failingSince = await store.write((tx) => tx.webhookQueue.finish(outcome))
+      ended.delete(one)
+      if (failingSince === null) return true
+      const isGone = attempt.statusCode === 410
+      if (!isGone && now - failingSince < failingMaxMs) return true
+      await disableEndpoint(needs, claim.endpointId, isGone ? 'gone' : 'failing', now)
+      return true
+    } catch (error) {
+      onError(error)
+      return false
+    }
   }
 
   /**
@@ -91,11 +127,15 @@ export function createWebhookWorker(needs: {
    * any more. What is gone or disabled by now stays unsent.
    */
   async function sendAll(claimed: ClaimedDelivery[]) {
-    const messages = await store.read.webhookDeliveries.load(claimed.map(({ id }) => id))
-    const claims = new Map(claimed.map((claim) => [claim.id, claim]))
-    for (const { deliveryId, message } of messages) {
-      const claim = claims.get(deliveryId)
-      if (!claim) continue
+    if (claimed.length === 0) return
+    const stored = await store.read.webhookQueue.load(claimed.map(({ id }) => id))
+    const messages = new Map(stored.map((message) => [message.deliveryId, message]))
+    for (const claim of claimed) {
+      const message = messages.get(claim.id)
+      if (!message) {
+        ended.add({ claim, retryAt: null })
+        continue
+      }
       const done = deliver(claim, message).finally(() => {
         sending.delete(done)
         wake()
@@ -104,19 +144,22 @@ export function createWebhookWorker(needs: {
     }
   }
 
-  async function deliver(claim: ClaimedDelivery, message: WebhookMessage) {
-    const { endpointId } = claim
-    inFlight.set(endpointId, (inFlight.get(endpointId) ?? 0) + 1)
+  async function deliver(claim: ClaimedDelivery, message: StoredMessage) {
     try {
-      const { statusCode, error } = await send(message, abort.signal)
-      if (!abort.signal.aborted) outcomes.push({ ...claim, owner, statusCode, error, now: clock.now() })
+      const at = clock.now()
+      const headers = openHeaders(keys, claim.endpointId, message.headers)
+      const answer = await send({ ...message, headers }, abort.signal)
+      if (abort.signal.aborted) ended.add({ claim, retryAt: null })
+      else ended.add(judge(claim, at, answer))
     } catch (error) {
       onError(error)
-    } finally {
-      const left = (inFlight.get(endpointId) ?? 1) - 1
-      if (left === 0) inFlight.delete(endpointId)
-      else inFlight.set(endpointId, left)
     }
+  }
+
+  function judge(claim: ClaimedDelivery, at: number, { retryAfterMs, ...answer }: WebhookAnswer): Ended {
+    const isOver = answer.error === null || answer.statusCode === 410
+    const delay = isOver ? null : retryDelayMs(claim.failures + 1, retryAfterMs, random)
+    return { claim, attempt: { at, ...answer }, retryAt: delay === null ? null : clock.now() + delay }
   }
 
   /** Resolves when nothing is sent or waits to be written down. */
@@ -129,9 +172,8 @@ export function createWebhookWorker(needs: {
   return {
     /** Sends what waits and goes on until `stop`. */
     async start(): Promise<void> {
-      if (ownsAllLeases) await store.write((tx) => tx.webhookDeliveries.releaseAll())
+      if (ownsAllLeases) await store.write((tx) => tx.webhookQueue.releaseAll())
       claiming = true
-      poll = setInterval(wake, pollMs)
       wake()
     },
 
@@ -145,10 +187,10 @@ export function createWebhookWorker(needs: {
      */
     async stop(withinMs: number): Promise<void> {
       claiming = false
-      clearInterval(poll)
-      const timer = setTimeout(() => abort.abort(), withinMs)
-      await quiet()
       clearTimeout(timer)
+      const cutOff = setTimeout(() => abort.abort(), withinMs)
+      await quiet()
+      clearTimeout(cutOff)
     },
   }
 }

@@ -29,6 +29,8 @@ export type Belongings = {
   /** Of the application, pending. */
   requestId: string
   webhookId: string
+  /** Of that webhook. */
+  deliveryId: string
   /** Of an identity. */
   phone: string
 }
@@ -39,6 +41,7 @@ export const absentIds = {
   appId: 'app_01h455vb4pex5vsknk084sn02q',
   requestId: 'otp_01h455vb4pex5vsknk084sn02q',
   webhookId: 'whk_01h455vb4pex5vsknk084sn02q',
+  deliveryId: 'dlv_01h455vb4pex5vsknk084sn02q',
   eventId: 'evt_01h455vb4pex5vsknk084sn02q',
   phone: '+14155550199',
 }
@@ -72,7 +75,14 @@ export async function createEdge(options: TestOptions = {}) {
       body: { appId: application.id, url: 'http://127.0.0.1:9/hook', events: ['*'] },
     })
     const { requestId } = (await send()).data
-    return { developer, application, requestId, webhookId: webhook.data.id, phone }
+    const webhookId = webhook.data.id
+    const deliveries = await service.request<Array<{ id: string }>>(
+      'GET',
+      `/v1/webhooks/${webhookId}/deliveries`,
+      { as: developer },
+    )
+    const deliveryId = deliveries.data[0]?.id ?? absentIds.deliveryId
+    return { developer, application, requestId, webhookId, deliveryId, phone }
   }
 
   /** The values of an operation's path parameters, for somebody's belongings. */
@@ -85,7 +95,9 @@ export async function createEdge(options: TestOptions = {}) {
       webhooks: of.webhookId,
     }
     return path.replace(/\{(\w+)\}/g, (_, name: string) => {
-      const value = { id: ids[noun], type: 'secret', phoneNumber: encodeURIComponent(of.phone) }[name]
+      const { deliveryId } = of
+      const phoneNumber = encodeURIComponent(of.phone)
+      const value = { id: ids[noun], type: 'secret', phoneNumber, deliveryId }[name]
       if (value === undefined) throw new Error(`Nothing is known that ${path} names.`)
       return value
     })
@@ -178,7 +190,14 @@ const bodies = (of: Belongings): Record<string, Record<string, unknown>> => ({
   createProject: { name: 'Shop', description: 'All of it' },
   updateProject: { name: 'Shop', description: null },
   createWebhook: { appId: of.application.id, url: 'http://127.0.0.1:9/hook', events: ['otp.sent'] },
-  updateWebhook: { url: 'http://127.0.0.1:9/hook', events: ['otp.sent'], status: 'enabled' },
+  updateWebhook: {
+    url: 'http://127.0.0.1:9/hook',
+    events: ['otp.sent'],
+    status: 'enabled',
+    description: 'Orders',
+    headers: { 'x-api-key': 'of the receiver' },
+  },
+  recoverWebhook: { since: '2026-11-20T00:00:00.000Z' },
 })
 
 /** What holds for every answer, whatever was asked. */

@@ -22,6 +22,7 @@ const nothing = (): Belongings => ({
   application: { ...ada.application, id: absentIds.appId, projectId: absentIds.projectId },
   requestId: absentIds.requestId,
   webhookId: absentIds.webhookId,
+  deliveryId: absentIds.deliveryId,
   phone: absentIds.phone,
 })
 

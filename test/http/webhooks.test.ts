@@ -26,6 +26,8 @@ type Wire = {
   url: string
   events: string[]
   status: string
+  description: string | null
+  headers: Record<string, string>
   disabledReason: string | null
   failingSince: string | null
   lastDeliveryAt: string | null
@@ -58,6 +60,8 @@ describe('POST /v1/webhooks', () => {
       url,
       events,
       status: 'enabled',
+      description: null,
+      headers: {},
       disabledReason: null,
       failingSince: null,
       lastDeliveryAt: null,

@@ -1,41 +1,38 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
-import type { ClaimedDelivery } from '../../src/domain/webhook-deliveries.ts'
-import { describeEachDatabase } from '../helpers/databases.ts'
+import type { ClaimedDelivery } from '../../src/domain/webhook-queue.ts'
+import { describeEachDatabase, raceRounds } from '../helpers/databases.ts'
 import { createScene, type Scene } from './scene.ts'
 
 const url = 'http://127.0.0.1:9/'
 const leaseMs = 30_000
 
-describeEachDatabase('the outbox', (database) => {
+describeEachDatabase('the outbox', (database, kind) => {
   let scene: Scene
   beforeAll(async () => {
     scene = await createScene(database())
   })
-  beforeEach(() =>
-    database().write(async (tx) => void (await tx.delete(database().tables.webhookDeliveries))),
-  )
+  beforeEach(() => database().write(async (tx) => void (await tx.delete(database().tables.webhookEndpoints))))
 
-  const claim = (owner: string, wishes: { limit?: number; except?: string[] } = {}) => {
+  const claim = (owner: string, limit = 50) => {
     const now = scene.clock.now()
-    const { limit = 50, except = [] } = wishes
-    return scene.store.write((tx) =>
-      tx.webhookDeliveries.claim({ owner, now, leaseUntil: now + leaseMs, limit, except }),
-    )
+    return scene.store.write((tx) => tx.webhookQueue.claim({ owner, now, leaseUntil: now + leaseMs, limit }))
   }
-  const finish = (owner: string, claimed: ClaimedDelivery, statusCode = 200) => {
+  const finish = (
+    owner: string,
+    claimed: ClaimedDelivery,
+    statusCode = 200,
+    retryAt: number | null = null,
+  ) => {
     const error = statusCode === 200 ? null : ('bad_status' as const)
     const now = scene.clock.now()
-    return scene.store.write((tx) =>
-      tx.webhookDeliveries.finish({ ...claimed, owner, statusCode, error, now }),
-    )
+    const attempt = { at: now - 7, statusCode, error, durationMs: 7, body: 'words' }
+    return scene.store.write((tx) => tx.webhookQueue.finish({ ...claimed, owner, attempt, retryAt, now }))
   }
-  const claimAll = async (owner: string) => {
-    const all: ClaimedDelivery[] = []
-    for (;;) {
-      const claimed = await claim(owner)
-      if (claimed.length === 0) return all
-      all.push(...claimed)
-    }
+  /** What somebody has claimed whose answer was not looked at. */
+  const heldBy = async (owner: string): Promise<Array<ClaimedDelivery & { owner: string }>> => {
+    const rows = await database().read.select().from(database().tables.webhookDeliveries)
+    const held = rows.filter(({ leaseOwner }) => leaseOwner === owner)
+    return held.map((row) => ({ ...row, claim: row.claims, owner }))
   }
   const look = (id: string) => scene.endpoints.get(scene.developer, id)
 
@@ -54,23 +51,27 @@ describeEachDatabase('the outbox', (database) => {
     expect(found[0]?.[0]).toMatchObject({ eventId, status: 'pending', attempts: 0 })
   })
 
-  test('hands out one delivery for each endpoint, those of the endpoint in their order', async () => {
+  test('hands out at most two of an endpoint at a time, its oldest, whoever asks', async () => {
     const app = await scene.createApplication()
     const first = await scene.createEndpoint(app.id, url)
     const second = await scene.createEndpoint(app.id, url)
     const events: string[] = []
-    for (let i = 0; i < 3; i++) {
+    for (let i = 0; i < 4; i++) {
       events.push(await scene.record(app.id))
       scene.clock.advance(1)
     }
-    const claimed = await claim('a')
-    expect(claimed.map(({ endpointId }) => endpointId).toSorted()).toEqual([first, second])
-    expect(claimed.every(({ attempt }) => attempt === 1)).toBe(true)
-    const rows = await scene.deliveries(first)
-    const taken = rows.find(({ id }) => claimed.some((one) => one.id === id))
-    expect(taken?.eventId).toBe(events[0])
-    expect(await claim('a', { except: [first] })).toMatchObject([{ endpointId: second }])
-    expect(await claim('b', { limit: 1 })).toHaveLength(1)
+    expect(await claim('a', 1)).toHaveLength(1)
+    const claimed = [...(await claim('b')), ...(await claim('a')), ...(await claim('c'))]
+    const taken = (await scene.deliveries(first)).filter(({ leaseOwner }) => leaseOwner !== null)
+    expect(taken.map(({ eventId }) => eventId).toSorted()).toEqual(events.slice(0, 2).toSorted())
+    expect(claimed).toHaveLength(3)
+    const [one] = claimed.filter(({ endpointId }) => endpointId === second)
+    if (!one) throw new Error('nothing was claimed')
+    await finish('b', one)
+    const next = await claim('c')
+    expect(next).toMatchObject([{ endpointId: second }])
+    const row = (await scene.deliveries(second)).find(({ id }) => id === next[0]?.id)
+    expect(row?.eventId).toBe(events[2])
   })
 
   test('never hands out a row twice to racing workers, and hands out every row', async () => {
@@ -79,8 +80,13 @@ describeEachDatabase('the outbox', (database) => {
     for (let round = 0; round < 20; round++) await scene.record(app.id)
     const handedOut: string[] = []
     for (let empty = 0; empty < 2;) {
+      const workers = Array.from({ length: 12 }, (_, i) => `worker-${i}`)
       const claims = await Promise.all(
-        Array.from({ length: 12 }, (_, i) => claim(`worker-${i}`, { limit: 3 })),
+        workers.map(async (owner) => {
+          const claimed = await claim(owner, 3)
+          for (const one of claimed) await finish(owner, one)
+          return claimed
+        }),
       )
       handedOut.push(...claims.flat().map(({ id }) => id))
       if (claims.flat().length === 0) empty++
@@ -88,7 +94,10 @@ describeEachDatabase('the outbox', (database) => {
     expect(handedOut).toHaveLength(8 * 20)
     expect(new Set(handedOut).size).toBe(8 * 20)
     for (const id of endpoints) {
-      expect((await scene.deliveries(id)).every(({ attempts }) => attempts === 1)).toBe(true)
+      const rows = await scene.deliveries(id)
+      expect(
+        rows.every(({ status, attempts, claims }) => status === 'delivered' && attempts + claims === 2),
+      ).toBe(true)
     }
   })
 
@@ -97,30 +106,39 @@ describeEachDatabase('the outbox', (database) => {
     const endpoint = await scene.createEndpoint(app.id, url)
     await scene.record(app.id)
     const [held] = await claim('dead')
-    expect(held).toMatchObject({ endpointId: endpoint, attempt: 1 })
+    expect(held).toMatchObject({ endpointId: endpoint, claim: 1 })
     scene.clock.advance(leaseMs - 1)
     expect(await claim('b')).toEqual([])
     scene.clock.advance(1)
     const again = (await claim('b')).find(({ id }) => id === held?.id)
-    expect(again).toMatchObject({ attempt: 2 })
+    expect(again).toMatchObject({ claim: 2 })
   })
 
   test('lets nobody write who has lost the lease', async () => {
     const app = await scene.createApplication()
     const endpoint = await scene.createEndpoint(app.id, url)
     await scene.record(app.id)
-    const [late] = (await claimAll('late')).filter(({ endpointId }) => endpointId === endpoint)
+    const [late] = (await claim('late')).filter(({ endpointId }) => endpointId === endpoint)
     scene.clock.advance(leaseMs)
-    const [holder] = (await claimAll('holder')).filter(({ endpointId }) => endpointId === endpoint)
+    const [holder] = (await claim('holder')).filter(({ endpointId }) => endpointId === endpoint)
     if (!late || !holder) throw new Error('nothing was claimed')
     await finish('late', late, 500)
     await finish('holder', late, 500)
-    expect(await scene.deliveries(endpoint)).toMatchObject([{ status: 'pending', attempts: 2 }])
+    expect(await scene.deliveries(endpoint)).toMatchObject([
+      { status: 'pending', attempts: 0, claims: 2, leaseOwner: 'holder' },
+    ])
     expect((await look(endpoint)).failingSince).toBeNull()
     await finish('holder', holder)
     await finish('holder', holder, 500)
     expect(await scene.deliveries(endpoint)).toMatchObject([
-      { status: 'delivered', lastStatusCode: 200, lastError: null, nextAttemptAt: null, leaseOwner: null },
+      {
+        status: 'delivered',
+        attempts: 1,
+        lastStatusCode: 200,
+        lastError: null,
+        nextAttemptAt: null,
+        leaseOwner: null,
+      },
     ])
   })
 
@@ -128,11 +146,11 @@ describeEachDatabase('the outbox', (database) => {
     const app = await scene.createApplication()
     const endpoint = await scene.createEndpoint(app.id, url)
     await scene.record(app.id)
-    const [held] = await claimAll('dead')
-    await scene.store.write((tx) => tx.webhookDeliveries.releaseAll())
+    const [held] = await claim('dead')
+    await scene.store.write((tx) => tx.webhookQueue.releaseAll())
     if (held) await finish('dead', held, 500)
-    const again = (await claimAll('next')).filter(({ endpointId }) => endpointId === endpoint)
-    expect(again).toMatchObject([{ attempt: 2 }])
+    const again = (await claim('next')).filter(({ endpointId }) => endpointId === endpoint)
+    expect(again).toMatchObject([{ claim: 2 }])
   })
 
   test('notes at the endpoint the last success and since when it fails', async () => {
@@ -141,7 +159,7 @@ describeEachDatabase('the outbox', (database) => {
     const attempt = async (statusCode: number) => {
       await scene.record(app.id)
       scene.clock.advance(1_000)
-      const claimed = (await claimAll('a')).find(({ endpointId }) => endpointId === endpoint)
+      const claimed = (await claim('a')).find(({ endpointId }) => endpointId === endpoint)
       if (claimed) await finish('a', claimed, statusCode)
       return scene.clock.now()
     }
@@ -160,12 +178,12 @@ describeEachDatabase('the outbox', (database) => {
     const app = await scene.createApplication()
     const failing = await scene.createEndpoint(app.id, url)
     await scene.record(app.id)
-    const [first] = (await claimAll('a')).filter(({ endpointId }) => endpointId === failing)
+    const [first] = (await claim('a')).filter(({ endpointId }) => endpointId === failing)
     if (first) await finish('a', first, 500)
     const working = await scene.createEndpoint(app.id, url)
     await scene.record(app.id)
-    expect(await claim('a', { limit: 1 })).toMatchObject([{ endpointId: working }])
-    expect(await claim('a', { limit: 1 })).toMatchObject([{ endpointId: failing }])
+    expect(await claim('a', 1)).toMatchObject([{ endpointId: working }])
+    expect(await claim('a', 1)).toMatchObject([{ endpointId: failing }])
   })
 
   test('keeps what waits for a disabled endpoint until it is enabled again', async () => {
@@ -173,32 +191,87 @@ describeEachDatabase('the outbox', (database) => {
     const endpoint = await scene.createEndpoint(app.id, url)
     await scene.record(app.id)
     await scene.endpoints.update(scene.developer, endpoint, { status: 'disabled' })
-    expect(await claimAll('a')).toEqual([])
+    expect(await claim('a')).toEqual([])
     await scene.endpoints.update(scene.developer, endpoint, { status: 'enabled' })
-    expect(await claimAll('a')).toMatchObject([{ endpointId: endpoint }])
+    expect(await claim('a')).toMatchObject([{ endpointId: endpoint }])
   })
 
   test('loads what to send with the URL and the secret of the moment', async () => {
     const app = await scene.createApplication()
     const endpoint = await scene.createEndpoint(app.id, url)
     const eventId = await scene.record(app.id)
-    const [claimed] = await claimAll('a')
+    const [claimed] = await claim('a')
     if (!claimed) throw new Error('nothing was claimed')
-    const load = () => scene.store.read.webhookDeliveries.load([claimed.id])
+    const load = () => scene.store.read.webhookQueue.load([claimed.id])
     const [before] = await load()
-    expect(before?.message).toMatchObject({ id: eventId, url, secret: app.webhookSecret })
-    expect(JSON.parse(before?.message.body ?? '')).toMatchObject({ id: eventId, type: 'otp.verified' })
+    expect(before).toMatchObject({ id: eventId, url, secret: app.webhookSecret })
+    expect(JSON.parse(before?.body ?? '')).toMatchObject({ id: eventId, type: 'otp.verified' })
     const { value } = await scene.applications.rotate(scene.developer, app.id, 'webhook_secret')
     await scene.endpoints.update(scene.developer, endpoint, { url: 'http://127.0.0.1:10/' })
     const [after] = await load()
-    expect(after?.message).toEqual({
-      ...before?.message,
+    expect(after).toEqual({
+      ...before,
       secret: value,
       url: 'http://127.0.0.1:10/',
     } as never)
     await scene.endpoints.update(scene.developer, endpoint, { status: 'disabled' })
     expect(await load()).toEqual([])
   })
+
+  test('hands out a retry when it is due, and tells when that is', async () => {
+    const app = await scene.createApplication()
+    const endpoint = await scene.createEndpoint(app.id, url)
+    await scene.record(app.id)
+    const now = scene.clock.now()
+    const nextDueAt = () => scene.store.read.webhookQueue.nextDueAt()
+    expect(await nextDueAt()).toBe(now)
+    const [first] = await claim('a')
+    expect(await nextDueAt()).toBe(now + leaseMs)
+    if (first) await finish('a', first, 500, now + 5_000)
+    expect(await nextDueAt()).toBe(now + 5_000)
+    expect(await scene.deliveries(endpoint)).toMatchObject([
+      { status: 'pending', attempts: 1, failures: 1, lastStatusCode: 500, nextAttemptAt: now + 5_000 },
+    ])
+    scene.clock.advance(4_999)
+    expect(await claim('a')).toEqual([])
+    scene.clock.advance(1)
+    const [second] = await claim('a')
+    expect(second).toMatchObject({ id: first?.id, failures: 1, claim: 2 })
+    if (second) await finish('a', second, 503)
+    expect(await nextDueAt()).toBeUndefined()
+    expect(await scene.deliveries(endpoint)).toMatchObject([{ status: 'failed', attempts: 2, failures: 2 }])
+    expect(await scene.store.read.webhookDeliveries.attempts(first?.id ?? '')).toEqual([
+      { at: now - 7, statusCode: 500, error: 'bad_status', durationMs: 7, body: 'words' },
+      { at: now + 4_993, statusCode: 503, error: 'bad_status', durationMs: 7, body: 'words' },
+    ])
+  })
+
+  test('takes back what is not sent after all, and counts no attempt', async () => {
+    const app = await scene.createApplication()
+    const endpoint = await scene.createEndpoint(app.id, url)
+    await scene.record(app.id)
+    const [held] = await claim('a')
+    if (!held) throw new Error('nothing was claimed')
+    await scene.store.write((tx) => tx.webhookQueue.release({ ...held, owner: 'a' }))
+    expect(await claim('b')).toMatchObject([{ id: held.id, claim: 2 }])
+    await scene.store.write((tx) => tx.webhookQueue.release({ ...held, owner: 'a' }))
+    expect(await scene.deliveries(endpoint)).toMatchObject([{ leaseOwner: 'b', attempts: 0 }])
+  })
+
+  test('never overlooks a delivery that is written while another ends', async () => {
+    const { id: appId } = await scene.createApplication()
+    await scene.createEndpoint(appId, url)
+    for (let round = 0; round < raceRounds(kind); round++) {
+      await scene.record(appId)
+      const [held] = await claim('a')
+      if (!held) throw new Error('nothing was claimed')
+      await Promise.all([finish('a', held), scene.record(appId), claim('b')])
+      await claim('a')
+      const [next] = [...(await heldBy('a')), ...(await heldBy('b'))]
+      if (!next) throw new Error('a delivery was overlooked')
+      await finish(next.owner, next)
+    }
+  }, 60_000)
 
   test('forgets what waits when its endpoint or its application is deleted', async () => {
     const app = await scene.createApplication()

@@ -42,6 +42,7 @@ export async function createScene(database: Database) {
   return {
     clock,
     newId,
+    keys,
     store,
     guard,
     developer,

@@ -20,7 +20,7 @@ const send = (url: string, options: Partial<SenderOptions> = {}) =>
     clock: { now: () => Date.now() },
     version: '0',
     ...options,
-  })({ id: 'evt_1', url, secret, body: '{}' })
+  })({ id: 'evt_1', url, secret, headers: {}, body: '{}' })
 
 describe('an address of the inside', () => {
   // Counts connections on every address of this machine, in both families.

@@ -14,7 +14,13 @@ const clock = { now: () => Date.now() }
 const senderWith = (options: Partial<SenderOptions> = {}) =>
   createWebhookSender({ guard: local, resolve: createResolver(), clock, version: '9.9.9', ...options })
 
-const messageTo = (url: string, body = '{"a":1}'): WebhookMessage => ({ id: 'evt_1', url, secret, body })
+const messageTo = (url: string, body = '{"a":1}'): WebhookMessage => ({
+  id: 'evt_1',
+  url,
+  secret,
+  headers: {},
+  body,
+})
 
 const stops: Array<() => unknown> = []
 afterEach(async () => {

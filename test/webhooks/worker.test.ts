@@ -31,10 +31,13 @@ async function receive(...wishes: Parameters<typeof startReceiver>): Promise<Web
 
 /** Looks only when it is woken, unless the test wishes for polls. */
 function makeWorker(wishes: { pollMs?: number; send?: SendWebhook; ownsAllLeases?: boolean } = {}) {
-  const { clock, guard, store } = scene
+  const { clock, guard, store, keys, newId } = scene
   const worker = createWebhookWorker({
     store,
     clock,
+    keys,
+    newId,
+    random: () => 0.5,
     send: createWebhookSender({ guard, resolve: createResolver(), clock, version: '0' }),
     ownsAllLeases: true,
     onError: (error) => void errors.push(error),
@@ -84,7 +87,7 @@ describe('the worker', () => {
     ])
   })
 
-  test('ends a delivery as failed, with the status or the cause', async () => {
+  test('writes a failure down with its status or its cause, and tries again later', async () => {
     const receiver = await receive(() => new Response('no', { status: 503 }))
     const app = await scene.createApplication()
     const refused = await scene.createEndpoint(app.id, receiver.url)
@@ -94,11 +97,12 @@ describe('the worker', () => {
     await worker.start()
     await receiver.hasReceived(1)
     await worker.stop(5_000)
+    const waits = { status: 'pending', attempts: 1, nextAttemptAt: scene.clock.now() + 5_000 }
     expect(await scene.deliveries(refused)).toMatchObject([
-      { status: 'failed', attempts: 1, lastStatusCode: 503, lastError: 'bad_status', deliveredAt: null },
+      { ...waits, lastStatusCode: 503, lastError: 'bad_status', deliveredAt: null },
     ])
     expect(await scene.deliveries(unknown)).toMatchObject([
-      { status: 'failed', lastStatusCode: null, lastError: 'dns' },
+      { ...waits, lastStatusCode: null, lastError: 'dns' },
     ])
     expect(receiver.received).toHaveLength(1)
   })
@@ -160,7 +164,7 @@ describe('the worker', () => {
       send: async ({ id }) => {
         started.push(id)
         await gate.opened
-        return { statusCode: 200, error: null, durationMs: 1, body: '' }
+        return { statusCode: 200, error: null, durationMs: 1, body: '', retryAfterMs: null }
       },
     })
     const app = await scene.createApplication()
@@ -203,8 +207,8 @@ describe('the worker', () => {
     const endpoint = await scene.createEndpoint(app.id, receiver.url)
     await scene.record(app.id)
     const now = scene.clock.now()
-    const claim = { owner: 'dead', now, leaseUntil: now + 30_000, limit: 50, except: [] }
-    await scene.store.write((tx) => tx.webhookDeliveries.claim(claim))
+    const claim = { owner: 'dead', now, leaseUntil: now + 30_000, limit: 50 }
+    await scene.store.write((tx) => tx.webhookQueue.claim(claim))
 
     const careful = makeWorker({ ownsAllLeases: false })
     await careful.start()
@@ -215,7 +219,7 @@ describe('the worker', () => {
     await worker.start()
     await receiver.hasReceived(1)
     await worker.stop(5_000)
-    expect(await scene.deliveries(endpoint)).toMatchObject([{ status: 'delivered', attempts: 2 }])
+    expect(await scene.deliveries(endpoint)).toMatchObject([{ status: 'delivered', attempts: 1, claims: 2 }])
   })
 
   test('sends nothing to an endpoint that was deleted or disabled after the claim', async () => {
@@ -300,10 +304,13 @@ describe('the worker', () => {
           ? Promise.reject(new Error('the disk is busy'))
           : store.write(body),
     }
-    const { clock, guard } = scene
+    const { clock, guard, keys, newId } = scene
     const worker = createWebhookWorker({
       store: flaky,
       clock,
+      keys,
+      newId,
+      random: () => 0.5,
       send: createWebhookSender({ guard, resolve: createResolver(), clock, version: '0' }),
       ownsAllLeases: true,
       onError: (error) => void errors.push(error),

@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox'
+import { Type, type TSchema } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { subscriptions } from '../../domain/event-kinds.ts'
 import { webhookErrors } from '../../domain/webhook-deliveries.ts'
@@ -7,6 +7,7 @@ import {
   type WebhookEndpoint,
   type WebhookEndpointService,
 } from '../../domain/webhook-endpoints.ts'
+import { headerNamePattern, headerValuePattern, webhookHeadersMax } from '../../domain/webhook-headers.ts'
 import type { WebhookTester } from '../../domain/webhook-test-event.ts'
 import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
 import { idempotencyScope, markReplayed } from '../idempotency.ts'
@@ -25,6 +26,7 @@ import {
   oneOf,
   page,
   pageQuery,
+  text,
   timestamp,
 } from '../schemas.ts'
 
@@ -46,6 +48,34 @@ const events = Type.Array(subscription, {
 
 const status = oneOf(['enabled', 'disabled'])
 
+const description = nullable(text(280, 'Expected up to 280 characters, or null'))
+
+const headerValue = Type.String({
+  pattern: headerValuePattern,
+  errorText: 'Expected 1 to 1024 visible ASCII characters, spaces only inside',
+})
+
+const headersOf = <T extends TSchema>(value: T, description: string) =>
+  Type.Record(Type.String({ pattern: headerNamePattern }), value, {
+    maxProperties: webhookHeadersMax,
+    additionalProperties: false,
+    description,
+    errorText: `Expected at most ${webhookHeadersMax} headers: letters, digits and hyphens`,
+  })
+
+const newHeaders = headersOf(
+  headerValue,
+  'Sent with every event beside ours, for receivers that want a credential. Never shown again.',
+)
+
+const changedHeaders = headersOf(
+  nullable(headerValue),
+  'Those with a value are set, those with null removed; what is not named stays.',
+)
+
+/** A value that somebody can read is one that somebody can steal; what it was, its owner knows. */
+const mask = '****'
+
 const endpoint = object(
   {
     id: Type.String(),
@@ -53,8 +83,16 @@ const endpoint = object(
     url: Type.String(),
     events: Type.Array(subscription),
     status,
+    description: nullable(Type.String()),
+    headers: Type.Record(Type.String({ pattern: '^[a-z][a-z0-9-]{0,63}$' }), Type.Literal(mask), {
+      additionalProperties: false,
+      description: 'The headers that you set, in lower case. Every value is masked.',
+    }),
     disabledReason: nullable(
-      Type.String({ description: 'Why the service disabled it; null where you did.' }),
+      Type.String({
+        description:
+          'Why the service disabled it: `failing` for 120 hours, or `gone` (410). Null where you did.',
+      }),
     ),
     failingSince: nullable(timestamp),
     lastDeliveryAt: nullable(timestamp),
@@ -79,6 +117,8 @@ const present = (row: WebhookEndpoint) => ({
   url: row.url,
   events: row.events,
   status: row.status,
+  description: row.description,
+  headers: Object.fromEntries(Object.keys(row.headers).map((name): [string, typeof mask] => [name, mask])),
   disabledReason: row.disabledReason,
   failingSince: timeOrNull(row.failingSince),
   lastDeliveryAt: timeOrNull(row.lastDeliveryAt),
@@ -117,7 +157,13 @@ export function webhookRoutes(services: {
         return { data: present(answer.value) }
       },
       {
-        body: object({ appId: Type.String(), url, events }),
+        body: object({
+          appId: Type.String(),
+          url,
+          events,
+          description: Type.Optional(description),
+          headers: Type.Optional(newHeaders),
+        }),
         response: { 201: data(endpoint), ...consoleBodyErrors },
         detail: {
           ...detail,
@@ -144,11 +190,21 @@ export function webhookRoutes(services: {
       {
         params: idParams,
         body: Type.Object(
-          { url: Type.Optional(url), events: Type.Optional(events), status: Type.Optional(status) },
+          {
+            url: Type.Optional(url),
+            events: Type.Optional(events),
+            status: Type.Optional(status),
+            description: Type.Optional(description),
+            headers: Type.Optional(changedHeaders),
+          },
           { additionalProperties: false, minProperties: 1, errorText: 'Expected at least one property' },
         ),
         response: { 200: data(endpoint), ...consoleBodyErrors },
-        detail: { ...detail, operationId: 'updateWebhook', summary: 'Change URL, events or status' },
+        detail: {
+          ...detail,
+          operationId: 'updateWebhook',
+          summary: 'Change URL, events, status, description or headers',
+        },
       },
     )
     .delete(

@@ -1,0 +1,29 @@
+import { inArray, sql } from 'drizzle-orm'
+import { sendsPerEndpointMax } from '../domain/webhook-queue.ts'
+import type { Builders, Database } from './database.ts'
+
+/** The leases of `webhook_endpoints` of the statement around. Literal words, by which SQLite knows its partial index. */
+const leased = sql`webhook_deliveries d where d.endpoint_id = webhook_endpoints.id and d.lease_owner is not null`
+
+/**
+ * When there may be something to send to an endpoint: as soon as the first waiting delivery is due, or a lease runs out;
+ * where as many are under way as may be, not before one of them ends. Null where nothing waits.
+ */
+export const earliestDue = sql`case
+  when (select count(*) from ${leased}) >= ${sql.raw(String(sendsPerEndpointMax))} then (select min(d.lease_until) from ${leased})
+  else (select min(times.at) from (
+    select min(d.next_attempt_at) as at from webhook_deliveries d
+      where d.endpoint_id = webhook_endpoints.id and d.status = 'pending' and d.lease_owner is null
+    union all
+    select min(d.lease_until) from ${leased}
+  ) as times)
+end`
+
+/** To be called last in every transaction that changed what waits, which holds these endpoints since before that. */
+export async function settleDue(database: Database, on: Builders, endpointIds: string[]): Promise<void> {
+  const { webhookEndpoints } = database.tables
+  await on
+    .update(webhookEndpoints)
+    .set({ dueAt: earliestDue })
+    .where(inArray(webhookEndpoints.id, endpointIds))
+}
