@@ -177,6 +177,20 @@ describeEachDatabase('calls at once:', (database, kind) => {
     }
   }, 180_000)
 
+  test('a send and the deletion of whom it would tell both succeed', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const path = '/v1/webhooks'
+      const body = { appId: application.id, url: 'https://example.com/', events: ['*'] }
+      const endpoint = await service.request<{ id: string }>('POST', path, { as: developer, body })
+      const answers = await atOnce(8, (index) =>
+        index === round % 8
+          ? service.request<unknown>('DELETE', `${path}/${endpoint.data.id}`, { as: developer })
+          : otp.send(application, { phone: newPhone() }),
+      )
+      expect(tally(answers)).toEqual({ '200': 1, '201': 7 })
+    }
+  }, 180_000)
+
   test('applications of one developer that verify the same phone count every success', async () => {
     const others = await atOnce(4, () => service.createApplication(developer))
     const { summary } = service.services.analytics
