@@ -16,8 +16,8 @@ import { createProjectService } from './domain/projects.ts'
 import { createSetupTokens } from './domain/setup-tokens.ts'
 import type { Store } from './domain/store.ts'
 import type { SendWebhook } from './domain/webhook-deliveries.ts'
-import { createWebhookEndpointService } from './domain/webhook-endpoints.ts'
 import { createWebhookDeliveryService } from './domain/webhook-delivery-log.ts'
+import { createWebhookEndpointService } from './domain/webhook-endpoints.ts'
 import { createWebhookTester } from './domain/webhook-test-event.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createConsoleAuth } from './http/console-auth.ts'
@@ -107,8 +107,8 @@ export function createServices(needs: ServiceNeeds) {
     guard,
     identities: createIdentityService(base),
     inbox: createInboxService({ ...base, render: delivery.render }),
-    loginSettings: identity.loginSettings,
     keys,
+    loginSettings: identity.loginSettings,
     logs: createLogService(base),
     otp: createOtpService({
       ...base,
@@ -123,9 +123,9 @@ export function createServices(needs: ServiceNeeds) {
     receiveCallback,
     sendWebhook: send,
     setupTokens: createSetupTokens(base),
+    webhookDeliveries: createWebhookDeliveryService({ ...base, send }),
     webhookEndpoints: createWebhookEndpointService({
       ...base,
-    webhookDeliveries: createWebhookDeliveryService({ ...base, send }),
       targets,
       endpointsMax: config.webhooks.endpointsMax,
     }),

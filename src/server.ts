@@ -117,6 +117,9 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     const worker = createWebhookWorker({
       store,
       clock,
+      newId: services.newId,
+      keys: services.keys,
+      random: Math.random,
       send: services.sendWebhook,
       ownsAllLeases: true,
       onError: (error) => log.error('a webhook could not be handled', { error }),
@@ -124,9 +127,6 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     wake = worker.wake
     await worker.start()
     stops.push(() => worker.stop(webhooksDrainMs))
-      newId: services.newId,
-      keys: services.keys,
-      random: Math.random,
     const { messaging } = services
     await messaging.start(config.delivery)
     stops.push(() => messaging.stop(messagesDrainMs))

@@ -14,8 +14,8 @@ import type { ProjectService } from '../domain/projects.ts'
 import { createRouteErrors } from './route-errors.ts'
 import { corsHeaders, isPreflight } from './cors.ts'
 import { docsRoutes } from './docs.ts'
-import type { WebhookEndpointService } from '../domain/webhook-endpoints.ts'
 import type { WebhookDeliveryService } from '../domain/webhook-delivery-log.ts'
+import type { WebhookEndpointService } from '../domain/webhook-endpoints.ts'
 import type { WebhookTester } from '../domain/webhook-test-event.ts'
 import { answerError, internalMessage, toServiceError } from './errors.ts'
 import { bodyBytesMax, tooLarge } from './json-body.ts'
@@ -32,9 +32,9 @@ import { logRoutes } from './routes/logs.ts'
 import { otpRoutes } from './routes/otp.ts'
 import { projectRoutes } from './routes/projects.ts'
 import { userRoutes } from './routes/users.ts'
+import { webhookDeliveryRoutes } from './routes/webhook-deliveries.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 
-import { webhookDeliveryRoutes } from './routes/webhook-deliveries.ts'
 export type AppServices = AuthServices & {
   clock: Clock
   newId: NewId
@@ -53,12 +53,12 @@ export type AppServices = AuthServices & {
   otp: OtpService
   projects: ProjectService
   receiveCallback: ReceiveCallback
+  webhookDeliveries: WebhookDeliveryService
   webhookEndpoints: WebhookEndpointService
   webhookTester: WebhookTester
   /** Told of every error that is not part of the contract. */
   onBug(error: unknown, traceId: string): void
 }
-  webhookDeliveries: WebhookDeliveryService
 
 export type App = ReturnType<typeof createApp>
 
@@ -77,13 +77,13 @@ const createApi = (services: AppServices) =>
     .use(projectRoutes(services))
     .use(userRoutes(services))
     .use(webhookRoutes(services))
+    .use(webhookDeliveryRoutes(services))
 
 /** The whole HTTP API. Listens to nothing: `handle` takes a request and answers it. */
 export function createApp(services: AppServices) {
   const api = createApi(services)
   const app = new Elysia({ normalize: false })
     .onRequest(({ request, set }) => {
-    .use(webhookDeliveryRoutes(services))
       Object.assign(set.headers, securityHeaders)
       set.headers['x-request-id'] = services.newId('req')
       Object.assign(set.headers, corsHeaders(services.corsOrigins, request))
