@@ -106,12 +106,12 @@ function validationError(error: ValidationError): ServiceError {
 }
 
 /**
- * Where a fault is, in the names of the schema; of a name that is not one of them only as much as nobody could take
- * for a value, a mark-up or a line of its own.
+ * Where a fault is, in the names of the schema. Of a name that the caller made up only as much as helps with a slip of
+ * the pen: a credential, a number or mark-up is never repeated.
  */
 function tellPath(pointer: string): string {
   const names = pointer.split('/').slice(1)
-  const strange = names.findIndex((name) => !/^[A-Za-z_][\w-]{0,63}$|^\d{1,5}$/.test(name))
+  const strange = names.findIndex((name) => !/^[A-Za-z_-]{1,32}$|^\d{1,4}$/.test(name))
   return (strange === -1 ? names : names.slice(0, strange)).join('.')
 }
 
