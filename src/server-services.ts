@@ -10,6 +10,7 @@ import { createIdentityService } from './domain/identities.ts'
 import { createIds } from './domain/ids.ts'
 import { createInboxService } from './domain/inbox.ts'
 import { deriveKeys } from './domain/keys.ts'
+import { createLogStreams } from './domain/log-stream.ts'
 import { createOtpService } from './domain/otp.ts'
 import type { Clock, Random } from './domain/ports.ts'
 import { createProjectService } from './domain/projects.ts'
@@ -110,6 +111,7 @@ export function createServices(needs: ServiceNeeds) {
     keys,
     loginSettings: identity.loginSettings,
     logs: createLogService(base),
+    logStreams: createLogStreams(base),
     otp: createOtpService({
       ...base,
       delivery,

@@ -48,6 +48,8 @@ const webhooksDrainMs = 1_000
 const hostCommandMs = 1_000
 const sweepEveryMs = 10_000
 const purgeEveryMs = 10 * 60_000
+/** For what another process wrote, and for tokens that end. */
+const streamsPollMs = 2_000
 
 /**
  * Starts the server: directory, lock, key, database, services, workers, and last of all the listener. What was started
@@ -93,7 +95,11 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     const database = openSqlite(files.database, { onDiskFault })
     stops.push(database.close)
     let wake = () => {}
-    const store = createStore(database, { onDelivery: () => wake() })
+    let wakeStreams = (_developerId: string) => {}
+    const store = createStore(database, {
+      onDelivery: () => wake(),
+      onEvent: (developerId) => wakeStreams(developerId),
+    })
     let url = ''
     const services = createServices({
       config,
@@ -107,6 +113,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
       onGuardFailed: (error) => log.error('the guard failed and was left out', { error }),
     })
+    const { logStreams } = services
+    wakeStreams = logStreams.wake
     const housekeeping = createHousekeeping({ store, clock })
     await housekeeping.start()
     const { adminEmail, secrets } = config
@@ -142,6 +150,9 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onAnswer: config.log.level === 'debug' ? (call) => log.debug('request', call) : undefined,
     })
     stops.push(() => listener.stop(callsDrainMs))
+    stops.push(every(streamsPollMs, log, async () => logStreams.wake()))
+    // First of all: the listener waits for calls, and a stream would never end by itself.
+    stops.push(() => logStreams.drain())
     url = listener.url
 
     const setupToken = await offerSetupToken(services, files.setupToken)

@@ -16,3 +16,8 @@ export type EventKind = (typeof eventKinds)[number]
 export const subscriptions = [...eventKinds, '*'] as const
 
 export type Subscription = (typeof subscriptions)[number]
+
+/** What a log entry can be: every kind of webhook event, and what only the log tells. */
+export const logTypes = [...eventKinds, 'otp.attempt_failed', 'webhook.disabled', 'guard.flagged'] as const
+
+export type LogType = (typeof logTypes)[number]

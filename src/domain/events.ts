@@ -1,13 +1,12 @@
 import type { Developer } from './developers.ts'
 import { ServiceError } from './errors.ts'
-import type { EventKind } from './event-kinds.ts'
+import type { EventKind, LogType } from './event-kinds.ts'
 import { isId, type NewId } from './ids.ts'
 import { cursorInvalid, decodeCursor, encodeCursor } from './pages.ts'
 import type { OtpRequest } from './otp-requests.ts'
 import type { Store, Stores } from './store.ts'
 
-/** What a log entry can be: every kind of webhook event, and what only the log tells. */
-export type LogType = EventKind | 'otp.attempt_failed' | 'webhook.disabled' | 'guard.flagged'
+export type { LogType }
 
 export type LogEntry = {
   /** Grows in the order of commits. */
@@ -26,6 +25,8 @@ export type LogEntry = {
 
 export type LogQuery = {
   appId?: string | undefined
+  /** Only entries of these types. */
+  types?: readonly LogType[] | undefined
   limit: number
   /** Only entries before this one. */
   beforeSeq?: number | undefined
@@ -121,6 +122,7 @@ export function eventBody(id: string, type: string, request: OtpRequest, at: num
 
 export type LogFilter = {
   appId?: string | undefined
+  types?: readonly LogType[] | undefined
   limit: number
   cursor?: string | undefined
   /** The id of an entry. */
@@ -142,17 +144,17 @@ export function createLogService(needs: { store: Store }) {
      * @throws INVALID_ARGUMENT an unknown `after`, both `after` and a cursor, or a bad cursor (CURSOR_INVALID)
      */
     async list(developer: Developer, filter: LogFilter): Promise<LogPage> {
-      const { appId, limit } = filter
+      const { appId, types, limit } = filter
       if (appId !== undefined && !isId('app', appId)) return { limit, nextCursor: null, items: [] }
       if (filter.after !== undefined) {
         if (filter.cursor !== undefined) throw invalid('after', 'Give either after or cursor.')
         const afterSeq = isId('evt', filter.after) && (await events.seqOf(developer.id, filter.after))
         if (typeof afterSeq !== 'number') throw invalid('after', 'There is no such entry.')
-        const items = await events.list(developer.id, { appId, limit, afterSeq })
+        const items = await events.list(developer.id, { appId, types, limit, afterSeq })
         return { limit, nextCursor: null, items: filter.order === 'desc' ? items.toReversed() : items }
       }
       const beforeSeq = filter.cursor === undefined ? undefined : readSeq(filter.cursor)
-      const rows = await events.list(developer.id, { appId, limit: limit + 1, beforeSeq })
+      const rows = await events.list(developer.id, { appId, types, limit: limit + 1, beforeSeq })
       const items = rows.slice(0, limit)
       const oldest = items.at(-1)
       const nextCursor = rows.length > limit && oldest ? encodeCursor(String(oldest.seq)) : null

@@ -8,6 +8,7 @@ import type { LogService } from '../domain/events.ts'
 import type { IdentityService } from '../domain/identities.ts'
 import type { NewId } from '../domain/ids.ts'
 import type { InboxService } from '../domain/inbox.ts'
+import type { LogStreams } from '../domain/log-stream.ts'
 import type { OtpService } from '../domain/otp.ts'
 import type { Clock } from '../domain/ports.ts'
 import type { ProjectService } from '../domain/projects.ts'
@@ -28,6 +29,7 @@ import { callbackRoutes, type ReceiveCallback } from './routes/callbacks.ts'
 import { developerRoutes } from './routes/developer.ts'
 import { healthRoutes, type Readiness } from './routes/health.ts'
 import { inboxRoutes } from './routes/inbox.ts'
+import { logStreamRoutes } from './routes/log-stream.ts'
 import { logRoutes } from './routes/logs.ts'
 import { otpRoutes } from './routes/otp.ts'
 import { projectRoutes } from './routes/projects.ts'
@@ -50,6 +52,9 @@ export type AppServices = AuthServices & {
   identities: IdentityService
   inbox: InboxService
   logs: LogService
+  logStreams: LogStreams
+  /** Of streams; ten seconds without it. */
+  heartbeatMs?: number
   otp: OtpService
   projects: ProjectService
   receiveCallback: ReceiveCallback
@@ -73,6 +78,7 @@ const createApi = (services: AppServices) =>
     .use(healthRoutes(services))
     .use(inboxRoutes(services))
     .use(logRoutes(services))
+    .use(logStreamRoutes(services))
     .use(otpRoutes(services))
     .use(projectRoutes(services))
     .use(userRoutes(services))

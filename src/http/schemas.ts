@@ -120,6 +120,10 @@ export const page = <T extends TSchema>(item: T) =>
     pagination: object({ limit: Type.Integer(), nextCursor: nullable(Type.String()) }),
   })
 
+/** Server-sent events, which have no end: for the document alone, as the handler answers with a stream of its own. */
+export const eventStream = (description: string) =>
+  Type.String({ contentMediaType: 'text/event-stream', description })
+
 export const deleted = data(object({ id: Type.String(), deleted: Type.Literal(true) }))
 
 /** `limit` stays text here: the framework would turn `1e2`, ` 5` and `0x9` into numbers. */

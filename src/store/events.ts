@@ -1,8 +1,13 @@
-import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, lt, sql } from 'drizzle-orm'
 import type { EventStore, LogType } from '../domain/events.ts'
 import type { Builders, Database } from './database.ts'
 
-export function createEventStore(database: Database, on: Builders): EventStore {
+/** @param onEvent told of each entry that is written, by the developer's id, before its transaction ends */
+export function createEventStore(
+  database: Database,
+  on: Builders,
+  onEvent: (developerId: string) => void = () => {},
+): EventStore {
   const { events, counters } = database.tables
   const p = sql.placeholder
   const columns = {
@@ -48,10 +53,11 @@ export function createEventStore(database: Database, on: Builders): EventStore {
       const [counter] = await nextSeq()
       if (!counter) throw new Error('the counter of log entries is missing')
       await insert({ ...entry, payload, seq: counter.value })
+      onEvent(entry.developerId)
       return counter.value
     },
 
-    list(developerId, { appId, limit, beforeSeq, afterSeq }) {
+    list(developerId, { appId, types, limit, beforeSeq, afterSeq }) {
       return on
         .select(columns)
         .from(events)
@@ -59,6 +65,7 @@ export function createEventStore(database: Database, on: Builders): EventStore {
           and(
             eq(events.developerId, developerId),
             appId === undefined ? undefined : eq(events.appId, appId),
+            types === undefined ? undefined : inArray(events.type, [...types]),
             beforeSeq === undefined ? undefined : lt(events.seq, beforeSeq),
             afterSeq === undefined ? undefined : gt(events.seq, afterSeq),
           ),

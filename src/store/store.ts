@@ -26,16 +26,26 @@ import { createWebhookQueueStore } from './webhook-queue.ts'
 /**
  * The domain's store on one of the two databases.
  *
- * @param onDelivery told once a transaction has ended that left webhook deliveries to be sent
+ * @param on.onDelivery told once a transaction has ended that left webhook deliveries to be sent
+ * @param on.onEvent told once a transaction has ended that wrote log entries of this developer
  */
-export function createStore(database: Database, { onDelivery = () => {} } = {}): Store {
+export function createStore(database: Database, on: StoreListeners = {}): Store {
+  const { onDelivery = () => {}, onEvent = () => {} } = on
   // SQLite has one writing connection, so that its stores and their prepared statements are made once; PostgreSQL
   // hands out a connection for each transaction.
   const bound = new WeakMap<Builders, Stores>()
   const withDeliveries = new WeakSet<Builders>()
+  const withEvents = new WeakMap<Builders, Set<string>>()
   const storesOn = (on: Builders): Stores => {
     let stores = bound.get(on)
-    if (!stores) bound.set(on, (stores = bindStores(database, on, () => void withDeliveries.add(on))))
+    if (stores) return stores
+    const noteEvent = (developerId: string) => {
+      const developers = withEvents.get(on)
+      if (developers) developers.add(developerId)
+      else withEvents.set(on, new Set([developerId]))
+    }
+    stores = bindStores(database, on, () => void withDeliveries.add(on), noteEvent)
+    bound.set(on, stores)
     return stores
   }
   return {
@@ -47,20 +57,31 @@ export function createStore(database: Database, { onDelivery = () => {} } = {}):
         return body(storesOn(tx))
       })
       // The writes of a batch share one commit on SQLite: the first that hears of it tells for all.
-      if (ended && withDeliveries.delete(ended)) onDelivery()
+      if (!ended) return result
+      if (withDeliveries.delete(ended)) onDelivery()
+      const developers = withEvents.get(ended)
+      withEvents.delete(ended)
+      for (const id of developers ?? []) onEvent(id)
       return result
     },
   }
 }
 
-function bindStores(database: Database, on: Builders, onDelivery: () => void): Stores {
+export type StoreListeners = { onDelivery?(): void; onEvent?(developerId: string): void }
+
+function bindStores(
+  database: Database,
+  on: Builders,
+  onDelivery: () => void,
+  onEvent: (developerId: string) => void,
+): Stores {
   return {
     accounts: createAccountStore(database, on),
     analytics: createAnalyticsStore(database, on),
     applications: createApplicationStore(database, on),
     checkBudgets: createCheckBudgetStore(database, on),
     developers: createDeveloperStore(database, on),
-    events: createEventStore(database, on),
+    events: createEventStore(database, on, onEvent),
     guard: createGuardStore(database, on),
     idempotency: createIdempotencyStore(database, on),
     identities: createIdentityStore(database, on),

@@ -135,7 +135,7 @@ export async function createEdge(options: TestOptions = {}) {
         ...(body !== undefined && { body }),
       }),
     )
-    const text = await response.text()
+    const text = await readAnswer(response)
     counts.requests += 1
     if (operation) counts.operations.add(operation.operationId)
     counts.statuses.set(response.status, (counts.statuses.get(response.status) ?? 0) + 1)
@@ -207,7 +207,8 @@ function faultsOfAny({ status, headers, text, json }: EdgeAnswer): string[] {
   const traceId = headers.get('x-request-id') ?? ''
   expect(status < 500, 'a fault of the service')
   expect(/^req_[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(traceId), 'no X-Request-Id')
-  expect(headers.get('content-type')?.startsWith('application/json') ?? false, 'not JSON')
+  const isStream = status === 200 && isEventStream(headers)
+  expect(isStream || (headers.get('content-type')?.startsWith('application/json') ?? false), 'not JSON')
   expect(headers.get('cache-control') === 'no-store', 'may be kept by a cache')
   expect(headers.get('x-content-type-options') === 'nosniff', 'may be taken for another type')
   expect(
@@ -222,6 +223,18 @@ function faultsOfAny({ status, headers, text, json }: EdgeAnswer): string[] {
     expect(error.traceId === traceId, 'traceId is not X-Request-Id')
   }
   return faults
+}
+
+const isEventStream = (headers: Headers) =>
+  headers.get('content-type')?.startsWith('text/event-stream') ?? false
+
+/** All of it; of a stream, which has no end, what it begins with. */
+export async function readAnswer(response: Response): Promise<string> {
+  if (!isEventStream(response.headers) || response.body === null) return response.text()
+  const reader = response.body.getReader()
+  const { value } = await reader.read()
+  await reader.cancel()
+  return new TextDecoder().decode(value)
 }
 
 function parse(text: string): unknown {

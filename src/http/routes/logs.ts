@@ -1,11 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { logTypes, type LogType } from '../../domain/event-kinds.ts'
 import type { LogEntry, LogService } from '../../domain/events.ts'
 import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
 import { pageAnswer, readPage, time } from '../pages.ts'
 import { consoleErrors, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
 
-const logEntry = object(
+export const logEntry = object(
   {
     id: Type.String(),
     type: Type.String(),
@@ -19,7 +20,7 @@ const logEntry = object(
   'LogEntry',
 )
 
-const present = (row: LogEntry) => ({
+export const presentLogEntry = (row: LogEntry) => ({
   id: row.id,
   type: row.type,
   appId: row.appId,
@@ -30,20 +31,41 @@ const present = (row: LogEntry) => ({
   at: time(row.at),
 })
 
+const oneType = `(${logTypes.join('|').replaceAll('.', '\\.')})`
+
+export const logTypeQuery = Type.Optional(
+  Type.String({
+    pattern: `^${oneType}(,${oneType})*$`,
+    description: 'One or more types, separated by commas.',
+    errorText: `Expected types separated by commas, of ${logTypes.join(', ')}`,
+  }),
+)
+
+/** @param text already checked against `logTypeQuery` */
+export const readLogTypes = (text: string | undefined): LogType[] | undefined =>
+  text === undefined ? undefined : logTypes.filter((type) => text.split(',').includes(type))
+
 export function logRoutes(services: { consoleAuth: ConsoleAuth; logs: LogService }) {
   return new Elysia({ prefix: '/v1/logs' }).use(consoleAuth(services.consoleAuth)).get(
     '/',
     async ({ developer, query }) => {
-      const { appId, after, order = 'asc' } = query
+      const { appId, type, after, order = 'asc' } = query
       return pageAnswer(
-        await services.logs.list(developer, { ...readPage(query), appId, after, order }),
-        present,
+        await services.logs.list(developer, {
+          ...readPage(query),
+          appId,
+          types: readLogTypes(type),
+          after,
+          order,
+        }),
+        presentLogEntry,
       )
     },
     {
       query: object({
         ...pageQuery,
         appId: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+        type: logTypeQuery,
         after: Type.Optional(
           Type.String({ minLength: 1, maxLength: 64, description: 'An entry: gives what came later.' }),
         ),

@@ -1,0 +1,88 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { LogStreams } from '../../domain/log-stream.ts'
+import type { Clock } from '../../domain/ports.ts'
+import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import { createEventStream } from '../event-stream.ts'
+import { consoleErrors, errorBody, eventStream, object } from '../schemas.ts'
+import { logTypeQuery, presentLogEntry, readLogTypes } from './logs.ts'
+
+const streamHeaders = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  // Proxies that gather an answer before they pass it on would hold every entry back.
+  'x-accel-buffering': 'no',
+}
+
+/** A stalled connection would hold up the end of the server: nothing can be written to it that would close it. */
+const stalledSecondsMax = 1
+
+export function logStreamRoutes(services: {
+  consoleAuth: ConsoleAuth
+  logStreams: LogStreams
+  clock: Clock
+  /** In place of ten seconds. */
+  heartbeatMs?: number
+  onBug(error: unknown, traceId: string): void
+}) {
+  const { clock, logStreams, heartbeatMs, onBug } = services
+
+  return new Elysia({ prefix: '/v1/logs' }).use(consoleAuth(services.consoleAuth)).get(
+    '/stream',
+    async ({ developer, query, headers, request, server, set }) => {
+      // The framework serves HEAD with what GET answers, and would read to the end of it.
+      if (request.method === 'HEAD') return new Response(null, { headers: streamHeaders })
+      const { appId, type } = query
+      // A browser that comes back repeats its URL, so that the header is the newer of the two.
+      const after = headers['last-event-id'] || query.after
+      const filter = { appId, types: readLogTypes(type), after }
+      const stream = await logStreams.open(developer, filter, () =>
+        server?.timeout(request, stalledSecondsMax),
+      )
+      const traceId = String(set.headers['x-request-id'])
+      const body = createEventStream(stream, {
+        clock,
+        heartbeatMs,
+        present: presentLogEntry,
+        onError: (error) => onBug(error, traceId),
+      })
+      return new Response(body, { headers: streamHeaders })
+    },
+    {
+      query: object({
+        appId: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+        type: logTypeQuery,
+        after: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 64,
+            description:
+              'An entry: begins with what came later. `evt_` and 26 zeros is the beginning of the log. Without it the stream begins with what comes.',
+          }),
+        ),
+      }),
+      // Open: a call has headers of every kind.
+      headers: Type.Object({
+        'last-event-id': Type.Optional(
+          Type.String({
+            maxLength: 64,
+            description:
+              'The last `id` that was received, which goes before `after`. Browsers send it by themselves.',
+          }),
+        ),
+      }),
+      response: {
+        200: eventStream(
+          'Server-sent events, each with an entry as `data` and its id as `id`, without end. `id` alone is a place to come back to; `event: end` tells why the service ends the stream.',
+        ),
+        ...consoleErrors,
+        429: errorBody,
+      },
+      detail: {
+        tags: ['Logs'],
+        security: [{ console: [] }],
+        operationId: 'streamLogs',
+        summary: 'Every event as it happens, resumable without a gap or a repetition',
+      },
+    },
+  )
+}

@@ -1,0 +1,51 @@
+/** One server-sent event, or an `id` that stands alone. */
+export type StreamMessage = { id?: string; event?: string; data?: string; comment?: string }
+
+/** Reads a stream of server-sent events, one block at a time, as a client would. */
+export function readStream(body: ReadableStream<Uint8Array> | null) {
+  if (!body) throw new Error('the answer has no body')
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+
+  const reading = {
+    /** The next block; undefined at the end. */
+    async next(): Promise<StreamMessage | undefined> {
+      for (;;) {
+        const end = text.indexOf('\n\n')
+        if (end !== -1) {
+          const block = text.slice(0, end)
+          text = text.slice(end + 2)
+          return toMessage(block)
+        }
+        const { done, value } = await reader.read()
+        if (done) return undefined
+        text += decoder.decode(value, { stream: true })
+      }
+    },
+    /** The ids of the next entries, with everything else passed over. */
+    async entries(count: number): Promise<string[]> {
+      const ids: string[] = []
+      while (ids.length < count) {
+        const message = await reading.next()
+        if (!message) throw new Error(`the stream ended after ${ids.length} of ${count} entries`)
+        if (message.data !== undefined && message.event === undefined) ids.push(message.id ?? '')
+      }
+      return ids
+    },
+    cancel: () => reader.cancel(),
+  }
+  return reading
+}
+
+function toMessage(block: string): StreamMessage {
+  const message: StreamMessage = {}
+  for (const line of block.split('\n')) {
+    const [, name = '', value = ''] = /^([^:]*): ?(.*)$/.exec(line) ?? []
+    if (name === '') message.comment = value
+    if (name === 'id') message.id = value
+    if (name === 'event') message.event = value
+    if (name === 'data') message.data = value
+  }
+  return message
+}
