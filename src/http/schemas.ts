@@ -87,14 +87,19 @@ export const errorBody = object(
 /** The answers that every route may give, whatever it does: also to a query that means nothing to it. */
 export const publicErrors = { 400: errorBody, 413: errorBody, 500: errorBody, 503: errorBody }
 
-/** A route for developers: bearer token. */
-export const consoleErrors = { ...publicErrors, 401: errorBody, 403: errorBody, 404: errorBody }
+/** A route for developers: bearer token. 415 also for a body that nobody asked for. */
+export const consoleErrors = {
+  ...publicErrors,
+  401: errorBody,
+  403: errorBody,
+  404: errorBody,
+  415: errorBody,
+}
 
 /** A console route that takes a body. */
 export const consoleBodyErrors = {
   ...consoleErrors,
   409: errorBody,
-  415: errorBody,
   422: errorBody,
 }
 

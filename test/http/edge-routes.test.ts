@@ -219,3 +219,53 @@ describe('strange headers', () => {
     }
   })
 })
+
+describe('an operation that takes no body', () => {
+  test('reads one as any other would, and is not confused by it', async () => {
+    const faults: string[] = []
+    const plain = edge.operations.filter(({ method, requestBody }) => method !== 'GET' && !requestBody)
+    expect(plain.length).toBeGreaterThanOrEqual(5)
+    const bodies: Array<[type: string, body: string | undefined, status: number]> = [
+      ['application/json', '{}', 404],
+      ['application/json', `{"${canary}":"${canary}"}`, 404],
+      ['application/json', `{"${canary}":`, 400],
+      ['application/json', '['.repeat(5000), 400],
+      ['application/json', JSON.stringify('x'.repeat(65_536)), 413],
+      ['application/x-www-form-urlencoded', `a=${canary}`, 415],
+      ['text/plain', canary, 415],
+      ['', canary, 415],
+      ['text/plain', undefined, 404],
+    ]
+    for (const operation of plain) {
+      for (const [type, body, status] of bodies) {
+        // Of something that is not there: what the call does is tried elsewhere.
+        const path = edge.fillPath(operation, edge.owner).split('/')
+        path[3] = 'absent'
+        const request = { path: path.join('/'), body, headers: { 'content-type': type } }
+        const judged = await edge.judge(operation, request)
+        faults.push(...judged.faults)
+        if (judged.answer.status !== status) faults.push(`${operation.operationId}: ${judged.answer.status}`)
+      }
+    }
+    expect(faults).toEqual([])
+  })
+})
+
+describe('where providers report', () => {
+  test('an unknown provider or token is 404, whatever it sends', async () => {
+    for (const path of [
+      '/v1/callbacks/x/y',
+      `/v1/callbacks/twilio/${canary}`,
+      '/v1/callbacks/%zz/%00',
+      '/v1/callbacks/x/%ff',
+    ]) {
+      for (const body of [undefined, '{', canary, '\0']) {
+        const method = body === undefined ? 'GET' : 'POST'
+        const { answer, faults } = await edge.judgeStray(method, path, { body })
+        expect({ path, faults, status: answer.status }).toEqual({ path, faults: [], status: 404 })
+      }
+    }
+    const large = await edge.judgeStray('POST', '/v1/callbacks/x/y', { body: 'x'.repeat(65_537) })
+    expect([large.answer.status, large.faults]).toEqual([413, []])
+  })
+})
