@@ -138,6 +138,8 @@ export function createOtpDeliveryStore(database: Database, on: Builders): OtpDel
             and(
               is(key),
               eq(messages.status, 'pending'),
+              // Once more: another node may have had it meanwhile.
+              lte(messages.nextAttemptAt, now),
               or(isNull(messages.leaseUntil), lte(messages.leaseUntil, now)),
             ),
           )

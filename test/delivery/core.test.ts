@@ -101,6 +101,13 @@ describe('a send', () => {
     expect((await service.request<object[]>('GET', '/v1/inbox', { as: developer })).data).toHaveLength(2)
   })
 
+  test('by a route to the inbox leaves it for nobody', async () => {
+    await start({ routes: [route({ countries: ['NL'], providers: ['inbox'] }), route({})] })
+    const { data } = await send()
+    expect([(await send({ phone: '+33612345678' })).status, main.texts.length]).toEqual([201, 1])
+    expect(await see(data.requestId)).toMatchObject({ provider: 'inbox', deliveryStatus: null })
+  })
+
   test('that one provider refuses for good goes to the next at once, and never to the first again', async () => {
     await start()
     main.refuses(401, 20003)

@@ -314,6 +314,11 @@ describe('the configuration', () => {
     expect(JSON.parse(listed.stdout).data).toContainEqual(
       expect.objectContaining({ name: 'spare', kind: 'twilio', channels: ['sms'] }),
     )
+    const busy = expect.objectContaining({
+      name: 'busy',
+      resting: expect.objectContaining({ failure: 'throttled' }),
+    })
+    expect(JSON.parse(listed.stdout).data).toContainEqual(busy)
     const good = await server.otpd(['provider', 'test', 'spare', '+33698765432', '--json'], run)
     expect([good.exitCode, JSON.parse(good.stdout).data.outcome]).toEqual([0, 'accepted'])
     expect(spare.texts.at(-1)?.to).toBe('+33698765432')
