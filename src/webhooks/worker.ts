@@ -163,10 +163,10 @@ export function createWebhookWorker(needs: {
   }
 
   /** Resolves when nothing is sent or waits to be written down. */
-  async function quiet(): Promise<void> {
+  async function idle(): Promise<void> {
     if (!pumping && sending.size === 0) return
     await Promise.allSettled([...sending, pumping])
-    await quiet()
+    await idle()
   }
 
   return {
@@ -180,6 +180,8 @@ export function createWebhookWorker(needs: {
     /** Tells that something may wait. Costs nothing where it is called often. */
     wake,
 
+    idle,
+
     /**
      * Claims nothing more, and resolves once what is under way has ended and is written down.
      *
@@ -189,7 +191,7 @@ export function createWebhookWorker(needs: {
       claiming = false
       clearTimeout(timer)
       const cutOff = setTimeout(() => abort.abort(), withinMs)
-      await quiet()
+      await idle()
       clearTimeout(cutOff)
     },
   }

@@ -1,52 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
-import type { SendWebhook } from '../../src/domain/webhook-deliveries.ts'
-import { createResolver } from '../../src/webhooks/resolve.ts'
-import { createWebhookSender } from '../../src/webhooks/sender.ts'
-import { createWebhookWorker } from '../../src/webhooks/worker.ts'
-import { openTestSqlite } from '../helpers/databases.ts'
-import { createGate, startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
-import { createScene, type Scene } from './scene.ts'
+import { createGate, startReceiver } from '../helpers/webhook-receiver.ts'
+import { createWorkerScene, type WorkerScene, type WorkerWishes } from './worker-scene.ts'
 
-let opened: Awaited<ReturnType<typeof openTestSqlite>>
-let scene: Scene
-const stops: Array<() => Promise<unknown>> = []
-const errors: unknown[] = []
-
+let scene: WorkerScene
 beforeEach(async () => {
-  opened = await openTestSqlite()
-  scene = await createScene(opened.database)
+  scene = await createWorkerScene()
 })
-afterEach(async () => {
-  for (const stop of stops.splice(0).toReversed()) await stop()
-  await opened.dispose()
-  expect(errors.splice(0)).toEqual([])
-})
+afterEach(() => scene.dispose())
 
-async function receive(...wishes: Parameters<typeof startReceiver>): Promise<WebhookReceiver> {
-  const receiver = await startReceiver(...wishes)
-  stops.push(receiver.stop)
-  return receiver
-}
-
-/** Looks only when it is woken, unless the test wishes for polls. */
-function makeWorker(wishes: { pollMs?: number; send?: SendWebhook; ownsAllLeases?: boolean } = {}) {
-  const { clock, guard, store, keys, newId } = scene
-  const worker = createWebhookWorker({
-    store,
-    clock,
-    keys,
-    newId,
-    random: () => 0.5,
-    send: createWebhookSender({ guard, resolve: createResolver(), clock, version: '0' }),
-    ownsAllLeases: true,
-    onError: (error) => void errors.push(error),
-    pollMs: 3_600_000,
-    ...wishes,
-  })
-  stops.push(() => worker.stop(0))
-  return worker
-}
+const receive = (...wishes: Parameters<typeof startReceiver>) => scene.receive(...wishes)
+const makeWorker = (wishes: WorkerWishes = {}) => scene.makeWorker(wishes)
 
 const statusesOf = async (endpointId: string) =>
   (await scene.deliveries(endpointId)).map(({ status }) => status)
@@ -304,22 +268,10 @@ describe('the worker', () => {
           ? Promise.reject(new Error('the disk is busy'))
           : store.write(body),
     }
-    const { clock, guard, keys, newId } = scene
-    const worker = createWebhookWorker({
-      store: flaky,
-      clock,
-      keys,
-      newId,
-      random: () => 0.5,
-      send: createWebhookSender({ guard, resolve: createResolver(), clock, version: '0' }),
-      ownsAllLeases: true,
-      onError: (error) => void errors.push(error),
-      pollMs: 5,
-    })
-    stops.push(() => worker.stop(0))
+    const worker = makeWorker({ store: flaky, pollMs: 5 })
     await worker.start()
     while ((await statusesOf(endpoint))[0] !== 'delivered') await new Promise(setImmediate)
-    expect(errors.splice(0)).toHaveLength(2)
+    expect(scene.takeErrors()).toHaveLength(2)
     expect(receiver.received).toHaveLength(1)
   })
 })

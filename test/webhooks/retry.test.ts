@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'bun:test'
+import { readRetryAfter, retryDelayMs } from '../../src/webhooks/retry.ts'
+
+const plannedSeconds = [5, 300, 1_800, 7_200, 18_000, 36_000, 36_000]
+const middle = () => 0.5
+
+describe('the wait after a failure', () => {
+  test.each(plannedSeconds.map((seconds, index) => [index + 1, seconds] as const))(
+    'number %i is %i s, 20 %% more or less',
+    (failures, seconds) => {
+      expect(retryDelayMs(failures, null, middle)).toBe(seconds * 1000)
+      expect(retryDelayMs(failures, null, () => 0)).toBe(seconds * 800)
+      const longest = retryDelayMs(failures, null, () => 1 - Number.EPSILON) ?? 0
+      expect(longest).toBeGreaterThan(seconds * 1_190)
+      expect(longest).toBeLessThanOrEqual(seconds * 1_200)
+    },
+  )
+
+  test('number 8 is none: that was the last attempt', () => {
+    expect(retryDelayMs(8, null, middle)).toBeNull()
+    expect(retryDelayMs(8, 60_000, middle)).toBeNull()
+  })
+
+  test.each([
+    [0, 300_000],
+    [299_000, 300_000],
+    [450_000, 450_000],
+    [600_000, 600_000],
+    [86_400_000, 600_000],
+  ])('that the receiver asked for as %i ms is kept between the step and its double', (asked, waited) => {
+    expect(retryDelayMs(2, asked, middle)).toBe(waited)
+    expect(retryDelayMs(2, asked, () => 0)).toBe(waited)
+  })
+})
+
+describe('Retry-After', () => {
+  const now = Date.parse('2026-11-20T12:00:00Z')
+
+  test.each([
+    ['0', 0],
+    ['120', 120_000],
+    ['Fri, 20 Nov 2026 12:01:30 GMT', 90_000],
+    ['Fri, 20 Nov 2026 11:00:00 GMT', 0],
+    ['Friday, 20-Nov-26 12:01:30 GMT', 90_000],
+  ])('is read: %s', (value, ms) => {
+    expect(readRetryAfter(value, now)).toBe(ms)
+  })
+
+  test.each([undefined, '', '-1', '1.5', '1e3', 'soon', '12345678901', 'Fri, 99 Xyz 2026 12:00:00 GMT'])(
+    'is left out of account where it is none: %p',
+    (value) => {
+      expect(readRetryAfter(value, now)).toBeNull()
+    },
+  )
+})

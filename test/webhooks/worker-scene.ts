@@ -1,0 +1,72 @@
+import { expect } from 'bun:test'
+import type { SendWebhook } from '../../src/domain/webhook-deliveries.ts'
+import type { Clock } from '../../src/domain/ports.ts'
+import type { Store } from '../../src/domain/store.ts'
+import { createResolver } from '../../src/webhooks/resolve.ts'
+import { createWebhookSender } from '../../src/webhooks/sender.ts'
+import { createWebhookWorker } from '../../src/webhooks/worker.ts'
+import { openTestSqlite } from '../helpers/databases.ts'
+import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
+import { createScene } from './scene.ts'
+
+export type WorkerWishes = {
+  pollMs?: number
+  send?: SendWebhook
+  ownsAllLeases?: boolean
+  store?: Store
+  random?: () => number
+  clock?: Clock
+}
+
+export type WorkerScene = Awaited<ReturnType<typeof createWorkerScene>>
+
+/** A scene with real receivers, and workers that look only when they are woken. All of it ends with `dispose`. */
+export async function createWorkerScene() {
+  const opened = await openTestSqlite()
+  const scene = await createScene(opened.database)
+  const stops: Array<() => Promise<unknown>> = []
+  const errors: unknown[] = []
+
+  return {
+    ...scene,
+    database: opened.database,
+
+    async receive(...wishes: Parameters<typeof startReceiver>): Promise<WebhookReceiver> {
+      const receiver = await startReceiver(...wishes)
+      stops.push(receiver.stop)
+      return receiver
+    },
+
+    makeWorker(wishes: WorkerWishes = {}) {
+      const { clock, guard, store, keys, newId } = scene
+      const worker = createWebhookWorker({
+        store,
+        clock,
+        keys,
+        newId,
+        random: () => 0.5,
+        send: createWebhookSender({ guard, resolve: createResolver(), clock, version: '0' }),
+        ownsAllLeases: true,
+        onError: (error) => void errors.push(error),
+        pollMs: 3_600_000,
+        ...wishes,
+      })
+      stops.push(() => worker.stop(0))
+      return worker
+    },
+
+    /** What the workers could not handle; takes it, so that `dispose` does not fail for it. */
+    takeErrors: () => errors.splice(0),
+
+    async dispose(): Promise<void> {
+      for (const stop of stops.splice(0).toReversed()) await stop()
+      await opened.dispose()
+      expect(errors).toEqual([])
+    },
+  }
+}
+
+/** Waits, a turn of the event loop at a time, until it holds. */
+export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await holds())) await new Promise(setImmediate)
+}
