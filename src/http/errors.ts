@@ -106,14 +106,17 @@ function validationError(error: ValidationError): ServiceError {
 }
 
 /**
- * Where a fault is, in the names of the schema. Of a name that the caller made up only as much as helps with a slip of
- * the pen: a credential, a number or mark-up is never repeated.
+ * Where a fault is, in the names of the schema. A name that the caller made up is repeated only where it is words, as
+ * a slip of the pen would be; what may be a credential, a number or mark-up is not.
  */
 function tellPath(pointer: string): string {
   const names = pointer.split('/').slice(1)
-  const strange = names.findIndex((name) => !/^[A-Za-z_-]{1,32}$|^\d{1,4}$/.test(name))
+  const strange = names.findIndex((name) => name.length > 32 || !words.test(name))
   return (strange === -1 ? names : names.slice(0, strange)).join('.')
 }
+
+/** `clientIp`, `client_ip`, `client-ip`, or the place in a list. */
+const words = /^(?:[A-Za-z][a-z]*(?:[A-Z][a-z]+)*|[a-z]+(?:[_-][a-z]+)*|\d{1,4})$/
 
 const places: Record<string, ErrorDetail['in']> = {
   body: 'body',

@@ -108,6 +108,34 @@ describe('every operation refuses', () => {
     expect(faults).toEqual([])
   })
 
+  test('a field of a wrong name, which is told back only where it is words', async () => {
+    const [send] = takers.filter(({ operationId }) => operationId === 'sendOtp')
+    if (!send) throw new Error('The operation is gone.')
+    const pathFor = async (name: string) => {
+      const body = JSON.stringify({ phone: '+14155550100', [name]: 1 })
+      const { answer } = await edge.judge(send, { body })
+      expect(answer.status).toBe(400)
+      const { error } = JSON.parse(answer.text)
+      return error.details[0].path
+    }
+    for (const name of ['phoneNumber', 'phone_number', 'phone-number', 'Phone'])
+      expect(await pathFor(name)).toBe(name)
+    for (const name of [
+      '+14155550100',
+      '14155550100',
+      'st_abcDEFghijKLmnop',
+      'rt_Abcdefghijklmnop',
+      'whsec_0123abcd',
+      'correct horse battery',
+      '<b>',
+      'a\nb',
+      'a/b',
+      'x'.repeat(33),
+    ]) {
+      expect(await pathFor(name)).toBe('')
+    }
+  })
+
   test('what is not a JSON object', async () => {
     const bodies = {
       'an empty body': '',

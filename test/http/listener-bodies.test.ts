@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { exchangeRaw } from '../helpers/raw-http.ts'
+import { getRequest, startRawService, type RawService } from '../helpers/raw-service.ts'
+
+let raw: RawService
+let port: number
+
+beforeAll(async () => {
+  raw = await startRawService()
+  port = raw.port
+})
+beforeEach(() => raw.forget())
+afterAll(() => raw.dispose())
+
+describe('nothing is smuggled behind', () => {
+  const hidden = 'GET /v1/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n'
+  const post = (...headers: string[]) =>
+    ['POST /v1/otp/send HTTP/1.1', 'Host: localhost', ...headers, '', ''].join('\r\n')
+
+  test.each([
+    [
+      'a length beside chunks',
+      post('Content-Length: 5', 'Transfer-Encoding: chunked') + `0\r\n\r\n${hidden}`,
+    ],
+    ['two lengths', post('Content-Length: 0', 'Content-Length: 44') + hidden],
+    ['two lengths in one', post('Content-Length: 0, 44') + hidden],
+    ['an unknown coding', post('Transfer-Encoding: xchunked') + `0\r\n\r\n${hidden}`],
+    ['two codings', post('Transfer-Encoding: chunked', 'Transfer-Encoding: identity') + `0\r\n\r\n${hidden}`],
+    [
+      'a coding behind a space',
+      post('Transfer-Encoding : chunked', 'Content-Length: 5') + `0\r\n\r\n${hidden}`,
+    ],
+    ['a folded header', post('X: a', ' Transfer-Encoding: chunked', 'Content-Length: 0') + hidden],
+    ['a negative length', post('Content-Length: -1') + hidden],
+    ['a signed length', post('Content-Length: +5') + `hello${hidden}`],
+    ['a hexadecimal length', post('Content-Length: 0x5') + `hello${hidden}`],
+    ['an endless length', post('Content-Length: 99999999999999999999') + hidden],
+    ['a chunk of a negative size', post('Transfer-Encoding: chunked') + `-1\r\nhello\r\n0\r\n\r\n${hidden}`],
+    ['a chunk of no size', post('Transfer-Encoding: chunked') + `zz\r\nhello\r\n0\r\n\r\n${hidden}`],
+    [
+      'a chunk of an endless size',
+      post('Transfer-Encoding: chunked') + `ffffffffffffffff1\r\nh\r\n0\r\n\r\n${hidden}`,
+    ],
+    ['a header with NUL', getRequest('/v1/health', 'Host: localhost', 'X: a\0b') + hidden],
+    ['a header without a name', getRequest('/v1/health', 'Host: localhost', ': x') + hidden],
+    [
+      'a bare carriage return',
+      getRequest('/v1/health', 'Host: localhost', 'X: a\rTransfer-Encoding: chunked') + hidden,
+    ],
+    ['TLS', `\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03${hidden}`],
+    ['HTTP/2', `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${hidden}`],
+  ])('%s', async (_, bytes) => {
+    const { answers, closed } = await exchangeRaw(port, [bytes], Infinity)
+    expect(closed).toBe(true)
+    expect(answers.filter(({ status }) => status < 400)).toEqual([])
+    expect(raw.calls.filter(({ route }) => route === '/v1/health/ready')).toEqual([])
+  })
+
+  test('and calls one after the other on a connection are answered in their order', async () => {
+    const requests = ['/v1/health', '/nothing', '/v1/projects', '/v1/health/ready'].map((target) =>
+      getRequest(target, 'Host: localhost').replace('Connection: close\r\n', ''),
+    )
+    const { answers } = await exchangeRaw(port, [requests.join('')], 4)
+    expect(answers.map(({ status }) => status)).toEqual([200, 404, 401, 200])
+    const body = '{"a":'
+    const { answers: posts } = await exchangeRaw(
+      port,
+      [post('Content-Type: application/json', `Content-Length: ${body.length}`) + body + hidden],
+      2,
+    )
+    expect(posts.map(({ status }) => status)).toEqual([400, 200])
+  })
+})
+
+describe('a body', () => {
+  const send = (...headers: string[]) =>
+    [
+      'POST /v1/otp/send HTTP/1.1',
+      'Host: localhost',
+      'Content-Type: application/json',
+      ...headers,
+      'Connection: close',
+      '',
+      '',
+    ].join('\r\n')
+  const json = (length: number) => `{"x":"${'x'.repeat(length - 8)}"}`
+  const chunked = (body: string, size: number) => {
+    const parts: string[] = []
+    for (let at = 0; at < body.length; at += size) {
+      const part = body.slice(at, at + size)
+      parts.push(`${part.length.toString(16)}\r\n${part}\r\n`)
+    }
+    return [...parts, '0\r\n\r\n']
+  }
+
+  test('of 64 KiB is read, announced or not', async () => {
+    const body = json(65_536)
+    raw.expectError(await raw.ask(send('Content-Length: 65536'), body), 401, { code: 'UNAUTHENTICATED' })
+    raw.expectError(await raw.ask(send('Transfer-Encoding: chunked'), ...chunked(body, 5000)), 401, {
+      code: 'UNAUTHENTICATED',
+    })
+  })
+
+  test.each([65_537, 2_000_000, 20_000_000])('of %d bytes is 413, announced or not', async (length) => {
+    const tooLarge = { code: 'PAYLOAD_TOO_LARGE', metadata: { bytesMax: 65_536 } }
+    const body = json(length)
+    raw.expectError(await raw.ask(send(`Content-Length: ${length}`), body), 413, tooLarge)
+    raw.expectError(
+      await raw.ask(send('Transfer-Encoding: chunked'), ...chunked(body, length)),
+      413,
+      tooLarge,
+    )
+    raw.expectError(
+      await raw.ask(send('Transfer-Encoding: chunked'), ...chunked(body, 50_000)),
+      413,
+      tooLarge,
+    )
+  })
+
+  test('that is only announced is 413 at once', async () => {
+    for (const length of [65_537, 2_000_000, Number.MAX_SAFE_INTEGER - 1]) {
+      raw.expectError(await raw.ask(send(`Content-Length: ${length}`)), 413, { code: 'PAYLOAD_TOO_LARGE' })
+    }
+  })
+
+  test('that nobody asked for changes nothing', async () => {
+    const request = getRequest('/v1/health', 'Host: localhost', 'Content-Length: 2')
+    expect((await raw.ask(`${request}{}`)).status).toBe(200)
+    const stray = send('Transfer-Encoding: chunked').replace('/v1/otp/send', '/nothing')
+    raw.expectError(await raw.ask(stray, ...chunked(json(2_000_000), 100_000)), 404, {
+      reason: 'ROUTE_NOT_FOUND',
+    })
+  })
+
+  test('comes byte by byte too, and after 100 Continue', async () => {
+    const body = '{"phone":1}'
+    const parts = [send(`Content-Length: ${body.length}`), ...body]
+    raw.expectError(await raw.ask(...parts), 401, { code: 'UNAUTHENTICATED' })
+    const waiting = send(`Content-Length: ${body.length}`, 'Expect: 100-continue')
+    raw.expectError(await raw.ask(waiting, body), 401, { code: 'UNAUTHENTICATED' })
+  })
+
+  test('that breaks off is nobody’s fault', async () => {
+    for (const head of [send('Content-Length: 100'), send('Transfer-Encoding: chunked') + '64\r\n']) {
+      raw.forget()
+      const answered = raw.nextAnswer()
+      const socket = await Bun.connect({ hostname: '127.0.0.1', port, socket: { data() {} } })
+      socket.write(`${head}{"phone":`)
+      socket.flush()
+      await new Promise((next) => setImmediate(next))
+      socket.terminate()
+      await answered
+      expect(raw.calls).toMatchObject([{ method: 'POST', route: '/v1/otp/send', status: 400 }])
+    }
+    expect(raw.bugs).toEqual([])
+  })
+})

@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { exchangeRaw } from '../helpers/raw-http.ts'
+import { getRequest, startRawService, type RawService } from '../helpers/raw-service.ts'
+
+let raw: RawService
+let port: number
+
+beforeAll(async () => {
+  raw = await startRawService()
+  port = raw.port
+})
+beforeEach(() => raw.forget())
+afterAll(() => raw.dispose())
+
+describe('the path that is routed is that of the request line', () => {
+  const hosts = [
+    'a',
+    'x',
+    'ab',
+    'abc',
+    'abcd',
+    'localhost',
+    'a_b',
+    '..',
+    '[::1]',
+    '127.0.0.1:80',
+    'x:1',
+    '',
+    ' ',
+  ]
+
+  test.each([...hosts, 'a'.repeat(2000)])('with Host: %s', async (host) => {
+    expect((await raw.ask(getRequest('/v1/health', `Host: ${host}`))).status).toBe(200)
+    // A framework that looks for the path behind a longer host would find another route in these.
+    for (const shift of ['/a', '/ab', '/abc', '/abcd', '/abcdefghij', '/', '/v1', '/x/..x', '/?', '/#']) {
+      const answer = await raw.ask(getRequest(`${shift}/v1/health`, `Host: ${host}`))
+      expect([shift, answer.status]).toEqual([shift, 404])
+    }
+  })
+
+  test('without a Host, which HTTP/1.0 allows', async () => {
+    expect((await raw.ask('GET /v1/health HTTP/1.0\r\n\r\n')).status).toBe(200)
+    for (const target of ['/aaaaaaaaaa/v1/health', '//aaaaaaaa/v1/health', '//localhost/v1/health']) {
+      expect((await raw.ask(`GET ${target} HTTP/1.0\r\n\r\n`)).status).toBe(404)
+    }
+  })
+
+  test.each([
+    ['http://evil.example/v1/health', 200],
+    ['https://evil.example/v1/health', 200],
+    ['http://x/v1/health', 200],
+    ['http://x/aa/v1/health', 404],
+    ['http://evil.example', 404],
+    ['http://evil.example?/v1/health', 404],
+    ['//v1/health', 404],
+    ['//evil.example/v1/health', 404],
+    ['/v1//health', 404],
+    ['/v1/health;x', 404],
+    ['/v1/health%00', 404],
+    ['/v1%2fhealth', 404],
+    ['/v1/health?', 200],
+    ['/v1/health?x=/v1/projects', 200],
+    ['/x?/v1/health', 404],
+    ['/x#/v1/health', 404],
+    // The URL standard removes dot segments and turns backslashes round before anything is routed; to the same path
+    // that a proxy in front sees when it does so too.
+    ['/v1/../v1/health', 200],
+    ['/v1/%2e%2e/v1/health', 200],
+    ['/v1/projects/../health', 200],
+    ['/v1/health/../projects', 401],
+    ['/..//v1/health', 404],
+    ['evil.example/v1/health', 400],
+    ['v1/health', 400],
+    ['*', 400],
+    ['?x', 400],
+    ['', 400],
+    ['ftp://x/v1/health', 400],
+    [`/${'a'.repeat(20_000)}`, 431],
+  ])('of the target %s: %d', async (target, status) => {
+    expect((await raw.ask(getRequest(target, 'Host: localhost'))).status).toBe(status)
+  })
+
+  test('but OPTIONS * is of no path', async () => {
+    expect((await raw.ask('OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')).status).toBe(
+      400,
+    )
+  })
+})
+
+describe('a Host that could move the path', () => {
+  test.each([
+    'a/b',
+    'evil.example/v1/health?',
+    'evil?',
+    'evil#',
+    '?',
+    '#',
+    '/',
+    'user@host',
+    '@',
+    'a b',
+    'a\tb',
+    'a\\b',
+    'a%2fb',
+    '%',
+    'a,b',
+    '*.x',
+    'a;b',
+    'a\x7fb',
+    'http://a',
+    '\xfcml\xe4ut',
+    "'",
+    '"',
+    '<x>',
+    '{}',
+  ])('is refused: %s', async (host) => {
+    const answer = await raw.ask(getRequest('/v1/health', `Host: ${host}`))
+    const details = [{ in: 'header', path: 'host', code: 'INVALID' }]
+    raw.expectError(answer, 400, { code: 'INVALID_ARGUMENT', details })
+  })
+
+  test('is refused when there are two, and when HTTP/1.1 has none', async () => {
+    expect((await raw.ask(getRequest('/v1/health', 'Host: a.example', 'Host: b.example'))).status).toBe(400)
+    expect((await raw.ask(getRequest('/v1/health', 'Host: a.example', 'Host: b/x'))).status).toBe(400)
+    expect((await raw.ask(getRequest('/v1/health'))).status).toBe(400)
+  })
+})
+
+describe('methods', () => {
+  test.each(['TRACE', 'PROPFIND', 'QUERY', 'SEARCH', 'LINK', 'OPTIONS', 'PUT', 'CONNECT'])(
+    '%s is 405 and nothing is echoed',
+    async (method) => {
+      for (const host of ['localhost', 'x']) {
+        const answer = await raw.ask(
+          `${method} /v1/health HTTP/1.1\r\nHost: ${host}\r\nX-Canary: canary\r\n\r\n`,
+        )
+        raw.expectError(answer, 405, { code: 'METHOD_NOT_ALLOWED' })
+        expect(answer.headers.get('allow')).toBe('GET, HEAD')
+        expect(answer.body).not.toContain('canary')
+      }
+    },
+  )
+
+  test('that no standard knows end the connection', async () => {
+    for (const method of ['FOO', 'get', 'X'.repeat(300)]) {
+      const exchange = await exchangeRaw(port, [`${method} /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n`])
+      expect(exchange).toEqual({ answers: [], closed: true })
+    }
+  })
+
+  test('HEAD has no body, whatever the status', async () => {
+    for (const target of ['/v1/health', '/v1/projects', '/nothing']) {
+      const { answers } = await exchangeRaw(
+        port,
+        [`HEAD ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`],
+        Infinity,
+      )
+      // The length is that of GET, but nothing follows; the reader of this test would wait for it.
+      expect(answers).toEqual([])
+    }
+    expect(raw.calls.map(({ method, status }) => [method, status])).toEqual([
+      ['HEAD', 200],
+      ['HEAD', 401],
+      ['HEAD', 404],
+    ])
+  })
+})
