@@ -40,6 +40,7 @@ export function createGuardBench(store: Store, settings: GuardSettings, clock = 
       phone: `+316${String(lastNumber).padStart(4, '0')}0000`,
       country: 'NL',
       clientIp: null,
+      provider: null,
       createdAt: clock.now(),
       resends: 0,
       ...wish,

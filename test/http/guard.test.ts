@@ -161,13 +161,10 @@ describeEachDatabase('a guard that enforces', (database) => {
 })
 
 describe('a guard that only watches, as it does by default', () => {
-  let service: TestService
-  beforeAll(async () => {
-    service = await createTestService({ plans: unlimited })
-  })
-  afterAll(() => service.dispose())
-
   test('sends what it would block, and notes why', async () => {
+    const gateway = startGateway()
+    const delivery = { providers: [twilioAt('sms', gateway.url)], routes: [] }
+    const service = await createTestService({ plans: unlimited, delivery })
     const otp = otpCalls(service)
     const developer = await service.createDeveloper()
     const app = await service.createApplication(developer)
@@ -181,6 +178,17 @@ describe('a guard that only watches, as it does by default', () => {
     expect(await service.store.read.guard.decisions(0)).toEqual([
       { rule: 'COUNTRY_HOURLY', country: 'NL', flagged: 1, blocked: 0 },
     ])
+    await service.dispose()
+    await gateway.stop()
+  })
+
+  test('looks away from what stays in the inbox', async () => {
+    const service = await createTestService({ plans: unlimited })
+    const otp = otpCalls(service)
+    const app = await service.createApplication(await service.createDeveloper())
+    for (let n = 0; n < 10; n++) await otp.sent(app, { phone: numberOf(n) })
+    expect(await service.store.read.guard.decisions(0)).toEqual([])
+    await service.dispose()
   })
 })
 
