@@ -86,7 +86,13 @@ const presentDetail = ({ delivery, attempts }: DeliveryWithAttempts) => ({
 
 const params = object({ id: Type.String(), deliveryId: Type.String() })
 
-const moment = Type.String({ format: 'date-time', errorText: 'Expected a time such as 2026-11-20T12:00:00Z' })
+/** RFC 3339; the framework's own format takes a bare date, too. */
+const moment = Type.String({
+  format: 'date-time',
+  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,9})?(Z|[+-]\\d\\d:\\d\\d)$',
+  errorText: 'Expected a time such as 2026-11-20T12:00:00Z',
+  documentedAs: { type: 'string', format: 'date-time' },
+})
 
 export function webhookDeliveryRoutes(services: {
   consoleAuth: ConsoleAuth
