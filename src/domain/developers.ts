@@ -1,6 +1,7 @@
 import { cleanEmail, emailTaken, requireEmail } from './email.ts'
 import { ServiceError } from './errors.ts'
 import type { NewId } from './ids.ts'
+import { makeVirtualPhone } from './phone.ts'
 import { planOf, type Plan, type Plans } from './plans.ts'
 import type { Clock, Random } from './ports.ts'
 import type { Store, Stores } from './store.ts'
@@ -190,14 +191,6 @@ export async function insertDeveloper(
     }
   }
   throw new Error('no free virtual number was found')
-}
-
-/** +999 is a country code that no network routes. 64 random bits make the bias of the remainder vanish. */
-function makeVirtualPhone(random: Random): string {
-  const bytes = new Uint8Array(8)
-  random(bytes)
-  const digits = new DataView(bytes.buffer).getBigUint64(0) % 10_000_000_000n
-  return `+999${digits.toString().padStart(10, '0')}`
 }
 
 /** A provider's name for a person within the bounds that the profile allows; null when nothing is left of it. */

@@ -1,5 +1,6 @@
 import { parsePhoneNumberFromString } from 'libphonenumber-js/max'
 import { ServiceError } from './errors.ts'
+import type { Random } from './ports.ts'
 
 /** E.164, and the ISO code of the country it belongs to where one does. */
 export type Phone = { phone: string; country: string | null; isVirtual: boolean }
@@ -44,6 +45,10 @@ export const invalidPhone = () =>
     },
   )
 
-/** A new number for a developer. @param randomInt a uniform whole number from 0 up to, not with, its argument */
-export const makeVirtualPhone = (randomInt: (below: number) => number) =>
-  `+999${String(randomInt(10_000_000_000)).padStart(10, '0')}`
+/** A new number for a developer. 64 random bits make the bias of the remainder vanish. */
+export function makeVirtualPhone(random: Random): string {
+  const bytes = new Uint8Array(8)
+  random(bytes)
+  const digits = new DataView(bytes.buffer).getBigUint64(0) % 10_000_000_000n
+  return `+999${digits.toString().padStart(10, '0')}`
+}
