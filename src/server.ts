@@ -41,8 +41,11 @@ export type ServerNeeds = {
   clock?: Clock
 }
 
-/** Ten seconds together: first the calls under way, then the messages and webhooks that they caused. */
-const callsDrainMs = 8_000
+/**
+ * Ten seconds together: a second in which callers are told, the calls under way, then the messages and webhooks that
+ * they caused.
+ */
+const callsDrainMs = 7_000
 const messagesDrainMs = 500
 const webhooksDrainMs = 1_000
 const hostCommandMs = 1_000
@@ -150,6 +153,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onAnswer: config.log.level === 'debug' ? (call) => log.debug('request', call) : undefined,
     })
     stops.push(() => listener.stop(callsDrainMs))
+    stops.push(listener.announceEnd)
     stops.push(every(streamsPollMs, log, async () => logStreams.wake()))
     // First of all: the listener waits for calls, and a stream would never end by itself.
     stops.push(() => logStreams.drain())
@@ -220,7 +224,12 @@ function createReadiness(store: Store, clock: Clock, isDraining: () => boolean) 
     if (clock.now() - askedAt >= 1000) {
       askedAt = clock.now()
       answer = store
-        .write((tx) => tx.idempotency.deleteOldest(0, 1))
+        .write(async (tx) => {
+          // A deletion of what is not there would touch no page, and pass on a full disk.
+          const probe = ['readiness', 'readiness'] as const
+          await tx.rateLimits.insert(...probe, { at: askedAt, seq: 0 })
+          await tx.rateLimits.deleteUntil(...probe, askedAt)
+        })
         .then(
           () => true,
           () => false,

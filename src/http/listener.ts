@@ -7,6 +7,12 @@ import { observeCalls, type AnsweredCall } from './request-log.ts'
 
 export type Listener = {
   url: string
+  /**
+   * Goes on answering, and says with every answer that its connection ends. A caller that keeps a connection open would
+   * otherwise send its next call into one that is closed already. Resolves once nobody has called for a moment, within a
+   * second.
+   */
+  announceEnd(): Promise<void>
   /** Refuses new calls, finishes those under way, and cuts what is left after `patienceMs`. */
   stop(patienceMs: number): Promise<void>
 }
@@ -26,6 +32,8 @@ export type ListenerNeeds = {
 const requestBytesMax = Number.MAX_SAFE_INTEGER
 /** Longer than the slowest answer: a socket that is silent for so long is cut, also while a handler works. */
 const idleSeconds = 30
+const quietMs = 50
+const announceMsMax = 1000
 
 /**
  * Serves an application over HTTP.
@@ -54,6 +62,15 @@ export function listen(
     if (plain !== request) originals.set(plain, request)
     return handle(plain)
   }
+  let ending = false
+  let answeredAtMs = -Infinity
+  const serve = async (request: Request) => {
+    const response = await answer(request)
+    answeredAtMs = performance.now()
+    // RFC 9112 §9.6. Bun closes the connection behind it.
+    if (ending) response.headers.set('connection', 'close')
+    return response
+  }
   const server = Bun.serve({
     hostname: address.host,
     port: address.port,
@@ -62,7 +79,7 @@ export function listen(
     idleTimeout: idleSeconds,
     maxRequestBodySize: requestBytesMax,
     development: false,
-    fetch: onAnswer ? observeCalls(answer, app.routes, () => performance.now(), onAnswer) : answer,
+    fetch: onAnswer ? observeCalls(serve, app.routes, () => performance.now(), onAnswer) : serve,
     error(thrown) {
       const traceId = newId('req')
       onBug(thrown, traceId)
@@ -74,6 +91,15 @@ export function listen(
 
   return {
     url: `http://${host}:${server.port}`,
+    async announceEnd() {
+      ending = true
+      const endsAtMs = performance.now() + announceMsMax
+      for (;;) {
+        const waitMs = Math.min(answeredAtMs + quietMs, endsAtMs) - performance.now()
+        if (waitMs <= 0) return
+        await new Promise((resolve) => setTimeout(resolve, waitMs))
+      }
+    },
     async stop(patienceMs) {
       const finished = server.stop(false)
       const timer = Promise.withResolvers<void>()

@@ -68,6 +68,20 @@ describe('the listener', () => {
     await stopped
   })
 
+  test('tells callers that their connection ends before it stops, and closes it behind the answer', async () => {
+    const own = listen({ host: '127.0.0.1', port: 0 }, new Elysia().get('/', 'here'), needs)
+    const call = get('/', 'Host: localhost')
+    const before = await exchangeRaw(portOf(own), [call])
+    expect(before.answers[0]?.headers.get('connection')).toBeUndefined()
+    const announced = own.announceEnd()
+    const { answers, closed } = await exchangeRaw(portOf(own), [call], 2)
+    expect(answers).toMatchObject([{ status: 200, body: 'here' }])
+    expect(answers[0]?.headers.get('connection')).toBe('close')
+    expect(closed).toBe(true)
+    await announced
+    await own.stop(0)
+  })
+
   test('cuts what does not finish in time', async () => {
     const begun = createGate()
     const app = new Elysia().get('/', () => {
