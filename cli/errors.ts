@@ -11,6 +11,7 @@ export const exitCodes = {
   negative: 8,
   startRefused: 9,
   interrupted: 130,
+  terminated: 143,
 } as const
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]

@@ -11,6 +11,13 @@ export const findProject = (api: Api, idOrName: string) =>
 export const listProjects = (api: Api) =>
   allPages((query) => api.asDeveloper('GET', '/v1/projects', { query }))
 
+/** An application by its id or, where that is unambiguous, by its name. */
+export const findApplication = (api: Api, idOrName: string) =>
+  find('app', 'app', idOrName, () => listApplications(api))
+
+export const listApplications = (api: Api) =>
+  allPages((query) => api.asDeveloper('GET', '/v1/applications', { query }))
+
 async function find(noun: string, prefix: string, idOrName: string, list: () => Promise<Named[]>) {
   // The server says whether it exists: asking twice would cost every script a round trip.
   if (new RegExp(`^${prefix}_[0-9a-z]{26}$`).test(idOrName)) return idOrName

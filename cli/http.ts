@@ -63,7 +63,8 @@ function parseJson(text: string): unknown {
   }
 }
 
-function unreachable(server: ServerChoice, error: unknown, timeoutMs: number) {
+/** @param error what `fetch` rejected with */
+export function unreachable(server: ServerChoice, error: unknown, timeoutMs: number) {
   const address = whence(server)
   if (error instanceof Error && error.name === 'TimeoutError')
     return new CliError(

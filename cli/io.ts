@@ -15,4 +15,6 @@ export type Io = {
   askLine(question: string, options: { secret: boolean }): Promise<string | null>
   now(): number
   sleep(durationMs: number): Promise<void>
+  /** Takes Ctrl-C and SIGTERM over from the system; the function that it gives hands them back. */
+  onInterrupt?(handler: (signal: 'SIGINT' | 'SIGTERM') => void): () => void
 }

@@ -7,12 +7,14 @@ import { addConfigCommands } from './commands/config.ts'
 import { addGuardCommands } from './commands/guard.ts'
 import { addHealthCommand } from './commands/health.ts'
 import { addInboxCommand } from './commands/inbox.ts'
+import { addLogsCommand } from './commands/logs.ts'
 import { addOtpCommands } from './commands/otp.ts'
 import { addProjectCommands } from './commands/project.ts'
 import { addProviderCommands } from './commands/provider.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addTemplateCommands } from './commands/template.ts'
 import { addVersionCommand } from './commands/version.ts'
+import { addWebhookCommands } from './commands/webhook.ts'
 import { createContext, type Context, type GlobalFlags } from './context.ts'
 import { exitCodes, usageError, type ExitCode } from './errors.ts'
 import { examples } from './examples.ts'
@@ -105,6 +107,8 @@ export function createProgram(io: Io, run: Run) {
   addAppCommands(program, run)
   addOtpCommands(program, run)
   addInboxCommand(program, run)
+  addWebhookCommands(program, run)
+  addLogsCommand(program, run)
   program.commandsGroup('More:')
   addApiCommand(program, run)
   addVersionCommand(program, run)

@@ -16,6 +16,18 @@ export function processIo(): Io {
     askLine,
     now: Date.now,
     sleep: (durationMs) => Bun.sleep(durationMs),
+    onInterrupt,
+  }
+}
+
+function onInterrupt(handler: (signal: 'SIGINT' | 'SIGTERM') => void) {
+  const onInt = () => handler('SIGINT')
+  const onTerm = () => handler('SIGTERM')
+  process.on('SIGINT', onInt)
+  process.on('SIGTERM', onTerm)
+  return () => {
+    process.off('SIGINT', onInt)
+    process.off('SIGTERM', onTerm)
   }
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { signWebhook } from '../../cli/webhook-signature.ts'
 import { authToken, startGateway, twilioAt } from '../delivery/gateway.ts'
 import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
 
@@ -75,6 +76,26 @@ async function leaves(path = ''): Promise<string[]> {
 const first = ['admin create', 'login', 'project create', 'app create', 'otp send']
 const last = ['logout', 'admin reset-password']
 
+/** Goes on until Ctrl-C, which comes as soon as it says so. */
+async function shellUntilCtrlC(line: string) {
+  const child = Bun.spawn(['sh', '-c', `exec ${line}`], {
+    env: environment,
+    cwd: server.home,
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  let stderr = ''
+  for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
+    stderr += chunk
+    if (stderr.includes('(Ctrl+C to quit)')) child.kill('SIGINT')
+  }
+  const exitCode = await child.exited
+  return { stderr, exitCode: exitCode === 130 ? 0 : exitCode || 1 }
+}
+
+const isEndless = (line: string) => /logs --tail|listen --forward-to/.test(line)
+
 /** Without a terminal some have nothing to ask. */
 const expectedExitCodes: Record<string, number> = { 'otpd login': 2 }
 
@@ -87,7 +108,8 @@ test('every example of every help text works as it stands', async () => {
     const examples = examplesIn(await helpOf(command))
     if (examples.length === 0) failures.push(`${command} has no examples`)
     for (const example of examples) {
-      const ran = await shell(await prepared(example))
+      const line = await prepared(example)
+      const ran = isEndless(line) ? await shellUntilCtrlC(line) : await shell(line)
       if (ran.exitCode !== (expectedExitCodes[example] ?? 0)) failures.push(`${example}\n${ran.stderr}`)
     }
   }
@@ -101,10 +123,26 @@ async function prepared(example: string) {
     const { stdout } = await shell('otpd otp send +14155550100 --env-file .env.otpd --json')
     return line.replace('$REQUEST_ID', JSON.parse(stdout).data.requestId)
   }
+  if (line.includes('delivery.headers')) writeDelivery()
   if (!line.includes('$SETUP_TOKEN')) return line
   const { stdout } = await shell('otpd admin setup-token')
   const answers = '--email eve@example.com --password-stdin < password'
   return `${line.replace('$SETUP_TOKEN', stdout.trim())} ${answers}`
+}
+
+/** What a receiver of the application's might have kept a moment ago. */
+function writeDelivery() {
+  const [, secret = ''] =
+    /OTPD_WEBHOOK_SECRET=(\S+)/.exec(readFileSync(join(server.home, '.env.otpd'), 'utf8')) ?? []
+  const message = { id: 'evt_1', timestamp: String(Math.floor(Date.now() / 1000)), body: '{"id":"evt_1"}' }
+  const headers = [
+    'HTTP/1.1 200 OK',
+    `webhook-id: ${message.id}`,
+    `webhook-timestamp: ${message.timestamp}`,
+    `Webhook-Signature: ${signWebhook(secret, message)}`,
+  ]
+  writeFileSync(join(server.home, 'delivery.headers'), headers.join('\r\n'))
+  writeFileSync(join(server.home, 'delivery.json'), message.body)
 }
 
 test('the examples of serve start a server', async () => {

@@ -1,0 +1,106 @@
+import { Argument, type Command } from 'commander'
+import { durationMs, type Context } from '../context.ts'
+import { usageError, type ExitCode } from '../errors.ts'
+import { examples } from '../examples.ts'
+import { findApplication, listApplications } from '../find.ts'
+import { followLog } from '../follow-log.ts'
+import { untilInterrupted } from '../interrupt.ts'
+import { logLine } from '../log-lines.ts'
+import type { Run } from '../program.ts'
+import { findRecent, isWanted, type LogSearch } from '../recent-log.ts'
+import type { LogEntry } from '../resources.ts'
+import { remaining } from '../text.ts'
+
+type Options = { tail?: true; app?: string; type?: string; phone?: string; since?: string; limit?: string }
+
+const limitDefault = 20
+const limitMax = 10_000
+
+/** As a place to go on from: the beginning of the log. */
+const logStart = `evt_${'0'.repeat(26)}`
+
+export function addLogsCommand(program: Command, run: Run) {
+  program
+    .command('logs')
+    .addArgument(new Argument('[tail]', 'tail: the same as --tail').choices(['tail']))
+    .description('what happened to codes, oldest first')
+    .option('-t, --tail', 'go on with what comes, until Ctrl-C')
+    .option('--app <id|name>', 'only of this application')
+    .option('--type <types>', 'only these, like otp.verified,otp.failed')
+    .option('--phone <number>', 'only of this phone; its last digits are enough')
+    .option('--since <time>', 'only since then: 10m, 2h, 3d, or 2026-11-20T08:00:00Z')
+    .option('--limit <number>', `how many of the most recent (${limitDefault}; all with --since)`)
+    .addHelpText(
+      'after',
+      examples(
+        'otpd logs',
+        'otpd logs --type otp.failed,otp.expired --since 1h --json',
+        'otpd logs --tail --app web',
+      ),
+    )
+    .action((action: string | undefined, options: Options, command: Command) =>
+      run(command, (context) => showLogs(context, options, options.tail === true || action === 'tail')),
+    )
+}
+
+async function showLogs(context: Context, options: Options, isTail: boolean): Promise<ExitCode | void> {
+  const { io, output } = context
+  const wanted = readOptions(options, io.now())
+  const connection = context.connect()
+  const { api, server } = connection
+  const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
+  const search: LogSearch = { ...wanted, appId }
+  const recent = await findRecent(api, search)
+  // Names are for people; a script that reads JSON is not made to wait for them.
+  const needsNames = !output.json && (isTail || recent.entries.length > 0)
+  const names = new Map(needsNames ? (await listApplications(api)).map(({ id, name }) => [id, name]) : [])
+  const line = (entry: LogEntry) => logLine(entry, names, io.now(), output.paint)
+  if (recent.isCut) output.warn('The search ended after 10,000 entries; there are older ones.')
+
+  if (!isTail) {
+    output.answer(recent.body, () => recent.entries.map(line).join('\n') || nothingText(options))
+    return
+  }
+  for (const entry of recent.entries) output.answer(JSON.stringify(entry), () => line(entry))
+  output.note(output.paintError.dim(`Waiting for events from ${server.url} (Ctrl+C to quit)`))
+  const query = { appId, type: search.type, after: recent.newestId ?? logStart }
+  return await untilInterrupted(io, async (signal) => {
+    for await (const one of followLog(context, connection, { query, signal })) {
+      if (one.kind === 'lost') output.note(gapLine(context, `${one.why}, trying again`))
+      else if (one.kind === 'back')
+        output.note(gapLine(context, `back after ${remaining(one.afterMs)}, nothing is missing`))
+      else if (isWanted(one.entry, search)) output.answer(one.json, () => line(one.entry))
+    }
+  })
+}
+
+export const gapLine = ({ output }: Context, text: string) => output.paintError.yellow(`── ${text} ──`)
+
+const nothingText = ({ app, type, phone, since }: Options) =>
+  [app, type, phone, since].every((filter) => filter === undefined)
+    ? 'No events yet. Send a code: otpd otp send PHONE --env-file FILE'
+    : 'No such events.'
+
+function readOptions({ type, phone, since, limit }: Options, nowMs: number): Omit<LogSearch, 'appId'> {
+  if (limit !== undefined && !(/^[1-9]\d{0,4}$/.test(limit) && Number(limit) <= limitMax))
+    throw usageError(`--limit is a number from 1 to ${limitMax}.`)
+  const phoneEnd = phone?.replaceAll(/[\s().-]/g, '').replace(/^00/, '+')
+  if (phoneEnd !== undefined && !/^\+?\d{2,15}$/.test(phoneEnd))
+    throw usageError('--phone is a number like +14155550100, or its last digits.')
+  return {
+    type: type?.replaceAll(/\s/g, ''),
+    phoneEnd,
+    sinceMs: since === undefined ? undefined : momentOf(since, nowMs),
+    limit: limit === undefined ? (since === undefined ? limitDefault : limitMax) : Number(limit),
+  }
+}
+
+/** `10m` is ten minutes ago; anything else is a date. */
+function momentOf(since: string, nowMs: number): number {
+  const [, days] = /^(\d{1,4})d$/.exec(since) ?? []
+  if (days !== undefined) return nowMs - Number(days) * 86_400_000
+  if (/^[\d.]+(ms|s|m|h)$/.test(since)) return nowMs - durationMs(since, '--since')
+  const at = /^\d{4}-\d\d-\d\d/.test(since) ? Date.parse(since) : Number.NaN
+  if (Number.isNaN(at)) throw usageError('--since takes a time like 10m, 2h, 3d or 2026-11-20T08:00:00Z.')
+  return at
+}

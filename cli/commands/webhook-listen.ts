@@ -1,0 +1,142 @@
+import type { Command } from 'commander'
+import type { Context } from '../context.ts'
+import { CliError, usageError, type ExitCode } from '../errors.ts'
+import { examples } from '../examples.ts'
+import { findApplication } from '../find.ts'
+import { followLog } from '../follow-log.ts'
+import { untilInterrupted } from '../interrupt.ts'
+import type { Run } from '../program.ts'
+import type { LogEntry } from '../resources.ts'
+import type { Route } from '../routes.ts'
+import { localTime, printable, remaining } from '../text.ts'
+import { buildWebhook, forward, readTarget, type Forwarded } from '../webhook-forward.ts'
+import { gapLine } from './logs.ts'
+
+type Options = { forwardTo?: string; app?: string; events?: string; printSecret?: true }
+
+/** How many may be on their way: a receiver that stands at a breakpoint holds up no others. */
+const underWayMax = 10
+
+type Subscription = Route<'POST', '/v1/webhooks'>['body']['events'][number]
+
+const kinds = [
+  'otp.sent',
+  'otp.delivered',
+  'otp.undelivered',
+  'otp.verified',
+  'otp.failed',
+  'otp.expired',
+  'otp.canceled',
+  'otp.blocked',
+] as const satisfies readonly Subscription[]
+
+export function addListenCommand(webhook: Command, run: Run) {
+  webhook
+    .command('listen')
+    .description('bring events to a program on this machine, signed as webhooks, until Ctrl-C')
+    .option('--forward-to <url>', 'where to post them, like localhost:3000/hook')
+    .option('--app <id|name>', 'only of this application (of all)')
+    .option('--events <kinds>', 'only these, like otp.verified,otp.failed (all)')
+    .option('--print-secret', 'print the webhook secret that --app signs with, and end')
+    .addHelpText(
+      'after',
+      examples(
+        'otpd webhook listen --forward-to localhost:3000/hook --app web',
+        'otpd webhook listen --forward-to http://localhost:3000/hook --events otp.verified,otp.failed',
+        'otpd webhook listen --print-secret --app web',
+      ),
+    )
+    .action((options: Options, command: Command) =>
+      run(command, (context) =>
+        options.printSecret === true ? printSecret(context, options) : listen(context, options),
+      ),
+    )
+}
+
+async function printSecret({ connect, output }: Context, { app }: Options) {
+  if (app === undefined) throw usageError('Each application has a secret of its own: name one with --app.')
+  const { api } = connect()
+  const id = await findApplication(api, app)
+  const found = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', { params: { id } })
+  output.answer(found.body, () => found.data.webhookSecret)
+}
+
+async function listen(context: Context, options: Options): Promise<ExitCode> {
+  const { io, output, connect } = context
+  if (options.forwardTo === undefined)
+    throw usageError('Where to? Say it like this: --forward-to localhost:3000/hook')
+  const target = readTarget(options.forwardTo)
+  const type = readKinds(options.events).join(',')
+  const connection = connect()
+  const { api, server } = connection
+  const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
+
+  const { paint } = output
+  const time = (at: string) => paint.dim(localTime(at).slice(11))
+  const show = (entry: LogEntry, sent: Forwarded) =>
+    output.answer(JSON.stringify({ id: entry.id, type: entry.type, url: target.href, ...sent }), () =>
+      [
+        time(new Date(io.now()).toISOString()),
+        isDelivered(sent) ? paint.green('<--') : paint.red('<--'),
+        isDelivered(sent) ? String(sent.statusCode) : `${sent.statusCode ?? sent.error} (not delivered)`,
+        `POST ${target.href} [${sent.durationMs} ms]`,
+        paint.dim(entry.id),
+      ].join(' '),
+    )
+
+  async function bring(entry: LogEntry) {
+    const webhook = await buildWebhook(api, entry)
+    if (webhook === null) return
+    if (!output.json)
+      output.answer(
+        '',
+        () => `${time(entry.at)} ${paint.cyan('-->')} ${paint.bold(printable(entry.type))} ${entry.id}`,
+      )
+    show(entry, await forward(target, webhook, io.now()))
+  }
+
+  const of = options.app === undefined ? 'all your applications' : printable(options.app)
+  output.note(`Events of ${of} at ${server.url} go to ${target.href}`)
+  const underWay = new Set<Promise<void>>()
+  const exitCode = await untilInterrupted(io, async (signal) => {
+    const following = followLog(context, connection, {
+      query: { appId, type },
+      signal,
+      onConnected: () => output.note(output.paintError.dim('Waiting for events (Ctrl+C to quit)')),
+    })
+    for await (const one of following) {
+      if (one.kind === 'lost') output.note(gapLine(context, `${one.why}, trying again`))
+      else if (one.kind === 'back')
+        output.note(gapLine(context, `back after ${remaining(one.afterMs)}, nothing is missing`))
+      else {
+        const { entry } = one
+        const done = bring(entry)
+          .catch((error: unknown) =>
+            output.warn(`${entry.type} ${entry.id} was not sent: ${sentenceOf(error)}`),
+          )
+          .finally(() => underWay.delete(done))
+        underWay.add(done)
+        if (underWay.size >= underWayMax) await Promise.race(underWay)
+      }
+    }
+  })
+  return exitCode
+}
+
+const isDelivered = ({ statusCode }: Forwarded) =>
+  statusCode !== null && statusCode >= 200 && statusCode < 300
+
+const sentenceOf = (error: unknown) =>
+  error instanceof CliError ? error.message : error instanceof Error ? error.message : String(error)
+
+function readKinds(events: string | undefined): readonly string[] {
+  if (events === undefined || events === '*') return kinds
+  const wanted = events.split(',').map((one) => one.trim())
+  const unknown = wanted.filter((one) => !kinds.some((kind) => kind === one))
+  if (unknown.length > 0)
+    throw usageError(
+      '--events names kinds that there are not.',
+      `There are: ${kinds.join(', ')}, and * for all.`,
+    )
+  return wanted
+}

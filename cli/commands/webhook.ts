@@ -1,0 +1,13 @@
+import type { Command } from 'commander'
+import type { Run } from '../program.ts'
+import { addListenCommand } from './webhook-listen.ts'
+import { addVerifyCommand } from './webhook-verify.ts'
+
+export function addWebhookCommands(program: Command, run: Run) {
+  const webhook = program
+    .command('webhook')
+    .alias('webhooks')
+    .description('events that your backend is told of')
+  addListenCommand(webhook, run)
+  addVerifyCommand(webhook, run)
+}
