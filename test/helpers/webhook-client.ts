@@ -1,0 +1,87 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ServerOptions } from './binary.ts'
+
+const email = 'ada@example.com'
+const password = 'correct horse battery'
+
+/** A home for `startServer`, with an account in it, no limits, and receivers on this machine allowed. */
+export function makeServerHome(): Required<Pick<ServerOptions, 'home' | 'args' | 'env'>> {
+  const home = mkdtempSync(join(tmpdir(), 'otpd-webhooks-'))
+  const passwordFile = join(home, 'password')
+  writeFileSync(passwordFile, password, { mode: 0o600 })
+  const config = join(home, 'otpd.toml')
+  const limits = { projects: 100, applications: 1000, sendPerMinute: 0, verifyPerMinute: 0 }
+  const lines = Object.entries(limits).map(([name, value]) => `${name} = ${value}`)
+  writeFileSync(config, `[plans.free]\n${lines.join('\n')}\n`)
+  return {
+    home,
+    args: ['--config', config],
+    env: {
+      OTPD_ADMIN_EMAIL: email,
+      OTPD_ADMIN_PASSWORD_FILE: passwordFile,
+      OTPD_WEBHOOK_ALLOW: '127.0.0.1/32',
+    },
+  }
+}
+
+export type TestApp = { id: string; webhookSecret: string; headers: Record<string, string> }
+
+export type WebhookClient = Awaited<ReturnType<typeof logIn>>
+
+/** Calls a server that runs, as the developer of `makeServerHome`. Everything throws where it is refused. */
+export async function logIn(url: string) {
+  const form = { grant_type: 'password', username: email, password }
+  const tokens = await fetch(`${url}/v1/auth/token`, { method: 'POST', body: new URLSearchParams(form) })
+  // Of a server of ours, whose answers have the shape that the caller names.
+  const { id_token: token } = (await tokens.json()) as { id_token: string }
+
+  async function call<T>(method: string, path: string, body?: object, headers = {}): Promise<T> {
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+    return ((await response.json()) as { data: T }).data
+  }
+  let projectId: string | undefined
+
+  return {
+    call,
+
+    /** A test application, whose codes go nowhere. */
+    async createApplication(name = 'Webhooks'): Promise<TestApp> {
+      projectId ??= (await call<{ id: string }>('POST', '/v1/projects', { name })).id
+      const made = await call<
+        Record<'id' | 'webhookSecret' | 'clientId' | 'clientSecret' | 'apiKey', string>
+      >('POST', '/v1/applications', { name, projectId, environment: 'test' })
+      const headers = {
+        'x-client-id': made.clientId,
+        'x-client-secret': made.clientSecret,
+        'x-api-key': made.apiKey,
+      }
+      return { id: made.id, webhookSecret: made.webhookSecret, headers }
+    },
+
+    createEndpoint: (app: TestApp, target: string, events = ['otp.sent'], wishes = {}) =>
+      call<{ id: string }>('POST', '/v1/webhooks', { appId: app.id, url: target, events, ...wishes }),
+  }
+}
+
+/** Makes an `otp.sent` event. @returns the id of its request; undefined where the server did not say that it stands */
+export async function sendOtp(url: string, app: TestApp, phone: string): Promise<string | undefined> {
+  try {
+    const response = await fetch(`${url}/v1/otp/send`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...app.headers },
+      body: JSON.stringify({ phone }),
+    })
+    if (response.status !== 201) return undefined
+    const { data } = (await response.json()) as { data: { requestId: string } }
+    return data.requestId
+  } catch {
+    return undefined
+  }
+}
