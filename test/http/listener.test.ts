@@ -70,7 +70,7 @@ describe('the listener', () => {
 
   test('tells callers that their connection ends before it stops, and closes it behind the answer', async () => {
     const own = listen({ host: '127.0.0.1', port: 0 }, new Elysia().get('/', 'here'), needs)
-    const call = get('/', 'Host: localhost')
+    const call = getRequest('/', 'Host: localhost')
     const before = await exchangeRaw(portOf(own), [call])
     expect(before.answers[0]?.headers.get('connection')).toBeUndefined()
     const announced = own.announceEnd()
