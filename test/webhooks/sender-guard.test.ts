@@ -22,6 +22,7 @@ const send = (url: string, options: Partial<SenderOptions> = {}) =>
     ...options,
   })({ id: 'evt_1', url, secret, headers: {}, body: '{}' })
 
+// Forms and names that lead to such an address are in ssrf.test.ts.
 describe('an address of the inside', () => {
   // Counts connections on every address of this machine, in both families.
   let connections = 0
@@ -37,51 +38,6 @@ describe('an address of the inside', () => {
   afterAll(() => void server.close())
   beforeEach(() => {
     connections = 0
-  })
-
-  test.each([
-    '127.0.0.1',
-    '127.0.0.2',
-    '127.1',
-    '127.0.1',
-    '2130706433',
-    '017700000001',
-    '0177.0.0.1',
-    '0x7f000001',
-    '0x7f.1',
-    '0x7F.0x0.0x0.0x1',
-    '①②⑦.⓪.⓪.①',
-    '127。0。0。1',
-    '127.0.0.1.',
-    '0.0.0.0',
-    '0',
-    '10.0.0.1',
-    '169.254.169.254',
-    '192.168.0.1',
-    '255.255.255.255',
-    '[::]',
-    '[::1]',
-    '[0:0:0:0:0:0:0:1]',
-    '[::127.0.0.1]',
-    '[::7f00:1]',
-    '[::ffff:127.0.0.1]',
-    '[::ffff:7f00:1]',
-    '[::ffff:0:127.0.0.1]',
-    '[64:ff9b::127.0.0.1]',
-    '[2002:7f00:1::]',
-    '[fe80::1]',
-    '[fe80::1%25lo]',
-    '[fd00::1]',
-    'localhost',
-    'LOCALHOST',
-    'localhost.',
-    'user@127.0.0.1',
-    'example.com@127.0.0.1',
-    '127.0.0.1\\@example.com',
-  ])('is not connected to as %s', async (host) => {
-    const { statusCode, error } = await send(`https://${host}:${port}/`)
-    expect([statusCode, error]).toEqual([null, 'blocked_address'])
-    expect(connections).toBe(0)
   })
 
   test('is connected to where the operator allows it, so that the count above means something', async () => {
