@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { uptime } from 'node:os'
 import { createAccounts } from './auth/identity.ts'
 import { createSigningKeys } from './auth/signing-keys.ts'
 import type { Config } from './config.ts'
@@ -54,7 +55,7 @@ export async function openHost(options: { config: Config; warn?: (message: strin
   if (dataDir === null) {
     throw new StartRefused('there is no data directory in development mode', 'Leave out --dev, or name one.')
   }
-  const clock = systemClock(Date.now, () => performance.now())
+  const clock = systemClock(Date.now, () => performance.now(), uptime)
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
   const masterKey = prepare(dataDir, config, clock.now(), warn)
   // A commit whose outcome is unknown is an error of the command, which ends with it.

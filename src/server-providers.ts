@@ -1,3 +1,4 @@
+import { uptime } from 'node:os'
 import type { Config } from './config.ts'
 import { createProviderHttp } from './delivery/http-client.ts'
 import { providerKinds } from './delivery/kinds-list.ts'
@@ -23,7 +24,7 @@ const testMs = 20_000
 
 /** The providers of a configuration, for commands: no server, no routes, no database. */
 export function openProviders(config: Pick<Config, 'delivery'>, version: string) {
-  const clock = systemClock(Date.now, () => performance.now())
+  const clock = systemClock(Date.now, () => performance.now(), uptime)
   const http = createProviderHttp({ version })
   const { providers } = config.delivery
   const open = ({ kind, values }: (typeof providers)[number]) => {

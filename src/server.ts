@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { tmpdir, uptime } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from './config.ts'
 import { createHousekeeping } from './domain/housekeeping.ts'
@@ -62,7 +62,7 @@ const streamsPollMs = 2_000
  */
 export async function startServer(config: Config, needs: ServerNeeds): Promise<RunningServer> {
   const { log, version } = needs
-  const clock = needs.clock ?? systemClock(Date.now, () => performance.now())
+  const clock = needs.clock ?? systemClock(Date.now, () => performance.now(), uptime)
   const stops: Array<() => unknown> = []
   let stopping: Promise<void> | undefined
   const stop = () => (stopping ??= stopAll(stops, log))
