@@ -12,15 +12,6 @@ export function driverCode(error: unknown): string | undefined {
   return undefined
 }
 
-const unique = new Set(['SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_CONSTRAINT_PRIMARYKEY', '23505'])
-const foreignKey = new Set(['SQLITE_CONSTRAINT_FOREIGNKEY', '23503'])
-
-/** A row with the same key stands already. */
-export const isUniqueViolation = (error: unknown) => unique.has(driverCode(error) ?? '')
-
-/** The row that this one refers to is gone, or others still refer to this one. */
-export const isForeignKeyViolation = (error: unknown) => foreignKey.has(driverCode(error) ?? '')
-
 export const isBusy = (error: unknown) => driverCode(error)?.startsWith('SQLITE_BUSY') ?? false
 
 /**
