@@ -1,0 +1,122 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { startServer } from '../helpers/binary.ts'
+import { logIn, makeServerHome, sendOtp, type TestApp } from '../helpers/webhook-client.ts'
+
+// Good receivers beside bad ones on the compiled binary, in one run: how long an event takes to arrive before and after
+// the neighbours turn bad, and what the server's memory does. `bun test/faults/webhook-neighbours.ts [seconds]`
+
+const seconds = Number(process.argv[2] ?? 60)
+const goodOnes = 5
+const eventsPerSecond = 20
+
+const print = (line: string) => process.stdout.write(`${line}\n`)
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+const percentile = (values: number[], share: number) =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? NaN
+
+/** Answers at once, and keeps when an event has come. */
+const arrivals = new Map<string, number>()
+const good = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  async fetch(request) {
+    const { data }: { data: { requestId: string } } = JSON.parse(await request.text())
+    arrivals.set(data.requestId, performance.now())
+    return new Response('ok')
+  },
+})
+
+const sockets = new Set<Socket>()
+function listen(behave: (socket: Socket) => void): Promise<string> {
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+    socket.once('data', () => behave(socket))
+  })
+  return new Promise((resolve) =>
+    server.listen(0, '127.0.0.1', () =>
+      resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`),
+    ),
+  )
+}
+const chunk = Buffer.alloc(64 * 1024, 'x')
+const misbehaviours: Record<string, (socket: Socket) => void> = {
+  hangs: () => {},
+  'answers after 14 s': (socket) =>
+    void setTimeout(() => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'), 14_000),
+  'sends an endless body': (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n')
+    const flood = () => {
+      while (!socket.destroyed && socket.write(`10000\r\n${chunk.toString()}\r\n`));
+    }
+    socket.on('drain', flood)
+    flood()
+  },
+  redirects: (socket) =>
+    void socket.end(
+      'HTTP/1.1 307 Temporary Redirect\r\nlocation: https://127.0.0.1/\r\ncontent-length: 0\r\n\r\n',
+    ),
+  resets: (socket) => void socket.resetAndDestroy(),
+}
+
+const options = makeServerHome()
+const server = await startServer(options)
+const memoryMb = () =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]) / 1024
+
+/** Sends at a steady pace for a while. @returns how long each event took from the call that made it to its receiver */
+async function measure(app: TestApp, forSeconds: number): Promise<{ delays: number[]; lost: number }> {
+  const sent = new Map<string, number>()
+  const start = performance.now()
+  const sends: Promise<unknown>[] = []
+  const sendOne = async (before: number) => {
+    const id = await sendOtp(server.url, app, `+1415${2_000_000 + phone++}`)
+    if (id !== undefined) sent.set(id, before)
+  }
+  for (let i = 0; i < forSeconds * eventsPerSecond; i++) {
+    await sleep(Math.max(0, start + (i * 1000) / eventsPerSecond - performance.now()))
+    sends.push(sendOne(performance.now()))
+  }
+  await Promise.all(sends)
+  await sleep(2_000)
+  const delays = [...sent].flatMap(([id, before]) =>
+    arrivals.has(id) ? [(arrivals.get(id) ?? 0) - before] : [],
+  )
+  return { delays, lost: sent.size - delays.length }
+}
+let phone = 0
+
+try {
+  const client = await logIn(server.url)
+  const app = await client.createApplication()
+  for (let i = 0; i < goodOnes; i++) await client.createEndpoint(app, `http://127.0.0.1:${good.port}/${i}`)
+  await measure(app, 5)
+  const alone = await measure(app, seconds / 2)
+  const memoryBefore = memoryMb()
+  for (const behave of Object.values(misbehaviours)) {
+    const url = await listen(behave)
+    for (let i = 0; i < 2; i++) await client.createEndpoint(app, url)
+  }
+  const beside = await measure(app, seconds)
+  const memoryAfter = memoryMb()
+
+  print(
+    `${goodOnes} good endpoints, ${eventsPerSecond} events a second; then two each that: ${Object.keys(misbehaviours).join(', ')}`,
+  )
+  print('| | events | not arrived | p50 ms | p99 ms | longest ms |\n|---|---|---|---|---|---|')
+  for (const [name, { delays, lost }] of Object.entries({ alone, beside })) {
+    const figures = [percentile(delays, 0.5), percentile(delays, 0.99), Math.max(...delays)]
+    print(`| ${name} | ${delays.length} | ${lost} | ${figures.map((ms) => ms.toFixed(1)).join(' | ')} |`)
+  }
+  const ratio = percentile(beside.delays, 0.5) / percentile(alone.delays, 0.5)
+  print(`median beside / alone: ${ratio.toFixed(2)}`)
+  print(`memory: ${memoryBefore.toFixed(0)} MB, then ${memoryAfter.toFixed(0)} MB`)
+  if (beside.lost > 0 || percentile(beside.delays, 0.99) > 2_000) process.exitCode = 1
+} finally {
+  await server.stop()
+  await good.stop(true)
+  rmSync(options.home, { recursive: true, force: true })
+  process.exit()
+}

@@ -1,0 +1,116 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { SendWebhook } from '../../src/domain/webhook-deliveries.ts'
+import { openPostgres } from '../../src/store/postgres.ts'
+import { createStore } from '../../src/store/store.ts'
+import { createWebhookWorker } from '../../src/webhooks/worker.ts'
+import { openTestPostgres } from '../helpers/databases.ts'
+import { createScene, type Scene } from './scene.ts'
+import { until } from './worker-scene.ts'
+
+const url = process.env['OTPD_TEST_POSTGRES_URL']
+const target = 'http://127.0.0.1:9/'
+
+describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () => {
+  let opened: Awaited<ReturnType<typeof openTestPostgres>>
+  let scene: Scene
+  const stops: Array<() => Promise<unknown>> = []
+  const errors: unknown[] = []
+  beforeAll(async () => {
+    opened = await openTestPostgres(url ?? '')
+    scene = await createScene(opened.database)
+  })
+  afterAll(() => opened.dispose())
+  beforeEach(() =>
+    opened.database.write(async (tx) => void (await tx.delete(opened.database.tables.webhookEndpoints))),
+  )
+  afterEach(async () => {
+    for (const stop of stops.splice(0).toReversed()) await stop()
+    expect(errors.splice(0)).toEqual([])
+  })
+
+  /** A process of its own, as far as the database can tell. */
+  async function startNode(send: SendWebhook) {
+    const database = openPostgres(opened.url)
+    const { clock, keys, newId } = scene
+    const worker = createWebhookWorker({
+      store: createStore(database, { onDelivery: () => worker.wake() }),
+      send,
+      clock,
+      keys,
+      newId,
+      random: () => 0.5,
+      ownsAllLeases: false,
+      onError: (error) => void errors.push(error),
+      pollMs: 20,
+    })
+    stops.push(async () => {
+      await worker.stop(0)
+      await database.close()
+    })
+    await worker.start()
+    return worker
+  }
+
+  const answer = (statusCode: number) => ({
+    statusCode,
+    error: statusCode === 200 ? null : ('bad_status' as const),
+    durationMs: 1,
+    body: '',
+    retryAfterMs: null,
+  })
+  const statuses = async (ids: string[]) => (await Promise.all(ids.map(scene.deliveries))).flat()
+
+  test('send each event once to each endpoint, never more than two at a time, while events are written', async () => {
+    const { id: appId } = await scene.createApplication()
+    const endpoints: string[] = []
+    for (let i = 0; i < 5; i++) endpoints.push(await scene.createEndpoint(appId, `${target}${i}`))
+    const sent: string[] = []
+    const underWay = new Map<string, number>()
+    let most = 0
+    const send: SendWebhook = async ({ id, url }) => {
+      sent.push(`${url} ${id}`)
+      underWay.set(url, (underWay.get(url) ?? 0) + 1)
+      most = Math.max(most, underWay.get(url) ?? 0)
+      for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
+      underWay.set(url, (underWay.get(url) ?? 0) - 1)
+      return answer(200)
+    }
+    for (let i = 0; i < 4; i++) await startNode(send)
+    for (let i = 0; i < 100; i++) await scene.record(appId)
+    await until(async () => (await statuses(endpoints)).every(({ status }) => status === 'delivered'))
+    expect(sent).toHaveLength(500)
+    expect(new Set(sent).size).toBe(500)
+    expect(most).toBeLessThanOrEqual(2)
+  }, 60_000)
+
+  test('disable an endpoint once, while events are written', async () => {
+    const { id: appId } = await scene.createApplication()
+    const endpoint = await scene.createEndpoint(appId, target)
+    for (let i = 0; i < 3; i++) await startNode(async () => answer(410))
+    await Promise.all(Array.from({ length: 20 }, () => scene.record(appId)))
+    await until(async () => (await scene.endpoints.get(scene.developer, endpoint)).status === 'disabled')
+    for (const stop of stops.splice(0).toReversed()) await stop()
+    const log = await scene.store.read.events.list(scene.developer.id, { limit: 200 })
+    const disabled = log.filter(({ detail }) => detail === `${endpoint} gone`)
+    expect(disabled).toHaveLength(1)
+  }, 60_000)
+
+  test('take over what a node held that died', async () => {
+    const { id: appId } = await scene.createApplication()
+    const endpoint = await scene.createEndpoint(appId, target)
+    const eventId = await scene.record(appId)
+    const now = scene.clock.now()
+    const claim = { owner: 'dead', now, leaseUntil: now + 30_000, limit: 50 }
+    await scene.store.write((tx) => tx.webhookQueue.claim(claim))
+    const sent: string[] = []
+    const worker = await startNode(async ({ id }) => {
+      sent.push(id)
+      return answer(200)
+    })
+    await worker.idle()
+    expect(sent).toEqual([])
+    scene.clock.advance(30_000)
+    await until(async () => (await statuses([endpoint]))[0]?.status === 'delivered')
+    expect(sent).toEqual([eventId])
+  }, 60_000)
+})
