@@ -1,0 +1,269 @@
+import { Database } from 'bun:sqlite'
+import { afterAll, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
+import { readStream } from '../helpers/event-stream.ts'
+
+const developersCount = 10
+/** One of the 200 is the command line, of a developer of its own. */
+const readersCount = 199
+const sendsPerPhase = 40
+/** More than the buffers of both sockets hold, so that a reader who stops reading stalls the server's writing. */
+const bigEntries = 15_000
+const detail = 'x'.repeat(2_000)
+const password = 'correct horse battery'
+const logStart = `evt_${'0'.repeat(26)}`
+
+const home = mkdtempSync(join(tmpdir(), 'otpd-stream-'))
+const dataDir = join(home, 'data')
+let server: RunningServer | undefined
+const running = () => {
+  if (!server) throw new Error('no server was started')
+  return server
+}
+
+const start = async () => {
+  // The command line knows one address, so that the second start has to listen where the first did.
+  const address = server === undefined ? '127.0.0.1:0' : new URL(server.url).host
+  server = await startServer({ home, dataDir, env: { OTPD_SEND_PER_MINUTE: '0', OTPD_LISTEN: address } })
+}
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+type Person = { id: string; token: string; headers: Record<string, string> }
+
+async function callApi<T>(
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body?: unknown,
+): Promise<T> {
+  const response = await fetch(running().url + path, {
+    method,
+    headers: { 'content-type': 'application/json', ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+  const answer: { data: T; pagination: { nextCursor: string | null } } = JSON.parse(await response.text())
+  return answer.data
+}
+
+/** A developer with a token and an application whose messages go nowhere. */
+async function createPerson(index: number): Promise<Person> {
+  const email = `person-${index}@example.com`
+  const args = ['admin', 'create', '--email', email, '--name', 'Person', '--password-stdin', '--json']
+  const made = await runBinary(home, [...args, '--data-dir', dataDir], { input: password })
+  const { id } = JSON.parse(made.stdout).data
+  const answer = await fetch(`${running().url}/v1/auth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ grant_type: 'password', username: email, password }),
+  })
+  const { id_token: token } = JSON.parse(await answer.text())
+  const console = { authorization: `Bearer ${token}` }
+  const project = await callApi<{ id: string }>('POST', '/v1/projects', console, { name: 'shop' })
+  const body = { name: 'web', projectId: project.id, environment: 'test' }
+  const app = await callApi<Record<string, string>>('POST', '/v1/applications', console, body)
+  const headers = {
+    'x-client-id': app['clientId'] ?? '',
+    'x-client-secret': app['clientSecret'] ?? '',
+    'x-api-key': app['apiKey'] ?? '',
+  }
+  return { id, token, headers }
+}
+
+let phones = 0
+/** What the server does not answer, because it is gone, may or may not stand in the log. */
+const sendMany = (person: Person) =>
+  Promise.all(
+    Array.from({ length: sendsPerPhase }, () =>
+      callApi('POST', '/v1/otp/send', person.headers, { phone: `+1415${5_000_000 + phones++}` }).catch(
+        () => {},
+      ),
+    ),
+  )
+
+async function wholeLog({ token }: Person): Promise<string[]> {
+  let ids: string[] = []
+  let cursor: string | null = null
+  do {
+    const query: string = cursor === null ? '' : `&cursor=${cursor}`
+    const response = await fetch(`${running().url}/v1/logs?limit=200${query}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    const page: { data: Array<{ id: string }>; pagination: { nextCursor: string | null } } = JSON.parse(
+      await response.text(),
+    )
+    ids = [...page.data.map(({ id }) => id), ...ids]
+    cursor = page.pagination.nextCursor
+  } while (cursor !== null)
+  return ids
+}
+
+/** Follows the log over every end of the connection, and keeps all that it was given. */
+function follow({ token }: Person) {
+  let last = logStart
+  let stopped = false
+  const seen = createList()
+  const abort = new AbortController()
+
+  async function run() {
+    while (!stopped) {
+      const headers = { authorization: `Bearer ${token}`, 'last-event-id': last }
+      const url = `${running().url}/v1/logs/stream`
+      const response = await fetch(url, { headers, signal: abort.signal }).catch(() => null)
+      if (response?.status === 200) await read(readStream(response.body))
+      else await Bun.sleep(20)
+    }
+  }
+
+  async function read(reading: ReturnType<typeof readStream>) {
+    for (;;) {
+      const message = await reading.next().catch(() => undefined)
+      if (!message) return
+      if (message.id !== undefined) last = message.id
+      if (message.data !== undefined && message.event === undefined) seen.add(last)
+    }
+  }
+
+  const done = run()
+  return {
+    ...seen,
+    stop() {
+      stopped = true
+      abort.abort()
+      return done
+    },
+  }
+}
+
+/** `otpd logs --tail`, which can be stopped where it stands. */
+function tail({ token }: Person) {
+  const env = { HOME: home, OTPD_SERVER: running().url, OTPD_TOKEN: token, PATH: process.env.PATH ?? '' }
+  const child = Bun.spawn([binaryPath, 'logs', '--tail', '--json'], {
+    env,
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const seen = createList()
+  const done = (async () => {
+    let text = ''
+    for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
+      const lines = (text + chunk).split('\n')
+      text = lines.pop() ?? ''
+      for (const line of lines) seen.add(JSON.parse(line).id)
+    }
+  })()
+  return {
+    ...seen,
+    freeze: () => child.kill('SIGSTOP'),
+    thaw: () => child.kill('SIGCONT'),
+    async end() {
+      child.kill('SIGINT')
+      await done
+      return child.exited
+    },
+  }
+}
+
+/** What a reader was given, and how to wait for one of it. */
+function createList() {
+  const ids: string[] = []
+  let waiting: { id: string; resolve(): void } | undefined
+  return {
+    ids,
+    add(id: string) {
+      ids.push(id)
+      if (waiting?.id === id) waiting.resolve()
+    },
+    hasSeen: (id: string) =>
+      ids.includes(id) ? Promise.resolve() : new Promise<void>((resolve) => (waiting = { id, resolve })),
+  }
+}
+
+/** Another process writes much at once. */
+function writeBigEntries(developerId: string) {
+  const database = new Database(join(dataDir, 'otpd.db'))
+  database.run('PRAGMA busy_timeout = 5000')
+  const insert = database.prepare(
+    "insert into events (seq, id, type, developer_id, detail, at) values (?, ?, 'otp.sent', ?, ?, 0)",
+  )
+  database
+    .transaction(() => {
+      const counter = database.query<{ value: number }, [number]>(
+        "update counters set value = value + ? where name = 'event_seq' returning value",
+      )
+      const { value } = counter.get(bigEntries) ?? { value: 0 }
+      for (let number = 1; number <= bigEntries; number++)
+        insert.run(
+          value - bigEntries + number,
+          `evt_0${String(number).padStart(25, '0')}`,
+          developerId,
+          detail,
+        )
+    })
+    .immediate()
+  database.close()
+}
+
+const residentMb = (pid: number) =>
+  process.platform === 'linux'
+    ? Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024)
+    : 0
+
+test('200 readers, one stalled, see every entry once through two restarts', async () => {
+  await start()
+  const people: Person[] = []
+  for (let index = 0; index <= developersCount; index++) people.push(await createPerson(index))
+  const [slow, ...others] = people
+  if (!slow) throw new Error('nobody is there')
+  const readers = Array.from({ length: readersCount }, (_, index) => {
+    const person = others[index % others.length] ?? slow
+    return { person, ...follow(person) }
+  })
+  const stalled = tail(slow)
+  await sendMany(slow)
+  await stalled.hasSeen((await wholeLog(slow)).at(-1) ?? '')
+  await Promise.all(others.map(sendMany))
+
+  const beforeMb = residentMb(running().pid)
+  stalled.freeze()
+  writeBigEntries(slow.id)
+  await Promise.all(people.map(sendMany))
+  // The server looks for what others wrote every two seconds.
+  await Bun.sleep(2_500)
+  const stalledMb = residentMb(running().pid)
+
+  // A clean restart while codes are sent, and one that nobody is told of.
+  const sending = Promise.all(people.map(sendMany))
+  const stoppingAt = performance.now()
+  const exitCode = await running().stop('SIGTERM')
+  const drainMs = Math.round(performance.now() - stoppingAt)
+  await sending
+  await start()
+  stalled.thaw()
+  const more = Promise.all(people.map(sendMany))
+  await Bun.sleep(50)
+  await running().stop('SIGKILL')
+  await more
+  await start()
+  await Promise.all(people.map(sendMany))
+
+  const logs = new Map<Person, string[]>()
+  for (const person of people) logs.set(person, await wholeLog(person))
+  const log = (person: Person) => logs.get(person) ?? []
+  const everybody = [{ person: slow, ...stalled }, ...readers]
+  await Promise.all(everybody.map(({ person, hasSeen }) => hasSeen(log(person).at(-1) ?? '')))
+  const [tailExitCode] = await Promise.all([stalled.end(), ...readers.map(({ stop }) => stop())])
+  await running().stop()
+
+  expect(everybody).toHaveLength(200)
+  for (const { person, ids } of everybody) expect(ids).toEqual(log(person))
+  const entries = everybody.reduce((sum, { ids }) => sum + ids.length, 0)
+  expect(entries).toBeGreaterThan(bigEntries + 199 * 3 * sendsPerPhase)
+  expect([exitCode, tailExitCode]).toEqual([0, 130])
+  // The stalled connection has to be cut: less than the eight seconds that calls under way may take.
+  expect(drainMs).toBeLessThan(7_000)
+  // Its 30 MB wait in the database.
+  expect(stalledMb - beforeMb).toBeLessThan(25)
+}, 90_000)
