@@ -1,6 +1,7 @@
 import type { Context } from './context.ts'
 import { CliError } from './errors.ts'
 import { unreachable } from './http.ts'
+import { aborted } from './interrupt.ts'
 import { replyError } from './reply-error.ts'
 import type { LogEntry } from './resources.ts'
 import { pathOf, type Call } from './routes.ts'
@@ -71,7 +72,7 @@ export async function* followLog(
       }
     } catch (error) {
       if (signal.aborted) return
-      if (error instanceof CliError && (!wasConnected || isFinal(error))) throw error
+      if (error instanceof CliError && (!wasConnected || !isPassing(error))) throw error
     } finally {
       alarm.stop()
       signal.removeEventListener('abort', giveUp)
@@ -96,9 +97,9 @@ function reasonOf(data: string | null) {
   return data?.includes('"draining"') ? 'the server is shutting down' : 'the server ended the stream'
 }
 
-/** The same call would be refused again. */
-const isFinal = ({ status, code }: CliError) =>
-  status === undefined ? code !== 'SERVER_UNREACHABLE' : status < 500 && status !== 429 && status !== 408
+/** The same call may succeed later. */
+export const isPassing = ({ status, code }: CliError) =>
+  status === undefined ? code === 'SERVER_UNREACHABLE' : status >= 500 || status === 429 || status === 408
 
 async function openStream(
   { server, tokens }: Connection,
@@ -144,12 +145,6 @@ function parseJson(text: string): unknown {
     return null
   }
 }
-
-const aborted = (signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 
 function createAlarm(ring: () => void) {
   let timer: ReturnType<typeof setTimeout> | undefined

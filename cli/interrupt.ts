@@ -22,3 +22,10 @@ export async function untilInterrupted(
   }
   return exitCode
 }
+
+/** Resolves once the signal is aborted. */
+export const aborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })

@@ -19,7 +19,7 @@ export function readTarget(text: string): URL {
     ? text
     : `http://${/^\d+(\/|$)/.test(text) ? 'localhost:' : ''}${text}`
   const url = URL.parse(whole)
-  if (url === null || url.hostname === '' || url.hash !== '')
+  if (/^(?!https?:)[\w+.-]+:\/\//i.test(text) || url === null || url.hostname === '' || url.hash !== '')
     throw usageError('--forward-to is an address like http://localhost:3000/hook.')
   return url
 }

@@ -3,8 +3,9 @@ import type { Context } from '../context.ts'
 import { CliError, usageError, type ExitCode } from '../errors.ts'
 import { examples } from '../examples.ts'
 import { findApplication } from '../find.ts'
-import { followLog } from '../follow-log.ts'
-import { untilInterrupted } from '../interrupt.ts'
+import { followLog, isPassing } from '../follow-log.ts'
+import { aborted, untilInterrupted } from '../interrupt.ts'
+import type { Io } from '../io.ts'
 import type { Run } from '../program.ts'
 import type { LogEntry } from '../resources.ts'
 import type { Route } from '../routes.ts'
@@ -85,7 +86,7 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
     )
 
   async function bring(entry: LogEntry) {
-    const webhook = await buildWebhook(api, entry)
+    const webhook = await patiently(io, () => buildWebhook(api, entry))
     if (webhook === null) return
     if (!output.json)
       output.answer(
@@ -104,20 +105,25 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
       signal,
       onConnected: () => output.note(output.paintError.dim('Waiting for events (Ctrl+C to quit)')),
     })
-    for await (const one of following) {
-      if (one.kind === 'lost') output.note(gapLine(context, `${one.why}, trying again`))
-      else if (one.kind === 'back')
-        output.note(gapLine(context, `back after ${remaining(one.afterMs)}, nothing is missing`))
-      else {
-        const { entry } = one
-        const done = bring(entry)
-          .catch((error: unknown) =>
-            output.warn(`${entry.type} ${entry.id} was not sent: ${sentenceOf(error)}`),
-          )
-          .finally(() => underWay.delete(done))
-        underWay.add(done)
-        if (underWay.size >= underWayMax) await Promise.race(underWay)
+    try {
+      for await (const one of following) {
+        if (one.kind === 'lost') output.note(gapLine(context, `${one.why}, trying again`))
+        else if (one.kind === 'back')
+          output.note(gapLine(context, `back after ${remaining(one.afterMs)}, nothing is missing`))
+        else {
+          const { entry } = one
+          const done = bring(entry)
+            .catch((error: unknown) =>
+              show(entry, { statusCode: null, error: sentenceOf(error), durationMs: 0 }),
+            )
+            .finally(() => underWay.delete(done))
+          underWay.add(done)
+          if (underWay.size >= underWayMax) await Promise.race([...underWay, aborted(signal)])
+        }
       }
+    } finally {
+      // Ctrl-C waits for nobody.
+      if (!signal.aborted) await Promise.all(underWay)
     }
   })
   return exitCode
@@ -125,6 +131,18 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
 
 const isDelivered = ({ statusCode }: Forwarded) =>
   statusCode !== null && statusCode >= 200 && statusCode < 300
+
+/** A server that is being restarted is back in a moment, and what it told of is not to be lost. */
+async function patiently<T>(io: Io, ask: () => Promise<T>): Promise<T> {
+  for (let triesLeft = 20; ; triesLeft--) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (triesLeft === 0 || !(error instanceof CliError) || !isPassing(error)) throw error
+      await io.sleep(500)
+    }
+  }
+}
 
 const sentenceOf = (error: unknown) =>
   error instanceof CliError ? error.message : error instanceof Error ? error.message : String(error)

@@ -103,12 +103,11 @@ async function wholeLog({ token }: Person): Promise<string[]> {
 /** Follows the log over every end of the connection, and keeps all that it was given. */
 function follow({ token }: Person) {
   let last = logStart
-  let stopped = false
   const seen = createList()
   const abort = new AbortController()
 
   async function run() {
-    while (!stopped) {
+    while (!abort.signal.aborted) {
       const headers = { authorization: `Bearer ${token}`, 'last-event-id': last }
       const url = `${running().url}/v1/logs/stream`
       const response = await fetch(url, { headers, signal: abort.signal }).catch(() => null)
@@ -130,7 +129,6 @@ function follow({ token }: Person) {
   return {
     ...seen,
     stop() {
-      stopped = true
       abort.abort()
       return done
     },

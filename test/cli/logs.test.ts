@@ -1,0 +1,202 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createConversation, page, refusal, type Asked } from './harness.ts'
+
+let talk: ReturnType<typeof createConversation>
+
+beforeEach(() => {
+  talk = createConversation()
+})
+
+afterEach(() => talk.end())
+
+const idOf = (number: number) => `evt_${String(number).padStart(26, '0')}`
+const appId = 'app_01arz3ndektsv4rrffq69g5fav'
+
+const entry = (number: number, over: Record<string, unknown> = {}) => ({
+  id: idOf(number),
+  type: 'otp.sent',
+  appId,
+  requestId: 'otp_01arz3ndektsv4rrffq69g5fav',
+  phone: '+14155550100',
+  status: 'pending',
+  detail: null,
+  at: '2026-11-20T11:00:00.000Z',
+  ...over,
+})
+
+const apps = () => page({ id: appId, name: 'web', projectId: 'prj_1', environment: 'test', status: 'active' })
+
+const sse = (...blocks: string[]) =>
+  new Response(blocks.map((block) => `${block}\n\n`).join(''), {
+    headers: { 'content-type': 'text/event-stream; charset=utf-8' },
+  })
+const message = (one: { id: string }) => `id: ${one.id}\ndata: ${JSON.stringify(one)}`
+
+/** A log, and one answer for each connection to its stream; then the session is over, which ends a tail. */
+function serve(log: unknown[], streams: Array<() => Response>) {
+  const places: Array<string | null> = []
+  const queries: URLSearchParams[] = []
+  talk.answer = ({ path }: Asked) => {
+    const { pathname, searchParams } = new URL(path, 'http://x')
+    if (pathname === '/v1/applications') return apps()
+    if (pathname === '/v1/logs') {
+      queries.push(searchParams)
+      return page(...log)
+    }
+    places.push(searchParams.get('after'))
+    return streams.shift()?.() ?? refusal(401, 'UNAUTHENTICATED', 'The token has expired.')
+  }
+  return { places, queries }
+}
+
+const idsIn = (stdout: string): unknown[] =>
+  stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).id)
+
+describe('logs', () => {
+  test('prints one entry a line, the application by its name', async () => {
+    const { queries } = serve(
+      [
+        entry(1),
+        entry(2, { type: 'otp.failed', detail: 'max_attempts', status: 'failed' }),
+        entry(3, { type: 'new.kind' }),
+      ],
+      [],
+    )
+    const ran = await talk.home.otpd(['logs'])
+    expect(ran.exitCode).toBe(0)
+    const [first, second, third] = ran.stdout.trim().split('\n')
+    expect(first).toMatch(/^\S+ {2}→ otp\.sent +\+14155550100 {2,}web {2}otp_01arz3ndektsv4rrffq69g5fav$/)
+    expect(second).toMatch(/✗ otp\.failed .* web {2}max_attempts {2}otp_/)
+    expect(third).toContain('· new.kind')
+    expect(queries[0]?.get('limit')).toBe('20')
+  })
+
+  test('prints the body of the API with --json', async () => {
+    serve([entry(1)], [])
+    const ran = await talk.home.otpd(['logs', '--json', '--limit', '5'])
+    expect(JSON.parse(ran.stdout)).toEqual({
+      data: [entry(1)],
+      pagination: { limit: 50, nextCursor: null },
+    })
+    expect(talk.server.asked).toHaveLength(1)
+  })
+
+  test('lets no entry move the cursor or colour the screen', async () => {
+    serve([entry(1, { detail: 'a\u001b[31mb\nc' })], [])
+    const { stdout } = await talk.home.otpd(['logs'])
+    expect(stdout).toContain('a�[31mb�c')
+  })
+
+  test('says what to do where there is nothing, and not where a filter leaves nothing', async () => {
+    serve([], [])
+    expect((await talk.home.otpd(['logs'])).stdout).toContain('otpd otp send')
+    expect((await talk.home.otpd(['logs', '--type', 'otp.sent'])).stdout).toBe('No such events.\n')
+  })
+
+  test('looks for phone and time through the pages, application and type at the server', async () => {
+    const asked: string[] = []
+    const old = '2026-11-20T09:00:00.000Z'
+    talk.answer = ({ path }) => {
+      asked.push(path)
+      return path.includes('cursor=older')
+        ? page(entry(1, { at: old }), entry(2, { phone: '+442071838750' }))
+        : Response.json({
+            data: [entry(3), entry(4, { phone: '+442071838750' })],
+            pagination: { limit: 200, nextCursor: 'older' },
+          })
+    }
+    const flags = ['--app', appId, '--type', 'otp.sent', '--phone', '8750', '--since', '2h']
+    const ran = await talk.home.otpd(['logs', ...flags, '--json'])
+    expect(JSON.parse(ran.stdout).data.map(({ id }: { id: string }) => id)).toEqual([idOf(2), idOf(4)])
+    const expected = expect.stringContaining(`limit=200&appId=${appId}&type=otp.sent`)
+    expect(asked).toEqual([expected, expected])
+  })
+
+  test.each([
+    [['--limit', '0']],
+    [['--limit', '10001']],
+    [['--since', 'yesterday']],
+    [['--since', '2026']],
+    [['--phone', 'x']],
+    [['heads']],
+  ])('refuses %j before it asks', async (flags) => {
+    expect((await talk.home.otpd(['logs', ...flags])).exitCode).toBe(2)
+    expect(talk.server.asked).toEqual([])
+  })
+})
+
+describe('logs --tail', () => {
+  test('prints the last entries and then each that comes, as lines of JSON', async () => {
+    const { places } = serve([entry(1), entry(2)], [() => sse('retry: 1000\nid: evt_x', message(entry(3)))])
+    const ran = await talk.home.otpd(['logs', '--tail', '--json'])
+    expect(idsIn(ran.stdout)).toEqual([idOf(1), idOf(2), idOf(3)])
+    expect(places[0]).toBe(idOf(2))
+    // What ended it: the token, which nobody can renew.
+    expect(ran.exitCode).toBe(4)
+  })
+
+  test('begins at the beginning of a log that is empty', async () => {
+    const { places } = serve([], [() => sse(message(entry(1)))])
+    await talk.home.otpd(['logs', 'tail', '--json'])
+    expect(places[0]).toBe(`evt_${'0'.repeat(26)}`)
+  })
+
+  test('comes back after a loss to where it was, and shows the gap', async () => {
+    const { places } = serve(
+      [entry(1)],
+      [
+        () => sse(message(entry(2)), 'event: end\ndata: {"reason":"draining"}'),
+        () => refusal(503, 'UNAVAILABLE', 'Restarting.'),
+        // Half of an entry, as when a server is killed.
+        () => sse(message(entry(3)), 'id: evt_left_out_by_a_filter', ': heartbeat'),
+        () =>
+          new Response('id: evt_half\ndata: {"id":', { headers: { 'content-type': 'text/event-stream' } }),
+        () => sse(message(entry(4))),
+      ],
+    )
+    const ran = await talk.home.otpd(['logs', '--tail', '--limit', '1'])
+    expect(places).toEqual([
+      idOf(1),
+      idOf(2),
+      idOf(2),
+      'evt_left_out_by_a_filter',
+      'evt_left_out_by_a_filter',
+      idOf(4),
+    ])
+    expect(ran.stdout.match(/otp\.sent/g)).toHaveLength(4)
+    expect(ran.stderr).toContain('── the server is shutting down, trying again ──')
+    expect(ran.stderr).toMatch(/── back after .*, nothing is missing ──/)
+    expect(ran.stderr).toContain('── the connection was lost, trying again ──')
+  })
+
+  test('renews a token that ended without a word', async () => {
+    serve([], [() => sse('event: end\ndata: {"reason":"token_expired"}'), () => sse(message(entry(1)))])
+    const ran = await talk.home.otpd(['logs', '--tail'])
+    expect(ran.stderr.split('──')[0]).toContain('Ctrl+C')
+    expect(ran.stderr).not.toContain('the token ended')
+    expect(ran.stdout).toContain('otp.sent')
+  })
+
+  test('filters by phone here, by type and application at the server', async () => {
+    serve([], [() => sse(message(entry(1)), message(entry(2, { phone: '+442071838750' })))])
+    const flags = ['--phone', '+44 20 7183 8750', '--type', 'otp.sent, otp.failed', '--app', appId]
+    const ran = await talk.home.otpd(['logs', '--tail', '--json', ...flags])
+    expect(idsIn(ran.stdout)).toEqual([idOf(2)])
+    const stream = talk.server.asked.find(({ path }) => path.startsWith('/v1/logs/stream'))
+    expect(new URL(stream?.path ?? '', 'http://x').searchParams.get('type')).toBe('otp.sent,otp.failed')
+    expect(stream?.path).toContain(`appId=${appId}`)
+  })
+
+  test('is refused where the server refuses the first connection', async () => {
+    serve(
+      [],
+      [() => refusal(429, 'RATE_LIMITED', 'Too many streams are open. Close one.', { 'retry-after': '10' })],
+    )
+    const ran = await talk.home.otpd(['logs', '--tail'])
+    expect(ran.exitCode).toBe(7)
+    expect(ran.stderr).toContain('Too many streams are open')
+  })
+})
