@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, uptime } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from './config.ts'
@@ -160,6 +160,12 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     url = listener.url
 
     const setupToken = await offerSetupToken(services, files.setupToken)
+    // A token dies with the first account, whichever process made it.
+    stops.push(
+      every(sweepEveryMs, log, async () => {
+        if (existsSync(files.setupToken) && (await store.read.accounts.any())) rmSync(files.setupToken)
+      }),
+    )
     if (unclean) checkIntegrity(files.database, log)
     const reload = async ({ delivery, guard }: Pick<Config, 'delivery' | 'guard'>) => {
       await messaging.reload(delivery)
