@@ -228,5 +228,6 @@ export const otherVariables: readonly string[] = [
   'OTPD_DOWNLOAD_URL',
   'OTPD_VERSION',
   'OTPD_TEST_POSTGRES_URL',
+  'OTPD_TEST_SMPP_PYTHON',
   'OTPD_DEBUG',
 ]

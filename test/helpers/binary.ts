@@ -121,7 +121,7 @@ function readyUrl(line: string) {
 }
 
 /** Reads a stream for as long as it goes, so that the process never waits for its reader. */
-function collect(stream: ReadableStream<Uint8Array>) {
+export function collect(stream: ReadableStream<Uint8Array>) {
   let text = ''
   let awaited: { isThere: () => boolean; resolve: () => void }[] = []
   const decoder = new TextDecoder()

@@ -1,0 +1,118 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findProgram, startProgram, waitFor } from './foreign-program.ts'
+import { closedPort } from './provider-faults.ts'
+import { startSmsc } from './smsc.ts'
+
+const bearerbox = findProgram('bearerbox')
+const smsbox = findProgram('smsbox')
+
+export const hasKannel = bearerbox !== null && smsbox !== null
+if (!hasKannel)
+  process.stderr.write('Left out: codes through Kannel. Install it to send them: apt-get install kannel\n')
+
+export type Kannel = Awaited<ReturnType<typeof startKannel>>
+
+/** A line of Kannel's access log about a message that the operator took. */
+export type SentByKannel = { line: string; to: string; coding: number; text: string }
+
+const username = 'otpd'
+
+/**
+ * Kannel, the SMS gateway, with its HTTP interface in front and an SMSC of ours behind it, all of it on loopback. Its own
+ * stand-in for an operator would listen on every address.
+ */
+export async function startKannel(password: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'otpd-kannel-'))
+  const accessLog = join(folder, 'access.log')
+  const configFile = join(folder, 'kannel.conf')
+  const smsc = await startSmsc()
+  const [adminPort, boxPort, httpPort] = await Promise.all([closedPort(), closedPort(), closedPort()])
+  writeFileSync(
+    configFile,
+    configOf({ accessLog, adminPort, boxPort, httpPort, smscPort: smsc.port, password }),
+  )
+
+  const bearer = await startProgram([bearerbox ?? '', configFile], 'entering mainloop')
+  await smsc.until(() => smsc.binds.length > 0)
+  const front = await startProgram([smsbox ?? '', configFile], 'Connected to bearerbox')
+
+  return {
+    username,
+    url: `http://127.0.0.1:${httpPort}`,
+    /** Where Kannel takes its messages. */
+    smsc,
+    /** What its log says of the message to this phone, as soon as it says it. */
+    sentTo: (phone: string): Promise<SentByKannel> =>
+      waitFor(`message to ${phone} in Kannel's log`, () =>
+        readSent(readFileSync(accessLog, 'utf8')).find(({ to }) => `+${to}` === phone),
+      ),
+    async stop() {
+      await front.stop()
+      await bearer.stop()
+      smsc.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+type Places = {
+  accessLog: string
+  adminPort: number
+  boxPort: number
+  httpPort: number
+  smscPort: number
+  password: string
+}
+
+/** Groups end with an empty line. */
+const configOf = ({ accessLog, adminPort, boxPort, httpPort, smscPort, password }: Places) => `
+group = core
+admin-port = ${adminPort}
+admin-interface = 127.0.0.1
+admin-password = ${password}
+smsbox-port = ${boxPort}
+smsbox-interface = 127.0.0.1
+box-allow-ip = 127.0.0.1
+box-deny-ip = *.*.*.*
+access-log = ${accessLog}
+
+group = smsc
+smsc = smpp
+smsc-id = operator
+host = 127.0.0.1
+port = ${smscPort}
+smsc-username = kannel
+smsc-password = secret
+system-type = ""
+transceiver-mode = true
+
+group = smsbox
+bearerbox-host = 127.0.0.1
+sendsms-interface = 127.0.0.1
+sendsms-port = ${httpPort}
+
+group = sendsms-user
+username = ${username}
+password = ${password}
+default-sender = ACME
+max-messages = 3
+concatenation = true
+`
+
+/** Texts in the GSM alphabet stand there as they are, with dots for what is not ASCII; UCS-2 (coding 2) in hexadecimal. */
+const readSent = (log: string): SentByKannel[] =>
+  [
+    ...log.matchAll(
+      /^.* Sent SMS \[SMSC:operator\].* \[to:(\d+)\] \[flags:-?\d+:(-?\d+):.*\] \[msg:\d+:(.*)\] \[udh:.*$/gm,
+    ),
+  ].map(([line, to = '', flag, text = '']) => {
+    const coding = Number(flag)
+    return {
+      line,
+      to,
+      coding,
+      text: coding === 2 ? Buffer.from(text, 'hex').swap16().toString('utf16le') : text,
+    }
+  })

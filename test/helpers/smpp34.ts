@@ -1,0 +1,49 @@
+import { join } from 'node:path'
+import { startProgram, waitFor } from './foreign-program.ts'
+
+const python = process.env['OTPD_TEST_SMPP_PYTHON']
+
+export const hasSmpp34 = python !== undefined && python !== ''
+if (!hasSmpp34)
+  process.stderr.write(
+    'Left out: codes through an SMSC of another make. To send them: python3 -m venv v && v/bin/pip install ' +
+      'smpp34==1.5.0, then set OTPD_TEST_SMPP_PYTHON to v/bin/python.\n',
+  )
+
+export type Smpp34 = Awaited<ReturnType<typeof startSmpp34>>
+
+/** What the SMSC printed of a message. */
+export type TakenBySmpp34 = { from: string; to: string; dataCoding: number; hex: string }
+
+/** An SMSC that is built with `smpp34`, a library that shares nothing with ours. It sends receipts. */
+export async function startSmpp34() {
+  const smsc = await startProgram([python ?? '', join(import.meta.dir, 'smpp34-smsc.py')], '}\n')
+  const linesWith = <T>(name: string): T[] =>
+    smsc
+      .output()
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line))
+      .filter((event) => name in event)
+
+  return {
+    port: linesWith<{ port: number }>('port')[0]?.port ?? 0,
+    /** The message to this phone, as soon as it is there. */
+    async takenFor(phone: string) {
+      const taken = await waitFor(`message to ${phone} at the SMSC`, () =>
+        linesWith<TakenBySmpp34>('hex').find(({ to }) => `+${to}` === phone),
+      )
+      return { ...taken, text: decode(taken) }
+    },
+    stop: smsc.stop,
+  }
+}
+
+/** The characters of our messages that are elsewhere in the GSM alphabet than in ASCII (3GPP TS 23.038 §6.2.1). */
+const gsm: Readonly<Record<string, string>> = { '\x00': '@', '\x05': 'é' }
+
+function decode({ dataCoding, hex }: TakenBySmpp34): string {
+  const bytes = Buffer.from(hex, 'hex')
+  if (dataCoding === 8) return bytes.swap16().toString('utf16le')
+  return [...bytes.toString('latin1')].map((character) => gsm[character] ?? character).join('')
+}
