@@ -1,0 +1,47 @@
+import { expect, test } from 'bun:test'
+import { createIds } from '../../src/domain/ids.ts'
+import { createStore } from '../../src/store/store.ts'
+import { testClock } from '../helpers/clock.ts'
+import { describeEachDatabase } from '../helpers/databases.ts'
+
+describeEachDatabase('whoever waits for log entries', (database) => {
+  const newId = createIds(testClock(), (bytes) => crypto.getRandomValues(bytes))
+  const entryOf = (developerId: string) => ({
+    id: newId('evt'),
+    type: 'otp.sent' as const,
+    developerId,
+    appId: null,
+    requestId: null,
+    phone: null,
+    status: 'pending',
+    detail: null,
+    at: 0,
+  })
+
+  test('is told of them by developer, when they can be read', async () => {
+    const told: Array<{ id: string; readable: Promise<number> }> = []
+    const store = createStore(database(), {
+      onEvent: (id) =>
+        void told.push({
+          id,
+          readable: store.read.events.list(id, { limit: 9 }).then((rows) => rows.length),
+        }),
+    })
+    const [ada, eve] = [newId('dev'), newId('dev')]
+    const write = (developerId: string) => store.write((tx) => tx.events.insert(entryOf(developerId), null))
+    await Promise.all([write(ada), write(eve)])
+    expect(told.map(({ id }) => id).toSorted()).toEqual([ada, eve].toSorted())
+    expect(await Promise.all(told.map(({ readable }) => readable))).toEqual([1, 1])
+  })
+
+  test('is not told of what was undone', async () => {
+    const told: string[] = []
+    const store = createStore(database(), { onEvent: (id) => void told.push(id) })
+    const undone = store.write(async (tx) => {
+      await tx.events.insert(entryOf(newId('dev')), null)
+      throw new Error('undone')
+    })
+    expect(await undone.catch((error: unknown) => String(error))).toContain('undone')
+    expect(told).toEqual([])
+  })
+})
