@@ -7,6 +7,8 @@ export type Io = {
   stdinIsTerminal: boolean
   stdoutIsTerminal: boolean
   stderrIsTerminal: boolean
+  /** How wide the terminal is now that stdout is; null where nobody knows. */
+  columns?(): number | null
   writeOut(text: string): void
   writeError(text: string): void
   /** All of standard input, until it ends. */

@@ -1,13 +1,14 @@
 import { createColors } from 'picocolors'
 import { CliError, exitCodes } from './errors.ts'
 import type { Io } from './io.ts'
-import { printable, type Paint } from './text.ts'
+import { ago, localTime, printable, table, type Paint } from './text.ts'
 
 export type OutputFlags = { json?: boolean; quiet?: boolean; color?: boolean }
 
 /**
  * The two streams. stdout holds the answer and nothing else, so that it can be piped; hints, notes and errors are
- * on stderr. What is printed depends on flags alone, never on who is watching; only colour looks at the terminal.
+ * on stderr. What is printed depends on flags alone, never on who is watching; only what a person's eye needs (colour,
+ * tables that fit, times in words) looks at the terminal.
  */
 export type Output = ReturnType<typeof createOutput>
 
@@ -16,11 +17,18 @@ export function createOutput(io: Io, flags: OutputFlags) {
   const quiet = json || flags.quiet === true
   const paint = createColors(wantsColor(io, flags, io.stdoutIsTerminal))
   const paintError = createColors(wantsColor(io, flags, io.stderrIsTerminal))
+  const columns = () => (io.stdoutIsTerminal ? (io.columns?.() ?? null) : null)
 
   return {
     json,
     paint,
     paintError,
+    /** As wide as the terminal may be filled; null where there is none. */
+    columns,
+    /** A table that fits the terminal; whole where there is none. */
+    table: (headings: string[], rows: string[][]) => table(headings, rows, paint, columns()),
+    /** When something was: in words on a terminal, in local time elsewhere. */
+    when: (iso: string) => (io.stdoutIsTerminal ? ago(iso, io.now()) : localTime(iso)),
     /** The answer: the API's own body with --json, otherwise the text. */
     answer(body: string, text: () => string) {
       io.writeOut(endLine(json ? body : text()))

@@ -4,6 +4,7 @@ import { addAdminCommands } from './commands/admin.ts'
 import { addApiCommand } from './commands/api.ts'
 import { addAppCommands } from './commands/app.ts'
 import { addConfigCommands } from './commands/config.ts'
+import { addDoctorCommand } from './commands/doctor.ts'
 import { addGuardCommands } from './commands/guard.ts'
 import { addHealthCommand } from './commands/health.ts'
 import { addInboxCommand } from './commands/inbox.ts'
@@ -11,6 +12,7 @@ import { addLogsCommand } from './commands/logs.ts'
 import { addOtpCommands } from './commands/otp.ts'
 import { addProjectCommands } from './commands/project.ts'
 import { addProviderCommands } from './commands/provider.ts'
+import { addRotateCommand } from './commands/rotate.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addTemplateCommands } from './commands/template.ts'
 import { addVersionCommand } from './commands/version.ts'
@@ -95,6 +97,7 @@ export function createProgram(io: Io, run: Run) {
   program.commandsGroup('Server:')
   addServeCommand(program, run)
   addHealthCommand(program, run)
+  addDoctorCommand(program, run)
   addConfigCommands(program, run)
   addAdminCommands(program, run)
   addProviderCommands(program, run)
@@ -105,6 +108,7 @@ export function createProgram(io: Io, run: Run) {
   program.commandsGroup('Work:')
   addProjectCommands(program, run)
   addAppCommands(program, run)
+  addRotateCommand(program, run)
   addOtpCommands(program, run)
   addInboxCommand(program, run)
   addWebhookCommands(program, run)

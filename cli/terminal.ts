@@ -10,6 +10,7 @@ export function processIo(): Io {
     stdinIsTerminal: Boolean(process.stdin.isTTY),
     stdoutIsTerminal: Boolean(process.stdout.isTTY),
     stderrIsTerminal: Boolean(process.stderr.isTTY),
+    columns: () => process.stdout.columns || null,
     writeOut: (text) => void process.stdout.write(text),
     writeError: (text) => void process.stderr.write(text),
     readInput: () => Bun.stdin.text(),

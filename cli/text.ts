@@ -9,17 +9,40 @@ export type Paint = ReturnType<typeof createColors>
 export const printable = (text: string) =>
   text.replaceAll(/\p{Cc}|\p{Cf}/gu, (found) => (found === '\u200d' ? found : '�'))
 
-/** Columns under headings, two spaces apart, as wide as their widest cell. Cells may be coloured. */
-export function table(headings: string[], rows: string[][], paint: Paint) {
+/**
+ * Columns under headings, two spaces apart, as wide as their widest cell. Cells may be coloured. Where there is a
+ * `width` to keep to, the widest columns give way, but those of ids, which are there to be copied.
+ */
+export function table(headings: string[], rows: string[][], paint: Paint, width: number | null = null) {
   const lines = [headings.map((heading) => paint.dim(heading)), ...rows]
   const widths = headings.map((_, column) =>
     Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ''))),
   )
+  const isId = headings.map((_, column) => rows.some((row) => idPattern.test(row[column] ?? '')))
+  if (width !== null) narrow(widths, isId, width - 2 * (headings.length - 1))
   return lines
-    .map((line) => line.map((cell, column) => pad(cell, widths[column] ?? 0)).join('  '))
+    .map((line) => line.map((cell, column) => fit(cell, widths[column] ?? 0)).join('  '))
     .map((line) => line.trimEnd())
     .join('\n')
 }
+
+const idPattern = /[a-z]{2,4}_[0-9a-z]{26}/
+
+/** A column says nothing any more where it is narrower still. */
+const columnWidthMin = 4
+
+/** Takes from the widest that may be cut, one column of the screen at a time, until they fit or nothing is left. */
+function narrow(widths: number[], isId: boolean[], available: number) {
+  for (let total = widths.reduce((sum, one) => sum + one, 0); total > available; total--) {
+    const cuttable = widths.map((width, column) => (isId[column] ? 0 : width))
+    const widest = Math.max(...cuttable)
+    if (widest <= columnWidthMin) return
+    widths[cuttable.indexOf(widest)] = widest - 1
+  }
+}
+
+const fit = (cell: string, width: number) =>
+  pad(Bun.stringWidth(cell) > width ? Bun.sliceAnsi(cell, 0, width, '…') : cell, width)
 
 /** One fact a line, the values aligned; lines whose value is null or undefined are left out. */
 export function facts(
@@ -58,6 +81,18 @@ export function remaining(durationMs: number) {
   const minutes = Math.floor(seconds / 60)
   if (minutes < 60) return seconds % 60 === 0 ? `${minutes} min` : `${minutes} min ${seconds % 60} s`
   return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+/** How long ago a moment was, in words: `just now`, `5 min ago`, `3 days ago`, and the day itself after a month. */
+export function ago(iso: string, nowMs: number) {
+  const seconds = Math.floor((nowMs - Date.parse(iso)) / 1000)
+  if (seconds < 10) return 'just now'
+  if (seconds < 60) return `${seconds} s ago`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`
+  const days = Math.floor(seconds / 86_400)
+  if (days > 30) return localTime(iso).slice(0, 10)
+  return days === 1 ? 'yesterday' : `${days} days ago`
 }
 
 /** A path as its owner would type it. */

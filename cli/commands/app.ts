@@ -3,11 +3,13 @@ import type { Api } from '../api.ts'
 import { reserveEnvFile } from '../app-credentials.ts'
 import { examples } from '../examples.ts'
 import { findProject, listProjects } from '../find.ts'
+import { paintEnvironment, paintStatus } from '../app-text.ts'
 import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.ts'
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import type { Application, CreatedApplication, Project } from '../resources.ts'
-import { facts, printable, shellWord, table, type Paint } from '../text.ts'
+import { facts, printable, shellWord } from '../text.ts'
+import { addAppManageCommands } from './app-manage.ts'
 
 type CreateOptions = { project: string; env: 'live' | 'test'; envFile?: string }
 
@@ -68,10 +70,12 @@ export function addAppCommands(program: Command, run: Run) {
         const found = await api.asDeveloper('GET', '/v1/applications', { query })
         // Names are for people; a script that reads JSON is not made to wait for them.
         const projects = output.json || found.data.length === 0 ? [] : await listProjects(api)
-        output.answer(found.body, () => listText(found.data, projects, output.paint))
+        output.answer(found.body, () => listText(found.data, projects, output))
         noteMore(output, found)
       }),
     )
+
+  addAppManageCommands(app, run)
 }
 
 /** Of the numbers whose code in test applications is always 424242. */
@@ -105,7 +109,7 @@ function createdText(app: CreatedApplication, savedIn: string | undefined, { pai
   return [title, facts([id, ...credentials], paint)].join('\n')
 }
 
-function listText(apps: Application[], projects: Project[], paint: Paint) {
+function listText(apps: Application[], projects: Project[], { paint, table }: Output) {
   if (apps.length === 0)
     return 'No applications yet. Create one: otpd app create NAME --project PROJECT --env test'
   const projectNames = new Map(projects.map(({ id, name }) => [id, name]))
@@ -114,11 +118,7 @@ function listText(apps: Application[], projects: Project[], paint: Paint) {
     printable(app.name),
     printable(projectNames.get(app.projectId) ?? app.projectId),
     paintEnvironment(app.environment, paint),
-    app.status === 'active' ? paint.green('● active') : paint.red('○ disabled'),
+    paintStatus(app.status, paint),
   ])
-  return table(['ID', 'NAME', 'PROJECT', 'ENV', 'STATUS'], rows, paint)
+  return table(['ID', 'NAME', 'PROJECT', 'ENV', 'STATUS'], rows)
 }
-
-/** Live costs money and reaches people, so it is the one that stands out. */
-const paintEnvironment = (environment: 'live' | 'test', paint: Paint) =>
-  environment === 'live' ? paint.magenta('live') : 'test'

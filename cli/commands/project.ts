@@ -1,8 +1,15 @@
 import type { Command } from 'commander'
+import { confirm } from '../confirm.ts'
+import { usageError } from '../errors.ts'
 import { examples } from '../examples.ts'
+import { findProject } from '../find.ts'
+import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
+import type { Project } from '../resources.ts'
 import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.ts'
-import { facts, localTime, printable, shellWord, table } from '../text.ts'
+import { facts, printable, shellWord } from '../text.ts'
+
+type UpdateOptions = { name?: string; description?: string }
 
 export function addProjectCommands(program: Command, run: Run) {
   const project = program
@@ -54,19 +61,94 @@ export function addProjectCommands(program: Command, run: Run) {
         output.answer(found.body, () =>
           found.data.length === 0
             ? 'No projects yet. Create one: otpd project create NAME'
-            : table(
+            : output.table(
                 ['ID', 'NAME', 'APPS', 'CREATED', 'DESCRIPTION'],
                 found.data.map((one) => [
                   one.id,
                   printable(one.name),
                   String(one.applicationCount),
-                  localTime(one.createdAt).slice(0, 10),
+                  output.when(one.createdAt),
                   printable(one.description ?? ''),
                 ]),
-                output.paint,
               ),
         )
         noteMore(output, found)
       }),
     )
+
+  project
+    .command('get')
+    .alias('show')
+    .argument('<project>', 'its id or name')
+    .description('show a project')
+    .addHelpText('after', examples('otpd project get storefront'))
+    .action((idOrName: string, _options: unknown, command: Command) =>
+      run(command, async ({ connect, output }) => {
+        const { api } = connect()
+        const id = await findProject(api, idOrName)
+        const found = await api.asDeveloper('GET', '/v1/projects/:id', { params: { id } })
+        output.answer(found.body, () => projectText(found.data, output))
+      }),
+    )
+
+  project
+    .command('update')
+    .argument('<project>', 'its id or name')
+    .description('change what a project is called or described as')
+    .option('-n, --name <name>', '1 to 80 characters')
+    .option('-d, --description <text>', "up to 280 characters; '' removes it")
+    .addHelpText('after', examples("otpd project update shop --description 'Sign-in and checkout'"))
+    .action((idOrName: string, options: UpdateOptions, command: Command) =>
+      run(command, async ({ connect, output }) => {
+        const { name, description } = options
+        if (name === undefined && description === undefined)
+          throw usageError('Nothing to change.', 'Pass --name or --description.')
+        const { api } = connect()
+        const id = await findProject(api, idOrName)
+        const body = {
+          ...(name !== undefined && { name }),
+          ...(description !== undefined && { description: description || null }),
+        }
+        const changed = await api.asDeveloper('PATCH', '/v1/projects/:id', { params: { id }, body })
+        output.answer(changed.body, () =>
+          [`${output.paint.green('✓')} Project updated`, projectText(changed.data, output)].join('\n'),
+        )
+      }),
+    )
+
+  project
+    .command('delete')
+    .alias('rm')
+    .argument('<project>', 'its id or name')
+    .description('delete a project that holds no applications any more')
+    .addHelpText('after', examples('otpd project delete shop --yes'))
+    .action((idOrName: string, _options: unknown, command: Command) =>
+      run(command, async (context) => {
+        const { connect, output } = context
+        const { api } = connect()
+        const id = await confirm(context, {
+          find: () => findProject(api, idOrName),
+          async describe(id) {
+            const { data } = await api.asDeveloper('GET', '/v1/projects/:id', { params: { id } })
+            return { question: `Delete the project ${printable(data.name)}?`, name: data.name }
+          },
+        })
+        const gone = await api.asDeveloper('DELETE', '/v1/projects/:id', { params: { id } })
+        output.answer(
+          gone.body,
+          () => `${output.paint.green('✓')} Project ${output.paint.bold(printable(idOrName))} deleted`,
+        )
+      }),
+    )
+}
+
+function projectText(project: Project, { paint, when }: Output) {
+  const lines: [string, string | null][] = [
+    ['Id', project.id],
+    ['Description', project.description && printable(project.description)],
+    ['Applications', String(project.applicationCount)],
+    ['Created', when(project.createdAt)],
+    ['Updated', when(project.updatedAt)],
+  ]
+  return [paint.bold(printable(project.name)), facts(lines, paint)].join('\n')
 }

@@ -11,6 +11,8 @@ export type Typed = {
   input?: string
   /** What a person types, one answer a question. */
   answers?: (string | null)[]
+  /** The width of the terminal that standard output is; without it standard output is a pipe. */
+  columns?: number
 }
 
 export type Ran = { exitCode: number; stdout: string; stderr: string; questions: string[] }
@@ -21,7 +23,7 @@ export function createHome() {
   const clock = { nowMs: Date.parse('2026-11-20T12:00:00Z') }
   const credentials = join(directory, '.config/otpd/credentials.json')
 
-  async function otpd(args: string[], { env = {}, input, answers = [] }: Typed = {}): Promise<Ran> {
+  async function otpd(args: string[], { env = {}, input, answers = [], columns }: Typed = {}): Promise<Ran> {
     const ran: Ran = { exitCode: -1, stdout: '', stderr: '', questions: [] }
     const left = [...answers]
     const io: Io = {
@@ -29,7 +31,8 @@ export function createHome() {
       workingDirectory: directory,
       homeDirectory: directory,
       stdinIsTerminal: input === undefined,
-      stdoutIsTerminal: false,
+      stdoutIsTerminal: columns !== undefined,
+      columns: () => columns ?? null,
       stderrIsTerminal: input === undefined,
       writeOut: (text) => void (ran.stdout += text),
       writeError: (text) => void (ran.stderr += text),

@@ -74,7 +74,7 @@ async function leaves(path = ''): Promise<string[]> {
 
 /** What each needs from the ones before it; the rest runs in the order of the help. */
 const first = ['admin create', 'login', 'project create', 'app create', 'otp send']
-const last = ['logout', 'admin reset-password']
+const last = ['rotate', 'app delete', 'logout', 'admin reset-password']
 
 /** Goes on until Ctrl-C, which comes as soon as it says so. */
 async function shellUntilCtrlC(line: string) {
