@@ -31,9 +31,16 @@ export const postgresMigrations: Migration[] = [
 
 export type AppliedMigration = { name: string; checksum: string }
 
-/** The database cannot be used by this version of otpd. The message says why and what to do. */
+/** The database cannot be used by this version of otpd. */
 export class MigrationError extends Error {
   override readonly name = 'MigrationError'
+  /** What to do about it. */
+  readonly remedy: string
+
+  constructor(message: string, remedy: string) {
+    super(message)
+    this.remedy = remedy
+  }
 }
 
 export const checksumOf = (migration: Migration) => createHash('sha256').update(migration.sql).digest('hex')
@@ -48,12 +55,14 @@ export function pendingMigrations(known: Migration[], applied: AppliedMigration[
     const ours = known[index]
     if (!ours) {
       throw new MigrationError(
-        `the database is newer than this otpd: it has migration ${past.name}. Install the newer otpd, or restore a backup from before the upgrade.`,
+        `the database is newer than this otpd: it has migration ${past.name}`,
+        'Install the newer otpd, or restore a backup from before the upgrade. Nothing was changed.',
       )
     }
     if (ours.name !== past.name || checksumOf(ours) !== past.checksum) {
       throw new MigrationError(
-        `the database was made by a different build: its migration ${past.name} is not the one of this otpd. Use the otpd that made it, or restore a backup.`,
+        `the database was made by a different build: its migration ${past.name} is not the one of this otpd`,
+        'Use the otpd that made it, or restore a backup. Nothing was changed.',
       )
     }
   }
@@ -98,7 +107,10 @@ export function migrateSqlite(
       record.run(migration.name, checksumOf(migration), now)
     }
     if (connection.query('PRAGMA foreign_key_check').get() !== null) {
-      throw new MigrationError('the migrated data would break a foreign key. Nothing was changed.')
+      throw new MigrationError(
+        'the migrated data would break a foreign key',
+        'Report it. Nothing was changed.',
+      )
     }
     connection.run('COMMIT')
   } catch (error) {

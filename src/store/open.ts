@@ -88,10 +88,11 @@ function requireMasterKey(connection: SqliteConnection, masterKey: Uint8Array): 
   )
 }
 
-function explain(error: unknown, dataDir: string): unknown {
+/** What is wrong with the database of a data directory, as a StartRefused where it is foreseen. */
+export function explain(error: unknown, dataDir: string): unknown {
   if (error instanceof StartRefused) return error
   if (error instanceof MigrationError) {
-    return new StartRefused(error.message, 'Nothing was changed.', error)
+    return new StartRefused(error.message, error.remedy, error)
   }
   const { database, backups } = dataFiles(dataDir)
   const code = driverCode(error) ?? errorWord(error)
