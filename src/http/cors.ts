@@ -17,7 +17,7 @@ export function corsHeaders(origins: readonly string[], request: Request): Recor
   headers['access-control-allow-origin'] = origin
   if (isPreflight(request)) {
     headers['access-control-allow-methods'] = 'GET, POST, PATCH, DELETE'
-    headers['access-control-allow-headers'] = 'Authorization, Content-Type, Idempotency-Key'
+    headers['access-control-allow-headers'] = 'Authorization, Content-Type, Idempotency-Key, Last-Event-ID'
     headers['access-control-max-age'] = '600'
   } else {
     headers['access-control-expose-headers'] =

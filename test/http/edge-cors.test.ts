@@ -60,7 +60,7 @@ describe('pages of other sites', () => {
       expect(allowances(answer)).toEqual({
         'access-control-allow-origin': listed,
         'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
-        'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key',
+        'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, Last-Event-ID',
         'access-control-max-age': '600',
       })
       const call = await ask(on, method, path, { origin: listed })
