@@ -1,5 +1,6 @@
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { Context } from './context.ts'
 import { usageError } from './errors.ts'
 import type { Io } from './io.ts'
 import { isRecord } from './profile.ts'
@@ -48,6 +49,13 @@ export function findAppCredentials(io: Io, envFile: EnvFile | null): AppCredenti
     'Pass the file they were saved in: --env-file FILE',
     'No application yet? otpd app create web --project NAME --env test --env-file .env.otpd',
   )
+}
+
+/** A connection to the server that the --env-file names, and the credentials to call it with. */
+export function asApplication(context: Context, { envFile }: { envFile?: string }) {
+  const file = envFile === undefined ? null : readEnvFile(context.io, envFile)
+  const { api } = context.connect(file?.values.OTPD_SERVER)
+  return { api, credentials: findAppCredentials(context.io, file) }
 }
 
 /**

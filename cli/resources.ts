@@ -7,6 +7,7 @@ export type Application = Data<'GET', '/v1/applications'>[number]
 export type CreatedApplication = Data<'POST', '/v1/applications'>
 export type LogEntry = Data<'GET', '/v1/logs'>[number]
 export type InboxItem = Data<'GET', '/v1/inbox'>[number]
+export type SentOtp = Data<'POST', '/v1/otp/send'>
 export type OtpRequest = Data<'GET', '/v1/otp'>[number]
 export type WebhookEndpoint = Data<'GET', '/v1/webhooks'>[number]
 export type WebhookDelivery = Data<'GET', '/v1/webhooks/:id/deliveries'>[number]

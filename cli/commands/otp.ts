@@ -1,13 +1,22 @@
-import type { Command } from 'commander'
-import { findAppCredentials, readEnvFile } from '../app-credentials.ts'
+import { Option, type Command } from 'commander'
+import { asApplication } from '../app-credentials.ts'
+import type { Answer } from '../api.ts'
 import type { Context } from '../context.ts'
 import { examples } from '../examples.ts'
 import type { Run } from '../program.ts'
+import type { SentOtp } from '../resources.ts'
 import { facts, localTime, printable, remaining, shellWord } from '../text.ts'
+import { addOtpRequestCommands } from './otp-requests.ts'
 
-type Options = { envFile?: string }
+export type EnvFileOption = { envFile?: string }
 
-const envFileHelp = "the application's credentials (else OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY)"
+type ResendOptions = EnvFileOption & { channel?: (typeof channels)[number] }
+
+/** Where messages go. */
+const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
+
+export const envFileHelp =
+  "the application's credentials (else OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY)"
 
 export function addOtpCommands(program: Command, run: Run) {
   const otp = program.command('otp').description('send a code to a phone and verify it, as an application')
@@ -18,33 +27,30 @@ export function addOtpCommands(program: Command, run: Run) {
     .description('send a code')
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp send +14155550100 --env-file .env.otpd'))
-    .action((phone: string, options: Options, command: Command) =>
+    .action((phone: string, options: EnvFileOption, command: Command) =>
       run(command, async (context) => {
-        const { output, io } = context
         const { api, credentials } = asApplication(context, options)
         const sent = await api.asApplication('POST', '/v1/otp/send', credentials, {
           body: { phone },
         })
-        const { data } = sent
-        output.answer(sent.body, () =>
-          [
-            `${output.paint.green('✓')} Code sent to ${output.paint.bold(printable(data.phone))}`,
-            facts(
-              [
-                ['Request', data.requestId],
-                ['Code', data.code],
-                [
-                  'Expires',
-                  `${localTime(data.expiresAt)} (in ${remaining(Date.parse(data.expiresAt) - io.now())})`,
-                ],
-              ],
-              output.paint,
-            ),
-          ].join('\n'),
-        )
-        const file = options.envFile === undefined ? '' : ` --env-file ${shellWord(options.envFile)}`
-        const verify = `otpd otp verify ${data.requestId} ${data.code ?? 'CODE'}${file}`
-        output.next(...(data.code === undefined ? ['otpd inbox', verify] : [verify]))
+        answerSent(context, options, sent)
+      }),
+    )
+
+  otp
+    .command('resend')
+    .argument('<request-id>', 'what sending gave, otp_…')
+    .description('send the same code once more, 30 seconds after the last time or later')
+    .addOption(new Option('--channel <channel>', `by ${channels.join(', ')}`).choices(channels))
+    .option('--env-file <path>', envFileHelp)
+    .addHelpText('after', examples('otpd otp resend "$REQUEST_ID" --env-file .env.otpd'))
+    .action((requestId: string, options: ResendOptions, command: Command) =>
+      run(command, async (context) => {
+        const { api, credentials } = asApplication(context, options)
+        const { channel } = options
+        const body = { requestId, ...(channel !== undefined && { channel }) }
+        const sent = await api.asApplication('POST', '/v1/otp/resend', credentials, { body })
+        answerSent(context, options, sent)
       }),
     )
 
@@ -55,7 +61,7 @@ export function addOtpCommands(program: Command, run: Run) {
     .description('check a code')
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp verify "$REQUEST_ID" 424242 --env-file .env.otpd'))
-    .action((requestId: string, code: string, options: Options, command: Command) =>
+    .action((requestId: string, code: string, options: EnvFileOption, command: Command) =>
       run(command, async (context) => {
         const { output } = context
         const { api, credentials } = asApplication(context, options)
@@ -69,10 +75,38 @@ export function addOtpCommands(program: Command, run: Run) {
         )
       }),
     )
+
+  otp
+    .command('cancel')
+    .argument('<request-id>', 'what sending gave, otp_…')
+    .description('make a code worthless')
+    .option('--env-file <path>', envFileHelp)
+    .addHelpText('after', examples('otpd otp cancel "$REQUEST_ID" --env-file .env.otpd'))
+    .action((requestId: string, options: EnvFileOption, command: Command) =>
+      run(command, async (context) => {
+        const { output } = context
+        const { api, credentials } = asApplication(context, options)
+        const canceled = await api.asApplication('POST', '/v1/otp/cancel', credentials, {
+          body: { requestId },
+        })
+        const phone = output.paint.bold(printable(canceled.data.phone))
+        output.answer(canceled.body, () => `${output.paint.green('✓')} The code for ${phone} is canceled`)
+      }),
+    )
+
+  addOtpRequestCommands(otp, run)
 }
 
-function asApplication(context: Context, { envFile }: Options) {
-  const file = envFile === undefined ? null : readEnvFile(context.io, envFile)
-  const { api } = context.connect(file?.values.OTPD_SERVER)
-  return { api, credentials: findAppCredentials(context.io, file) }
+function answerSent({ output, io }: Context, { envFile }: EnvFileOption, { data, body }: Answer<SentOtp>) {
+  const until = `${localTime(data.expiresAt)} (in ${remaining(Date.parse(data.expiresAt) - io.now())})`
+  const lines: [string, string | undefined][] = [
+    ['Request', data.requestId],
+    ['Code', data.code],
+    ['Expires', until],
+  ]
+  const title = `${output.paint.green('✓')} Code sent to ${output.paint.bold(printable(data.phone))}`
+  output.answer(body, () => [title, facts(lines, output.paint)].join('\n'))
+  const file = envFile === undefined ? '' : ` --env-file ${shellWord(envFile)}`
+  const verify = `otpd otp verify ${data.requestId} ${data.code ?? 'CODE'}${file}`
+  output.next(...(data.code === undefined ? ['otpd inbox', verify] : [verify]))
 }
