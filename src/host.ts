@@ -34,6 +34,8 @@ export type HostDeveloper = {
 
 export type HostSetupToken = { token: string; expiresAt: string }
 
+export { backUp, migrateUp, migrationStatus, restore } from './host-data.ts'
+
 export type { GuardStatus as HostGuardStatus } from './domain/guard-status.ts'
 
 export type HostRestingProvider = { name: string; failure: string; until: string }

@@ -33,8 +33,8 @@ const rules: Rule[] = [
   },
   { folder: /^src\/log(\.ts$|\/)/, ours: /^src\/(log(\.ts$|\/)|domain\/)/, packages: foreign },
   {
-    folder: /^src\/host\.ts$/,
-    ours: /^src\/((host|config)\.ts$|(domain|store|auth)\/)/,
+    folder: /^src\/host(-[\w-]+)?\.ts$/,
+    ours: /^src\/((host(-[\w-]+)?|config)\.ts$|(domain|store|auth)\/)/,
     packages: anyLibraryBut(...server, ...terminal),
   },
   { folder: /^src\/server[\w-]*\.ts$/, ours: /^src\//, packages: anyLibraryBut(...terminal) },

@@ -26,6 +26,19 @@ export class StartRefused extends Error {
   }
 }
 
+/** Why a command of the operator's does nothing, as a sentence, a word for scripts, and what to do about it. */
+export class OperationRefused extends Error {
+  override readonly name = 'OperationRefused'
+  readonly reason: string
+  readonly remedy: string
+
+  constructor(reason: string, message: string, remedy: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.reason = reason
+    this.remedy = remedy
+  }
+}
+
 /** Where everything lies. */
 export const dataFiles = (dataDir: string) => ({
   database: join(dataDir, 'otpd.db'),

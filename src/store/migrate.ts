@@ -106,6 +106,8 @@ export function migrateSqlite(
       connection.run(migration.sql)
       record.run(migration.name, checksumOf(migration), now)
     }
+    // A statement that lives on keeps the file open after its connection is closed.
+    record.finalize()
     if (connection.query('PRAGMA foreign_key_check').get() !== null) {
       throw new MigrationError(
         'the migrated data would break a foreign key',
