@@ -1,11 +1,20 @@
+import type { Command } from 'commander'
+import type { Config } from '../src/config.ts'
 import type { Host } from '../src/host.ts'
 import type { Context } from './context.ts'
 import { CliError, exitCodes, type ExitCode } from './errors.ts'
+import type { Output } from './output.ts'
 import { isRecord } from './profile.ts'
 import { detailLines } from './reply-error.ts'
 import { loadServerConfig, requireConfig } from './server-config.ts'
 
 export type HostFlags = { dataDir?: string; config?: string }
+
+/** What every command takes that works on the data directory. */
+export const addHostFlags = (command: Command) =>
+  command
+    .option('--data-dir <dir>', "the server's data directory (OTPD_DATA_DIR)")
+    .option('--config <file>', "the server's configuration file (OTPD_CONFIG)")
 
 /** Works on the data directory of this machine, beside a running server too, and says what went wrong as the API does. */
 export async function withHost<T>(
@@ -27,8 +36,27 @@ export async function withHost<T>(
   }
 }
 
+/** What needs no open database, or must not open it: backups, and what replaces or migrates it. */
+export async function withDataDir<T>(
+  { output }: Context,
+  flags: HostFlags,
+  work: (
+    host: typeof import('../src/host.ts'),
+    needs: { config: Config; warn: Output['warn'] },
+  ) => Promise<T>,
+): Promise<T> {
+  const config = requireConfig(await loadServerConfig(flags), exitCodes.usage)
+  const host = await import('../src/host.ts')
+  try {
+    return await work(host, { config, warn: output.warn })
+  } catch (error) {
+    throw asCliError(error)
+  }
+}
+
 /** What a command says to an expected failure; any other error as it is. */
-export const asCliError = (error: unknown) => startRefused(error) ?? serviceError(error) ?? error
+export const asCliError = (error: unknown) =>
+  startRefused(error) ?? operationRefused(error) ?? serviceError(error) ?? error
 
 /** Whether passwords are this server's own affair, or another provider's. */
 export async function hasBuiltInProvider(flags: HostFlags) {
@@ -42,9 +70,30 @@ export async function hasBuiltInProvider(flags: HostFlags) {
 export function startRefused(error: unknown) {
   if (!(error instanceof Error) || error.name !== 'StartRefused') return null
   const remedy = 'remedy' in error && typeof error.remedy === 'string' ? [error.remedy] : []
-  const sentence = `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`
-  return new CliError(exitCodes.startRefused, 'START_REFUSED', sentence, { hints: remedy, cause: error })
+  return new CliError(exitCodes.startRefused, 'START_REFUSED', sentence(error.message), {
+    hints: remedy,
+    cause: error,
+  })
 }
+
+/** The refusal to do something with the files of a data directory. */
+function operationRefused(error: unknown) {
+  if (!(error instanceof Error) || error.name !== 'OperationRefused' || !isRecord(error)) return null
+  const { reason, remedy } = error
+  if (typeof reason !== 'string' || typeof remedy !== 'string') return null
+  return new CliError(exitCodeByReason[reason] ?? exitCodes.refused, reason, sentence(error.message), {
+    hints: [remedy],
+    cause: error,
+  })
+}
+
+const exitCodeByReason: Record<string, ExitCode> = {
+  FILE_EXISTS: exitCodes.usage,
+  FILE_MISSING: exitCodes.notFound,
+  NO_DATABASE: exitCodes.notFound,
+}
+
+const sentence = (message: string) => `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
 
 /** An expected failure of the domain, with the exit code that the same answer over HTTP has. */
 function serviceError(error: unknown) {

@@ -3,12 +3,14 @@ import { addAccountCommands } from './commands/account.ts'
 import { addAdminCommands } from './commands/admin.ts'
 import { addApiCommand } from './commands/api.ts'
 import { addAppCommands } from './commands/app.ts'
+import { addBackupCommands } from './commands/backup.ts'
 import { addConfigCommands } from './commands/config.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addGuardCommands } from './commands/guard.ts'
 import { addHealthCommand } from './commands/health.ts'
 import { addInboxCommand } from './commands/inbox.ts'
 import { addLogsCommand } from './commands/logs.ts'
+import { addMigrateCommands } from './commands/migrate.ts'
 import { addOtpCommands } from './commands/otp.ts'
 import { addProjectCommands } from './commands/project.ts'
 import { addProviderCommands } from './commands/provider.ts'
@@ -100,6 +102,8 @@ export function createProgram(io: Io, run: Run) {
   addDoctorCommand(program, run)
   addConfigCommands(program, run)
   addAdminCommands(program, run)
+  addMigrateCommands(program, run)
+  addBackupCommands(program, run)
   addProviderCommands(program, run)
   addGuardCommands(program, run)
   addTemplateCommands(program, run)

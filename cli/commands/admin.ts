@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { HostDeveloper } from '../../src/host.ts'
 import { examples } from '../examples.ts'
-import { hasBuiltInProvider, withHost, type HostFlags } from '../host-commands.ts'
+import { addHostFlags, hasBuiltInProvider, withHost, type HostFlags } from '../host-commands.ts'
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import { ask, askPassword } from '../prompt.ts'
@@ -9,11 +9,6 @@ import { facts, localTime, printable, table, type Paint } from '../text.ts'
 
 type CreateOptions = HostFlags & { email?: string; name?: string; passwordStdin?: boolean }
 type PasswordOptions = HostFlags & { passwordStdin?: boolean }
-
-const addHostFlags = (command: Command) =>
-  command
-    .option('--data-dir <dir>', "the server's data directory (OTPD_DATA_DIR)")
-    .option('--config <file>', "the server's configuration file (OTPD_CONFIG)")
 
 export function addAdminCommands(program: Command, run: Run) {
   const admin = program.command('admin').description('accounts, on the machine of the server')

@@ -1,0 +1,79 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { confirm } from '../confirm.ts'
+import { examples } from '../examples.ts'
+import { addHostFlags, withDataDir, type HostFlags } from '../host-commands.ts'
+import type { Run } from '../program.ts'
+import { facts, printable } from '../text.ts'
+
+export function addBackupCommands(program: Command, run: Run) {
+  addHostFlags(
+    program.command('backup').description('write a checked copy of the database, also while the server runs'),
+  )
+    .argument('[file]', 'where to; never replaced (a new name in backups of the data directory)')
+    .addHelpText('after', examples('otpd backup', 'otpd backup otpd-monday.db --data-dir "$OTPD_DATA_DIR"'))
+    .action((file: string | undefined, options: HostFlags, command: Command) =>
+      run(command, async (context) => {
+        const { io, output } = context
+        const path = file === undefined ? undefined : resolve(io.workingDirectory, file)
+        const made = await withDataDir(context, options, (host, needs) => host.backUp(needs, path))
+        output.answer(JSON.stringify({ data: { ...made, holdsMasterKey: false } }), () =>
+          [
+            `${output.paint.green('✓')} Backup ${output.paint.bold(printable(made.file))}`,
+            facts(
+              [
+                ['Size', `${made.bytes} bytes`],
+                ['SHA-256', made.sha256],
+              ],
+              output.paint,
+            ),
+          ].join('\n'),
+        )
+        output.note(
+          'The master key is not in it. Keep that too, elsewhere: without it no backup can be restored.',
+        )
+      }),
+    )
+
+  addHostFlags(
+    program
+      .command('restore')
+      .description('put a backup in the place of the database; the server is stopped'),
+  )
+    .argument('<file>', 'made by otpd backup')
+    .addHelpText(
+      'after',
+      examples(
+        'OTPD_MASTER_KEY_FILE="$OTPD_DATA_DIR/master.key" otpd restore otpd-monday.db --data-dir restored --yes',
+      ),
+    )
+    .action((file: string, options: HostFlags, command: Command) =>
+      run(command, async (context) => {
+        const { io, output } = context
+        const path = await confirm(context, {
+          find: async () => resolve(io.workingDirectory, file),
+          describe: async () => ({
+            question:
+              'Restore it? Whatever happened since that backup is undone: codes, logs, rotated credentials.',
+            name: 'restore',
+          }),
+        })
+        const done = await withDataDir(context, options, (host, needs) => host.restore(needs, path))
+        output.answer(JSON.stringify({ data: { file: path, ...done } }), () =>
+          [
+            `${output.paint.green('✓')} Restored ${output.paint.bold(printable(path))}`,
+            facts(
+              [
+                ['Before', done.keptAs && printable(done.keptAs)],
+                ['Migrates', done.pendingMigrations.join(', ') || null],
+              ],
+              output.paint,
+            ),
+          ]
+            .filter(Boolean)
+            .join('\n'),
+        )
+        output.next('otpd serve')
+      }),
+    )
+}
