@@ -73,7 +73,7 @@ authTokenEnv = "OTPD_TOKEN"
 from = "+15005550006"
 
 [[routes]]
-channel = "voice"
+channel = "telegram"
 providers = ["main"]
 
 [[routes]]
@@ -97,7 +97,7 @@ provider = ["main"]
     '13 from is missing.',
     '20 This cannot name a provider.',
     '23 "OTPD_TOKEN" is a setting\'s name.',
-    '28 Twilio has no voice.',
+    '28 Twilio has no telegram.',
     '32 countries does not look right.',
     '33 What stays in the inbox goes nowhere else.',
     '33 There is no provider mian.',

@@ -1,16 +1,19 @@
 import { awsFields, awsHost, postToAws } from './aws.ts'
 import { createTopicReader } from './aws-receipts.ts'
+import { failedCallEvents, voiceFields, voiceReasons } from './aws-voice.ts'
 import { noReceipt, receiptOf, unreadable } from './callbacks.ts'
 import { failureOf, findFailure, readReply, readStatus, throttledBy, type CodeTable } from './failures.ts'
 import type { HttpAnswer } from './http-client.ts'
 import { listAt, parseJson, textAt } from './json.ts'
 import { defineKind, type ProviderNeeds, type SettingValues } from './kinds.ts'
 import { clamp, given } from './message-fields.ts'
-import { accepted, refused, type CallbackResult, type Provider, type SendOutcome } from './provider.ts'
+import { accepted, refused } from './provider.ts'
+import type { CallbackResult, OutgoingMessage, Provider, SendOutcome } from './provider.ts'
 
 const fields = {
   ...awsFields,
   originationIdentity: { description: 'the number, sender name, pool or ARN to send from' },
+  voiceOriginationIdentity: { description: 'the number, pool or ARN to call from, for voice' },
   configurationSet: { description: 'the configuration set, whose event destination tells of receipts' },
   receiptTopicArn: {
     description: 'the SNS topic of that event destination, to which the callback URL is subscribed',
@@ -29,6 +32,7 @@ const fields = {
 
 /** The `Reason` of an exception, as the service's model lists them. */
 const reasons: CodeTable = {
+  ...voiceReasons,
   COUNTRY_CODE_MISMATCH: 'sender_invalid',
   COUNTRY_NOT_ENABLED: 'geo_blocked',
   DESTINATION_COUNTRY_BLOCKED: 'geo_blocked',
@@ -69,6 +73,7 @@ const exceptions: CodeTable = {
 
 /** The `eventType` of an event about a message that did not arrive. */
 const failedEvents: CodeTable = {
+  ...failedCallEvents,
   TEXT_INVALID: 'invalid_number',
   TEXT_INVALID_MESSAGE: 'content_blocked',
   TEXT_UNREACHABLE: 'unreachable',
@@ -81,44 +86,52 @@ const failedEvents: CodeTable = {
 }
 
 /**
- * AWS End User Messaging SMS (`PinpointSMSVoiceV2`). It calls nobody back: receipts are events of a configuration set,
- * which come through an SNS topic.
+ * AWS End User Messaging SMS, and its voice messages (`PinpointSMSVoiceV2`). It calls nobody back: receipts are events of
+ * a configuration set, which come through an SNS topic.
  */
 export const awsSms = defineKind({
   kind: 'aws-sms',
   title: 'AWS End User Messaging SMS',
-  channels: ['sms'],
+  channels: ['sms', 'voice'],
   fields,
   create: createAwsSms,
 })
 
 function createAwsSms(settings: SettingValues<typeof fields>, needs: ProviderNeeds): Provider {
   const url = `${settings.baseUrl ?? `https://${awsHost('sms-voice', settings.region)}`}/`
-  const headers = {
-    'content-type': 'application/x-amz-json-1.0',
-    'x-amz-target': 'PinpointSMSVoiceV2.SendTextMessage',
-  }
   const dlt = given<string>({ IN_ENTITY_ID: settings.dltEntityId, IN_TEMPLATE_ID: settings.dltTemplateId })
+  const textFields = ({ text }: OutgoingMessage) => ({
+    OriginationIdentity: settings.originationIdentity,
+    MessageBody: text,
+    MessageType: 'TRANSACTIONAL',
+    MaxPrice: settings.maxPrice,
+    DestinationCountryParameters: Object.keys(dlt).length > 0 ? dlt : undefined,
+  })
+  const callFields = (message: OutgoingMessage) => ({
+    OriginationIdentity: settings.voiceOriginationIdentity,
+    ...voiceFields(message),
+  })
   const { receiptTopicArn } = settings
   const topic =
     receiptTopicArn === undefined ? undefined : createTopicReader({ ...settings, receiptTopicArn }, needs)
 
   return {
-    channels: ['sms'],
+    channels: settings.voiceOriginationIdentity === undefined ? ['sms'] : ['sms', 'voice'],
 
     async send(message, signal) {
+      const isCall = message.channel === 'voice'
+      const headers = {
+        'content-type': 'application/x-amz-json-1.0',
+        'x-amz-target': `PinpointSMSVoiceV2.${isCall ? 'SendVoiceMessage' : 'SendTextMessage'}`,
+      }
       const body = JSON.stringify(
         given<unknown>({
           DestinationPhoneNumber: message.to,
-          OriginationIdentity: settings.originationIdentity,
-          MessageBody: message.text,
-          MessageType: 'TRANSACTIONAL',
+          ...(isCall ? callFields(message) : textFields(message)),
           TimeToLive: clamp(message.validitySeconds, 5, 259_200),
           Context: { requestId: message.requestId },
           ConfigurationSetName: settings.configurationSet,
           ProtectConfigurationId: settings.protectConfigurationId,
-          MaxPrice: settings.maxPrice,
-          DestinationCountryParameters: Object.keys(dlt).length > 0 ? dlt : undefined,
         }),
       )
       return readReply(
@@ -161,9 +174,11 @@ function readEvent(text: string): CallbackResult {
   const messageId = textAt(event, 'messageId')
   if (type === undefined || messageId === undefined) return unreadable
   const ids = { messageId, requestId: textAt(event, 'context', 'requestId') ?? null }
-  if (type === 'TEXT_DELIVERED') return receiptOf(ids, 'delivered')
+  if (type === 'TEXT_DELIVERED' || type === 'VOICE_COMPLETED') return receiptOf(ids, 'delivered')
   // Not more than that the carrier has it, final or not.
   if (type === 'TEXT_SUCCESSFUL' || type === 'TEXT_SENT') return receiptOf(ids, 'sent')
+  // The text has yet to be heard to its end.
+  if (type === 'VOICE_ANSWERED') return receiptOf(ids, 'sent')
   const failure = findFailure(failedEvents, type)
   return failure ? receiptOf(ids, 'undelivered', failure) : noReceipt
 }

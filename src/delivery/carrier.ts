@@ -3,6 +3,7 @@ import type { Clock } from '../domain/ports.ts'
 import type { Rest } from './breaker.ts'
 import type { Fleet, Post } from './fleet.ts'
 import { uncertain, type OutgoingMessage, type SendOutcome } from './provider.ts'
+import { speakPlainly } from './spoken.ts'
 import type { Messages } from './templates.ts'
 
 /** For all providers that one attempt asks together: nobody waits longer for the answer to a send. */
@@ -123,7 +124,9 @@ export function createCarrier(needs: CarrierNeeds) {
 
   function write({ channel, provider }: Way, letter: Letter, now: number): OutgoingMessage {
     const { request, code, application, attempt } = letter
-    const { text, locale } = messages.write(request, code, application, now)
+    const written = messages.write(request, code, application, now)
+    const words = { code, locale: written.locale, applicationName: application.name }
+    const { text, locale } = channel === 'voice' ? speakPlainly(words) : written
     return {
       requestId: request.id,
       to: request.phone,

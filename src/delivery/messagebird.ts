@@ -6,8 +6,9 @@ import type { HttpAnswer } from './http-client.ts'
 import { parseJson, textAt } from './json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from './kinds.ts'
 import { clamp, digitsOf, given } from './message-fields.ts'
+import { callFields, readCallStatus } from './messagebird-voice.ts'
 import { accepted, refused, uncertain } from './provider.ts'
-import type { Callback, CallbackResult, Failure, Provider, SendOutcome } from './provider.ts'
+import type { Callback, CallbackResult, Failure, OutgoingMessage, Provider, SendOutcome } from './provider.ts'
 import { isSameBytes } from './signing.ts'
 
 const fields = {
@@ -17,6 +18,11 @@ const fields = {
     required: true,
     pattern: /^(\+?\d{3,17}|[A-Za-z0-9 ]{1,11})$/,
     example: 'ACME',
+  },
+  voiceOriginator: {
+    description: 'the number that calls, for voice',
+    pattern: /^\+?\d{5,15}$/,
+    example: '+31612345678',
   },
   signingKey: {
     description: 'the key that signs callbacks (Developers, API settings); without it there are no receipts',
@@ -60,32 +66,36 @@ export function readSmsReason(reason: string, code: string | null): Failure {
   return failure ? { ...failure, providerCode: code ?? failure.providerCode } : failureOf('unknown', code)
 }
 
-/** SMS by MessageBird's interface from before it was Bird. */
+/** SMS and calls by MessageBird's interface from before it was Bird. */
 export const messagebird = defineKind({
   kind: 'messagebird',
   title: 'MessageBird',
-  channels: ['sms'],
+  channels: ['sms', 'voice'],
   fields,
   create: createMessagebird,
 })
 
 function createMessagebird(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
-  const { signingKey } = settings
+  const { signingKey, voiceOriginator } = settings
+  const textFields = (message: OutgoingMessage) => ({
+    type: 'sms',
+    originator: settings.originator,
+    recipients: [digitsOf(message.to)],
+    body: message.text,
+    datacoding: 'auto',
+    validity: clamp(message.validitySeconds, 1, 604_800),
+    reference: message.requestId,
+  })
   return {
-    channels: ['sms'],
+    channels: voiceOriginator === undefined ? ['sms'] : ['sms', 'voice'],
 
     async send(message, signal) {
+      const isCall = message.channel === 'voice'
       const body = given<unknown>({
-        type: 'sms',
-        originator: settings.originator,
-        recipients: [digitsOf(message.to)],
-        body: message.text,
-        datacoding: 'auto',
-        validity: clamp(message.validitySeconds, 1, 604_800),
-        reference: message.requestId,
+        ...(isCall ? callFields(message, voiceOriginator) : textFields(message)),
         reportUrl: signingKey && message.callbackUrl,
       })
-      const url = `${settings.baseUrl}/messages`
+      const url = `${settings.baseUrl}/${isCall ? 'voicemessages' : 'messages'}`
       const headers = {
         authorization: `AccessKey ${settings.accessKey}`,
         'content-type': 'application/json',
@@ -107,7 +117,9 @@ function readAnswer(answer: HttpAnswer): SendOutcome {
   const id = textAt(body, 'id')
   if (id === undefined) return uncertain(`HTTP ${answer.status}`)
   const status = textAt(body, 'recipients', 'items', 0, 'status')
-  return status === 'delivery_failed' ? refused(failureOf('unknown', status)) : accepted(id)
+  return status === 'delivery_failed' || status === 'failed'
+    ? refused(failureOf('unknown', status))
+    : accepted(id)
 }
 
 function readError(answer: HttpAnswer, body: unknown): SendOutcome {
@@ -126,6 +138,8 @@ async function readCallback(callback: Callback, signingKey: string, nowMs: numbe
   const ids = { messageId: form.get('id'), requestId: form.get('reference') }
   if (status === null || (ids.messageId === null && ids.requestId === null)) return unreadable
   if (status === 'sent' || status === 'delivered') return receiptOf(ids, status)
+  const call = readCallStatus(ids, status)
+  if (call) return call
   // The phone is off or out of reach; the network goes on trying.
   if (status === 'buffered') return receiptOf(ids, 'sent')
   if (status === 'expired') {

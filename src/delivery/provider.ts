@@ -12,7 +12,7 @@ export type OutgoingMessage = {
   /** ISO code, where it is known. */
   country: string | null
   channel: Channel
-  /** The whole text. */
+  /** The whole text; of a call, what it says. */
   text: string
   /** The code alone, for channels that fill a template of their own. */
   code: string

@@ -7,6 +7,7 @@ import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from
 import { basicAuth, clamp, given } from './message-fields.ts'
 import { accepted, refused, type Callback, type OutgoingMessage, type Provider } from './provider.ts'
 import { isSameBytes } from './signing.ts'
+import { callCodes, callFields, readCallStatus } from './twilio-voice.ts'
 
 const fields = {
   accountSid: {
@@ -32,11 +33,17 @@ const fields = {
     description: 'the approved authentication template, whose variable 1 is the code',
     pattern: /^HX[0-9a-f]{32}$/i,
   },
+  voiceFrom: {
+    description: 'the number that calls, for voice: of Twilio or a verified caller id',
+    pattern: /^\+\d{5,15}$/,
+    example: '+15005550006',
+  },
   baseUrl: baseUrlField('https://api.twilio.com'),
 } as const
 
 /** https://www.twilio.com/docs/api/errors. Those of 30000 and more come in receipts. */
 const codes: CodeTable = {
+  ...callCodes,
   20003: 'auth_failed',
   20005: 'auth_failed', // account not active
   20429: 'throttled',
@@ -74,13 +81,13 @@ const codes: CodeTable = {
 }
 
 /**
- * Twilio's Messages resource, version 2010-04-01. Receipts carry `X-Twilio-Signature`; the scheme has no time in it, so
+ * Twilio's Messages and Calls resources, version 2010-04-01. Receipts carry `X-Twilio-Signature`; the scheme has no time in it, so
  * that a receipt can be repeated by whoever saw it, but not changed.
  */
 export const twilio = defineKind({
   kind: 'twilio',
   title: 'Twilio',
-  channels: ['sms', 'whatsapp'],
+  channels: ['sms', 'whatsapp', 'voice'],
   fields,
   oneOf: ['from', 'messagingServiceSid'],
   together: [
@@ -91,7 +98,7 @@ export const twilio = defineKind({
 })
 
 function createTwilio(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
-  const url = `${settings.baseUrl}/2010-04-01/Accounts/${settings.accountSid}/Messages.json`
+  const account = `${settings.baseUrl}/2010-04-01/Accounts/${settings.accountSid}`
   const authorization = basicAuth(
     settings.apiKeySid ?? settings.accountSid,
     settings.apiKeySecret ?? settings.authToken,
@@ -108,12 +115,18 @@ function createTwilio(settings: SettingValues<typeof fields>, { http }: Provider
       : { To: to, From: settings.from, MessagingServiceSid: settings.messagingServiceSid, Body: text }
 
   return {
-    channels: settings.whatsappFrom === undefined ? ['sms'] : ['sms', 'whatsapp'],
+    channels: [
+      'sms',
+      ...(settings.whatsappFrom === undefined ? [] : (['whatsapp'] as const)),
+      ...(settings.voiceFrom === undefined ? [] : (['voice'] as const)),
+    ],
 
     async send(message, signal) {
+      const isCall = message.channel === 'voice'
+      const url = `${account}/${isCall ? 'Calls' : 'Messages'}.json`
+      const ValidityPeriod = String(clamp(message.validitySeconds, 1, 36_000))
       const form = given<string>({
-        ...addressed(message),
-        ValidityPeriod: String(clamp(message.validitySeconds, 1, 36_000)),
+        ...(isCall ? callFields(message, settings.voiceFrom) : { ...addressed(message), ValidityPeriod }),
         StatusCallback: callbackUrlOf(message),
       })
       const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
@@ -124,6 +137,7 @@ function createTwilio(settings: SettingValues<typeof fields>, { http }: Provider
     readCallback(callback) {
       if (!isSigned(callback, settings.authToken)) return forged
       const form = formOf(callback)
+      if (form.has('CallStatus')) return readCallStatus(form, requestIdOf(callback))
       const status = form.get('MessageStatus')
       const messageId = form.get('MessageSid')
       if (status === null || messageId === null) return unreadable

@@ -1,0 +1,7 @@
+import type { Provider } from '../../src/delivery/provider.ts'
+
+/** The provider, calling whatever it is given. */
+export const calling = (provider: Provider): Provider => ({
+  ...provider,
+  send: (message, signal) => provider.send({ ...message, channel: 'voice' }, signal),
+})
