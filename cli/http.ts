@@ -83,7 +83,12 @@ export function unreachable(server: ServerChoice, error: unknown, timeoutMs: num
     : (plainWords[code] ?? (code || 'connection failed'))
   const hints = isTls
     ? [address, 'Trust a certificate authority of your own with NODE_EXTRA_CA_CERTS=FILE.']
-    : [address, 'Start a server here with: otpd serve', 'Or name another one with: --server URL']
+    : [
+        address,
+        'Start a server here with: otpd serve',
+        'Or name another one with: --server URL',
+        'See what is wrong with: otpd doctor',
+      ]
   return new CliError(exitCodes.unreachable, 'SERVER_UNREACHABLE', `Cannot reach ${server.url} (${why}).`, {
     hints,
     cause: error,

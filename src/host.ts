@@ -5,13 +5,14 @@ import { createSigningKeys } from './auth/signing-keys.ts'
 import type { Config } from './config.ts'
 import { callbackPath } from './domain/callback-tokens.ts'
 import { createDeveloperService, type Developer, type DeveloperChanges } from './domain/developers.ts'
-import { cleanEmail, invalidField } from './domain/email.ts'
-import { ServiceError } from './domain/errors.ts'
+import { cleanEmail } from './domain/email.ts'
+import { invalidField, ServiceError } from './domain/errors.ts'
 import { readGuardStatus } from './domain/guard-status.ts'
 import { createIds } from './domain/ids.ts'
 import { deriveKeys } from './domain/keys.ts'
 import { systemClock, type Random } from './domain/ports.ts'
 import { dataFiles, prepareDataDir, readMasterKey, StartRefused } from './store/data-dir.ts'
+import { inspectDataDir, type Inspection } from './store/inspection.ts'
 import { acquireLock } from './store/lock.ts'
 import { appliedToSqlite, sqliteMigrations } from './store/migrate.ts'
 import { prepareDatabase } from './store/open.ts'
@@ -39,6 +40,8 @@ export { backUp, migrateUp, migrationStatus, restore } from './host-data.ts'
 export type { GuardStatus as HostGuardStatus } from './domain/guard-status.ts'
 
 export type HostRestingProvider = { name: string; failure: string; until: string }
+
+export type HostInspection = Inspection
 
 export type Host = Awaited<ReturnType<typeof openHost>>
 
@@ -109,7 +112,8 @@ export async function openHost(options: { config: Config; warn?: (message: strin
     async createAccount(input: { email: string; name?: string; password?: string }): Promise<HostDeveloper> {
       const { email, name, password } = input
       if (password === undefined) {
-        if (!oidc) throw invalidField('password', 'An account of the built-in provider needs a password.')
+        if (!oidc)
+          throw invalidField('body', 'password', 'An account of the built-in provider needs a password.')
         return present(await developers.invite({ email, name }))
       }
       requireBuiltIn()
@@ -129,7 +133,7 @@ export async function openHost(options: { config: Config; warn?: (message: strin
     /** @throws INVALID_ARGUMENT no such plan; NOT_FOUND; CONFLICT the address is several developers' */
     async setPlan(who: string, plan: string): Promise<HostDeveloper> {
       if (!Object.hasOwn(plans, plan)) {
-        throw invalidField('plan', `Expected one of ${Object.keys(plans).join(', ')}.`)
+        throw invalidField('body', 'plan', `Expected one of ${Object.keys(plans).join(', ')}.`)
       }
       return change(who, { plan })
     },
@@ -174,6 +178,14 @@ export async function openHost(options: { config: Config; warn?: (message: strin
     close: () => database.close(),
   }
 }
+
+/**
+ * What the data directory looks like to this user; changes nothing, makes nothing, throws nothing.
+ *
+ * @param config null where the configuration has faults: the master key is then not looked at
+ */
+export const inspectHost = (dataDir: string, config: Config | null): HostInspection =>
+  inspectDataDir(dataDir, config === null ? undefined : config.secrets.masterKey)
 
 /** Makes what is missing, or waits until the server that holds the directory has made it. */
 function prepare(dataDir: string, config: Config, now: number, warn: (message: string) => void): Uint8Array {

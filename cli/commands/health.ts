@@ -56,7 +56,8 @@ async function checkHealth(send: SendHttp, server: ServerChoice): Promise<Health
   return ready.status === 200 ? { reply: alive, unready: null } : { reply: ready, unready: causeOf(ready) }
 }
 
-function causeOf({ json, status }: HttpReply) {
+/** In words, why a server is not ready. */
+export function causeOf({ json, status }: HttpReply) {
   const cause = isRecord(json) && isRecord(json.data) ? json.data.cause : null
   return (typeof cause === 'string' ? causes[cause] : undefined) ?? `it answered ${status}`
 }

@@ -1,4 +1,5 @@
 import { Database as SqliteConnection } from 'bun:sqlite'
+import { existsSync } from 'node:fs'
 import { isBusy } from './errors.ts'
 
 export type Lock = { release(): void }
@@ -21,4 +22,19 @@ export function acquireLock(path: string, waitMs = 0): Lock | undefined {
     throw error
   }
   return { release: () => connection.close() }
+}
+
+/** Whether a process holds the lock, without taking it or making its file. */
+export function isLocked(path: string): boolean {
+  if (!existsSync(path)) return false
+  const connection = new SqliteConnection(path, { readonly: true })
+  try {
+    connection.query('select 1 from sqlite_schema').get()
+    return false
+  } catch (error) {
+    // Anything else is what a holder left that was killed.
+    return isBusy(error)
+  } finally {
+    connection.close()
+  }
 }

@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
+
+type Check = { name: string; status: string; message: string; remedy: string | null }
+
+const password = 'correct horse battery'
+const token = 'abcdefabcdefabcdefabcdefabcdef12'
+
+const read = (stdout: string): { checks: Check[]; ok: boolean } => JSON.parse(stdout).data
+const find = (checks: Check[], name: string) => checks.find((check) => check.name === name)
+
+describe('beside a running server', () => {
+  let server: RunningServer
+
+  beforeAll(async () => {
+    server = await startServer()
+  })
+  afterAll(() => server.stop())
+
+  const doctor = (args: string[] = [], env: Record<string, string> = {}) =>
+    server.otpd(['doctor', ...args], { env: { OTPD_DATA_DIR: server.dataDir, ...env } })
+
+  test('says in aligned lines that codes stay in the inbox and that nobody is logged in, and ends well', async () => {
+    const ran = await doctor()
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    const lines = ran.stdout.split('\n')
+    expect(lines).toContainEqual(expect.stringMatching(/^✓ master key {6}fits the database$/))
+    expect(lines).toContainEqual(expect.stringMatching(/^✓ server {10}http:\S+ is ready \(OTPD_SERVER\)$/))
+    expect(lines).toContainEqual(
+      expect.stringMatching(/^▲ live sending {4}there is no provider: .* stay in the inbox$/),
+    )
+    expect(lines).toContainEqual(`▲ login           not logged in to ${server.url}`)
+    expect(lines).toContainEqual(`                  → otpd login --server ${server.url}`)
+    expect(ran.stdout).toEndWith('\n\n2 warnings.\n')
+    expect(ran.stdout).not.toContain('\u001b')
+  })
+
+  test('tells who is logged in by what, and never the token or a secret', async () => {
+    const login = [
+      'login',
+      '--setup-token',
+      server.setupToken(),
+      '--email',
+      'ada@example.com',
+      '--password-stdin',
+    ]
+    await server.otpd(login, { input: password })
+    writeFileSync(join(server.home, 'otpd.toml'), sending)
+    writeFileSync(join(server.home, 'twilio'), token, { mode: 0o600 })
+    const ran = await doctor(['--json', '--config', join(server.home, 'otpd.toml')])
+    const { checks, ok } = read(ran.stdout)
+    expect({ ok, exitCode: ran.exitCode }).toEqual({ ok: true, exitCode: 0 })
+    expect(find(checks, 'login')).toMatchObject({
+      status: 'ok',
+      message: expect.stringMatching(
+        /^ada@example\.com, token from ~\/\.config\/otpd\/credentials\.json until 20/,
+      ),
+      remedy: null,
+    })
+    expect(find(checks, 'provider main')).toMatchObject({ status: 'ok', message: 'Twilio: sms' })
+    expect(find(checks, 'receipts')).toMatchObject({
+      status: 'warning',
+      remedy: expect.stringContaining('publicUrl = '),
+    })
+    const credentials: unknown = JSON.parse(
+      readFileSync(join(server.home, '.config/otpd/credentials.json'), 'utf8'),
+    )
+    for (const secret of [token, ...secretsIn(credentials)]) expect(ran.stdout).not.toContain(secret)
+  })
+
+  test('finds the server by its lock where it is asked at a wrong address', async () => {
+    const ran = await doctor(['--json', '--server', 'http://127.0.0.1:1'])
+    expect(ran.exitCode).toBe(8)
+    expect(find(read(ran.stdout).checks, 'server')).toMatchObject({
+      status: 'fault',
+      remedy: expect.stringContaining('name its address'),
+    })
+  })
+
+  test('has every problem of the configuration with its line', async () => {
+    writeFileSync(join(server.home, 'bad.toml'), '[server]\nlitsen = "127.0.0.1:1"\n')
+    const ran = await doctor(['--config', join(server.home, 'bad.toml')])
+    expect(ran.exitCode).toBe(8)
+    expect(ran.stdout).toContain(`✗ configuration   ${join(server.home, 'bad.toml')}:2: There is no setting`)
+    expect(ran.stdout).toContain('✓ server ')
+  })
+
+  test('does not use credentials that others can read', async () => {
+    const path = join(server.home, '.config/otpd/credentials.json')
+    chmodSync(path, 0o644)
+    const ran = await server.otpd(['doctor', '--json'], {
+      env: { OTPD_SERVER: '', OTPD_DATA_DIR: server.dataDir },
+    })
+    expect(ran.exitCode).toBe(8)
+    expect(find(read(ran.stdout).checks, 'login')).toMatchObject({
+      status: 'fault',
+      remedy: expect.stringContaining(`chmod 600 ${path}`),
+    })
+    chmodSync(path, 0o600)
+  })
+})
+
+describe('without a server', () => {
+  let home: string
+
+  beforeAll(() => {
+    home = mkdtempSync(join(tmpdir(), 'otpd-doctor-'))
+  })
+  afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+  test('says how to start one, and makes nothing', async () => {
+    const dataDir = join(home, 'none')
+    const ran = await runBinary(home, ['doctor', '--data-dir', dataDir, '--server', 'http://127.0.0.1:1'])
+    expect(ran).toMatchObject({ exitCode: 8, stderr: '' })
+    expect(ran.stdout).toContain('✗ server          Cannot reach http://127.0.0.1:1 (connection refused)')
+    expect(ran.stdout).toContain('→ Start one: otpd serve')
+    expect(existsSync(dataDir)).toBe(false)
+    expect(existsSync(join(home, '.config'))).toBe(false)
+  })
+
+  test('looks at what a server left: files, key and database', async () => {
+    const dataDir = join(home, 'left')
+    const server = await startServer({ home, dataDir })
+    await server.stop('SIGKILL')
+    const copy = join(home, 'copy')
+    cpSync(dataDir, copy, { recursive: true })
+    chmodSync(copy, 0o700)
+    writeFileSync(join(copy, 'master.key'), `${Buffer.alloc(32, 7).toString('base64')}\n`)
+    chmodSync(join(copy, 'otpd.db'), 0o644)
+    const checksAt = async (directory: string) =>
+      read((await runBinary(home, ['doctor', '--json', '--data-dir', directory])).stdout).checks
+    const sound = await checksAt(dataDir)
+    for (const name of ['data directory', 'master key', 'schema', 'database']) {
+      expect(find(sound, name)).toMatchObject({ status: 'ok' })
+    }
+    expect(find(sound, 'data directory')?.message).toContain('no server runs on it')
+    const broken = await checksAt(copy)
+    expect(find(broken, 'master key')).toMatchObject({
+      status: 'fault',
+      message: 'the database belongs to another master key',
+    })
+    expect(find(broken, 'data directory')).toMatchObject({
+      status: 'fault',
+      remedy: `Close: chmod go= ${join(copy, 'otpd.db')}`,
+    })
+    expect(statSync(join(copy, 'otpd.db')).mode & 0o777).toBe(0o644)
+  })
+
+  test('on the machine of a client leaves the host out with a word', async () => {
+    const env = { XDG_DATA_HOME: join(home, 'nowhere') }
+    const args = ['doctor', '--json', '--server', 'http://otpd.invalid', '--timeout', '5s']
+    // Root keeps its data elsewhere, where one may lie.
+    if (process.getuid?.() === 0 && existsSync('/var/lib/otpd')) return
+    const { checks } = read((await runBinary(home, args, { env })).stdout)
+    expect(checks.map(({ name }) => name)).toEqual(['host', 'server', 'program', 'terminal'])
+    expect(find(checks, 'host')).toMatchObject({ status: 'ok' })
+  })
+})
+
+const sending = `
+[[providers]]
+name = "main"
+kind = "twilio"
+accountSid = "AC00000000000000000000000000000000"
+authTokenFile = "twilio"
+from = "+15005550006"
+`
+
+/** The long words of a file of credentials. */
+const secretsIn = (value: unknown): string[] =>
+  [...JSON.stringify(value).matchAll(/"(?:idToken|refreshToken)":"([^"]+)"/g)].map(([, found]) => found ?? '')
