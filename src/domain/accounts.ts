@@ -1,6 +1,6 @@
 import { builtInIssuer, cleanName, insertDeveloper, type Developer } from './developers.ts'
-import { cleanEmail, emailTaken, invalidField, requireEmail } from './email.ts'
-import { ServiceError } from './errors.ts'
+import { cleanEmail, emailTaken, requireEmail } from './email.ts'
+import { invalidField, ServiceError } from './errors.ts'
 import type { NewId } from './ids.ts'
 import type { LoginAttempts } from './login-attempts.ts'
 import type { Clock, Random } from './ports.ts'
@@ -67,7 +67,7 @@ export function createAccountService(needs: {
 
   const prepare = async ({ email, name, password }: NewAccount) => {
     const address = requireEmail(email)
-    if (!passwords.isAcceptable(password)) throw invalidField('password', passwordRule)
+    if (!passwords.isAcceptable(password)) throw invalidField('body', 'password', passwordRule)
     const passwordHash = await passwords.hash(password)
     return { email: address, name: name === undefined ? null : cleanName(name), passwordHash }
   }
@@ -139,7 +139,7 @@ export function createAccountService(needs: {
 
     /** Sets a password as the operator wishes and ends every session of the account. @throws NOT_FOUND; INVALID_ARGUMENT */
     async resetPassword(email: string, password: string): Promise<Developer> {
-      if (!passwords.isAcceptable(password)) throw invalidField('password', passwordRule)
+      if (!passwords.isAcceptable(password)) throw invalidField('body', 'password', passwordRule)
       const account = await store.read.accounts.findByEmail(cleanEmail(email))
       const developer = account && (await store.read.developers.find(account.developerId))
       if (!developer) throw new ServiceError('NOT_FOUND', 'There is no account with that e-mail address.')
@@ -159,12 +159,12 @@ export function createAccountService(needs: {
       next: string,
       clientAddress: string,
     ): Promise<void> {
-      if (!passwords.isAcceptable(next)) throw invalidField('newPassword', passwordRule)
+      if (!passwords.isAcceptable(next)) throw invalidField('body', 'newPassword', passwordRule)
       const account = await store.read.accounts.find(developer.id)
       if (!account) throw new ServiceError('NOT_FOUND', 'This account has no password here.')
       const attempt = await loginAttempts.begin(account.email, clientAddress)
       if (!(await passwords.verify(current, account.passwordHash))) {
-        throw invalidField('currentPassword', 'This is not the current password.')
+        throw invalidField('body', 'currentPassword', 'This is not the current password.')
       }
       await attempt.succeeded()
       await setPassword(developer.id, await passwords.hash(next))

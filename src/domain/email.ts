@@ -1,4 +1,4 @@
-import { ServiceError } from './errors.ts'
+import { invalidField, ServiceError } from './errors.ts'
 
 /** Addresses are compared as people type them: without spaces around and in lower case. */
 export const cleanEmail = (text: string) => text.trim().toLowerCase()
@@ -11,16 +11,10 @@ export const cleanEmail = (text: string) => text.trim().toLowerCase()
 export function requireEmail(text: string): string {
   const email = cleanEmail(text)
   if (email.length <= 254 && /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email)) return email
-  throw invalidField('email', 'Expected an e-mail address.')
+  throw invalidField('body', 'email', 'Expected an e-mail address.')
 }
 
 export const emailTaken = () =>
   new ServiceError('CONFLICT', 'There is an account with that e-mail address already.', {
     reason: 'EMAIL_TAKEN',
-  })
-
-/** The refusal of one field, whoever found the fault. */
-export const invalidField = (path: string, message: string) =>
-  new ServiceError('INVALID_ARGUMENT', `The request is not valid: ${path}. ${message}`, {
-    details: [{ in: 'body', path, code: 'INVALID', message }],
   })

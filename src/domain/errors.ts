@@ -36,7 +36,7 @@ export type ErrorDetail = {
 
 export type ErrorExtras = {
   /** A finer machine word than the code. */
-  reason?: string
+  reason?: string | undefined
   details?: ErrorDetail[]
   /** Every part of the message that changes from call to call. */
   metadata?: Record<string, string | number | boolean | null>
@@ -71,3 +71,11 @@ export class ServiceError extends Error {
 
 /** The one answer for "not there", "not yours" and "another application's": nobody learns that an id exists. */
 export const notFound = () => new ServiceError('NOT_FOUND', 'There is no such resource.')
+
+/** A request that breaks the contract's form: one detail for each fault, none with the caller's value. */
+export const invalidRequest = (details: ErrorDetail[], reason?: string) =>
+  new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', { reason, details })
+
+/** One field that is not what it should be. @param message ends with a full stop */
+export const invalidField = (where: ErrorDetail['in'], path: string, message: string) =>
+  invalidRequest([{ in: where, path, code: 'INVALID', message }])

@@ -1,5 +1,5 @@
 import type { Developer } from './developers.ts'
-import { ServiceError } from './errors.ts'
+import { invalidField } from './errors.ts'
 import type { EventKind, LogType } from './event-kinds.ts'
 import { isId, type NewId } from './ids.ts'
 import { cursorInvalid, decodeCursor, encodeCursor } from './pages.ts'
@@ -169,7 +169,4 @@ function readSeq(cursor: string): number {
   return Number(position)
 }
 
-const invalid = (path: string, message: string) =>
-  new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
-    details: [{ in: 'query', path, code: 'INVALID', message }],
-  })
+const invalid = (path: string, message: string) => invalidField('query', path, message)

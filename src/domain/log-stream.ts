@@ -1,5 +1,5 @@
 import type { Developer } from './developers.ts'
-import { ServiceError } from './errors.ts'
+import { invalidField, ServiceError } from './errors.ts'
 import type { LogEntry, LogType } from './events.ts'
 import { isId } from './ids.ts'
 import type { Clock } from './ports.ts'
@@ -85,9 +85,7 @@ export function createLogStreams(needs: { store: Store; clock: Clock }) {
     }
     const seq = isId('evt', after) ? await events.seqOf(developerId, after) : undefined
     if (seq !== undefined) return { seq, id: after }
-    throw new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
-      details: [{ in: 'query', path: 'after', code: 'INVALID', message: 'There is no such entry.' }],
-    })
+    throw invalidField('query', 'after', 'There is no such entry.')
   }
 
   return {

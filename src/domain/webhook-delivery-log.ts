@@ -1,5 +1,5 @@
 import type { Developer } from './developers.ts'
-import { notFound, ServiceError } from './errors.ts'
+import { invalidField, notFound } from './errors.ts'
 import { isId } from './ids.ts'
 import type { Keys } from './keys.ts'
 import { pageOf, readPosition, type Page, type PageRequest } from './pages.ts'
@@ -116,7 +116,4 @@ export function createWebhookDeliveryService(needs: {
   }
 }
 
-const endsBeforeItBegins = () =>
-  new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
-    details: [{ in: 'body', path: 'until', code: 'INVALID', message: 'Expected a time after since.' }],
-  })
+const endsBeforeItBegins = () => invalidField('body', 'until', 'Expected a time after since.')

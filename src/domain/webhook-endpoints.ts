@@ -1,5 +1,5 @@
 import type { Developer } from './developers.ts'
-import { notFound, ServiceError } from './errors.ts'
+import { invalidField, notFound, ServiceError } from './errors.ts'
 import type { Subscription } from './event-kinds.ts'
 import { answerOnce, type Answer, type IdempotencyScope } from './idempotency.ts'
 import { isId, type NewId } from './ids.ts'
@@ -118,9 +118,7 @@ export function createWebhookEndpointService(needs: {
   const refuseBadUrl = (url: string) => {
     const fault = targets.faultOf(url)
     if (fault === undefined) return
-    throw new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
-      details: [{ in: 'body', path: 'url', code: 'INVALID', message: fault }],
-    })
+    throw invalidField('body', 'url', fault)
   }
 
   /** The endpoint is held meanwhile: of two changes at once neither is lost. */

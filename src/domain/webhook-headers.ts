@@ -1,4 +1,4 @@
-import { ServiceError } from './errors.ts'
+import { invalidField } from './errors.ts'
 import type { Keys } from './keys.ts'
 import type { Random } from './ports.ts'
 import { seal, unseal } from './sealed.ts'
@@ -60,6 +60,4 @@ export function openHeaders(
 }
 
 const invalid = (name: string, message: string) =>
-  new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
-    details: [{ in: 'body', path: name === '' ? 'headers' : `headers.${name}`, code: 'INVALID', message }],
-  })
+  invalidField('body', name === '' ? 'headers' : `headers.${name}`, message)

@@ -1,5 +1,5 @@
 import { ParseError, ValidationError } from 'elysia'
-import { notFound, ServiceError, type ErrorCode, type ErrorDetail } from '../domain/errors.ts'
+import { type ErrorCode, type ErrorDetail, invalidRequest, notFound, ServiceError } from '../domain/errors.ts'
 import { ReplayedError } from '../domain/idempotency.ts'
 import { challengeOf } from './console-auth.ts'
 
@@ -100,9 +100,7 @@ function validationError(error: ValidationError): ServiceError {
     const schema: unknown = 'schema' in fault ? fault.schema : undefined
     details.set(path, { in: place, path, ...describeFault(schema, String(fault.message ?? '')) })
   }
-  return new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
-    details: [...details.values()].slice(0, 20),
-  })
+  return invalidRequest([...details.values()].slice(0, 20))
 }
 
 /**

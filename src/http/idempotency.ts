@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ServiceError } from '../domain/errors.ts'
+import { invalidRequest } from '../domain/errors.ts'
 import type { IdempotencyScope } from '../domain/idempotency.ts'
 
 /** Up to 255 visible characters, bare or as the quoted string of the IETF draft. */
@@ -21,17 +21,9 @@ export function idempotencyScope(
   const match = form.exec(header)
   const key = match?.[1] ?? match?.[2]
   if (key === undefined) {
-    throw new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
-      reason: 'IDEMPOTENCY_KEY_INVALID',
-      details: [
-        {
-          in: 'header',
-          path: 'idempotency-key',
-          code: 'INVALID',
-          message: 'Expected 1 to 255 visible characters.',
-        },
-      ],
-    })
+    const message = 'Expected 1 to 255 visible characters.'
+    const detail = { in: 'header', path: 'idempotency-key', code: 'INVALID', message } as const
+    throw invalidRequest([detail], 'IDEMPOTENCY_KEY_INVALID')
   }
   return {
     caller,

@@ -1,5 +1,5 @@
 import type { AnyElysia } from 'elysia'
-import { ServiceError } from '../domain/errors.ts'
+import { invalidField, ServiceError } from '../domain/errors.ts'
 import type { NewId } from '../domain/ids.ts'
 import { securityHeaders } from './app.ts'
 import { answerError, internalMessage } from './errors.ts'
@@ -151,14 +151,4 @@ export function withPlainAuthority(request: Request): Request | undefined {
 
 const rebase = (request: Request, path: string) => new Request(`http://localhost${path}`, request)
 
-const notUnderstood = () =>
-  new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
-    details: [
-      {
-        in: 'header',
-        path: 'host',
-        code: 'INVALID',
-        message: 'Expected the name or address of this server.',
-      },
-    ],
-  })
+const notUnderstood = () => invalidField('header', 'host', 'Expected the name or address of this server.')

@@ -1,4 +1,4 @@
-import { ServiceError } from '../domain/errors.ts'
+import { invalidRequest } from '../domain/errors.ts'
 
 /**
  * Refuses a query that two readers may understand differently: a parameter that stands twice, of which the framework
@@ -36,7 +36,4 @@ function decode(text: string): string | undefined {
   }
 }
 
-const refusal = (code: string, message: string) =>
-  new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', {
-    details: [{ in: 'query', path: '', code, message }],
-  })
+const refusal = (code: string, message: string) => invalidRequest([{ in: 'query', path: '', code, message }])
