@@ -29,13 +29,13 @@ export const fault = (name: string, message: string, remedy: string): Check => (
 /**
  * One line a check, its remedy below it, and the sum at the end.
  *
- * @param columns of the terminal, which longer lines are broken at; undefined where there is none
+ * @param columns of the terminal, which longer lines are broken at; null where there is none
  */
-export function checksText(checks: readonly Check[], paint: Paint, columns?: number): string {
+export function checksText(checks: readonly Check[], paint: Paint, columns: number | null = null): string {
   const signs = { ok: paint.green('✓'), warning: paint.yellow('▲'), fault: paint.red('✗') }
   const nameWidth = Math.max(...checks.map(({ name }) => Bun.stringWidth(name)))
   const margin = ' '.repeat(nameWidth + 4)
-  const room = columns === undefined ? Infinity : Math.max(30, columns - margin.length - 2)
+  const room = columns === null ? Infinity : Math.max(30, columns - margin.length - 2)
   const lines = checks.flatMap(({ name, status, message, remedy }) => {
     const label = name + ' '.repeat(nameWidth - Bun.stringWidth(name))
     const [first = '', ...rest] = breakText(printable(message), room)

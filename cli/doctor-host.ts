@@ -98,7 +98,7 @@ function masterKeyCheck({ masterKey, database }: OpenDirectory, { dataDir, shown
 
 function databaseChecks({ database, isHeld }: OpenDirectory, { migrate, shown }: HostPlace): Check[] {
   if (database.state === 'missing') return [ok('database', 'none yet; the first start makes it')]
-  const restore = `Put a backup in its place; those before migrations lie in ${shown}/backups.`
+  const restore = `Put a backup in its place: otpd restore FILE; some lie in ${shown}/backups`
   if (database.state === 'unreadable') {
     return [
       /^SQLITE_(CORRUPT|NOTADB)/.test(database.cause)
@@ -126,6 +126,6 @@ function schemaCheck(
   if (pending.length === 0) return ok(name, 'of this version')
   const lacks = `the database lacks ${pending.join(', ')}`
   if (isHeld) return warning(name, `${lacks}: an older otpd runs on it`, 'Restart the server with this otpd.')
-  if (!migrate) return fault(name, `${lacks}, and may not be migrated`, 'Start once without OTPD_NO_MIGRATE.')
+  if (!migrate) return fault(name, `${lacks}, and may not be migrated`, 'Migrate it: otpd migrate up')
   return warning(name, lacks, 'The next start migrates it, after a backup: otpd serve')
 }

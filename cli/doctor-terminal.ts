@@ -6,16 +6,13 @@ import type { Output } from './output.ts'
 import { version } from './version.ts'
 
 /** What the terminal can show, for those whose screen looks wrong. */
-export function terminalCheck(
-  { env, stdoutIsTerminal }: Io,
-  { paint }: Output,
-  columns: number | undefined,
-): Check {
+export function terminalCheck({ env, stdoutIsTerminal }: Io, { paint, columns }: Output): Check {
   if (!stdoutIsTerminal) return ok('terminal', 'none: text without colour, of any width')
   const locale = env.LC_ALL || env.LC_CTYPE || env.LANG || ''
   const isUtf8 = /utf-?8/i.test(locale)
+  const width = columns()
   const facts = [
-    columns === undefined ? 'of unknown width' : `${columns} columns`,
+    width === null ? 'of unknown width' : `${width} columns`,
     isUtf8 ? 'UTF-8' : 'not UTF-8',
     paint.isColorSupported ? 'colour' : 'no colour',
   ].join(', ')

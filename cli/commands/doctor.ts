@@ -30,7 +30,6 @@ export function addDoctorCommand(program: Command, run: Run) {
       run(command, async (context) => {
         const { io, output } = context
         const connection = connect(context)
-        const { columns } = process.stdout
         const host = await inspectHere(flags, connection)
         const checks = [
           ...hereChecks(context, host),
@@ -39,11 +38,11 @@ export function addDoctorCommand(program: Command, run: Run) {
             : await serverChecks(context, connection, { isHeld: isHeld(host) })),
           ...(await liveChecks(context, host)),
           programCheck(io),
-          terminalCheck(io, output, columns),
+          terminalCheck(io, output),
         ]
         const isWell = checks.every(({ status }) => status !== 'fault')
         output.answer(JSON.stringify({ data: { checks, ok: isWell } }), () =>
-          checksText(checks, output.paint, io.stdoutIsTerminal ? columns : undefined),
+          checksText(checks, output.paint, output.columns()),
         )
         return isWell ? exitCodes.done : exitCodes.negative
       }),

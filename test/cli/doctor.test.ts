@@ -64,8 +64,8 @@ describe('the clock', () => {
 
 describe('the terminal', () => {
   const checkOf = (env: Record<string, string>, stdoutIsTerminal = true) => {
-    const io = { ...processIo(), env, stdoutIsTerminal }
-    return terminalCheck(io, createOutput(io, {}), 80)
+    const io = { ...processIo(), env, stdoutIsTerminal, columns: () => 80 }
+    return terminalCheck(io, createOutput(io, {}))
   }
 
   test('is told by its width, encoding and colours', () => {
