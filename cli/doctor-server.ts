@@ -113,11 +113,8 @@ async function loginCheck({ api, tokens, server }: Connection): Promise<Check> {
     return ok('login', `${me.data.email ?? me.data.id}, token from ${from}${until}`)
   } catch (error) {
     const failure = asFailure(error)
-    const isRefused = failure.exitCode === exitCodes.notAllowed
-    return (isRefused ? warning : fault)(
-      'login',
-      trimmed(failure.message),
-      isRefused ? logIn : (failure.hints.at(-1) ?? logIn),
-    )
+    const isLoggedOut = failure.exitCode === exitCodes.notAllowed && !failure.code.startsWith('CREDENTIALS_')
+    const hint = failure.hints.at(-1) ?? logIn
+    return (isLoggedOut ? warning : fault)('login', trimmed(failure.message), isLoggedOut ? logIn : hint)
   }
 }

@@ -57,6 +57,11 @@ export function readProfile(path: string): Profile {
     text = readFileSync(path, 'utf8')
   } catch (error) {
     if (isMissing(error)) return empty()
+    if (isRecord(error) && error.code === 'EACCES')
+      throw new CliError(exitCodes.notAllowed, 'CREDENTIALS_CLOSED', `This user may not read ${path}.`, {
+        hints: ['Run as its owner, or keep credentials elsewhere: OTPD_CONFIG_DIR=DIR'],
+        cause: error,
+      })
     throw error
   }
   const profile = parseProfile(text)

@@ -100,14 +100,14 @@ describe('beside a running server', () => {
   test('does not use credentials that others can read', async () => {
     const path = join(server.home, '.config/otpd/credentials.json')
     chmodSync(path, 0o644)
-    const ran = await server.otpd(['doctor', '--json'], {
-      env: { OTPD_SERVER: '', OTPD_DATA_DIR: server.dataDir },
-    })
-    expect(ran.exitCode).toBe(8)
-    expect(find(read(ran.stdout).checks, 'login')).toMatchObject({
-      status: 'fault',
-      remedy: expect.stringContaining(`chmod 600 ${path}`),
-    })
+    for (const env of [{ OTPD_SERVER: '' }, { OTPD_SERVER: server.url }]) {
+      const ran = await doctor(['--json'], env)
+      expect(ran.exitCode).toBe(8)
+      expect(find(read(ran.stdout).checks, 'login')).toMatchObject({
+        status: 'fault',
+        remedy: expect.stringContaining(`chmod 600 ${path}`),
+      })
+    }
     chmodSync(path, 0o600)
   })
 })
