@@ -1,7 +1,7 @@
 import { createColors } from 'picocolors'
 import { CliError, exitCodes } from './errors.ts'
 import type { Io } from './io.ts'
-import { ago, localTime, printable, table, type Paint } from './text.ts'
+import { localTime, printable, relativeTime, table, type Paint } from './text.ts'
 
 export type OutputFlags = { json?: boolean; quiet?: boolean; color?: boolean }
 
@@ -27,8 +27,8 @@ export function createOutput(io: Io, flags: OutputFlags) {
     columns,
     /** A table that fits the terminal; whole where there is none. */
     table: (headings: string[], rows: string[][]) => table(headings, rows, paint, columns()),
-    /** When something was: in words on a terminal, in local time elsewhere. */
-    when: (iso: string) => (io.stdoutIsTerminal ? ago(iso, io.now()) : localTime(iso)),
+    /** When something is: in words on a terminal, in local time elsewhere. */
+    when: (iso: string) => (io.stdoutIsTerminal ? relativeTime(iso, io.now()) : localTime(iso)),
     /** The answer: the API's own body with --json, otherwise the text. */
     answer(body: string, text: () => string) {
       io.writeOut(endLine(json ? body : text()))

@@ -11,5 +11,6 @@ export type SentOtp = Data<'POST', '/v1/otp/send'>
 export type OtpRequest = Data<'GET', '/v1/otp'>[number]
 export type WebhookEndpoint = Data<'GET', '/v1/webhooks'>[number]
 export type WebhookDelivery = Data<'GET', '/v1/webhooks/:id/deliveries'>[number]
+export type WebhookDeliveryDetail = Data<'GET', '/v1/webhooks/:id/deliveries/:deliveryId'>
 export type User = Data<'GET', '/v1/users'>[number]
 export type DeveloperProfile = Data<'GET', '/v1/developer/me'>

@@ -83,9 +83,10 @@ export function remaining(durationMs: number) {
   return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** How long ago a moment was, in words: `just now`, `5 min ago`, `3 days ago`, and the day itself after a month. */
-export function ago(iso: string, nowMs: number) {
+/** How far a moment is from now, in words: `just now`, `5 min ago`, `in 2 h`, and after a month the day itself. */
+export function relativeTime(iso: string, nowMs: number) {
   const seconds = Math.floor((nowMs - Date.parse(iso)) / 1000)
+  if (seconds < -10) return `in ${remaining(-seconds * 1000)}`
   if (seconds < 10) return 'just now'
   if (seconds < 60) return `${seconds} s ago`
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`

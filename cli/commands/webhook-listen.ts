@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError, usageError, type ExitCode } from '../errors.ts'
+import { eventKinds, readEvents } from '../event-kinds.ts'
 import { examples } from '../examples.ts'
 import { findApplication } from '../find.ts'
 import { followLog, isPassing } from '../follow-log.ts'
@@ -8,7 +9,6 @@ import { aborted, untilInterrupted } from '../interrupt.ts'
 import type { Io } from '../io.ts'
 import type { Run } from '../program.ts'
 import type { LogEntry } from '../resources.ts'
-import type { Route } from '../routes.ts'
 import { localTime, printable, remaining } from '../text.ts'
 import { buildWebhook, forward, readTarget, type Forwarded } from '../webhook-forward.ts'
 import { gapLine } from './logs.ts'
@@ -17,19 +17,6 @@ type Options = { forwardTo?: string; app?: string; events?: string; printSecret?
 
 /** How many may be on their way: a receiver that stands at a breakpoint holds up no others. */
 const underWayMax = 10
-
-type Subscription = Route<'POST', '/v1/webhooks'>['body']['events'][number]
-
-const kinds = [
-  'otp.sent',
-  'otp.delivered',
-  'otp.undelivered',
-  'otp.verified',
-  'otp.failed',
-  'otp.expired',
-  'otp.canceled',
-  'otp.blocked',
-] as const satisfies readonly Subscription[]
 
 export function addListenCommand(webhook: Command, run: Run) {
   webhook
@@ -147,14 +134,8 @@ async function patiently<T>(io: Io, ask: () => Promise<T>): Promise<T> {
 const sentenceOf = (error: unknown) =>
   error instanceof CliError ? error.message : error instanceof Error ? error.message : String(error)
 
+/** Written out: `*` would take in what no endpoint is told of. */
 function readKinds(events: string | undefined): readonly string[] {
-  if (events === undefined || events === '*') return kinds
-  const wanted = events.split(',').map((one) => one.trim())
-  const unknown = wanted.filter((one) => !kinds.some((kind) => kind === one))
-  if (unknown.length > 0)
-    throw usageError(
-      '--events names kinds that there are not.',
-      `There are: ${kinds.join(', ')}, and * for all.`,
-    )
-  return wanted
+  const wanted = events === undefined ? [] : readEvents(events)
+  return wanted.length === 0 || wanted.includes('*') ? eventKinds : wanted
 }

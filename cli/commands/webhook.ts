@@ -1,5 +1,7 @@
 import type { Command } from 'commander'
 import type { Run } from '../program.ts'
+import { addDeliveryCommands } from './webhook-deliveries.ts'
+import { addEndpointCommands } from './webhook-endpoints.ts'
 import { addListenCommand } from './webhook-listen.ts'
 import { addVerifyCommand } from './webhook-verify.ts'
 
@@ -8,6 +10,8 @@ export function addWebhookCommands(program: Command, run: Run) {
     .command('webhook')
     .alias('webhooks')
     .description('events that your backend is told of')
+  addEndpointCommands(webhook, run)
+  addDeliveryCommands(webhook, run)
   addListenCommand(webhook, run)
   addVerifyCommand(webhook, run)
 }

@@ -3,14 +3,17 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { signWebhook } from '../../cli/webhook-signature.ts'
 import { authToken, startGateway, twilioAt } from '../delivery/gateway.ts'
+import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
 
 let server: RunningServer
 let environment: Record<string, string>
+let receiver: WebhookReceiver
 const gateway = startGateway()
 
 beforeAll(async () => {
-  server = await startServer()
+  receiver = await startReceiver()
+  server = await startServer({ env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1' } })
   const bin = join(server.home, 'bin')
   mkdirSync(bin)
   symlinkSync(binaryPath, join(bin, 'otpd'))
@@ -32,6 +35,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.stop()
   await gateway.stop()
+  await receiver.stop()
 })
 
 async function shell(line: string, env: Record<string, string> = {}) {
@@ -57,7 +61,7 @@ const examplesIn = (help: string) =>
   (help.split('\nExamples:\n')[1]?.split('\n\n')[0] ?? '').split('\n').flatMap((line) => line.trim() || [])
 
 const commandsIn = (help: string) =>
-  [...help.matchAll(/^\w+:\n((?: {2}\S.*\n?)+)/gm)]
+  [...help.matchAll(/^\w+:\n((?: {2}.*\n?)+)/gm)]
     .filter(([heading]) => !/^(Usage|Arguments|Flags|Examples)/.test(heading))
     .flatMap(([, lines]) =>
       [...(lines ?? '').matchAll(/^ {2}([a-z][\w-]*) /gm)].map(([, name]) => name ?? ''),
@@ -99,6 +103,8 @@ const isEndless = (line: string) => /logs --tail|listen --forward-to/.test(line)
 /** Without a terminal some have nothing to ask, and here nobody waits for half a minute before a resend. */
 const expectedExitCodes: Record<string, number> = {
   'otpd login': 2,
+  // The server runs.
+  'otpd migrate up': 6,
   'otpd otp resend "$REQUEST_ID" --env-file .env.otpd': 7,
 }
 
@@ -121,7 +127,14 @@ test('every example of every help text works as it stands', async () => {
 
 /** A request to verify and a token are new for each example; the address is that of this test's server. */
 async function prepared(example: string) {
-  const line = example.replaceAll('http://127.0.0.1:8080', server.url)
+  const line = example
+    .replaceAll('http://127.0.0.1:8080', server.url)
+    .replaceAll('https://shop.example.com/hooks', receiver.url)
+  if (line.includes('$WEBHOOK_ID')) {
+    const webhookId = await createWebhook()
+    const deliveryId = line.includes('$DELIVERY_ID') ? await deliverTo(webhookId) : ''
+    return line.replace('$WEBHOOK_ID', webhookId).replace('$DELIVERY_ID', deliveryId)
+  }
   if (line.includes('$REQUEST_ID')) {
     const { stdout } = await shell('otpd otp send +14155550100 --env-file .env.otpd --json')
     return line.replace('$REQUEST_ID', JSON.parse(stdout).data.requestId)
@@ -131,6 +144,24 @@ async function prepared(example: string) {
   const { stdout } = await shell('otpd admin setup-token')
   const answers = '--email eve@example.com --password-stdin < password'
   return `${line.replace('$SETUP_TOKEN', stdout.trim())} ${answers}`
+}
+
+async function createWebhook() {
+  const listed = await shell('otpd webhook list --json')
+  for (const { id } of JSON.parse(listed.stdout).data) await shell(`otpd webhook delete ${id} --yes`)
+  const { stdout } = await shell(
+    `otpd webhook create --app web --url ${receiver.url} --events otp.sent --json`,
+  )
+  return JSON.parse(stdout).data.id
+}
+
+/** @returns the id of a delivery that has come */
+async function deliverTo(webhookId: string) {
+  const came = receiver.hasReceived(receiver.received.length + 1)
+  await shell('otpd otp send +14155550100 --env-file .env.otpd')
+  await came
+  const { stdout } = await shell(`otpd webhook deliveries ${webhookId} --json`)
+  return JSON.parse(stdout).data[0].id
 }
 
 /** What a receiver of the application's might have kept a moment ago. */

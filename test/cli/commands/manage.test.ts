@@ -36,6 +36,7 @@ describe('what cannot be undone', () => {
     ['project', 'delete', project().id],
     ['app', 'rm', web.id],
     ['rotate', web.id, 'secret'],
+    ['webhook', 'delete', 'whk_01arz3ndektsv4rrffq69g5fav'],
   ]
 
   test.each(everything)('wants --yes where nobody can be asked: %s %s', async (...args) => {
@@ -89,7 +90,7 @@ describe('project', () => {
     expect(lastBody()).toEqual({ description: null })
   })
 
-  test.each(['project', 'app'])('%s update with nothing to change is 2', async (noun) => {
+  test.each(['project', 'app', 'webhook'])('%s update with nothing to change is 2', async (noun) => {
     const ran = await talk.home.otpd([noun, 'update', 'x'])
     expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
     expect(ran.stderr).toContain('Nothing to change.')
