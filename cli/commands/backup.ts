@@ -7,9 +7,7 @@ import type { Run } from '../program.ts'
 import { facts, printable } from '../text.ts'
 
 export function addBackupCommands(program: Command, run: Run) {
-  addHostFlags(
-    program.command('backup').description('write a checked copy of the database, also while the server runs'),
-  )
+  addHostFlags(program.command('backup').description('copy the database, also while the server runs'))
     .argument('[file]', 'where to; never replaced (a new name in backups of the data directory)')
     .addHelpText('after', examples('otpd backup', 'otpd backup otpd-monday.db --data-dir "$OTPD_DATA_DIR"'))
     .action((file: string | undefined, options: HostFlags, command: Command) =>
@@ -35,11 +33,7 @@ export function addBackupCommands(program: Command, run: Run) {
       }),
     )
 
-  addHostFlags(
-    program
-      .command('restore')
-      .description('put a backup in the place of the database; the server is stopped'),
-  )
+  addHostFlags(program.command('restore').description('put a backup in the place of the database'))
     .argument('<file>', 'made by otpd backup')
     .addHelpText(
       'after',

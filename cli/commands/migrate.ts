@@ -5,13 +5,9 @@ import type { Run } from '../program.ts'
 import { printable, table } from '../text.ts'
 
 export function addMigrateCommands(program: Command, run: Run) {
-  const migrate = program
-    .command('migrate')
-    .description("the database's schema, on the machine of the server")
+  const migrate = program.command('migrate').description("the database's schema, on this machine")
 
-  addHostFlags(
-    migrate.command('status').description('print what the database has and what this otpd would apply'),
-  )
+  addHostFlags(migrate.command('status').description('print what is applied and what is pending'))
     .addHelpText('after', examples('otpd migrate status', 'otpd migrate status --json'))
     .action((options: HostFlags, command: Command) =>
       run(command, async (context) => {
@@ -32,9 +28,7 @@ export function addMigrateCommands(program: Command, run: Run) {
       }),
     )
 
-  addHostFlags(
-    migrate.command('up').description('apply what is pending, after a backup; the server is stopped'),
-  )
+  addHostFlags(migrate.command('up').description('apply what is pending, after a backup'))
     .addHelpText('after', examples('otpd migrate up'))
     .action((options: HostFlags, command: Command) =>
       run(command, async (context) => {

@@ -1,0 +1,285 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Database as SqliteConnection } from 'bun:sqlite'
+import { createHash } from 'node:crypto'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
+
+let home: string
+let dataDir: string
+let server: RunningServer | undefined
+const password = 'correct horse battery'
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'otpd-host-'))
+  dataDir = join(home, 'data')
+  server = await start()
+})
+afterAll(async () => {
+  await server?.stop()
+  rmSync(home, { recursive: true, force: true })
+})
+
+const start = () => startServer({ home, dataDir, env: { OTPD_SEND_PER_MINUTE: '0' } })
+
+async function stop() {
+  expect(await server?.stop()).toBe(0)
+  server = undefined
+}
+
+const otpd = (args: string[], options: Parameters<typeof runBinary>[2] = {}) =>
+  runBinary(home, args, {
+    ...options,
+    env: { OTPD_DATA_DIR: dataDir, ...(server && { OTPD_SERVER: server.url }), ...options.env },
+  })
+
+async function json(args: string[], options: Parameters<typeof runBinary>[2] = {}) {
+  const ran = await otpd([...args, '--json'], options)
+  if (ran.exitCode !== 0) throw new Error(`otpd ${args.join(' ')}: ${ran.exitCode} ${ran.stderr}`)
+  return JSON.parse(ran.stdout).data
+}
+
+function requestIds(database: string): string[] {
+  const connection = new SqliteConnection(database, { readonly: true })
+  try {
+    const rows = connection.query<{ id: string }, []>('select id from otp_requests order by id').all()
+    return rows.map(({ id }) => id)
+  } finally {
+    connection.close()
+  }
+}
+
+/** Sends codes until it is told to stop; knows which were acknowledged. */
+function load(url: string, envFile: string) {
+  const credential = (name: string) => new RegExp(`${name}=(\\S+)`).exec(envFile)?.[1] ?? ''
+  const headers = {
+    'x-client-id': credential('OTPD_CLIENT_ID'),
+    'x-client-secret': credential('OTPD_CLIENT_SECRET'),
+    'x-api-key': credential('OTPD_API_KEY'),
+    'content-type': 'application/json',
+  }
+  const acknowledged: string[] = []
+  const ending = new AbortController()
+  const sender = async (lane: number) => {
+    for (let index = 0; !ending.signal.aborted; index += 1) {
+      const phone = `+1415${String(2_000_000 + lane * 100_000 + index)}`
+      const response = await fetch(`${url}/v1/otp/send`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ phone }),
+      })
+      const { data } = JSON.parse(await response.text())
+      if (response.ok) acknowledged.push(data.requestId)
+    }
+  }
+  const senders = [1, 2, 3, 4].map(sender)
+  return {
+    acknowledged,
+    async until(count: number) {
+      while (acknowledged.length < count) await Bun.sleep(5)
+    },
+    async end() {
+      ending.abort()
+      await Promise.all(senders)
+    },
+  }
+}
+
+describe('a backup of a running server', () => {
+  test('has all that was acknowledged before it, and restores to exactly its rows', async () => {
+    const input = { input: password }
+    await json(['admin', 'create', '--email', 'ada@example.com', '--password-stdin'], input)
+    expect((await otpd(['login', '--email', 'ada@example.com', '--password-stdin'], input)).exitCode).toBe(0)
+    await json(['project', 'create', 'shop'])
+    const envFile = join(home, '.env.otpd')
+    await json(['app', 'create', 'web', '--project', 'shop', '--env', 'test', '--env-file', envFile])
+
+    const traffic = load(server?.url ?? '', readFileSync(envFile, 'utf8'))
+    await traffic.until(200)
+    const before = [...traffic.acknowledged]
+    const file = join(home, 'monday.db')
+    // The form that scripts use.
+    const ran = await runBinary(home, ['backup', 'monday.db', '--data-dir', dataDir, '--json'])
+    const during = traffic.acknowledged.length
+    await traffic.until(during + 20)
+    await traffic.end()
+
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex')
+    const bytes = readFileSync(file).length
+    expect(JSON.parse(ran.stdout)).toEqual({ data: { file, bytes, sha256, holdsMasterKey: false } })
+    expect(readFileSync(file).includes(readFileSync(join(dataDir, 'master.key'), 'utf8').trim())).toBe(false)
+    const copied = requestIds(file)
+    expect(new Set(copied).isSupersetOf(new Set(before))).toBe(true)
+
+    const refused = await otpd(['restore', file, '--yes', '--json'])
+    expect(refused).toMatchObject({ exitCode: 6, stdout: '' })
+    expect(JSON.parse(refused.stderr).error).toMatchObject({ code: 'SERVER_RUNNING' })
+    await stop()
+
+    const after = requestIds(join(dataDir, 'otpd.db'))
+    expect(after.length).toBeGreaterThan(copied.length)
+    const restored = await json(['restore', file, '--yes'])
+    expect(restored).toEqual({
+      file,
+      keptAs: expect.stringContaining('before-restore-'),
+      pendingMigrations: [],
+    })
+    server = await start()
+    expect(requestIds(join(dataDir, 'otpd.db'))).toEqual(copied)
+    expect(requestIds(restored.keptAs)).toEqual(after)
+    // Another port is another origin. The account is the restored one.
+    expect((await otpd(['login', '--email', 'ada@example.com', '--password-stdin'], input)).exitCode).toBe(0)
+    expect((await json(['app', 'list']))[0].name).toBe('web')
+  }, 60_000)
+
+  test('says what a person needs to know, and takes a name of its own', async () => {
+    const ran = await otpd(['backup'])
+    expect(ran.exitCode).toBe(0)
+    expect(ran.stdout).toMatch(
+      /✓ Backup .*\/backups\/otpd-\d{4}-.*\.db\n {2}Size .*\n {2}SHA-256 {2}[0-9a-f]{64}\n/,
+    )
+    expect(ran.stderr).toContain('The master key is not in it')
+  })
+
+  test('replaces nothing, and needs a database', async () => {
+    writeFileSync(join(home, 'dear'), 'dear')
+    expect(await otpd(['backup', 'dear'])).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(readFileSync(join(home, 'dear'), 'utf8')).toBe('dear')
+    const none = await otpd(['backup', '--data-dir', join(home, 'none')])
+    expect(none.exitCode).toBe(5)
+    expect(existsSync(join(home, 'none'))).toBe(false)
+  })
+})
+
+describe('a restore', () => {
+  test('refuses text, a truncated file, a newer one and one of another key, and needs --yes', async () => {
+    if (server) await stop()
+    const good = join(home, 'good.db')
+    await json(['backup', good])
+    const present = readFileSync(join(dataDir, 'otpd.db'))
+    const changed = (name: string, sql: string) => {
+      const path = join(home, name)
+      copyFileSync(good, path)
+      const connection = new SqliteConnection(path)
+      connection.run(sql)
+      connection.close()
+      return path
+    }
+    writeFileSync(join(home, 'text.db'), 'hello '.repeat(1000))
+    writeFileSync(join(home, 'cut.db'), readFileSync(good).subarray(0, -4096))
+    const cases = {
+      BACKUP_INVALID: [join(home, 'text.db'), join(home, 'cut.db')],
+      BACKUP_OF_ANOTHER_VERSION: [
+        changed(
+          'newer.db',
+          `insert into migrations (name, checksum, applied_at) values ('9999_next', 'x', 1)`,
+        ),
+      ],
+      BACKUP_OF_ANOTHER_KEY: [
+        changed('key.db', `update meta set value = 'x' where name = 'master_key_check'`),
+      ],
+    }
+    for (const [code, files] of Object.entries(cases)) {
+      for (const file of files) {
+        const ran = await otpd(['restore', file, '--yes', '--json'])
+        expect(ran).toMatchObject({ exitCode: 6, stdout: '' })
+        expect(JSON.parse(ran.stderr).error).toMatchObject({ code, hint: expect.any(String) })
+      }
+    }
+    expect((await otpd(['restore', good])).exitCode).toBe(2)
+    expect((await otpd(['restore', join(home, 'nothing.db'), '--yes'])).exitCode).toBe(5)
+    const empty = await otpd(['restore', good, '--yes', '--json', '--data-dir', join(home, 'empty')])
+    expect(JSON.parse(empty.stderr).error.code).toBe('MASTER_KEY_MISSING')
+    expect(readFileSync(join(dataDir, 'otpd.db')).equals(present)).toBe(true)
+  })
+
+  test('that is killed leaves the old database or the new one, whole', async () => {
+    if (server) await stop()
+    const folder = join(home, 'killed')
+    mkdirSync(folder, { mode: 0o700 })
+    const files = { database: join(folder, 'otpd.db'), old: join(home, 'old.db'), new: join(home, 'new.db') }
+    copyFileSync(join(dataDir, 'master.key'), join(folder, 'master.key'))
+    await json(['backup', files.old])
+    copyFileSync(files.old, files.new)
+    // Large enough for a kill to fall into every part of it.
+    for (const [name, path] of Object.entries({ old: files.old, new: files.new })) {
+      const connection = new SqliteConnection(path)
+      connection.run(`insert into meta (name, value) values ('mark', '${name}')`)
+      connection.run(
+        `with recursive n(i) as (select 1 union all select i + 1 from n where i < 8000)
+         insert into meta (name, value) select 'filling ' || i, hex(randomblob(500)) from n`,
+      )
+      connection.close()
+    }
+    const mark = () => {
+      const connection = new SqliteConnection(files.database, { readonly: true })
+      try {
+        expect(connection.query('PRAGMA integrity_check').values()).toEqual([['ok']])
+        return connection.query<{ value: string }, []>(`select value from meta where name = 'mark'`).get()
+          ?.value
+      } finally {
+        connection.close()
+      }
+    }
+    const restore = (file: string) =>
+      Bun.spawn([binaryPath, 'restore', file, '--yes', '--data-dir', folder], {
+        env: { HOME: home },
+        stdout: 'ignore',
+        stderr: 'ignore',
+      })
+    const startedAt = performance.now()
+    expect(await restore(files.old).exited).toBe(0)
+    const wholeMs = performance.now() - startedAt
+
+    const seen = new Set<string>()
+    const steps = 16
+    for (let step = 1; step <= steps; step += 1) {
+      const child = restore(files.new)
+      await Bun.sleep((wholeMs * 1.2 * step) / steps)
+      child.kill('SIGKILL')
+      await child.exited
+      const found = mark()
+      expect(['old', 'new']).toContain(found ?? 'none')
+      seen.add(found ?? 'none')
+      if (found === 'new') expect(await restore(files.old).exited).toBe(0)
+    }
+    expect(seen).toContain('old')
+    expect(await restore(files.new).exited).toBe(0)
+    expect(mark()).toBe('new')
+  }, 60_000)
+})
+
+describe('migrations', () => {
+  test('are told, and are applied while no server runs', async () => {
+    server ??= await start()
+    const { applied, pending } = await json(['migrate', 'status'])
+    expect(applied[0]).toBe('0001_initial')
+    expect(pending).toEqual([])
+    expect((await otpd(['migrate', 'status'])).stdout).toMatch(/^MIGRATION +STATUS\n0001_initial +applied\n/)
+    const refused = await otpd(['migrate', 'up', '--json'])
+    expect(refused.exitCode).toBe(6)
+    expect(JSON.parse(refused.stderr).error.code).toBe('SERVER_RUNNING')
+    await stop()
+    expect(await json(['migrate', 'up'])).toEqual({ migrated: [], backup: null })
+    expect((await json(['migrate', 'status', '--data-dir', join(home, 'none')])).applied).toEqual([])
+  })
+
+  test('of a newer database are a refusal to start', async () => {
+    const newer = join(home, 'newer')
+    mkdirSync(newer, { mode: 0o700 })
+    copyFileSync(join(home, 'newer.db'), join(newer, 'otpd.db'))
+    const ran = await otpd(['migrate', 'status', '--data-dir', newer])
+    expect(ran.exitCode).toBe(9)
+    expect(ran.stderr).toContain('newer than this otpd')
+  })
+})
