@@ -2,8 +2,12 @@ import { inArray, sql } from 'drizzle-orm'
 import { sendsPerEndpointMax } from '../domain/webhook-queue.ts'
 import type { Builders, Database } from './database.ts'
 
-/** The leases of `webhook_endpoints` of the statement around. Literal words, by which SQLite knows its partial index. */
-const leased = sql`webhook_deliveries d where d.endpoint_id = webhook_endpoints.id and d.lease_owner is not null`
+/**
+ * The leases of the `webhook_endpoints` of the statement around. `lease_owner is not null` is how SQLite knows its partial
+ * index; without the condition on `lease_until` it takes one that walks over all that was ever delivered.
+ */
+export const leased = sql`webhook_deliveries d
+  where d.endpoint_id = webhook_endpoints.id and d.lease_owner is not null and d.lease_until > 0`
 
 /**
  * When there may be something to send to an endpoint: as soon as the first waiting delivery is due, or a lease runs out;

@@ -1,7 +1,12 @@
 import { and, eq, inArray, isNotNull, lte, min, sql, type SQL } from 'drizzle-orm'
-import type { ClaimedDelivery, DeliveryClaim, WebhookQueueStore } from '../domain/webhook-queue.ts'
+import {
+  sendsPerEndpointMax,
+  type ClaimedDelivery,
+  type DeliveryClaim,
+  type WebhookQueueStore,
+} from '../domain/webhook-queue.ts'
 import type { Builders, Database } from './database.ts'
-import { earliestDue, settleDue } from './webhook-due.ts'
+import { earliestDue, leased, settleDue } from './webhook-due.ts'
 import { readHeaders } from './webhook-endpoints.ts'
 import { recordAttempt } from './webhook-attempts.ts'
 
@@ -205,10 +210,7 @@ function dueDeliveries(endpointIds: string[], now: number, limit: number): SQL {
     where webhook_endpoints.id in (${sql.join(
       endpointIds.map((id) => sql`${id}`),
       sql`, `,
-    )}) and (
-      select count(*) from webhook_deliveries d
-      where d.endpoint_id = webhook_endpoints.id and d.lease_owner is not null
-    ) < ${sql.raw(String(2 - skipped))}`
+    )}) and (select count(*) from ${leased}) < ${sql.raw(String(sendsPerEndpointMax - skipped))}`
   return sql`(
     select due.id from (${nth(0)} union all ${nth(1)}) as due where due.id is not null limit ${limit}
   )`
