@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { addAccountCommands } from './commands/account.ts'
 import { addAdminCommands } from './commands/admin.ts'
+import { addAnalyticsCommand } from './commands/analytics.ts'
 import { addApiCommand } from './commands/api.ts'
 import { addAppCommands } from './commands/app.ts'
 import { addBackupCommands } from './commands/backup.ts'
@@ -12,11 +13,13 @@ import { addInboxCommand } from './commands/inbox.ts'
 import { addLogsCommand } from './commands/logs.ts'
 import { addMigrateCommands } from './commands/migrate.ts'
 import { addOtpCommands } from './commands/otp.ts'
+import { addProfileCommands } from './commands/profile.ts'
 import { addProjectCommands } from './commands/project.ts'
 import { addProviderCommands } from './commands/provider.ts'
 import { addRotateCommand } from './commands/rotate.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addTemplateCommands } from './commands/template.ts'
+import { addUserCommands } from './commands/user.ts'
 import { addVersionCommand } from './commands/version.ts'
 import { addWebhookCommands } from './commands/webhook.ts'
 import { createContext, type Context, type GlobalFlags } from './context.ts'
@@ -109,6 +112,7 @@ export function createProgram(io: Io, run: Run) {
   addTemplateCommands(program, run)
   program.commandsGroup('Account:')
   addAccountCommands(program, run)
+  addProfileCommands(program, run)
   program.commandsGroup('Work:')
   addProjectCommands(program, run)
   addAppCommands(program, run)
@@ -116,7 +120,9 @@ export function createProgram(io: Io, run: Run) {
   addOtpCommands(program, run)
   addInboxCommand(program, run)
   addWebhookCommands(program, run)
+  addUserCommands(program, run)
   addLogsCommand(program, run)
+  addAnalyticsCommand(program, run)
   program.commandsGroup('More:')
   addApiCommand(program, run)
   addVersionCommand(program, run)

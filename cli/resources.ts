@@ -14,3 +14,5 @@ export type WebhookDelivery = Data<'GET', '/v1/webhooks/:id/deliveries'>[number]
 export type WebhookDeliveryDetail = Data<'GET', '/v1/webhooks/:id/deliveries/:deliveryId'>
 export type User = Data<'GET', '/v1/users'>[number]
 export type DeveloperProfile = Data<'GET', '/v1/developer/me'>
+export type Summary = Data<'GET', '/v1/analytics/summary'>
+export type DayCounts = Data<'GET', '/v1/analytics/timeseries'>[number]

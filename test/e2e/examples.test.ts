@@ -13,11 +13,12 @@ const gateway = startGateway()
 
 beforeAll(async () => {
   receiver = await startReceiver()
-  server = await startServer({ env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1' } })
+  server = await startServer({ env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1', OTPD_SEND_PER_MINUTE: '0' } })
   const bin = join(server.home, 'bin')
   mkdirSync(bin)
   symlinkSync(binaryPath, join(bin, 'otpd'))
   writeFileSync(join(server.home, 'password'), 'correct horse battery\n')
+  writeFileSync(join(server.home, 'passwords'), 'correct horse battery\nanother correct horse\n')
   writeFileSync(join(server.home, 'twilio'), authToken)
   const { values } = twilioAt('main', gateway.url)
   const settings = Object.entries({ ...values, name: 'main', kind: 'twilio', authTokenFile: 'twilio' })
@@ -78,7 +79,7 @@ async function leaves(path = ''): Promise<string[]> {
 
 /** What each needs from the ones before it; the rest runs in the order of the help. */
 const first = ['admin create', 'login', 'project create', 'app create', 'otp send']
-const last = ['rotate', 'app delete', 'logout', 'admin reset-password']
+const last = ['rotate', 'app delete', 'profile password', 'logout', 'admin reset-password']
 
 /** Goes on until Ctrl-C, which comes as soon as it says so. */
 async function shellUntilCtrlC(line: string) {

@@ -90,12 +90,15 @@ describe('project', () => {
     expect(lastBody()).toEqual({ description: null })
   })
 
-  test.each(['project', 'app', 'webhook'])('%s update with nothing to change is 2', async (noun) => {
-    const ran = await talk.home.otpd([noun, 'update', 'x'])
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toContain('Nothing to change.')
-    expect(talk.server.asked).toEqual([])
-  })
+  test.each(['project', 'app', 'webhook', 'profile'])(
+    '%s update with nothing to change is 2',
+    async (noun) => {
+      const ran = await talk.home.otpd([noun, 'update', ...(noun === 'profile' ? [] : ['x'])])
+      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(ran.stderr).toContain('Nothing to change.')
+      expect(talk.server.asked).toEqual([])
+    },
+  )
 
   test('get shows it, and --json is the body of the API', async () => {
     const body = JSON.stringify({ data: project({ description: 'The shop', applicationCount: 2 }) })

@@ -1,0 +1,102 @@
+import type { Command } from 'commander'
+import type { Context } from '../context.ts'
+import { usageError } from '../errors.ts'
+import { examples } from '../examples.ts'
+import type { Output } from '../output.ts'
+import type { Run } from '../program.ts'
+import { ask, readSecret } from '../prompt.ts'
+import type { DeveloperProfile } from '../resources.ts'
+import { facts, printable } from '../text.ts'
+
+type UpdateOptions = { name?: string; company?: string }
+
+export function addProfileCommands(program: Command, run: Run) {
+  const profile = program.command('profile').description('your account: name, company, plan and password')
+
+  profile
+    .command('get')
+    .alias('show')
+    .description('show your account and what its plan allows')
+    .addHelpText('after', examples('otpd profile get', 'otpd profile get --json'))
+    .action((_options: unknown, command: Command) =>
+      run(command, async ({ connect, output }) => {
+        const found = await connect().api.asDeveloper('GET', '/v1/developer/me')
+        output.answer(found.body, () => profileText(found.data, output))
+      }),
+    )
+
+  profile
+    .command('update')
+    .description('change your name or company')
+    .option('-n, --name <name>', '1 to 80 characters')
+    .option('--company <name>', "up to 120 characters; '' removes it")
+    .addHelpText('after', examples("otpd profile update --name Ada --company 'Analytical Engines'"))
+    .action(({ name, company }: UpdateOptions, command: Command) =>
+      run(command, async ({ connect, output }) => {
+        if (name === undefined && company === undefined)
+          throw usageError('Nothing to change.', 'Pass --name or --company.')
+        const body = {
+          ...(name !== undefined && { name }),
+          ...(company !== undefined && { company: company || null }),
+        }
+        const changed = await connect().api.asDeveloper('PATCH', '/v1/developer/me', { body })
+        output.answer(changed.body, () =>
+          [`${output.paint.green('✓')} Profile updated`, profileText(changed.data, output)].join('\n'),
+        )
+      }),
+    )
+
+  profile
+    .command('password')
+    .description('choose another password; every session ends, this one too')
+    .option('--password-stdin', 'read the current and the new one from standard input, a line each')
+    .addHelpText('after', examples('otpd profile password --password-stdin < passwords'))
+    .action((options: { passwordStdin?: boolean }, command: Command) =>
+      run(command, async (context) => {
+        const { connect, output } = context
+        const { api, server } = connect()
+        const body = await askPasswords(context, options.passwordStdin === true)
+        const changed = await api.asDeveloper('POST', '/v1/auth/password', { body })
+        output.answer(
+          changed.body,
+          () => `${output.paint.green('✓')} Password changed; every session has ended`,
+        )
+        output.next(`otpd login --server ${server.url}`)
+      }),
+    )
+}
+
+/** Of two lines on standard input, or typed and not shown, the new one twice. */
+async function askPasswords(context: Context, fromInput: boolean) {
+  if (fromInput && !context.io.stdinIsTerminal) {
+    const lines = (await readSecret(context, 'password')).split(/\r?\n/)
+    const [currentPassword, newPassword] = lines
+    if (lines.length !== 2 || !currentPassword || !newPassword)
+      throw usageError('Standard input holds the current password on one line and the new one on the next.')
+    return { currentPassword, newPassword }
+  }
+  const flag = '--password-stdin, and the current and the new one on standard input, a line each'
+  const typed = (label: string) => ask(context, { label, flag, secret: true })
+  const currentPassword = await typed('Current password')
+  const newPassword = await typed('New password')
+  if ((await typed('The same again')) !== newPassword)
+    throw usageError('The two new passwords differ; nothing was changed.')
+  return { currentPassword, newPassword }
+}
+
+function profileText(me: DeveloperProfile, { paint, when }: Output) {
+  const { projects, applications, sendPerMinute, verifyPerMinute } = me.limits
+  const rate = (perMinute: number) => (perMinute === 0 ? 'without limit' : `${perMinute} a minute`)
+  const lines: [string, string | null][] = [
+    ['Name', me.name && printable(me.name)],
+    ['Company', me.company && printable(me.company)],
+    ['Id', me.id],
+    ['Virtual phone', me.virtualPhoneNumber],
+    ['Plan', printable(me.plan)],
+    ['Allows', `${projects} projects, ${applications} applications`],
+    ['Each sends', rate(sendPerMinute)],
+    ['Each verifies', rate(verifyPerMinute)],
+    ['Since', when(me.createdAt)],
+  ]
+  return [paint.bold(printable(me.email ?? me.id)), facts(lines, paint)].join('\n')
+}

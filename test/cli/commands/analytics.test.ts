@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { sparkline } from '../../../cli/sparkline.ts'
+import { createConversation, refusal } from '../harness.ts'
+
+let talk: ReturnType<typeof createConversation>
+
+beforeEach(() => {
+  talk = createConversation()
+})
+
+afterEach(() => talk.end())
+
+const summary = { applications: 3, otpRequests: 4000, otpVerified: 3700, successRate: 93, activeUsers: 8214 }
+const days = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    date: `2026-11-${String(index + 1).padStart(2, '0')}`,
+    sent: 100 * (index + 1),
+    verified: 90 * (index + 1),
+    failed: index === count - 1 ? 7 : 0,
+  }))
+const bodies = { summary: JSON.stringify({ data: summary }), days: JSON.stringify({ data: days(7) }) }
+const answer = ({ path }: { path: string }) =>
+  new Response(path.startsWith('/v1/analytics/summary') ? bodies.summary : bodies.days)
+
+describe('analytics', () => {
+  test('draws a line of bars for each count, with the totals, today and the rates', async () => {
+    talk.answer = answer
+    const { stdout, exitCode } = await talk.home.otpd(['analytics', '--range', '7d'])
+    expect(exitCode).toBe(0)
+    expect(talk.server.asked.map(({ path }) => path).toSorted()).toEqual([
+      '/v1/analytics/summary',
+      '/v1/analytics/timeseries?range=7d',
+    ])
+    expect(stdout.split('\n')).toEqual([
+      'Last 7 days          total   today',
+      'sent      ▂▃▄▅▆▇█    2,800     700',
+      'verified  ▂▃▄▅▆▇█    2,520     630  90%',
+      'failed    ⎽⎽⎽⎽⎽⎽█        7       7   0%',
+      'applications 3, active users 8,214, success 93% of all time',
+      '',
+    ])
+  })
+
+  test.each([60, 80])('keeps to %i columns of a terminal', async (columns) => {
+    talk.answer = ({ path }) =>
+      path.includes('summary') ? new Response(bodies.summary) : Response.json({ data: days(90) })
+    const { stdout } = await talk.home.otpd(['analytics', '--range', '90d'], { columns })
+    for (const line of Bun.stripANSI(stdout).split('\n'))
+      expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns)
+  })
+
+  test('of nothing says what to do', async () => {
+    talk.answer = ({ path }) =>
+      Response.json({ data: path.includes('summary') ? { ...summary, otpRequests: 0 } : days(7) })
+    expect((await talk.home.otpd(['analytics'])).stdout).toStartWith('No codes yet.')
+  })
+
+  test('as JSON is the body of the API: the days, or the summary where it is named', async () => {
+    talk.answer = answer
+    expect((await talk.home.otpd(['analytics', '--json'])).stdout).toBe(`${bodies.days}\n`)
+    expect((await talk.home.otpd(['analytics', 'summary', '--json'])).stdout).toBe(`${bodies.summary}\n`)
+  })
+
+  test('as CSV has a heading and plain numbers', async () => {
+    talk.answer = answer
+    const series = await talk.home.otpd(['analytics', 'timeseries', '--csv'])
+    expect(series.stdout.split('\n').slice(0, 2)).toEqual([
+      'date,sent,verified,failed',
+      '2026-11-01,100,90,0',
+    ])
+    expect((await talk.home.otpd(['analytics', 'summary', '--csv'])).stdout).toBe(
+      'applications,otpRequests,otpVerified,successRate,activeUsers\n3,4000,3700,93,8214\n',
+    )
+  })
+
+  test.each([['summary', '--range', '7d'], ['--csv', '--json'], ['--watch'], ['--range', '8d']])(
+    'says where flags do not go together: %s %s',
+    async (...flags) => {
+      const ran = await talk.home.otpd(['analytics', ...flags])
+      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(talk.server.asked).toEqual([])
+    },
+  )
+
+  test('--watch draws again over what it drew, every five seconds', async () => {
+    const from = talk.home.clock.nowMs
+    talk.answer = (asked) =>
+      talk.home.clock.nowMs - from < 10_000 ? answer(asked) : refusal(404, 'NOT_FOUND', 'Enough.')
+    const ran = await talk.home.otpd(['analytics', 'timeseries', '--watch'], { columns: 80 })
+    expect(ran.exitCode).toBe(5)
+    const [first = '', second = '', ...rest] = ran.stdout.split('\u001b[8A\u001b[0J')
+    expect(first.trimEnd().split('\n')).toHaveLength(8)
+    expect(second).toBe(first)
+    expect(rest).toEqual([])
+  })
+})
+
+describe('a sparkline', () => {
+  test('tells none from few', () => expect(sparkline([0, 1, 1000], 10)).toBe('⎽▁█'))
+
+  test('adds neighbours up where there is no room, and the newest bar is whole', () =>
+    expect(sparkline([4, 1, 1, 1, 1], 3)).toBe('█▄▄'))
+
+  test('of nothing is flat', () => expect(sparkline([0, 0], 10)).toBe('⎽⎽'))
+})
