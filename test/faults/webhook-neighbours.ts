@@ -1,7 +1,13 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { startServer } from '../helpers/binary.ts'
-import { logIn, makeServerHome, sendOtp, type TestApp } from '../helpers/webhook-client.ts'
+import {
+  logIn,
+  makeServerHome,
+  sendOtp,
+  type TestApp,
+  type WebhookClient,
+} from '../helpers/webhook-client.ts'
 
 // Good receivers beside bad ones on the compiled binary, in one run: how long an event takes to arrive before and after
 // the neighbours turn bad, and what the server's memory does. `bun test/faults/webhook-neighbours.ts [seconds]`
@@ -66,8 +72,10 @@ const server = await startServer(options)
 const memoryMb = () =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]) / 1024
 
+type Measured = { delays: number[]; lost: number }
+
 /** Sends at a steady pace for a while. @returns how long each event took from the call that made it to its receiver */
-async function measure(app: TestApp, forSeconds: number): Promise<{ delays: number[]; lost: number }> {
+async function measure(app: TestApp, forSeconds: number): Promise<Measured> {
   const sent = new Map<string, number>()
   const start = performance.now()
   const sends: Promise<unknown>[] = []
@@ -88,10 +96,32 @@ async function measure(app: TestApp, forSeconds: number): Promise<{ delays: numb
 }
 let phone = 0
 
+/** Which errors made a good receiver get an event a second time. */
+async function retriedOf(client: WebhookClient): Promise<Record<string, number>> {
+  const errors: Record<string, number> = {}
+  for (const id of goodIds) {
+    type Delivery = { id: string; attempts: number }
+    const path = `/v1/webhooks/${id}/deliveries`
+    for (const one of (await client.call<Delivery[]>('GET', `${path}?limit=200`)).filter(
+      (row) => row.attempts > 1,
+    )) {
+      const { attempts } = await client.call<{ attempts: { error: string | null }[] }>(
+        'GET',
+        `${path}/${one.id}`,
+      )
+      for (const { error } of attempts) if (error !== null) errors[error] = (errors[error] ?? 0) + 1
+    }
+  }
+  return errors
+}
+const goodIds: string[] = []
+
 try {
   const client = await logIn(server.url)
   const app = await client.createApplication()
-  for (let i = 0; i < goodOnes; i++) await client.createEndpoint(app, `http://127.0.0.1:${good.port}/${i}`)
+  for (let i = 0; i < goodOnes; i++) {
+    goodIds.push((await client.createEndpoint(app, `http://127.0.0.1:${good.port}/${i}`)).id)
+  }
   await measure(app, 5)
   const alone = await measure(app, seconds / 2)
   const memoryBefore = memoryMb()
@@ -99,8 +129,15 @@ try {
     const url = await listen(behave)
     for (let i = 0; i < 2; i++) await client.createEndpoint(app, url)
   }
-  const beside = await measure(app, seconds)
-  const memoryAfter = memoryMb()
+  const memory = [memoryBefore]
+  const beside: Measured = { delays: [], lost: 0 }
+  for (let part = 0; part < 4; part++) {
+    const { delays, lost } = await measure(app, seconds / 4)
+    beside.delays.push(...delays)
+    beside.lost += lost
+    memory.push(memoryMb())
+  }
+  const again = await retriedOf(client)
 
   print(
     `${goodOnes} good endpoints, ${eventsPerSecond} events a second; then two each that: ${Object.keys(misbehaviours).join(', ')}`,
@@ -112,7 +149,8 @@ try {
   }
   const ratio = percentile(beside.delays, 0.5) / percentile(alone.delays, 0.5)
   print(`median beside / alone: ${ratio.toFixed(2)}`)
-  print(`memory: ${memoryBefore.toFixed(0)} MB, then ${memoryAfter.toFixed(0)} MB`)
+  print(`memory, alone and at each quarter beside: ${memory.map((mb) => mb.toFixed(0)).join(', ')} MB`)
+  print(`good receivers tried again for: ${JSON.stringify(again)}`)
   if (beside.lost > 0 || percentile(beside.delays, 0.99) > 2_000) process.exitCode = 1
 } finally {
   await server.stop()
