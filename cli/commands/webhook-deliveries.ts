@@ -105,9 +105,13 @@ function testText(url: string, { delivered, statusCode, error }: TestResult, pai
     `${paint.cyan('→')} POST ${printable(url)}  ${paint.bold('otp.verified')}`,
     delivered ? `${paint.green('←')} ${status}  delivered` : `${paint.red('←')} ${status}  not delivered`,
   ]
-  if (error !== undefined) lines.push(paint.dim(`  ${sentenceOf(error)}`))
+  if (!delivered) lines.push(paint.dim(`  ${sentenceOf(error ?? faultOf(statusCode))}`))
   return lines.join('\n')
 }
+
+/** Where a status came, it says itself what was wrong. */
+const faultOf = (statusCode: number): Fault =>
+  statusCode >= 300 && statusCode < 400 ? 'redirect' : 'bad_status'
 
 const sentenceOf = (fault: Fault) => `${faults[fault].charAt(0).toUpperCase()}${faults[fault].slice(1)}.`
 

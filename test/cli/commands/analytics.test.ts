@@ -73,14 +73,11 @@ describe('analytics', () => {
     )
   })
 
-  test.each([['summary', '--range', '7d'], ['--csv', '--json'], ['--watch'], ['--range', '8d']])(
-    'says where flags do not go together: %s %s',
-    async (...flags) => {
-      const ran = await talk.home.otpd(['analytics', ...flags])
-      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-      expect(talk.server.asked).toEqual([])
-    },
-  )
+  test.each(['summary --range 7d', '--csv --json', '--watch', '--range 8d'])('refuses %s', async (flags) => {
+    const ran = await talk.home.otpd(['analytics', ...flags.split(' ')])
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(talk.server.asked).toEqual([])
+  })
 
   test('--watch draws again over what it drew, every five seconds', async () => {
     const from = talk.home.clock.nowMs

@@ -122,7 +122,8 @@ describe('webhook test', () => {
   })
 
   test.each([
-    [{ delivered: false, statusCode: 503, error: 'bad_status' }, '← 503  not delivered\n  Only 200 to 299'],
+    [{ delivered: false, statusCode: 503 }, '← 503  not delivered\n  Only 200 to 299'],
+    [{ delivered: false, statusCode: 302 }, '← 302  not delivered\n  It answered with a redirect'],
     [{ delivered: false, statusCode: 0, error: 'timeout' }, '← no answer  not delivered\n  No answer came'],
   ])('is 8 where it was not: %o', async (result, text) => {
     answering(result)
