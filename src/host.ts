@@ -1,17 +1,23 @@
 import { existsSync } from 'node:fs'
 import { uptime } from 'node:os'
+import { createIdTokenSigner, idTokenSeconds } from './auth/built-in-issuer.ts'
 import { createAccounts } from './auth/identity.ts'
 import { createSigningKeys } from './auth/signing-keys.ts'
 import type { Config } from './config.ts'
 import { callbackPath } from './domain/callback-tokens.ts'
-import { createDeveloperService, type Developer, type DeveloperChanges } from './domain/developers.ts'
+import {
+  createDeveloperService,
+  isForgotten,
+  type Developer,
+  type DeveloperChanges,
+} from './domain/developers.ts'
 import { cleanEmail } from './domain/email.ts'
 import { invalidField, ServiceError } from './domain/errors.ts'
 import { readGuardStatus } from './domain/guard-status.ts'
 import { createIds } from './domain/ids.ts'
 import { deriveKeys } from './domain/keys.ts'
 import { systemClock, type Random } from './domain/ports.ts'
-import { dataFiles, prepareDataDir, readMasterKey, StartRefused } from './store/data-dir.ts'
+import { dataFiles, OperationRefused, prepareDataDir, readMasterKey, StartRefused } from './store/data-dir.ts'
 import { inspectDataDir, type Inspection } from './store/inspection.ts'
 import { acquireLock } from './store/lock.ts'
 import { appliedToSqlite, sqliteMigrations } from './store/migrate.ts'
@@ -27,11 +33,19 @@ export type HostDeveloper = {
   company: string | null
   plan: string
   virtualPhoneNumber: string
-  /** `invited`: made by the operator for an external provider, and not yet logged in. */
-  status: 'active' | 'disabled' | 'invited'
+  /**
+   * `invited`: made by the operator for an external provider, and not yet logged in. `deleted`: nobody's any more, and
+   * still the owner of what was made under it.
+   */
+  status: 'active' | 'disabled' | 'invited' | 'deleted'
   createdAt: string
   updatedAt: string
 }
+
+/** What stays of an account that was deleted. */
+export type HostDeleted = { id: string; projects: number; applications: number }
+
+export type HostToken = { idToken: string; expiresAt: string }
 
 export type HostSetupToken = { token: string; expiresAt: string }
 
@@ -74,7 +88,7 @@ export async function openHost(options: { config: Config; warn?: (message: strin
 
   const find = async (who: string): Promise<Developer> => {
     const byId = await store.read.developers.find(who)
-    if (byId) return byId
+    if (byId && !isForgotten(byId)) return byId
     const [found, another] = await store.read.developers.findByEmail(cleanEmail(who))
     if (!found) throw new ServiceError('NOT_FOUND', 'There is no such developer.')
     if (another)
@@ -143,6 +157,44 @@ export async function openHost(options: { config: Config; warn?: (message: strin
 
     /** @throws NOT_FOUND; CONFLICT */
     enable: (who: string) => change(who, { status: 'active' }),
+
+    /**
+     * Removes the account: its password, its name and address, its sessions. Nobody gets in any more, from the next
+     * request on. Projects, applications, which are refused like those of a disabled account, and records stay. Atomic.
+     *
+     * @throws NOT_FOUND; CONFLICT
+     */
+    async deleteAccount(who: string): Promise<HostDeleted> {
+      const { id } = await find(who)
+      return store.write(async (tx) => {
+        await tx.developers.lock(id)
+        await tx.accounts.delete(id)
+        await tx.refreshTokens.deleteOfDeveloper(id)
+        await tx.developers.forget(id, clock.now())
+        return { id, projects: await tx.projects.count(id), applications: await tx.applications.count(id) }
+      })
+    },
+
+    /** @throws NOT_FOUND; CONFLICT */
+    findAccount: async (who: string): Promise<HostDeveloper> => present(await find(who)),
+
+    /**
+     * An ID token as a login would give, without a session: it cannot be renewed.
+     *
+     * @param server the address under which the server is reached, for where no public one is configured
+     * @throws NOT_FOUND; CONFLICT (ACCOUNT_DISABLED, EXTERNAL_PROVIDER); OperationRefused SERVER_UNKNOWN
+     */
+    async issueToken(who: string, server?: string): Promise<HostToken> {
+      requireBuiltIn()
+      const issuerUrl = `${config.publicUrl ?? server ?? listenUrl(config)}/v1/auth`
+      const developer = await find(who)
+      if (developer.status !== 'active') {
+        throw new ServiceError('CONFLICT', 'That account is disabled.', { reason: 'ACCOUNT_DISABLED' })
+      }
+      const sign = createIdTokenSigner({ issuerUrl: () => issuerUrl, signingKeys, clock })
+      const idToken = await sign(developer)
+      return { idToken, expiresAt: new Date(clock.now() + idTokenSeconds * 1000).toISOString() }
+    },
 
     /** Ends the account's sessions too. @throws INVALID_ARGUMENT; NOT_FOUND; CONFLICT (EXTERNAL_PROVIDER) */
     async resetPassword(email: string, password: string): Promise<HostDeveloper> {
@@ -237,7 +289,22 @@ const present = (developer: Developer): HostDeveloper => ({
   company: developer.company,
   plan: developer.plan,
   virtualPhoneNumber: developer.virtualPhone,
-  status: developer.issuer === null && developer.status === 'active' ? 'invited' : developer.status,
+  status: statusOf(developer),
   createdAt: new Date(developer.createdAt).toISOString(),
   updatedAt: new Date(developer.updatedAt).toISOString(),
 })
+
+function statusOf(developer: Developer): HostDeveloper['status'] {
+  if (isForgotten(developer)) return 'deleted'
+  return developer.issuer === null && developer.status === 'active' ? 'invited' : developer.status
+}
+
+/** As the server calls itself. */
+function listenUrl({ listen: { host, port } }: Config): string {
+  if (port !== 0) return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  throw new OperationRefused(
+    'SERVER_UNKNOWN',
+    'the server listens on whatever port is free',
+    'Say where it is reached: --server URL, or OTPD_PUBLIC_URL.',
+  )
+}

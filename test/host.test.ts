@@ -141,6 +141,60 @@ describe('a developer', () => {
   })
 })
 
+describe('an account that is deleted', () => {
+  test('leaves its row without a name, and its address free for somebody new', async () => {
+    const { createAccount, deleteAccount, enable, listAccounts } = await open()
+    const { id } = await createAccount({ email: 'ada@example.com', name: 'Ada', password })
+    expect(await deleteAccount('Ada@example.com')).toEqual({ id, projects: 0, applications: 0 })
+    expect(await listAccounts()).toMatchObject([{ id, email: null, name: null, status: 'deleted' }])
+    for (const who of [id, 'ada@example.com']) {
+      await expect(deleteAccount(who)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      await expect(enable(who)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    }
+    expect((await createAccount({ email: 'ada@example.com', password })).id).not.toBe(id)
+  })
+
+  test('with an external provider no longer knows its subject', async () => {
+    const { createAccount, deleteAccount, listAccounts } = await open({ oidc: external })
+    const { id } = await createAccount({ email: 'ada@example.com' })
+    await deleteAccount(id)
+    await createAccount({ email: 'ada@example.com' })
+    expect((await listAccounts()).map(({ status }) => status)).toEqual(['deleted', 'invited'])
+  })
+})
+
+describe('a token of the operator', () => {
+  const issuerOf = ({ idToken }: { idToken: string }) =>
+    JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString()).iss
+
+  test('is issued in the name of the public address, the one given, or the one listened on', async () => {
+    await (await open()).createAccount({ email: 'ada@example.com', password })
+    const token = await (await open()).issueToken('ada@example.com')
+    expect(issuerOf(token)).toBe('http://127.0.0.1:8080/v1/auth')
+    expect(Date.parse(token.expiresAt) - Date.now()).toBeLessThanOrEqual(15 * 60_000)
+    const free = { listen: { host: '127.0.0.1', port: 0 } }
+    await expect((await open(free)).issueToken('ada@example.com')).rejects.toMatchObject({
+      reason: 'SERVER_UNKNOWN',
+    })
+    const given = await (await open(free)).issueToken('ada@example.com', 'http://127.0.0.1:9')
+    expect(issuerOf(given)).toBe('http://127.0.0.1:9/v1/auth')
+    const shown = await open({ publicUrl: 'https://otp.example' })
+    expect(issuerOf(await shown.issueToken('ada@example.com', 'http://127.0.0.1:9'))).toBe(
+      'https://otp.example/v1/auth',
+    )
+  })
+
+  test('is for no disabled account and no external provider', async () => {
+    const { createAccount, disable, issueToken } = await open()
+    await createAccount({ email: 'ada@example.com', password })
+    await disable('ada@example.com')
+    await expect(issueToken('ada@example.com')).rejects.toMatchObject({ reason: 'ACCOUNT_DISABLED' })
+    await expect((await open({ oidc: external })).issueToken('ada@example.com')).rejects.toMatchObject({
+      reason: 'EXTERNAL_PROVIDER',
+    })
+  })
+})
+
 describe('with an external provider', () => {
   test('an account waits for its first login and has no password', async () => {
     const { createAccount, listAccounts } = await open({ oidc: external })

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { HostDeveloper } from '../../src/host.ts'
 import { examples } from '../examples.ts'
+import { addAdminAccountCommands } from './admin-accounts.ts'
 import { addHostFlags, hasBuiltInProvider, withHost, type HostFlags } from '../host-commands.ts'
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
@@ -93,6 +94,8 @@ export function addAdminCommands(program: Command, run: Run) {
         answerDeveloper(context.output, changed, 'Password set for')
       }),
     )
+
+  addAdminAccountCommands(admin, run, answerDeveloper)
 }
 
 function answerDeveloper({ answer, paint }: Output, developer: HostDeveloper, what: string) {

@@ -11,8 +11,34 @@ import { signingAlgorithm, type SigningKeys } from './signing-keys.ts'
 /** The one client of the built-in provider, and the audience of its tokens. */
 export const builtInClientId = 'otpd'
 
-const idTokenSeconds = 15 * 60
+export const idTokenSeconds = 15 * 60
 const setupTokenGrant = 'urn:otpd:setup-token'
+
+/** ID tokens of the built-in provider for a developer, valid for a quarter of an hour. */
+export function createIdTokenSigner(needs: {
+  issuerUrl: () => string
+  signingKeys: Pick<SigningKeys, 'current'>
+  clock: Clock
+}) {
+  const { issuerUrl, signingKeys, clock } = needs
+  return async (developer: Developer): Promise<string> => {
+    const { kid, privateKey } = await signingKeys.current()
+    const nowSeconds = Math.floor(clock.now() / 1000)
+    const claims = {
+      iss: issuerUrl(),
+      sub: developer.id,
+      aud: builtInClientId,
+      iat: nowSeconds,
+      exp: nowSeconds + idTokenSeconds,
+      email: developer.email,
+      // Nobody has sent anything to it.
+      email_verified: false,
+      ...(developer.name !== null && { name: developer.name }),
+    }
+    const header = { alg: signingAlgorithm, typ: 'JWT', kid }
+    return new SignJWT(claims).setProtectedHeader(header).sign(privateKey)
+  }
+}
 
 /**
  * The identity provider that otpd is when no other is configured. It is small on purpose: no browser, no consent, no
@@ -28,31 +54,15 @@ export function createBuiltInIssuer(needs: {
   signingKeys: SigningKeys
   clock: Clock
 }): IdentityProvider {
-  const { issuerUrl, accounts, refreshTokens, signingKeys, clock } = needs
+  const { issuerUrl, accounts, refreshTokens, signingKeys } = needs
+  const sign = createIdTokenSigner(needs)
 
-  const answer = async (developer: Developer, refreshToken: string): Promise<TokenAnswer> => {
-    const { kid, privateKey } = await signingKeys.current()
-    const nowSeconds = Math.floor(clock.now() / 1000)
-    const claims = {
-      iss: issuerUrl(),
-      sub: developer.id,
-      aud: builtInClientId,
-      iat: nowSeconds,
-      exp: nowSeconds + idTokenSeconds,
-      email: developer.email,
-      // Nobody has sent anything to it.
-      email_verified: false,
-      ...(developer.name !== null && { name: developer.name }),
-    }
-    const header = { alg: signingAlgorithm, typ: 'JWT', kid }
-    const idToken = await new SignJWT(claims).setProtectedHeader(header).sign(privateKey)
-    return {
-      id_token: idToken,
-      refresh_token: refreshToken,
-      token_type: 'Bearer',
-      expires_in: idTokenSeconds,
-    }
-  }
+  const answer = async (developer: Developer, refreshToken: string): Promise<TokenAnswer> => ({
+    id_token: await sign(developer),
+    refresh_token: refreshToken,
+    token_type: 'Bearer',
+    expires_in: idTokenSeconds,
+  })
   const begin = async (developer: Developer) => answer(developer, await refreshTokens.issue(developer))
 
   const grants: Record<

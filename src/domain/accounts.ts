@@ -25,6 +25,7 @@ export type AccountStore = {
   /** One statement. False when the address is taken. */
   insert(account: Account): Promise<boolean>
   updatePassword(developerId: string, passwordHash: string, now: number): Promise<void>
+  delete(developerId: string): Promise<void>
 }
 
 /** Slow and bounded, as `auth/passwords.ts` does it. */

@@ -41,6 +41,11 @@ export type DeveloperStore = {
     now: number,
   ): Promise<Developer | undefined>
   update(id: string, changes: DeveloperChanges, now: number): Promise<Developer | undefined>
+  /**
+   * Takes from a developer what says who it was and lets nobody in any more. The row stays as the owner of what it made;
+   * a later login of the same person, or an account of the same address, is somebody new.
+   */
+  forget(id: string, now: number): Promise<void>
   /** Holds the developer until the transaction ends, so that what is counted for a limit stays true. */
   lock(id: string): Promise<void>
 }
@@ -60,6 +65,10 @@ export type Login = {
   emailVerified?: boolean | undefined
   name?: string | undefined
 }
+
+/** Only `forget` leaves neither a subject nor an address. */
+export const isForgotten = ({ issuer, email }: Pick<Developer, 'issuer' | 'email'>) =>
+  issuer === null && email === null
 
 /** A developer and the numbers of the plan. */
 export type Profile = Developer & { limits: Plan }

@@ -36,5 +36,9 @@ export function createAccountStore(database: Database, on: Builders): AccountSto
         .set({ passwordHash, updatedAt: now })
         .where(eq(accounts.developerId, developerId))
     },
+
+    async delete(developerId) {
+      await on.delete(accounts).where(eq(accounts.developerId, developerId))
+    },
   }
 }

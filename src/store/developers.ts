@@ -64,6 +64,14 @@ export function createDeveloperStore(database: Database, on: Builders): Develope
       return developer
     },
 
+    async forget(id, now) {
+      const nothing = { issuer: null, subject: null, email: null, name: null, company: null }
+      await on
+        .update(developers)
+        .set({ ...nothing, status: 'disabled', updatedAt: now })
+        .where(eq(developers.id, id))
+    },
+
     lock: (id) => database.lock(on, developers, developers.id, id),
   }
 }

@@ -131,6 +131,8 @@ async function prepared(example: string) {
   const line = example
     .replaceAll('http://127.0.0.1:8080', server.url)
     .replaceAll('https://shop.example.com/hooks', receiver.url)
+  if (line.includes('bob@example.com'))
+    await shell('otpd admin create --email bob@example.com --password-stdin < password')
   if (line.includes('$WEBHOOK_ID')) {
     const webhookId = await createWebhook()
     const deliveryId = line.includes('$DELIVERY_ID') ? await deliverTo(webhookId) : ''

@@ -259,6 +259,58 @@ describe('a restore', () => {
   }, 60_000)
 })
 
+describe('accounts, beside a running server', () => {
+  const who = async (token: string) =>
+    (await otpd(['whoami', '--json'], { env: { OTPD_TOKEN: token } })).exitCode
+  const tokenOf = async (account: string) =>
+    (await otpd(['admin', 'token', account, '--quiet'])).stdout.trim()
+  const create = (email: string) =>
+    json(['admin', 'create', '--email', email, '--password-stdin'], { input: password })
+
+  test('get a token without a login, that outlives the signing key', async () => {
+    server ??= await start()
+    await create('bob@example.com')
+    const token = await tokenOf('bob@example.com')
+    expect(await who(token)).toBe(0)
+    expect((await json(['admin', 'token', 'bob@example.com'])).idToken).toStartWith('ey')
+    const { kid } = await json(['admin', 'rotate-signing-key'])
+    const later = await tokenOf('bob@example.com')
+    expect(Buffer.from(later.split('.')[0] ?? '', 'base64url').toString()).toContain(kid)
+    expect([await who(token), await who(later)]).toEqual([0, 0])
+    expect((await otpd(['admin', 'token', 'nobody@example.com'])).exitCode).toBe(5)
+  })
+
+  test('are shut out and let in again', async () => {
+    server ??= await start()
+    const token = await tokenOf('bob@example.com')
+    expect((await otpd(['admin', 'disable', 'bob@example.com'])).exitCode).toBe(2)
+    expect(await json(['admin', 'disable', 'bob@example.com', '--yes'])).toMatchObject({ status: 'disabled' })
+    expect(await who(token)).toBe(4)
+    expect((await otpd(['admin', 'token', 'bob@example.com'])).exitCode).toBe(6)
+    expect(await json(['admin', 'enable', 'bob@example.com'])).toMatchObject({ status: 'active' })
+    expect(await who(token)).toBe(0)
+  })
+
+  test('are deleted with their sessions, and the answer says what stays', async () => {
+    server ??= await start()
+    const { id } = await create('carol@example.com')
+    const input = { input: password }
+    const elsewhere = { OTPD_CONFIG_DIR: join(home, 'carol') }
+    const as = (args: string[], options = {}) => otpd(args, { env: elsewhere, ...options })
+    await as(['login', '--email', 'carol@example.com', '--password-stdin'], input)
+    expect((await as(['project', 'create', 'hers'])).exitCode).toBe(0)
+    const token = await tokenOf(id)
+    expect((await otpd(['admin', 'delete', 'carol@example.com'])).exitCode).toBe(2)
+    const ran = await otpd(['admin', 'delete', 'carol@example.com', '--yes'])
+    expect(ran).toMatchObject({ exitCode: 0, stdout: '✓ Deleted carol@example.com\n' })
+    expect(ran.stderr).toContain(`What stays, under ${id}: projects (1), applications (0)`)
+    expect(await who(token)).toBe(4)
+    expect((await as(['project', 'list'])).exitCode).toBe(4)
+    expect((await as(['login', '--email', 'carol@example.com', '--password-stdin'], input)).exitCode).toBe(4)
+    expect((await otpd(['admin', 'delete', 'carol@example.com', '--yes'])).exitCode).toBe(5)
+  })
+})
+
 describe('migrations', () => {
   test('are told, and are applied while no server runs', async () => {
     server ??= await start()

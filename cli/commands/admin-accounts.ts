@@ -1,0 +1,100 @@
+import type { Command } from 'commander'
+import type { HostDeveloper } from '../../src/host.ts'
+import { confirm } from '../confirm.ts'
+import type { Context } from '../context.ts'
+import { examples } from '../examples.ts'
+import { addHostFlags, withHost, type HostFlags } from '../host-commands.ts'
+import type { Output } from '../output.ts'
+import type { Run } from '../program.ts'
+import { chooseServer } from '../server-choice.ts'
+import { localTime, printable } from '../text.ts'
+
+type Answer = (output: Output, developer: HostDeveloper, what: string) => void
+
+/** What is done to accounts that are there, and the key that their tokens are signed with. */
+export function addAdminAccountCommands(admin: Command, run: Run, answerDeveloper: Answer) {
+  addHostFlags(admin.command('disable').description('shut an account out and end its sessions'))
+    .argument('<account>', 'its e-mail address or id')
+    .addHelpText('after', examples('otpd admin disable bob@example.com --yes'))
+    .action((account: string, options: HostFlags, command: Command) =>
+      run(command, async (context) => {
+        const question = 'Disable this account? Its sessions end, and its applications are refused.'
+        const id = await confirmAccount(context, options, account, question)
+        const changed = await withHost(context, options, (host) => host.disable(id))
+        answerDeveloper(context.output, changed, 'Disabled')
+        context.output.next(`otpd admin enable ${changed.email ?? changed.id}`)
+      }),
+    )
+
+  addHostFlags(admin.command('enable').description('let a disabled account in again'))
+    .argument('<account>', 'its e-mail address or id')
+    .addHelpText('after', examples('otpd admin enable bob@example.com'))
+    .action((account: string, options: HostFlags, command: Command) =>
+      run(command, async (context) => {
+        const changed = await withHost(context, options, (host) => host.enable(account))
+        answerDeveloper(context.output, changed, 'Enabled')
+      }),
+    )
+
+  addHostFlags(admin.command('delete').alias('rm').description('remove an account and end its sessions'))
+    .argument('<account>', 'its e-mail address or id')
+    .addHelpText('after', examples('otpd admin delete bob@example.com --yes'))
+    .action((account: string, options: HostFlags, command: Command) =>
+      run(command, async (context) => {
+        const { output } = context
+        const question =
+          'Delete this account? Nobody can log in to it again, and its applications are refused.'
+        const id = await confirmAccount(context, options, account, question)
+        const gone = await withHost(context, options, (host) => host.deleteAccount(id))
+        output.answer(
+          JSON.stringify({ data: gone }),
+          () => `${output.paint.green('✓')} Deleted ${output.paint.bold(printable(account))}`,
+        )
+        output.note(
+          `Its password, name, address and sessions are gone. What stays, under ${gone.id}: projects (${gone.projects}), applications (${gone.applications}), which are refused, and the records of their codes.`,
+        )
+      }),
+    )
+
+  addHostFlags(
+    admin.command('rotate-signing-key').description('sign ID tokens with a new key; old ones run out'),
+  )
+    .addHelpText('after', examples('otpd admin rotate-signing-key'))
+    .action((options: HostFlags, command: Command) =>
+      run(command, async (context) => {
+        const { output } = context
+        const made = await withHost(context, options, (host) => host.rotateSigningKey())
+        output.answer(
+          JSON.stringify({ data: made }),
+          () => `${output.paint.green('✓')} ID tokens are signed with a new key: ${made.kid}`,
+        )
+        output.note('Tokens of the old key are accepted until they expire, within 15 minutes.')
+      }),
+    )
+
+  addHostFlags(admin.command('token').description('print an ID token for a script, without a login'))
+    .argument('<account>', 'its e-mail address or id')
+    .addHelpText(
+      'after',
+      examples('OTPD_TOKEN="$(otpd admin token ada@example.com --quiet)" otpd project list'),
+    )
+    .action((account: string, options: HostFlags, command: Command) =>
+      run(command, async (context) => {
+        const { io, flags, output } = context
+        const { url, from } = chooseServer(io, { flag: flags.server })
+        const server = from === 'the default' ? undefined : url
+        const token = await withHost(context, options, (host) => host.issueToken(account, server))
+        output.answer(JSON.stringify({ data: token }), () => token.idToken)
+        output.note(`Valid until ${localTime(token.expiresAt)}.`)
+      }),
+    )
+}
+
+const confirmAccount = (context: Context, options: HostFlags, account: string, question: string) =>
+  confirm(context, {
+    find: async () => (await withHost(context, options, (host) => host.findAccount(account))).id,
+    describe: async (id) => {
+      const { email } = await withHost(context, options, (host) => host.findAccount(id))
+      return { question, name: email ?? id }
+    },
+  })
