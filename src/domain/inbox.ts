@@ -28,12 +28,7 @@ export type ListedMessage = InboxMessage & {
 export type InboxStore = {
   insert(message: InboxMessage): Promise<void>
   /** Newest first, with the requests that they belong to, and what is left of their applications. */
-  list(
-    developerId: string,
-    since: number,
-    limit: number,
-    before?: string,
-  ): Promise<ListedMessage[]>
+  list(developerId: string, since: number, limit: number, before?: string): Promise<ListedMessage[]>
   /** About `chunk` of the oldest, up to a time. False when none was left. */
   deleteOldest(until: number, chunk: number): Promise<boolean>
 }

@@ -12,7 +12,8 @@ function loadedAtStart(entry: string, found = new Set<string>()) {
   for (const { path, kind } of transpiler.scanImports(readFileSync(resolve(root, entry), 'utf8'))) {
     if (kind !== 'import-statement') continue
     if (!path.startsWith('.')) found.add(path)
-    else if (/\.tsx?$/.test(path)) loadedAtStart(resolve(root, dirname(entry), path).slice(root.length + 1), found)
+    else if (/\.tsx?$/.test(path))
+      loadedAtStart(resolve(root, dirname(entry), path).slice(root.length + 1), found)
   }
   return found
 }
@@ -21,10 +22,9 @@ const loaded = [...loadedAtStart('cli/main.ts')]
 
 test('a command loads nothing of the server, and nothing for full screens, before it needs it', () => {
   expect(loaded.filter((module) => module.startsWith('src/'))).toEqual([])
-  expect(loaded.filter((module) => !module.startsWith('cli/') && !module.startsWith('node:')).toSorted()).toEqual([
-    'commander',
-    'picocolors',
-  ])
+  expect(
+    loaded.filter((module) => !module.startsWith('cli/') && !module.startsWith('node:')).toSorted(),
+  ).toEqual(['commander', 'picocolors'])
 })
 
 test('the environment is set before anything else is loaded', () => {
