@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
 import { examples } from '../examples.ts'
 import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.ts'
+import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import type { InboxItem } from '../resources.ts'
-import { printable, recentTime, remaining, table, type Paint } from '../text.ts'
+import { printable, recentTime, remaining } from '../text.ts'
 
 export function addInboxCommand(program: Command, run: Run) {
   addListOptions(program.command('inbox').description('codes that were kept here instead of sent'))
@@ -12,13 +13,13 @@ export function addInboxCommand(program: Command, run: Run) {
       run(command, async ({ io, connect, output }) => {
         const query = listQuery(options)
         const found = await connect().api.asDeveloper('GET', '/v1/inbox', { query })
-        output.answer(found.body, () => inboxText(found.data, io.now(), output.paint))
+        output.answer(found.body, () => inboxText(found.data, io.now(), output))
         noteMore(output, found)
       }),
     )
 }
 
-function inboxText(items: InboxItem[], nowMs: number, paint: Paint) {
+function inboxText(items: InboxItem[], nowMs: number, { paint, table }: Output) {
   if (items.length === 0) return 'No messages yet. Send a code: otpd otp send PHONE --env-file FILE'
   const rows = items.map((item) => [
     recentTime(item.sentAt, nowMs),
@@ -27,5 +28,5 @@ function inboxText(items: InboxItem[], nowMs: number, paint: Paint) {
     item.code === null ? '' : `in ${remaining(Date.parse(item.expiresAt) - nowMs)}`,
     item.requestId ?? '',
   ])
-  return table(['SENT', 'PHONE', 'CODE', 'EXPIRES', 'REQUEST'], rows, paint)
+  return table(['SENT', 'PHONE', 'CODE', 'EXPIRES', 'REQUEST'], rows)
 }
