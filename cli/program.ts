@@ -5,6 +5,7 @@ import { addAnalyticsCommand } from './commands/analytics.ts'
 import { addApiCommand } from './commands/api.ts'
 import { addAppCommands } from './commands/app.ts'
 import { addBackupCommands } from './commands/backup.ts'
+import { addCompletionCommand } from './commands/completion.ts'
 import { addConfigCommands } from './commands/config.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addGuardCommands } from './commands/guard.ts'
@@ -125,6 +126,7 @@ export function createProgram(io: Io, run: Run) {
   addAnalyticsCommand(program, run)
   program.commandsGroup('More:')
   addApiCommand(program, run)
+  addCompletionCommand(program, run)
   addVersionCommand(program, run)
   program.helpCommand('help [command]', 'help for a command')
   for (const noun of program.commands) noun.helpCommand(false)
