@@ -10,4 +10,5 @@ process.stderr.on('error', () => {})
 
 const exitCode = await runCommandLine(process.argv.slice(2), processIo())
 // Ended by hand once everything is written: an idle connection to the server would keep the process for a while.
-process.stdout.write('', () => process.stderr.write('', () => process.exit(exitCode)))
+// Not with an empty write: Bun calls back from that at once, and a pipe holds 64 KB until somebody reads.
+process.stdout.end(() => process.stderr.end(() => process.exit(exitCode)))

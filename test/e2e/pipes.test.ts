@@ -1,0 +1,40 @@
+import { afterAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { binaryPath } from '../helpers/binary.ts'
+
+const home = mkdtempSync(join(tmpdir(), 'otpd-pipes-'))
+afterAll(() => rmSync(home, { recursive: true }))
+
+async function inBash(text: string) {
+  const child = Bun.spawn(['bash', '-c', text], {
+    env: { PATH: process.env.PATH ?? '', HOME: home, OTPD: binaryPath },
+    cwd: home,
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()])
+  return { exitCode: await child.exited, stdout, stderr }
+}
+
+test('an answer larger than a pipe arrives whole at a reader that takes its time', async () => {
+  const { stdout } = await inBash(
+    '"$OTPD" completion zsh > whole; "$OTPD" completion zsh | (sleep 0.3; wc -c); wc -c < whole',
+  )
+  const [read, whole] = stdout.split('\n').map(Number)
+  expect(whole).toBeGreaterThan(65_536)
+  expect(read).toBe(whole ?? 0)
+})
+
+test('a reader that has enough is no failure', async () => {
+  const ran = await inBash('"$OTPD" completion zsh | head -1; exit "${PIPESTATUS[0]}"')
+  expect(ran).toEqual({ exitCode: 0, stdout: '#compdef otpd\n', stderr: '' })
+})
+
+test('bash takes its completion straight from the program', async () => {
+  const ran = await inBash(
+    'source <("$OTPD" completion bash); COMP_WORDS=(otpd proj); COMP_CWORD=1; _otpd; echo "${COMPREPLY[@]}"',
+  )
+  expect(ran).toEqual({ exitCode: 0, stdout: 'project\n', stderr: '' })
+})
