@@ -4,6 +4,7 @@ import { createHttp } from './http.ts'
 import type { Io } from './io.ts'
 import type { Output } from './output.ts'
 import { credentialsPath, readProfile } from './profile.ts'
+import { currentServer, requireContext } from './server-contexts.ts'
 import { chooseServer } from './server-choice.ts'
 import { createTokens } from './tokens.ts'
 
@@ -15,6 +16,7 @@ export type GlobalFlags = {
   input?: boolean
   yes?: boolean
   server?: string
+  context?: string
   timeout?: string
 }
 
@@ -38,9 +40,16 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
       !io.env.OTPD_NO_INPUT,
     /** Where to send calls and as whom. `envFileServer` is the server that an --env-file names. */
     connect(envFileServer?: string) {
-      const lastLogin =
-        flags.server || io.env.OTPD_SERVER || envFileServer ? null : readProfile(credentialsPath(io)).current
-      const server = chooseServer(io, { flag: flags.server, envFile: envFileServer, lastLogin })
+      const isTold = Boolean(flags.server || io.env.OTPD_SERVER)
+      const named = isTold ? undefined : flags.context || io.env.OTPD_CONTEXT || undefined
+      const needsProfile = !isTold && (named !== undefined || !envFileServer)
+      const profile = needsProfile ? readProfile(credentialsPath(io)) : null
+      const server = chooseServer(io, {
+        flag: flags.server,
+        envFile: envFileServer,
+        ...(profile && named !== undefined && { context: requireContext(profile, named) }),
+        current: profile && currentServer(profile),
+      })
       const send = createHttp(server, timeoutMs)
       const tokens = createTokens(io, server, send)
       return { server, send, tokens, api: createApi(server, send, tokens) }

@@ -36,7 +36,11 @@ export async function logIn(context: Context, options: LoginOptions) {
     const profile = readProfile(path)
     const { idToken, refreshToken, expiresAt: idTokenExpiresAt } = granted
     const login = { email, idToken, idTokenExpiresAt, refreshToken }
-    writeProfile(path, { current: server.url, logins: { ...profile.logins, [server.origin]: login } })
+    writeProfile(path, {
+      ...profile,
+      current: server.url,
+      logins: { ...profile.logins, [server.origin]: login },
+    })
   })
 
   const who = email === null ? '' : ` as ${output.paintError.bold(printable(email))}`

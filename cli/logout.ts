@@ -10,8 +10,10 @@ export async function logOut({ io, connect, output }: Context) {
   const login = await withLock(io, `${path}.lock`, async () => {
     const profile = readProfile(path)
     const { [server.origin]: found, ...logins } = profile.logins
+    // A server that has a name was chosen by it, and stays so.
+    const forget = profile.current === server.url && !Object.values(profile.contexts).includes(server.url)
     if (found !== undefined)
-      writeProfile(path, { current: profile.current === server.url ? null : profile.current, logins })
+      writeProfile(path, { ...profile, current: forget ? null : profile.current, logins })
     return found
   })
   if (login === undefined) return output.note(`Not logged in to ${server.url}; nothing to do.`)

@@ -16,9 +16,11 @@ import type { Io } from './io.ts'
 
 /** What the CLI keeps between two commands, in `credentials.json`. Every login belongs to one server's origin. */
 export type Profile = {
-  /** The server that was logged in to last, which commands use when they are told no other. */
+  /** The server that was logged in to or chosen last, which commands use when they are told no other. */
   current: string | null
   logins: Record<string, Login>
+  /** Addresses of servers by the names that their user gave them. */
+  contexts: Record<string, string>
 }
 
 export type Login = {
@@ -29,7 +31,7 @@ export type Login = {
   refreshToken: string | null
 }
 
-const empty = (): Profile => ({ current: null, logins: {} })
+const empty = (): Profile => ({ current: null, logins: {}, contexts: {} })
 
 /** `$OTPD_CONFIG_DIR`, or `otpd` below the user's configuration directory (XDG Base Directory Specification). */
 export function configDirectory(io: Io) {
@@ -110,7 +112,12 @@ function parseProfile(text: string): Profile | null {
       refreshToken: stringOrNull(login.refreshToken),
     }
   }
-  return { current: stringOrNull(value.current), logins }
+  // Files from before there were contexts have none.
+  const named = isRecord(value.contexts) ? Object.entries(value.contexts) : []
+  const contexts = Object.fromEntries(
+    named.filter((one): one is [string, string] => typeof one[1] === 'string'),
+  )
+  return { current: stringOrNull(value.current), logins, contexts }
 }
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>

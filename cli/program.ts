@@ -7,6 +7,7 @@ import { addAppCommands } from './commands/app.ts'
 import { addBackupCommands } from './commands/backup.ts'
 import { addCompletionCommand } from './commands/completion.ts'
 import { addConfigCommands } from './commands/config.ts'
+import { addContextCommands } from './commands/context.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addGuardCommands } from './commands/guard.ts'
 import { addHealthCommand } from './commands/health.ts'
@@ -96,6 +97,7 @@ export function createProgram(io: Io, run: Run) {
     .option('--no-input', 'never ask; fail where an answer is missing')
     .option('-y, --yes', 'confirm what would be asked')
     .option('--server <url>', 'the server to talk to (OTPD_SERVER; else the last login)')
+    .option('--context <name>', 'the server of that name (OTPD_CONTEXT); see otpd context')
     .option('--timeout <time>', 'how long to wait for an answer, like 10s (OTPD_TIMEOUT; 30s)')
     .addHelpText('after', examples('otpd serve', 'otpd login', 'otpd project create storefront'))
     .addHelpText('after', exitCodeHelp)
@@ -113,6 +115,7 @@ export function createProgram(io: Io, run: Run) {
   addTemplateCommands(program, run)
   program.commandsGroup('Account:')
   addAccountCommands(program, run)
+  addContextCommands(program, run)
   addProfileCommands(program, run)
   program.commandsGroup('Work:')
   addProjectCommands(program, run)

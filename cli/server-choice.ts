@@ -12,19 +12,37 @@ export type ServerChoice = {
 
 export const defaultServer = 'http://127.0.0.1:8080'
 
-/** Flag, then `OTPD_SERVER`, then a file (an --env-file, or the last login), then the default. */
+/** A server and the name that its user gave it. */
+export type NamedServer = { name: string; url: string }
+
+/**
+ * Flag, then `OTPD_SERVER`, then a context that is named, then a file (an --env-file, or what was chosen last), then the
+ * default.
+ */
 export function chooseServer(
   io: Io,
-  given: { flag?: string; envFile?: string; lastLogin?: string | null },
+  given: {
+    flag?: string
+    context?: NamedServer
+    envFile?: string
+    current?: { url: string; name?: string } | null
+  },
 ): ServerChoice {
   if (given.flag) return parseServer(given.flag, '--server')
   if (io.env.OTPD_SERVER) return parseServer(io.env.OTPD_SERVER, 'OTPD_SERVER')
+  if (given.context) return parseServer(given.context.url, contextNamed(given.context.name))
   if (given.envFile) return parseServer(given.envFile, 'the --env-file')
-  if (given.lastLogin) return parseServer(given.lastLogin, 'the last login')
+  if (given.current) {
+    const { url, name } = given.current
+    return parseServer(url, name === undefined ? 'the last login' : contextNamed(name))
+  }
   return parseServer(defaultServer, 'the default')
 }
 
-function parseServer(text: string, from: string): ServerChoice {
+const contextNamed = (name: string) => `the context ${name}`
+
+/** @throws usage error; it names `from`, where the address came from */
+export function parseServer(text: string, from: string): ServerChoice {
   const scheme = isLoopback(text.replace(/[:/].*$/, '')) ? 'http' : 'https'
   const url = URL.parse(/^[a-z]+:\/\//i.test(text) ? text : `${scheme}://${text}`)
   if (

@@ -99,7 +99,7 @@ export function createConversation() {
   }
   const server = createScriptedServer((asked) => conversation.answer(asked))
   const login = { email: null, idToken: 'token', idTokenExpiresAt: null, refreshToken: null }
-  writeProfile(home.credentials, { current: server.url, logins: { [server.url]: login } })
+  writeProfile(home.credentials, { current: server.url, logins: { [server.url]: login }, contexts: {} })
   return Object.assign(conversation, {
     server,
     end() {

@@ -27,7 +27,7 @@ const login = (over: Partial<Login> = {}): Login => ({
 })
 
 const keep = (over: Partial<Login> = {}) =>
-  writeProfile(home.credentials, { current: server.url, logins: { [server.url]: login(over) } })
+  writeProfile(home.credentials, { current: server.url, logins: { [server.url]: login(over) }, contexts: {} })
 
 const grant = (idToken: string, refreshToken: string) =>
   Response.json({ id_token: idToken, refresh_token: refreshToken, token_type: 'Bearer', expires_in: 900 })

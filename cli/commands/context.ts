@@ -1,0 +1,124 @@
+import type { Command } from 'commander'
+import type { Context } from '../context.ts'
+import { CliError, exitCodes, usageError } from '../errors.ts'
+import { examples } from '../examples.ts'
+import { withLock } from '../lock.ts'
+import { credentialsPath, readProfile, writeProfile, type Profile } from '../profile.ts'
+import type { Run } from '../program.ts'
+import { parseServer } from '../server-choice.ts'
+import { requireContext } from '../server-contexts.ts'
+import { printable } from '../text.ts'
+
+const namePattern = /^[A-Za-z0-9][\w.-]{0,62}$/
+
+export function addContextCommands(program: Command, run: Run) {
+  const context = program.command('context').description('names for servers, to switch between them')
+
+  context
+    .command('list')
+    .alias('ls')
+    .description('list every name, its server and who is logged in there')
+    .addHelpText('after', examples('otpd context list'))
+    .action((_options: unknown, command: Command) =>
+      run(command, async ({ io, output }) => {
+        const listed = listContexts(readProfile(credentialsPath(io)))
+        output.answer(JSON.stringify({ data: listed }), () => {
+          if (listed.length === 0) return 'No contexts yet. Add one: otpd context add NAME URL'
+          const rows = listed.map(({ name, server, email, isCurrent }) => [
+            isCurrent ? output.paint.green('*') : '',
+            printable(name),
+            printable(server),
+            printable(email ?? '-'),
+          ])
+          return output.table(['', 'NAME', 'SERVER', 'LOGGED IN'], rows)
+        })
+      }),
+    )
+
+  context
+    .command('add')
+    .alias('new')
+    .description('give a server a name')
+    .argument('<name>', 'letters, digits, dots, dashes')
+    .argument('<url>', 'where the server is reached')
+    .addHelpText('after', examples('otpd context add local http://127.0.0.1:8080'))
+    .action((name: string, url: string, _options: unknown, command: Command) =>
+      run(command, async (context) => {
+        if (!namePattern.test(name))
+          throw usageError('A name is made of letters, digits, dots and dashes, 63 at most.')
+        const server = parseServer(url, 'the command line')
+        await change(context, (profile) => {
+          if (Object.hasOwn(profile.contexts, name))
+            throw new CliError(exitCodes.refused, 'CONFLICT', `There is a context ${name} already.`, {
+              hints: [`Remove it first: otpd context remove ${name}`],
+            })
+          return { ...profile, contexts: { ...profile.contexts, [name]: server.url } }
+        })
+        answer(context, { name, server: server.url }, 'Added')
+        context.output.next(`otpd context use ${name}`)
+      }),
+    )
+
+  context
+    .command('use')
+    .description('talk to this server from now on')
+    .argument('<name>', 'of otpd context list')
+    .addHelpText('after', examples('otpd context use local'))
+    .action((name: string, _options: unknown, command: Command) =>
+      run(command, async (context) => {
+        const { io, output } = context
+        const { url, origin } = await change(context, (profile) => {
+          const named = requireContext(profile, name)
+          return { ...profile, current: named.url }
+        }).then(({ current }) => parseServer(current ?? '', `the context ${name}`))
+        answer(context, { name, server: url }, 'Using')
+        for (const variable of ['OTPD_SERVER', 'OTPD_CONTEXT'])
+          if (io.env[variable]) output.warn(`${variable} is set and comes before this choice.`)
+        if (readProfile(credentialsPath(io)).logins[origin] === undefined) output.next('otpd login')
+      }),
+    )
+
+  context
+    .command('remove')
+    .alias('rm')
+    .description('forget a name; a login there stays until otpd logout')
+    .argument('<name>', 'of otpd context list')
+    .addHelpText('after', examples('otpd context remove local'))
+    .action((name: string, _options: unknown, command: Command) =>
+      run(command, async (context) => {
+        const removed = requireContext(readProfile(credentialsPath(context.io)), name)
+        await change(context, (profile) => {
+          const { [requireContext(profile, name).name]: _gone, ...contexts } = profile.contexts
+          return { ...profile, contexts }
+        })
+        answer(context, { name, server: removed.url }, 'Removed')
+      }),
+    )
+}
+
+/** A context has no server of its own to answer: this is its shape with --json. */
+function listContexts({ contexts, logins, current }: Profile) {
+  return Object.entries(contexts)
+    .toSorted(([one], [other]) => one.localeCompare(other))
+    .map(([name, url]) => {
+      const login = logins[URL.parse(url)?.origin ?? '']
+      return { name, server: url, email: login?.email ?? null, isCurrent: url === current }
+    })
+}
+
+function answer({ output }: Context, data: { name: string; server: string }, what: string) {
+  output.answer(
+    JSON.stringify({ data }),
+    () => `${output.paint.green('✓')} ${what} ${output.paint.bold(data.name)} (${printable(data.server)})`,
+  )
+}
+
+/** @returns the profile as it was written */
+async function change({ io }: Context, edit: (profile: Profile) => Profile): Promise<Profile> {
+  const path = credentialsPath(io)
+  return await withLock(io, `${path}.lock`, async () => {
+    const profile = edit(readProfile(path))
+    writeProfile(path, profile)
+    return profile
+  })
+}
