@@ -10,11 +10,11 @@ import {
 } from '../helpers/webhook-client.ts'
 
 // Good receivers beside bad ones on the compiled binary, in one run: how long an event takes to arrive before and after
-// the neighbours turn bad, and what the server's memory does. `bun test/faults/webhook-neighbours.ts [seconds]`
+// the neighbours turn bad, and what the server's memory does. `bun test/faults/webhook-neighbours.ts [seconds] [events a second]`
 
 const seconds = Number(process.argv[2] ?? 60)
 const goodOnes = 5
-const eventsPerSecond = 20
+const eventsPerSecond = Number(process.argv[3] ?? 20)
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
