@@ -229,5 +229,6 @@ export const otherVariables: readonly string[] = [
   'OTPD_VERSION',
   'OTPD_TEST_POSTGRES_URL',
   'OTPD_TEST_SMPP_PYTHON',
+  'OTPD_TEST_PYTHON',
   'OTPD_DEBUG',
 ]
