@@ -1,6 +1,7 @@
-import { and, asc, eq, lte, max, sql } from 'drizzle-orm'
+import { and, eq, lte, sql } from 'drizzle-orm'
 import type { IdempotencyScope, IdempotencyStore } from '../domain/idempotency.ts'
 import type { Builders, Database } from './database.ts'
+import { deleteOldest } from './delete-oldest.ts'
 
 export function createIdempotencyStore(database: Database, on: Builders): IdempotencyStore {
   const { idempotencyKeys: keys } = database.tables
@@ -30,19 +31,6 @@ export function createIdempotencyStore(database: Database, on: Builders): Idempo
       await on.update(keys).set({ answer }).where(same(scope))
     },
 
-    async deleteOldest(until, chunk) {
-      const old = on
-        .select({ at: keys.createdAt })
-        .from(keys)
-        .where(lte(keys.createdAt, until))
-        .orderBy(asc(keys.createdAt))
-        .limit(chunk)
-        .as('old')
-      const deleted = await on
-        .delete(keys)
-        .where(lte(keys.createdAt, on.select({ at: max(old.at) }).from(old)))
-        .returning({ key: keys.key })
-      return deleted.length > 0
-    },
+    deleteOldest: (until, chunk) => deleteOldest(on, keys, keys.createdAt, until, chunk),
   }
 }

@@ -1,7 +1,8 @@
-import { and, asc, desc, eq, gt, lt, lte, max, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, lt, sql } from 'drizzle-orm'
 import type { InboxStore } from '../domain/inbox.ts'
 import { messageSettings } from './applications.ts'
 import type { Builders, Database } from './database.ts'
+import { deleteOldest } from './delete-oldest.ts'
 import { toOtpRequest } from './otp-requests.ts'
 
 export function createInboxStore(database: Database, on: Builders): InboxStore {
@@ -45,19 +46,6 @@ export function createInboxStore(database: Database, on: Builders): InboxStore {
       }))
     },
 
-    async deleteOldest(until, chunk) {
-      const old = on
-        .select({ at: inbox.sentAt })
-        .from(inbox)
-        .where(lte(inbox.sentAt, until))
-        .orderBy(asc(inbox.sentAt))
-        .limit(chunk)
-        .as('old')
-      const deleted = await on
-        .delete(inbox)
-        .where(lte(inbox.sentAt, on.select({ at: max(old.at) }).from(old)))
-        .returning({ id: inbox.id })
-      return deleted.length > 0
-    },
+    deleteOldest: (until, chunk) => deleteOldest(on, inbox, inbox.sentAt, until, chunk),
   }
 }

@@ -1,6 +1,7 @@
-import { and, asc, desc, eq, gt, lte, max, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, lte, sql } from 'drizzle-orm'
 import type { RateLimitStore } from '../domain/rate-limit.ts'
 import type { Builders, Database } from './database.ts'
+import { deleteOldest } from './delete-oldest.ts'
 
 export function createRateLimitStore(database: Database, on: Builders): RateLimitStore {
   const { rateAdmissions: log } = database.tables
@@ -55,19 +56,6 @@ export function createRateLimitStore(database: Database, on: Builders): RateLimi
       await on.update(log).set({ at: time }).where(gt(log.at, time))
     },
 
-    async deleteOldest(until, chunk) {
-      const old = on
-        .select({ at: log.at })
-        .from(log)
-        .where(lte(log.at, until))
-        .orderBy(asc(log.at))
-        .limit(chunk)
-        .as('old')
-      const deleted = await on
-        .delete(log)
-        .where(lte(log.at, on.select({ at: max(old.at) }).from(old)))
-        .returning({ seq: log.seq })
-      return deleted.length > 0
-    },
+    deleteOldest: (until, chunk) => deleteOldest(on, log, log.at, until, chunk),
   }
 }

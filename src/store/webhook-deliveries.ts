@@ -1,10 +1,10 @@
-import { and, asc, desc, eq, gt, gte, inArray, isNotNull, lt, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql } from 'drizzle-orm'
 import { lowestId } from '../domain/ids.ts'
 import type { WebhookDeliveryStore } from '../domain/webhook-deliveries.ts'
 import type { Builders, Database } from './database.ts'
 import { recordAttempt } from './webhook-attempts.ts'
 import { settleDue } from './webhook-due.ts'
-import { readHeaders } from './webhook-endpoints.ts'
+import { loadMessages } from './webhook-messages.ts'
 
 /** @param onDelivery told that a delivery waits, before the transaction ends */
 export function createWebhookDeliveryStore(
@@ -16,7 +16,6 @@ export function createWebhookDeliveryStore(
     webhookDeliveries: deliveries,
     webhookAttempts,
     webhookEndpoints: endpoints,
-    applications,
     events,
   } = database.tables
 
@@ -72,23 +71,8 @@ export function createWebhookDeliveryStore(
     },
 
     async load(endpointId, id) {
-      const [row] = await on
-        .select({
-          deliveryId: deliveries.id,
-          endpointId: endpoints.id,
-          id: events.id,
-          url: endpoints.url,
-          secret: applications.webhookSecret,
-          headers: endpoints.headers,
-          body: events.payload,
-        })
-        .from(deliveries)
-        .innerJoin(endpoints, eq(endpoints.id, deliveries.endpointId))
-        .innerJoin(applications, eq(applications.id, endpoints.appId))
-        .innerJoin(events, eq(events.seq, deliveries.eventSeq))
-        .where(and(is(endpointId, id), isNotNull(events.payload)))
-      if (!row || row.body === null) return undefined
-      return { ...row, headers: readHeaders(row.headers), body: row.body }
+      const [message] = await loadMessages(database, on, is(endpointId, id))
+      return message
     },
 
     async recordManual(endpointId, id, attempt, now) {

@@ -7,7 +7,7 @@ import {
 } from '../domain/webhook-queue.ts'
 import type { Builders, Database } from './database.ts'
 import { earliestDue, leased, settleDue } from './webhook-due.ts'
-import { readHeaders } from './webhook-endpoints.ts'
+import { loadMessages } from './webhook-messages.ts'
 import { recordAttempt } from './webhook-attempts.ts'
 
 /**
@@ -21,7 +21,7 @@ export function createWebhookQueueStore(
   on: Builders,
   onDelivery: () => void,
 ): WebhookQueueStore {
-  const { webhookDeliveries: deliveries, webhookEndpoints: endpoints, applications, events } = database.tables
+  const { webhookDeliveries: deliveries, webhookEndpoints: endpoints } = database.tables
   const p = sql.placeholder
 
   // Asked for by every event that somebody subscribed to. Unconditional, since a condition would be judged by what
@@ -127,26 +127,8 @@ export function createWebhookQueueStore(
       return row?.at ?? undefined
     },
 
-    async load(ids) {
-      const rows = await on
-        .select({
-          deliveryId: deliveries.id,
-          endpointId: endpoints.id,
-          id: events.id,
-          url: endpoints.url,
-          secret: applications.webhookSecret,
-          headers: endpoints.headers,
-          body: events.payload,
-        })
-        .from(deliveries)
-        .innerJoin(endpoints, eq(endpoints.id, deliveries.endpointId))
-        .innerJoin(applications, eq(applications.id, endpoints.appId))
-        .innerJoin(events, eq(events.seq, deliveries.eventSeq))
-        .where(and(inArray(deliveries.id, ids), eq(endpoints.status, 'enabled'), isNotNull(events.payload)))
-      return rows.flatMap(({ body, headers, ...message }) =>
-        body === null ? [] : [{ ...message, headers: readHeaders(headers), body }],
-      )
-    },
+    load: (ids) =>
+      loadMessages(database, on, and(inArray(deliveries.id, ids), eq(endpoints.status, 'enabled'))),
 
     async release(claim) {
       await hold({ endpointId: claim.endpointId })

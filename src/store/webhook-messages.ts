@@ -1,0 +1,31 @@
+import { and, eq, isNotNull, type SQL } from 'drizzle-orm'
+import type { Builders, Database } from './database.ts'
+import { readHeaders } from './webhook-endpoints.ts'
+
+/**
+ * What is sent for deliveries: where to, with what, signed with the secret of the moment. Leaves out those whose event has
+ * no payload.
+ *
+ * @param which condition on deliveries and their endpoints
+ */
+export async function loadMessages(database: Database, on: Builders, which: SQL | undefined) {
+  const { webhookDeliveries: deliveries, webhookEndpoints: endpoints, applications, events } = database.tables
+  const rows = await on
+    .select({
+      deliveryId: deliveries.id,
+      endpointId: endpoints.id,
+      id: events.id,
+      url: endpoints.url,
+      secret: applications.webhookSecret,
+      headers: endpoints.headers,
+      body: events.payload,
+    })
+    .from(deliveries)
+    .innerJoin(endpoints, eq(endpoints.id, deliveries.endpointId))
+    .innerJoin(applications, eq(applications.id, endpoints.appId))
+    .innerJoin(events, eq(events.seq, deliveries.eventSeq))
+    .where(and(which, isNotNull(events.payload)))
+  return rows.flatMap(({ body, headers, ...message }) =>
+    body === null ? [] : [{ ...message, headers: readHeaders(headers), body }],
+  )
+}
