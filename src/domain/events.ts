@@ -1,6 +1,6 @@
 import type { Developer } from './developers.ts'
 import { invalidField } from './errors.ts'
-import type { EventKind, LogType } from './event-kinds.ts'
+import { eventKinds, type LogType } from './event-kinds.ts'
 import { isId, type NewId } from './ids.ts'
 import { cursorInvalid, decodeCursor, encodeCursor } from './pages.ts'
 import type { OtpRequest } from './otp-requests.ts'
@@ -42,16 +42,7 @@ export type EventStore = {
   seqOf(developerId: string, id: string): Promise<number | undefined>
 }
 
-const webhookKinds: ReadonlySet<string> = new Set<EventKind>([
-  'otp.sent',
-  'otp.delivered',
-  'otp.undelivered',
-  'otp.verified',
-  'otp.failed',
-  'otp.expired',
-  'otp.canceled',
-  'otp.blocked',
-])
+const webhookKinds: ReadonlySet<string> = new Set(eventKinds)
 
 const time = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
 
