@@ -2,7 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
-export const binaryPath = resolve(import.meta.dir, '../../dist/otpd')
+/** The built one; another where the environment names it. */
+export const binaryPath = resolve(process.env['OTPD_TEST_BINARY'] ?? join(import.meta.dir, '../../dist/otpd'))
 
 export type Ran = { exitCode: number; stdout: string; stderr: string }
 

@@ -1,0 +1,37 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { startServer, type RunningServer } from '../helpers/binary.ts'
+import type { Trial } from './family.ts'
+
+export const account = { email: 'ada@example.com', password: 'correct horse battery' }
+
+export type Home = { home: string; dataDir: string; config: string; env: Record<string, string> }
+
+/** A home with an account and no limits, for servers that follow one another. @param name of the folder */
+export function makeHome({ folder }: Pick<Trial, 'folder'>, name: string): Home {
+  const home = join(folder, name)
+  mkdirSync(home, { recursive: true })
+  const passwordFile = join(home, 'password')
+  writeFileSync(passwordFile, account.password, { mode: 0o600 })
+  const config = join(home, 'otpd.toml')
+  const plan = { projects: 1000, applications: 10_000, sendPerMinute: 0, verifyPerMinute: 0 }
+  const lines = Object.entries(plan).map(([name, value]) => `${name} = ${value}`)
+  writeFileSync(config, `[plans.free]\n${lines.join('\n')}\n`)
+  const env = {
+    OTPD_ADMIN_EMAIL: account.email,
+    OTPD_ADMIN_PASSWORD_FILE: passwordFile,
+    OTPD_GUARD_MODE: 'off',
+    OTPD_PHONE_SEND_BUDGET: 'off',
+    OTPD_WEBHOOK_ALLOW: '127.0.0.1/32',
+  }
+  return { home, dataDir: join(home, 'data'), config, env }
+}
+
+/** Starts the binary there, and waits until it is ready. Throws with what it printed where it ends instead. */
+export const startAt = (at: Home, env: Record<string, string> = {}): Promise<RunningServer> =>
+  startServer({
+    home: at.home,
+    dataDir: at.dataDir,
+    args: ['--config', at.config],
+    env: { ...at.env, ...env },
+  })
