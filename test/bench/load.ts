@@ -1,81 +1,126 @@
+import { percentile } from './stats.ts'
+
 export type Load = {
+  answers: number
   requestsPerSecond: number
   p50Ms: number
   p99Ms: number
-  statuses: Record<number, number>
 }
 
-/** An HTTP request as it goes over the wire, made before the clock runs. */
-export function encodeRequest(path: string, headers: Record<string, string>, body: unknown): Uint8Array {
-  const text = JSON.stringify(body)
+/** An HTTP request as it goes over the wire, made before the clock runs. Without a body it is a GET. */
+export function encodeRequest(path: string, headers: Record<string, string>, body?: unknown): Uint8Array {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  return new TextEncoder().encode(
+  if (body === undefined) return encode(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${lines.join('')}\r\n`)
+  const text = JSON.stringify(body)
+  return encode(
     `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n` +
       `content-length: ${Buffer.byteLength(text)}\r\n${lines.join('')}\r\n${text}`,
   )
 }
 
-/**
- * Sends each request once over keep-alive connections, the next one of a connection as soon as its answer is whole.
- *
- * @param onAnswer gets each answer's body
- */
-export async function run(
-  port: number,
-  requests: Uint8Array[],
-  connections: number,
-  onAnswer: (body: string, index: number) => void = () => {},
-): Promise<Load> {
-  const latencies: number[] = []
-  const statuses: Record<number, number> = {}
-  let next = 0
-  let open = connections
-  const done = Promise.withResolvers<void>()
-  type State = { text: string; sentAt: number; index: number }
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-  const fire = (socket: Bun.Socket<State>) => {
+/** How many bytes an answer has, told by its head. Undefined while the head is not whole. */
+export function answerLength(start: Buffer): number | undefined {
+  const border = start.indexOf('\r\n\r\n')
+  if (border === -1) return undefined
+  const head = start.toString('latin1', 0, border)
+  const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+  if (length === undefined) throw new Error(`an answer of unknown length: ${head}`)
+  return border + 4 + Number(length)
+}
+
+type Connection = { sentAt: number; head: Buffer | undefined; missing: number }
+
+/**
+ * Sends requests over keep-alive connections, the next one of a connection as soon as its answer is whole, until the
+ * time is over or they are used up. What is under way then is waited for and counts.
+ *
+ * @param options.repeat begins again where the requests are used up
+ * @throws Error at the first answer that is not 2xx, and at a connection that breaks
+ */
+export async function runLoad(
+  port: number,
+  requests: readonly Uint8Array[],
+  options: { connections: number; seconds: number; repeat?: boolean },
+): Promise<Load> {
+  if (requests.length === 0) throw new Error('nothing to send')
+  const latencies: number[] = []
+  const done = Promise.withResolvers<void>()
+  let next = 0
+  let open = options.connections
+  let startedAt = 0
+  let endedAt = 0
+
+  const fire = (socket: Bun.Socket<Connection>, now: number) => {
+    if (next === requests.length && options.repeat) next = 0
     const request = requests[next]
-    if (!request) {
-      socket.end()
+    if (request === undefined || now - startedAt > options.seconds * 1000) {
       if (--open === 0) done.resolve()
       return
     }
-    socket.data = { text: '', sentAt: performance.now(), index: next++ }
-    socket.write(request)
+    next++
+    socket.data.sentAt = now
+    socket.data.missing = 0
+    // A short write would leave half a request behind; ours fit any socket buffer.
+    if (socket.write(request) !== request.length) done.reject(new Error('a request was cut'))
   }
 
-  const startedAt = performance.now()
-  for (let i = 0; i < connections; i++) {
-    await Bun.connect<State>({
-      hostname: '127.0.0.1',
-      port,
-      socket: {
-        open: fire,
-        data(socket, bytes) {
-          const state = socket.data
-          state.text += bytes.toString('latin1')
-          const border = state.text.indexOf('\r\n\r\n')
-          if (border < 0) return
-          const length = Number(/content-length: (\d+)/i.exec(state.text.slice(0, border))?.[1])
-          if (state.text.length < border + 4 + length) return
-          const status = Number(state.text.slice(9, 12))
-          statuses[status] = (statuses[status] ?? 0) + 1
-          latencies.push(performance.now() - state.sentAt)
-          onAnswer(state.text.slice(border + 4), state.index)
-          fire(socket)
-        },
-        error: (_, error) => done.reject(error),
-      },
-    })
+  const finish = (socket: Bun.Socket<Connection>) => {
+    endedAt = performance.now()
+    latencies.push(endedAt - socket.data.sentAt)
+    fire(socket, endedAt)
   }
-  await done.promise
-  const seconds = (performance.now() - startedAt) / 1000
+
+  const receive = (socket: Bun.Socket<Connection>, bytes: Buffer) => {
+    const state = socket.data
+    if (state.missing > 0) {
+      state.missing -= bytes.length
+      if (state.missing === 0) finish(socket)
+      return
+    }
+    const start = state.head === undefined ? bytes : Buffer.concat([state.head, bytes])
+    const length = answerLength(start)
+    state.head = length === undefined ? Buffer.from(start) : undefined
+    if (length === undefined) return
+    // "HTTP/1.1 2…"
+    if (start[9] !== 0x32) throw new Error(`an answer that is no success:\n${start.toString()}`)
+    state.missing = length - start.length
+    if (state.missing === 0) finish(socket)
+  }
+
+  const sockets = await Promise.all(
+    Array.from({ length: options.connections }, () =>
+      Bun.connect<Connection>({
+        hostname: '127.0.0.1',
+        port,
+        data: { sentAt: 0, head: undefined, missing: 0 },
+        socket: {
+          data(socket, bytes) {
+            try {
+              receive(socket, bytes)
+            } catch (error) {
+              done.reject(error)
+            }
+          },
+          error: (_, error) => done.reject(error),
+          close: () => done.reject(new Error('the server closed a connection')),
+        },
+      }),
+    ),
+  )
+  startedAt = performance.now()
+  for (const socket of sockets) fire(socket, startedAt)
+  try {
+    await done.promise
+  } finally {
+    for (const socket of sockets) socket.end()
+  }
   latencies.sort((a, b) => a - b)
-  const percentile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? 0
   return {
-    requestsPerSecond: requests.length / seconds,
-    p50Ms: percentile(0.5),
-    p99Ms: percentile(0.99),
-    statuses,
+    answers: latencies.length,
+    requestsPerSecond: latencies.length / ((endedAt - startedAt) / 1000),
+    p50Ms: percentile(latencies, 0.5),
+    p99Ms: percentile(latencies, 0.99),
   }
 }

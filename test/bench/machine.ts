@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs'
+
+/** Where there are two cores and taskset, servers run on core 0 and the load on core 1. */
+export const pinned = Bun.which('taskset') !== null && navigator.hardwareConcurrency > 1
+
+const onCore = (core: number, command: string[]) =>
+  pinned ? ['taskset', '-c', String(core), ...command] : command
+
+/** Moves this process, all its threads, and whatever it starts, to the core of the load. */
+export function moveToLoadCore(): void {
+  if (pinned) Bun.spawnSync(['taskset', '-acp', '1', String(process.pid)])
+}
+
+export type Server = { port: number; pid: number; stop(): Promise<void> }
+
+/**
+ * Starts a server that prints its port, or a JSON line with its `url`, once it is ready.
+ *
+ * @param options.core of the server; default 0
+ */
+export async function startServer(
+  command: string[],
+  options: { env?: Record<string, string>; core?: number; cwd?: string } = {},
+): Promise<Server> {
+  const child = Bun.spawn(onCore(options.core ?? 0, command), {
+    env: { PATH: process.env['PATH'] ?? '', NODE_ENV: 'production', ...options.env },
+    ...(options.cwd !== undefined && { cwd: options.cwd }),
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const stop = async () => {
+    child.kill('SIGKILL')
+    await child.exited
+  }
+  const reader = child.stdout.getReader()
+  let text = ''
+  while (!text.includes('\n')) {
+    const { value, done } = await reader.read()
+    if (done) throw new Error(`${command.join(' ')} ended before it was ready`)
+    text += Buffer.from(value).toString()
+  }
+  // The rest is read too: a full pipe would stop the server.
+  void (async () => {
+    while (!(await reader.read()).done);
+  })()
+  const line = text.slice(0, text.indexOf('\n'))
+  const port = line.startsWith('{') ? portOf(line) : Number(line)
+  return { port, pid: child.pid, stop }
+}
+
+function portOf(line: string): number {
+  const ready: { url?: string } = JSON.parse(line)
+  return Number(new URL(ready.url ?? '').port)
+}
+
+/** User and system time of a process, all its threads. In ticks of 10 ms. */
+export function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  // The name of the program, in parentheses, may hold anything.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+export function memoryMegabytes(pid: number): number {
+  const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Number(kilobytes) / 1024
+}

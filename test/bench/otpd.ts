@@ -1,0 +1,108 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { encodeRequest } from './load.ts'
+import { startServer } from './machine.ts'
+import type { Service } from './service.ts'
+
+const email = 'ada@example.com'
+const password = 'correct horse battery'
+
+/** No call is refused, and the limiter has all of its work: more cannot be set than 10,000 a minute. */
+const plans =
+  '[plans.free]\nprojects = 10\napplications = 1000\nsendPerMinute = 10000\nverifyPerMinute = 10000\n'
+
+export type Otpd = Service & {
+  console: { headers: Record<string, string>; applicationIds: string[] }
+}
+
+/**
+ * The compiled binary with everything as it is by default, but for the rates of the plan. Its applications are live,
+ * and since no provider is configured, messages stay in the inbox, where the codes are read.
+ */
+export async function startOtpd(
+  binary: string,
+  folder: string,
+  options: { applications: number; env?: Record<string, string> },
+): Promise<Otpd> {
+  const passwordFile = join(folder, 'password')
+  writeFileSync(passwordFile, password, { mode: 0o600 })
+  const config = join(folder, 'otpd.toml')
+  writeFileSync(config, plans)
+  const server = await startServer([binary, 'serve', '--config', config, '--log-format', 'json'], {
+    env: {
+      HOME: folder,
+      OTPD_DATA_DIR: join(folder, 'data'),
+      OTPD_LISTEN: '127.0.0.1:0',
+      OTPD_ADMIN_EMAIL: email,
+      OTPD_ADMIN_PASSWORD_FILE: passwordFile,
+      ...options.env,
+    },
+  })
+  const url = `http://127.0.0.1:${server.port}`
+  const headers = await logIn(url)
+  const made = await createApplications(url, headers, options.applications)
+  const credentials = made.map((one) => one.credentials)
+  const ids = made.map((one) => one.id)
+  const byId = new Map(made.map((one) => [one.id, one.credentials]))
+  return {
+    ...server,
+    console: { headers, applicationIds: ids },
+    encodeSend: (index, phone) =>
+      encodeRequest('/v1/otp/send', credentials[index % credentials.length] ?? {}, { phone }),
+    encodeVerifies: async () => {
+      const verifies: Uint8Array[] = []
+      for await (const { requestId, appId, code } of readInbox(url, headers)) {
+        if (code === null) continue
+        verifies.push(encodeRequest('/v1/otp/verify', byId.get(appId) ?? {}, { requestId, code }))
+      }
+      return verifies
+    },
+  }
+}
+
+export async function call<T>(url: string, init: RequestInit = {}): Promise<T> {
+  const response = await fetch(url, init)
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`)
+  // Of a server of ours, whose answers have the shape that the caller names.
+  return (await response.json()) as T
+}
+
+async function logIn(url: string): Promise<Record<string, string>> {
+  const body = new URLSearchParams({ grant_type: 'password', username: email, password })
+  const tokens = await call<{ id_token: string }>(`${url}/v1/auth/token`, { method: 'POST', body })
+  return { authorization: `Bearer ${tokens.id_token}` }
+}
+
+async function createApplications(url: string, headers: Record<string, string>, count: number) {
+  const create = async <T>(path: string, body: object) => {
+    const answer = await call<{ data: T }>(url + path, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    return answer.data
+  }
+  const project = await create<{ id: string }>('/v1/projects', { name: 'bench' })
+  type Created = { id: string; clientId: string; clientSecret: string; apiKey: string }
+  const made: { id: string; credentials: Record<string, string> }[] = []
+  for (let i = 0; i < count; i++) {
+    const body = { name: `bench ${i}`, projectId: project.id, environment: 'live' }
+    const { id, clientId, clientSecret, apiKey } = await create<Created>('/v1/applications', body)
+    const credentials = { 'x-client-id': clientId, 'x-client-secret': clientSecret, 'x-api-key': apiKey }
+    made.push({ id, credentials })
+  }
+  return made
+}
+
+type InboxItem = { requestId: string; appId: string; code: string | null }
+type InboxPage = { data: InboxItem[]; pagination: { nextCursor: string | null } }
+
+async function* readInbox(url: string, headers: Record<string, string>) {
+  let cursor: string | null = null
+  do {
+    const position: string = cursor === null ? '' : `&cursor=${cursor}`
+    const page: InboxPage = await call(`${url}/v1/inbox?limit=200${position}`, { headers })
+    yield* page.data
+    cursor = page.pagination.nextCursor
+  } while (cursor !== null)
+}

@@ -1,0 +1,56 @@
+import { runLoad, type Load } from './load.ts'
+import { cpuSeconds, memoryMegabytes, type Server } from './machine.ts'
+
+/** A server that sends codes and verifies them, and how to talk to it. */
+export type Service = Server & {
+  encodeSend(index: number, phone: string): Uint8Array
+  /** One request for each code that was sent and not verified yet. */
+  encodeVerifies(): Promise<Uint8Array[]>
+}
+
+export type Sample = Load & { cpuMicros: number; memoryMegabytes: number }
+
+export type Pace = { connections: number; seconds: number; warmUpSeconds: number }
+
+/** Load on a server, with what it cost there. */
+export async function measure(
+  server: Server,
+  requests: readonly Uint8Array[],
+  options: { connections: number; seconds: number; repeat?: boolean },
+): Promise<Sample> {
+  const before = cpuSeconds(server.pid)
+  const load = await runLoad(server.port, requests, options)
+  return {
+    ...load,
+    cpuMicros: ((cpuSeconds(server.pid) - before) / load.answers) * 1e6,
+    memoryMegabytes: memoryMegabytes(server.pid),
+  }
+}
+
+/** Distinct phones in no order, as those of people are: 3,000,017 has no divisor in common with 8,000,000. */
+const phoneAt = (index: number) => `+1415${2_000_000 + ((index * 3_000_017) % 8_000_000)}`
+
+const sendsPerSecondMax = 40_000
+
+/**
+ * Sends for the given time, then verifies what was sent for as long at most. The same before, shorter, to warm up: its
+ * figures are thrown away.
+ */
+export async function measureFlow(
+  service: Service,
+  pace: Pace,
+  wantsVerify: boolean,
+): Promise<{ send: Sample; verify?: Sample }> {
+  let phones = 0
+  const { connections } = pace
+  const round = async (seconds: number, verifies: boolean) => {
+    const sends = Array.from({ length: seconds * sendsPerSecondMax }, (_, index) =>
+      service.encodeSend(index, phoneAt(phones++)),
+    )
+    const send = await measure(service, sends, { connections, seconds })
+    if (!verifies) return { send }
+    return { send, verify: await measure(service, await service.encodeVerifies(), { connections, seconds }) }
+  }
+  await round(pace.warmUpSeconds, true)
+  return round(pace.seconds, wantsVerify)
+}

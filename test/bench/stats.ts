@@ -1,0 +1,13 @@
+/** The middle value, or the mean of the two middle ones. NaN of nothing. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const half = sorted.length / 2
+  const upper = sorted[Math.floor(half)] ?? NaN
+  return Number.isInteger(half) ? ((sorted[half - 1] ?? NaN) + upper) / 2 : upper
+}
+
+/** The smallest value that at least this share of them does not pass (nearest rank). @param sorted ascending */
+export function percentile(sorted: ArrayLike<number>, share: number): number {
+  const rank = Math.ceil(sorted.length * share)
+  return sorted[Math.min(sorted.length, Math.max(1, rank)) - 1] ?? NaN
+}
