@@ -96,7 +96,7 @@ export function clockChecks(time: unknown, nowMs: number): Check[] {
     warning(
       'clock',
       `it is ${remaining(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead of' : 'behind'} the server's: tokens end early or late`,
-      'Let the network set it, on both machines: timedatectl set-ntp true',
+      'Let the network set it, on both machines: timedatectl set-ntp true. Then start a server anew that ran before.',
     ),
   ]
 }

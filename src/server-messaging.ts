@@ -18,6 +18,8 @@ import type { ReceiveCallback } from './http/routes/callbacks.ts'
 export type MessagingNeeds = {
   store: Store
   clock: Clock
+  /** What providers' clocks show; the same clock if left out. */
+  wall?: Clock | undefined
   newId: NewId
   keys: Keys
   version: string
@@ -48,6 +50,7 @@ export function createMessaging(needs: MessagingNeeds) {
 
   const router = createRouter({
     clock,
+    wall: needs.wall,
     version,
     templates,
     report,

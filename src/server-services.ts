@@ -43,6 +43,8 @@ export type ServiceNeeds = {
   store: Store
   masterKey: Uint8Array
   clock: Clock
+  /** What others' clocks show, for what they compare with theirs; the same clock if left out. */
+  wall?: Clock | undefined
   random: Random
   version: string
   /** Where callers reach this server; asked each time, as the port may be known only once it listens. */
@@ -61,13 +63,13 @@ export type Services = ReturnType<typeof createServices>
 
 /** Every service of otpd over one store. Starts nothing and opens nothing. */
 export function createServices(needs: ServiceNeeds) {
-  const { config, store, clock, random, version } = needs
+  const { config, store, clock, wall = clock, random, version } = needs
   const { plans } = config
   const keys = deriveKeys(needs.masterKey)
   const newId = createIds(clock, random)
   const base = { store, clock, newId, random, keys, plans }
 
-  const identityNeeds = { ...base, signUp: config.signup }
+  const identityNeeds = { ...base, wall, signUp: config.signup }
   const identity = config.oidc
     ? createExternalIdentity(identityNeeds, {
         ...config.oidc,
@@ -75,7 +77,12 @@ export function createServices(needs: ServiceNeeds) {
       })
     : createBuiltInIdentity(identityNeeds, needs.publicUrl)
   const targets = createTargetGuard(config.webhooks.allow)
-  const send: SendWebhook = createWebhookSender({ guard: targets, resolve: createResolver(), clock, version })
+  const send: SendWebhook = createWebhookSender({
+    guard: targets,
+    resolve: createResolver(),
+    clock: wall,
+    version,
+  })
   const guard = createGuard({
     settings: config.guard,
     keys,
@@ -83,6 +90,7 @@ export function createServices(needs: ServiceNeeds) {
   })
   const messaging = createMessaging({
     ...base,
+    wall,
     version,
     templates: config.templates,
     publicUrl: needs.publicUrl,

@@ -8,6 +8,7 @@ import type { Store } from './domain/store.ts'
 import { createApp } from './http/app.ts'
 import { listen, type Listener, type ListenerNeeds } from './http/listener.ts'
 import type { Log } from './log.ts'
+import { createStepReport } from './server-clock.ts'
 import { createServices, type Services } from './server-services.ts'
 import { dataFiles, prepareDataDir, readMasterKey, StartRefused } from './store/data-dir.ts'
 import { checkIntegrity } from './store/integrity.ts'
@@ -63,6 +64,7 @@ const streamsPollMs = 2_000
 export async function startServer(config: Config, needs: ServerNeeds): Promise<RunningServer> {
   const { log, version } = needs
   const clock = needs.clock ?? systemClock(Date.now, () => performance.now(), uptime)
+  const wall = needs.clock ?? { now: Date.now }
   const stops: Array<() => unknown> = []
   let stopping: Promise<void> | undefined
   const stop = () => (stopping ??= stopAll(stops, log))
@@ -109,6 +111,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       store,
       masterKey,
       clock,
+      wall,
       version,
       random: (bytes) => crypto.getRandomValues(bytes),
       publicUrl: () => config.publicUrl ?? url,
@@ -119,7 +122,11 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     const { logStreams } = services
     wakeStreams = logStreams.wake
     const housekeeping = createHousekeeping({ store, clock })
-    await housekeeping.start()
+    const setBackMs = await housekeeping.start()
+    if (setBackMs > 0) {
+      const seconds = Math.round(setBackMs / 1000)
+      log.warn('the system clock was set back since otpd last ran', { seconds })
+    }
     const { adminEmail, secrets } = config
     if (adminEmail !== null && secrets.adminPassword !== null) {
       await services.ensureAccount({ email: adminEmail, password: secrets.adminPassword })
@@ -142,6 +149,8 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     await messaging.start(config.delivery)
     stops.push(() => messaging.stop(messagesDrainMs))
     stops.push(every(sweepEveryMs, log, () => services.otp.expireDue()))
+    const reportStep = createStepReport(clock, wall, log)
+    stops.push(every(sweepEveryMs, log, async () => reportStep()))
     stops.push(every(purgeEveryMs, log, () => housekeeping.purge()))
 
     const readiness = createReadiness(store, clock, () => stopping !== undefined)

@@ -20,6 +20,8 @@ import { createSigningKeys, type SigningKeys } from './signing-keys.ts'
 export type IdentityNeeds = {
   store: Store
   clock: Clock
+  /** What an external provider's clock shows; the same clock if left out. */
+  wall?: Clock | undefined
   newId: NewId
   random: Random
   keys: Pick<Keys, 'signingKey' | 'refreshToken'>
@@ -68,10 +70,11 @@ export function createExternalIdentity(
   oidc: OidcSettings & { onKeysFailed?: (cause: unknown) => void },
 ): Identity {
   const { issuer, audience, jwksUri, clientId, onKeysFailed } = oidc
+  const { clock, wall = clock } = needs
   const load = createRemoteKeys({ issuer, ...(jwksUri !== null && { jwksUri }) })
   const keys = createKeySource({
     load,
-    clock: needs.clock,
+    clock,
     ...(onKeysFailed && { onLoadFailed: onKeysFailed }),
   })
   const settings: LoginSettings = {
@@ -83,8 +86,13 @@ export function createExternalIdentity(
     setupTokenAwaited: false,
   }
   const developers = createDeveloperService(needs)
+  const { verify } = createIdTokenVerifier({ issuer, audiences: audience, keys, clock: wall })
   return {
-    verify: createIdTokenVerifier({ issuer, audiences: audience, keys, clock: needs.clock }).verify,
+    async verify(token) {
+      const login = await verify(token)
+      // Whoever waits for the token's end does so by our clock.
+      return { ...login, expiresAtMs: login.expiresAtMs - wall.now() + clock.now() }
+    },
     developers,
     loginSettings: async () => settings,
     async ensureAccount({ email }) {

@@ -13,6 +13,8 @@ import { createMessages } from './templates.ts'
 
 export type RouterNeeds = {
   clock: Clock
+  /** What providers' clocks show, for signatures and dates; the same clock if left out. */
+  wall?: Clock | undefined
   /** Of otpd; providers are told. */
   version: string
   templates?: MessageTemplates
@@ -33,6 +35,7 @@ export type Router = ReturnType<typeof createRouter>
 export function createRouter(needs: RouterNeeds) {
   const {
     clock,
+    wall = clock,
     version,
     templates,
     kinds = providerKinds,
@@ -43,7 +46,7 @@ export function createRouter(needs: RouterNeeds) {
     onRest,
   } = needs
   const http = createProviderHttp({ version, ...(ca !== undefined && { ca }) })
-  const fleet = createFleet({ kinds, provider: { http, clock }, onReceipt })
+  const fleet = createFleet({ kinds, provider: { http, clock: wall }, onReceipt })
   const messages = createMessages(templates)
   let routing = createRouting([])
   let local = new Set<string>()
@@ -94,7 +97,7 @@ export function createRouter(needs: RouterNeeds) {
 
     /** Reads what a provider posted to its callback URL; undefined where this one posts nothing. */
     async readCallback(name: string, callback: Callback): Promise<CallbackResult | undefined> {
-      return fleet.find(name)?.provider.readCallback?.(callback, clock.now())
+      return fleet.find(name)?.provider.readCallback?.(callback, wall.now())
     },
 
     /** @param withinMs for what is under way */

@@ -1,3 +1,4 @@
+import { setBackMinMs } from './deadlines.ts'
 import { idempotencyLifetimeMs } from './idempotency.ts'
 import { inboxLifetimeMs } from './inbox.ts'
 import { messageLifetimeMs } from './otp-deliveries.ts'
@@ -14,11 +15,22 @@ export type Housekeeping = ReturnType<typeof createHousekeeping>
 export function createHousekeeping({ store, clock }: { store: Store; clock: Clock }) {
   return {
     /**
-     * To be called before the first call is served. Whatever stands in the log of admissions happened before now: a
-     * system clock that was set back over a restart must neither free a rate limit early nor hold it for longer than
-     * its window.
+     * To be called before the first call is served. Whatever is recorded happened before now: a system clock that was
+     * set back over a restart must neither free a rate limit early nor hold it for longer than its window, and codes,
+     * locks, retries and sessions end as much earlier as the clock was set back. One that was set forward looks like a
+     * server that did not run for so long.
+     *
+     * @returns how far back the clock was set at least, in milliseconds; 0 where it was not
      */
-    start: (): Promise<void> => store.write((tx) => tx.rateLimits.pullBack(clock.now())),
+    start: (): Promise<number> =>
+      store.write(async (tx) => {
+        const now = clock.now()
+        const setBackMs = ((await tx.deadlines.newestSetAt()) ?? now) - now
+        await tx.rateLimits.pullBack(now)
+        if (setBackMs < setBackMinMs) return 0
+        await tx.deadlines.moveBack(setBackMs, now)
+        return setBackMs
+      }),
 
     /**
      * Removes what has outlived its use. In chunks, each a transaction of its own, so that no call waits for long;

@@ -33,5 +33,24 @@ export function systemClock(
   }
 }
 
+/** How far the two may be apart: what a careful administrator's `date` or a leap second may do. */
+const stepMinMs = 5000
+
+/**
+ * Watches the system's clock for steps, which `systemClock` does not follow.
+ *
+ * @returns to be called now and then; how far the wall is ahead of the clock where that has changed since it was last
+ *   told, by more than five seconds
+ */
+export function createStepWatch(clock: Clock, wall: Clock): () => number | undefined {
+  let toldMs = 0
+  return () => {
+    const aheadMs = wall.now() - clock.now()
+    if (Math.abs(aheadMs - toldMs) <= stepMinMs) return undefined
+    toldMs = Math.abs(aheadMs) <= stepMinMs ? 0 : aheadMs
+    return aheadMs
+  }
+}
+
 /** Fills the array with bytes that nobody can predict. */
 export type Random = (bytes: Uint8Array<ArrayBuffer>) => unknown

@@ -1,6 +1,7 @@
 import type { AccountStore } from './accounts.ts'
 import type { AnalyticsStore } from './analytics.ts'
 import type { ApplicationStore } from './applications.ts'
+import type { DeadlineStore } from './deadlines.ts'
 import type { DeveloperStore } from './developers.ts'
 import type { EventStore } from './events.ts'
 import type { GuardStore } from './guard-counts.ts'
@@ -27,6 +28,7 @@ export type Stores = {
   analytics: AnalyticsStore
   applications: ApplicationStore
   checkBudgets: CheckBudgetStore
+  deadlines: DeadlineStore
   developers: DeveloperStore
   events: EventStore
   guard: GuardStore

@@ -3,6 +3,7 @@ import { createAccountStore } from './accounts.ts'
 import { createAnalyticsStore } from './analytics.ts'
 import { createApplicationStore } from './applications.ts'
 import type { Builders, Database } from './database.ts'
+import { createDeadlineStore } from './deadlines.ts'
 import { createDeveloperStore } from './developers.ts'
 import { createEventStore } from './events.ts'
 import { createGuardStore } from './guard.ts'
@@ -80,6 +81,7 @@ function bindStores(
     analytics: createAnalyticsStore(database, on),
     applications: createApplicationStore(database, on),
     checkBudgets: createCheckBudgetStore(database, on),
+    deadlines: createDeadlineStore(database, on),
     developers: createDeveloperStore(database, on),
     events: createEventStore(database, on, onEvent),
     guard: createGuardStore(database, on),

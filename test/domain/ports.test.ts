@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { systemClock } from '../../src/domain/ports.ts'
+import { testClock } from '../helpers/clock.ts'
+import { createStepWatch, systemClock } from '../../src/domain/ports.ts'
 
 describe('the clock of the system', () => {
   /** A machine in the test's hands, in milliseconds; as the real one it tells its uptime in whole seconds. */
@@ -51,5 +52,38 @@ describe('the clock of the system', () => {
       pass(700)
       expect(clock.now()).toBe(awake + 700)
     }
+  })
+})
+
+describe('a watch on the system clock', () => {
+  const watchFrom = (start: number) => {
+    const clock = testClock(start)
+    const wall = testClock(start)
+    const stepOf = createStepWatch(clock, wall)
+    return { stepOf, pass: (ms: number) => [clock, wall].forEach((one) => one.advance(ms)), wall }
+  }
+
+  test('tells a step once, in either direction, and when it is taken back', () => {
+    const { stepOf, pass, wall } = watchFrom(1_700_000_000_000)
+    for (const [stepMs, told] of [
+      [0, undefined],
+      [7_200_000, 7_200_000],
+      [0, undefined],
+      [-86_400_000, -79_200_000],
+      [79_200_000, 0],
+      [0, undefined],
+    ] as const) {
+      wall.advance(stepMs)
+      pass(10_000)
+      expect(stepOf()).toBe(told)
+    }
+  })
+
+  test('keeps small ones to itself, until together they are more', () => {
+    const { stepOf, wall } = watchFrom(0)
+    wall.advance(4_000)
+    expect(stepOf()).toBeUndefined()
+    wall.advance(4_000)
+    expect(stepOf()).toBe(8_000)
   })
 })

@@ -10,6 +10,8 @@ type Wishes = {
   /** `OTPD_*` variables; without an issuer the built-in provider is in charge. */
   env?: Record<string, string>
   clock?: Clock
+  /** What the provider's clock shows; the same if left out. */
+  wall?: Clock
   /** Where the server says that it is; its own address if left out. */
   publicUrl?: string
 }
@@ -24,6 +26,7 @@ export async function startWithIdentity(service: TestService, wishes: Wishes = {
     config: configOf(loadEnv({ OTPD_TRUSTED_PROXIES: '127.0.0.1', ...wishes.env })),
     store: service.store,
     clock: wishes.clock ?? service.clock,
+    wall: wishes.wall,
     masterKey: new Uint8Array(masterKeyBytes).fill(7),
     random: (bytes) => crypto.getRandomValues(bytes),
     version: '0.0.0-test',

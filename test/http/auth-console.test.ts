@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { insertDeveloper } from '../../src/domain/developers.ts'
+import { testClock } from '../helpers/clock.ts'
 import { startWithIdentity } from '../helpers/identity.ts'
 import { startForgingProvider, startRealProvider } from '../helpers/oidc.ts'
 import { createTestService, type TestService } from '../helpers/service.ts'
@@ -137,6 +138,18 @@ test('with sign-up closed only whom the operator made gets in, by a verified add
     expect(await admitted.json()).toMatchObject({ data: { id: 'dev_awaited', uid: 'awaited' } })
   } finally {
     await closed.stop()
+  }
+})
+
+test('where the system clock was set since the start, tokens of the provider go by the new time', async () => {
+  const wall = testClock(service.clock.now() + 86_400_000)
+  const moved = await startWithIdentity(service, { env: env('open'), wall })
+  try {
+    const statusOf = async (token: string) => (await moved.get('/v1/developer/me', token)).status
+    expect(await statusOf(await provider.sign(wall.now()))).toBe(200)
+    expect(await statusOf(await provider.sign(service.clock.now()))).toBe(401)
+  } finally {
+    await moved.stop()
   }
 })
 

@@ -1,0 +1,10 @@
+/** What is stored to happen, or to end, at a time to come. */
+export type DeadlineStore = {
+  /** When the newest was set of what still waits; undefined where nothing does. */
+  newestSetAt(): Promise<number | undefined>
+  /** Everything that waits does so for that much less; what was set after `now` was set then. */
+  moveBack(byMs: number, now: number): Promise<void>
+}
+
+/** Less than this is not worth it: nothing that waits is promised to the second. */
+export const setBackMinMs = 5_000

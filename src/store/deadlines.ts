@@ -1,0 +1,74 @@
+import { eq, gt, isNotNull, max, or, sql } from 'drizzle-orm'
+import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
+import type { DeadlineStore } from '../domain/deadlines.ts'
+import type { Builders, Database } from './database.ts'
+
+/** Of every table with times to come. Reads and writes whole tables: for a start, before the first call. */
+export function createDeadlineStore(database: Database, on: Builders): DeadlineStore {
+  const {
+    otpRequests,
+    otpDeliveries,
+    webhookDeliveries,
+    webhookEndpoints,
+    phoneCheckBudgets,
+    rateAdmissions,
+    refreshTokens,
+    setupTokens,
+  } = database.tables
+  const isPending = eq(otpRequests.status, 'pending')
+
+  return {
+    async newestSetAt() {
+      const newest = [
+        ...(await on
+          .select({ at: max(otpRequests.sentAt) })
+          .from(otpRequests)
+          .where(isPending)),
+        ...(await on.select({ at: max(rateAdmissions.at) }).from(rateAdmissions)),
+        ...(await on.select({ at: max(refreshTokens.createdAt) }).from(refreshTokens)),
+      ].flatMap(({ at }) => (at === null ? [] : [Number(at)]))
+      return newest.length === 0 ? undefined : Math.max(...newest)
+    },
+
+    async moveBack(byMs, now) {
+      const earlier = (column: SQLiteColumn) => sql`${column} - ${byMs}`
+      const nowAtMost = (column: SQLiteColumn) =>
+        sql`case when ${column} > ${now} then ${now} else ${column} end`
+
+      await on
+        .update(otpRequests)
+        .set({ sentAt: earlier(otpRequests.sentAt), expiresAt: earlier(otpRequests.expiresAt) })
+        .where(isPending)
+      await on
+        .update(otpDeliveries)
+        .set({ nextAttemptAt: earlier(otpDeliveries.nextAttemptAt) })
+        .where(isNotNull(otpDeliveries.nextAttemptAt))
+      await on
+        .update(webhookDeliveries)
+        .set({ nextAttemptAt: earlier(webhookDeliveries.nextAttemptAt) })
+        .where(isNotNull(webhookDeliveries.nextAttemptAt))
+      await on
+        .update(webhookEndpoints)
+        .set({ dueAt: earlier(webhookEndpoints.dueAt), failingSince: earlier(webhookEndpoints.failingSince) })
+      await on
+        .update(phoneCheckBudgets)
+        .set({
+          refilledAt: earlier(phoneCheckBudgets.refilledAt),
+          lockedUntil: earlier(phoneCheckBudgets.lockedUntil),
+        })
+        .where(or(gt(phoneCheckBudgets.refilledAt, now), gt(phoneCheckBudgets.lockedUntil, now)))
+      await on
+        .update(refreshTokens)
+        .set({
+          createdAt: nowAtMost(refreshTokens.createdAt),
+          expiresAt: earlier(refreshTokens.expiresAt),
+          usedAt: nowAtMost(refreshTokens.usedAt),
+        })
+        .where(gt(refreshTokens.createdAt, now))
+      await on
+        .update(setupTokens)
+        .set({ createdAt: nowAtMost(setupTokens.createdAt), expiresAt: earlier(setupTokens.expiresAt) })
+        .where(gt(setupTokens.createdAt, now))
+    },
+  }
+}
