@@ -6,13 +6,17 @@ import type { ServerOptions } from './binary.ts'
 const email = 'ada@example.com'
 const password = 'correct horse battery'
 
-/** A home for `startServer`, with an account in it, no limits, and receivers on this machine allowed. */
-export function makeServerHome(): Required<Pick<ServerOptions, 'home' | 'args' | 'env'>> {
+/**
+ * A home for `startServer`, with an account in it, no limits, and receivers on this machine allowed.
+ *
+ * @param plan in place of what every account has
+ */
+export function makeServerHome(plan = {}): Required<Pick<ServerOptions, 'home' | 'args' | 'env'>> {
   const home = mkdtempSync(join(tmpdir(), 'otpd-webhooks-'))
   const passwordFile = join(home, 'password')
   writeFileSync(passwordFile, password, { mode: 0o600 })
   const config = join(home, 'otpd.toml')
-  const limits = { projects: 100, applications: 1000, sendPerMinute: 0, verifyPerMinute: 0 }
+  const limits = { projects: 100, applications: 1000, sendPerMinute: 0, verifyPerMinute: 0, ...plan }
   const lines = Object.entries(limits).map(([name, value]) => `${name} = ${value}`)
   writeFileSync(config, `[plans.free]\n${lines.join('\n')}\n`)
   return {
@@ -30,9 +34,14 @@ export type TestApp = { id: string; webhookSecret: string; headers: Record<strin
 
 export type WebhookClient = Awaited<ReturnType<typeof logIn>>
 
-/** Calls a server that runs, as the developer of `makeServerHome`. Everything throws where it is refused. */
-export async function logIn(url: string) {
-  const form = { grant_type: 'password', username: email, password }
+/** What `makeServerHome` gives its account. */
+export const login = { username: email, password }
+
+/**
+ * Calls a server that runs, as the developer of `makeServerHome` or another one. Everything throws where it is refused.
+ */
+export async function logIn(url: string, { username, password } = login) {
+  const form = { grant_type: 'password', username, password }
   const tokens = await fetch(`${url}/v1/auth/token`, { method: 'POST', body: new URLSearchParams(form) })
   // Of a server of ours, whose answers have the shape that the caller names.
   const { id_token: token } = (await tokens.json()) as { id_token: string }
@@ -49,6 +58,7 @@ export async function logIn(url: string) {
   let projectId: string | undefined
 
   return {
+    token,
     call,
 
     /** A test application, whose codes go nowhere. */

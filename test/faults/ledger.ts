@@ -1,0 +1,99 @@
+import type { TestApp } from '../helpers/webhook-client.ts'
+
+/** What a caller knows of a request: what he was told, and what he asked for without hearing the outcome. */
+export type Known = {
+  id: string
+  app: TestApp
+  code: string
+  /** Wrong attempts that were answered as counted. */
+  wrong: number
+  /** Attempts without an answer: each may have been counted or not. */
+  unanswered: number
+  /** As it was answered; undefined while no verification was. */
+  verifiedAt: string | undefined
+  /** A verification had no answer. */
+  maybeVerified: boolean
+  /** The highest number of attempts that the database has shown. */
+  attemptsSeen: number
+}
+
+export type Ledger = ReturnType<typeof createLedger>
+
+/** The memory of an outside observer: every acknowledgement that a caller has heard, across restarts of the server. */
+export function createLedger() {
+  const requests = new Map<string, Known>()
+  /** Changed since the last check. */
+  let touched = new Set<Known>()
+  /** To be verified again once the server is back: nobody knows whether they are. */
+  const unsure: Known[] = []
+  const broken: string[] = []
+  const others = new Map<string, number>()
+  const count = { acknowledged: 0, sent: 0, verified: 0, wrong: 0, refusedAgain: 0, unanswered: 0 }
+
+  return {
+    requests,
+    unsure,
+    broken,
+    /** Answers that are neither an acknowledgement nor a refusal that was asked for, by status and code. */
+    others,
+    count,
+
+    sent(id: string, app: TestApp, code: string): Known {
+      if (requests.has(id)) broken.push(`${id} was given to two requests`)
+      const known: Known = {
+        id,
+        app,
+        code,
+        wrong: 0,
+        unanswered: 0,
+        verifiedAt: undefined,
+        maybeVerified: false,
+        attemptsSeen: 0,
+      }
+      requests.set(id, known)
+      touched.add(known)
+      count.sent++
+      count.acknowledged++
+      return known
+    },
+    verified(known: Known, at: string) {
+      if (known.verifiedAt !== undefined) broken.push(`${known.id} was verified twice`)
+      known.verifiedAt = at
+      touched.add(known)
+      count.verified++
+      count.acknowledged++
+    },
+    /** It was told that the request had been verified before. */
+    wasVerified(known: Known, at: string) {
+      if (known.verifiedAt === undefined && !known.maybeVerified)
+        broken.push(`${known.id} is verified by nobody`)
+      if (known.verifiedAt !== undefined && known.verifiedAt !== at)
+        broken.push(`${known.id} has another verifiedAt`)
+      known.verifiedAt = at
+      touched.add(known)
+      count.refusedAgain++
+    },
+    wrong(known: Known) {
+      known.wrong++
+      touched.add(known)
+      count.wrong++
+      count.acknowledged++
+    },
+    /** An attempt had no answer, or one that leaves open whether it counts. */
+    unanswered(known: Known, right: boolean) {
+      known.unanswered++
+      known.maybeVerified ||= right
+      touched.add(known)
+      count.unanswered++
+      if (right) unsure.push(known)
+    },
+    other(kind: string) {
+      others.set(kind, (others.get(kind) ?? 0) + 1)
+    },
+    takeTouched(): Known[] {
+      const list = [...touched]
+      touched = new Set()
+      return list
+    },
+  }
+}
