@@ -14,10 +14,11 @@ export function createRouteErrors(routes: ReadonlyArray<{ method: string; path: 
     patterns.set(path, entry)
   }
   return (method: string, path: string): ServiceError => {
-    const methods = new Set<string>()
-    for (const entry of patterns.values()) {
-      if (entry.pattern.test(path)) for (const known of entry.methods) methods.add(known)
-    }
+    // A path that is spelled out is no instance of a pattern: `send` is not an id.
+    const serving = [...patterns].filter(([, { pattern }]) => pattern.test(path))
+    const exact = serving.filter(([route]) => !route.includes(':'))
+    const entries = exact.length > 0 ? exact : serving
+    const methods = new Set(entries.flatMap(([, entry]) => [...entry.methods]))
     if (methods.size === 0 || methods.has(method)) {
       return new ServiceError('NOT_FOUND', 'There is no such route.', { reason: 'ROUTE_NOT_FOUND' })
     }
