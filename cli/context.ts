@@ -51,7 +51,7 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
         current: profile && currentServer(profile),
       })
       const send = createHttp(server, timeoutMs)
-      const tokens = createTokens(io, server, send)
+      const tokens = createTokens(io, server, send, timeoutMs)
       return { server, send, tokens, api: createApi(server, send, tokens) }
     },
   }

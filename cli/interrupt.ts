@@ -1,4 +1,4 @@
-import { exitCodes, type ExitCode } from './errors.ts'
+import { CliError, exitCodes, type ExitCode } from './errors.ts'
 import type { Io } from './io.ts'
 
 /**
@@ -21,6 +21,22 @@ export async function untilInterrupted(
     stopListening?.()
   }
   return exitCode
+}
+
+/** Runs what waits for a person and then has an answer. Ctrl-C or SIGTERM aborts the signal and is CliError CANCELED. */
+export async function orInterrupted<T>(io: Io, body: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const abort = new AbortController()
+  const interrupted = Promise.withResolvers<never>()
+  const stopListening = io.onInterrupt?.((name) => {
+    const exitCode = name === 'SIGINT' ? exitCodes.interrupted : exitCodes.terminated
+    interrupted.reject(new CliError(exitCode, 'CANCELED', 'Canceled; nothing was changed.'))
+    abort.abort()
+  })
+  try {
+    return await Promise.race([body(abort.signal), interrupted.promise])
+  } finally {
+    stopListening?.()
+  }
 }
 
 /** Resolves once the signal is aborted. */

@@ -15,6 +15,8 @@ export type Io = {
   readInput(): Promise<string>
   /** One line typed on the terminal, not shown while it is typed where `secret`; null where the user gave up. */
   askLine(question: string, options: { secret: boolean }): Promise<string | null>
+  /** Shows a page in the person's browser, and says whether one was there to be asked. */
+  openPage?(url: string): boolean
   now(): number
   sleep(durationMs: number): Promise<void>
   /** Takes Ctrl-C and SIGTERM over from the system; the function that it gives hands them back. */

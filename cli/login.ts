@@ -1,12 +1,15 @@
 import type { Context } from './context.ts'
-import { CliError, exitCodes, usageError } from './errors.ts'
+import { usageError } from './errors.ts'
 import { replyError } from './reply-error.ts'
 import { withLock } from './lock.ts'
+import { logInAtProvider, type OidcLoginOptions } from './oidc-login.ts'
+import type { OidcProvider } from './oidc-provider.ts'
 import { credentialsPath, isRecord, readProfile, writeProfile } from './profile.ts'
 import { ask, askPassword, readSecret } from './prompt.ts'
-import { isLoopback, type ServerChoice } from './server-choice.ts'
-import { expiryOf, readClaims, requestToken, type Granted } from './tokens.ts'
-import { printable, shortPath } from './text.ts'
+import { isLoopback } from './server-choice.ts'
+import { emailOf, expiryOf, type Granted } from './token-claims.ts'
+import { requestToken } from './tokens.ts'
+import { localTime, printable, shellWord, shortPath } from './text.ts'
 
 export type LoginOptions = {
   email?: string
@@ -14,28 +17,29 @@ export type LoginOptions = {
   passwordStdin?: boolean
   setupToken?: string
   tokenStdin?: boolean
-}
+} & OidcLoginOptions
 
 /** Gets a token in the way that was asked for, and keeps it for this server's origin. */
 export async function logIn(context: Context, options: LoginOptions) {
   const { io, output } = context
-  if (options.tokenStdin && (options.setupToken ?? options.email ?? options.passwordStdin) !== undefined)
+  const { tokenStdin, ...others } = options
+  if (tokenStdin && Object.values(others).some((given) => given !== undefined))
     throw usageError('--token-stdin stands alone: the token says who you are.')
   const connection = context.connect()
   const { server } = connection
   if (!isLoopback(new URL(server.url).hostname) && server.url.startsWith('http://'))
     output.warn(`${server.url} is not encrypted: what you send there can be read on the way.`)
 
-  const granted = options.tokenStdin
-    ? await checkToken(connection, await readSecret(context, 'token'))
+  const granted = tokenStdin
+    ? await logInWithToken(context, connection)
     : await grant(context, connection, options)
   const { email } = granted
 
   const path = credentialsPath(io)
   await withLock(io, `${path}.lock`, async () => {
     const profile = readProfile(path)
-    const { idToken, refreshToken, expiresAt: idTokenExpiresAt } = granted
-    const login = { email, idToken, idTokenExpiresAt, refreshToken }
+    const { idToken, refreshToken, expiresAt: idTokenExpiresAt, provider } = granted
+    const login = { email, idToken, idTokenExpiresAt, refreshToken, ...(provider && { provider }) }
     writeProfile(path, {
       ...profile,
       current: server.url,
@@ -49,16 +53,43 @@ export async function logIn(context: Context, options: LoginOptions) {
   output.note(
     output.paintError.dim(`  Kept in ${shortPath(path, io.homeDirectory)}, which only you can read`),
   )
+  if (granted.refreshToken === null && granted.expiresAt !== null)
+    output.note(
+      output.paintError.dim(`  It ends ${localTime(granted.expiresAt)}: there is nothing to renew it with`),
+    )
   if (io.env.OTPD_TOKEN) output.warn('OTPD_TOKEN is set and comes before this login.')
   output.next(granted.isNew ? 'otpd project create storefront' : 'otpd whoami')
 }
 
 type Connection = ReturnType<Context['connect']>
-type Login = Granted & { email: string | null; isNew: boolean }
+type Login = Granted & { email: string | null; isNew: boolean; provider?: OidcProvider }
+
+/** In the way that the server's developers log in. */
+async function grant(context: Context, connection: Connection, options: LoginOptions): Promise<Login> {
+  const { email, name, passwordStdin, setupToken, device, callbackPort } = options
+  const { url } = connection.server
+  const { provider, setupTokenAwaited } = await askHowToLogIn(connection)
+  if (provider === null) {
+    if ((device ?? callbackPort) !== undefined)
+      throw usageError(`${url} has accounts of its own, with passwords.`, 'Log in with: otpd login')
+    return await grantByPassword(context, connection, options, setupTokenAwaited)
+  }
+  if ((email ?? name ?? passwordStdin ?? setupToken) !== undefined)
+    throw usageError(
+      `Accounts of ${url} log in at ${provider.issuer}, which asks who you are by itself.`,
+      'Log in with: otpd login, or with a browser elsewhere: otpd login --device',
+    )
+  const granted = await logInAtProvider(context, provider, { device, callbackPort })
+  return { ...(await checkAtServer(connection, granted, provider)), provider }
+}
 
 /** A token of the built-in provider, for a password or for the setup token. */
-async function grant(context: Context, { server, send }: Connection, options: LoginOptions): Promise<Login> {
-  const { setupTokenAwaited } = await askHowToLogIn(server, send)
+async function grantByPassword(
+  context: Context,
+  { server, send }: Connection,
+  options: LoginOptions,
+  setupTokenAwaited: boolean,
+): Promise<Login> {
   const setupToken = options.setupToken ?? (await firstSetupToken(context, setupTokenAwaited))
   const email = options.email ?? (await ask(context, { label: 'Email', flag: '--email' }))
   const name = setupToken === null ? undefined : await nameFor(context, email, options.name)
@@ -90,38 +121,44 @@ async function nameFor(context: Context, email: string, given: string | undefine
   return await ask(context, { label: 'Name', flag: '--name', byDefault: email.replace(/@.*/, '') })
 }
 
-/** The server tells how its developers log in. */
-async function askHowToLogIn(server: ServerChoice, send: Connection['send']) {
+/** The server tells how its developers log in; `provider` is null where that is with passwords of its own. */
+async function askHowToLogIn({ server, send }: Connection) {
   const reply = await send({ method: 'GET', path: '/v1/auth/config' })
   if (reply.status >= 400) throw replyError(server, reply)
-  const settings = isRecord(reply.json) && isRecord(reply.json.data) ? reply.json.data : null
-  if (settings === null) throw replyError(server, { ...reply, json: null })
-  const { kind, issuer, setupTokenAwaited } = settings
-  if (kind === 'built_in') return { setupTokenAwaited: setupTokenAwaited === true }
-  throw new CliError(
-    exitCodes.usage,
-    'EXTERNAL_PROVIDER',
-    `Accounts of ${server.url} log in at ${typeof issuer === 'string' ? printable(issuer) : 'another provider'}.`,
-    {
-      hints: [
-        'Get an ID token there, then: otpd login --token-stdin < token',
-        'Or for one command: OTPD_TOKEN=… otpd project list',
-      ],
-    },
-  )
+  const settings = isRecord(reply.json) && isRecord(reply.json.data) ? reply.json.data : {}
+  const { kind, issuer, clientId, setupTokenAwaited } = settings
+  if (kind === 'built_in') return { provider: null, setupTokenAwaited: setupTokenAwaited === true }
+  if (kind !== 'oidc' || typeof issuer !== 'string' || typeof clientId !== 'string')
+    throw replyError(server, { ...reply, json: null })
+  return { provider: { issuer, clientId }, setupTokenAwaited: false }
+}
+
+async function logInWithToken(context: Context, connection: Connection): Promise<Login> {
+  const idToken = await readSecret(context, 'token')
+  const granted = { idToken, refreshToken: null, expiresAt: expiryOf(idToken) }
+  return await checkAtServer(connection, granted, null)
 }
 
 /** Nothing is kept that the server does not accept. */
-async function checkToken({ server, send }: Connection, idToken: string): Promise<Login> {
+async function checkAtServer(
+  { server, send }: Connection,
+  granted: Granted,
+  provider: OidcProvider | null,
+): Promise<Login> {
+  const { idToken } = granted
+  const email = emailOf(idToken)
   const headers = { authorization: `Bearer ${idToken}` }
   const reply = await send({ method: 'GET', path: '/v1/developer/me', headers })
-  if (reply.status >= 400) throw replyError(server, reply, ['The token came from standard input.'])
-  const { email } = readClaims(idToken)
-  return {
-    idToken,
-    refreshToken: null,
-    expiresAt: expiryOf(idToken),
-    email: typeof email === 'string' ? email : null,
-    isNew: false,
-  }
+  if (reply.status >= 400) throw replyError(server, reply, refusalHints(reply.status, provider, email))
+  return { ...granted, email, isNew: false }
+}
+
+function refusalHints(status: number, provider: OidcProvider | null, email: string | null) {
+  if (provider === null) return ['The token came from standard input.']
+  const from = `The token came from ${provider.issuer}, for its client ${provider.clientId}.`
+  if (status === 401)
+    return [from, "That client has to be one of the server's OTPD_OIDC_AUDIENCE: otpd config show"]
+  if (status === 403)
+    return [from, `The operator admits you with: otpd admin create --email ${shellWord(email ?? 'EMAIL')}`]
+  return [from]
 }

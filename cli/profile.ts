@@ -13,6 +13,7 @@ import {
 import { dirname, join } from 'node:path'
 import { CliError, exitCodes, usageError } from './errors.ts'
 import type { Io } from './io.ts'
+import type { OidcProvider } from './oidc-provider.ts'
 
 /** What the CLI keeps between two commands, in `credentials.json`. Every login belongs to one server's origin. */
 export type Profile = {
@@ -29,6 +30,8 @@ export type Login = {
   idTokenExpiresAt: string | null
   /** Null for a token that was handed in with --token-stdin: it cannot be renewed. */
   refreshToken: string | null
+  /** Who renews it, where that is not the server itself. */
+  provider?: OidcProvider
 }
 
 const empty = (): Profile => ({ current: null, logins: {}, contexts: {} })
@@ -110,6 +113,7 @@ function parseProfile(text: string): Profile | null {
       idToken: login.idToken,
       idTokenExpiresAt: stringOrNull(login.idTokenExpiresAt),
       refreshToken: stringOrNull(login.refreshToken),
+      ...providerOf(login.provider),
     }
   }
   // Files from before there were contexts have none.
@@ -118,6 +122,11 @@ function parseProfile(text: string): Profile | null {
     named.filter((one): one is [string, string] => typeof one[1] === 'string'),
   )
   return { current: stringOrNull(value.current), logins, contexts }
+}
+
+function providerOf(value: unknown): Pick<Login, 'provider'> {
+  if (!isRecord(value) || typeof value.issuer !== 'string' || typeof value.clientId !== 'string') return {}
+  return { provider: { issuer: value.issuer, clientId: value.clientId } }
 }
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>

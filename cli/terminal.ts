@@ -1,4 +1,5 @@
 import { homedir } from 'node:os'
+import { openBrowser } from './browser.ts'
 import type { Io } from './io.ts'
 
 /** The real process. `isTTY` is undefined, not false, in Bun when a stream is piped. */
@@ -15,6 +16,7 @@ export function processIo(): Io {
     writeError: (text) => void process.stderr.write(text),
     readInput: () => Bun.stdin.text(),
     askLine,
+    openPage: (url) => openBrowser(url, Bun.env),
     now: Date.now,
     sleep: (durationMs) => Bun.sleep(durationMs),
     onInterrupt,

@@ -6,10 +6,9 @@ import { withLock } from './lock.ts'
 import { credentialsPath, isRecord, readProfile, writeProfile, type Login } from './profile.ts'
 import { whence, type ServerChoice } from './server-choice.ts'
 import { shortPath } from './text.ts'
+import { expiryOf, type Granted } from './token-claims.ts'
 
 export type Token = { value: string; expiresAt: string | null; from: string; email: string | null }
-
-export type Granted = { idToken: string; refreshToken: string | null; expiresAt: string | null }
 
 export const tokenVariable = 'OTPD_TOKEN'
 
@@ -19,7 +18,7 @@ const renewBeforeMs = 30_000
 export type Tokens = ReturnType<typeof createTokens>
 
 /** The ID token for one server: from `OTPD_TOKEN`, else the login kept for exactly this origin. */
-export function createTokens(io: Io, server: ServerChoice, send: SendHttp) {
+export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeoutMs: number) {
   const path = credentialsPath(io)
   const from = shortPath(path, io.homeDirectory)
 
@@ -33,6 +32,17 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp) {
   const isStale = (login: Login) =>
     login.idTokenExpiresAt !== null && Date.parse(login.idTokenExpiresAt) - renewBeforeMs <= io.now()
 
+  /** At whoever gave it: the provider that was logged in at, whatever the server names by now. */
+  async function refresh({ provider, idToken }: Login, refreshToken: string): Promise<Granted> {
+    if (provider === undefined)
+      return await requestToken(io, server, send, {
+        grant_type: 'refresh_token',
+        refresh_token: refreshToken,
+      })
+    const { openProvider } = await import('./oidc-provider.ts')
+    return await (await openProvider(provider, timeoutMs)).refresh(refreshToken, idToken)
+  }
+
   /** Whoever gets the lock first asks the server; the others find the new token in the file. */
   async function renew(refused: string | null): Promise<Token> {
     return await withLock(io, `${path}.lock`, async () => {
@@ -41,16 +51,13 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp) {
       if (login === undefined) throw notLoggedIn(server, Object.keys(profile.logins))
       if (login.idToken !== refused && !isStale(login)) return asToken(login)
       if (login.refreshToken === null) throw sessionOver(server, from)
-      const granted = await requestToken(io, server, send, {
-        grant_type: 'refresh_token',
-        refresh_token: login.refreshToken,
-      }).catch((error: unknown) => {
+      const granted = await refresh(login, login.refreshToken).catch((error: unknown) => {
         throw error instanceof CliError && error.code === 'invalid_grant'
           ? sessionOver(server, from, error)
           : error
       })
       const renewed: Login = {
-        email: login.email,
+        ...login,
         idToken: granted.idToken,
         idTokenExpiresAt: granted.expiresAt,
         refreshToken: granted.refreshToken ?? login.refreshToken,
@@ -106,21 +113,6 @@ export async function requestToken(
     expiresAt:
       typeof expiresIn === 'number' ? new Date(io.now() + expiresIn * 1000).toISOString() : expiryOf(idToken),
   }
-}
-
-/** What the token says about itself; only the server checks whether that is true. */
-export function readClaims(token: string): Record<string, unknown> {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
-    return isRecord(claims) ? claims : {}
-  } catch {
-    return {}
-  }
-}
-
-export function expiryOf(token: string) {
-  const { exp } = readClaims(token)
-  return typeof exp === 'number' ? new Date(exp * 1000).toISOString() : null
 }
 
 function notLoggedIn(server: ServerChoice, otherOrigins: string[]) {

@@ -13,6 +13,11 @@ export function addAccountCommands(program: Command, run: Run) {
     .option('--password-stdin', 'read the password from standard input')
     .option('--setup-token <token>', 'make the first account, with the token that the server printed')
     .option('--name <name>', 'your name, for the first account')
+    .option('--device', "log in with a browser on another device, at the operator's OpenID provider")
+    .option(
+      '--callback-port <port>',
+      'where the browser comes back to, for a provider that wants a fixed port',
+    )
     .option('--token-stdin', 'read an ID token from standard input and use it until it expires')
     .addHelpText(
       'after',
@@ -20,6 +25,7 @@ export function addAccountCommands(program: Command, run: Run) {
         'otpd login',
         'otpd login --server http://127.0.0.1:8080 --email ada@example.com --password-stdin < password',
         'otpd login --setup-token "$SETUP_TOKEN"',
+        'otpd login --device',
       ),
     )
     .action((options: LoginOptions, command: Command) => run(command, (context) => logIn(context, options)))

@@ -18,7 +18,9 @@ beforeEach(() => {
   grant = granted
   server = createScriptedServer(({ path, body, headers }: Asked) => {
     if (path === '/v1/auth/config')
-      return Response.json({ data: { kind, issuer: 'https://id.example.com', setupTokenAwaited } })
+      return Response.json({
+        data: { kind, issuer: 'https://id.example.com', clientId: 'cli', setupTokenAwaited },
+      })
     if (path === '/v1/auth/token') return grant(new URLSearchParams(body))
     if (path === '/v1/auth/revoke') return new Response(null, { status: 200 })
     return headers.get('authorization') === 'Bearer good'
@@ -134,12 +136,21 @@ describe('login', () => {
     expect(kept().logins[server.url]).toMatchObject({ idToken: 'good', refreshToken: null })
   })
 
-  test('at an external provider says what works', async () => {
+  test('at a provider takes no password, and without a terminal says what works', async () => {
     kind = 'oidc'
     const ran = await login(['--email', 'ada@example.com'])
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toContain('log in at https://id.example.com')
+    const script = await login([], { input: '' })
+    expect(script).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(script.stderr).toContain('--device')
+    expect(script.stderr).toContain('--token-stdin')
+  })
+
+  test('with --device wants a server whose accounts are at a provider', async () => {
+    const ran = await login(['--device'])
     expect(ran.exitCode).toBe(2)
-    expect(ran.stderr).toContain('https://id.example.com')
-    expect(ran.stderr).toContain('--token-stdin')
+    expect(ran.stderr).toContain('otpd login')
   })
 })
 

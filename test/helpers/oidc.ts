@@ -40,7 +40,11 @@ export async function startRealProvider() {
         response_types: ['code'],
       },
     ],
-    features: { deviceFlow: { enabled: true }, devInteractions: { enabled: true } },
+    features: {
+      deviceFlow: { enabled: true },
+      devInteractions: { enabled: true },
+      revocation: { enabled: true },
+    },
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
     conformIdTokenClaims: false,
     cookies: { keys: ['test'] },
@@ -58,6 +62,11 @@ export async function startRealProvider() {
     }),
     ttl: { IdToken: 300, AccessToken: 300, DeviceCode: 60, Session: 600, Grant: 600, Interaction: 600 },
   })
+  // Its devices are asked to wait five seconds between two questions.
+  provider.use(async (context, next) => {
+    await next()
+    if (context.path === '/device/auth') Object.assign(context.body, { interval: 0.05 })
+  })
   server.on('request', provider.callback())
 
   const post = async (path: string, fields: Record<string, string>): Promise<Record<string, unknown>> => {
@@ -65,6 +74,14 @@ export async function startRealProvider() {
     const answer: unknown = await response.json()
     if (!response.ok || !isRecord(answer)) throw new Error(`${path}: ${JSON.stringify(answer)}`)
     return answer
+  }
+
+  const deviceCode = async (userCode: string) => {
+    const code = await provider.DeviceCode.findByUserCode(userCode.replace('-', ''), {
+      ignoreExpiration: true,
+    })
+    if (!code) throw new Error('no such user code')
+    return code
   }
 
   return {
@@ -78,10 +95,7 @@ export async function startRealProvider() {
       const grant = new provider.Grant({ clientId, accountId: person.subject })
       grant.addOIDCScope(scope)
       const grantId = await grant.save()
-      const code = await provider.DeviceCode.findByUserCode(userCode.replace('-', ''), {
-        ignoreExpiration: true,
-      })
-      if (!code) throw new Error('no such user code')
+      const code = await deviceCode(userCode)
       Object.assign(code, {
         accountId: person.subject,
         grantId,
@@ -91,6 +105,12 @@ export async function startRealProvider() {
         sessionUid: 'session',
         expiresWithSession: false,
       })
+      await code.save()
+    },
+
+    async refuseDevice(userCode: string): Promise<void> {
+      const code = await deviceCode(userCode)
+      Object.assign(code, { error: 'access_denied', errorDescription: 'The person said no' })
       await code.save()
     },
 

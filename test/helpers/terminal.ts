@@ -1,0 +1,60 @@
+import { binaryPath } from './binary.ts'
+
+export type TerminalOptions = {
+  env?: Record<string, string>
+  columns?: number
+  rows?: number
+}
+
+export type TerminalRun = ReturnType<typeof runInTerminal>
+
+/**
+ * Runs `dist/otpd` with a terminal as its input, output and error output, and nothing of this process's environment but
+ * PATH. Colours and cursor movements are left out of what is seen.
+ */
+export function runInTerminal(home: string, args: string[], options: TerminalOptions = {}) {
+  const { env = {}, columns = 80, rows = 24 } = options
+  const decoder = new TextDecoder()
+  let raw = ''
+  let awaited: { pattern: RegExp; resolve: (found: RegExpExecArray) => void }[] = []
+  const text = () => Bun.stripANSI(raw).replaceAll('\r', '')
+
+  const child = Bun.spawn([binaryPath, ...args], {
+    env: { PATH: process.env.PATH ?? '', HOME: home, TERM: 'xterm-256color', ...env },
+    cwd: home,
+    terminal: {
+      cols: columns,
+      rows,
+      data(_terminal, bytes) {
+        raw += decoder.decode(bytes, { stream: true })
+        awaited = awaited.filter(({ pattern, resolve }) => {
+          const found = pattern.exec(text())
+          if (found) resolve(found)
+          return found === null
+        })
+      },
+    },
+  })
+
+  return {
+    text,
+    /** As it came, for what is about colours. */
+    raw: () => raw,
+    /** Resolves once this stands on the terminal. */
+    seen: (pattern: RegExp) =>
+      new Promise<RegExpExecArray>((resolve, reject) => {
+        const found = pattern.exec(text())
+        if (found) return resolve(found)
+        awaited.push({ pattern, resolve })
+        void child.exited.then(() => reject(new Error(`It ended without ${pattern}:\n${text()}`)))
+      }),
+    type: (keys: string) => void child.terminal?.write(keys),
+    kill: (signal: NodeJS.Signals) => child.kill(signal),
+    /** The exit code, once everything that was printed has been read. */
+    async ended() {
+      const exitCode = await child.exited
+      child.terminal?.close()
+      return exitCode
+    },
+  }
+}
