@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import {
+  accessSync,
   chmodSync,
   closeSync,
+  constants,
   existsSync,
   fsyncSync,
   linkSync,
@@ -58,13 +60,15 @@ export function prepareDataDir(dataDir: string, warn: (message: string) => void)
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
     const { mode, uid } = statSync(dataDir)
-    if ((mode & 0o077) === 0) return
-    if (uid === process.getuid?.()) chmodSync(dataDir, 0o700)
-    else warn(`others can read ${dataDir}. Close it: chmod 700 ${dataDir}`)
+    const isExposed = (mode & 0o077) !== 0
+    if (isExposed && uid === process.getuid?.()) chmodSync(dataDir, 0o700)
+    else if (isExposed) warn(`others can read ${dataDir}. Close it: chmod 700 ${dataDir}`)
+    const { database, lock } = dataFiles(dataDir)
+    for (const path of [dataDir, lock, database]) if (existsSync(path)) accessSync(path, constants.W_OK)
   } catch (error) {
     throw new StartRefused(
       `the data directory ${dataDir} cannot be used (${errorWord(error)})`,
-      'Choose another one with --data-dir, or make it writable for this user.',
+      'Choose another one with --data-dir, or make it and its files writable for this user.',
       error,
     )
   }

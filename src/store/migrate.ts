@@ -75,10 +75,20 @@ const history = `create table if not exists migrations (
   applied_at integer not null
 ) strict, without rowid`
 
-/** The migrations that a SQLite database has, oldest first; none for an empty file. */
+/**
+ * The migrations that a SQLite database has, oldest first; none for an empty file.
+ *
+ * @throws MigrationError it is another program's
+ */
 export function appliedToSqlite(connection: SqliteConnection): AppliedMigration[] {
-  const table = connection.query(`select 1 from sqlite_schema where name = 'migrations'`).get()
-  if (!table) return []
+  const tables = connection.query<{ name: string }, []>('select name from sqlite_schema').all()
+  if (tables.length === 0) return []
+  if (!tables.some(({ name }) => name === 'migrations')) {
+    throw new MigrationError(
+      'the database is not one of otpd',
+      'Name another data directory, or restore a backup.',
+    )
+  }
   return connection.query<AppliedMigration, []>('select name, checksum from migrations order by name').all()
 }
 

@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Database as SqliteConnection } from 'bun:sqlite'
+import { Database as SqliteConnection } from 'bun:sqlite'
 import { masterKeyCheck } from '../domain/keys.ts'
 import { dataFiles, errorWord, requirePrivate, StartRefused } from './data-dir.ts'
 import { driverCode } from './errors.ts'
@@ -12,6 +12,9 @@ import {
   sqliteMigrations,
 } from './migrate.ts'
 import { connect } from './sqlite.ts'
+
+/** How long a command of the operator's may hold the database. */
+const commandMs = 5_000
 
 /**
  * Brings the database of a data directory to this version, after a backup of what is there, and makes sure that it
@@ -30,13 +33,25 @@ export function prepareDatabase(
   requirePrivate(files.database)
   let connection: SqliteConnection | undefined
   try {
-    connection = connect(files.database, 5000)
-    chmodSync(files.database, 0o600)
+    if (existsSync(files.database)) requireOurs(files.database)
+    connection = connect(files.database, commandMs)
+    if ((statSync(files.database).mode & 0o077) !== 0) chmodSync(files.database, 0o600)
     return bringUpToDate(connection, dataDir, options)
   } catch (error) {
     throw explain(error, dataDir)
   } finally {
     connection?.close()
+  }
+}
+
+/** Before the settings of a connection that writes change the file. @throws MigrationError it is another program's */
+function requireOurs(path: string): void {
+  const connection = new SqliteConnection(path)
+  try {
+    connection.run(`PRAGMA busy_timeout = ${commandMs}`)
+    appliedToSqlite(connection)
+  } finally {
+    connection.close()
   }
 }
 
