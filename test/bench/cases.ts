@@ -1,72 +1,78 @@
 import { join } from 'node:path'
-import { call, startOtpd } from './otpd.ts'
+import { installBetterAuth, startBetterAuth } from './better-auth.ts'
+import { using, type Case, type Surroundings } from './case.ts'
+import { startLimit } from './limit.ts'
 import { encodeRequest } from './load.ts'
-import { startServer, type Server } from './machine.ts'
-import { measure, measureFlow, type Pace, type Sample, type Service } from './service.ts'
+import { startServer } from './machine.ts'
+import { startOtpd } from './otpd.ts'
+import { reads } from './reads.ts'
+import { measureFlow, measureOne, type Sample, type Service } from './service.ts'
+import { makeSlowDisk } from './slow-disk.ts'
+import { webhooks } from './webhooks.ts'
 
-export type Surroundings = { binary: string; folder: string; pace: Pace; env?: Record<string, string> }
-
-/** Several rows of the table that one server makes, in one go. */
-export type Case = {
-  rows: readonly string[]
-  /** In a folder that is empty, on a server that is fresh. @param wanted those of the rows that somebody wants */
-  run(around: Surroundings, wanted: (row: string) => boolean): Promise<Record<string, Sample>>
-}
-
-const applications = 200
-const script = (name: string) => [process.execPath, join(import.meta.dir, 'servers', name)]
-
-async function using<S extends Server, T>(server: S, work: (server: S) => Promise<T>): Promise<T> {
-  try {
-    return await work(server)
-  } finally {
-    await server.stop()
-  }
-}
-
-/** One request over and over. */
-const hammer = async (server: Server, request: Uint8Array, pace: Pace) => {
-  const { connections, seconds, warmUpSeconds } = pace
-  await measure(server, [request], { connections, seconds: warmUpSeconds, repeat: true })
-  return measure(server, [request], { connections, seconds, repeat: true })
-}
-
-const floor = (row: string, file: string): Case => ({
-  rows: [row],
-  run: async ({ pace }) => {
+/** A server that answers a send and does nothing else. */
+const floor = (row: string, title: string): Case => ({
+  rows: { [row]: title },
+  async run({ pace }) {
     const request = encodeRequest('/v1/otp/send', {}, { phone: '+14155550132' })
-    const sample = await using(await startServer(script(file)), (server) => hammer(server, request, pace))
-    return { [row]: sample }
+    const server = await startServer([process.execPath, join(import.meta.dir, `servers/${row}.ts`)])
+    return using(server, async () => ({ [row]: await measureOne(server, request, pace) }))
   },
 })
 
-async function startLimit({ folder, env }: Surroundings): Promise<Service> {
-  const server = await startServer([...script('limit.ts'), join(folder, 'limit.db'), String(applications)], {
-    ...(env && { env }),
-  })
+function flow(prefix: string, title: string, start: (around: Surroundings) => Promise<Service>): Case {
+  const send = `${prefix}send`
+  const verify = `${prefix}verify`
   return {
-    ...server,
-    encodeSend: (_, phone) => encodeRequest('/v1/otp/send', {}, { phone }),
-    encodeVerifies: async () => {
-      const ids = await call<string[]>(`http://127.0.0.1:${server.port}/sent`)
-      return ids.map((requestId) => encodeRequest('/v1/otp/verify', {}, { requestId, code: '000000' }))
+    rows: { [send]: `${title}: send`, [verify]: `${title}: verify` },
+    run: async (around, isWanted) =>
+      using(await start(around), async (service) => {
+        const samples = await measureFlow(service, around.pace, isWanted(verify))
+        return { [send]: samples.send, ...(samples.verify && { [verify]: samples.verify }) }
+      }),
+  }
+}
+
+/** The same on a disk whose fsync takes 1 ms more. */
+function onSlowDisk(fast: Case): Case {
+  const slow = (row: string) => `slow-${row}`
+  const rename = <T>(rows: Readonly<Record<string, T>>, change: (value: T) => T) =>
+    Object.fromEntries(Object.entries(rows).map(([row, value]) => [slow(row), change(value)]))
+  let disk: Record<string, string> = {}
+  return {
+    rows: rename(fast.rows, (title) => `${title}, fsync +1 ms`),
+    prepare(folder) {
+      const made = makeSlowDisk(folder)
+      if (typeof made === 'string') return made
+      disk = made
+      return fast.prepare?.(folder)
+    },
+    async run(around, isWanted) {
+      const env = { ...around.env, ...disk }
+      const samples = await fast.run({ ...around, env }, (row) => isWanted(slow(row)))
+      return rename<Sample>(samples, (sample) => sample)
     },
   }
 }
 
-const flow = (send: string, verify: string, start: (around: Surroundings) => Promise<Service>): Case => ({
-  rows: [send, verify],
-  run: async (around, wanted) =>
-    using(await start(around), async (service) => {
-      const samples = await measureFlow(service, around.pace, wanted(verify))
-      return { [send]: samples.send, ...(samples.verify && { [verify]: samples.verify }) }
-    }),
+const limit = flow('limit-', 'the limit', startLimit)
+const otpd = flow('', 'otpd', startOtpd)
+const betterAuth = (prefix: string, title: string, favourable: boolean): Case => ({
+  ...flow(prefix, title, (around) => startBetterAuth(around, favourable)),
+  prepare: installBetterAuth,
 })
+const ordinary = betterAuth('better-auth-', 'better-auth', false)
 
 export const cases: readonly Case[] = [
-  floor('bare', 'bare.ts'),
-  flow('limit-send', 'limit-verify', startLimit),
-  flow('send', 'verify', ({ binary, folder, env }) =>
-    startOtpd(binary, folder, { applications, ...(env && { env }) }),
-  ),
+  floor('bare', 'bare Bun server'),
+  floor('elysia', 'Elysia and validation'),
+  limit,
+  otpd,
+  webhooks,
+  ordinary,
+  betterAuth('better-auth-favourable-', 'better-auth, never cleaning up', true),
+  onSlowDisk(limit),
+  onSlowDisk(otpd),
+  onSlowDisk(ordinary),
+  reads,
 ]

@@ -11,6 +11,12 @@ export function moveToLoadCore(): void {
   if (pinned) Bun.spawnSync(['taskset', '-acp', '1', String(process.pid)])
 }
 
+/** Killed with this process, however it ends. */
+const running = new Set<Bun.Subprocess>()
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
 export type Server = { port: number; pid: number; stop(): Promise<void> }
 
 /**
@@ -29,9 +35,11 @@ export async function startServer(
     stdout: 'pipe',
     stderr: 'inherit',
   })
+  running.add(child)
   const stop = async () => {
     child.kill('SIGKILL')
     await child.exited
+    running.delete(child)
   }
   const reader = child.stdout.getReader()
   let text = ''

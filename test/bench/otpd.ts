@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Surroundings } from './case.ts'
 import { encodeRequest } from './load.ts'
 import { startServer } from './machine.ts'
 import type { Service } from './service.ts'
@@ -19,11 +20,7 @@ export type Otpd = Service & {
  * The compiled binary with everything as it is by default, but for the rates of the plan. Its applications are live,
  * and since no provider is configured, messages stay in the inbox, where the codes are read.
  */
-export async function startOtpd(
-  binary: string,
-  folder: string,
-  options: { applications: number; env?: Record<string, string> },
-): Promise<Otpd> {
+export async function startOtpd({ binary, folder, applications, env }: Surroundings): Promise<Otpd> {
   const passwordFile = join(folder, 'password')
   writeFileSync(passwordFile, password, { mode: 0o600 })
   const config = join(folder, 'otpd.toml')
@@ -35,12 +32,12 @@ export async function startOtpd(
       OTPD_LISTEN: '127.0.0.1:0',
       OTPD_ADMIN_EMAIL: email,
       OTPD_ADMIN_PASSWORD_FILE: passwordFile,
-      ...options.env,
+      ...env,
     },
   })
   const url = `http://127.0.0.1:${server.port}`
   const headers = await logIn(url)
-  const made = await createApplications(url, headers, options.applications)
+  const made = await createApplications(url, headers, applications)
   const credentials = made.map((one) => one.credentials)
   const ids = made.map((one) => one.id)
   const byId = new Map(made.map((one) => [one.id, one.credentials]))

@@ -2,24 +2,24 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { cases, type Case } from './cases.ts'
+import type { Case } from './case.ts'
+import { cases } from './cases.ts'
 import { goals, judge, type Round } from './goals.ts'
 import { moveToLoadCore, pinned } from './machine.ts'
-import type { Pace, Sample } from './service.ts'
+import type { Sample } from './service.ts'
 import { figuresTable, goalsTable } from './table.ts'
 
-// `npm run bench [-- --quick] [-- --only ROW,…]`: all figures of one table come from one run. The cases take turns in
-// each round, each on a fresh server and an empty database, warmed up before the clock runs. Any answer that is not 2xx
-// ends the run.
+// `npm run bench [-- OPTIONS]`: all figures of a table come from one run. The cases take turns in each round, each on a
+// fresh server with an empty database, warmed up before the clock runs. Any answer that is not 2xx ends the run.
 
-const usage = `bun test/bench/run.ts [options]
+const usage = `npm run bench -- [options]
 
   --quick          two short rounds, to see whether anything moved
   --rounds N       default 5
-  --seconds N      of load for each row and round, default 3
+  --seconds N      of load for each row in each round, default 2
   --only ROW,...   some rows of the table
-  --binary FILE    default dist/otpd
-  --list           the names of the rows
+  --binary FILE    what is measured, default dist/otpd
+  --list           tells the rows
 `
 
 const { values } = parseArgs({
@@ -33,33 +33,32 @@ const { values } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 })
-const print = (line: string) => process.stdout.write(`${line}\n`)
-const note = (line: string) => process.stderr.write(`${line}\n`)
+const print = (text: string) => process.stdout.write(`${text}\n`)
+const note = (text: string) => process.stderr.write(`${text}\n`)
 
-const names = cases.flatMap((one) => one.rows)
+const titles: Record<string, string> = Object.assign({}, ...cases.map(({ rows }) => rows))
 const only = values.only?.split(',')
-const unknown = only?.find((name) => !names.includes(name))
-if (values.help || unknown !== undefined) {
-  if (unknown !== undefined) note(`There is no row ${unknown}. They are ${names.join(', ')}.`)
-  note(usage)
-  process.exit(values.help ? 0 : 2)
+const isWanted = (row: string) => only?.includes(row) ?? true
+const unknown = only?.find((row) => titles[row] === undefined)
+if (unknown !== undefined) {
+  note(`There is no row ${unknown}. --list tells the rows.`)
+  process.exit(2)
 }
-if (values.list) {
-  print(names.join('\n'))
+if (values.help || values.list) {
+  print(values.help ? usage : Object.keys(titles).join('\n'))
   process.exit(0)
 }
-
-const isWanted = (row: string) => only?.includes(row) ?? true
 const roundCount = Number(values.rounds ?? (values.quick ? 2 : 5))
-const seconds = Number(values.seconds ?? (values.quick ? 1 : 3))
-const pace: Pace = { connections: 64, seconds, warmUpSeconds: 1 }
+const seconds = Number(values.seconds ?? (values.quick ? 1 : 2))
+const pace = { connections: 64, seconds, warmUpSeconds: 1 }
 
-async function runCase(one: Case, round: number): Promise<Record<string, Sample>> {
-  const folder = mkdtempSync(join(tmpdir(), 'otpd-bench-'))
+async function runCase(one: Case, root: string, round: number): Promise<Record<string, Sample>> {
+  const folder = mkdtempSync(join(root, 'case-'))
   try {
-    const samples = await one.run({ binary: values.binary, folder, pace }, isWanted)
+    const around = { binary: values.binary, folder, pace, applications: 200, env: {} }
+    const samples = await one.run(around, isWanted)
     for (const [row, { requestsPerSecond }] of Object.entries(samples)) {
-      note(`round ${round}: ${row} ${requestsPerSecond.toFixed(0)}/s`)
+      note(`round ${round} of ${roundCount}: ${row} ${requestsPerSecond.toFixed(0)}/s`)
     }
     return samples
   } finally {
@@ -67,19 +66,32 @@ async function runCase(one: Case, round: number): Promise<Record<string, Sample>
   }
 }
 
-moveToLoadCore()
-if (!pinned) note('Without taskset, or with one core, servers and load share cores: ratios mean less.')
-const rounds: Round[] = []
-for (let number = 1; number <= roundCount; number++) {
-  const round: Record<string, Sample> = {}
-  for (const one of cases) {
-    if (one.rows.some(isWanted)) Object.assign(round, await runCase(one, number))
+async function runRounds(root: string): Promise<Round[]> {
+  const chosen = cases.filter((one) => Object.keys(one.rows).some(isWanted))
+  const ready = chosen.filter((one) => {
+    const obstacle = one.prepare?.(root)
+    if (obstacle !== undefined) note(`left out: ${Object.values(one.rows).join('; ')}: ${obstacle}`)
+    return obstacle === undefined
+  })
+  const rounds: Round[] = []
+  while (rounds.length < roundCount) {
+    const round: Record<string, Sample> = {}
+    for (const one of ready) Object.assign(round, await runCase(one, root, rounds.length + 1))
+    rounds.push(round)
   }
-  rounds.push(round)
+  return rounds
 }
 
-const cores = pinned ? 'servers on one core, load on another' : 'servers and load on the same cores'
-print(`Medians of ${roundCount} rounds of ${seconds} s, ${pace.connections} connections, ${cores}.\n`)
-print(`${figuresTable(rounds, names.filter(isWanted))}\n`)
-const verdicts = goals.flatMap((goal) => judge(goal, rounds) ?? [])
-if (verdicts.length > 0) print(goalsTable(verdicts))
+moveToLoadCore()
+const root = mkdtempSync(join(tmpdir(), 'otpd-bench-'))
+try {
+  const rounds = await runRounds(root)
+  const cores = pinned ? 'servers on one core, load on the other' : 'servers and load on the same cores'
+  print(`Medians of ${roundCount} rounds of ${seconds} s, ${pace.connections} connections, ${cores}.\n`)
+  const shown = Object.entries(titles).filter(([row]) => isWanted(row))
+  print(`${figuresTable(rounds, Object.fromEntries(shown))}\n`)
+  const verdicts = goals.flatMap((goal) => judge(goal, rounds) ?? [])
+  if (verdicts.length > 0) print(goalsTable(verdicts))
+} finally {
+  rmSync(root, { recursive: true, force: true })
+}

@@ -27,6 +27,13 @@ export async function measure(
   }
 }
 
+/** One request over and over. */
+export async function measureOne(server: Server, request: Uint8Array, pace: Pace): Promise<Sample> {
+  const { connections, seconds, warmUpSeconds } = pace
+  await measure(server, [request], { connections, seconds: warmUpSeconds, repeat: true })
+  return measure(server, [request], { connections, seconds, repeat: true })
+}
+
 /** Distinct phones in no order, as those of people are: 3,000,017 has no divisor in common with 8,000,000. */
 const phoneAt = (index: number) => `+1415${2_000_000 + ((index * 3_000_017) % 8_000_000)}`
 

@@ -1,4 +1,4 @@
-import type { Round, Verdict } from './goals.ts'
+import type { Goal, Round, Verdict } from './goals.ts'
 import type { Sample } from './service.ts'
 import { median } from './stats.ts'
 
@@ -16,12 +16,12 @@ const columns: { head: string; of(sample: Sample): number; digits: number }[] = 
   { head: 'memory MB', of: (sample) => sample.memoryMegabytes, digits: 0 },
 ]
 
-/** The medians of all rounds, one line a row. */
-export function figuresTable(rounds: readonly Round[], rows: readonly string[]): string {
-  const lines = rows.flatMap((row) => {
+/** The medians of all rounds, one line a row. @param titles of the rows to show, by their names */
+export function figuresTable(rounds: readonly Round[], titles: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(titles).flatMap(([row, title]) => {
     const samples = rounds.flatMap((round) => round[row] ?? [])
     if (samples.length === 0) return []
-    return [[row, ...columns.map(({ of, digits }) => format(median(samples.map(of)), digits))]]
+    return [[title, ...columns.map(({ of, digits }) => format(median(samples.map(of)), digits))]]
   })
   return markdownTable(['', ...columns.map(({ head }) => head)], lines)
 }
@@ -31,11 +31,18 @@ export function goalsTable(verdicts: readonly Verdict[]): string {
     goal.text,
     ratio.toFixed(2),
     `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
-    goal.atLeast === undefined ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`,
-    met ? 'met' : 'not met',
+    boundOf(goal),
+    boundOf(goal) === '' ? '' : met ? 'met' : 'not met',
   ])
   return markdownTable(['ratio', 'median', 'rounds', 'goal', ''], lines)
 }
 
+function boundOf({ atLeast, atMost }: Goal): string {
+  if (atLeast !== undefined) return `≥ ${atLeast}`
+  return atMost === undefined ? '' : `≤ ${atMost}`
+}
+
 const format = (value: number, digits: number) =>
-  value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
+  Number.isNaN(value)
+    ? '–'
+    : value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })

@@ -1,5 +1,5 @@
 /** The floor: Bun's own server, JSON in and out, nothing else. Prints its port. */
-const server = Bun.serve({
+export const server = Bun.serve({
   port: 0,
   hostname: '127.0.0.1',
   async fetch(request) {

@@ -1,0 +1,51 @@
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import type { Surroundings } from './case.ts'
+import { encodeRequest } from './load.ts'
+import { startServer } from './machine.ts'
+import { call } from './otpd.ts'
+import type { Service } from './service.ts'
+
+const version = '1.7.7'
+const folder = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), `otpd/better-auth-${version}`)
+
+/**
+ * Installs better-auth into a folder of its own below `$XDG_CACHE_HOME`, unless it is there.
+ *
+ * @returns why it cannot be had
+ */
+export function installBetterAuth(): string | undefined {
+  const installed = () => existsSync(join(folder, 'node_modules/better-auth/package.json'))
+  if (!installed()) {
+    mkdirSync(folder, { recursive: true })
+    const flags = ['--save-exact', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+    const command = ['npm', 'install', '--prefix', folder, ...flags, `better-auth@${version}`]
+    Bun.spawnSync(command, { cwd: folder, stdout: 'ignore', stderr: 'ignore' })
+  }
+  return installed() ? undefined : `better-auth ${version} could not be installed from the npm registry`
+}
+
+export async function startBetterAuth(around: Surroundings, favourable: boolean): Promise<Service> {
+  // Imports are looked for beside the file that has them.
+  const script = join(folder, 'server.mjs')
+  copyFileSync(join(import.meta.dir, 'servers/better-auth.mjs'), script)
+  const command = [
+    process.execPath,
+    script,
+    join(around.folder, 'better-auth.db'),
+    ...(favourable ? ['favourable'] : []),
+  ]
+  const server = await startServer(command, { cwd: folder, env: around.env })
+  const api = '/api/auth/phone-number'
+  return {
+    ...server,
+    encodeSend: (_, phoneNumber) => encodeRequest(`${api}/send-otp`, {}, { phoneNumber }),
+    encodeVerifies: async () => {
+      const sent = await call<{ phone: string; code: string }[]>(`http://127.0.0.1:${server.port}/sent`)
+      return sent.map(({ phone, code }) =>
+        encodeRequest(`${api}/verify`, {}, { phoneNumber: phone, code, disableSession: true }),
+      )
+    },
+  }
+}

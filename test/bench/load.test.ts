@@ -1,0 +1,86 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { answerLength, encodeRequest, runLoad } from './load.ts'
+
+const pace = { connections: 4, seconds: 60 }
+let server: Bun.TCPSocketListener | undefined
+afterEach(() => server?.stop(true))
+
+/** Answers each request with the given pieces, each in a write of its own. */
+function answerWith(...pieces: string[]): { port: number; requests: string[] } {
+  const requests: string[] = []
+  server = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      async data(socket, bytes) {
+        requests.push(bytes.toString())
+        for (const piece of pieces) {
+          socket.write(piece)
+          socket.flush()
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+      },
+    },
+  })
+  return { port: server.port, requests }
+}
+
+const requests = Array.from({ length: 20 }, (_, index) => encodeRequest(`/${index}`, {}, { index }))
+const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'
+
+describe('the load', () => {
+  test('sends every request once and counts whole answers', async () => {
+    const { port, requests: got } = answerWith(`${ok}hello`)
+    const load = await runLoad(port, requests, pace)
+    expect(load.answers).toBe(20)
+    expect(new Set(got.map((text) => text.split(' ')[1])).size).toBe(20)
+    expect(load.p99Ms).toBeGreaterThanOrEqual(load.p50Ms)
+  })
+
+  test('puts together answers that come in pieces', async () => {
+    const { port } = answerWith('HTTP/1.1 200 OK\r\nContent', '-Length: 5\r\n\r\nhe', 'll', 'o')
+    expect((await runLoad(port, requests, pace)).answers).toBe(20)
+  })
+
+  test('takes a head without a body that follows later', async () => {
+    const { port } = answerWith(ok, 'hello')
+    expect((await runLoad(port, requests, pace)).answers).toBe(20)
+  })
+
+  test('ends with the time, each request under way being waited for', async () => {
+    const { port } = answerWith(`${ok}hello`)
+    const load = await runLoad(port, requests, { connections: 4, seconds: 0, repeat: true })
+    expect(load.answers).toBeGreaterThanOrEqual(4)
+  })
+
+  test.each(['429 Too Many Requests', '302 Found', '500 Internal Server Error'])(
+    'fails at a %s',
+    (status) => {
+      const { port } = answerWith(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\n\r\n`)
+      return expect(runLoad(port, requests, pace)).rejects.toThrow(status)
+    },
+  )
+
+  test('fails when a connection breaks', () => {
+    server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: (socket) => socket.terminate() } })
+    return expect(runLoad(server.port, requests, pace)).rejects.toThrow('closed a connection')
+  })
+
+  test('refuses to send nothing', () => {
+    return expect(runLoad(1, [], pace)).rejects.toThrow('nothing to send')
+  })
+})
+
+test('a request without a body is a GET', () => {
+  const text = new TextDecoder().decode(encodeRequest('/v1/logs', { authorization: 'Bearer x' }))
+  expect(text).toBe('GET /v1/logs HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer x\r\n\r\n')
+})
+
+test('the length of a body is counted in bytes', () => {
+  const text = new TextDecoder().decode(encodeRequest('/', {}, 'é'))
+  expect(text).toContain('content-length: 4\r\n')
+})
+
+test('an answer that does not tell its length is refused', () => {
+  expect(() => answerLength(Buffer.from('HTTP/1.1 200 OK\r\nx-length: 5\r\n\r\n'))).toThrow('unknown length')
+})

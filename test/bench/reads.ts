@@ -1,0 +1,44 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { using, type Case } from './case.ts'
+import { encodeRequest } from './load.ts'
+import { startServer } from './machine.ts'
+import { call, startOtpd } from './otpd.ts'
+import { measureFlow, measureOne, type Sample } from './service.ts'
+
+const paths = {
+  logs: '/v1/logs?limit=50',
+  summary: '/v1/analytics/summary',
+  series: '/v1/analytics/timeseries?range=90d',
+}
+
+/** What a console reads, over a few ten thousand events, beside a route that only answers the same page of the log. */
+export const reads: Case = {
+  rows: {
+    page: 'Elysia: the same page of the log',
+    logs: 'otpd: a page of 50 of the log',
+    summary: 'otpd: summary',
+    series: 'otpd: series of 90 days',
+  },
+  async run(around) {
+    const { folder, pace } = around
+    const file = join(folder, 'page.json')
+    const samples: Record<string, Sample> = {}
+    await using(await startOtpd(around), async (otpd) => {
+      const { headers } = otpd.console
+      await measureFlow(otpd, pace, true)
+      writeFileSync(
+        file,
+        JSON.stringify(await call(`http://127.0.0.1:${otpd.port}${paths.logs}`, { headers })),
+      )
+      for (const [row, path] of Object.entries(paths)) {
+        samples[row] = await measureOne(otpd, encodeRequest(path, headers), pace)
+      }
+    })
+    const server = await startServer([process.execPath, join(import.meta.dir, 'servers/page.ts'), file])
+    return using(server, async () => {
+      const page = await measureOne(server, encodeRequest('/v1/logs', {}), pace)
+      return { page, ...samples }
+    })
+  },
+}

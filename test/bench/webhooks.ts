@@ -1,0 +1,63 @@
+import { join } from 'node:path'
+import { using, type Case } from './case.ts'
+import { startServer } from './machine.ts'
+import { call, startOtpd, type Otpd } from './otpd.ts'
+import { cpuSeconds, memoryMegabytes } from './machine.ts'
+import { measureFlow, type Sample } from './service.ts'
+
+/** An endpoint for each application, told of each send and each verification. */
+async function subscribe({ port, console }: Otpd, receiver: number): Promise<void> {
+  for (const appId of console.applicationIds) {
+    await call(`http://127.0.0.1:${port}/v1/webhooks`, {
+      method: 'POST',
+      headers: { ...console.headers, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        appId,
+        url: `http://127.0.0.1:${receiver}/`,
+        events: ['otp.sent', 'otp.verified'],
+      }),
+    })
+  }
+}
+
+/** What still waits to be delivered, with no other load. A delivery has no latency of its own. */
+async function measureDeliveries(otpd: Otpd, receiver: number, seconds: number): Promise<Sample> {
+  const count = () => call<number>(`http://127.0.0.1:${receiver}/count`)
+  const before = { count: await count(), at: performance.now(), cpu: cpuSeconds(otpd.pid) }
+  await Bun.sleep(seconds * 1000)
+  const answers = (await count()) - before.count
+  return {
+    answers,
+    requestsPerSecond: answers / ((performance.now() - before.at) / 1000),
+    p50Ms: NaN,
+    p99Ms: NaN,
+    cpuMicros: ((cpuSeconds(otpd.pid) - before.cpu) / answers) * 1e6,
+    memoryMegabytes: memoryMegabytes(otpd.pid),
+  }
+}
+
+/** The receiver is a server of its own on the core of the load, which the load therefore has less of. */
+export const webhooks: Case = {
+  rows: {
+    'webhook-send': 'otpd with webhooks: send',
+    'webhook-verify': 'otpd with webhooks: verify',
+    'webhook-delivery': 'otpd: deliveries of webhooks that wait',
+  },
+  run: async (around) =>
+    using(
+      await startServer([process.execPath, join(import.meta.dir, 'servers/receiver.ts')], { core: 1 }),
+      async (receiver) => {
+        const env = { ...around.env, OTPD_WEBHOOK_ALLOW: '127.0.0.1' }
+        return using(await startOtpd({ ...around, env }), async (otpd) => {
+          await subscribe(otpd, receiver.port)
+          const { send, verify } = await measureFlow(otpd, around.pace, true)
+          const delivery = await measureDeliveries(otpd, receiver.port, around.pace.seconds)
+          return {
+            'webhook-send': send,
+            ...(verify && { 'webhook-verify': verify }),
+            'webhook-delivery': delivery,
+          }
+        })
+      },
+    ),
+}
