@@ -54,7 +54,8 @@ export const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header' as const,
   description: 'Any text of your own making. A repetition within 24 hours gets the first answer again.',
-  schema: { type: 'string' as const, minLength: 1, maxLength: 255 },
+  // Bare, or as the quoted string of the IETF draft.
+  schema: { type: 'string' as const, pattern: '^(?:"[!#-~]{1,255}"|[!#-~]{1,255})$' },
 }
 
 export const idParams = object({ id: Type.String() })

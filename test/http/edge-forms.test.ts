@@ -33,6 +33,13 @@ test('there are operations to try', () => {
   expect(takers.map(({ operationId }) => operationId).toSorted()).toEqual(['requestTokens', 'revokeToken'])
 })
 
+test('parameters that nobody knows are ignored, and documented so (RFC 6749 §3.2)', async () => {
+  for (const { requestBody } of takers) {
+    expect(requestBody?.content[formType]?.schema.additionalProperties).toBeUndefined()
+  }
+  expect(await sendToAll('token=x&nobody=knows', [200, 400])).toEqual([])
+})
+
 describe('a form', () => {
   test.each([
     '',

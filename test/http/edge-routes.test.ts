@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { canary, createEdge, type Edge } from '../helpers/edge.ts'
+import { faultsOf } from '../helpers/json-schema.ts'
 import type { Operation } from '../helpers/openapi.ts'
 
 let edge: Edge
@@ -208,14 +209,29 @@ describe('strange headers', () => {
     }
   })
 
-  test.each(['', ' ', 'a b', 'é', '"', '"a', '""', 'a"b', 'x'.repeat(256), `"${'x'.repeat(256)}"`])(
-    'the Idempotency-Key %j is refused',
+  const keyTakers = () =>
+    edge.operations.flatMap((operation) => {
+      const schema = operation.parameters?.find(({ name }) => name === 'Idempotency-Key')?.schema
+      return schema ? [{ operation, schema }] : []
+    })
+
+  test.each(['a', '"a"', '~!#', 'x'.repeat(255), `"${'x'.repeat(255)}"`])(
+    'the Idempotency-Key %j is taken, and documented so',
     async (key) => {
-      const takers = edge.operations.filter(({ parameters = [] }) =>
-        parameters.some(({ name }) => name === 'Idempotency-Key'),
-      )
-      expect(takers.length).toBeGreaterThanOrEqual(5)
-      for (const operation of takers) {
+      for (const { operation, schema } of keyTakers()) {
+        expect(faultsOf(schema, key, {}, true)).toEqual([])
+        const { answer } = await edge.judge(operation, { body: '{}', headers: { 'idempotency-key': key } })
+        expect(answer.text).not.toContain('IDEMPOTENCY_KEY_INVALID')
+      }
+    },
+  )
+
+  test.each(['', ' ', 'a b', 'é', '"', '"a', '""', 'a"b', 'x'.repeat(256), `"${'x'.repeat(256)}"`])(
+    'the Idempotency-Key %j is refused, and documented so',
+    async (key) => {
+      expect(keyTakers().length).toBeGreaterThanOrEqual(5)
+      for (const { operation, schema } of keyTakers()) {
+        expect(faultsOf(schema, key, {}, true)).not.toEqual([])
         const body = JSON.stringify(edge.bodyOf(operation, edge.owner))
         const { answer, faults } = await edge.judge(operation, { body, headers: { 'idempotency-key': key } })
         expect({ of: operation.operationId, faults }).toEqual({ of: operation.operationId, faults: [] })

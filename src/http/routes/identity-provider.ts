@@ -72,7 +72,8 @@ const metadata = object(
   'ProviderMetadata',
 )
 
-const tokenRequest = object({
+// Forms are open: parameters that nobody knows are ignored (RFC 6749 §3.2).
+const tokenRequest = Type.Object({
   grant_type: Type.Union([
     Type.Literal('password'),
     Type.Literal('refresh_token'),
@@ -153,7 +154,7 @@ export function identityProviderRoutes(provided: () => IdentityProvider, clientA
           ...detail,
           operationId: 'revokeToken',
           summary: 'End the session of a refresh token (RFC 7009)',
-          requestBody: form(object({ token: Type.String() })),
+          requestBody: form(Type.Object({ token: Type.String() })),
         },
       },
     )
