@@ -2,14 +2,14 @@ import { realpathSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { ok, warning, type Check } from './doctor-check.ts'
 import type { Io } from './io.ts'
+import { isUtf8Locale } from './locale.ts'
 import type { Output } from './output.ts'
 import { version } from './version.ts'
 
 /** What the terminal can show, for those whose screen looks wrong. */
 export function terminalCheck({ env, stdoutIsTerminal }: Io, { paint, columns }: Output): Check {
   if (!stdoutIsTerminal) return ok('terminal', 'none: text without colour, of any width')
-  const locale = env.LC_ALL || env.LC_CTYPE || env.LANG || ''
-  const isUtf8 = /utf-?8/i.test(locale)
+  const isUtf8 = isUtf8Locale(env)
   const width = columns()
   const facts = [
     width === null ? 'of unknown width' : `${width} columns`,

@@ -10,6 +10,7 @@ export const exitCodes = {
   rateLimited: 7,
   negative: 8,
   startRefused: 9,
+  hungUp: 129,
   interrupted: 130,
   terminated: 143,
 } as const

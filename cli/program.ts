@@ -7,6 +7,7 @@ import { addAppCommands } from './commands/app.ts'
 import { addBackupCommands } from './commands/backup.ts'
 import { addCompletionCommand } from './commands/completion.ts'
 import { addConfigCommands } from './commands/config.ts'
+import { addConsoleCommand, openConsole } from './commands/console.ts'
 import { addContextCommands } from './commands/context.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addGuardCommands } from './commands/guard.ts'
@@ -48,8 +49,10 @@ export async function runCommandLine(args: string[], io: Io): Promise<number> {
   }
   const program = createProgram(io, run)
   try {
-    if (args.length === 0) program.outputHelp()
-    else await program.parseAsync(args, { from: 'user' })
+    if (args.length > 0) await program.parseAsync(args, { from: 'user' })
+    else if (io.stdinIsTerminal && io.stdoutIsTerminal)
+      return await openConsole(createContext(io, {}, createOutput(io, {})))
+    else program.outputHelp()
     return exitCode
   } catch (error) {
     // Flags cannot be asked for where parsing them is what failed.
@@ -127,6 +130,7 @@ export function createProgram(io: Io, run: Run) {
   addUserCommands(program, run)
   addLogsCommand(program, run)
   addAnalyticsCommand(program, run)
+  addConsoleCommand(program, run)
   program.commandsGroup('More:')
   addApiCommand(program, run)
   addCompletionCommand(program, run)

@@ -1,12 +1,12 @@
-const bars = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
+/** The lowest bar first; `nothing` lies below it, so that none and a few are told apart. */
+export type BarSet = { nothing: string; bars: readonly string[] }
 
-/** Below the lowest bar, so that none and a few are told apart. */
-const nothing = '⎽'
+const blocks: BarSet = { nothing: '⎽', bars: ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] }
 
 /**
  * One bar a number, the largest the highest. Where there are more numbers than columns, neighbours are added up.
  */
-export function sparkline(counts: number[], columns: number) {
+export function sparkline(counts: readonly number[], columns: number, { nothing, bars }: BarSet = blocks) {
   const perBar = Math.ceil(counts.length / Math.max(1, columns))
   const sums: number[] = []
   // From the newest backwards: the last bar is always whole.

@@ -1,0 +1,22 @@
+import type { Command } from 'commander'
+import type { Context } from '../context.ts'
+import { examples } from '../examples.ts'
+import type { Run } from '../program.ts'
+
+type Options = { readOnly?: true; ascii?: true }
+
+export function addConsoleCommand(program: Command, run: Run) {
+  program
+    .command('console')
+    .description('the full-screen console; also otpd alone, on a terminal')
+    .option('--read-only', 'change nothing; keys that would are off')
+    .option('--ascii', 'draw with ASCII alone')
+    .addHelpText('after', examples('otpd console --help', 'otpd console --read-only'))
+    .action((options: Options, command: Command) => run(command, (context) => openConsole(context, options)))
+}
+
+/** What draws screens is loaded here and nowhere else: plain commands need not wait for it. */
+export async function openConsole(context: Context, { readOnly, ascii }: Options = {}) {
+  const { runConsole } = await import('../console/run-console.tsx')
+  return await runConsole(context, { isReadOnly: readOnly === true, isAscii: ascii === true })
+}

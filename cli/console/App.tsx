@@ -1,0 +1,134 @@
+import { Box, useInput, usePaste, useWindowSize } from 'ink'
+import { useRef } from 'react'
+import { exitCodes } from '../errors.ts'
+import { relativeTime } from '../text.ts'
+import { ConfirmDialog } from './components/ConfirmDialog.tsx'
+import { Footer } from './components/Footer.tsx'
+import { FormDialog } from './components/FormDialog.tsx'
+import { Header } from './components/Header.tsx'
+import { Help } from './components/Help.tsx'
+import { Lines } from './components/Lines.tsx'
+import { Rule } from './components/Rule.tsx'
+import { useConsole } from './console-context.ts'
+import { useKeys } from './hooks/use-keys.ts'
+import { useNow } from './hooks/use-now.ts'
+import { useServerState } from './hooks/use-server-state.ts'
+import { useShell } from './hooks/use-shell.ts'
+import { keyName } from './keymap.ts'
+import type { Shown } from './key-router.ts'
+import { screens } from './screens.ts'
+import { spread, type Line } from './spans.ts'
+import { useStore } from './store.ts'
+
+const widthMin = 60
+const heightMin = 16
+
+/** Takes what is typed, and draws the frame around the screen, or says that there is no room for one. */
+export function App() {
+  const { keys, quit } = useConsole()
+  const { columns, rows } = useWindowSize()
+  useInput((input, key) => {
+    const name = keyName(input, key)
+    if (name === 'ctrl-c') return quit(exitCodes.interrupted)
+    // Keys that were typed faster than they were read come as one text.
+    const isText = name === input && [...name].length > 1
+    for (const one of isText ? name : [name]) keys.press(one)
+  })
+  usePaste((text) => keys.paste(text))
+  useServerState()
+  useEverywhere()
+  return columns < widthMin || rows < heightMin ? (
+    <TooSmall columns={columns} rows={rows} />
+  ) : (
+    <Frame columns={columns} rows={rows} />
+  )
+}
+
+function useEverywhere() {
+  const { shell, go, quit, refresh, suspend } = useConsole()
+  const { isPaused, isUnmasked } = useShell()
+  useKeys('everywhere', {
+    overview: () => go('overview'),
+    apps: () => go('apps'),
+    otp: () => go('otp'),
+    logs: () => go('logs'),
+    webhooks: () => go('webhooks'),
+    inbox: () => go('inbox'),
+    refresh,
+    pause: {
+      run: () => shell.set((before) => ({ ...before, isPaused: !before.isPaused })),
+      label: isPaused ? 'go on' : 'pause',
+    },
+    unmask: {
+      run: () => shell.set((before) => ({ ...before, isUnmasked: !before.isUnmasked })),
+      label: isUnmasked ? 'mask' : 'phones',
+    },
+    suspend,
+    help: () => shell.set((before) => ({ ...before, isHelp: true })),
+    quit: () => quit(exitCodes.done),
+  })
+}
+
+function TooSmall({ columns, rows }: { columns: number; rows: number }) {
+  const { theme } = useConsole()
+  const lines: Line[] = [
+    theme.status('warning', 'terminal too small'),
+    `It is ${columns}x${rows}; at least ${widthMin}x${heightMin} is needed.`,
+    'q quits',
+  ]
+  return <Lines lines={lines} width={columns} height={rows} />
+}
+
+/** What the frame takes: two lines of header, the rule, a line for messages and the footer. */
+const frameHeight = 5
+
+function Frame({ columns: width, rows }: { columns: number; rows: number }) {
+  const { keys, theme } = useConsole()
+  const { screen, visit, target, dialog, isHelp, crumbs, toast } = useShell()
+  const shown = useRef<readonly Shown[]>([])
+  useStore(keys.version)
+  // The help lists the keys of what it covers.
+  if (!isHelp) shown.current = keys.shown()
+  const isCompact = width < 80 || rows < 24
+  const height = rows - frameHeight
+  const current = screens.find(({ name }) => name === screen) ?? screens[0]
+  const title: Line = [current.title, ...crumbs]
+    .flatMap((crumb, index) => (index === 0 ? [crumb] : [` ${theme.symbols.crumb} `, crumb]))
+    .map((text, index, all) => (index === all.length - 1 ? { text, paint: theme.paint.bold } : text))
+  return (
+    <Box flexDirection="column" width={width} height={rows}>
+      <Header width={width} />
+      <Rule width={width} title={isHelp ? 'Keys' : title} />
+      <Box width={width} height={height} flexShrink={0} overflow="hidden">
+        {isHelp ? (
+          <Help shown={shown.current} width={width} height={height} />
+        ) : (
+          <current.View
+            key={`${screen} ${visit}`}
+            width={width}
+            height={height}
+            isCompact={isCompact}
+            target={target}
+          />
+        )}
+        {dialog?.kind === 'confirm' && <ConfirmDialog dialog={dialog} width={width} height={height} />}
+        {dialog?.kind === 'form' && <FormDialog dialog={dialog} width={width} height={height} />}
+      </Box>
+      {toast === null ? (
+        <Freshness width={width} />
+      ) : (
+        <Lines lines={[[' ', theme.status(toast.tone, toast.text)]]} width={width} />
+      )}
+      <Footer width={width} />
+    </Box>
+  )
+}
+
+/** How old what is on the screen may be. */
+function Freshness({ width }: { width: number }) {
+  const { answeredAt, theme } = useConsole()
+  const nowMs = useNow()
+  const atMs = useStore(answeredAt)
+  const text = atMs === 0 ? '' : `updated ${relativeTime(new Date(atMs).toISOString(), nowMs)} `
+  return <Lines lines={[spread('', { text, paint: theme.paint.dim }, width)]} width={width} />
+}

@@ -1,0 +1,55 @@
+import { Box } from 'ink'
+import { useConsole } from '../console-context.ts'
+import { fitSpan, spansOf, widthOf, type Line } from '../spans.ts'
+import { Lines } from './Lines.tsx'
+
+type Props = {
+  title: string
+  lines: readonly Line[]
+  /** Of the whole body, in whose middle the box stands. */
+  width: number
+  height: number
+}
+
+const boxWidthMax = 76
+
+/** How many columns the lines of a dialog have. */
+export const dialogWidth = (width: number) => Math.min(boxWidthMax, width - 2) - 4
+
+/** A frame over what is there, with everything under it covered. */
+export function DialogBox({ title, lines, width, height }: Props) {
+  const { theme } = useConsole()
+  const { paint, symbols } = theme
+  const inner = dialogWidth(width)
+  const [topLeft = '', topRight = '', bottomLeft = '', bottomRight = ''] = symbols.corners
+  const side = { text: symbols.bar, paint: paint.yellow }
+  const shown = lines.slice(0, Math.max(1, height - 2))
+  const heading = ` ${title} `
+  const across = symbols.rule.repeat(Math.max(0, inner + 1 - widthOf(heading)))
+  const framed: Line[] = [
+    [
+      { text: topLeft + symbols.rule, paint: paint.yellow },
+      { text: heading, paint: paint.bold },
+      { text: across + topRight, paint: paint.yellow },
+    ],
+    ...shown.map((line) => [side, ' ', ...padded(line, inner), ' ', side]),
+    { text: bottomLeft + symbols.rule.repeat(inner + 2) + bottomRight, paint: paint.yellow },
+  ]
+  return (
+    <Box
+      position="absolute"
+      left={Math.floor((width - inner - 4) / 2)}
+      top={Math.max(0, Math.floor((height - framed.length) / 2))}
+    >
+      <Lines lines={framed} width={inner + 4} />
+    </Box>
+  )
+
+  function padded(line: Line, room: number) {
+    const spans = spansOf(line)
+    const [only] = spans
+    // A single text that is too long is cut here, so that the frame stays whole.
+    if (spans.length === 1 && only !== undefined) return [fitSpan(only, room, symbols.more)]
+    return [...spans, ' '.repeat(Math.max(0, room - widthOf(line)))]
+  }
+}

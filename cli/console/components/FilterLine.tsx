@@ -1,0 +1,33 @@
+import { useConsole } from '../console-context.ts'
+import { useKeys } from '../hooks/use-keys.ts'
+import type { List } from '../hooks/use-list.ts'
+import { typeInto } from '../key-router.ts'
+import { Lines } from './Lines.tsx'
+
+type Props = {
+  list: Pick<List<unknown>, 'filter' | 'isFiltering' | 'setFilter' | 'endFilter'>
+  width: number
+}
+
+/** The filter of a list while it is typed, and while it holds. */
+export function FilterLine({ list, width }: Props) {
+  const { theme } = useConsole()
+  const { paint, symbols } = theme
+  useKeys(
+    'filter',
+    {
+      keep: list.endFilter,
+      clear: () => {
+        list.setFilter('')
+        list.endFilter()
+      },
+    },
+    {
+      isModal: true,
+      isActive: list.isFiltering,
+      onText: (typed) => list.setFilter(typeInto(list.filter, typed)),
+    },
+  )
+  const cursor = list.isFiltering ? symbols.cursor : ''
+  return <Lines lines={[[{ text: '/ ', paint: paint.cyan }, list.filter, cursor]]} width={width} />
+}

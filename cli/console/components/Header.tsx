@@ -1,0 +1,73 @@
+import { useConsole, type Console, type ServerState, type Shell } from '../console-context.ts'
+import { useApplications } from '../hooks/use-applications.ts'
+import { useNow } from '../hooks/use-now.ts'
+import { useShell } from '../hooks/use-shell.ts'
+import { screenNames } from '../keymap.ts'
+import { screens } from '../screens.ts'
+import { spread, widthOf, type Line, type Span } from '../spans.ts'
+import type { Theme, Tone } from '../theme.ts'
+import { Lines } from './Lines.tsx'
+
+const serverTones: Record<ServerState, Tone> = { operational: 'good', 'not ready': 'warning', lost: 'bad' }
+
+/** Two lines: where we are connected and in what state, then the six screens. */
+export function Header({ width }: { width: number }) {
+  const console = useConsole()
+  const shell = useShell()
+  const nowMs = useNow()
+  const { data: applications = [] } = useApplications()
+  const { theme } = console
+  const environments = shell.environment
+    ? [shell.environment]
+    : (['live', 'test'] as const).filter((one) => applications.some(({ environment }) => environment === one))
+  const right: Span[] = [
+    ...(console.isReadOnly ? [{ text: 'read-only  ', paint: theme.paint.yellow }] : []),
+    ...(shell.isPaused ? [{ text: 'paused  ', paint: theme.paint.yellow }] : []),
+    ...badge(environments, theme),
+    { text: `${clockText(nowMs)} `, paint: theme.paint.dim },
+  ]
+  return (
+    <Lines
+      lines={[spread(leftOf(console, shell, width - widthOf(right)), right, width), tabsLine(shell, theme)]}
+      width={width}
+    />
+  )
+}
+
+function leftOf({ connection, email, theme }: Console, { server }: Shell, room: number): Line {
+  const state = theme.status(serverTones[server], server === 'lost' ? 'server lost, trying again' : server)
+  const address = connection.server.url.replace(/^https?:\/\//, '')
+  const short: Span[] = [{ text: ' otpd', paint: theme.paint.bold }, '  ', state]
+  const whole: Span[] = [{ text: ' otpd', paint: theme.paint.bold }, `  ${address}  `, state]
+  const withEmail: Span[] = [...whole, { text: `  ${email}`, paint: theme.paint.dim }]
+  return [withEmail, whole].find((line) => widthOf(line) < room) ?? short
+}
+
+/** Live is where people get messages and money is spent: red, and always in the corner of the eye. */
+const badge = (environments: readonly ('live' | 'test')[], { paint }: Theme): Span[] =>
+  environments.length === 0
+    ? []
+    : [
+        ...environments.flatMap((one, index) => [
+          index === 0 ? '' : '+',
+          one === 'live' ? { text: 'LIVE', paint: paint.red } : { text: 'test', paint: paint.cyan },
+        ]),
+        '  ',
+      ]
+
+function tabsLine(shell: Shell, { paint }: Theme): Line {
+  const tabs: Span[] = screenNames.map((name, index) => {
+    const title = screens.find((screen) => screen.name === name)?.title ?? name
+    return name === shell.screen
+      ? { text: `[${index + 1} ${title}]`, paint: paint.bold }
+      : { text: ` ${index + 1} ${title} `, paint: paint.dim }
+  })
+  return tabs
+}
+
+const clockText = (ms: number) => {
+  const at = new Date(ms)
+  return [at.getHours(), at.getMinutes(), at.getSeconds()]
+    .map((part) => String(part).padStart(2, '0'))
+    .join(':')
+}

@@ -1,0 +1,46 @@
+import { Box } from 'ink'
+import { fitColumns, headingLine, rowLine, type Column } from '../columns.ts'
+import { useConsole } from '../console-context.ts'
+import type { List } from '../hooks/use-list.ts'
+import { spansOf, spread, type Line, type Painter } from '../spans.ts'
+import { FilterLine } from './FilterLine.tsx'
+import { Lines } from './Lines.tsx'
+
+type Props<Row> = {
+  list: List<Row>
+  columns: readonly Column<Row>[]
+  width: number
+  /** Shown where there is no row at all: what to do to get one. */
+  empty: readonly Line[]
+}
+
+/** Rows under headings: one line more than the height that `useList` was given. */
+export function ListTable<Row>({ list, columns, width, empty }: Props<Row>) {
+  const { theme } = useConsole()
+  const { paint, symbols } = theme
+  const fitted = fitColumns(columns, width)
+  const rows = list.rows.slice(list.offset, list.offset + list.height).map((row, index) => {
+    const isSelected = list.offset + index === list.index
+    const pointer = { text: `${symbols.pointer} `, paint: list.isActive ? paint.cyan : paint.dim }
+    const line = rowLine(fitted, row, symbols.more, isSelected ? pointer : '  ')
+    return isSelected && list.isActive ? painted(line, paint.bold) : line
+  })
+  const nothing: readonly Line[] = list.hasFilter
+    ? ['', '  No such rows.']
+    : ['', ...empty.map((line) => ['  ', ...spansOf(line)])]
+  const isLong = list.rows.length > list.height
+  const place = isLong ? { text: `${list.index + 1}/${list.rows.length}`, paint: paint.dim } : ''
+  return (
+    <Box flexDirection="column" width={width} flexShrink={0}>
+      <Lines lines={[spread(headingLine(fitted, symbols.more, paint.dim), place, width)]} width={width} />
+      <Lines lines={list.rows.length === 0 ? nothing : rows} width={width} height={list.height} />
+      {list.hasFilter && <FilterLine list={list} width={width} />}
+    </Box>
+  )
+}
+
+const painted = (line: Line, paint: Painter): Line =>
+  spansOf(line).map((span) => {
+    const { text, paint: own } = typeof span === 'string' ? { text: span } : span
+    return { text, paint: (shown: string) => paint(own ? own(shown) : shown) }
+  })

@@ -1,0 +1,20 @@
+import { errorLines, useConsole } from '../console-context.ts'
+import type { Live } from '../hooks/use-live.ts'
+import { wrap, type Line } from '../spans.ts'
+import { Lines } from './Lines.tsx'
+
+/** In place of what is not there yet: that it is being loaded, or why it cannot be. */
+export function Waiting({ live, width, height }: { live: Live<unknown>; width: number; height: number }) {
+  const { theme } = useConsole()
+  return <Lines lines={['', ...waitingLines(live, width, theme)]} width={width} height={height} />
+}
+
+function waitingLines(
+  { error }: Live<unknown>,
+  width: number,
+  { paint, status }: ReturnType<typeof useConsole>['theme'],
+): Line[] {
+  if (error === null) return [{ text: ` Loading`, paint: paint.dim }]
+  const [message = '', ...hints] = errorLines(error).flatMap((text) => wrap(text, width - 4))
+  return [[' ', status('bad', message)], ...hints.map((hint) => ({ text: `   ${hint}`, paint: paint.dim }))]
+}

@@ -1,0 +1,76 @@
+import { useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { CliError } from '../../errors.ts'
+import { useConsole } from '../console-context.ts'
+import { useStore } from '../store.ts'
+import { useShell } from './use-shell.ts'
+
+/** The last answer is kept while the next one is awaited, and also when that fails. */
+export type Live<T> = { data: T | undefined; error: CliError | null }
+
+type Options = {
+  /** From one answer to the next question; two seconds. */
+  everyMs?: number
+  /** Asks nothing while false. */
+  isActive?: boolean
+}
+
+const everyMsDefault = 2000
+
+/**
+ * What `load` answers, asked again and again while the component is there. `p` stops that, `r` asks at once, and so
+ * does a server that is back.
+ *
+ * @param name of the question, with all that it depends on: `timeseries 7d`. Another name is another question.
+ * @param load throws CliError where the server refuses; anything else is a bug and ends the console.
+ */
+export function useLive<T>(
+  name: string,
+  load: () => Promise<T>,
+  { everyMs = everyMsDefault, isActive = true }: Options = {},
+): Live<T> {
+  const { kept, refreshes, answeredAt, now, crash } = useConsole()
+  const { isPaused } = useShell()
+  const asked = useStore(refreshes)
+  const [answer, setAnswer] = useState<{ name: string; live: Live<T> } | null>(null)
+  const latest = useRef({ load, asked })
+  useLayoutEffect(() => {
+    latest.current.load = load
+  })
+
+  useEffect(() => {
+    const isAsked = latest.current.asked !== asked
+    latest.current.asked = asked
+    if (!isActive || (isPaused && !isAsked && kept.has(`live ${name}`))) return
+    let isOver = false
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let last = ''
+    const ask = async () => {
+      try {
+        const data = await latest.current.load()
+        if (isOver) return
+        answeredAt.set(now)
+        kept.set(`live ${name}`, data)
+        // Most answers are the same as before, and then nothing is drawn again.
+        const text = JSON.stringify(data)
+        if (text !== last) setAnswer({ name, live: { data, error: null } })
+        last = text
+      } catch (error) {
+        if (isOver) return
+        if (!(error instanceof CliError)) return crash(error)
+        last = ''
+        setAnswer({ name, live: { data: keptData<T>(kept, name), error } })
+      }
+      if (!isPaused) timer = setTimeout(() => void ask(), everyMs)
+    }
+    void ask()
+    return () => {
+      isOver = true
+      clearTimeout(timer)
+    }
+  }, [name, isActive, isPaused, asked, everyMs, kept, answeredAt, now, crash])
+
+  return answer?.name === name ? answer.live : { data: keptData<T>(kept, name), error: null }
+}
+
+/** One name is always loaded by one function, so what is kept under it is what that answers. */
+const keptData = <T>(kept: Map<string, unknown>, name: string) => kept.get(`live ${name}`) as T | undefined

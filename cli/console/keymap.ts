@@ -1,0 +1,166 @@
+/** One key binding: which keys, and what they are said to do. */
+export type Binding = {
+  /** As `keyName` names them: `j`, `G`, `enter`, `shift-tab`, `ctrl-d`. The first is shown. */
+  keys: readonly string[]
+  /** In the footer: a word or two. */
+  label: string
+  /** For the help screen, where the label is too short to be understood. */
+  about?: string
+  /** Changes something on the server, so --read-only takes it away. */
+  mutates?: true
+  /** Kept out of the footer, where there is little room; the help screen has it. */
+  isQuiet?: true
+}
+
+/**
+ * Every key of the console. Input, footer and help all read this one table, so they cannot tell different stories.
+ * A section is in force while something on the screen calls `useKeys` with it; what is nearer to the eye comes first:
+ * dialogs, then the screen, then lists and details, then what works everywhere.
+ */
+export const keymap = {
+  everywhere: {
+    overview: { keys: ['1'], label: 'Overview', isQuiet: true },
+    apps: { keys: ['2'], label: 'Apps', isQuiet: true },
+    otp: { keys: ['3'], label: 'OTP', isQuiet: true },
+    logs: { keys: ['4'], label: 'Logs', isQuiet: true },
+    webhooks: { keys: ['5'], label: 'Webhooks', isQuiet: true },
+    inbox: { keys: ['6'], label: 'Inbox', isQuiet: true },
+    refresh: { keys: ['r'], label: 'refresh', about: 'ask the server now' },
+    pause: { keys: ['p'], label: 'pause', about: 'stop what moves, or let it move again' },
+    unmask: { keys: ['m'], label: 'phones', about: 'show phone numbers in full, or mask them again' },
+    suspend: { keys: ['ctrl-z'], label: 'suspend', about: 'back to the shell; fg returns', isQuiet: true },
+    help: { keys: ['?'], label: 'keys' },
+    quit: { keys: ['q'], label: 'quit' },
+  },
+  list: {
+    down: { keys: ['j', 'down'], label: 'down', isQuiet: true },
+    up: { keys: ['k', 'up'], label: 'up', isQuiet: true },
+    pageDown: { keys: ['pagedown', 'ctrl-f'], label: 'a page down', isQuiet: true },
+    pageUp: { keys: ['pageup', 'ctrl-b'], label: 'a page up', isQuiet: true },
+    top: { keys: ['g', 'home'], label: 'top', isQuiet: true },
+    bottom: { keys: ['G', 'end'], label: 'bottom', isQuiet: true },
+    filter: { keys: ['/'], label: 'filter', about: 'show only rows that contain what you type' },
+    clear: { keys: ['esc'], label: 'all rows', about: 'end the filter' },
+  },
+  filter: {
+    keep: { keys: ['enter'], label: 'keep the filter' },
+    clear: { keys: ['esc'], label: 'all rows' },
+  },
+  detail: {
+    back: { keys: ['esc'], label: 'back' },
+    show: { keys: ['v'], label: 'show', about: 'uncover the secret for 30 seconds' },
+    copy: { keys: ['y'], label: 'copy' },
+    nextTab: { keys: [']', 'right'], label: 'next tab' },
+    previousTab: { keys: ['[', 'left'], label: 'previous tab', isQuiet: true },
+    nextPane: { keys: ['tab'], label: 'next pane' },
+    previousPane: { keys: ['shift-tab'], label: 'previous pane', isQuiet: true },
+  },
+  help: {
+    down: { keys: ['j', 'down'], label: 'down' },
+    up: { keys: ['k', 'up'], label: 'up' },
+    pageDown: { keys: ['pagedown', ' '], label: 'a page down', isQuiet: true },
+    pageUp: { keys: ['pageup'], label: 'a page up', isQuiet: true },
+    close: { keys: ['esc', '?', 'q'], label: 'back' },
+  },
+  dialog: {
+    accept: { keys: ['enter'], label: 'done' },
+    nextField: { keys: ['tab', 'down'], label: 'next field' },
+    previousField: { keys: ['shift-tab', 'up'], label: 'previous field', isQuiet: true },
+    cancel: { keys: ['esc'], label: 'cancel' },
+  },
+  overview: {
+    range: { keys: ['t'], label: 'range', about: '7, 30 or 90 days' },
+    open: {
+      keys: ['enter'],
+      label: 'open',
+      about: 'what needs attention: the webhook, or the log of failures',
+    },
+  },
+  apps: {},
+  otp: {},
+  logs: {
+    app: { keys: ['a'], label: 'app', about: 'the next application, then all again' },
+    type: { keys: ['t'], label: 'type', about: 'failures, deliveries, and so on, then all again' },
+    open: { keys: ['enter'], label: 'detail', about: 'everything that is known of the entry' },
+    clear: { keys: ['c'], label: 'clear', about: 'begin with an empty screen' },
+  },
+  webhooks: {},
+  inbox: {
+    copy: { keys: ['y'], label: 'copy code' },
+  },
+} as const satisfies Record<string, Record<string, Binding>>
+
+export type Section = keyof typeof keymap
+export type Action<S extends Section> = Extract<keyof (typeof keymap)[S], string>
+
+/** In the order of the header. */
+export const screenNames = ['overview', 'apps', 'otp', 'logs', 'webhooks', 'inbox'] as const
+export type ScreenName = (typeof screenNames)[number]
+
+/** The bindings of a section in the order of the table. */
+export const bindingsOf = (section: Section): readonly (readonly [action: string, binding: Binding])[] =>
+  Object.entries<Binding>(keymap[section])
+
+const modalSections: ReadonlySet<Section> = new Set(['dialog', 'filter', 'help'])
+
+/** How near to the eye a section is: the higher is asked first. */
+export const levelOf = (section: Section) =>
+  section === 'everywhere'
+    ? 0
+    : section === 'list' || section === 'detail'
+      ? 1
+      : modalSections.has(section)
+        ? 3
+        : 2
+
+const shownNames: Partial<Record<string, string>> = {
+  enter: 'enter',
+  up: '↑',
+  down: '↓',
+  left: '←',
+  right: '→',
+  pagedown: 'PgDn',
+  pageup: 'PgUp',
+  'shift-tab': 'S-tab',
+}
+
+/** A key as it is written on the screen. */
+export const shownKey = (key: string, isAscii: boolean) =>
+  key.startsWith('ctrl-') ? `^${key.slice(5).toUpperCase()}` : (!isAscii && shownNames[key]) || key
+
+type PressedKey = {
+  upArrow: boolean
+  downArrow: boolean
+  leftArrow: boolean
+  rightArrow: boolean
+  pageDown: boolean
+  pageUp: boolean
+  home: boolean
+  end: boolean
+  return: boolean
+  escape: boolean
+  ctrl: boolean
+  shift: boolean
+  tab: boolean
+  backspace: boolean
+  delete: boolean
+  meta: boolean
+}
+
+/** The name of what Ink says was pressed; text stands for itself. Alt is not used: `alt-x` is no `x`. */
+export function keyName(input: string, key: PressedKey): string {
+  if (key.upArrow) return 'up'
+  if (key.downArrow) return 'down'
+  if (key.leftArrow) return 'left'
+  if (key.rightArrow) return 'right'
+  if (key.pageDown) return 'pagedown'
+  if (key.pageUp) return 'pageup'
+  if (key.home) return 'home'
+  if (key.end) return 'end'
+  if (key.return) return 'enter'
+  if (key.escape) return 'esc'
+  if (key.tab) return key.shift ? 'shift-tab' : 'tab'
+  if (key.backspace || key.delete) return 'backspace'
+  if (key.ctrl) return `ctrl-${input}`
+  return key.meta ? `alt-${input}` : input
+}

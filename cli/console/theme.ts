@@ -1,0 +1,98 @@
+import type { BarSet } from '../sparkline.ts'
+import type { Paint } from '../text.ts'
+import type { Painter } from './spans.ts'
+
+const unicode = {
+  on: '●',
+  off: '○',
+  waiting: '◌',
+  ok: '✓',
+  fail: '✗',
+  warn: '▲',
+  sent: '→',
+  dot: '·',
+  pointer: '▸',
+  crumb: '›',
+  cover: '•',
+  more: '…',
+  rule: '─',
+  bar: '│',
+  down: '↓',
+  cursor: '█',
+  corners: ['┌', '┐', '└', '┘'],
+}
+
+export type Symbols = typeof unicode
+
+const ascii: Symbols = {
+  on: '*',
+  off: 'o',
+  waiting: '~',
+  ok: '+',
+  fail: 'x',
+  warn: '!',
+  sent: '>',
+  dot: '.',
+  pointer: '>',
+  crumb: '>',
+  cover: '*',
+  more: '~',
+  rule: '-',
+  bar: '|',
+  down: 'v',
+  cursor: '_',
+  corners: ['+', '+', '+', '+'],
+}
+
+const asciiBars: BarSet = { nothing: ' ', bars: ['_', '.', '-', '=', '+', '*', '#'] }
+
+/** What a state is shown as: a sign and a colour together, so that neither is needed alone. */
+export type Tone = 'good' | 'bad' | 'warning' | 'waiting' | 'off' | 'sent' | 'neutral'
+
+/**
+ * How things look. The sixteen colours of the terminal's own palette alone, so that its user's choice of light or
+ * dark holds; under NO_COLOR `paint` changes nothing.
+ */
+export type Theme = ReturnType<typeof createTheme>
+
+export function createTheme(paint: Paint, isAscii: boolean) {
+  const symbols = isAscii ? ascii : unicode
+  const tones: Record<Tone, { symbol: string; paint: Painter }> = {
+    good: { symbol: symbols.on, paint: paint.green },
+    bad: { symbol: symbols.fail, paint: paint.red },
+    warning: { symbol: symbols.warn, paint: paint.yellow },
+    waiting: { symbol: symbols.waiting, paint: paint.cyan },
+    off: { symbol: symbols.off, paint: paint.dim },
+    sent: { symbol: symbols.sent, paint: paint.cyan },
+    neutral: { symbol: symbols.dot, paint: paint.dim },
+  }
+  return {
+    paint,
+    symbols,
+    isAscii,
+    bars: isAscii ? asciiBars : undefined,
+    tones,
+    /** `● active`, in its colour. */
+    status: (tone: Tone, word: string) => ({
+      text: `${tones[tone].symbol} ${word}`.trimEnd(),
+      paint: tones[tone].paint,
+    }),
+  }
+}
+
+const toneOfStatus: Partial<Record<string, Tone>> = {
+  active: 'good',
+  enabled: 'good',
+  verified: 'good',
+  delivered: 'good',
+  succeeded: 'good',
+  pending: 'waiting',
+  failed: 'bad',
+  blocked: 'bad',
+  expired: 'off',
+  canceled: 'off',
+  disabled: 'off',
+}
+
+/** The tone of a `status` of the API, whichever resource it is of. */
+export const statusTone = (status: string): Tone => toneOfStatus[status] ?? 'neutral'

@@ -1,0 +1,113 @@
+import { Terminal as Emulator } from '@xterm/headless'
+
+export type Size = { columns: number; rows: number }
+
+/**
+ * A program in a terminal: a real pseudo-terminal of the system, and an emulator that reads what the program draws.
+ * Nothing here waits for a time to pass: `seen` looks again whenever something was drawn.
+ */
+export function openScreen(command: string[], env: Record<string, string>, { columns, rows }: Size) {
+  const emulator = new Emulator({ cols: columns, rows, allowProposedApi: true })
+  let written = ''
+  let awaited: (() => void)[] = []
+  const decoder = new TextDecoder()
+  const child = Bun.spawn(command, {
+    env: { TERM: 'xterm-256color', LC_ALL: 'C.UTF-8', ...env },
+    terminal: {
+      cols: columns,
+      rows,
+      data(_, bytes) {
+        written += decoder.decode(bytes, { stream: true })
+        emulator.write(bytes, () => {
+          for (const look of awaited) look()
+        })
+      },
+    },
+  })
+  const { terminal } = child
+  if (terminal === undefined) throw new Error('This system has no pseudo-terminals.')
+
+  const flagsBefore = terminal.localFlags
+
+  const screen = () => {
+    const { active } = emulator.buffer
+    return Array.from({ length: emulator.rows }, (_, row) =>
+      (active.getLine(active.baseY + row)?.translateToString(true) ?? '').trimEnd(),
+    )
+  }
+
+  /** Resolves once it is so; fails with the screen where the program ends before, or after ten seconds. */
+  async function until(isSo: () => boolean, what: string) {
+    const changed = Promise.withResolvers<void>()
+    const look = () => {
+      if (isSo()) changed.resolve()
+    }
+    awaited.push(look)
+    look()
+    const ended = child.exited.then(() => Bun.sleep(50)).then(() => (isSo() ? null : 'the program ended'))
+    const late = Promise.withResolvers<string>()
+    const timer = setTimeout(() => late.resolve('nothing more came in ten seconds'), 10_000)
+    const fault = await Promise.race([changed.promise.then(() => null), ended, late.promise])
+    clearTimeout(timer)
+    awaited = awaited.filter((one) => one !== look)
+    if (fault !== null) throw new Error(`Waited for ${what}, but ${fault}:\n${screen().join('\n')}`)
+  }
+
+  const isThere = (wanted: string | RegExp) => {
+    const text = screen().join('\n')
+    return typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text)
+  }
+
+  return {
+    child,
+    exited: child.exited,
+    /** Everything that the program wrote, with its escape sequences. */
+    written: () => written,
+    /** The rows as a person sees them. */
+    screen,
+    text: () => screen().join('\n'),
+    /** The alternate screen is shown. */
+    isAlternate: () => emulator.buffer.active.type === 'alternate',
+    /** Presses keys: text as it is, or the name of a key. */
+    press(...keys: string[]) {
+      for (const key of keys) terminal.write(named[key] ?? key)
+    },
+    seen: (wanted: string | RegExp) => until(() => isThere(wanted), String(wanted)),
+    gone: (unwanted: string | RegExp) => until(() => !isThere(unwanted), `no ${String(unwanted)}`),
+    until,
+    resize(size: Size) {
+      emulator.resize(size.columns, size.rows)
+      terminal.resize(size.columns, size.rows)
+    },
+    /** Echo, line editing and their kind (termios `c_lflag`) are as the program found them. */
+    isRestored: () => terminal.localFlags === flagsBefore,
+    hasCursor: () => written.lastIndexOf('\u001b[?25h') >= written.lastIndexOf('\u001b[?25l'),
+    async close() {
+      child.kill('SIGKILL')
+      await child.exited
+      terminal.close()
+      emulator.dispose()
+    },
+  }
+}
+
+export type OpenScreen = ReturnType<typeof openScreen>
+
+const named: Partial<Record<string, string>> = {
+  enter: '\r',
+  esc: '\u001b',
+  tab: '\t',
+  'shift-tab': '\u001b[Z',
+  up: '\u001b[A',
+  down: '\u001b[B',
+  right: '\u001b[C',
+  left: '\u001b[D',
+  pageup: '\u001b[5~',
+  pagedown: '\u001b[6~',
+  home: '\u001b[H',
+  end: '\u001b[F',
+  backspace: '\u007f',
+  'ctrl-c': '\u0003',
+  'ctrl-u': '\u0015',
+  'ctrl-z': '\u001a',
+}
