@@ -1,4 +1,5 @@
 import type { DeliveryAttempts } from '../domain/delivery-attempts.ts'
+import { createPump } from '../domain/pump.ts'
 
 /** More than one provider may have, so that there is room beside one that hangs. */
 const underWayMax = 300
@@ -21,38 +22,27 @@ export function createDeliveryWorker(needs: {
   const underWay = new Set<Promise<unknown>>()
   let poll: ReturnType<typeof setInterval> | undefined
   let working = false
-  let pumping: Promise<void> | undefined
-  let again = false
+  const { wake, running } = createPump(sendRound)
 
-  /** Runs one pump at a time; a call during one makes another follow it. */
-  function wake(): void {
-    again = true
-    pumping ??= pump().finally(() => {
-      pumping = undefined
-    })
-  }
-
-  async function pump() {
-    while (again) {
-      again = false
-      const room = working ? underWayMax - underWay.size : 0
-      if (room === 0) return
-      try {
-        const claimed = await attempts.claimDue(room)
-        for (const claim of claimed) {
-          const done = attempts.attempt(claim).finally(() => underWay.delete(done))
-          underWay.add(done)
-        }
-        again ||= claimed.length === room
-      } catch (error) {
-        // The next poll tries anew.
-        onError(error)
+  async function sendRound(): Promise<boolean> {
+    const room = working ? underWayMax - underWay.size : 0
+    if (room === 0) return false
+    try {
+      const claimed = await attempts.claimDue(room)
+      for (const claim of claimed) {
+        const done = attempts.attempt(claim).finally(() => underWay.delete(done))
+        underWay.add(done)
       }
+      return claimed.length === room
+    } catch (error) {
+      // The next poll tries anew.
+      onError(error)
+      return false
     }
   }
 
   async function quiet(): Promise<void> {
-    await pumping
+    await running()
     await Promise.allSettled(underWay)
   }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { NewId } from '../domain/ids.ts'
 import type { Keys } from '../domain/keys.ts'
 import type { Clock } from '../domain/ports.ts'
+import { createPump } from '../domain/pump.ts'
 import type { Store } from '../domain/store.ts'
 import type { Attempt, SendWebhook, WebhookAnswer } from '../domain/webhook-deliveries.ts'
 import { disableEndpoint, failingMaxMs } from '../domain/webhook-disabling.ts'
@@ -49,29 +50,16 @@ export function createWebhookWorker(needs: {
   const ended = new Set<Ended>()
   let timer: ReturnType<typeof setTimeout> | undefined
   let claiming = false
-  let pumping: Promise<void> | undefined
-  let again = false
+  const { wake, running } = createPump(sendRound, () => setTimer().catch(onError))
 
-  /** Runs one pump at a time; a call during one makes another follow it. */
-  function wake(): void {
-    again = true
-    pumping ??= pump().finally(() => {
-      pumping = undefined
-    })
-  }
-
-  async function pump() {
-    while (again) {
-      again = false
-      // Begun together: on SQLite they share one commit, in this order.
-      const writing = [...ended].map(writeDown)
-      const claimed = await claimDue()
-      const written = await Promise.all(writing)
-      // Where transactions pass each other, what was written made room only after the claim.
-      again ||= claimed.length > 0 || written.includes(true)
-      await sendAll(claimed).catch(onError)
-    }
-    await setTimer().catch(onError)
+  async function sendRound(): Promise<boolean> {
+    // Begun together: on SQLite they share one commit, in this order.
+    const writing = [...ended].map(writeDown)
+    const claimed = await claimDue()
+    const written = await Promise.all(writing)
+    await sendAll(claimed).catch(onError)
+    // Where transactions pass each other, what was written made room only after the claim.
+    return claimed.length > 0 || written.includes(true)
   }
 
   async function claimDue(): Promise<ClaimedDelivery[]> {
@@ -164,8 +152,8 @@ export function createWebhookWorker(needs: {
 
   /** Resolves when nothing is sent or waits to be written down. */
   async function idle(): Promise<void> {
-    if (!pumping && sending.size === 0) return
-    await Promise.allSettled([...sending, pumping])
+    if (!running() && sending.size === 0) return
+    await Promise.allSettled([...sending, running()])
     await idle()
   }
 

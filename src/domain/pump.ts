@@ -1,0 +1,32 @@
+/**
+ * Runs rounds of work one at a time. A `wake` during a round, or during the rest that follows the last one, makes
+ * another round follow, so that whatever was there before the `wake` is seen by a round that begins after it.
+ *
+ * @param round does what waits; true asks for another round at once. Must not reject
+ * @param rest runs once nothing asks for a round, such as setting a timer. Must not reject
+ */
+export function createPump(round: () => Promise<boolean>, rest: () => Promise<void> = async () => {}) {
+  let asked = false
+  let running: Promise<void> | undefined
+
+  async function run() {
+    while (asked) {
+      asked = false
+      if (await round()) asked = true
+      if (!asked) await rest()
+    }
+    // In the same step as the look at `asked`: a wake between the two would be lost.
+    running = undefined
+  }
+
+  return {
+    /** Costs nothing where it is called often. */
+    wake(): void {
+      asked = true
+      running ??= run()
+    },
+
+    /** The run under way, or undefined while nothing runs. */
+    running: () => running,
+  }
+}
