@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { readAdmin, readMasterKey, readOidc, type OidcConfig } from './config/auth.ts'
 import { readDelivery } from './config/delivery.ts'
 import { readGuard } from './config/guard.ts'
+import { readMetricsListen, readRetention } from './config/operations.ts'
 import { readConfigFile, readDataDir } from './config/places.ts'
 import { ratePerMinuteMax, readPlans } from './config/plans.ts'
 import { readTemplates } from './config/templates.ts'
@@ -28,6 +29,7 @@ import type { DeliverySettings } from './domain/delivery.ts'
 import type { MessageTemplates } from './domain/message-settings.ts'
 import type { GuardSettings } from './domain/guard-rules.ts'
 import type { Plans } from './domain/plans.ts'
+import type { RetentionSettings } from './domain/retention.ts'
 
 export type { OidcConfig } from './config/auth.ts'
 export type { ConfigInput, Flags, Problem, SettingValue } from './config/reader.ts'
@@ -60,6 +62,9 @@ export type Config = {
     phoneSend: 'off' | 'monitor' | 'enforce'
   }
   guard: GuardSettings
+  retention: RetentionSettings
+  /** Where Prometheus asks; null: nowhere. */
+  metricsListen: ListenAddress | null
   /** With the rates of the whole installation, if set, already in every plan. */
   plans: Plans
   /** Who carries messages; with their secrets, so that it is never printed or logged. */
@@ -130,6 +135,8 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   const phoneCheckBudget = read('phoneCheckBudget', parseInteger(0, 100), 25)
   const phoneSendBudget = read('phoneSendBudget', parseChoice('off', 'monitor', 'enforce'), 'monitor')
   const guard = readGuard(reader)
+  const metricsListen = readMetricsListen(reader, showListen)
+  const retention = readRetention(reader)
   const plans = readPlans(reader, configFile.entries, { sendPerMinute, verifyPerMinute })
   const delivery = readDelivery(reader, input, configFile.entries)
   const templates = readTemplates(reader, configFile.entries)
@@ -150,6 +157,8 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
     webhooks: { allow: allow.value, endpointsMax: endpointsMax.value },
     budgets: { phoneCheckFailures: phoneCheckBudget.value, phoneSend: phoneSendBudget.value },
     guard,
+    retention,
+    metricsListen,
     plans,
     delivery,
     templates,

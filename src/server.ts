@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Config } from './config.ts'
 import { createHousekeeping } from './domain/housekeeping.ts'
 import { systemClock, type Clock } from './domain/ports.ts'
+import { createRetention, type Pace } from './domain/retention.ts'
 import type { Store } from './domain/store.ts'
 import { createApp } from './http/app.ts'
 import { listen, type Listener, type ListenerNeeds } from './http/listener.ts'
@@ -151,7 +152,9 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     stops.push(every(sweepEveryMs, log, () => services.otp.expireDue()))
     const reportStep = createStepReport(clock, wall, log)
     stops.push(every(sweepEveryMs, log, async () => reportStep()))
-    stops.push(every(purgeEveryMs, log, () => housekeeping.purge()))
+    const { keys } = services
+    const retention = createRetention({ store, clock, keys, settings: config.retention })
+    stops.push(every(purgeEveryMs, log, (hasEnded) => retention.purge(purgePace(hasEnded))))
 
     const readiness = createReadiness(store, clock, () => stopping !== undefined)
     const onBug = (error: unknown, traceId: string) => log.error('unexpected error', { error, traceId })
@@ -254,15 +257,33 @@ function createReadiness(store: Store, clock: Clock, isDraining: () => boolean) 
   }
 }
 
-/** Repeats a task, never two at a time. @returns ends it, after the one that runs */
-function every(ms: number, log: Log, task: () => Promise<unknown>): () => Promise<void> | undefined {
+/** Little at a time and with pauses: 100 rows take some milliseconds, and calls wait for them. */
+const purgePace = (hasEnded: () => boolean): Pace => ({
+  chunk: 100,
+  async goOn() {
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    return !hasEnded()
+  },
+})
+
+/**
+ * Repeats a task, never two at a time.
+ *
+ * @param task is told whether to come to its end
+ * @returns ends it, after the one that runs
+ */
+function every(
+  ms: number,
+  log: Log,
+  task: (hasEnded: () => boolean) => Promise<unknown>,
+): () => Promise<void> | undefined {
   let running: Promise<void> | undefined
   let ended = false
   const start = () => (running = run())
   let timer = setTimeout(start, ms)
   async function run() {
     try {
-      await task()
+      await task(() => ended)
     } catch (error) {
       log.error('a periodic task failed', { error })
     }

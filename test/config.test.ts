@@ -23,6 +23,8 @@ test('needs nothing to be configured', () => {
     budgets: { phoneCheckFailures: 25, phoneSend: 'monitor' },
     plans: { free: { projects: 10, applications: 5, sendPerMinute: 5, verifyPerMinute: 10 } },
     delivery: { providers: [], routes: [] },
+    retention: { phoneDays: 30, logDays: 90, requestDays: 0, auditDays: 365 },
+    metricsListen: null,
     guard: {
       mode: 'monitor',
       countries: [],

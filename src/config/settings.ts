@@ -1,4 +1,5 @@
 import { guardSettings } from './guard-settings.ts'
+import { operationsSettings } from './operations-settings.ts'
 
 /** Every setting of the server as data: `otpd config show` and the README's table are made from it. */
 
@@ -207,6 +208,7 @@ export const settings = {
     description: 'Sends to one phone (5 in 10 minutes, 20 a day): `off`, `monitor` or `enforce`.',
   },
   ...guardSettings,
+  ...operationsSettings,
 } as const satisfies Record<string, Setting>
 
 export type SettingId = keyof typeof settings

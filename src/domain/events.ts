@@ -40,6 +40,8 @@ export type EventStore = {
   /** Newest first, unless `afterSeq` is given: then oldest first. */
   list(developerId: string, query: LogQuery): Promise<LogEntry[]>
   seqOf(developerId: string, id: string): Promise<number | undefined>
+  /** Some of the oldest, up to a time. False when none was left. */
+  deleteOldest(until: number, chunk: number): Promise<boolean>
 }
 
 const webhookKinds: ReadonlySet<string> = new Set(eventKinds)

@@ -1,17 +1,10 @@
 import { setBackMinMs } from './deadlines.ts'
-import { idempotencyLifetimeMs } from './idempotency.ts'
-import { inboxLifetimeMs } from './inbox.ts'
-import { messageLifetimeMs } from './otp-deliveries.ts'
 import type { Clock } from './ports.ts'
-import type { Store, Stores } from './store.ts'
-import { deliveryLifetimeMs } from './webhook-deliveries.ts'
-
-/** The longest window of any rate limit. */
-const admissionLifetimeMs = 24 * 60 * 60 * 1000
+import type { Store } from './store.ts'
 
 export type Housekeeping = ReturnType<typeof createHousekeeping>
 
-/** Keeps what serves only for a time from growing for ever. */
+/** Puts what is recorded right before the first call is served. */
 export function createHousekeeping({ store, clock }: { store: Store; clock: Clock }) {
   return {
     /**
@@ -31,24 +24,5 @@ export function createHousekeeping({ store, clock }: { store: Store; clock: Cloc
         await tx.deadlines.moveBack(setBackMs, now)
         return setBackMs
       }),
-
-    /**
-     * Removes what has outlived its use. In chunks, each a transaction of its own, so that no call waits for long;
-     * may run at any time.
-     */
-    async purge(chunk = 500): Promise<void> {
-      const now = clock.now()
-      const tasks: Array<(tx: Stores) => Promise<boolean>> = [
-        (tx) => tx.inbox.deleteOldest(now - inboxLifetimeMs, chunk),
-        (tx) => tx.idempotency.deleteOldest(now - idempotencyLifetimeMs, chunk),
-        (tx) => tx.rateLimits.deleteOldest(now - admissionLifetimeMs, chunk),
-        (tx) => tx.otpDeliveries.deleteOldest(now - messageLifetimeMs, chunk),
-        (tx) => tx.guard.deleteOldest(now, chunk),
-        (tx) => tx.webhookDeliveries.deleteOldest(now - deliveryLifetimeMs, chunk),
-      ]
-      for (const task of tasks) {
-        while (await store.write(task));
-      }
-    },
   }
 }

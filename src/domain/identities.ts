@@ -2,7 +2,9 @@ import { dayOf } from './analytics.ts'
 import type { Developer } from './developers.ts'
 import { notFound } from './errors.ts'
 import type { NewId } from './ids.ts'
+import type { Keys } from './keys.ts'
 import { pageOf, readPosition, type Page, type PageRequest } from './pages.ts'
+import { pseudonymOf } from './pseudonyms.ts'
 import type { Store, Stores } from './store.ts'
 
 /** A phone number that somebody proved to hold. One for each developer and phone. */
@@ -25,7 +27,9 @@ export type IdentityStore = {
   list(developerId: string, limit: number, before?: string): Promise<Identity[]>
   /** False where the developer has one of this phone already. */
   insert(identity: Identity): Promise<boolean>
-  /** Counts one more verification. False where there was another since `known` was read. */
+  /** Puts the number back where its pseudonym still stands. */
+  restorePhone(known: Identity, phone: string): Promise<void>
+  /** Counts one more verification. False where there was another since `known` was read, or its phone was replaced. */
   countVerification(known: Identity, now: number): Promise<boolean>
   /** Does nothing where the application is there already. */
   addApplication(identityId: string, appId: string): Promise<void>
@@ -41,19 +45,27 @@ export type Verification = {
 
 /**
  * Makes the identity at its first verification and counts the later ones. Part of the transaction that verifies. Holds
- * also where several applications of one developer verify the same phone at once.
+ * also where several applications of one developer verify the same phone at once, and where it was away for so long that
+ * a pseudonym stands for it.
  *
  * @returns what it changes in the count of active identities
  */
 export async function recordVerification(
   tx: Stores,
   newId: NewId,
+  keys: Pick<Keys, 'pseudonym'>,
   verification: Verification,
 ): Promise<{ leavesDay: number | undefined; entersDay: number | undefined }> {
-  const { appId, verifiedAt } = verification
+  const { developerId, phone, appId, verifiedAt } = verification
   const today = dayOf(verifiedAt)
   for (;;) {
-    const known = await tx.identities.findByPhone(verification.developerId, verification.phone)
+    const known = await tx.identities.findByPhone(developerId, phone)
+    const away =
+      known ?? (await tx.identities.findByPhone(developerId, pseudonymOf(keys, developerId, phone)))
+    if (away && !known) {
+      await tx.identities.restorePhone(away, phone)
+      continue
+    }
     const identity = known ?? firstOf(newId, verification)
     const written = known
       ? await tx.identities.countVerification(known, verifiedAt)
@@ -81,7 +93,7 @@ const firstOf = (newId: NewId, { developerId, phone, country, verifiedAt }: Veri
 
 export type IdentityService = ReturnType<typeof createIdentityService>
 
-export function createIdentityService(needs: { store: Store }) {
+export function createIdentityService(needs: { store: Store; keys: Pick<Keys, 'pseudonym'> }) {
   const { identities } = needs.store.read
 
   async function withApplications(rows: Identity[]): Promise<IdentityWithApplications[]> {
@@ -100,10 +112,13 @@ export function createIdentityService(needs: { store: Store }) {
 
     /** @param phone E.164 @throws NOT_FOUND */
     async getByPhone(developerId: string, phone: string): Promise<IdentityWithApplications> {
-      const found = await identities.findByPhone(developerId, phone)
+      const found =
+        (await identities.findByPhone(developerId, phone)) ??
+        (await identities.findByPhone(developerId, pseudonymOf(needs.keys, developerId, phone)))
       const [identity] = found ? await withApplications([found]) : []
       if (!identity) throw notFound()
-      return identity
+      // Whoever asks for the number knows it.
+      return { ...identity, phone }
     },
   }
 }

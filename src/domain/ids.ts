@@ -1,7 +1,7 @@
 import type { Clock } from './ports.ts'
 
-/** What an id names: developer, project, application, OTP request, webhook endpoint, event, delivery, identity, HTTP request. */
-export type IdPrefix = 'dev' | 'prj' | 'app' | 'otp' | 'whk' | 'evt' | 'dlv' | 'idn' | 'req'
+/** What an id names: developer, project, application, OTP request, webhook endpoint, event, delivery, identity, audit entry, HTTP request. */
+export type IdPrefix = 'dev' | 'prj' | 'app' | 'otp' | 'whk' | 'evt' | 'dlv' | 'idn' | 'aud' | 'req'
 
 export type NewId = (prefix: IdPrefix) => string
 

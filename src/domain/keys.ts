@@ -10,6 +10,8 @@ export type Keys = {
   clientId: Buffer
   /** Hashes phone numbers where a table needs to find one without holding it. */
   phone: Buffer
+  /** Makes what stands for a phone number in old records. */
+  pseudonym: Buffer
   /** Hashes what the guard counts by. */
   guard: Buffer
   /** Derives the tokens of callback URLs. */
@@ -32,6 +34,7 @@ export function deriveKeys(masterKey: Uint8Array): Keys {
     codeHash: derive('code hash'),
     clientId: derive('client id'),
     phone: derive('phone'),
+    pseudonym: derive('pseudonym'),
     guard: derive('guard'),
     callback: derive('callback'),
     signingKey: derive('signing key'),

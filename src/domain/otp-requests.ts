@@ -83,6 +83,8 @@ export type OtpRequestStore = {
     now: number,
   ): Promise<OtpRequest | undefined>
   end(id: string, end: OtpEnd, now: number): Promise<OtpRequest | undefined>
+  /** Some of the oldest, with their messages, up to a time. False when none was left. */
+  deleteOldest(until: number, chunk: number): Promise<boolean>
 }
 
 export type OtpEnd =

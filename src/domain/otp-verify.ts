@@ -69,7 +69,10 @@ export function createOtpVerify(needs: OtpNeeds) {
 
   async function recordSuccess(tx: Stores, request: OtpRequest, now: number) {
     const { developerId } = request
-    const { leavesDay, entersDay } = await recordVerification(tx, newId, { ...request, verifiedAt: now })
+    const { leavesDay, entersDay } = await recordVerification(tx, newId, keys, {
+      ...request,
+      verifiedAt: now,
+    })
     if (leavesDay !== undefined) await tx.analytics.add(developerId, leavesDay, { active: -1 })
     await tx.analytics.add(developerId, dayOf(now), {
       verified: 1,

@@ -12,9 +12,14 @@ export type CheckBudget = {
 export type CheckBudgetStore = {
   find(appId: string, phoneHash: string): Promise<CheckBudget | undefined>
   put(appId: string, phoneHash: string, budget: CheckBudget): Promise<void>
+  /** About `chunk` of those that were refilled first, up to a time. False when none was left. */
+  deleteOldest(until: number, chunk: number): Promise<boolean>
 }
 
 const hourMs = 3_600_000
+
+/** After so long without a failure the budget is full and no lock is left: the row of failures begins anew. */
+export const checkBudgetLifetimeMs = 30 * 24 * hourMs
 
 /** NIST SP 800-63B §5.2.2: no more than 100 consecutive failed attempts on one account. */
 const consecutiveFailuresMax = 100

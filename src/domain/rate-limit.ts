@@ -31,6 +31,9 @@ export type RateLimitStore = {
 /** seq counts within subject and policy, so that the admissions between two of them are a difference. */
 export type Admission = { at: number; seq: number }
 
+/** The longest window of any limit. */
+export const admissionLifetimeMs = 24 * 60 * 60 * 1000
+
 /** Old admissions are removed now and then, not each time. */
 const pruneEvery = 8
 

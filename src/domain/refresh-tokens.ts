@@ -23,7 +23,8 @@ export type RefreshTokenStore = {
   use(hash: string, now: number): Promise<boolean>
   deleteFamily(family: string): Promise<void>
   deleteOfDeveloper(developerId: string): Promise<void>
-  deleteExpired(now: number): Promise<void>
+  /** About `chunk` of those that have expired. False when none was left. */
+  deleteExpired(now: number, chunk: number): Promise<boolean>
 }
 
 /** A login that is not used for so long ends. */
@@ -63,7 +64,6 @@ export function createRefreshTokens(needs: { store: Store; clock: Clock; random:
         const now = clock.now()
         // Ends of a reset password's sessions and of this insert must not cross.
         await tx.developers.lock(developer.id)
-        await tx.refreshTokens.deleteExpired(now)
         await insert(tx, token, newToken('', 16, random), developer.id, now)
       })
       return token

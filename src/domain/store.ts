@@ -1,5 +1,6 @@
 import type { AccountStore } from './accounts.ts'
 import type { AnalyticsStore } from './analytics.ts'
+import type { AuditStore } from './audit.ts'
 import type { ApplicationStore } from './applications.ts'
 import type { DeadlineStore } from './deadlines.ts'
 import type { DeveloperStore } from './developers.ts'
@@ -16,6 +17,7 @@ import type { ProjectStore } from './projects.ts'
 import type { RateLimitStore } from './rate-limit.ts'
 import type { RefreshTokenStore } from './refresh-tokens.ts'
 import type { RestingProviderStore } from './resting-providers.ts'
+import type { RetentionStore } from './retention-store.ts'
 import type { SetupTokenStore } from './setup-tokens.ts'
 import type { SigningKeyStore } from './signing-keys.ts'
 import type { WebhookDeliveryStore } from './webhook-deliveries.ts'
@@ -27,6 +29,7 @@ export type Stores = {
   accounts: AccountStore
   analytics: AnalyticsStore
   applications: ApplicationStore
+  audit: AuditStore
   checkBudgets: CheckBudgetStore
   deadlines: DeadlineStore
   developers: DeveloperStore
@@ -42,6 +45,7 @@ export type Stores = {
   rateLimits: RateLimitStore
   refreshTokens: RefreshTokenStore
   restingProviders: RestingProviderStore
+  retention: RetentionStore
   setupTokens: SetupTokenStore
   signingKeys: SigningKeyStore
   webhookDeliveries: WebhookDeliveryStore

@@ -73,9 +73,6 @@ export type WebhookDelivery = {
 
 export type DeliveryFilter = { status?: DeliveryStatus | undefined; type?: EventKind | undefined }
 
-/** After that a delivery is forgotten, with its attempts, however it ended. */
-export const deliveryLifetimeMs = 30 * 24 * 60 * 60 * 1000
-
 /** Deliveries as their owner sees them. The finders name the endpoint, whose owner the caller has checked. */
 export type WebhookDeliveryStore = {
   /** Newest first. @param query.before an id; only older ones are listed */

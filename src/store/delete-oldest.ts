@@ -1,4 +1,4 @@
-import { asc, lte, max } from 'drizzle-orm'
+import { asc, inArray, lte, max } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Builders } from './database.ts'
 
@@ -21,5 +21,25 @@ export async function deleteOldest(
     .delete(table)
     .where(lte(at, on.select({ at: max(old.at) }).from(old)))
     .returning({ at })
+  return deleted.length > 0
+}
+
+/**
+ * The same for a table whose keys are in the order of time: no index of times has to be kept for it. At most `chunk`
+ * rows.
+ */
+export async function deleteOldestInOrder(
+  on: Builders,
+  table: SQLiteTable,
+  key: SQLiteColumn,
+  at: SQLiteColumn,
+  until: number,
+  chunk: number,
+): Promise<boolean> {
+  const oldest = on.select({ key, at }).from(table).orderBy(asc(key)).limit(chunk).as('oldest')
+  const deleted = await on
+    .delete(table)
+    .where(inArray(key, on.select({ key: oldest.key }).from(oldest).where(lte(oldest.at, until))))
+    .returning({ key })
   return deleted.length > 0
 }

@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, gt, inArray, lt, sql } from 'drizzle-orm'
 import type { EventStore, LogType } from '../domain/events.ts'
 import type { Builders, Database } from './database.ts'
+import { deleteOldestInOrder } from './delete-oldest.ts'
 
 /** @param onEvent told of each entry that is written, by the developer's id, before its transaction ends */
 export function createEventStore(
@@ -81,5 +82,7 @@ export function createEventStore(
         .where(and(eq(events.id, id), eq(events.developerId, developerId)))
       return row?.seq
     },
+
+    deleteOldest: (until, chunk) => deleteOldestInOrder(on, events, events.seq, events.at, until, chunk),
   }
 }

@@ -19,7 +19,13 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
         verificationCount: sql`${identities.verificationCount} + 1`,
         lastVerifiedAt: sql`${p('now')}`,
       })
-      .where(and(eq(identities.id, p('id')), eq(identities.lastVerifiedAt, p('lastVerifiedAt'))))
+      .where(
+        and(
+          eq(identities.id, p('id')),
+          eq(identities.lastVerifiedAt, p('lastVerifiedAt')),
+          eq(identities.phone, p('phone')),
+        ),
+      )
       .returning({ id: identities.id }),
   )
   const insert = database.prepare(() =>
@@ -80,8 +86,15 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
       return (await insert(identity)).length === 1
     },
 
-    async countVerification({ id, lastVerifiedAt }, now) {
-      return (await countVerification({ id, lastVerifiedAt, now })).length === 1
+    async restorePhone({ id, phone: pseudonym }, phone) {
+      await on
+        .update(identities)
+        .set({ phone })
+        .where(and(eq(identities.id, id), eq(identities.phone, pseudonym)))
+    },
+
+    async countVerification({ id, lastVerifiedAt, phone }, now) {
+      return (await countVerification({ id, lastVerifiedAt, phone, now })).length === 1
     },
 
     async addApplication(identityId, appId) {

@@ -9,6 +9,7 @@ import {
   type OtpStatus,
 } from '../domain/otp-requests.ts'
 import type { Builders, Database } from './database.ts'
+import { deleteOldestInOrder } from './delete-oldest.ts'
 import type { Tables } from './tables.ts'
 
 type Row = InferSelectModel<Tables['otpRequests']>
@@ -158,5 +159,7 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
       const verifiedAt = how.status === 'verified' ? now : null
       return first(await end({ id, now, status: how.status, failureReason, verifiedAt }))
     },
+
+    deleteOldest: (until, chunk) => deleteOldestInOrder(on, otp, otp.id, otp.createdAt, until, chunk),
   }
 }

@@ -1,6 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { CheckBudgetStore } from '../domain/phone-budgets.ts'
 import type { Builders, Database } from './database.ts'
+import { deleteOldest } from './delete-oldest.ts'
 
 export function createCheckBudgetStore(database: Database, on: Builders): CheckBudgetStore {
   const { phoneCheckBudgets: budgets } = database.tables
@@ -29,5 +30,7 @@ export function createCheckBudgetStore(database: Database, on: Builders): CheckB
         .values({ appId, phoneHash, ...budget })
         .onConflictDoUpdate({ target: [budgets.appId, budgets.phoneHash], set: budget })
     },
+
+    deleteOldest: (until, chunk) => deleteOldest(on, budgets, budgets.refilledAt, until, chunk),
   }
 }

@@ -1,6 +1,7 @@
-import { and, eq, isNull, lte } from 'drizzle-orm'
+import { and, eq, isNull } from 'drizzle-orm'
 import type { RefreshTokenStore } from '../domain/refresh-tokens.ts'
 import type { Builders, Database } from './database.ts'
+import { deleteOldest } from './delete-oldest.ts'
 
 export function createRefreshTokenStore(database: Database, on: Builders): RefreshTokenStore {
   const { refreshTokens: tokens } = database.tables
@@ -32,8 +33,6 @@ export function createRefreshTokenStore(database: Database, on: Builders): Refre
       await on.delete(tokens).where(eq(tokens.developerId, developerId))
     },
 
-    async deleteExpired(now) {
-      await on.delete(tokens).where(lte(tokens.expiresAt, now))
-    },
+    deleteExpired: (now, chunk) => deleteOldest(on, tokens, tokens.expiresAt, now, chunk),
   }
 }

@@ -2,6 +2,7 @@ import type { Store, Stores } from '../domain/store.ts'
 import { createAccountStore } from './accounts.ts'
 import { createAnalyticsStore } from './analytics.ts'
 import { createApplicationStore } from './applications.ts'
+import { createAuditStore } from './audit.ts'
 import type { Builders, Database } from './database.ts'
 import { createDeadlineStore } from './deadlines.ts'
 import { createDeveloperStore } from './developers.ts'
@@ -18,6 +19,7 @@ import { createProjectStore } from './projects.ts'
 import { createRateLimitStore } from './rate-limits.ts'
 import { createRefreshTokenStore } from './refresh-tokens.ts'
 import { createRestingProviderStore } from './resting-providers.ts'
+import { createRetentionStore } from './retention.ts'
 import { createSetupTokenStore } from './setup-tokens.ts'
 import { createSigningKeyStore } from './signing-keys.ts'
 import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
@@ -80,6 +82,7 @@ function bindStores(
     accounts: createAccountStore(database, on),
     analytics: createAnalyticsStore(database, on),
     applications: createApplicationStore(database, on),
+    audit: createAuditStore(database, on),
     checkBudgets: createCheckBudgetStore(database, on),
     deadlines: createDeadlineStore(database, on),
     developers: createDeveloperStore(database, on),
@@ -95,6 +98,7 @@ function bindStores(
     rateLimits: createRateLimitStore(database, on),
     refreshTokens: createRefreshTokenStore(database, on),
     restingProviders: createRestingProviderStore(database, on),
+    retention: createRetentionStore(database, on),
     setupTokens: createSetupTokenStore(database, on),
     signingKeys: createSigningKeyStore(database, on),
     webhookDeliveries: createWebhookDeliveryStore(database, on, onDelivery),

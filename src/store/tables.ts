@@ -1,5 +1,6 @@
 import type { WebhookError } from '../domain/webhook-deliveries.ts'
 import type { ColumnKit } from './columns.ts'
+import { defineOperationsTables } from './tables-operations.ts'
 
 /**
  * Every table, once, for both databases. Constraints and indexes live in migrations/; here stand the columns that
@@ -365,6 +366,7 @@ export function defineTables(c: ColumnKit) {
     guardAddressCountries,
     guardDays,
     guardDecisions,
+    ...defineOperationsTables(c),
   }
 }
 

@@ -2,6 +2,7 @@ import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql } from 'drizzle-orm'
 import { lowestId } from '../domain/ids.ts'
 import type { WebhookDeliveryStore } from '../domain/webhook-deliveries.ts'
 import type { Builders, Database } from './database.ts'
+import { deleteOldestInOrder } from './delete-oldest.ts'
 import { recordAttempt } from './webhook-attempts.ts'
 import { settleDue } from './webhook-due.ts'
 import { loadMessages } from './webhook-messages.ts'
@@ -135,25 +136,8 @@ export function createWebhookDeliveryStore(
       return requeued.map(({ id }) => id).toSorted()
     },
 
-    async deleteOldest(until, chunk) {
-      // The order of ids is that of time: no index of times has to be kept for this.
-      const oldest = on
-        .select({ id: deliveries.id, createdAt: deliveries.createdAt })
-        .from(deliveries)
-        .orderBy(asc(deliveries.id))
-        .limit(chunk)
-        .as('oldest')
-      const deleted = await on
-        .delete(deliveries)
-        .where(
-          inArray(
-            deliveries.id,
-            on.select({ id: oldest.id }).from(oldest).where(lte(oldest.createdAt, until)),
-          ),
-        )
-        .returning({ id: deliveries.id })
-      return deleted.length > 0
-    },
+    deleteOldest: (until, chunk) =>
+      deleteOldestInOrder(on, deliveries, deliveries.id, deliveries.createdAt, until, chunk),
   }
 }
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createHousekeeping } from '../../src/domain/housekeeping.ts'
 import { admit } from '../../src/domain/rate-limit.ts'
-import type { Stores } from '../../src/domain/store.ts'
 import { createStore } from '../../src/store/store.ts'
 import { testClock } from '../helpers/clock.ts'
 import { describeEachDatabase } from '../helpers/databases.ts'
@@ -11,45 +10,6 @@ import { createTestService } from '../helpers/service.ts'
 const dayMs = 24 * 60 * 60 * 1000
 
 describeEachDatabase('housekeeping', (database) => {
-  const tablesOf = async () => {
-    const { rateAdmissions, idempotencyKeys, inboxMessages } = database().tables
-    const { read } = database()
-    return {
-      admissions: (await read.select().from(rateAdmissions)).map(({ subject }) => subject).toSorted(),
-      keys: (await read.select().from(idempotencyKeys)).map(({ key }) => key).toSorted(),
-      messages: (await read.select().from(inboxMessages)).map(({ id }) => id).toSorted(),
-    }
-  }
-
-  test('removes what is a day old, in any number of chunks, and nothing younger', async () => {
-    const service = await createTestService({ database: database() })
-    const { developer } = await service.createDeveloper()
-    const { store } = service
-    const clock = testClock()
-    const fill = async (tx: Stores, name: string) => {
-      const now = clock.now()
-      const message = { id: name, developerId: developer.id, requestId: 'r', requestVisible: 1, sentAt: now }
-      await tx.rateLimits.insert(name, 'test', { at: now, seq: 1 })
-      await tx.idempotency.claim({ caller: 'c', route: 'r', key: name, bodyHash: 'h' }, now, 0)
-      await tx.inbox.insert(message)
-    }
-    const names = (prefix: string) => Array.from({ length: 25 }, (_, i) => `${prefix}${10 + i}`)
-    for (const name of names('old')) {
-      await store.write((tx) => fill(tx, name))
-      // Some of the same millisecond, some not.
-      if (name.endsWith('5')) clock.advance(1)
-    }
-    clock.set(clock.now() + dayMs - 1)
-    for (const name of names('new')) await store.write((tx) => fill(tx, name))
-    clock.advance(1)
-    const housekeeping = createHousekeeping({ store, clock })
-    await housekeeping.purge(4)
-    expect(await tablesOf()).toEqual({ admissions: names('new'), keys: names('new'), messages: names('new') })
-    await housekeeping.purge(4)
-    expect((await tablesOf()).keys).toHaveLength(25)
-    await service.dispose()
-  })
-
   test('at the start lets nothing stand in the future, so that a limit neither opens early nor holds for long', async () => {
     const store = createStore(database())
     const limit = { policy: 'test', subject: 'app', limit: 2, windowMs: 60_000 }

@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
-import { createHousekeeping } from '../../src/domain/housekeeping.ts'
+import { deriveKeys, masterKeyBytes } from '../../src/domain/keys.ts'
+import { createRetention } from '../../src/domain/retention.ts'
 import { createWebhookDeliveryService } from '../../src/domain/webhook-delivery-log.ts'
 import type { SendWebhook, WebhookAnswer, WebhookMessage } from '../../src/domain/webhook-deliveries.ts'
 import { describeEachDatabase, raceRounds } from '../helpers/databases.ts'
@@ -235,18 +236,21 @@ describeEachDatabase('deliveries', (database, kind) => {
     )
   }, 60_000)
 
-  test('and their attempts go after 30 days, however they ended, and no sooner', async () => {
+  test('and their attempts go after 90 days, however they ended, and no sooner', async () => {
     const { app, endpoint } = await make()
     for (let i = 0; i < 7; i++) await scene.record(app.id)
     await work(500, scene.clock.now() + 400 * 24 * hour)
-    const housekeeping = createHousekeeping(scene)
+    const settings = { phoneDays: 0, logDays: 90, requestDays: 0, auditDays: 0 }
+    const keys = deriveKeys(new Uint8Array(masterKeyBytes))
+    const retention = createRetention({ ...scene, keys, settings })
+    const purge = () => retention.purge({ chunk: 3, goOn: () => Promise.resolve(true) })
     scene.clock.advance(1)
     await scene.record(app.id)
-    scene.clock.advance(30 * 24 * hour - 2)
-    await housekeeping.purge(3)
+    scene.clock.advance(90 * 24 * hour - 2)
+    await purge()
     expect(await scene.deliveries(endpoint)).toHaveLength(8)
     scene.clock.advance(1)
-    await housekeeping.purge(3)
+    await purge()
     expect(await scene.deliveries(endpoint)).toHaveLength(1)
     const { webhookAttempts } = database().tables
     expect(await database().read.select().from(webhookAttempts)).toEqual([])

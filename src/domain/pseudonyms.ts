@@ -1,0 +1,16 @@
+import { createHmac } from 'node:crypto'
+import type { Keys } from './keys.ts'
+
+/**
+ * What stands for a phone number once its time is over: the same for all records of one developer, so that they still
+ * belong together, another for everybody else, and nothing leads back to the number but the master key and the number
+ * itself.
+ */
+export const pseudonymOf = (keys: Pick<Keys, 'pseudonym'>, developerId: string, phone: string) =>
+  `anon_${createHmac('sha256', keys.pseudonym).update(`${developerId}\n${phone}`).digest('base64url')}`
+
+/** What stands for a phone number that was erased: the same for everybody. */
+export const erasedPhone = 'erased'
+
+/** Whether a record still holds the number itself, which E.164 begins with a plus. */
+export const isPlainPhone = (phone: string | null): phone is string => phone?.startsWith('+') === true
