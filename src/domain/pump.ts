@@ -23,7 +23,8 @@ export function createPump(round: () => Promise<boolean>, rest: () => Promise<vo
     /** Costs nothing where it is called often. */
     wake(): void {
       asked = true
-      running ??= run()
+      // Not at once: a round that wakes the pump in its first step must find it running.
+      running ??= Promise.resolve().then(run)
     },
 
     /** The run under way, or undefined while nothing runs. */
