@@ -61,12 +61,12 @@ export async function logIn(url: string, { username, password } = login) {
     token,
     call,
 
-    /** A test application, whose codes go nowhere. */
-    async createApplication(name = 'Webhooks'): Promise<TestApp> {
+    /** A test application, whose codes go nowhere, unless another is wanted. */
+    async createApplication(name = 'Webhooks', environment: 'live' | 'test' = 'test'): Promise<TestApp> {
       projectId ??= (await call<{ id: string }>('POST', '/v1/projects', { name })).id
       const made = await call<
         Record<'id' | 'webhookSecret' | 'clientId' | 'clientSecret' | 'apiKey', string>
-      >('POST', '/v1/applications', { name, projectId, environment: 'test' })
+      >('POST', '/v1/applications', { name, projectId, environment })
       const headers = {
         'x-client-id': made.clientId,
         'x-client-secret': made.clientSecret,

@@ -1,0 +1,97 @@
+import { logIn } from '../helpers/webhook-client.ts'
+import { countStatuses, send, unless, type Answer } from './calls.ts'
+import type { Family, Trial } from './family.ts'
+import { findLost } from './full.ts'
+import { makeHome, startAt } from './server.ts'
+
+const endsMsMax = 10_000
+
+export const stops: Family = {
+  name: 'stops',
+  about: 'SIGTERM under load, once and twice',
+  counts: { stops: { full: 20, short: 1 } },
+  async run(trial) {
+    for (let i = 0; i < trial.count('stops'); i++) await stopUnderLoad(trial, i)
+    await stopTwice(trial)
+  },
+}
+
+type Sent = { answer: Answer; startedAt: number }
+
+async function stopUnderLoad(trial: Trial, number: number): Promise<void> {
+  const at = makeHome(trial, `stopped-${number}`)
+  const server = await startAt(at)
+  const app = await (await logIn(server.url)).createApplication()
+  const sent: Promise<Sent>[] = []
+  let loading = true
+  // 200 a second, whether the answers come or not, each on a connection of its own.
+  const load = (async () => {
+    while (loading) {
+      const startedAt = performance.now()
+      sent.push(send(server.url, app).then((answer) => ({ answer, startedAt })))
+      await Bun.sleep(5)
+    }
+  })()
+  await Bun.sleep(500 + trial.random() * 500)
+  const askedAt = performance.now()
+  const exitCode = await server.stop()
+  const tookMs = Math.round(performance.now() - askedAt)
+  loading = false
+  await load
+  const calls = await Promise.all(sent)
+  const before = calls.filter(({ startedAt }) => startedAt < askedAt)
+  const failed = before.filter(({ answer }) => answer.status !== 201)
+  const during = calls.filter(({ startedAt }) => startedAt >= askedAt).map(({ answer }) => answer)
+  const odd = during.filter(({ status }) => status !== 201 && status !== 503 && status !== 0)
+  const acknowledged = calls.filter(({ answer }) => answer.status === 201).map(({ answer }) => answer.data)
+  const lost = await findLost(
+    at,
+    acknowledged.map(({ requestId, code }) => ({ requestId, code })),
+  )
+  trial.report({
+    tried: 'SIGTERM under 200 sends a second',
+    promised: 'every call that was under way is answered, exit code 0 within 10 s, nothing lost',
+    figures: {
+      'answered before': countStatuses(before.map(({ answer }) => answer)),
+      'answered after': countStatuses(during),
+      'exit code': exitCode,
+      ms: tookMs,
+      lost: lost.length,
+    },
+    broken: [
+      ...unless(failed.length === 0, `${failed.length} calls under way failed`),
+      ...unless(odd.length === 0, `odd answers: ${countStatuses(odd)}`),
+      ...unless(exitCode === 0, `it ended with ${exitCode}`),
+      ...unless(tookMs <= endsMsMax, `it took ${tookMs} ms`),
+      ...unless(lost.length === 0, `lost ${lost.slice(0, 3).join(', ')}`),
+    ],
+  })
+}
+
+/** A call that its client does not finish holds the server for seconds; whoever asks twice does not wait for it. */
+async function stopTwice(trial: Trial): Promise<void> {
+  const server = await startAt(makeHome(trial, 'stopped-twice'))
+  const { hostname, port } = new URL(server.url)
+  const connection = await Bun.connect({ hostname, port: Number(port), socket: { data() {} } })
+  connection.write(
+    'POST /v1/otp/send HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{',
+  )
+  await Bun.sleep(200)
+  process.kill(server.pid, 'SIGTERM')
+  await Bun.sleep(500)
+  const again = await Promise.race([server.exited, Promise.resolve(null)])
+  const askedAt = performance.now()
+  const exitCode = await server.stop()
+  const tookMs = Math.round(performance.now() - askedAt)
+  connection.end()
+  trial.report({
+    tried: 'SIGTERM twice while a call does not end',
+    promised: 'the second signal ends it at once, with exit code 143',
+    figures: { ms: tookMs, 'exit code': exitCode },
+    broken: [
+      ...unless(again === null, 'the first signal had ended it already'),
+      ...unless(exitCode === 143, `it ended with ${exitCode}`),
+      ...unless(tookMs <= 500, `it took ${tookMs} ms`),
+    ],
+  })
+}
