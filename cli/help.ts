@@ -1,12 +1,15 @@
+import { EventEmitter } from 'node:events'
 import type { Command, Help, HelpConfiguration } from 'commander'
+import { examples } from './examples.ts'
 
 /** The commands first, then what they take; the flags that every command shares are told once, by `otpd --help`. */
 export const helpConfiguration: HelpConfiguration = {
   formatHelp,
   commandUsage: (command) =>
     `${commandPath(command)} ${command.commands.length > 0 ? '<command>' : command.usage()}`,
-  // What an option may be is in its own words.
+  // What an option or argument may be is in its own words.
   optionDescription: (option) => option.description,
+  argumentDescription: (argument) => argument.description,
   styleTitle: (title) => `\u001b[1m${title}\u001b[22m`,
 }
 
@@ -37,10 +40,24 @@ function formatHelp(command: Command, help: Help) {
     `${about.charAt(0).toUpperCase()}${about.slice(1)}${about.endsWith('.') ? '' : '.'}`,
     `${help.styleTitle('Usage:')} ${help.commandUsage(command)}`,
     ...blocks,
-    isRoot ? '' : 'Flags of every command, like --json and --server: otpd --help\n',
-  ]
-    .filter(Boolean)
-    .join('\n\n')
+    isRoot
+      ? 'In place of list, get, create and delete, ls, show, new and rm do as well.\n'
+      : 'Flags of every command, like --json and --server: otpd --help\n',
+  ].join('\n\n')
+}
+
+/** A noun's help shows the first example of its first commands. */
+export function addNounExamples(noun: Command) {
+  if (noun.commands.length === 0) return
+  noun.addHelpText('after', () => examples(...noun.commands.slice(0, 3).map(firstExample)))
+}
+
+function firstExample(command: Command) {
+  let help = ''
+  // It is one, and its types do not say so.
+  if (command instanceof EventEmitter)
+    command.emit('afterHelp', { command, error: false, write: (text: string) => void (help += text) })
+  return /\n {2}(.+)/.exec(help)?.[1] ?? ''
 }
 
 function groupsOf(command: Command, help: Help) {

@@ -1,5 +1,6 @@
 import type { LogEntry } from './resources.ts'
-import { printable, recentTime, type Paint } from './text.ts'
+import type { Output } from './output.ts'
+import { printable, recentTime } from './text.ts'
 
 type Mark = { symbol: string; paint: 'green' | 'red' | 'yellow' | 'cyan' | 'dim' }
 
@@ -17,17 +18,33 @@ const marks: Partial<Record<string, Mark>> = {
   'guard.flagged': { symbol: '▲', paint: 'yellow' },
 }
 
-/** One entry a line: local time, type, phone, application by name, what else is known, request. */
-export function logLine(entry: LogEntry, appNames: ReadonlyMap<string, string>, nowMs: number, paint: Paint) {
+/**
+ * One entry a line: local time, type, phone, application by name, what else is known, request. On a terminal that is too
+ * narrow the words in the middle give way, and then the request.
+ */
+export function logLine(
+  entry: LogEntry,
+  appNames: ReadonlyMap<string, string>,
+  nowMs: number,
+  { paint, columns }: Pick<Output, 'paint' | 'columns'>,
+) {
   const { symbol, paint: colour } = marks[entry.type] ?? { symbol: '·', paint: 'dim' }
   const appName = entry.appId === null ? '' : (appNames.get(entry.appId) ?? entry.appId)
-  const cells = [
+  const head = [
     paint.dim(recentTime(entry.at, nowMs).padEnd(8)),
     paint[colour](`${symbol} ${printable(entry.type).padEnd(18)}`),
     printable(entry.phone ?? '-').padEnd(13),
-    printable(appName),
-    printable(entry.detail ?? ''),
-    paint.dim(entry.requestId ?? ''),
   ]
-  return cells.filter((cell) => cell !== '').join('  ')
+  const words = [printable(appName), printable(entry.detail ?? '')]
+  const request = paint.dim(entry.requestId ?? '')
+  const whole = joined([...head, ...words, request], '  ')
+  const width = columns() ?? Infinity
+  if (Bun.stringWidth(whole) <= width) return whole
+  const roomFor = (tail: string) => width - Bun.stringWidth(joined([...head, tail], ' ')) - 1
+  const tail = roomFor(request) < wordsWidthMin ? '' : request
+  return joined([...head, Bun.sliceAnsi(joined(words, ' '), 0, Math.max(0, roomFor(tail)), '…'), tail], ' ')
 }
+
+const wordsWidthMin = 4
+
+const joined = (cells: string[], gap: string) => cells.filter((cell) => cell !== '').join(gap)

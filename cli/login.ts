@@ -9,7 +9,7 @@ import { ask, askPassword, readSecret } from './prompt.ts'
 import { isLoopback } from './server-choice.ts'
 import { emailOf, expiryOf, type Granted } from './token-claims.ts'
 import { requestToken } from './tokens.ts'
-import { localTime, printable, shellWord, shortPath } from './text.ts'
+import { printable, remaining, shellWord, shortPath } from './text.ts'
 
 export type LoginOptions = {
   email?: string
@@ -55,7 +55,9 @@ export async function logIn(context: Context, options: LoginOptions) {
   )
   if (granted.refreshToken === null && granted.expiresAt !== null)
     output.note(
-      output.paintError.dim(`  It ends ${localTime(granted.expiresAt)}: there is nothing to renew it with`),
+      output.paintError.dim(
+        `  It ends in ${remaining(Date.parse(granted.expiresAt) - io.now())}: there is nothing to renew it with`,
+      ),
     )
   if (io.env.OTPD_TOKEN) output.warn('OTPD_TOKEN is set and comes before this login.')
   output.next(granted.isNew ? 'otpd project create storefront' : 'otpd whoami')

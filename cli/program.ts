@@ -28,7 +28,7 @@ import { addWebhookCommands } from './commands/webhook.ts'
 import { createContext, type Context, type GlobalFlags } from './context.ts'
 import { exitCodes, usageError, type ExitCode } from './errors.ts'
 import { examples } from './examples.ts'
-import { commandPath, findCommand, helpConfiguration } from './help.ts'
+import { addNounExamples, commandPath, findCommand, helpConfiguration } from './help.ts'
 import type { Io } from './io.ts'
 import { createOutput, exitCodeOfError } from './output.ts'
 import { version } from './version.ts'
@@ -136,11 +136,17 @@ export function createProgram(io: Io, run: Run) {
   addCompletionCommand(program, run)
   addVersionCommand(program, run)
   program.helpCommand('help [command]', 'help for a command')
-  for (const noun of program.commands) noun.helpCommand(false)
+  for (const noun of program.commands) {
+    noun.helpCommand(false)
+    addNounExamples(noun)
+  }
   return program
 }
 
 const exitCodeHelp = `
 Exit codes:
-  0 done  1 fault of the server  2 mistyped  3 no server  4 not logged in or not allowed  5 not found
-  6 refused  7 too often, wait  8 done, and the answer is no  9 the server would not start`
+  0 done                            5 not found
+  1 fault of the server             6 refused
+  2 mistyped                        7 too often, wait
+  3 no server                       8 done, and the answer is no
+  4 not logged in or not allowed    9 the server would not start`

@@ -25,7 +25,8 @@ export async function askPassword(
 ) {
   if (fromInput && !context.io.stdinIsTerminal) return await readSecret(context, 'password')
   const question = {
-    label: 'Password',
+    // Whoever chooses one is told the rule before they have typed it twice.
+    label: repeat ? 'Password, 12 characters or more' : 'Password',
     flag: '--password-stdin and the password on standard input',
     secret: true,
   }

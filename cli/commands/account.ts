@@ -3,7 +3,7 @@ import { examples } from '../examples.ts'
 import { logIn, type LoginOptions } from '../login.ts'
 import { logOut } from '../logout.ts'
 import type { Run } from '../program.ts'
-import { facts, localTime, printable } from '../text.ts'
+import { facts, printable } from '../text.ts'
 
 export function addAccountCommands(program: Command, run: Run) {
   program
@@ -57,7 +57,7 @@ export function addAccountCommands(program: Command, run: Run) {
                 ['Virtual phone', me.data.virtualPhoneNumber],
                 ['Server', `${server.url} (${server.from})`],
                 ['Token from', token?.from],
-                ['Token until', token?.expiresAt && localTime(token.expiresAt)],
+                ['Token ends', token?.expiresAt && output.when(token.expiresAt)],
               ],
               paint,
             ),

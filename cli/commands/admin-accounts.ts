@@ -7,7 +7,7 @@ import { addHostFlags, withHost, type HostFlags } from '../host-commands.ts'
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import { chooseServer } from '../server-choice.ts'
-import { localTime, printable } from '../text.ts'
+import { printable, remaining } from '../text.ts'
 
 type Answer = (output: Output, developer: HostDeveloper, what: string) => void
 
@@ -51,7 +51,8 @@ export function addAdminAccountCommands(admin: Command, run: Run, answerDevelope
           () => `${output.paint.green('✓')} Deleted ${output.paint.bold(printable(account))}`,
         )
         output.note(
-          `Its password, name, address and sessions are gone. What stays, under ${gone.id}: projects (${gone.projects}), applications (${gone.applications}), which are refused, and the records of their codes.`,
+          `Its password, name, address and sessions are gone. What stays, under ${gone.id}:\n` +
+            `projects (${gone.projects}), applications (${gone.applications}), which are refused, and the records of their codes.`,
         )
       }),
     )
@@ -85,7 +86,7 @@ export function addAdminAccountCommands(admin: Command, run: Run, answerDevelope
         const server = from === 'the default' ? undefined : url
         const token = await withHost(context, options, (host) => host.issueToken(account, server))
         output.answer(JSON.stringify({ data: token }), () => token.idToken)
-        output.note(`Valid until ${localTime(token.expiresAt)}.`)
+        output.note(`Valid for ${remaining(Date.parse(token.expiresAt) - io.now())}.`)
       }),
     )
 }

@@ -6,7 +6,7 @@ import { addHostFlags, hasBuiltInProvider, withHost, type HostFlags } from '../h
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import { ask, askPassword } from '../prompt.ts'
-import { facts, localTime, printable, table, type Paint } from '../text.ts'
+import { facts, printable, remaining } from '../text.ts'
 
 type CreateOptions = HostFlags & { email?: string; name?: string; passwordStdin?: boolean }
 type PasswordOptions = HostFlags & { passwordStdin?: boolean }
@@ -47,9 +47,7 @@ export function addAdminCommands(program: Command, run: Run) {
     .action((options: HostFlags, command: Command) =>
       run(command, async (context) => {
         const accounts = await withHost(context, options, (host) => host.listAccounts())
-        context.output.answer(JSON.stringify({ data: accounts }), () =>
-          listText(accounts, context.output.paint),
-        )
+        context.output.answer(JSON.stringify({ data: accounts }), () => listText(accounts, context.output))
       }),
     )
 
@@ -61,7 +59,8 @@ export function addAdminCommands(program: Command, run: Run) {
       run(command, async (context) => {
         const made = await withHost(context, options, (host) => host.createSetupToken())
         context.output.answer(JSON.stringify({ data: made }), () => made.token)
-        context.output.note(`Works once, until ${localTime(made.expiresAt)}.`)
+        const left = remaining(Date.parse(made.expiresAt) - context.io.now())
+        context.output.note(`Works once, within ${left}.`)
         context.output.next(`otpd login --setup-token ${made.token}`)
       }),
     )
@@ -114,7 +113,7 @@ function answerDeveloper({ answer, paint }: Output, developer: HostDeveloper, wh
   )
 }
 
-function listText(developers: HostDeveloper[], paint: Paint) {
+function listText(developers: HostDeveloper[], { table, when }: Output) {
   if (developers.length === 0) return 'No accounts yet. Make one: otpd admin create'
   const rows = developers.map((one) => [
     one.id,
@@ -122,7 +121,7 @@ function listText(developers: HostDeveloper[], paint: Paint) {
     printable(one.name ?? '-'),
     one.plan,
     one.status,
-    localTime(one.createdAt).slice(0, 10),
+    when(one.createdAt),
   ])
-  return table(['ID', 'EMAIL', 'NAME', 'PLAN', 'STATUS', 'CREATED'], rows, paint)
+  return table(['ID', 'EMAIL', 'NAME', 'PLAN', 'STATUS', 'CREATED'], rows)
 }

@@ -53,7 +53,7 @@ export function addAppCommands(program: Command, run: Run) {
         if (saved) output.next(`otpd otp send ${testNumber} --env-file ${shellWord(options.envFile ?? '')}`)
         else
           output.next(
-            'export OTPD_CLIENT_ID=… OTPD_CLIENT_SECRET=… OTPD_API_KEY=…',
+            'export OTPD_CLIENT_ID=… OTPD_CLIENT_SECRET=… OTPD_API_KEY=…   (from above)',
             `otpd otp send ${testNumber}`,
           )
       }),

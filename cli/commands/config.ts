@@ -4,7 +4,7 @@ import { exitCodes } from '../errors.ts'
 import { examples } from '../examples.ts'
 import type { Run } from '../program.ts'
 import { addConfigFlags, loadServerConfig, requireConfig } from '../server-config.ts'
-import { printable, table } from '../text.ts'
+import { printable } from '../text.ts'
 
 export function addConfigCommands(program: Command, run: Run) {
   const config = program.command('config').description("the server's configuration on this machine")
@@ -18,10 +18,9 @@ export function addConfigCommands(program: Command, run: Run) {
         const loaded = await loadServerConfig(flags)
         const { settingRows } = await import('../../src/config.ts')
         output.answer(JSON.stringify({ data: loaded.settings }), () =>
-          table(
+          output.table(
             ['SETTING', 'VALUE', 'FROM'],
             settingRows(loaded.settings).map((row) => row.map(printable)),
-            output.paint,
           ),
         )
         requireConfig(loaded, exitCodes.negative)

@@ -2,8 +2,9 @@ import type { Command } from 'commander'
 import type { HostGuardStatus } from '../../src/host.ts'
 import { examples } from '../examples.ts'
 import { withHost, type HostFlags } from '../host-commands.ts'
+import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
-import { localTime, printable, table, type Paint } from '../text.ts'
+import { localTime, printable } from '../text.ts'
 
 export function addGuardCommands(program: Command, run: Run) {
   const guard = program
@@ -20,7 +21,7 @@ export function addGuardCommands(program: Command, run: Run) {
       run(command, async (context) => {
         const status = await withHost(context, options, (host) => host.guardStatus())
         const { output } = context
-        output.answer(JSON.stringify({ data: status }), () => statusText(status, output.paint))
+        output.answer(JSON.stringify({ data: status }), () => statusText(status, output))
         if (status.mode === 'monitor' && status.countries.length > 0) {
           output.note(
             'The guard only watches. To block: mode = "enforce" below [guard] in the configuration.',
@@ -36,7 +37,7 @@ const modes = {
   enforce: 'enforce: what a rule forbids is not sent',
 } as const satisfies Record<HostGuardStatus['mode'], string>
 
-function statusText({ mode, since, rules, countries }: HostGuardStatus, paint: Paint): string {
+function statusText({ mode, since, rules, countries }: HostGuardStatus, { paint, table }: Output): string {
   const count = (value: number) => (value === 0 ? paint.dim('0') : String(value))
   const ruleRows = rules.map(({ rule, limit, flagged, blocked }) => [
     rule,
@@ -53,12 +54,12 @@ function statusText({ mode, since, rules, countries }: HostGuardStatus, paint: P
   const found =
     countryRows.length === 0
       ? `Nothing was flagged or blocked since ${localTime(since)}.`
-      : table(['COUNTRY', 'RULE', 'FLAGGED', 'BLOCKED'], countryRows, paint)
+      : table(['COUNTRY', 'RULE', 'FLAGGED', 'BLOCKED'], countryRows)
   return [
     `Mode ${paint.bold(modes[mode])}`,
     `Counted since ${localTime(since)}`,
     '',
-    table(['RULE', 'ALLOWS', 'FLAGGED', 'BLOCKED'], ruleRows, paint),
+    table(['RULE', 'ALLOWS', 'FLAGGED', 'BLOCKED'], ruleRows),
     '',
     found,
   ].join('\n')

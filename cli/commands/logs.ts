@@ -54,7 +54,7 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
   // Names are for people; a script that reads JSON is not made to wait for them.
   const needsNames = !output.json && (isTail || recent.entries.length > 0)
   const names = new Map(needsNames ? (await listApplications(api)).map(({ id, name }) => [id, name]) : [])
-  const line = (entry: LogEntry) => logLine(entry, names, io.now(), output.paint)
+  const line = (entry: LogEntry) => logLine(entry, names, io.now(), output)
   if (recent.isCut) output.warn('The search ended after 10,000 entries; there are older ones.')
 
   if (!isTail) {
@@ -79,7 +79,7 @@ export const gapLine = ({ output }: Context, text: string) => output.paintError.
 const nothingText = ({ app, type, phone, since }: Options) =>
   [app, type, phone, since].every((filter) => filter === undefined)
     ? 'No events yet. Send a code: otpd otp send PHONE --env-file FILE'
-    : 'No such events.'
+    : 'No such events. See all of them: otpd logs'
 
 function readOptions({ type, phone, since, limit }: Options, nowMs: number): Omit<LogSearch, 'appId'> {
   if (limit !== undefined && !(/^[1-9]\d{0,4}$/.test(limit) && Number(limit) <= limitMax))

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { examples } from '../examples.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host-commands.ts'
 import type { Run } from '../program.ts'
-import { printable, table } from '../text.ts'
+import { printable } from '../text.ts'
 
 export function addMigrateCommands(program: Command, run: Run) {
   const migrate = program.command('migrate').description("the database's schema, on this machine")
@@ -15,13 +15,12 @@ export function addMigrateCommands(program: Command, run: Run) {
         const { paint } = output
         const status = await withDataDir(context, options, (host, needs) => host.migrationStatus(needs))
         output.answer(JSON.stringify({ data: status }), () =>
-          table(
+          output.table(
             ['MIGRATION', 'STATUS'],
             [
               ...status.applied.map((name) => [printable(name), paint.green('applied')]),
               ...status.pending.map((name) => [name, paint.yellow('pending')]),
             ],
-            paint,
           ),
         )
         if (status.pending.length > 0) output.next('otpd migrate up')

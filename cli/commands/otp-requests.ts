@@ -7,7 +7,7 @@ import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import type { OtpRequest } from '../resources.ts'
-import { facts, printable, remaining, type Paint } from '../text.ts'
+import { facts, printable, type Paint } from '../text.ts'
 
 type Status = OtpRequest['status']
 type Filters = ListOptions & { app?: string; status?: Status }
@@ -52,9 +52,9 @@ export function addOtpRequestCommands(otp: Command, run: Run) {
     )
     .action((id: string, options: { envFile?: string }, command: Command) =>
       run(command, async (context) => {
-        const { io, output } = context
+        const { output } = context
         const found = await find(context, id, options)
-        output.answer(found.body, () => requestText(found.data, io.now(), output))
+        output.answer(found.body, () => requestText(found.data, output))
       }),
     )
 }
@@ -76,7 +76,7 @@ function listText(requests: OtpRequest[], { app, status }: Filters, { paint, tab
   if (requests.length === 0)
     return app === undefined && status === undefined
       ? 'No codes yet. Send one: otpd otp send PHONE --env-file FILE'
-      : 'No such codes.'
+      : 'No such codes. See all of them: otpd otp list'
   const rows = requests.map((one) => [
     one.id,
     printable(one.phone),
@@ -88,8 +88,7 @@ function listText(requests: OtpRequest[], { app, status }: Filters, { paint, tab
   return table(['ID', 'PHONE', 'STATUS', 'ENV', 'TRIES', 'SENT'], rows)
 }
 
-function requestText(one: OtpRequest, nowMs: number, { paint, when }: Output) {
-  const left = Date.parse(one.expiresAt) - nowMs
+function requestText(one: OtpRequest, { paint, when }: Output) {
   const by = [one.channel, one.provider, one.deliveryStatus].flatMap((word) => word ?? [])
   const lines: [string, string | null][] = [
     ['Id', one.id],
@@ -100,7 +99,7 @@ function requestText(one: OtpRequest, nowMs: number, { paint, when }: Output) {
     ['Sent', `${when(one.createdAt)} by ${by.map(printable).join(', ')}`],
     ['Resent', one.resends === 0 ? null : one.resends === 1 ? 'once' : `${one.resends} times`],
     ['Tries', `${one.attempts} of ${one.maxAttempts}`],
-    ['Expires', one.status === 'pending' ? `in ${remaining(left)}` : null],
+    ['Expires', one.status === 'pending' ? when(one.expiresAt) : null],
     ['Verified', one.verifiedAt && when(one.verifiedAt)],
   ]
   return [paint.bold(printable(one.phone)), facts(lines, paint)].join('\n')

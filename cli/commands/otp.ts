@@ -5,7 +5,7 @@ import type { Context } from '../context.ts'
 import { examples } from '../examples.ts'
 import type { Run } from '../program.ts'
 import type { SentOtp } from '../resources.ts'
-import { facts, localTime, printable, remaining, shellWord } from '../text.ts'
+import { facts, printable, shellWord } from '../text.ts'
 import { addOtpRequestCommands } from './otp-requests.ts'
 
 export type EnvFileOption = { envFile?: string }
@@ -71,7 +71,7 @@ export function addOtpCommands(program: Command, run: Run) {
         output.answer(
           verified.body,
           () =>
-            `${output.paint.green('✓')} ${output.paint.bold(printable(data.phone))} is verified (${localTime(data.verifiedAt)})`,
+            `${output.paint.green('✓')} ${output.paint.bold(printable(data.phone))} is verified (${output.when(data.verifiedAt)})`,
         )
       }),
     )
@@ -97,12 +97,11 @@ export function addOtpCommands(program: Command, run: Run) {
   addOtpRequestCommands(otp, run)
 }
 
-function answerSent({ output, io }: Context, { envFile }: EnvFileOption, { data, body }: Answer<SentOtp>) {
-  const until = `${localTime(data.expiresAt)} (in ${remaining(Date.parse(data.expiresAt) - io.now())})`
+function answerSent({ output }: Context, { envFile }: EnvFileOption, { data, body }: Answer<SentOtp>) {
   const lines: [string, string | undefined][] = [
     ['Request', data.requestId],
     ['Code', data.code],
-    ['Expires', until],
+    ['Expires', output.when(data.expiresAt)],
   ]
   const title = `${output.paint.green('✓')} Code sent to ${output.paint.bold(printable(data.phone))}`
   output.answer(body, () => [title, facts(lines, output.paint)].join('\n'))

@@ -7,9 +7,10 @@ import type { Context } from '../context.ts'
 import { exitCodes } from '../errors.ts'
 import { examples } from '../examples.ts'
 import { asCliError, withHost, type HostFlags } from '../host-commands.ts'
+import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import { loadServerConfig, requireConfig } from '../server-config.ts'
-import { facts, localTime, printable, table, type Paint } from '../text.ts'
+import { facts, printable, type Paint } from '../text.ts'
 import { version } from '../version.ts'
 
 const addHostFlags = (command: Command) =>
@@ -38,7 +39,7 @@ export function addProviderCommands(program: Command, run: Run) {
       run(command, async (context) => {
         const config = requireConfig(await loadServerConfig(flags), exitCodes.usage)
         const listed = await list(context, flags, config)
-        context.output.answer(JSON.stringify({ data: listed }), () => listText(listed, context.output.paint))
+        context.output.answer(JSON.stringify({ data: listed }), () => listText(listed, context.output))
       }),
     )
 
@@ -96,19 +97,19 @@ async function list(context: Context, flags: HostFlags, config: Config): Promise
   })
 }
 
-function listText(listed: Listed[], paint: Paint) {
+function listText(listed: Listed[], { paint, table, when }: Output) {
   if (listed.length === 0)
     return 'No providers yet: codes stay in the inbox. Add [[providers]] to the configuration.'
   const rows = listed.map(({ name, title, channels, resting }) => [
     printable(name),
     title,
     channels.join(', '),
-    resting ? `rests until ${localTime(resting.until)} (${resting.failure})` : 'ready',
+    resting ? `rests (${resting.failure}), again ${when(resting.until)}` : 'ready',
   ])
   const urls = listed.flatMap(({ name, callbackUrl }): [string, string][] =>
     callbackUrl === null ? [] : [[printable(name), callbackUrl]],
   )
-  const lists = table(['NAME', 'KIND', 'CHANNELS', 'STATE'], rows, paint)
+  const lists = table(['NAME', 'KIND', 'CHANNELS', 'STATE'], rows)
   return urls.length === 0 ? lists : `${lists}\n\nReceipts go to:\n${facts(urls, paint)}`
 }
 

@@ -2,9 +2,10 @@ import type { Command } from 'commander'
 import type { LintedTemplate, Outcome, PreviewWish } from '../../src/delivery/template-lint.ts'
 import { exitCodes, usageError } from '../errors.ts'
 import { examples } from '../examples.ts'
+import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import { loadServerConfig, requireConfig } from '../server-config.ts'
-import { printable, table, type Paint } from '../text.ts'
+import { printable } from '../text.ts'
 
 type ConfigFlag = { config?: string }
 type PreviewOptions = ConfigFlag & {
@@ -31,7 +32,7 @@ export function addTemplateCommands(program: Command, run: Run) {
         const templates = await ownTemplates(options)
         const { lintTemplates } = await import('../../src/delivery/template-lint.ts')
         const rows = lintTemplates(templates)
-        output.answer(JSON.stringify({ data: rows }), () => lintText(rows, output.paint))
+        output.answer(JSON.stringify({ data: rows }), () => lintText(rows, output))
         const long = rows.filter(({ parts }) => parts > 1)
         for (const row of long) output.warn(`${row.locale} (${row.from}) takes ${row.parts} parts.`)
         return long.some(({ from }) => from === 'otpd') ? exitCodes.negative : exitCodes.done
@@ -89,7 +90,7 @@ const faults: Record<keyof PreviewWish, string> = {
   androidAppHash: '--android-hash takes the 11 characters of the hash of an Android app.',
 }
 
-function lintText(rows: LintedTemplate[], paint: Paint) {
+function lintText(rows: LintedTemplate[], { paint, table }: Output) {
   const outcome = ({ parts, leftOut }: Outcome) => {
     if (parts > 1) return paint.yellow(partsText(parts))
     return leftOut.length === 0 ? 'whole' : `no ${leftOut.join(', ')}`
@@ -119,7 +120,6 @@ function lintText(rows: LintedTemplate[], paint: Paint) {
       outcome(row.withBoth),
       someOf(row.foreign),
     ]),
-    paint,
   )
 }
 

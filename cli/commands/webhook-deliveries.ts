@@ -131,7 +131,7 @@ function listText(deliveries: WebhookDelivery[], { status, type }: Filters, { pa
   if (deliveries.length === 0)
     return status === undefined && type === undefined
       ? 'No deliveries yet. Send a code, or: otpd webhook test WEBHOOK'
-      : 'No such deliveries.'
+      : 'No such deliveries. Leave out --status and --type to see all of them.'
   const rows = deliveries.map((one) => [
     one.id,
     printable(one.type),

