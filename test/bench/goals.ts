@@ -15,6 +15,7 @@ export type Goal = {
 
 const rate = (a: Sample, b: Sample) => a.requestsPerSecond / b.requestsPerSecond
 const slowness = (a: Sample, b: Sample) => b.requestsPerSecond / a.requestsPerSecond
+const work = (a: Sample, b: Sample) => a.cpuMicros / b.cpuMicros
 const tail = (a: Sample, b: Sample) => a.p99Ms / b.p99Ms
 /** Sends with their verifications. */
 const flows = (send: Sample, verify: Sample) =>
@@ -34,6 +35,8 @@ export const goals: readonly Goal[] = [
     ratio: tail,
     atMost: 2,
   },
+  { text: 'CPU of a send: otpd / the limit', rows: ['send', 'limit-send'], ratio: work },
+  { text: 'CPU of a verification: otpd / the limit', rows: ['verify', 'limit-verify'], ratio: work },
   {
     text: 'send and verify: otpd / better-auth',
     rows: [...flowRows(''), ...flowRows('better-auth-')],

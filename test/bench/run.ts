@@ -7,6 +7,7 @@ import { cases } from './cases.ts'
 import { goals, judge, type Round } from './goals.ts'
 import { moveToLoadCore, pinned } from './machine.ts'
 import type { Sample } from './service.ts'
+import { median } from './stats.ts'
 import { figuresTable, goalsTable } from './table.ts'
 
 // `npm run bench [-- OPTIONS]`: all figures of a table come from one run. The cases take turns in each round, each on a
@@ -88,6 +89,8 @@ try {
   const rounds = await runRounds(root)
   const cores = pinned ? 'servers on one core, load on the other' : 'servers and load on the same cores'
   print(`Medians of ${roundCount} rounds of ${seconds} s, ${pace.connections} connections, ${cores}.\n`)
+  const others = median(rounds.flatMap((round) => Object.values(round).map((one) => one.othersCores)))
+  if (others > 0.2) print(`Other programs used ${others.toFixed(1)} cores meanwhile: ratios mean less.\n`)
   const shown = Object.entries(titles).filter(([row]) => isWanted(row))
   print(`${figuresTable(rounds, Object.fromEntries(shown))}\n`)
   const verdicts = goals.flatMap((goal) => judge(goal, rounds) ?? [])

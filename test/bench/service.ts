@@ -1,5 +1,5 @@
 import { runLoad, type Load } from './load.ts'
-import { cpuSeconds, memoryMegabytes, type Server } from './machine.ts'
+import { cpuSeconds, machineSeconds, memoryMegabytes, type Server } from './machine.ts'
 
 /** A server that sends codes and verifies them, and how to talk to it. */
 export type Service = Server & {
@@ -8,9 +8,35 @@ export type Service = Server & {
   encodeVerifies(): Promise<Uint8Array[]>
 }
 
-export type Sample = Load & { cpuMicros: number; memoryMegabytes: number }
+export type Sample = Load & {
+  cpuMicros: number
+  memoryMegabytes: number
+  /** How many cores somebody else had: neither the server nor the load. */
+  othersCores: number
+}
 
 export type Pace = { connections: number; seconds: number; warmUpSeconds: number }
+
+/** @returns what tells the cost of so many answers since then */
+export function startMeter({ pid }: Server) {
+  const read = () => ({
+    at: performance.now() / 1000,
+    server: cpuSeconds(pid),
+    load: cpuSeconds(process.pid),
+    machine: machineSeconds(),
+  })
+  const before = read()
+  return (answers: number) => {
+    const after = read()
+    const server = after.server - before.server
+    const others = after.machine - before.machine - server - (after.load - before.load)
+    return {
+      cpuMicros: (server / answers) * 1e6,
+      memoryMegabytes: memoryMegabytes(pid),
+      othersCores: Math.max(0, others) / (after.at - before.at),
+    }
+  }
+}
 
 /** Load on a server, with what it cost there. */
 export async function measure(
@@ -18,13 +44,9 @@ export async function measure(
   requests: readonly Uint8Array[],
   options: { connections: number; seconds: number; repeat?: boolean },
 ): Promise<Sample> {
-  const before = cpuSeconds(server.pid)
+  const stop = startMeter(server)
   const load = await runLoad(server.port, requests, options)
-  return {
-    ...load,
-    cpuMicros: ((cpuSeconds(server.pid) - before) / load.answers) * 1e6,
-    memoryMegabytes: memoryMegabytes(server.pid),
-  }
+  return { ...load, ...stop(load.answers) }
 }
 
 /** One request over and over. */

@@ -10,6 +10,7 @@ const sample = (requestsPerSecond: number, p99Ms = 10): Sample => ({
   p99Ms,
   cpuMicros: 41.6,
   memoryMegabytes: 120.2,
+  othersCores: 0,
 })
 
 const goal: Goal = {

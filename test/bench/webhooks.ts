@@ -2,8 +2,7 @@ import { join } from 'node:path'
 import { using, type Case } from './case.ts'
 import { startServer } from './machine.ts'
 import { call, startOtpd, type Otpd } from './otpd.ts'
-import { cpuSeconds, memoryMegabytes } from './machine.ts'
-import { measureFlow, type Sample } from './service.ts'
+import { measureFlow, startMeter, type Sample } from './service.ts'
 
 /** An endpoint for each application, told of each send and each verification. */
 async function subscribe({ port, console }: Otpd, receiver: number): Promise<void> {
@@ -23,17 +22,13 @@ async function subscribe({ port, console }: Otpd, receiver: number): Promise<voi
 /** What still waits to be delivered, with no other load. A delivery has no latency of its own. */
 async function measureDeliveries(otpd: Otpd, receiver: number, seconds: number): Promise<Sample> {
   const count = () => call<number>(`http://127.0.0.1:${receiver}/count`)
-  const before = { count: await count(), at: performance.now(), cpu: cpuSeconds(otpd.pid) }
+  const before = await count()
+  const startedAt = performance.now()
+  const stop = startMeter(otpd)
   await Bun.sleep(seconds * 1000)
-  const answers = (await count()) - before.count
-  return {
-    answers,
-    requestsPerSecond: answers / ((performance.now() - before.at) / 1000),
-    p50Ms: NaN,
-    p99Ms: NaN,
-    cpuMicros: ((cpuSeconds(otpd.pid) - before.cpu) / answers) * 1e6,
-    memoryMegabytes: memoryMegabytes(otpd.pid),
-  }
+  const answers = (await count()) - before
+  const requestsPerSecond = answers / ((performance.now() - startedAt) / 1000)
+  return { answers, requestsPerSecond, p50Ms: NaN, p99Ms: NaN, ...stop(answers) }
 }
 
 /** The receiver is a server of its own on the core of the load, which the load therefore has less of. */
