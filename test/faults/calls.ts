@@ -60,15 +60,15 @@ export const verify = (
 /** Asks for the server's health all the time, until it is stopped. */
 export function watchHealth(url: string, everyMs = 20) {
   const answers: Answer[] = []
-  let watching = true
+  const ending = new AbortController()
   const ended = (async () => {
-    while (watching) {
+    while (!ending.signal.aborted) {
       answers.push(await ask('GET', `${url}/v1/health`, { timeoutMs: 5_000 }))
       await Bun.sleep(everyMs)
     }
   })()
   return async () => {
-    watching = false
+    ending.abort()
     await ended
     const times = answers.map(({ ms }) => ms).toSorted((a, b) => a - b)
     return {

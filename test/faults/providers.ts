@@ -47,15 +47,15 @@ export const providers: Family = {
       for (const [index, { name }] of bad.entries()) {
         const memoryBefore = residentMb(server.pid)
         const stopWatch = watchHealth(server.url)
-        let waiting = true
+        const ending = new AbortController()
         const calls = Promise.all(
           Array.from({ length: trial.count('sends') }, (_, i) =>
             send(server.url, app, `+4915${index}${String(1_000_000 + i)}`),
           ),
-        ).finally(() => (waiting = false))
+        ).finally(() => ending.abort())
         const beside: Answer[] = []
         do beside.push(...(await measureOthers(server.url, other, 10)))
-        while (waiting)
+        while (!ending.signal.aborted)
         const answers = await calls
         const health = await stopWatch()
         const grownMb = residentMb(server.pid) - memoryBefore

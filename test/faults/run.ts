@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { seededRandom, type Family, type Finding } from './family.ts'
+import { clocks } from './clocks.ts'
 import { descriptors } from './descriptors.ts'
 import { full } from './full.ts'
 import { kills } from './kills.ts'
@@ -15,7 +16,7 @@ import { stops } from './stops.ts'
 // Faults on the compiled binary, and what is left of its promises: `npm run faults -- [--only kills,cuts] [--short]
 // [--seed N] [--kills N] …`. Ends with 1 where a promise was broken. Needs Linux and gcc.
 
-const families: Family[] = [kills, refusals, full, locked, providers, receivers, stops, descriptors]
+const families: Family[] = [kills, refusals, full, locked, providers, receivers, stops, descriptors, clocks]
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
 

@@ -22,13 +22,13 @@ export const errno = { EIO: 5, ENOSPC: 28 } as const
 
 export type Shim = ReturnType<typeof createShim>
 
-/** Compiles the shim into the folder. @returns the path of the library */
-export function buildShim(folder: string): string {
-  const library = join(folder, 'shim.so')
-  const source = join(import.meta.dir, 'shim.c')
+/** Compiles a library to be preloaded into the folder. @returns its path */
+export function buildShim(folder: string, name: 'shim' | 'wall' = 'shim'): string {
+  const library = join(folder, `${name}.so`)
+  const source = join(import.meta.dir, `${name}.c`)
   const command = ['gcc', '-O2', '-Wall', '-Werror', '-shared', '-fPIC', '-o', library, source]
   const { exitCode, stderr } = Bun.spawnSync(command, { stderr: 'pipe' })
-  if (exitCode !== 0) throw new Error(`gcc could not compile the shim: ${stderr.toString()}`)
+  if (exitCode !== 0) throw new Error(`gcc could not compile ${name}.c: ${stderr.toString()}`)
   return library
 }
 

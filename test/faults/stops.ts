@@ -23,10 +23,10 @@ async function stopUnderLoad(trial: Trial, number: number): Promise<void> {
   const server = await startAt(at)
   const app = await (await logIn(server.url)).createApplication()
   const sent: Promise<Sent>[] = []
-  let loading = true
+  const ending = new AbortController()
   // 200 a second, whether the answers come or not, each on a connection of its own.
   const load = (async () => {
-    while (loading) {
+    while (!ending.signal.aborted) {
       const startedAt = performance.now()
       sent.push(send(server.url, app).then((answer) => ({ answer, startedAt })))
       await Bun.sleep(5)
@@ -36,7 +36,7 @@ async function stopUnderLoad(trial: Trial, number: number): Promise<void> {
   const askedAt = performance.now()
   const exitCode = await server.stop()
   const tookMs = Math.round(performance.now() - askedAt)
-  loading = false
+  ending.abort()
   await load
   const calls = await Promise.all(sent)
   const before = calls.filter(({ startedAt }) => startedAt < askedAt)
