@@ -18,7 +18,7 @@ export function encodeCall(
 
 /**
  * One keep-alive connection with one call at a time, many times cheaper than `fetch`: the load and the server share
- * the machine. Throws where nobody listens.
+ * the machine. Nobody waits longer than some twenty seconds. Throws where nobody listens.
  */
 export async function openConnection(url: string) {
   let text = ''
@@ -51,10 +51,13 @@ export async function openConnection(url: string) {
         text = text.slice(border + 4 + length)
         settle(answer)
       },
+      timeout: (idle) => idle.terminate(),
       close: end,
       error: end,
     },
   })
+
+  socket.timeout(20)
 
   return {
     /** The whole answer; undefined where the connection ended first, so that nobody knows what became of the call. */

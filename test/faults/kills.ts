@@ -62,12 +62,13 @@ export const kills: Family = {
 async function killOver(trial: Trial, ledger: Ledger, totals: Totals, until: number, perKill: number) {
   const home = makeHome(trial, `home-${totals.kills}`)
   let server = await startAt(home)
-  const client = await logIn(server.url)
-  const apps: TestApp[] = []
-  for (let i = 0; i < applications; i++) apps.push(await client.createApplication())
-  const management = createManagement(client.token, await client.createApplication('Rotated'))
-  const round: Round = { home, apps, ledger, management }
+  let round: Round
   try {
+    const client = await logIn(server.url)
+    const apps: TestApp[] = []
+    for (let i = 0; i < applications; i++) apps.push(await client.createApplication())
+    const management = createManagement(client.token, await client.createApplication('Rotated'))
+    round = { home, apps, ledger, management }
     for (; totals.kills < until; totals.kills++) {
       await loadAndKill(trial, round, server, perKill)
       const before = performance.now()
@@ -84,7 +85,7 @@ async function killOver(trial: Trial, ledger: Ledger, totals: Totals, until: num
   ledger.broken.push(...checkFile(database, 'integrity_check'), ...checkAll(round, database))
   totals.unheard += countUnheard(database, ledger)
   database.close()
-  totals.changes += Object.values(management.count).reduce((sum, one) => sum + one, 0)
+  totals.changes += Object.values(round.management.count).reduce((sum, one) => sum + one, 0)
   return ledger.broken
 }
 

@@ -26,7 +26,9 @@ export function createManagement(token: string, app: TestApp) {
   /** Whether it was acknowledged; `data` of the answer. */
   async function call(connection: Connection, method: string, path: string, body?: object) {
     const answer = await connection.ask(encodeCall(method, path, bearer, body))
-    if (!answer || answer.status >= 300) return undefined
+    if (!answer || answer.status === 503) return undefined
+    if (answer.status >= 300)
+      throw new Error(`${method} ${path} was answered ${answer.status} ${answer.body}`)
     // Of a server of ours; no body comes with 204.
     return answer.body === '' ? {} : (JSON.parse(answer.body) as { data: Record<string, string> }).data
   }

@@ -14,10 +14,12 @@ export function makeHome({ folder }: Pick<Trial, 'folder'>, name: string): Home 
   const passwordFile = join(home, 'password')
   writeFileSync(passwordFile, account.password, { mode: 0o600 })
   const config = join(home, 'otpd.toml')
-  const plan = { projects: 1000, applications: 10_000, sendPerMinute: 0, verifyPerMinute: 0 }
+  const plan = { projects: 100_000, applications: 10_000, sendPerMinute: 0, verifyPerMinute: 0 }
   const lines = Object.entries(plan).map(([name, value]) => `${name} = ${value}`)
   writeFileSync(config, `[plans.free]\n${lines.join('\n')}\n`)
   const env = {
+    // The port changes with every start, and the tokens of the console must not.
+    OTPD_PUBLIC_URL: 'http://127.0.0.1',
     OTPD_ADMIN_EMAIL: account.email,
     OTPD_ADMIN_PASSWORD_FILE: passwordFile,
     OTPD_GUARD_MODE: 'off',
