@@ -60,6 +60,8 @@ describe('what is masked', () => {
     ['postgres://ada:pw@db/otpd', 'postgres://[hidden]@db/otpd'],
     ['GET https://a.example/hook?key=abc&x=1 failed', 'GET https://a.example/hook?[hidden] failed'],
     ['GET /v1/users?phone=415', 'GET /v1/users?[hidden]'],
+    ['GET /x?to=+49 (150) 58799035', 'GET /x?[hidden]'],
+    ['token=+49 150 58799035', 'token=[hidden]'],
     ['password=hunter2, user=ada', 'password=[hidden], user=ada'],
     ['{"password":"hunter two","user":"ada"}', '{"password":[hidden],"user":"ada"}'],
     ['to +14155552671.', 'to +1•••••2671.'],

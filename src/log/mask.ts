@@ -23,6 +23,9 @@ const replacements: readonly [RegExp, string | ((match: string) => string)][] = 
   // Keys and hashes. The 48 digits of a client ID stay: they follow an underscore, and are no secret.
   [/\b[0-9a-f]{48,}\b/gi, hidden],
   [/(?<![\w+/-])[\w+/-]{43}=/g, hidden],
+  // Before what ends at a space: a number may have some.
+  [/(?:\+|%(?:25)*2B)[1-9](?:[ .()-]{0,2}\d){6,14}/gi, maskPhone],
+  [/(?<![a-z0-9])00[1-9](?:[ .()-]{0,2}\d){6,14}/gi, maskPhone],
   [/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, `$1${hidden}@`],
   [/\?[\w.%[\]-]+=[^\s"'<>]*/g, `?${hidden}`],
   [
@@ -33,8 +36,6 @@ const replacements: readonly [RegExp, string | ((match: string) => string)][] = 
     /(["'](?:password|passwd|secret|token|api[_-]?key|otp|code)["']\s*:\s*)(?:"[^"]*"|'[^']*')/gi,
     `$1${hidden}`,
   ],
-  [/(?:\+|%(?:25)*2B)[1-9](?:[ .()-]{0,2}\d){6,14}/gi, maskPhone],
-  [/(?<![a-z0-9])00[1-9](?:[ .()-]{0,2}\d){6,14}/gi, maskPhone],
   // Six digits on their own may be a code.
   [/(?<![a-z0-9])\d{6}(?![a-z0-9])/gi, '••••••'],
 ]

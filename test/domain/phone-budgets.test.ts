@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test'
-import * as fc from 'fast-check'
 import { ServiceError } from '../../src/domain/errors.ts'
 import {
   afterFailure,
@@ -84,29 +83,5 @@ describe('the check budget of a phone', () => {
 
   test('of 0 is off, and a stopped phone may try again', () => {
     expect(waitOf(failedTimes(100, start), start, 0)).toBe(0)
-  })
-
-  test('never lets more than 25 plus one an hour through, whoever asks when', () => {
-    const gaps = fc.array(fc.integer({ min: 0, max: 2 * hourMs }), { maxLength: 200 })
-    fc.assert(
-      fc.property(gaps, fc.integer({ min: 1, max: 30 }), (list, failuresMax) => {
-        let budget: CheckBudget | undefined
-        let now = start
-        const failures: number[] = []
-        for (const gap of list) {
-          now += gap
-          if (waitOf(budget, now, failuresMax) > 0) continue
-          budget = afterFailure(budget, now)
-          failures.push(now)
-        }
-        for (const [index, from] of failures.entries()) {
-          for (const [more, until] of failures.slice(index).entries()) {
-            const allowed = failuresMax + Math.floor((until - from) / hourMs)
-            if (more + 1 > allowed) throw new Error(`${more + 1} failures in ${until - from} ms`)
-          }
-        }
-      }),
-      { numRuns: 300 },
-    )
   })
 })

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test'
-import * as fc from 'fast-check'
 import { makeVirtualPhone, parsePhone, readPhone } from '../../src/domain/phone.ts'
 
 describe('a phone number', () => {
@@ -52,22 +51,6 @@ describe('a phone number', () => {
     } catch (error) {
       expect(JSON.stringify(error) + String(error)).not.toContain('CALL')
     }
-  })
-
-  test('that was read is read as itself, and nothing makes the reader throw', () => {
-    const anything = fc.oneof(
-      fc.string({ unit: 'binary' }),
-      fc.string({ unit: fc.constantFrom(...'+0123456789 -.()'), maxLength: 24 }),
-    )
-    fc.assert(
-      fc.property(anything, (text) => {
-        const read = readPhone(text)
-        if (!read) return
-        expect(read.phone).toMatch(/^\+[1-9][0-9]{6,14}$/)
-        expect(readPhone(read.phone)).toEqual(read)
-      }),
-      { numRuns: 5_000 },
-    )
   })
 })
 

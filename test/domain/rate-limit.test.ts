@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import * as fc from 'fast-check'
+import { expect, test } from 'bun:test'
 import { count } from 'drizzle-orm'
 import { ServiceError } from '../../src/domain/errors.ts'
 import { admit, peek, type RateLimit } from '../../src/domain/rate-limit.ts'
-import type { Store, Stores } from '../../src/domain/store.ts'
+import type { Stores } from '../../src/domain/store.ts'
 import { createStore } from '../../src/store/store.ts'
-import { describeEachDatabase, openTestSqlite } from '../helpers/databases.ts'
+import { describeEachDatabase } from '../helpers/databases.ts'
 
 const windowMs = 60_000
 const minute = (subject: string, limit: number): RateLimit => ({ policy: 'test', subject, limit, windowMs })
@@ -22,84 +21,10 @@ async function attempt(tx: Stores, limit: RateLimit, now: number): Promise<numbe
   }
 }
 
-let opened: Awaited<ReturnType<typeof openTestSqlite>>
-let store: Store
 let subjects = 0
 const newSubject = () => `subject ${subjects++}`
-beforeAll(async () => {
-  opened = await openTestSqlite()
-  store = createStore(opened.database)
-})
-afterAll(() => opened.dispose())
 
 const start = 1_800_000_000_000
-/** Mostly close together, now and then a whole window apart. */
-const gap = fc.oneof(
-  { weight: 6, arbitrary: fc.integer({ min: 0, max: 8_000 }) },
-  { weight: 1, arbitrary: fc.constantFrom(1, 59_999, 60_000, 60_001) },
-)
-
-describe('against a model', () => {
-  test('a call is admitted exactly where fewer than N were in the last 60 seconds, and Retry-After is exact', async () => {
-    const changes = fc.record({ gap, limit: fc.option(fc.integer({ min: 1, max: 12 }), { freq: 8 }) })
-    const run = fc.asyncProperty(
-      fc.integer({ min: 1, max: 12 }),
-      fc.array(changes, { minLength: 1, maxLength: 80 }),
-      (firstLimit, steps) =>
-        store.write(async (tx) => {
-          const subject = newSubject()
-          const admitted: number[] = []
-          let now = start
-          let limit = firstLimit
-          for (const step of steps) {
-            now += step.gap
-            limit = step.limit ?? limit
-            const recent = admitted.filter((at) => at > now - windowMs)
-            const waitSeconds = await attempt(tx, minute(subject, limit), now)
-            expect(waitSeconds === undefined).toBe(recent.length < limit)
-            if (waitSeconds === undefined) admitted.push(now)
-            else {
-              const freeAt = (recent[recent.length - limit] ?? 0) + windowMs
-              expect(waitSeconds).toBe(Math.ceil((freeAt - now) / 1000))
-            }
-          }
-        }),
-    )
-    await fc.assert(run, { numRuns: 400 })
-  }, 60_000)
-
-  test('no window of real time holds more than N when the clock is set back over restarts, and none waits over 60 s', async () => {
-    const steps = fc.array(
-      fc.record({
-        gap,
-        setBackMs: fc.option(fc.integer({ min: 0, max: 10 * windowMs }), { freq: 6 }),
-      }),
-      { minLength: 1, maxLength: 80 },
-    )
-    const run = fc.asyncProperty(fc.integer({ min: 1, max: 8 }), steps, (limit, list) =>
-      store.write(async (tx) => {
-        const subject = newSubject()
-        const admitted: number[] = []
-        let real = start
-        let offset = 0
-        for (const { gap: gapMs, setBackMs } of list) {
-          real += gapMs
-          if (setBackMs !== null) {
-            offset -= setBackMs
-            await tx.rateLimits.pullBack(real + offset)
-          }
-          const waitSeconds = await attempt(tx, minute(subject, limit), real + offset)
-          if (waitSeconds === undefined) admitted.push(real)
-          else expect(waitSeconds).toBeLessThanOrEqual(60)
-          const recent = admitted.filter((at) => at > real - windowMs)
-          expect(recent.length).toBeLessThanOrEqual(limit)
-        }
-      }),
-    )
-    await fc.assert(run, { numRuns: 400 })
-  }, 60_000)
-})
-
 describeEachDatabase('a rate limit', (database, kind) => {
   const write = <T>(body: (tx: Stores) => Promise<T>) => createStore(database()).write(body)
   const rows = async () => {

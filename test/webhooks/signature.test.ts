@@ -13,16 +13,6 @@ describe('a signature', () => {
     })
   })
 
-  test('is what the stock library verifies, for any secret', () => {
-    const body = JSON.stringify({ text: 'Grüße ✓' })
-    for (let i = 0; i < 200; i++) {
-      const bytes = crypto.getRandomValues(new Uint8Array(24))
-      const own = `whsec_${Buffer.from(bytes).toString('hex')}`
-      const headers = signWebhook({ id: `evt_${i}`, secret: own, body }, Date.now())
-      expect(new Webhook(own).verify(body, headers)).toEqual({ text: 'Grüße ✓' })
-    }
-  })
-
   test('holds for this body, id and secret alone', () => {
     const signed = { id: 'evt_1', secret, body: '{"a":1}' }
     const headers = signWebhook(signed, Date.now())

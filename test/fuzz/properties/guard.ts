@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import * as fc from 'fast-check'
-import type { GuardedRequest } from '../../src/domain/guard.ts'
-import type { GuardSettings } from '../../src/domain/guard-rules.ts'
-import { createStore } from '../../src/store/store.ts'
-import { openTestSqlite } from '../helpers/databases.ts'
-import { createGuardBench, guardOff } from '../helpers/guard.ts'
+import type { GuardedRequest } from '../../../src/domain/guard.ts'
+import type { GuardSettings } from '../../../src/domain/guard-rules.ts'
+import { createStore } from '../../../src/store/store.ts'
+import { openTestSqlite } from '../../helpers/databases.ts'
+import { createGuardBench, guardOff } from '../../helpers/guard.ts'
+import { defineProperty } from '../property.ts'
 
 const quarterMs = 15 * 60_000
 const hourMs = 4 * quarterMs
@@ -146,62 +147,56 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-let opened: Awaited<ReturnType<typeof openTestSqlite>>
-beforeAll(async () => {
-  opened = await openTestSqlite()
-})
-afterAll(() => opened.dispose())
+const rules = [
+  'ADDRESS_COUNTRIES',
+  'ADDRESS_DAILY',
+  'ADDRESS_HOURLY',
+  'APPLICATION_DAILY',
+  'COUNTRY_DAILY',
+  'COUNTRY_DENIED',
+  'COUNTRY_HOURLY',
+  'PREFIX_DAILY',
+  'PREFIX_HOURLY',
+  'TOTAL_DAILY',
+]
 
-test.each(['enforce', 'monitor'] as const)(
-  'in mode %s every verdict is the one of the rules',
-  async (mode) => {
-    const { guardWindows, guardDays, guardAddressCountries } = opened.database.tables
-    const store = createStore(opened.database)
+const inMode = (mode: 'enforce' | 'monitor') =>
+  defineProperty(`the guard in mode ${mode} judges as its rules say`, 200, async () => {
+    const { database, dispose } = await openTestSqlite()
+    const { guardWindows, guardDays, guardAddressCountries } = database.tables
+    const store = createStore(database)
     const seen = new Set<string>()
-    await fc.assert(
-      fc.asyncProperty(
-        fc.boolean(),
-        fc.array(step, { minLength: 20, maxLength: 60 }),
-        async (capped, steps) => {
-          await opened.database.write(async (tx) => {
-            for (const table of [guardWindows, guardDays, guardAddressCountries]) await tx.delete(table)
-          })
-          const settings = { ...uncapped, mode, caps: capped ? fewest : none }
-          const { clock, judge, verify, requestOf } = createGuardBench(store, settings)
-          const model = createModel(settings)
-          for (const one of steps) {
-            if (one.kind === 'wait') clock.advance(one.ms)
-            else if (one.kind === 'send') {
-              const { app: appId, country, phone, ip: clientIp } = one
-              const request = requestOf({ appId, country, phone, clientIp })
-              const expected = model.judge(request, clock.now())
-              expect((await judge(request)).rules.map(String)).toEqual(expected)
-              for (const rule of expected) seen.add(rule)
-            } else {
-              const waiting = model.messages.filter(({ verifiedAt }) => verifiedAt === null)
-              const message = waiting.at(-1 - one.which)
-              if (!message) continue
-              message.verifiedAt = clock.now()
-              await verify(message.request)
-            }
-          }
-        },
-      ),
-      { numRuns: 200 },
-    )
-    // Every rule but the list that this test leaves empty had its say.
-    expect([...seen].toSorted()).toEqual([
-      'ADDRESS_COUNTRIES',
-      'ADDRESS_DAILY',
-      'ADDRESS_HOURLY',
-      'APPLICATION_DAILY',
-      'COUNTRY_DAILY',
-      'COUNTRY_DENIED',
-      'COUNTRY_HOURLY',
-      'PREFIX_DAILY',
-      'PREFIX_HOURLY',
-      'TOTAL_DAILY',
-    ])
-  },
-  60_000,
-)
+    const steps = fc.array(step, { minLength: 20, maxLength: 60 })
+    const property = fc.asyncProperty(fc.boolean(), steps, async (capped, list) => {
+      await database.write(async (tx) => {
+        for (const table of [guardWindows, guardDays, guardAddressCountries]) await tx.delete(table)
+      })
+      const settings = { ...uncapped, mode, caps: capped ? fewest : none }
+      const { clock, judge, verify, requestOf } = createGuardBench(store, settings)
+      const model = createModel(settings)
+      for (const one of list) {
+        if (one.kind === 'wait') clock.advance(one.ms)
+        else if (one.kind === 'send') {
+          const { app: appId, country, phone, ip: clientIp } = one
+          const request = requestOf({ appId, country, phone, clientIp })
+          const expected = model.judge(request, clock.now())
+          expect((await judge(request)).rules.map(String)).toEqual(expected)
+          for (const rule of expected) seen.add(rule)
+        } else {
+          const waiting = model.messages.filter(({ verifiedAt }) => verifiedAt === null)
+          const message = waiting.at(-1 - one.which)
+          if (!message) continue
+          message.verifiedAt = clock.now()
+          await verify(message.request)
+        }
+      }
+    })
+    const close = async () => {
+      await dispose()
+      // Every rule but the list that is left empty here had its say.
+      expect([...seen].toSorted()).toEqual(rules)
+    }
+    return { property, close }
+  })
+
+export const guardProperties = [inMode('enforce'), inMode('monitor')]

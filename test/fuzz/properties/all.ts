@@ -1,0 +1,19 @@
+import { codeProperties } from './codes.ts'
+import { configProperties } from './config.ts'
+import { guardAddressProperties } from './guard-address.ts'
+import { guardProperties } from './guard.ts'
+import { maskingProperties } from './masking.ts'
+import { rateLimitProperties } from './rate-limit.ts'
+import { textProperties } from './texts.ts'
+import { webhookProperties } from './webhooks.ts'
+
+export const properties = [
+  ...rateLimitProperties,
+  ...guardProperties,
+  ...guardAddressProperties,
+  ...textProperties,
+  ...maskingProperties,
+  ...codeProperties,
+  ...webhookProperties,
+  ...configProperties,
+]

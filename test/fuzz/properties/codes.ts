@@ -1,0 +1,105 @@
+import { expect } from 'bun:test'
+import * as fc from 'fast-check'
+import { ServiceError } from '../../../src/domain/errors.ts'
+import { createIds, isId } from '../../../src/domain/ids.ts'
+import { deriveKeys } from '../../../src/domain/keys.ts'
+import { deriveCode, hashCode, matchesCode } from '../../../src/domain/otp-code.ts'
+import { afterFailure, requireCheckBudget, type CheckBudget } from '../../../src/domain/phone-budgets.ts'
+import { defineProperty } from '../property.ts'
+import { possiblePhone } from './texts.ts'
+
+const keys = deriveKeys(new Uint8Array(32).fill(1))
+const otherKeys = deriveKeys(new Uint8Array(32).fill(2))
+const code = fc.integer({ min: 0, max: 999_999 }).map((n) => String(n).padStart(6, '0'))
+const hourMs = 3_600_000
+
+/** The seconds to wait, or 0 where the phone's codes may be tried. */
+function waitOf(budget: CheckBudget | undefined, now: number, failuresMax: number): number {
+  try {
+    requireCheckBudget(budget, failuresMax, now)
+    return 0
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    return error.retryAfterSeconds ?? 0
+  }
+}
+
+export const codeProperties = [
+  defineProperty(
+    'a code is six digits, always the same for its request, and matches no other request',
+    2_000,
+    () => {
+      const salt = fc
+        .uint8Array({ minLength: 16, maxLength: 16 })
+        .map((bytes) => Buffer.from(bytes).toString('base64url'))
+      const environment = fc.constantFrom('live', 'test')
+      const request = fc.record({
+        id: fc.uuid().map((id) => `otp_${id}`),
+        codeSalt: salt,
+        phone: possiblePhone,
+        environment,
+      })
+      const property = fc.property(request, (source) => {
+        const derived = deriveCode(keys, source)
+        expect(derived).toMatch(/^[0-9]{6}$/)
+        expect(deriveCode(keys, source)).toBe(derived)
+        const stored = hashCode(keys, source.id, derived)
+        expect(matchesCode(keys, source.id, derived, stored)).toBe(true)
+        expect(matchesCode(otherKeys, source.id, derived, stored)).toBe(false)
+      })
+      return { property }
+    },
+  ),
+
+  defineProperty('a hash matches its own code of its own request alone', 2_000, () => ({
+    property: fc.property(code, code, fc.string({ minLength: 1 }), (right, other, id) => {
+      const stored = hashCode(keys, id, right)
+      expect(matchesCode(keys, id, right, stored)).toBe(true)
+      expect(matchesCode(keys, id, other, stored)).toBe(other === right)
+      expect(matchesCode(keys, `${id}x`, right, stored)).toBe(false)
+      expect(stored).not.toContain(right)
+    }),
+  })),
+
+  defineProperty('ids are of their kind alone, and sort in the order in which they were made', 1_000, () => ({
+    property: fc.property(
+      fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 2, maxLength: 50 }),
+      fc.infiniteStream(fc.nat(255)),
+      (gaps, noise) => {
+        let now = 1_800_000_000_000
+        const newId = createIds({ now: () => now }, (bytes) => {
+          for (let at = 0; at < bytes.length; at++) bytes[at] = noise.next().value ?? 0
+        })
+        const made = gaps.map((gapMs) => {
+          now += gapMs
+          return newId('otp')
+        })
+        expect(made.toSorted()).toEqual(made)
+        expect(new Set(made).size).toBe(made.length)
+        expect(made.every((id) => isId('otp', id) && !isId('app', id))).toBe(true)
+      },
+    ),
+  })),
+
+  defineProperty('a phone is never checked wrongly more often than its budget and one an hour', 300, () => {
+    const gaps = fc.array(fc.integer({ min: 0, max: 2 * hourMs }), { maxLength: 200 })
+    const property = fc.property(gaps, fc.integer({ min: 1, max: 30 }), (list, failuresMax) => {
+      let budget: CheckBudget | undefined
+      let now = 1_800_000_000_000
+      const failures: number[] = []
+      for (const gapMs of list) {
+        now += gapMs
+        if (waitOf(budget, now, failuresMax) > 0) continue
+        budget = afterFailure(budget, now)
+        failures.push(now)
+      }
+      for (const [index, from] of failures.entries()) {
+        for (const [more, until] of failures.slice(index).entries()) {
+          const allowed = failuresMax + Math.floor((until - from) / hourMs)
+          if (more + 1 > allowed) throw new Error(`${more + 1} failures in ${until - from} ms`)
+        }
+      }
+    })
+    return { property }
+  }),
+]

@@ -1,0 +1,112 @@
+import { expect } from 'bun:test'
+import * as fc from 'fast-check'
+import { ServiceError } from '../../../src/domain/errors.ts'
+import { admit, type RateLimit } from '../../../src/domain/rate-limit.ts'
+import type { Store, Stores } from '../../../src/domain/store.ts'
+import { createStore } from '../../../src/store/store.ts'
+import { openTestSqlite } from '../../helpers/databases.ts'
+import { defineProperty } from '../property.ts'
+
+const windowMs = 60_000
+const start = 1_800_000_000_000
+const subject = 'somebody'
+const limitOf = (limit: number): RateLimit => ({ policy: 'test', subject, limit, windowMs })
+
+/** Mostly close together, now and then a whole window apart. */
+const gap = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: 0, max: 8_000 }) },
+  { weight: 1, arbitrary: fc.constantFrom(1, 59_999, 60_000, 60_001) },
+)
+
+/** The seconds to wait, or undefined when the call was admitted. */
+async function attempt(tx: Stores, limit: number, now: number): Promise<number | undefined> {
+  try {
+    await admit(tx, limitOf(limit), now, 'APP_RATE')
+    return undefined
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    expect(error.code).toBe('RATE_LIMITED')
+    return error.retryAfterSeconds
+  }
+}
+
+async function openStore() {
+  const opened = await openTestSqlite()
+  return { store: createStore(opened.database), close: opened.dispose }
+}
+
+/** One transaction that starts from nothing and leaves nothing. */
+const inOne = (store: Store, body: (tx: Stores) => Promise<void>) =>
+  store.write(async (tx) => {
+    await body(tx)
+    await tx.rateLimits.deleteUntil(subject, 'test', Number.MAX_SAFE_INTEGER)
+  })
+
+export const rateLimitProperties = [
+  defineProperty(
+    'a rate limit admits exactly where fewer than N were in the last 60 seconds, and Retry-After is exact',
+    400,
+    async () => {
+      const { store, close } = await openStore()
+      const change = fc.record({ gap, limit: fc.option(fc.integer({ min: 1, max: 12 }), { freq: 8 }) })
+      const property = fc.asyncProperty(
+        fc.integer({ min: 1, max: 12 }),
+        fc.array(change, { minLength: 1, maxLength: 80 }),
+        (firstLimit, steps) =>
+          inOne(store, async (tx) => {
+            const admitted: number[] = []
+            let now = start
+            let limit = firstLimit
+            for (const step of steps) {
+              now += step.gap
+              limit = step.limit ?? limit
+              const recent = admitted.filter((at) => at > now - windowMs)
+              const waitSeconds = await attempt(tx, limit, now)
+              expect(waitSeconds === undefined).toBe(recent.length < limit)
+              if (waitSeconds === undefined) admitted.push(now)
+              else {
+                const freeAt = (recent[recent.length - limit] ?? 0) + windowMs
+                expect(waitSeconds).toBe(Math.ceil((freeAt - now) / 1000))
+              }
+            }
+          }),
+      )
+      return { property, close }
+    },
+  ),
+
+  defineProperty(
+    'no window of real time holds more than N when the clock is set back over restarts, and none waits over 60 s',
+    400,
+    async () => {
+      const { store, close } = await openStore()
+      const step = fc.record({
+        gap,
+        setBackMs: fc.option(fc.integer({ min: 0, max: 10 * windowMs }), { freq: 6 }),
+      })
+      const property = fc.asyncProperty(
+        fc.integer({ min: 1, max: 8 }),
+        fc.array(step, { minLength: 1, maxLength: 80 }),
+        (limit, steps) =>
+          inOne(store, async (tx) => {
+            const admitted: number[] = []
+            let real = start
+            let offset = 0
+            for (const { gap: gapMs, setBackMs } of steps) {
+              real += gapMs
+              if (setBackMs !== null) {
+                offset -= setBackMs
+                await tx.rateLimits.pullBack(real + offset)
+              }
+              const waitSeconds = await attempt(tx, limit, real + offset)
+              if (waitSeconds === undefined) admitted.push(real)
+              else expect(waitSeconds).toBeLessThanOrEqual(60)
+              const recent = admitted.filter((at) => at > real - windowMs)
+              expect(recent.length).toBeLessThanOrEqual(limit)
+            }
+          }),
+      )
+      return { property, close }
+    },
+  ),
+]

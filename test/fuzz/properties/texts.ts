@@ -1,0 +1,138 @@
+import { expect } from 'bun:test'
+import * as fc from 'fast-check'
+import { decodeCursor, encodeCursor, pageOf } from '../../../src/domain/pages.ts'
+import { parsePhone, readPhone } from '../../../src/domain/phone.ts'
+import { idempotencyScope } from '../../../src/http/idempotency.ts'
+import { idempotencyKey } from '../../../src/http/schemas.ts'
+import { defineProperty } from '../property.ts'
+
+const anyText = fc.string({ unit: 'binary' })
+const dialled = fc.string({ unit: fc.constantFrom(...'+0123456789 -.()'), maxLength: 24 })
+
+/** Numbers that are possible, of countries whose lengths differ. */
+export const possiblePhone = fc.oneof(
+  fc.integer({ min: 2_000_000_000, max: 9_899_999_999 }).map((digits) => `+1${digits}`),
+  fc.integer({ min: 7_000_000_000, max: 7_999_999_999 }).map((digits) => `+44${digits}`),
+  fc.integer({ min: 15_000_000_000, max: 17_999_999_999 }).map((digits) => `+49${digits}`),
+  fc.integer({ min: 0, max: 9_999_999_999 }).map((digits) => `+999${String(digits).padStart(10, '0')}`),
+)
+
+const position = fc.string({
+  unit: fc.constantFrom(...'0123456789abcdefghijklmnopqrstuvwxyz_'),
+  minLength: 1,
+  maxLength: 64,
+})
+
+const cursorInvalid = expect.objectContaining({ code: 'INVALID_ARGUMENT', reason: 'CURSOR_INVALID' })
+
+/** As the header comes in: Fetch takes the spaces around it away. */
+const keyText = fc.oneof(
+  fc.string({ unit: 'binary-ascii', maxLength: 300 }),
+  fc.string({ unit: fc.constantFrom(...'aZ~!#"'), maxLength: 260 }),
+  fc.string({ unit: fc.constantFrom(...'aZ~!#'), minLength: 1, maxLength: 257 }).map((text) => `"${text}"`),
+)
+
+export const textProperties = [
+  defineProperty(
+    'a phone number that was read is read as itself, and nothing makes the reader throw',
+    5_000,
+    () => ({
+      property: fc.property(fc.oneof(anyText, dialled), (text) => {
+        const read = readPhone(text)
+        if (!read) {
+          expect(() => parsePhone(text)).toThrow(expect.objectContaining({ code: 'INVALID_PHONE_NUMBER' }))
+          return
+        }
+        expect(read.phone).toMatch(/^\+[1-9][0-9]{6,14}$/)
+        expect(readPhone(read.phone)).toEqual(read)
+      }),
+    }),
+  ),
+
+  defineProperty('a phone number is the same however it is punctuated', 2_000, () => {
+    const between = fc.array(fc.constantFrom('', '', ' ', '-', '.', '(', ')', ' - '), {
+      minLength: 16,
+      maxLength: 16,
+    })
+    const property = fc.property(possiblePhone, between, fc.boolean(), (phone, gaps, zeros) => {
+      const plain = readPhone(phone)
+      expect(plain).toBeDefined()
+      const punctuated = [...phone].map((digit, index) => digit + (gaps[index] ?? '')).join('')
+      expect(readPhone(punctuated)).toEqual(plain)
+      if (zeros) expect(readPhone(phone.replace('+', '00'))).toEqual(plain)
+    })
+    return { property }
+  }),
+
+  defineProperty('a cursor leads back to its position and to no other', 2_000, () => ({
+    property: fc.property(position, position, (at, other) => {
+      expect(decodeCursor(encodeCursor(at))).toBe(at)
+      if (at !== other) expect(encodeCursor(at)).not.toBe(encodeCursor(other))
+    }),
+  })),
+
+  defineProperty('a cursor that this service did not give out is refused', 2_000, () => {
+    const forged = fc.oneof(
+      anyText,
+      fc.base64String(),
+      fc.tuple(position, fc.nat(90), fc.constantFrom(...'aZ_-=+ \n\0')).map(([at, index, char]) => {
+        const cursor = encodeCursor(at)
+        return cursor.slice(0, index % cursor.length) + char + cursor.slice((index % cursor.length) + 1)
+      }),
+    )
+    const property = fc.property(forged, (cursor) => {
+      try {
+        expect(encodeCursor(decodeCursor(cursor))).toBe(cursor)
+      } catch (error) {
+        expect(error).toEqual(cursorInvalid)
+      }
+    })
+    return { property }
+  }),
+
+  defineProperty('pages cut from one more row than asked for are the whole list, each row once', 500, () => ({
+    property: fc.property(
+      fc.integer({ min: 0, max: 60 }),
+      fc.integer({ min: 1, max: 20 }),
+      (count, limit) => {
+        const newestFirst = Array.from({ length: count }, (_, i) => `id${String(count - i).padStart(3, '0')}`)
+        const seen: string[] = []
+        for (let cursor: string | null | undefined; cursor !== null;) {
+          const before = cursor === undefined ? undefined : decodeCursor(cursor)
+          const rows = newestFirst.filter((id) => before === undefined || id < before).slice(0, limit + 1)
+          const page = pageOf(rows, limit, (id) => id)
+          expect(page.limit).toBe(limit)
+          expect(page.items.length).toBeLessThanOrEqual(limit)
+          seen.push(...page.items)
+          cursor = page.nextCursor
+        }
+        expect(seen).toEqual(newestFirst)
+      },
+    ),
+  })),
+
+  defineProperty(
+    'an Idempotency-Key is taken exactly where the document says so, quoted or bare',
+    2_000,
+    () => {
+      const documented = new RegExp(idempotencyKey.schema.pattern)
+      const scopeOf = (key: string | undefined, body: unknown = {}) =>
+        idempotencyScope(key === undefined ? {} : { 'idempotency-key': key }, 'app_1', 'send', body)
+      const property = fc.property(keyText, fc.json(), fc.json(), (text, one, other) => {
+        expect(scopeOf(undefined)).toBeUndefined()
+        if (!documented.test(text)) {
+          expect(() => scopeOf(text)).toThrow(expect.objectContaining({ reason: 'IDEMPOTENCY_KEY_INVALID' }))
+          return
+        }
+        const scope = scopeOf(text, one)
+        expect(scope?.key.length).toBeLessThanOrEqual(255)
+        expect(scopeOf(`"${scope?.key}"`, one)).toEqual(scope)
+        expect(scopeOf(scope?.key, one)).toEqual(scope)
+        expect(scopeOf(text, other)?.bodyHash === scope?.bodyHash).toBe(
+          JSON.stringify(one) === JSON.stringify(other),
+        )
+      })
+      return { property }
+    },
+  ),
+]

@@ -1,0 +1,178 @@
+import { BlockList } from 'node:net'
+import { expect } from 'bun:test'
+import * as fc from 'fast-check'
+import { Webhook } from 'standardwebhooks'
+import { signWebhook } from '../../../src/webhooks/signature.ts'
+import { createTargetGuard } from '../../../src/webhooks/targets.ts'
+import { defineProperty } from '../property.ts'
+
+/** The addresses that no webhook may reach, from IANA's registries of special purposes, in another library's hands. */
+// One list for each family: an IPv4 address would match IPv6 rules in its mapped form.
+const special4 = new BlockList()
+const special6 = new BlockList()
+for (const [network, bits] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+] as const) {
+  special4.addSubnet(network, bits, 'ipv4')
+}
+for (const [network, bits] of [
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+] as const) {
+  special6.addSubnet(network, bits, 'ipv6')
+}
+// All that is not 2000::/3 is not public: RFC 4291 §2.4.
+for (const first of [0, 4, 6, 8, 0xa, 0xc, 0xe]) special6.addSubnet(`${first.toString(16)}000::`, 3, 'ipv6')
+
+const strict = createTargetGuard({ hosts: [], cidrs: [] })
+
+const octets = (address: number) => [24, 16, 8, 0].map((shift) => (address >>> shift) & 255)
+/** Of every part of the space, and of the special ranges above all. */
+const ipv4 = fc
+  .oneof(
+    fc.nat(0xffff_ffff),
+    fc
+      .tuple(fc.constantFrom(0, 10, 100, 127, 169, 172, 192, 198, 203, 224, 255), fc.nat(0xff_ffff))
+      .map(([first, rest]) => first * 0x100_0000 + rest),
+  )
+  .map((number) => octets(number).join('.'))
+
+/** The same address as people and as readers of URLs write it (WHATWG URL §3.5). */
+const ipv4Form = ipv4.chain((text) => {
+  const [a = 0, b = 0, c = 0, d = 0] = text.split('.').map(Number)
+  const whole = a * 0x100_0000 + b * 0x1_0000 + c * 0x100 + d
+  return fc
+    .constantFrom(
+      text,
+      String(whole),
+      `0x${whole.toString(16)}`,
+      `0${whole.toString(8)}`,
+      `${a}.${b * 0x1_0000 + c * 0x100 + d}`,
+      `${a}.${b}.${c * 0x100 + d}`,
+      [a, b, c, d].map((part) => `0x${part.toString(16)}`).join('.'),
+      [a, b, c, d].map((part) => `0${part.toString(8)}`).join('.'),
+      `${text}.`,
+      `[::ffff:${text}]`,
+    )
+    .map((form) => ({ text, form }))
+})
+
+const group = fc.oneof(fc.constant(0), fc.nat(0xffff))
+const ipv6 = fc
+  .tuple(
+    fc.oneof(
+      fc.nat(0xffff),
+      fc.constantFrom(0, 0x2001, 0x2002, 0x3fff, 0xfc00, 0xfd00, 0xfe80, 0xff02, 0x64),
+    ),
+    fc.array(group, { minLength: 7, maxLength: 7 }),
+  )
+  .map(([first, rest]) => [first, ...rest].map((part) => part.toString(16)).join(':'))
+
+const hexSecret = fc
+  .uint8Array({ minLength: 24, maxLength: 24 })
+  .map((bytes) => `whsec_${Buffer.from(bytes).toString('hex')}`)
+const nowMs = fc.constant(Date.now())
+
+export const webhookProperties = [
+  defineProperty(
+    'an IPv4 address is reached exactly where it is public, in every way to write it',
+    5_000,
+    () => ({
+      property: fc.property(ipv4Form, ({ text, form }) => {
+        const isSpecial = special4.check(text, 'ipv4')
+        expect(strict.allows('host.example', text)).toBe(!isSpecial)
+        expect(strict.faultOf(`https://${form}/hook`) === undefined).toBe(!isSpecial)
+      }),
+    }),
+  ),
+
+  defineProperty('an IPv6 address is reached exactly where it is public', 5_000, () => ({
+    property: fc.property(ipv6, (text) => {
+      // Mapped ones are IPv4 addresses.
+      if (text.startsWith('0:0:0:0:0:ffff:')) return
+      const isSpecial = special6.check(text, 'ipv6')
+      expect(strict.allows('host.example', text)).toBe(!isSpecial)
+      expect(strict.faultOf(`https://[${text}]/`) === undefined).toBe(!isSpecial)
+    }),
+  })),
+
+  defineProperty('a URL that may be registered is https, names nobody and has no fragment', 5_000, () => {
+    const piece = fc.constantFrom(
+      'https:',
+      'http:',
+      'HTTPS:',
+      '//',
+      '/',
+      '\\',
+      'example.com',
+      '127.0.0.1',
+      'localhost',
+      '[::1]',
+      '@',
+      ':',
+      '443',
+      '#',
+      '?',
+      '%2e',
+      '.',
+      'user',
+      '\t',
+      ' ',
+      '。',
+      'a',
+      '\0',
+    )
+    const composed = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(''))
+    const begun = composed.map((rest) => `https://${rest}`)
+    const property = fc.property(
+      fc.oneof(begun, composed, fc.webUrl(), fc.string({ unit: 'binary' })),
+      (text) => {
+        if (strict.faultOf(text) !== undefined) return
+        const url = new URL(text)
+        expect([url.protocol, url.username, url.password, url.hash]).toEqual(['https:', '', '', ''])
+        expect(url.hostname).not.toMatch(/^(127(\.\d+){1,3}|\[::1\])$/)
+      },
+    )
+    return { property }
+  }),
+
+  defineProperty('the stock library verifies every signature, and none after a change', 1_000, () => ({
+    property: fc.property(
+      fc.stringMatching(/^evt_[0-9a-z]{26}$/),
+      fc.jsonValue(),
+      hexSecret,
+      hexSecret,
+      nowMs,
+      fc.nat(),
+      (id, value, secret, otherSecret, now, at) => {
+        const body = JSON.stringify({ data: value })
+        const headers = signWebhook({ id, secret, body }, now)
+        const verify = (text: string, changed = {}, key = secret) =>
+          new Webhook(key).verify(text, { ...headers, ...changed })
+        expect(verify(body)).toEqual(JSON.parse(body))
+        const place = at % body.length
+        const changed = body.slice(0, place) + (body[place] === 'x' ? 'y' : 'x') + body.slice(place + 1)
+        expect(() => verify(changed)).toThrow()
+        expect(() => verify(`${body} `)).toThrow()
+        expect(() => verify(body, { 'webhook-id': `${id}0` })).toThrow()
+        expect(() => verify(body, { 'webhook-timestamp': String(Math.floor(now / 1000) - 1) })).toThrow()
+        if (secret !== otherSecret) expect(() => verify(body, {}, otherSecret)).toThrow()
+      },
+    ),
+  })),
+]

@@ -1,0 +1,153 @@
+import type { SchemaScene } from './schema-scene.ts'
+
+/** A value that Schemathesis takes now and then where it would make one up. */
+type Known = {
+  operations: string[]
+  /** `path.id`, `body.appId`, … */
+  place: string
+  values: string[]
+  probability: number
+}
+
+/** The configuration of Schemathesis: who calls, what it may know, and where its idea of a right answer is not ours. */
+export function schemathesisConfig(scene: SchemaScene): string {
+  const lines = [
+    // What a connection that Bun cut looks like is a finding, not a reason to wait.
+    'request-timeout = 20.0',
+    'continue-on-failure = true',
+    'warnings = false',
+    '',
+    '[auth.dynamic.openapi.console]',
+    'path = "/v1/auth/token"',
+    'payload_content_type = "application/x-www-form-urlencoded"',
+    `payload = ${inlineTable({ grant_type: 'password', ...scene.login })}`,
+    'extract_selector = "/id_token"',
+    ...Object.entries(scene.credentials).flatMap(([scheme, value]) => [
+      `[auth.openapi.${scheme}]`,
+      `api_key = ${JSON.stringify(value)}`,
+    ]),
+    '',
+    // No text has a NUL in it, which the schemas do not say of each.
+    '[generation]',
+    'allow-x00 = false',
+    '',
+    // Without end, and silent where nothing happens.
+    '[[operations]]',
+    'include-operation-id = "streamLogs"',
+    'request-timeout = 0.2',
+    '',
+    '[checks.negative_data_rejection]',
+    'expected-statuses = ["4xx"]',
+    '',
+  ]
+  for (const [index, { operations, place, values, probability }] of knownTo(scene).entries()) {
+    const name = `known${index}`
+    lines.push(`[dictionaries.${name}]`, `values = ${JSON.stringify(values)}`)
+    lines.push('[[operations]]', `include-operation-id = ${JSON.stringify(operations)}`)
+    lines.push('[operations.parameters]')
+    lines.push(`${JSON.stringify(place)} = { dictionary = "${name}", probability = ${probability} }`, '')
+  }
+  for (const [operations, statuses] of refusals) {
+    lines.push('[[operations]]', `include-operation-id = ${JSON.stringify(operations)}`)
+    lines.push('[operations.checks.positive_data_acceptance]')
+    lines.push(
+      `expected-statuses = ${JSON.stringify([...'2xx 401 403 404 409'.split(' '), ...statuses])}`,
+      '',
+    )
+  }
+  return lines.join('\n')
+}
+
+/** Where a call that is right by its schema may be refused, for what a schema cannot say. */
+const refusals: [operations: string[], statuses: string[]][] = [
+  // A phone number that cannot be one.
+  [['sendOtp'], ['400', '422']],
+  // A wrong code, a request that is over, one that was sent a moment ago.
+  [
+    ['verifyOtp', 'cancelOtp'],
+    ['400', '410'],
+  ],
+  [['resendOtp'], ['400', '410', '422', '429']],
+  // A cursor or a place in the log that nobody was given.
+  [
+    [
+      'listApplications',
+      'listInbox',
+      'listLogs',
+      'listOtpRequests',
+      'listProjects',
+      'listUsers',
+      'listWebhooks',
+      'listWebhookDeliveries',
+    ],
+    ['400'],
+  ],
+  [
+    ['streamLogs', 'testWebhook', 'redeliverWebhook'],
+    ['400', '429'],
+  ],
+  // A URL that no webhook may have; a key that was used before.
+  [
+    ['createWebhook', 'updateWebhook', 'recoverWebhook'],
+    ['400', '422'],
+  ],
+  [['createProject', 'createApplication'], ['422']],
+  // A wrong password, an unknown token.
+  [
+    ['requestTokens', 'revokeToken', 'changePassword'],
+    ['400', '429'],
+  ],
+]
+
+const inlineTable = (values: Record<string, string>) =>
+  `{ ${Object.entries(values)
+    .map(([name, value]) => `${name} = ${JSON.stringify(value)}`)
+    .join(', ')} }`
+
+function knownTo({ kept, spent, ownRequestIds, requestIds, phones }: SchemaScene): Known[] {
+  const often = 0.5
+  const path = (operations: string[], values: string[]): Known => ({
+    operations,
+    place: 'path.id',
+    values,
+    probability: often,
+  })
+  const body = (name: string, operations: string[], values: string[]): Known => ({
+    operations,
+    place: `body.${name}`,
+    values,
+    probability: often,
+  })
+  return [
+    path(['getProject', 'updateProject'], kept.projectIds),
+    path(['deleteProject'], spent.projectIds),
+    path(['getApplication', 'updateApplication', 'rotateCredential', 'getWebhookSecret'], kept.appIds),
+    path(['deleteApplication'], spent.appIds),
+    path(
+      [
+        'getWebhook',
+        'updateWebhook',
+        'testWebhook',
+        'listWebhookDeliveries',
+        'getWebhookDelivery',
+        'redeliverWebhook',
+        'recoverWebhook',
+      ],
+      kept.webhookIds,
+    ),
+    path(['deleteWebhook'], spent.webhookIds),
+    path(['getOtpRequest'], [...ownRequestIds, ...requestIds.slice(0, 20)]),
+    {
+      operations: ['getWebhookDelivery', 'redeliverWebhook'],
+      place: 'path.deliveryId',
+      values: kept.deliveryIds,
+      probability: 0.9,
+    },
+    { operations: ['getUser'], place: 'path.phoneNumber', values: phones, probability: often },
+    body('projectId', ['createApplication'], kept.projectIds),
+    body('appId', ['createWebhook'], kept.appIds),
+    body('requestId', ['resendOtp', 'verifyOtp', 'cancelOtp'], requestIds),
+    body('code', ['verifyOtp'], ['424242']),
+    body('phone', ['sendOtp'], phones),
+  ]
+}

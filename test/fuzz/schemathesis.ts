@@ -1,0 +1,45 @@
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+
+/** Fuzzes an API by its OpenAPI document: https://schemathesis.readthedocs.io. A Python package. */
+const version = '4.32.5'
+
+const python = () => Bun.which('python3')
+
+/** Why Schemathesis cannot be had on this machine, if it cannot. */
+export function schemathesisObstacle(): string | undefined {
+  const path = python()
+  if (path === null) return 'there is no python3'
+  const imports = 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 10))'
+  if (Bun.spawnSync([path, '-c', imports]).exitCode === 0) return undefined
+  return 'python3 is older than 3.10 or has no venv'
+}
+
+/**
+ * Installs Schemathesis into a Python environment of its own below `$XDG_CACHE_HOME`, unless it is there.
+ *
+ * @returns the program
+ */
+export async function installSchemathesis(): Promise<string> {
+  const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
+  const folder = join(cache, 'otpd', `schemathesis-${version}`)
+  const program = join(folder, 'bin', 'schemathesis')
+  if (existsSync(program)) return program
+  mkdirSync(folder, { recursive: true })
+  try {
+    await runToEnd([python() ?? 'python3', '-m', 'venv', '--clear', folder])
+    const pip = [join(folder, 'bin', 'python'), '-m', 'pip', '--quiet', '--disable-pip-version-check']
+    await runToEnd([...pip, 'install', `schemathesis==${version}`])
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  }
+  return program
+}
+
+async function runToEnd(command: string[]): Promise<void> {
+  const child = Bun.spawn(command, { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' })
+  const [exitCode, errors] = await Promise.all([child.exited, child.stderr.text()])
+  if (exitCode !== 0) throw new Error(`${command.join(' ')}: ${errors.trim()}`)
+}
