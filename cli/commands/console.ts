@@ -11,7 +11,7 @@ export function addConsoleCommand(program: Command, run: Run) {
     .description('the full-screen console; also otpd alone, on a terminal')
     .option('--read-only', 'change nothing; keys that would are off')
     .option('--ascii', 'draw with ASCII alone')
-    .addHelpText('after', examples('otpd console --help', 'otpd console --read-only'))
+    .addHelpText('after', examples('otpd console', 'otpd console --read-only'))
     .action((options: Options, command: Command) => run(command, (context) => openConsole(context, options)))
 }
 

@@ -1,4 +1,4 @@
-import { Box, useInput, usePaste, useWindowSize } from 'ink'
+import { Box, useApp, useInput, usePaste, useWindowSize } from 'ink'
 import { useRef } from 'react'
 import { exitCodes } from '../errors.ts'
 import { relativeTime } from '../text.ts'
@@ -9,7 +9,8 @@ import { Header } from './components/Header.tsx'
 import { Help } from './components/Help.tsx'
 import { Lines } from './components/Lines.tsx'
 import { Rule } from './components/Rule.tsx'
-import { useConsole } from './console-context.ts'
+import { useConsole, type Console } from './console-context.ts'
+import { ApplicationsContext, useAskedApplications } from './hooks/use-applications.ts'
 import { useKeys } from './hooks/use-keys.ts'
 import { useNow } from './hooks/use-now.ts'
 import { useServerState } from './hooks/use-server-state.ts'
@@ -32,20 +33,27 @@ export function App() {
     if (name === 'ctrl-c') return quit(exitCodes.interrupted)
     // Keys that were typed faster than they were read come as one text.
     const isText = name === input && [...name].length > 1
-    for (const one of isText ? name : [name]) keys.press(one)
+    for (const one of isText ? name : [name]) keys.press(characterKeys[one] ?? one)
   })
   usePaste((text) => keys.paste(text))
   useServerState()
   useEverywhere()
+  const applications = useAskedApplications()
   return columns < widthMin || rows < heightMin ? (
     <TooSmall columns={columns} rows={rows} />
   ) : (
-    <Frame columns={columns} rows={rows} />
+    <ApplicationsContext value={applications}>
+      <Frame columns={columns} rows={rows} />
+    </ApplicationsContext>
   )
 }
 
+/** Among text that comes at once, keys with a name of their own are still the characters that they send. */
+const characterKeys: Partial<Record<string, string>> = { '\r': 'enter', '\t': 'tab', '\u007f': 'backspace' }
+
 function useEverywhere() {
-  const { shell, go, quit, refresh, suspend } = useConsole()
+  const { shell, go, quit, refresh, crash, context } = useConsole()
+  const { suspendTerminal } = useApp()
   const { isPaused, isUnmasked } = useShell()
   useKeys('everywhere', {
     overview: () => go('overview'),
@@ -63,10 +71,20 @@ function useEverywhere() {
       run: () => shell.set((before) => ({ ...before, isUnmasked: !before.isUnmasked })),
       label: isUnmasked ? 'mask' : 'phones',
     },
-    suspend,
+    suspend: () => void suspendTerminal(() => stopProcess(context.io)).catch(crash),
     help: () => shell.set((before) => ({ ...before, isHelp: true })),
     quit: () => quit(exitCodes.done),
   })
+}
+
+/**
+ * What Ctrl-Z does elsewhere: the shell has the terminal until `fg`. While we are stopped no time passes for us; where
+ * nobody could continue us, the system stops nothing and we go on at once.
+ */
+async function stopProcess({ sleep }: Console['context']['io']) {
+  await sleep(10)
+  process.kill(0, 'SIGTSTP')
+  await sleep(50)
 }
 
 function TooSmall({ columns, rows }: { columns: number; rows: number }) {

@@ -102,8 +102,6 @@ export type Console = {
   copy(text: string, name: string): void
   /** Ends the console. */
   quit(exitCode: ExitCode): void
-  /** Gives the terminal to the shell until `fg`. */
-  suspend(): void
   /** A fault of our own: the terminal is restored and the fault is told. */
   crash(error: unknown): void
 }

@@ -70,19 +70,34 @@ export const keymap = {
   },
   overview: {
     range: { keys: ['t'], label: 'range', about: '7, 30 or 90 days' },
-    open: {
-      keys: ['enter'],
-      label: 'open',
-      about: 'what needs attention: the webhook, or the log of failures',
-    },
+    open: { keys: ['enter'], label: 'open', about: 'the request behind the selected failure' },
+    webhook: { keys: ['w'], label: 'webhook', about: 'the webhook that fails' },
   },
   apps: {},
-  otp: {},
-  logs: {
+  otp: {
+    open: { keys: ['enter'], label: 'open', about: 'all that is known of the request' },
+    send: {
+      keys: ['S'],
+      label: 'send',
+      about: 'send a code, as the application of the environment',
+      mutates: true,
+    },
+    verify: { keys: ['V'], label: 'verify', about: 'check a code', mutates: true },
+    resend: { keys: ['R'], label: 'resend', about: 'send the same code once more', mutates: true },
+    cancel: { keys: ['D'], label: 'cancel', about: 'make the code worthless', mutates: true },
     app: { keys: ['a'], label: 'app', about: 'the next application, then all again' },
-    type: { keys: ['t'], label: 'type', about: 'failures, deliveries, and so on, then all again' },
+    status: { keys: ['s'], label: 'status', about: 'pending, verified and so on, then all again' },
+    copy: { keys: ['y'], label: 'copy id' },
+  },
+  logs: {
+    filter: { keys: ['f'], label: 'narrow', about: 'only one application, one type, one phone' },
+    type: { keys: ['t'], label: 'type', about: 'failures, deliveries and so on, then all again' },
+    app: { keys: ['a'], label: 'this app', about: 'only the application of this entry, then all again' },
     open: { keys: ['enter'], label: 'detail', about: 'everything that is known of the entry' },
-    clear: { keys: ['c'], label: 'clear', about: 'begin with an empty screen' },
+    request: { keys: ['o'], label: 'request', about: 'the OTP request of the entry' },
+    copy: { keys: ['y'], label: 'copy' },
+    back: { keys: ['esc'], label: 'close' },
+    clear: { keys: ['c'], label: 'clear', about: 'begin with an empty list', isQuiet: true },
   },
   webhooks: {},
   inbox: {

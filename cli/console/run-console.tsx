@@ -88,7 +88,6 @@ export async function runConsole(given: Context, options: ConsoleOptions): Promi
       toast(`copied ${name}`, 'good')
     },
     quit: (exitCode) => ending.resolve(exitCode),
-    suspend: () => {},
     crash: ending.reject,
   }
 

@@ -47,7 +47,7 @@ const ascii: Symbols = {
 const asciiBars: BarSet = { nothing: ' ', bars: ['_', '.', '-', '=', '+', '*', '#'] }
 
 /** What a state is shown as: a sign and a colour together, so that neither is needed alone. */
-export type Tone = 'good' | 'bad' | 'warning' | 'waiting' | 'off' | 'sent' | 'neutral'
+export type Tone = 'good' | 'done' | 'bad' | 'warning' | 'waiting' | 'off' | 'sent' | 'neutral'
 
 /**
  * How things look. The sixteen colours of the terminal's own palette alone, so that its user's choice of light or
@@ -59,6 +59,7 @@ export function createTheme(paint: Paint, isAscii: boolean) {
   const symbols = isAscii ? ascii : unicode
   const tones: Record<Tone, { symbol: string; paint: Painter }> = {
     good: { symbol: symbols.on, paint: paint.green },
+    done: { symbol: symbols.ok, paint: paint.green },
     bad: { symbol: symbols.fail, paint: paint.red },
     warning: { symbol: symbols.warn, paint: paint.yellow },
     waiting: { symbol: symbols.waiting, paint: paint.cyan },

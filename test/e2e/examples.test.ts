@@ -106,6 +106,9 @@ const expectedExitCodes: Record<string, number> = {
   'otpd login': 2,
   // The server has accounts of its own.
   'otpd login --device': 2,
+  // A screen needs a terminal.
+  'otpd console': 2,
+  'otpd console --read-only': 2,
   // The server runs.
   'otpd migrate up': 6,
   'otpd otp resend "$REQUEST_ID" --env-file .env.otpd': 7,

@@ -20,7 +20,7 @@ export function FormDialog({ dialog, width, height }: Props) {
   const close = () => shell.set((before) => ({ ...before, dialog: null }))
   const { isBusy, problem, run } = useAction(dialog.act, close)
   const field = fields[at]
-  const isLast = at === fields.length - 1
+  const isLast = at >= fields.length - 1
 
   function accept() {
     if (!isLast) return setAt(at + 1)

@@ -12,17 +12,21 @@ type Props<Row> = {
   width: number
   /** Shown where there is no row at all: what to do to get one. */
   empty: readonly Line[]
+  /** Draws a row that has no columns; null for the others. */
+  lineOf?(row: Row): Line | null
 }
 
 /** Rows under headings: one line more than the height that `useList` was given. */
-export function ListTable<Row>({ list, columns, width, empty }: Props<Row>) {
+export function ListTable<Row>({ list, columns, width, empty, lineOf }: Props<Row>) {
   const { theme } = useConsole()
   const { paint, symbols } = theme
   const fitted = fitColumns(columns, width)
   const rows = list.rows.slice(list.offset, list.offset + list.height).map((row, index) => {
     const isSelected = list.offset + index === list.index
     const pointer = { text: `${symbols.pointer} `, paint: list.isActive ? paint.cyan : paint.dim }
-    const line = rowLine(fitted, row, symbols.more, isSelected ? pointer : '  ')
+    const lead = isSelected ? pointer : '  '
+    const own = lineOf?.(row) ?? null
+    const line = own === null ? rowLine(fitted, row, symbols.more, lead) : [lead, ...spansOf(own)]
     return isSelected && list.isActive ? painted(line, paint.bold) : line
   })
   const nothing: readonly Line[] = list.hasFilter

@@ -1,3 +1,4 @@
+import { createContext, useContext, useMemo, useState } from 'react'
 import { listApplications } from '../../find.ts'
 import type { Application } from '../../resources.ts'
 import { useConsole } from '../console-context.ts'
@@ -8,12 +9,27 @@ export type Applications = Live<Application[]> & {
   nameOf(id: string | null): string
 }
 
-/** Every application, asked every ten seconds: there may be many, and they change rarely. */
-export function useApplications(): Applications {
+export const ApplicationsContext = createContext<Applications>({
+  data: undefined,
+  error: null,
+  nameOf: (id) => id ?? '-',
+})
+
+/** Every application of the developer. Asked once for all that is on the screen. */
+export const useApplications = () => useContext(ApplicationsContext)
+
+/** More than one page of them is not asked for every two seconds. */
+const manyApplications = 200
+
+/** For the shell, which asks. */
+export function useAskedApplications(): Applications {
   const { api } = useConsole()
-  const live = useLive('applications', () => listApplications(api), { everyMs: 10_000 })
-  return {
-    ...live,
-    nameOf: (id) => (id === null ? '-' : (live.data?.find((one) => one.id === id)?.name ?? id)),
-  }
+  const [everyMs, setEveryMs] = useState(2000)
+  const { data, error } = useLive('applications', () => listApplications(api), { everyMs })
+  const wantedMs = (data?.length ?? 0) > manyApplications ? 20_000 : 2000
+  if (wantedMs !== everyMs) setEveryMs(wantedMs)
+  return useMemo(() => {
+    const names = new Map((data ?? []).map(({ id, name }) => [id, name]))
+    return { data, error, nameOf: (id) => (id === null ? '-' : (names.get(id) ?? id)) }
+  }, [data, error])
 }

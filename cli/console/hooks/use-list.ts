@@ -20,11 +20,13 @@ export type List<Row> = {
   setFilter(filter: string): void
   endFilter(): void
   isActive: boolean
+  /** It stays at its end while rows are added there. */
+  isFollowing: boolean
   idOf(row: Row): string
   select(id: string): void
 }
 
-type Place = { id: string | null; index: number; offset: number; filter: string }
+type Place = { id: string | null; index: number; offset: number; filter: string; isFollowing: boolean }
 
 type Options<Row> = {
   /** Of the list; its place and its filter are kept under it. */
@@ -37,15 +39,25 @@ type Options<Row> = {
   textOf?(row: Row): string
   /** Takes keys; false for a pane that is not the one in use. */
   isActive?: boolean
+  /** Rows are added at its end, and that is where it begins: a log. */
+  isTail?: boolean
 }
 
-const nowhere: Place = { id: null, index: 0, offset: 0, filter: '' }
+const nowhere: Place = { id: null, index: 0, offset: 0, filter: '', isFollowing: true }
 
 /**
  * Selection, window and filter of a list. The selection stays on its row when rows come and go, and on its place when
  * the row itself is gone.
  */
-export function useList<Row>({ name, rows, height, idOf, textOf, isActive = true }: Options<Row>): List<Row> {
+export function useList<Row>({
+  name,
+  rows,
+  height,
+  idOf,
+  textOf,
+  isActive = true,
+  isTail = false,
+}: Options<Row>): List<Row> {
   const { kept } = useConsole()
   const [places] = useState(() => placesIn(kept))
   const [, draw] = useState(0)
@@ -61,8 +73,14 @@ export function useList<Row>({ name, rows, height, idOf, textOf, isActive = true
   const words = place.filter.toLowerCase()
   const shown =
     words === '' || !textOf ? rows : rows.filter((row) => textOf(row).toLowerCase().includes(words))
-  const found = place.id === null ? -1 : shown.findIndex((row) => idOf(row) === place.id)
-  const index = found === -1 ? Math.min(place.index, shown.length - 1) : found
+  const isFollowing = isTail && place.isFollowing
+  const found = isFollowing
+    ? shown.length - 1
+    : place.id === null
+      ? -1
+      : shown.findIndex((row) => idOf(row) === place.id)
+  // A row that left a log has left at its beginning.
+  const index = found === -1 ? Math.min(isTail ? 0 : place.index, shown.length - 1) : found
   const selected = shown[index] ?? null
   const offset = windowOffset(place.offset, index, room, shown.length)
   // The window follows the rows and the size of the screen, and none of that is an event.
@@ -75,7 +93,7 @@ export function useList<Row>({ name, rows, height, idOf, textOf, isActive = true
 
   const move = (to: number) => {
     const row = shown[Math.max(0, Math.min(to, shown.length - 1))]
-    if (row !== undefined) put({ id: idOf(row) })
+    if (row !== undefined) put({ id: idOf(row), isFollowing: to >= shown.length - 1 })
   }
   const page = Math.max(1, room - 1)
   useKeys(
@@ -102,8 +120,9 @@ export function useList<Row>({ name, rows, height, idOf, textOf, isActive = true
     hasFilter,
     isFiltering,
     isActive,
+    isFollowing,
     idOf,
-    select: (id) => put({ id }),
+    select: (id) => put({ id, isFollowing: false }),
     setFilter: (filter: string) => put({ filter }),
     endFilter: () => setFiltering(false),
   }

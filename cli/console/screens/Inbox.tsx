@@ -4,9 +4,9 @@ import type { Column } from '../columns.ts'
 import { ListTable } from '../components/ListTable.tsx'
 import { Waiting } from '../components/Waiting.tsx'
 import { useConsole } from '../console-context.ts'
+import { useInbox } from '../hooks/use-inbox.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
-import { useLive } from '../hooks/use-live.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePhone } from '../hooks/use-shell.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
@@ -22,14 +22,11 @@ export const inboxScreen: Screen = {
 const empty = ['No messages yet. Send a code:', '', '  otpd otp send PHONE --env-file FILE']
 
 function InboxView({ width, height }: ScreenProps) {
-  const { api, theme, copy } = useConsole()
+  const { theme, copy } = useConsole()
   const { paint } = theme
   const phoneOf = usePhone()
   const nowMs = useNow()
-  const inbox = useLive('inbox', async () => {
-    const { data } = await api.asDeveloper('GET', '/v1/inbox', { query: { limit: '200' } })
-    return data
-  })
+  const inbox = useInbox()
   const list = useList({
     name: 'inbox',
     rows: inbox.data ?? [],

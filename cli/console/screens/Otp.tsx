@@ -1,8 +1,26 @@
-import { Lines } from '../components/Lines.tsx'
+import { useState } from 'react'
 import type { Screen, ScreenProps } from '../screen.ts'
+import { OtpRequestDetail } from './OtpRequestDetail.tsx'
+import { OtpRequests } from './OtpRequests.tsx'
 
-export const otpScreen: Screen = { name: 'otp', title: 'OTP', commands: ['otpd otp list'], View: OtpView }
+/** What became of the codes that were sent. */
+export const otpScreen: Screen = {
+  name: 'otp',
+  title: 'OTP',
+  commands: [
+    'otpd otp list --status pending',
+    'otpd otp get REQUEST_ID',
+    'otpd otp send PHONE --env-file FILE',
+    'otpd otp verify REQUEST_ID CODE --env-file FILE',
+  ],
+  View: OtpView,
+}
 
-function OtpView({ width, height }: ScreenProps) {
-  return <Lines lines={['', ' otpd otp list']} width={width} height={height} />
+function OtpView(props: ScreenProps) {
+  const [openId, setOpenId] = useState(props.target?.requestId ?? null)
+  return openId === null ? (
+    <OtpRequests {...props} open={setOpenId} />
+  ) : (
+    <OtpRequestDetail {...props} id={openId} close={() => setOpenId(null)} />
+  )
 }

@@ -1,13 +1,148 @@
+import { Box } from 'ink'
+import type { LogEntry } from '../../resources.ts'
+import { recentTime, relativeTime } from '../../text.ts'
+import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
+import { ListTable } from '../components/ListTable.tsx'
+import { Rule } from '../components/Rule.tsx'
+import { Waiting } from '../components/Waiting.tsx'
+import { useConsole } from '../console-context.ts'
+import { useApplications } from '../hooks/use-applications.ts'
+import { useKept } from '../hooks/use-kept.ts'
+import { useKeys } from '../hooks/use-keys.ts'
+import { useList } from '../hooks/use-list.ts'
+import { useLive } from '../hooks/use-live.ts'
+import { useNow } from '../hooks/use-now.ts'
+import { usePhone } from '../hooks/use-shell.ts'
+import { eventWords, failureTypes } from '../log-text.ts'
+import { chartLines, countLines, firstStepLines, ranges, type Range } from '../overview-lines.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
+import type { Line } from '../spans.ts'
 
+/** How the whole account does: counts, the last days, what failed. */
 export const overviewScreen: Screen = {
   name: 'overview',
   title: 'Overview',
-  commands: ['otpd analytics'],
+  commands: [
+    'otpd analytics --range 30d',
+    'otpd analytics summary --json',
+    `otpd logs --type ${failureTypes.join(',')}`,
+  ],
   View: OverviewView,
 }
 
-function OverviewView({ width, height }: ScreenProps) {
-  return <Lines lines={['', ' otpd analytics']} width={width} height={height} />
+function OverviewView(props: ScreenProps) {
+  const { api, theme } = useConsole()
+  const { width, height, isCompact } = props
+  const [range, setRange] = useKept<Range>('overview range', '30d')
+  const summary = useLive('summary', async () => (await api.asDeveloper('GET', '/v1/analytics/summary')).data)
+  const days = useLive(`days ${range}`, async () => {
+    const { data } = await api.asDeveloper('GET', '/v1/analytics/timeseries', { query: { range } })
+    return data
+  })
+  const webhook = useFailingWebhook()
+  useKeys('overview', {
+    range: () => setRange(ranges[(ranges.indexOf(range) + 1) % ranges.length] ?? '30d'),
+    webhook: webhook?.open,
+  })
+  if (summary.data === undefined || days.data === undefined)
+    return <Waiting live={summary.data === undefined ? summary : days} width={width} height={height} />
+
+  const gap = isCompact ? [] : ['']
+  const top: Line[] = [
+    ...gap,
+    ...countLines(summary.data, width, theme),
+    '',
+    ...chartLines(days.data, range, width, theme),
+    ...(webhook ? [...gap, webhook.line] : []),
+    ...gap,
+  ]
+  return (
+    <Box flexDirection="column" width={width} height={height}>
+      <Lines lines={top} width={width} />
+      {summary.data.otpRequests === 0 ? (
+        <FirstSteps width={width} height={height - top.length} />
+      ) : (
+        <Failures width={width} height={height - top.length} />
+      )}
+    </Box>
+  )
+}
+
+function FirstSteps({ width, height }: { width: number; height: number }) {
+  const { api, theme } = useConsole()
+  const { data: applications = [] } = useApplications()
+  const projects = useLive('projects first', async () => {
+    const { data } = await api.asDeveloper('GET', '/v1/projects', { query: { limit: '1' } })
+    return data
+  })
+  const lines = firstStepLines((projects.data ?? []).length > 0, applications.length > 0, theme)
+  return <Lines lines={lines} width={width} height={height} />
+}
+
+function Failures({ width, height }: { width: number; height: number }) {
+  const { api, go } = useConsole()
+  const { nameOf } = useApplications()
+  const phoneOf = usePhone()
+  const nowMs = useNow()
+  const failures = useLive('failures', async () => {
+    const query = { type: failureTypes.join(','), limit: '50' }
+    const { data } = await api.asDeveloper('GET', '/v1/logs', { query })
+    return data.toReversed()
+  })
+  const list = useList({
+    name: 'overview failures',
+    rows: failures.data ?? [],
+    height: height - 2,
+    idOf: ({ id }) => id,
+  })
+  const { selected } = list
+  const requestId = selected?.requestId ?? null
+  useKeys('overview', {
+    open: requestId === null ? undefined : { run: () => go('otp', { requestId }), label: 'open request' },
+  })
+  const columns: Column<LogEntry>[] = [
+    { title: 'TIME', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
+    { title: 'PHONE', width: 16, cell: ({ phone }) => phoneOf(phone) },
+    { title: 'WHAT', width: 16, grow: 1, cell: eventWords },
+    { title: 'APP', width: 16, spare: 1, cell: ({ appId }) => nameOf(appId) },
+  ]
+  return (
+    <Box flexDirection="column" width={width} height={height}>
+      <Rule width={width} title="Recent failures" />
+      {failures.data === undefined ? (
+        <Waiting live={failures} width={width} height={height - 1} />
+      ) : (
+        <ListTable list={list} columns={columns} width={width} empty={['Nothing failed.']} />
+      )}
+    </Box>
+  )
+}
+
+/** The endpoint that has been failing longest, as a line and a way to it. */
+function useFailingWebhook() {
+  const { api, go, theme } = useConsole()
+  const { nameOf } = useApplications()
+  const nowMs = useNow(10_000)
+  const webhooks = useLive(
+    'webhooks failing',
+    async () => {
+      const { data } = await api.asDeveloper('GET', '/v1/webhooks', { query: { limit: '200' } })
+      return data
+        .flatMap(({ id, appId, url, failingSince }) =>
+          failingSince === null ? [] : [{ id, appId, url, failingSince }],
+        )
+        .toSorted((a, b) => a.failingSince.localeCompare(b.failingSince))
+    },
+    { everyMs: 10_000 },
+  )
+  const [first, ...others] = webhooks.data ?? []
+  if (first === undefined) return null
+  const more = others.length === 0 ? '' : `, and ${others.length} more`
+  const line: Line = [
+    ' ',
+    theme.status('warning', `webhook of ${nameOf(first.appId)} fails`),
+    ` since ${relativeTime(first.failingSince, nowMs)}${more}: ${first.url}`,
+  ]
+  return { line, open: () => go('webhooks', { webhookId: first.id }) }
 }

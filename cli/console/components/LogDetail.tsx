@@ -1,0 +1,52 @@
+import { Box } from 'ink'
+import type { LogEntry } from '../../resources.ts'
+import { localTime } from '../../text.ts'
+import { useConsole } from '../console-context.ts'
+import { useApplications } from '../hooks/use-applications.ts'
+import { usePhone } from '../hooks/use-shell.ts'
+import { typeSpan } from '../log-text.ts'
+import type { Line, Span } from '../spans.ts'
+import { Lines } from './Lines.tsx'
+import { Rule } from './Rule.tsx'
+
+/** With the rule above it. */
+export const logDetailHeight = 9
+
+/** Everything that is known of one entry. */
+export function LogDetail({
+  entry,
+  width,
+  height,
+}: {
+  entry: LogEntry | null
+  width: number
+  height: number
+}) {
+  const { theme } = useConsole()
+  const { nameOf } = useApplications()
+  const phoneOf = usePhone()
+  const fact = (label: string, value: Span | null): Line => [
+    { text: ` ${label.padEnd(13)}`, paint: theme.paint.dim },
+    value ?? '-',
+  ]
+  const app = (id: string | null) => (id === null || nameOf(id) === id ? id : `${nameOf(id)}  ${id}`)
+  const lines: Line[] =
+    entry === null
+      ? [' No entry is selected.']
+      : [
+          fact('type', typeSpan(entry, theme)),
+          fact('time', `${localTime(entry.at)}  (${entry.at})`),
+          fact('application', app(entry.appId)),
+          fact('request', entry.requestId),
+          fact('phone', phoneOf(entry.phone)),
+          fact('status then', entry.status),
+          fact('detail', entry.detail),
+          fact('entry', entry.id),
+        ]
+  return (
+    <Box flexDirection="column" width={width} height={height} flexShrink={0}>
+      <Rule width={width} title="Entry" />
+      <Lines lines={lines} width={width} height={height - 1} />
+    </Box>
+  )
+}

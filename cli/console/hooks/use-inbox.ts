@@ -1,0 +1,12 @@
+import type { InboxItem } from '../../resources.ts'
+import { useConsole } from '../console-context.ts'
+import { useLive, type Live } from './use-live.ts'
+
+/** The newest messages that were kept here instead of sent, each with its code while that is good. */
+export function useInbox(): Live<InboxItem[]> {
+  const { api } = useConsole()
+  return useLive('inbox', async () => {
+    const { data } = await api.asDeveloper('GET', '/v1/inbox', { query: { limit: '200' } })
+    return data
+  })
+}

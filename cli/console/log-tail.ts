@@ -1,0 +1,108 @@
+import { CliError } from '../errors.ts'
+import { followLog, isPassing } from '../follow-log.ts'
+import { aborted } from '../interrupt.ts'
+import { findRecent, isWanted, type LogSearch } from '../recent-log.ts'
+import type { LogEntry } from '../resources.ts'
+import { remaining } from '../text.ts'
+import type { Console } from './console-context.ts'
+
+export type LogRow =
+  | { kind: 'entry'; id: string; entry: LogEntry }
+  /** The connection was lost here, or is back. */
+  | { kind: 'gap'; id: string; text: string }
+
+export type LogTail = {
+  /** Oldest first, at most `rowsMax`. */
+  rows: readonly LogRow[]
+  state: 'loading' | 'live' | 'lost' | 'refused'
+  error: CliError | null
+  perMinute: number
+}
+
+export const emptyTail: LogTail = { rows: [], state: 'loading', error: null, perMinute: 0 }
+
+export const rowsMax = 2000
+const backfill = 200
+const againMs = 2000
+/** However much arrives, it is drawn at most twenty times a second, so that keys are never kept waiting. */
+const drawEveryMs = 50
+
+/** As a place to go on from: the beginning of the log. */
+const logStart = `evt_${'0'.repeat(26)}`
+
+/**
+ * The log as it grows, until the signal: the most recent entries, then each as it comes, with a line where the
+ * connection was lost and where it is back. `draw` is told at most twenty times a second.
+ *
+ * Rejects with nothing but bugs.
+ */
+export async function tailLog(
+  { api, context, connection, now }: Pick<Console, 'api' | 'context' | 'connection' | 'now'>,
+  search: Omit<LogSearch, 'limit'>,
+  signal: AbortSignal,
+  draw: (tail: LogTail) => void,
+) {
+  const { io } = context
+  const wanted: LogSearch = { ...search, limit: backfill }
+  let rows: LogRow[] = []
+  let arrivals: number[] = []
+  let state: LogTail['state'] = 'loading'
+  let error: CliError | null = null
+  let gaps = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  const flush = () => {
+    timer = undefined
+    arrivals = arrivals.filter((at) => at > now() - 60_000)
+    rows = rows.slice(-rowsMax)
+    draw({ rows, state, error, perMinute: arrivals.length })
+  }
+  const changed = () => {
+    if (!signal.aborted) timer ??= setTimeout(flush, drawEveryMs)
+  }
+  const add = (row: LogRow) => {
+    rows.push(row)
+    changed()
+  }
+  const gap = (text: string) => add({ kind: 'gap', id: `gap ${gaps++}`, text })
+  signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
+
+  let place: string | undefined
+  while (!signal.aborted) {
+    try {
+      if (place === undefined) {
+        const recent = await findRecent(api, wanted)
+        rows = recent.entries.map((entry) => ({ kind: 'entry', id: entry.id, entry }))
+        place = recent.newestId ?? logStart
+      }
+      const query = { appId: search.appId, type: search.type, after: place }
+      const onConnected = () => {
+        state = 'live'
+        error = null
+        changed()
+      }
+      for await (const one of followLog(context, connection, { query, signal, onConnected })) {
+        if (one.kind === 'entry') {
+          place = one.entry.id
+          arrivals.push(now())
+          if (isWanted(one.entry, wanted)) add({ kind: 'entry', id: one.entry.id, entry: one.entry })
+          else changed()
+          continue
+        }
+        state = one.kind === 'lost' ? 'lost' : 'live'
+        gap(
+          one.kind === 'lost'
+            ? `${one.why}, trying again`
+            : `back after ${remaining(one.afterMs)}, nothing is missing`,
+        )
+      }
+    } catch (fault) {
+      if (!(fault instanceof CliError)) throw fault
+      error = fault
+      state = isPassing(fault) ? 'lost' : 'refused'
+      changed()
+      if (state === 'refused') return
+      await Promise.race([io.sleep(againMs), aborted(signal)])
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import type { asApplication } from '../../app-credentials.ts'
+import type { OtpRequest } from '../../resources.ts'
+import type { Console, Dialog } from '../console-context.ts'
+
+type AsApplication = ReturnType<typeof asApplication>
+type Toast = Console['toast']
+
+const required = (value: string) => (value.trim() === '' ? 'is needed' : null)
+
+/** Asks for a phone and sends it a code. */
+export const sendDialog = (
+  { api, credentials }: AsApplication,
+  { toast, open }: { toast: Toast; open(id: string): void },
+): Dialog => ({
+  kind: 'form',
+  title: 'Send a code',
+  lines: [`As the application of ${credentials.from}.`],
+  fields: [
+    { name: 'phone', label: 'phone', initial: '+', check: (value) => (value === '+' ? 'is needed' : null) },
+  ],
+  verb: 'send',
+  async act({ phone = '' }) {
+    const body = { phone: phone.trim() }
+    const { data } = await api.asApplication('POST', '/v1/otp/send', credentials, { body })
+    toast('code sent', 'good')
+    open(data.requestId)
+  },
+})
+
+/** Asks for the code of a request and checks it. */
+export const verifyDialog = (
+  { api, credentials }: AsApplication,
+  { id }: OtpRequest,
+  { phone, toast }: { phone: string; toast: Toast },
+): Dialog => ({
+  kind: 'form',
+  title: 'Verify a code',
+  lines: [`That was sent to ${phone}.`],
+  fields: [{ name: 'code', label: 'code', check: required }],
+  verb: 'verify',
+  async act({ code = '' }) {
+    const body = { requestId: id, code: code.trim() }
+    await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
+    toast(`${phone} is verified`, 'good')
+  },
+})
+
+/** Sends the same code once more. */
+export const resendDialog = (
+  { api, credentials }: AsApplication,
+  { id }: OtpRequest,
+  { phone, toast }: { phone: string; toast: Toast },
+): Dialog => ({
+  kind: 'form',
+  title: 'Send the same code once more',
+  lines: [`To ${phone}. The time it is good for stays the same.`],
+  fields: [],
+  verb: 'send',
+  async act() {
+    await api.asApplication('POST', '/v1/otp/resend', credentials, { body: { requestId: id } })
+    toast('code sent again', 'good')
+  },
+})
+
+/** Makes the code worthless. */
+export const cancelDialog = (
+  { api, credentials }: AsApplication,
+  { id }: OtpRequest,
+  { phone, toast }: { phone: string; toast: Toast },
+): Dialog => ({
+  kind: 'confirm',
+  title: 'Cancel a code',
+  lines: [`The code that was sent to ${phone} will be worthless at once.`],
+  word: 'cancel',
+  verb: 'cancel the code',
+  async act() {
+    await api.asApplication('POST', '/v1/otp/cancel', credentials, { body: { requestId: id } })
+    toast('code canceled', 'good')
+  },
+})
