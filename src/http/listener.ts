@@ -32,7 +32,8 @@ export type ListenerNeeds = {
 const requestBytesMax = Number.MAX_SAFE_INTEGER
 /** Longer than the slowest answer: a socket that is silent for so long is cut, also while a handler works. */
 const idleSeconds = 30
-const quietMs = 50
+const quietTurns = 5
+const quietTurnMs = 10
 const announceMsMax = 1000
 
 /**
@@ -63,13 +64,19 @@ export function listen(
     return handle(plain)
   }
   let ending = false
-  let answeredAtMs = -Infinity
+  let calls = 0
+  let underWay = 0
   const serve = async (request: Request) => {
-    const response = await answer(request)
-    answeredAtMs = performance.now()
-    // RFC 9112 §9.6. Bun closes the connection behind it.
-    if (ending) response.headers.set('connection', 'close')
-    return response
+    calls++
+    underWay++
+    try {
+      const response = await answer(request)
+      // RFC 9112 §9.6. Bun closes the connection behind it.
+      if (ending) response.headers.set('connection', 'close')
+      return response
+    } finally {
+      underWay--
+    }
   }
   const server = Bun.serve({
     hostname: address.host,
@@ -94,10 +101,11 @@ export function listen(
     async announceEnd() {
       ending = true
       const endsAtMs = performance.now() + announceMsMax
-      for (;;) {
-        const waitMs = Math.min(answeredAtMs + quietMs, endsAtMs) - performance.now()
-        if (waitMs <= 0) return
-        await new Promise((resolve) => setTimeout(resolve, waitMs))
+      // Counted in turns of the event loop: one that was held up by the disk has heard of nobody, whoever called.
+      for (let quiet = 0; quiet < quietTurns && performance.now() < endsAtMs; ) {
+        const callsBefore = calls
+        await new Promise((resolve) => setTimeout(resolve, quietTurnMs))
+        quiet = calls === callsBefore && underWay === 0 ? quiet + 1 : 0
       }
     },
     async stop(patienceMs) {

@@ -82,6 +82,24 @@ describe('the listener', () => {
     await own.stop(0)
   })
 
+  test('goes on answering while a call is under way', async () => {
+    const begun = createGate()
+    const order: string[] = []
+    const app = new Elysia().get('/', async () => {
+      begun.open()
+      // Longer than nobody has to call for the server to close, shorter than it waits for callers.
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      return 'here'
+    })
+    const own = listen({ host: '127.0.0.1', port: 0 }, app, needs)
+    const call = getRequest('/', 'Host: localhost')
+    const slow = exchangeRaw(portOf(own), [call], 1).then(() => order.push('answered'))
+    await begun.opened
+    await Promise.all([slow, own.announceEnd().then(() => order.push('quiet'))])
+    expect(order).toEqual(['answered', 'quiet'])
+    await own.stop(0)
+  })
+
   test('cuts what does not finish in time', async () => {
     const begun = createGate()
     const app = new Elysia().get('/', () => {
