@@ -34,7 +34,10 @@ export function createApi(server: ServerChoice, send: SendHttp, tokens: Tokens) 
       const known = await tokens.current()
       if (known === null) throw tokens.notLoggedIn()
       const { reply, token } = await sendAsConsole(method, pathOf(path, call), contentOf(call.body), known)
-      return answerOf(server, reply, tokenHints(server, reply, token))
+      return answerOf(server, reply, [
+        ...tokenHints(server, reply, token),
+        ...missingHints(server, reply, path),
+      ])
     },
     /** A call as an application, with its three headers. */
     async asApplication<M extends Method, Path extends string>(
@@ -48,13 +51,17 @@ export function createApi(server: ServerChoice, send: SendHttp, tokens: Tokens) 
       const reply = await send({ method, path: pathOf(path, call), ...content, headers })
       const hints =
         reply.status === 401 ? [`The application's credentials came from ${credentials.from}.`] : []
-      return answerOf(server, reply, hints)
+      return answerOf(server, reply, [...hints, ...missingHints(server, reply, path)])
     },
     /** Any call, with the body as it is and a token where there is one; throws where the status is 400 or more. */
     async raw(method: string, path: string, body: string | undefined): Promise<string> {
       const content = body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }
       const { reply, token } = await sendAsConsole(method, path, content, await tokens.current())
-      if (reply.status >= 400) throw replyError(server, reply, tokenHints(server, reply, token))
+      if (reply.status >= 400)
+        throw replyError(server, reply, [
+          ...tokenHints(server, reply, token),
+          ...missingHints(server, reply, path),
+        ])
       return reply.body
     },
   }
@@ -81,6 +88,23 @@ function tokenHints(server: ServerChoice, reply: HttpReply, token: Token | null)
   const from = `The token came from ${token.from}.`
   if (reply.status === 403) return [from]
   return [from, token.from === tokenVariable ? 'Give it a new one, or unset it and use: otpd login' : login]
+}
+
+const nouns: Partial<Record<string, string>> = {
+  projects: 'project',
+  applications: 'app',
+  otp: 'otp',
+  webhooks: 'webhook',
+  users: 'user',
+}
+
+/** Where to look for what was not there. */
+function missingHints(server: ServerChoice, { status, json }: HttpReply, path: string) {
+  if (status !== 404) return []
+  const isRoute = isRecord(json) && isRecord(json.error) && json.error.reason === 'ROUTE_NOT_FOUND'
+  if (isRoute) return [`See what there is at: ${server.url}/v1/docs`]
+  const noun = nouns[path.split('/')[2] ?? '']
+  return noun === undefined ? [] : [`See what there is with: otpd ${noun} list`]
 }
 
 function answerOf<T>(server: ServerChoice, reply: HttpReply, hints: string[] = []): Answer<T> {

@@ -44,10 +44,12 @@ export function findAppCredentials(io: Io, envFile: EnvFile | null): AppCredenti
   const missing = ['OTPD_CLIENT_ID', 'OTPD_CLIENT_SECRET', 'OTPD_API_KEY'].filter((name) => !source[name])
   throw usageError(
     envFile === null
-      ? `This needs the credentials of an application: ${missing.join(', ')} not set.`
+      ? 'This needs the credentials of an application.'
       : `${envFile.path} has no ${missing.join(', ')}.`,
     'Pass the file they were saved in: --env-file FILE',
-    'No application yet? otpd app create web --project NAME --env test --env-file .env.otpd',
+    ...(envFile === null ? [`Or set ${missing.join(', ')}.`] : []),
+    'No application yet? Create one:',
+    '  otpd app create web --project NAME --env test --env-file .env.otpd',
   )
 }
 

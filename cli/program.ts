@@ -69,7 +69,8 @@ export async function runCommandLine(args: string[], io: Io): Promise<number> {
 }
 
 function mistyped(error: CommanderError, program: Command, args: string[]) {
-  const [message = '', ...suggestions] = error.message.replace(/^error: /, '').split('\n')
+  // One sentence a line, without ending inside `-p, --project <id|name>`.
+  const [message = '', ...suggestions] = error.message.replace(/^error: /, '').split(/\n|(?<=\.) (?=[A-Z])/)
   return usageError(
     message.charAt(0).toUpperCase() + message.slice(1) + (message.endsWith('.') ? '' : '.'),
     ...suggestions.map((suggestion) => suggestion.replaceAll(/^\(|\)$/g, '')),

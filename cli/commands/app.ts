@@ -110,8 +110,7 @@ function createdText(app: CreatedApplication, savedIn: string | undefined, { pai
 }
 
 function listText(apps: Application[], projects: Project[], { paint, table }: Output) {
-  if (apps.length === 0)
-    return 'No applications yet. Create one: otpd app create NAME --project PROJECT --env test'
+  if (apps.length === 0) return 'No applications yet. Create one: otpd app create NAME -p PROJECT -e test'
   const projectNames = new Map(projects.map(({ id, name }) => [id, name]))
   const rows = apps.map((app) => [
     app.id,

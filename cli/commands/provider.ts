@@ -98,8 +98,7 @@ async function list(context: Context, flags: HostFlags, config: Config): Promise
 }
 
 function listText(listed: Listed[], { paint, table, when }: Output) {
-  if (listed.length === 0)
-    return 'No providers yet: codes stay in the inbox. Add [[providers]] to the configuration.'
+  if (listed.length === 0) return 'No providers yet: codes stay in the inbox. To add one: README, Providers'
   const rows = listed.map(({ name, title, channels, resting }) => [
     printable(name),
     title,

@@ -159,7 +159,7 @@ const eventsOf = ({ events }: WebhookEndpoint) => (events.includes('*') ? 'all' 
 
 function listText(endpoints: WebhookEndpoint[], { paint, table }: Output) {
   if (endpoints.length === 0)
-    return 'No webhooks yet. Create one: otpd webhook create --app APP --url URL --events otp.verified'
+    return 'No webhooks yet. Create one:\n  otpd webhook create --app APP --url URL --events otp.verified'
   const rows = endpoints.map((one) => [one.id, paintStatus(one, paint), printable(one.url), eventsOf(one)])
   return table(['ID', 'STATUS', 'URL', 'EVENTS'], rows)
 }

@@ -76,7 +76,9 @@ describe('webhook list', () => {
 
   test('of nothing says what to do', async () => {
     talk.answer = () => page()
-    expect((await talk.home.otpd(['webhook', 'list'])).stdout).toStartWith('No webhooks yet. Create one: ')
+    expect((await talk.home.otpd(['webhook', 'list'])).stdout).toStartWith(
+      'No webhooks yet. Create one:\n  otpd webhook create',
+    )
   })
 })
 
