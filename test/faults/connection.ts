@@ -1,4 +1,5 @@
-export type HttpAnswer = { status: number; body: string }
+/** `id` is the one that the server gave the call: its x-request-id. */
+export type HttpAnswer = { status: number; id: string; body: string }
 
 export type Connection = Awaited<ReturnType<typeof openConnection>>
 
@@ -42,10 +43,13 @@ export async function openConnection(url: string) {
         text += bytes.toString('latin1')
         const border = text.indexOf('\r\n\r\n')
         if (border < 0) return
-        const length = Number(/\r\ncontent-length: (\d+)/i.exec(text.slice(0, border))?.[1] ?? 0)
+        const head = text.slice(0, border)
+        const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0)
         if (text.length < border + 4 + length) return
+        const id = /\r\nx-request-id: (\w+)/i.exec(head)?.[1] ?? ''
         const answer = {
-          status: Number(text.slice(9, 12)),
+          status: Number(head.slice(9, 12)),
+          id,
           body: text.slice(border + 4, border + 4 + length),
         }
         text = text.slice(border + 4 + length)

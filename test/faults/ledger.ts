@@ -19,8 +19,15 @@ export type Known = {
 
 export type Ledger = ReturnType<typeof createLedger>
 
-/** The memory of an outside observer: every acknowledgement that a caller has heard, across restarts of the server. */
-export function createLedger() {
+/** One acknowledgement. `answerId` names the answer that it came with, `at` the time in it. */
+export type Acknowledged = { kind: 'sent' | 'verified' | 'wrong'; answerId: string; id: string; at?: string }
+
+/**
+ * The memory of an outside observer: every acknowledgement that a caller has heard, across restarts of the server.
+ *
+ * @param onAcknowledged told of each
+ */
+export function createLedger(onAcknowledged: (acknowledged: Acknowledged) => void = () => {}) {
   const requests = new Map<string, Known>()
   /** Changed since the last check. */
   let touched = new Set<Known>()
@@ -38,7 +45,7 @@ export function createLedger() {
     others,
     count,
 
-    sent(id: string, app: TestApp, code: string): Known {
+    sent(answerId: string, id: string, app: TestApp, code: string): Known {
       if (requests.has(id)) broken.push(`${id} was given to two requests`)
       const known: Known = {
         id,
@@ -52,14 +59,16 @@ export function createLedger() {
       }
       requests.set(id, known)
       touched.add(known)
+      onAcknowledged({ kind: 'sent', answerId, id })
       count.sent++
       count.acknowledged++
       return known
     },
-    verified(known: Known, at: string) {
+    verified(answerId: string, known: Known, at: string) {
       if (known.verifiedAt !== undefined) broken.push(`${known.id} was verified twice`)
       known.verifiedAt = at
       touched.add(known)
+      onAcknowledged({ kind: 'verified', answerId, id: known.id, at })
       count.verified++
       count.acknowledged++
     },
@@ -73,9 +82,10 @@ export function createLedger() {
       touched.add(known)
       count.refusedAgain++
     },
-    wrong(known: Known) {
+    wrong(answerId: string, known: Known) {
       known.wrong++
       touched.add(known)
+      onAcknowledged({ kind: 'wrong', answerId, id: known.id })
       count.wrong++
       count.acknowledged++
     },

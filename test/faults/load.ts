@@ -46,7 +46,7 @@ export function startLoad({ url, apps, ledger, random, connections }: LoadNeeds)
     if (!answer) return undefined
     const { data } = parse(answer)
     if (answer.status === 201 && data?.['requestId'] && data['code']) {
-      return ledger.sent(data['requestId'], app, data['code'])
+      return ledger.sent(answer.id, data['requestId'], app, data['code'])
     }
     note(answer)
     return undefined
@@ -56,7 +56,7 @@ export function startLoad({ url, apps, ledger, random, connections }: LoadNeeds)
     const wrong = String((Number(known.code) + 1) % 1_000_000).padStart(6, '0')
     const answer = await askToVerify(connection, known, wrong)
     const code = answer && parse(answer).error?.code
-    if (code === 'INVALID_CODE') ledger.wrong(known)
+    if (answer && code === 'INVALID_CODE') ledger.wrong(answer.id, known)
     else if (answer?.status === 200) ledger.broken.push(`${known.id} was verified with a wrong code`)
     else {
       ledger.unanswered(known, false)
@@ -67,7 +67,7 @@ export function startLoad({ url, apps, ledger, random, connections }: LoadNeeds)
   async function verify(connection: Connection, known: Known) {
     const answer = await askToVerify(connection, known, known.code)
     const { data, error } = answer ? parse(answer) : {}
-    if (answer?.status === 200) ledger.verified(known, data?.['verifiedAt'] ?? '')
+    if (answer?.status === 200) ledger.verified(answer.id, known, data?.['verifiedAt'] ?? '')
     else if (error?.code === 'ALREADY_VERIFIED')
       ledger.wasVerified(known, error.metadata?.['verifiedAt'] ?? '')
     // Used up, by the attempts of nobody knows how many that were counted.

@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { seededRandom, type Family, type Finding } from './family.ts'
 import { clocks } from './clocks.ts'
+import { cuts } from './cuts.ts'
 import { descriptors } from './descriptors.ts'
 import { full } from './full.ts'
+import { issuers } from './issuers.ts'
 import { kills } from './kills.ts'
 import { locked } from './locked.ts'
 import { providers } from './providers.ts'
@@ -16,7 +18,19 @@ import { stops } from './stops.ts'
 // Faults on the compiled binary, and what is left of its promises: `npm run faults -- [--only kills,cuts] [--short]
 // [--seed N] [--kills N] …`. Ends with 1 where a promise was broken. Needs Linux and gcc.
 
-const families: Family[] = [kills, refusals, full, locked, providers, receivers, stops, descriptors, clocks]
+const families: Family[] = [
+  kills,
+  cuts,
+  refusals,
+  full,
+  locked,
+  providers,
+  receivers,
+  stops,
+  descriptors,
+  clocks,
+  issuers,
+]
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
 

@@ -133,9 +133,9 @@ int unlink(const char *path) {
   return result;
 }
 
-// What leaves for a caller is logged before it leaves: whatever he can know stands in the log.
+// What leaves for a caller is logged before it leaves: whatever he can know stands before it in the log.
 static void record_answer(const void *data, size_t length) {
-  if (page && log_file >= 0 && length > 12 && memcmp(data, "HTTP/1.1 2", 10) == 0) record('A', "", 0, length, data);
+  if (page && log_file >= 0 && length > 12 && memcmp(data, "HTTP/1.1 ", 9) == 0) record('A', "", 0, length, data);
 }
 
 ssize_t send(int fd, const void *data, size_t length, int flags) {
