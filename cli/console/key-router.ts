@@ -28,6 +28,7 @@ const readOnlyReason = 'not in a console that was started with --read-only'
 /** Gives each key to the nearest layer that knows it. */
 export function createKeyRouter({ isReadOnly, tell }: { isReadOnly: boolean; tell(reason: string): void }) {
   const layers: { layer: Layer; signature: string }[] = []
+  const waiting: string[] = []
   const version = createStore<number>(0)
   const changed = () => version.set((before) => before + 1)
 
@@ -93,17 +94,10 @@ export function createKeyRouter({ isReadOnly, tell }: { isReadOnly: boolean; tel
         }),
       )
     },
+    /** What one key opens, the next one is for: it waits until that is on the screen. */
     press(key: string) {
-      for (const layer of inForce()) {
-        const found = bindingsOf(layer.section).find(
-          ([action, binding]) => binding.keys.includes(key) && layer.handlers[action] !== undefined,
-        )
-        const [action = '', binding] = found ?? []
-        const handler = layer.handlers[action]
-        if (binding !== undefined && handler !== undefined) return act(binding, handler)
-        const typed = typedOf(key)
-        if (layer.onText !== undefined && typed !== null) return layer.onText(typed)
-      }
+      waiting.push(key)
+      if (waiting.length === 1) pressNext()
     },
     /** Pasted text is typed where something takes text, and is nothing elsewhere: it must not act as keys. */
     paste(text: string) {
@@ -111,6 +105,31 @@ export function createKeyRouter({ isReadOnly, tell }: { isReadOnly: boolean; tel
         .find(({ onText }) => onText !== undefined)
         ?.onText?.({ text })
     },
+  }
+
+  function pressNext() {
+    const [key] = waiting
+    if (key === undefined) return
+    pressNow(key)
+    // React draws at once what a store tells of, and all else with it.
+    changed()
+    setImmediate(() => {
+      waiting.shift()
+      pressNext()
+    })
+  }
+
+  function pressNow(key: string) {
+    for (const layer of inForce()) {
+      const found = bindingsOf(layer.section).find(
+        ([action, binding]) => binding.keys.includes(key) && layer.handlers[action] !== undefined,
+      )
+      const [action = '', binding] = found ?? []
+      const handler = layer.handlers[action]
+      if (binding !== undefined && handler !== undefined) return act(binding, handler)
+      const typed = typedOf(key)
+      if (layer.onText !== undefined && typed !== null) return layer.onText(typed)
+    }
   }
 
   function act(binding: Binding, handler: Handler) {

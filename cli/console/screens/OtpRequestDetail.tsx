@@ -58,11 +58,12 @@ function Found({ request, width, height }: FoundProps) {
       code === null ? undefined : { run: secret.toggle, label: secret.isShown ? 'cover code' : 'show code' },
   })
   const facts = requestLines(request, codeSpan(), { theme, nowMs, phoneOf, nameOf })
+  const room = height - facts.length - 3
   return (
     <Box flexDirection="column" width={width} height={height}>
       <Lines lines={['', ...facts, '']} width={width} />
-      <Rule width={width} title="What happened" />
-      <Happened request={request} width={width} height={height - facts.length - 3} />
+      {room > 0 && <Rule width={width} title="What happened" />}
+      {room > 0 && <Happened request={request} width={width} height={room} />}
     </Box>
   )
 

@@ -14,7 +14,7 @@ export const sendDialog = (
 ): Dialog => ({
   kind: 'form',
   title: 'Send a code',
-  lines: [`As the application of ${credentials.from}.`],
+  lines: ['As the application that OTPD_CLIENT_ID names.'],
   fields: [
     { name: 'phone', label: 'phone', initial: '+', check: (value) => (value === '+' ? 'is needed' : null) },
   ],

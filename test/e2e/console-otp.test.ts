@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
+
+let host: ConsoleHost
+let credentials: Record<string, string>
+const envFile = join(mkdtempSync(join(tmpdir(), 'otpd-console-')), 'web.env')
+
+beforeAll(async () => {
+  host = await startConsoleHost()
+  await host.otpd(['project', 'create', 'shop'])
+  await host.otpd(['app', 'create', 'web', '--project', 'shop', '--env', 'test', '--env-file', envFile])
+  await host.otpd([
+    'app',
+    'create',
+    'desk',
+    '--project',
+    'shop',
+    '--env',
+    'live',
+    '--env-file',
+    `${envFile}.desk`,
+  ])
+  const lines = readFileSync(envFile, 'utf8').matchAll(/^(OTPD_\w+)=(.*)$/gm)
+  credentials = Object.fromEntries([...lines].map(([, name = '', value = '']) => [name, value]))
+})
+afterAll(() => host.stop())
+
+const send = (phone: string) =>
+  host.json<{ requestId: string; code: string }>(['otp', 'send', phone, '--env-file', envFile])
+
+test('an empty account is told how to send a code', async () => {
+  const terminal = await host.open()
+  terminal.press('3')
+  await terminal.seen('No codes yet')
+  await terminal.seen('otpd otp send PHONE --env-file FILE')
+  await terminal.close()
+})
+
+describe('with requests', () => {
+  let first: { requestId: string; code: string }
+  beforeAll(async () => {
+    first = await send('+14155550100')
+    const second = await send('+447700900123')
+    await host.otpd(['otp', 'verify', second.requestId, second.code, '--env-file', envFile])
+  })
+
+  test('they are listed newest first with masked phones, which m uncovers', async () => {
+    const terminal = await host.open()
+    terminal.press('3')
+    await terminal.seen('+4477***0123')
+    expect(terminal.text()).toMatch(
+      /\+4477\*\*\*0123 +● verified +1\/5 +web[^]*\+1415\*\*\*0100 +◌ pending +0\/5/,
+    )
+    expect(terminal.text()).not.toContain('+14155550100')
+    terminal.press('m')
+    await terminal.seen('+14155550100')
+    await terminal.close()
+  })
+
+  test('a and s choose an application and a status, and all of them again', async () => {
+    const terminal = await host.open()
+    terminal.press('3')
+    await terminal.seen('app all   status all')
+    for (const status of ['pending', 'verified']) {
+      terminal.press('s')
+      await terminal.seen(`status ${status}`)
+    }
+    await terminal.gone('◌ pending')
+    for (const status of ['failed', 'expired', 'canceled', 'all']) {
+      terminal.press('s')
+      await terminal.seen(`status ${status}`)
+    }
+    await terminal.seen('◌ pending')
+    terminal.press('a')
+    await terminal.seen(/app (web|desk)/)
+    if (terminal.text().includes('app web')) terminal.press('a')
+    await terminal.seen('app desk')
+    await terminal.seen('No such codes')
+    await terminal.close()
+  })
+
+  test('/ looks for what is typed in the whole phone number', async () => {
+    const terminal = await host.open()
+    terminal.press('3')
+    await terminal.seen('+4477***0123')
+    terminal.press('/', '555010')
+    await terminal.gone('+4477***0123')
+    expect(terminal.text()).toContain('+1415***0100')
+    terminal.press('esc')
+    await terminal.seen('+4477***0123')
+    await terminal.close()
+  })
+
+  test('a request opens with its code covered until v', async () => {
+    const terminal = await host.open()
+    terminal.press('3')
+    await terminal.seen('+1415***0100')
+    terminal.press('G')
+    await terminal.seen(/▸.*0100/)
+    terminal.press('enter')
+    await terminal.seen('0 of 5')
+    await terminal.seen('otp.sent')
+    await terminal.seen('••••••••••••')
+    expect(terminal.text()).not.toContain(first.code)
+    terminal.press('v')
+    await terminal.seen(first.code)
+    terminal.press('esc')
+    await terminal.gone(first.code)
+    await terminal.seen('+4477***0123')
+    await terminal.close()
+  })
+
+  test('y copies the id', async () => {
+    const terminal = await host.open()
+    terminal.press('3')
+    await terminal.seen('+1415***0100')
+    terminal.press('G')
+    await terminal.seen(/▸.*0100/)
+    terminal.press('y')
+    await terminal.seen('copied request id')
+    expect(terminal.written()).toContain(`]52;c;${Buffer.from(first.requestId).toString('base64')}`)
+    await terminal.close()
+  })
+
+  test('without credentials of an application the keys say what they need', async () => {
+    const terminal = await host.open()
+    terminal.press('3')
+    await terminal.seen('(S send)')
+    terminal.press('S')
+    await terminal.seen('S is unavailable: it needs OTPD_CLIENT_ID')
+    await terminal.close()
+  })
+})
+
+describe('as an application', () => {
+  test('a code is sent, refused, verified, and then over', async () => {
+    const terminal = await host.open([], undefined, credentials)
+    terminal.press('3')
+    await terminal.seen('S send')
+    terminal.press('S')
+    await terminal.seen('Send a code')
+    terminal.press('4155', 'enter')
+    await terminal.seen(/phone number/i)
+    terminal.press('ctrl-u')
+    await terminal.gone('+4155')
+    terminal.press('+14155550177', 'enter')
+    await terminal.seen('code sent')
+    await terminal.seen('0 of 5')
+    const [message] = await host.json<{ code: string }[]>(['inbox', '--limit', '1'])
+    const code = message?.code ?? ''
+    terminal.press('V', code === '000000' ? '111111' : '000000', 'enter')
+    await terminal.seen(/wrong|invalid|incorrect|does not match/i)
+    terminal.press('ctrl-u')
+    await terminal.gone(/code +\d/)
+    terminal.press(code, 'enter')
+    await terminal.seen('● verified')
+    await terminal.seen('(V verify)')
+    terminal.press('V')
+    await terminal.seen('V is unavailable: the request is verified')
+    await terminal.close()
+  })
+
+  test('a code is canceled only once the word is typed', async () => {
+    await send('+14155550188')
+    const terminal = await host.open([], undefined, credentials)
+    terminal.press('3')
+    await terminal.seen('+1415***0188')
+    terminal.press('g', 'enter')
+    await terminal.seen('0 of 5')
+    terminal.press('D')
+    await terminal.seen('Cancel a code')
+    terminal.press('enter')
+    await terminal.seen('type cancel first')
+    terminal.press('cancel', 'enter')
+    await terminal.seen('○ canceled')
+    await terminal.close()
+  })
+
+  test('--read-only takes all of that away', async () => {
+    const terminal = await host.open(['--read-only'], undefined, credentials)
+    terminal.press('3')
+    await terminal.seen('(S send)')
+    terminal.press('S')
+    await terminal.seen('S is unavailable: not in a console that was started with --read-only')
+    await terminal.close()
+  })
+})
+
+test.each([
+  { columns: 60, rows: 16 },
+  { columns: 200, rows: 60 },
+])('is drawn whole at $columns x $rows', async (size) => {
+  const terminal = await host.open([], size)
+  terminal.press('3')
+  await terminal.seen('▸')
+  expect(terminal.screen().every((line) => Bun.stringWidth(line) <= size.columns)).toBe(true)
+  expect(terminal.text()).toMatch(/\? keys +q quit$/)
+  terminal.press('g', 'enter')
+  await terminal.seen('of 5')
+  await terminal.close()
+})
