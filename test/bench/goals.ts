@@ -76,6 +76,7 @@ export const goals: readonly Goal[] = [
     ratio: flowRate,
   },
   { text: 'time of a page of the log: otpd / Elysia', rows: ['logs', 'page'], ratio: slowness, atMost: 3 },
+  { text: 'CPU of a page of the log: otpd / Elysia', rows: ['logs', 'page'], ratio: work },
   { text: 'time of a summary: otpd / that page', rows: ['summary', 'page'], ratio: slowness, atMost: 3 },
   { text: 'time of 90 days: otpd / that page', rows: ['series', 'page'], ratio: slowness, atMost: 3 },
   {
