@@ -4,6 +4,7 @@ import { addAdminCommands } from './commands/admin.ts'
 import { addAnalyticsCommand } from './commands/analytics.ts'
 import { addApiCommand } from './commands/api.ts'
 import { addAppCommands } from './commands/app.ts'
+import { addAuditCommand } from './commands/audit.ts'
 import { addBackupCommands } from './commands/backup.ts'
 import { addCompletionCommand } from './commands/completion.ts'
 import { addConfigCommands } from './commands/config.ts'
@@ -130,6 +131,7 @@ export function createProgram(io: Io, run: Run) {
   addWebhookCommands(program, run)
   addUserCommands(program, run)
   addLogsCommand(program, run)
+  addAuditCommand(program, run)
   addAnalyticsCommand(program, run)
   addConsoleCommand(program, run)
   program.commandsGroup('More:')

@@ -5,6 +5,7 @@ export type Project = Data<'GET', '/v1/projects'>[number]
 export type Application = Data<'GET', '/v1/applications'>[number]
 /** The answer of the create call, the only one that holds every credential. */
 export type CreatedApplication = Data<'POST', '/v1/applications'>
+export type AuditEntry = Data<'GET', '/v1/audit'>[number]
 export type LogEntry = Data<'GET', '/v1/logs'>[number]
 export type InboxItem = Data<'GET', '/v1/inbox'>[number]
 export type SentOtp = Data<'POST', '/v1/otp/send'>

@@ -4,6 +4,7 @@ import { createIdTokenSigner, idTokenSeconds } from './auth/built-in-issuer.ts'
 import { createAccounts } from './auth/identity.ts'
 import { createSigningKeys } from './auth/signing-keys.ts'
 import type { Config } from './config.ts'
+import { fromHost, recordAudit, type AuditEntry, type AuditQuery, type Deed } from './domain/audit.ts'
 import { callbackPath } from './domain/callback-tokens.ts'
 import {
   createDeveloperService,
@@ -13,10 +14,13 @@ import {
 } from './domain/developers.ts'
 import { cleanEmail } from './domain/email.ts'
 import { invalidField, ServiceError } from './domain/errors.ts'
+import { erasePhone, type Erased } from './domain/erasure.ts'
 import { readGuardStatus } from './domain/guard-status.ts'
 import { createIds } from './domain/ids.ts'
 import { deriveKeys } from './domain/keys.ts'
 import { systemClock, type Random } from './domain/ports.ts'
+import type { Stores } from './domain/store.ts'
+import { unlock, type Unlocked } from './domain/unlocking.ts'
 import { dataFiles, OperationRefused, prepareDataDir, readMasterKey, StartRefused } from './store/data-dir.ts'
 import { inspectDataDir, type Inspection } from './store/inspection.ts'
 import { acquireLock } from './store/lock.ts'
@@ -57,6 +61,11 @@ export type HostRestingProvider = { name: string; failure: string; until: string
 
 export type HostInspection = Inspection
 
+export type HostErased = Erased
+export type HostUnlocked = Unlocked
+/** Of the whole installation: whose trail it stands in comes with it. */
+export type HostAuditEntry = Omit<AuditEntry, 'at'> & { at: string }
+
 export type Host = Awaited<ReturnType<typeof openHost>>
 
 /**
@@ -80,10 +89,11 @@ export async function openHost(options: { config: Config; warn?: (message: strin
   // A commit whose outcome is unknown is an error of the command, which ends with it.
   const database = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {} })
   const store = createStore(database)
-  const needs = { store, clock, newId: createIds(clock, random), random, plans, signUp: config.signup }
+  const keys = deriveKeys(masterKey)
+  const newId = createIds(clock, random)
+  const needs = { store, clock, newId, random, keys, plans, signUp: config.signup }
   const { accounts, setupTokens } = createAccounts(needs)
   const developers = createDeveloperService(needs)
-  const keys = deriveKeys(masterKey)
   const signingKeys = createSigningKeys({ ...needs, key: keys.signingKey })
 
   const find = async (who: string): Promise<Developer> => {
@@ -95,11 +105,16 @@ export async function openHost(options: { config: Config; warn?: (message: strin
       throw new ServiceError('CONFLICT', 'Several developers have that address. Name one by its id.')
     return found
   }
-  const change = async (who: string, changes: DeveloperChanges): Promise<HostDeveloper> => {
+  const note = (tx: Stores, developerId: string, deed: Deed) => {
+    const operator = { developerId, actorId: null, origin: fromHost }
+    return recordAudit(tx, newId, operator, { targetId: developerId, ...deed }, clock.now())
+  }
+  const change = async (who: string, changes: DeveloperChanges, deed: Deed): Promise<HostDeveloper> => {
     const { id } = await find(who)
     const changed = await store.write(async (tx) => {
       await tx.developers.lock(id)
       if (changes.status === 'disabled') await tx.refreshTokens.deleteOfDeveloper(id)
+      await note(tx, id, deed)
       return tx.developers.update(id, changes, clock.now())
     })
     if (!changed) throw new ServiceError('NOT_FOUND', 'There is no such developer.')
@@ -128,7 +143,7 @@ export async function openHost(options: { config: Config; warn?: (message: strin
       if (password === undefined) {
         if (!oidc)
           throw invalidField('body', 'password', 'An account of the built-in provider needs a password.')
-        return present(await developers.invite({ email, name }))
+        return present(await developers.invite({ email, name }, fromHost))
       }
       requireBuiltIn()
       return present(await accounts.create({ email, name, password }))
@@ -149,14 +164,14 @@ export async function openHost(options: { config: Config; warn?: (message: strin
       if (!Object.hasOwn(plans, plan)) {
         throw invalidField('body', 'plan', `Expected one of ${Object.keys(plans).join(', ')}.`)
       }
-      return change(who, { plan })
+      return change(who, { plan }, { action: 'account.plan_changed', detail: plan })
     },
 
     /** Holds from the next request on, and ends the sessions. @throws NOT_FOUND; CONFLICT */
-    disable: (who: string) => change(who, { status: 'disabled' }),
+    disable: (who: string) => change(who, { status: 'disabled' }, { action: 'account.disabled' }),
 
     /** @throws NOT_FOUND; CONFLICT */
-    enable: (who: string) => change(who, { status: 'active' }),
+    enable: (who: string) => change(who, { status: 'active' }, { action: 'account.enabled' }),
 
     /**
      * Removes the account: its password, its name and address, its sessions. Nobody gets in any more, from the next
@@ -171,6 +186,7 @@ export async function openHost(options: { config: Config; warn?: (message: strin
         await tx.accounts.delete(id)
         await tx.refreshTokens.deleteOfDeveloper(id)
         await tx.developers.forget(id, clock.now())
+        await note(tx, id, { action: 'account.deleted' })
         return { id, projects: await tx.projects.count(id), applications: await tx.applications.count(id) }
       })
     },
@@ -193,6 +209,7 @@ export async function openHost(options: { config: Config; warn?: (message: strin
       }
       const sign = createIdTokenSigner({ issuerUrl: () => issuerUrl, signingKeys, clock })
       const idToken = await sign(developer)
+      await store.write((tx) => note(tx, developer.id, { action: 'token.issued' }))
       return { idToken, expiresAt: new Date(clock.now() + idTokenSeconds * 1000).toISOString() }
     },
 
@@ -206,6 +223,18 @@ export async function openHost(options: { config: Config; warn?: (message: strin
     async rotateSigningKey(): Promise<{ kid: string }> {
       requireBuiltIn()
       return { kid: await signingKeys.rotate() }
+    },
+
+    /** Forgets a person everywhere, beside a running server too. @throws INVALID_PHONE_NUMBER */
+    erase: (phone: string): Promise<HostErased> => erasePhone(needs, phone),
+
+    /** @param target a phone number, or the id of an application @throws INVALID_PHONE_NUMBER; NOT_FOUND */
+    unlock: (target: string): Promise<HostUnlocked> => unlock(needs, target),
+
+    /** Everybody's trail and the installation's own, newest first. */
+    async listAudit(query: AuditQuery): Promise<HostAuditEntry[]> {
+      const entries = await store.read.audit.list(undefined, query)
+      return entries.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
     },
 
     /** What the guard did in the last 24 hours, beside what the configuration makes of its rules. */

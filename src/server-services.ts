@@ -4,6 +4,7 @@ import type { Config } from './config.ts'
 import type { Report } from './delivery/carrier.ts'
 import { createAnalyticsService } from './domain/analytics.ts'
 import { createApplicationService } from './domain/applications.ts'
+import { createAuditService } from './domain/audit.ts'
 import { createLogService } from './domain/events.ts'
 import { createGuard, withdrawMessages } from './domain/guard.ts'
 import { createIdentityService } from './domain/identities.ts'
@@ -20,6 +21,7 @@ import type { SendWebhook } from './domain/webhook-deliveries.ts'
 import { createWebhookDeliveryService } from './domain/webhook-delivery-log.ts'
 import { createWebhookEndpointService } from './domain/webhook-endpoints.ts'
 import { createWebhookTester } from './domain/webhook-test-event.ts'
+import { createClientOf } from './http/client.ts'
 import { createClientAddress } from './http/client-address.ts'
 import { createConsoleAuth } from './http/console-auth.ts'
 import { createMessaging, type MessagingNeeds } from './server-messaging.ts'
@@ -76,6 +78,7 @@ export function createServices(needs: ServiceNeeds) {
         onKeysFailed: (cause) => needs.onKeysFailed?.(cause),
       })
     : createBuiltInIdentity(identityNeeds, needs.publicUrl)
+  const clientOf = createClientOf(createClientAddress(config.trustedProxies))
   const targets = createTargetGuard(config.webhooks.allow)
   const send: SendWebhook = createWebhookSender({
     guard: targets,
@@ -108,9 +111,10 @@ export function createServices(needs: ServiceNeeds) {
     analytics: createAnalyticsService(base),
     appAuth: createAppAuthenticator(base),
     applications: createApplicationService(base),
+    audit: createAuditService(base),
     builtIn: identity.builtIn,
-    clientAddress: createClientAddress(config.trustedProxies),
-    consoleAuth: createConsoleAuth(identity),
+    clientOf,
+    consoleAuth: createConsoleAuth({ ...identity, clientOf }),
     developers: identity.developers,
     ensureAccount: identity.ensureAccount,
     guard,

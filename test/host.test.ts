@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAccounts } from '../src/auth/identity.ts'
 import type { Config } from '../src/config.ts'
+import { fromHost } from '../src/domain/audit.ts'
 import { createIds } from '../src/domain/ids.ts'
 import { openHost, type Host } from '../src/host.ts'
 import { dataFiles } from '../src/store/data-dir.ts'
@@ -70,7 +71,9 @@ describe('while a server runs', () => {
         (await open()).createAccount({ email: 'ada@example.com', password }),
         accounts.create({ email: 'server@example.com', password }),
       ])
-      expect(await accounts.authenticate('ada@example.com', password, '')).toMatchObject({ id: made.id })
+      expect(
+        await accounts.authenticate('ada@example.com', password, { network: '', origin: fromHost }),
+      ).toMatchObject({ id: made.id })
       expect(await host?.listAccounts()).toHaveLength(2)
     } finally {
       await server.close()

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { HostDeveloper } from '../../src/host.ts'
 import { examples } from '../examples.ts'
 import { addAdminAccountCommands } from './admin-accounts.ts'
+import { addAdminPeopleCommands } from './admin-people.ts'
 import { addHostFlags, hasBuiltInProvider, withHost, type HostFlags } from '../host-commands.ts'
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
@@ -95,6 +96,7 @@ export function addAdminCommands(program: Command, run: Run) {
     )
 
   addAdminAccountCommands(admin, run, answerDeveloper)
+  addAdminPeopleCommands(admin, run)
 }
 
 function answerDeveloper({ answer, paint }: Output, developer: HostDeveloper, what: string) {

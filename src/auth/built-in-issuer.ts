@@ -1,5 +1,6 @@
 import { SignJWT } from 'jose'
 import type { AccountService } from '../domain/accounts.ts'
+import type { Client } from '../domain/audit.ts'
 import { builtInIssuer, type Developer } from '../domain/developers.ts'
 import type { GrantForm, GrantRefusal, IdentityProvider, TokenAnswer } from '../domain/identity-provider.ts'
 import type { Clock } from '../domain/ports.ts'
@@ -63,50 +64,46 @@ export function createBuiltInIssuer(needs: {
     token_type: 'Bearer',
     expires_in: idTokenSeconds,
   })
-  const begin = async (developer: Developer) => answer(developer, await refreshTokens.issue(developer))
+  const begin = async (developer: Developer, { origin }: Client, how: string) =>
+    answer(developer, await refreshTokens.issue({ ...developer, origin }, how))
 
-  const grants: Record<
-    string,
-    (form: GrantForm, clientAddress: string) => Promise<TokenAnswer | GrantRefusal>
-  > = {
-    async password({ username, password }, clientAddress) {
+  const grants: Record<string, (form: GrantForm, client: Client) => Promise<TokenAnswer | GrantRefusal>> = {
+    async password({ username, password }, client) {
       if (!username || !password) return missing('username and password')
-      const developer = await accounts.authenticate(username, password, clientAddress)
+      const developer = await accounts.authenticate(username, password, client)
       return developer
-        ? begin(developer)
+        ? begin(developer, client, 'password')
         : refuse('invalid_grant', 'The e-mail address or the password is wrong.')
     },
 
-    async refresh_token({ refresh_token: token }) {
+    async refresh_token({ refresh_token: token }, { origin }) {
       if (!token) return missing('refresh_token')
-      const rotated = await refreshTokens.rotate(token)
+      const rotated = await refreshTokens.rotate(token, origin)
       return rotated
         ? answer(rotated.developer, rotated.refreshToken)
         : refuse('invalid_grant', 'The session has ended. Log in again.')
     },
 
-    async [setupTokenGrant]({ setup_token: token, email, password, name }) {
+    async [setupTokenGrant]({ setup_token: token, email, password, name }, client) {
       if (!token || !email || !password) return missing('setup_token, email and password')
-      const developer = await accounts.createWithSetupToken(token, { email, password, name })
+      const developer = await accounts.createWithSetupToken(token, { email, password, name }, client.origin)
       return developer
-        ? begin(developer)
+        ? begin(developer, client, 'setup_token')
         : refuse('invalid_grant', 'The setup token is unknown, used or expired.')
     },
   }
 
   return {
-    async grant(form, clientAddress) {
+    async grant(form, client) {
       const { grant_type: type, client_id: clientId } = form
       if (clientId !== undefined && clientId !== builtInClientId)
         return refuse('invalid_client', 'Unknown client.')
       if (type === undefined) return missing('grant_type')
       const grant = Object.hasOwn(grants, type) ? grants[type] : undefined
-      return grant
-        ? grant(form, clientAddress)
-        : refuse('unsupported_grant_type', 'This grant is not offered.')
+      return grant ? grant(form, client) : refuse('unsupported_grant_type', 'This grant is not offered.')
     },
 
-    revoke: (token) => refreshTokens.revoke(token),
+    revoke: (token, { origin }) => refreshTokens.revoke(token, origin),
 
     publicKeys: signingKeys.published,
 

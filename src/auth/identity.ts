@@ -6,6 +6,7 @@ import type { NewId } from '../domain/ids.ts'
 import type { Keys } from '../domain/keys.ts'
 import { createLoginAttempts } from '../domain/login-attempts.ts'
 import type { Plans } from '../domain/plans.ts'
+import { fromServer } from '../domain/audit.ts'
 import type { Clock, Random } from '../domain/ports.ts'
 import { createRefreshTokens } from '../domain/refresh-tokens.ts'
 import { createSetupTokens, type SetupTokens } from '../domain/setup-tokens.ts'
@@ -97,7 +98,7 @@ export function createExternalIdentity(
     loginSettings: async () => settings,
     async ensureAccount({ email }) {
       const known = await needs.store.read.developers.findByEmail(cleanEmail(email))
-      if (known.length === 0) await developers.invite({ email })
+      if (known.length === 0) await developers.invite({ email }, fromServer)
     },
     builtIn: undefined,
   }

@@ -1,4 +1,6 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type CryptoKey } from 'jose'
+import { fromHost, recordAudit } from '../domain/audit.ts'
+import type { NewId } from '../domain/ids.ts'
 import type { Clock, Random } from '../domain/ports.ts'
 import type { PublicKey } from '../domain/identity-provider.ts'
 import { seal, unseal } from '../domain/sealed.ts'
@@ -18,8 +20,14 @@ export type SigningKeys = ReturnType<typeof createSigningKeys>
  *
  * @param needs.key 32 bytes
  */
-export function createSigningKeys(needs: { store: Store; clock: Clock; random: Random; key: Uint8Array }) {
-  const { store, clock, random, key } = needs
+export function createSigningKeys(needs: {
+  store: Store
+  clock: Clock
+  newId: NewId
+  random: Random
+  key: Uint8Array
+}) {
+  const { store, clock, newId, random, key } = needs
   let imported: { kid: string; privateKey: CryptoKey } | undefined
 
   const make = async (): Promise<SigningKey> => {
@@ -65,7 +73,7 @@ export function createSigningKeys(needs: { store: Store; clock: Clock; random: R
       return { keys: keys.map(({ publicJwk }) => JSON.parse(publicJwk)) }
     },
 
-    /** Signs with a new key from now on. Tokens of the old one stay valid until they expire. @returns the key id */
+    /** The operator's: signs with a new key from now on. Tokens of the old one stay valid until they expire. @returns the key id */
     async rotate(): Promise<string> {
       const fresh = await make()
       await store.write(async (tx) => {
@@ -73,6 +81,8 @@ export function createSigningKeys(needs: { store: Store; clock: Clock; random: R
         await tx.signingKeys.deleteRetiredBefore(now - publishedAfterRetirementMs)
         await tx.signingKeys.retireAll(now)
         await tx.signingKeys.insert(fresh)
+        const operator = { developerId: null, actorId: null, origin: fromHost }
+        await recordAudit(tx, newId, operator, { action: 'signing_key.rotated', targetId: fresh.kid }, now)
       })
       return fresh.kid
     },

@@ -1,3 +1,4 @@
+import { doerOf, fromHost, fromServer, recordAudit, type Actor, type Client, type Origin } from './audit.ts'
 import { builtInIssuer, cleanName, insertDeveloper, type Developer } from './developers.ts'
 import { cleanEmail, emailTaken, requireEmail } from './email.ts'
 import { invalidField, ServiceError } from './errors.ts'
@@ -53,7 +54,11 @@ export function createAccountService(needs: {
 }) {
   const { store, clock, newId, random, passwords, loginAttempts, setupTokens } = needs
 
-  const insert = async (tx: Stores, input: { email: string; name: string | null; passwordHash: string }) => {
+  const insert = async (
+    tx: Stores,
+    input: { email: string; name: string | null; passwordHash: string },
+    origin: Origin,
+  ) => {
     const now = clock.now()
     const id = newId('dev')
     const { email, name, passwordHash } = input
@@ -63,6 +68,8 @@ export function createAccountService(needs: {
     if (!developer || !(await tx.accounts.insert(account))) throw emailTaken()
     // Whoever still holds the token of the first start must not get in beside the first account.
     await tx.setupTokens.deleteFirst()
+    const doer = { developerId: id, actorId: origin.source === 'api' ? id : null, origin }
+    await recordAudit(tx, newId, doer, { action: 'account.created', targetId: id }, now)
     return developer
   }
 
@@ -73,26 +80,29 @@ export function createAccountService(needs: {
     return { email: address, name: name === undefined ? null : cleanName(name), passwordHash }
   }
 
-  const setPassword = async (developerId: string, passwordHash: string) =>
+  const setPassword = async (developerId: string, passwordHash: string, by: Actor | undefined) =>
     store.write(async (tx) => {
       await tx.developers.lock(developerId)
       await tx.accounts.updatePassword(developerId, passwordHash, clock.now())
       await tx.refreshTokens.deleteOfDeveloper(developerId)
+      const doer = by ? doerOf(by) : { developerId, actorId: null, origin: fromHost }
+      const action = by ? 'password.changed' : 'password.reset'
+      await recordAudit(tx, newId, doer, { action, targetId: developerId }, clock.now())
     })
 
   return {
-    /** @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN); UNAVAILABLE */
+    /** For the operator. @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN); UNAVAILABLE */
     async create(input: NewAccount): Promise<Developer> {
       const account = await prepare(input)
-      return store.write((tx) => insert(tx, account))
+      return store.write((tx) => insert(tx, account, fromHost))
     },
 
-    /** Makes the account unless there is one with that address already. @throws INVALID_ARGUMENT; UNAVAILABLE */
+    /** As the server's configuration wishes: makes the account unless there is one with that address already. @throws INVALID_ARGUMENT; UNAVAILABLE */
     async ensure(input: NewAccount): Promise<void> {
       if (await store.read.accounts.findByEmail(cleanEmail(input.email))) return
       const account = await prepare(input)
       try {
-        await store.write((tx) => insert(tx, account))
+        await store.write((tx) => insert(tx, account, fromServer))
       } catch (error) {
         // Another process was faster.
         if (!(error instanceof ServiceError && error.reason === 'EMAIL_TAKEN')) throw error
@@ -106,13 +116,17 @@ export function createAccountService(needs: {
      * @returns undefined when the token is unknown, used or expired
      * @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN); UNAVAILABLE
      */
-    async createWithSetupToken(token: string, input: NewAccount): Promise<Developer | undefined> {
+    async createWithSetupToken(
+      token: string,
+      input: NewAccount,
+      origin: Origin,
+    ): Promise<Developer | undefined> {
       // Strangers must not make the server hash.
       if (!(await setupTokens.isValid(token))) return undefined
       const account = await prepare(input)
       return store.write(async (tx) => {
         if (!(await setupTokens.use(tx, token))) return undefined
-        return insert(tx, account)
+        return insert(tx, account, origin)
       })
     },
 
@@ -123,13 +137,9 @@ export function createAccountService(needs: {
      * @returns undefined for a wrong password, an unknown address and a disabled account alike
      * @throws RATE_LIMITED (LOGIN_ATTEMPTS); UNAVAILABLE
      */
-    async authenticate(
-      email: string,
-      password: string,
-      clientAddress: string,
-    ): Promise<Developer | undefined> {
+    async authenticate(email: string, password: string, client: Client): Promise<Developer | undefined> {
       const address = cleanEmail(email)
-      const attempt = await loginAttempts.begin(address, clientAddress)
+      const attempt = await loginAttempts.begin(address, client, 'login.failed')
       const account = await store.read.accounts.findByEmail(address)
       if (!(await passwords.verify(password, account?.passwordHash)) || !account) return undefined
       const developer = await store.read.developers.find(account.developerId)
@@ -144,7 +154,7 @@ export function createAccountService(needs: {
       const account = await store.read.accounts.findByEmail(cleanEmail(email))
       const developer = account && (await store.read.developers.find(account.developerId))
       if (!developer) throw new ServiceError('NOT_FOUND', 'There is no account with that e-mail address.')
-      await setPassword(developer.id, await passwords.hash(password))
+      await setPassword(developer.id, await passwords.hash(password), undefined)
       return developer
     },
 
@@ -154,21 +164,17 @@ export function createAccountService(needs: {
      * @throws INVALID_ARGUMENT the current password is wrong or the new one not acceptable; NOT_FOUND the developer
      *   has no password here; RATE_LIMITED (LOGIN_ATTEMPTS)
      */
-    async changePassword(
-      developer: Developer,
-      current: string,
-      next: string,
-      clientAddress: string,
-    ): Promise<void> {
+    async changePassword(developer: Actor, current: string, next: string, network: string): Promise<void> {
       if (!passwords.isAcceptable(next)) throw invalidField('body', 'newPassword', passwordRule)
       const account = await store.read.accounts.find(developer.id)
       if (!account) throw new ServiceError('NOT_FOUND', 'This account has no password here.')
-      const attempt = await loginAttempts.begin(account.email, clientAddress)
+      const client = { network, origin: developer.origin }
+      const attempt = await loginAttempts.begin(account.email, client, 'password.change_failed')
       if (!(await passwords.verify(current, account.passwordHash))) {
         throw invalidField('body', 'currentPassword', 'This is not the current password.')
       }
       await attempt.succeeded()
-      await setPassword(developer.id, await passwords.hash(next))
+      await setPassword(developer.id, await passwords.hash(next), developer)
     },
   }
 }

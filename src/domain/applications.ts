@@ -1,4 +1,5 @@
 import type { ApplicationCredentials } from './app-auth.ts'
+import { doerOf, recordAudit, type Actor, type Deed } from './audit.ts'
 import {
   deriveClientId,
   issueCredentials,
@@ -68,6 +69,8 @@ export type ApplicationStore = {
   rotate(developerId: string, id: string, fresh: FreshCredential, now: number): Promise<boolean>
   /** Removes it with its credentials, webhook endpoints and their deliveries, and nothing else. */
   delete(developerId: string, id: string): Promise<boolean>
+  /** For the operator, who sees everybody's. */
+  ownerOf(id: string): Promise<{ developerId: string; name: string } | undefined>
   /** Several may share the eight characters. */
   findByApiKeyPreview(preview: string): Promise<ApplicationCredentials[]>
   /**
@@ -143,6 +146,9 @@ export function createApplicationService(needs: {
     webhookSecretRotatedAt: row.webhookSecretRotatedAt,
   })
 
+  const note = (tx: Stores, by: Actor, { id, name }: Application, deed: Deed) =>
+    recordAudit(tx, newId, doerOf(by), { targetId: id, targetName: name, ...deed }, clock.now())
+
   const find = async (stores: Stores, developer: Developer, id: string): Promise<Application> => {
     const application = isId('app', id) ? await stores.applications.find(developer.id, id) : undefined
     if (!application) throw notFound()
@@ -179,7 +185,7 @@ export function createApplicationService(needs: {
      *   CONFLICT (IDEMPOTENCY_RESULT_NOT_STORED)
      */
     create(
-      developer: Developer,
+      developer: Actor,
       input: { name: string; projectId: string; environment: Environment },
       idempotency?: IdempotencyScope,
     ): Promise<Answer<CreatedApplication>> {
@@ -214,6 +220,7 @@ export function createApplicationService(needs: {
           updatedAt: now,
         }
         await tx.applications.insert(application)
+        await note(tx, developer, application, { action: 'application.created', detail: input.environment })
         return { application: view(application), secrets }
       }
       return answerOnce(store, clock, idempotency, work, { withhold: true })
@@ -224,12 +231,14 @@ export function createApplicationService(needs: {
      *
      * @throws NOT_FOUND
      */
-    update: (developer: Developer, id: string, changes: ApplicationChanges): Promise<ApplicationView> =>
+    update: (developer: Actor, id: string, changes: ApplicationChanges): Promise<ApplicationView> =>
       store.write(async (tx) => {
         const changed = isId('app', id)
           ? await tx.applications.update(developer.id, id, canonical(changes), clock.now())
           : undefined
         if (!changed) throw notFound()
+        const action = changes.status ? statusActions[changes.status] : 'application.updated'
+        await note(tx, developer, changed, { action, detail: Object.keys(changes).join(',') })
         return view(changed)
       }),
 
@@ -239,10 +248,11 @@ export function createApplicationService(needs: {
      *
      * @throws NOT_FOUND
      */
-    delete: (developer: Developer, id: string): Promise<void> =>
+    delete: (developer: Actor, id: string): Promise<void> =>
       store.write(async (tx) => {
-        const deleted = isId('app', id) && (await tx.applications.delete(developer.id, id))
-        if (!deleted) throw notFound()
+        const application = await find(tx, developer, id)
+        if (!(await tx.applications.delete(developer.id, id))) throw notFound()
+        await note(tx, developer, application, { action: 'application.deleted' })
       }),
 
     /**
@@ -252,15 +262,16 @@ export function createApplicationService(needs: {
      * @throws NOT_FOUND
      */
     rotate: (
-      developer: Developer,
+      developer: Actor,
       id: string,
       type: RotationType,
     ): Promise<{ type: RotationType; value: string; rotatedAt: number }> =>
       store.write(async (tx) => {
-        const { environment } = await find(tx, developer, id)
-        const { value, stored } = replaceCredential(type, environment, random)
+        const application = await find(tx, developer, id)
+        const { value, stored } = replaceCredential(type, application.environment, random)
         const rotatedAt = clock.now()
         if (!(await tx.applications.rotate(developer.id, id, stored, rotatedAt))) throw notFound()
+        await note(tx, developer, application, { action: 'credential.rotated', detail: type })
         return { type, value, rotatedAt }
       }),
 
@@ -269,6 +280,8 @@ export function createApplicationService(needs: {
       (await find(store.read, developer, id)).webhookSecret,
   }
 }
+
+const statusActions = { active: 'application.enabled', disabled: 'application.disabled' } as const
 
 /** Host names are compared without regard to case, and browsers show them in small letters. */
 const canonical = ({ webOtpDomain, ...changes }: ApplicationChanges): ApplicationChanges =>

@@ -1,3 +1,4 @@
+import { doerOf, recordAudit, type Actor, type Deed, type Origin } from './audit.ts'
 import { cleanEmail, emailTaken, requireEmail } from './email.ts'
 import { ServiceError } from './errors.ts'
 import type { NewId } from './ids.ts'
@@ -94,21 +95,28 @@ export function createDeveloperService(needs: {
 }) {
   const { store, clock, newId, random, plans, signUp } = needs
 
-  const firstSight = (login: Login) =>
+  const firstSight = (login: Login, origin: Origin) =>
     store.write(async (tx) => {
       const now = clock.now()
+      const note = async (developer: Developer | undefined, action: Deed['action']) => {
+        if (!developer) return undefined
+        const deed = { action, targetId: developer.id, detail: 'first_login' }
+        await recordAudit(tx, newId, doerOf({ ...developer, origin }), deed, now)
+        return developer
+      }
       const name = login.name === undefined ? null : cleanName(login.name)
       const email = login.email !== undefined && login.emailVerified === true ? cleanEmail(login.email) : null
       if (email !== null) {
         const claimed = await tx.developers.claimAwaited(email, { ...login, name }, now)
-        if (claimed) return claimed
+        if (claimed) return note(claimed, 'login.succeeded')
       }
       // Somebody else may have been here with the same token in the meantime.
       const known = await tx.developers.findBySubject(login.issuer, login.subject)
       if (known) return known
       if (signUp === 'closed' || login.issuer === builtInIssuer) return undefined
       const { issuer, subject } = login
-      return insertDeveloper(tx, { id: newId('dev'), issuer, subject, email, name, now }, random)
+      const fresh = { id: newId('dev'), issuer, subject, email, name, now }
+      return note(await insertDeveloper(tx, fresh, random), 'account.created')
     })
 
   const profile = (developer: Developer): Profile => ({ ...developer, limits: planOf(plans, developer.plan) })
@@ -118,11 +126,12 @@ export function createDeveloperService(needs: {
      * The developer that a verified login belongs to, made at first sight where sign-up is open. An account that the
      * operator made is bound by its verified e-mail address, once. Atomic: logins at once yield one developer.
      *
+     * @param origin of the call, for the audit trail
      * @throws FORBIDDEN (ACCOUNT_NOT_ALLOWED) unknown while sign-up is closed, or disabled
      */
-    async admit(login: Login): Promise<Developer> {
+    async admit(login: Login, origin: Origin): Promise<Developer> {
       const known = await store.read.developers.findBySubject(login.issuer, login.subject)
-      const developer = known ?? (await firstSight(login))
+      const developer = known ?? (await firstSight(login, origin))
       if (developer?.status !== 'active') throw notAllowed()
       return developer
     },
@@ -134,13 +143,19 @@ export function createDeveloperService(needs: {
      *
      * @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN) somebody has or awaits it
      */
-    async invite(input: { email: string; name?: string | undefined }): Promise<Developer> {
+    async invite(input: { email: string; name?: string | undefined }, origin: Origin): Promise<Developer> {
       const email = requireEmail(input.email)
       const name = input.name === undefined ? null : cleanName(input.name)
       const invited = await store.write(async (tx) => {
         if ((await tx.developers.findByEmail(email)).length > 0) return undefined
-        const fresh = { id: newId('dev'), issuer: null, subject: null, email, name, now: clock.now() }
-        return insertDeveloper(tx, fresh, random)
+        const now = clock.now()
+        const fresh = { id: newId('dev'), issuer: null, subject: null, email, name, now }
+        const developer = await insertDeveloper(tx, fresh, random)
+        if (!developer) return undefined
+        const doer = { developerId: developer.id, actorId: null, origin }
+        const deed = { action: 'account.created', targetId: developer.id, detail: 'invited' } as const
+        await recordAudit(tx, newId, doer, deed, now)
+        return developer
       })
       if (!invited) throw emailTaken()
       return invited
@@ -148,10 +163,19 @@ export function createDeveloperService(needs: {
 
     /** @param changes at least one */
     async update(
-      developer: Developer,
+      developer: Actor,
       changes: { name?: string | undefined; company?: string | null | undefined },
     ): Promise<Profile> {
-      const changed = await store.write((tx) => tx.developers.update(developer.id, changes, clock.now()))
+      const changed = await store.write(async (tx) => {
+        const now = clock.now()
+        const deed = {
+          action: 'account.updated',
+          targetId: developer.id,
+          detail: Object.keys(changes).join(','),
+        } as const
+        await recordAudit(tx, newId, doerOf(developer), deed, now)
+        return tx.developers.update(developer.id, changes, now)
+      })
       if (!changed) throw notAllowed()
       return profile(changed)
     },

@@ -1,3 +1,5 @@
+import type { Client } from './audit.ts'
+
 /** What the token endpoint answers when a grant succeeds (RFC 6749 §5.1; OpenID Connect Core 1.0 §3.1.3.3). */
 export type TokenAnswer = {
   id_token: string
@@ -19,12 +21,12 @@ export type GrantForm = Readonly<Record<string, string | undefined>>
 /** The built-in provider as HTTP serves it. */
 export type IdentityProvider = {
   /**
-   * @param clientAddress bounds failed logins
+   * @param client bounds failed logins, and stands in the audit trail
    * @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN); RATE_LIMITED (LOGIN_ATTEMPTS); UNAVAILABLE
    */
-  grant(form: GrantForm, clientAddress: string): Promise<TokenAnswer | GrantRefusal>
+  grant(form: GrantForm, client: Client): Promise<TokenAnswer | GrantRefusal>
   /** Ends the session that a refresh token belongs to; an unknown one is no error (RFC 7009 §2.2). */
-  revoke(token: string): Promise<void>
+  revoke(token: string, client: Client): Promise<void>
   /** A JSON Web Key Set: the key that signs, and those whose tokens still live. */
   publicKeys(): Promise<{ keys: PublicKey[] }>
   /** OpenID Connect Discovery 1.0 §3. */

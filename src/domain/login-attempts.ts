@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
+import { recordAudit, type AuditAction, type Client } from './audit.ts'
 import { ServiceError } from './errors.ts'
+import type { NewId } from './ids.ts'
 import type { Clock } from './ports.ts'
 import type { Store } from './store.ts'
 
@@ -24,20 +26,26 @@ export type LoginAttempts = ReturnType<typeof createLoginAttempts>
  * Limits guessing of passwords: 5 failed logins in any 15 minutes for one account from one client address. Bound to
  * the address, so that a stranger elsewhere cannot lock somebody out.
  */
-export function createLoginAttempts(needs: { store: Store; clock: Clock }) {
-  const { store, clock } = needs
+export function createLoginAttempts(needs: { store: Store; clock: Clock; newId: NewId }) {
+  const { store, clock, newId } = needs
 
   return {
     /**
      * Counts an attempt as failed before its password is looked at; `succeeded` takes it back. Attempts at once
-     * cannot pass the limit for an account that exists.
+     * cannot pass the limit for an account that exists. The failure of such an account stands in its audit trail until
+     * then; of an address that is nobody's nothing is kept, or strangers could fill the disk.
      *
      * @param email as accounts keep it; need not belong to anybody
      * @throws RATE_LIMITED (LOGIN_ATTEMPTS) with the seconds until the oldest failure is forgotten
      */
-    async begin(email: string, clientAddress: string): Promise<{ succeeded(): Promise<void> }> {
-      const subject = createHash('sha256').update(`${email}\n${clientAddress}`).digest('base64url')
-      const attempt = await store.write(async (tx): Promise<LoginAttempt | ServiceError> => {
+    async begin(
+      email: string,
+      { network, origin }: Client,
+      failure: AuditAction,
+    ): Promise<{ succeeded(): Promise<void> }> {
+      const subject = createHash('sha256').update(`${email}\n${network}`).digest('base64url')
+      type Begun = { attempt: LoginAttempt; entryId: string | undefined }
+      const begun = await store.write(async (tx): Promise<Begun | ServiceError> => {
         const now = clock.now()
         const account = await tx.accounts.findByEmail(email)
         if (account) await tx.developers.lock(account.developerId)
@@ -45,12 +53,23 @@ export function createLoginAttempts(needs: { store: Store; clock: Clock }) {
         const failed = await tx.loginAttempts.list(subject, now - loginWindowMs)
         const [oldest] = failed
         if (oldest && failed.length >= loginAttemptsMax) return tooMany(oldest.at + loginWindowMs - now)
-        const fresh = { at: now, seq: (failed.at(-1)?.seq ?? 0) + 1 }
-        await tx.loginAttempts.insert(subject, fresh)
-        return fresh
+        const attempt = { at: now, seq: (failed.at(-1)?.seq ?? 0) + 1 }
+        await tx.loginAttempts.insert(subject, attempt)
+        if (!account) return { attempt, entryId: undefined }
+        const { developerId } = account
+        const stranger = { developerId, actorId: null, origin }
+        const deed = { action: failure, targetId: developerId }
+        return { attempt, entryId: await recordAudit(tx, newId, stranger, deed, now) }
       })
-      if (attempt instanceof ServiceError) throw attempt
-      return { succeeded: () => store.write((tx) => tx.loginAttempts.delete(subject, attempt)) }
+      if (begun instanceof ServiceError) throw begun
+      const { attempt, entryId } = begun
+      return {
+        succeeded: () =>
+          store.write(async (tx) => {
+            await tx.loginAttempts.delete(subject, attempt)
+            if (entryId !== undefined) await tx.audit.delete(entryId)
+          }),
+      }
     },
   }
 }

@@ -12,6 +12,10 @@ export type CheckBudget = {
 export type CheckBudgetStore = {
   find(appId: string, phoneHash: string): Promise<CheckBudget | undefined>
   put(appId: string, phoneHash: string, budget: CheckBudget): Promise<void>
+  /** @returns the applications that had one */
+  deleteOfPhone(phoneHash: string): Promise<string[]>
+  /** @returns of how many phones */
+  deleteOfApplication(appId: string): Promise<number>
   /** About `chunk` of those that were refilled first, up to a time. False when none was left. */
   deleteOldest(until: number, chunk: number): Promise<boolean>
 }

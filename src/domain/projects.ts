@@ -1,3 +1,4 @@
+import { doerOf, recordAudit, type Actor, type Deed } from './audit.ts'
 import { notFound, ServiceError } from './errors.ts'
 import { answerOnce, type Answer, type IdempotencyScope } from './idempotency.ts'
 import { isId, type NewId } from './ids.ts'
@@ -5,7 +6,7 @@ import { pageOf, readPosition, type Page, type PageRequest } from './pages.ts'
 import { planOf, type Plans } from './plans.ts'
 import type { Clock } from './ports.ts'
 import type { Developer } from './developers.ts'
-import type { Store } from './store.ts'
+import type { Store, Stores } from './store.ts'
 
 export type Project = {
   id: string
@@ -39,6 +40,7 @@ export type ProjectService = ReturnType<typeof createProjectService>
 
 export function createProjectService(needs: { store: Store; clock: Clock; newId: NewId; plans: Plans }) {
   const { store, clock, newId, plans } = needs
+  const note = (tx: Stores, by: Actor, deed: Deed) => recordAudit(tx, newId, doerOf(by), deed, clock.now())
 
   return {
     /** @throws INVALID_ARGUMENT (CURSOR_INVALID) */
@@ -61,7 +63,7 @@ export function createProjectService(needs: { store: Store; clock: Clock; newId:
      * @throws PLAN_LIMIT_REACHED; IDEMPOTENCY_KEY_REUSED
      */
     create(
-      developer: Developer,
+      developer: Actor,
       input: { name: string; description?: string | null | undefined },
       idempotency?: IdempotencyScope,
     ): Promise<Answer<ProjectWithCount>> {
@@ -81,27 +83,35 @@ export function createProjectService(needs: { store: Store; clock: Clock; newId:
           updatedAt: now,
         }
         await tx.projects.insert(project)
+        const { id: targetId, name: targetName } = project
+        await note(tx, developer, { action: 'project.created', targetId, targetName })
         return { ...project, applicationCount: 0 }
       })
     },
 
     /** @throws NOT_FOUND */
-    update(developer: Developer, id: string, changes: ProjectChanges): Promise<ProjectWithCount> {
+    update(developer: Actor, id: string, changes: ProjectChanges): Promise<ProjectWithCount> {
       return store.write(async (tx) => {
         const changed = isId('prj', id) && (await tx.projects.update(developer.id, id, changes, clock.now()))
         const project = changed ? await tx.projects.find(developer.id, id) : undefined
         if (!project) throw notFound()
+        const deed = { action: 'project.updated', targetId: id, targetName: project.name } as const
+        await note(tx, developer, { ...deed, detail: Object.keys(changes).join(',') })
         return project
       })
     },
 
     /** @throws NOT_FOUND; CONFLICT (PROJECT_NOT_EMPTY) it still has applications */
-    delete(developer: Developer, id: string): Promise<void> {
+    delete(developer: Actor, id: string): Promise<void> {
       return store.write(async (tx) => {
         if (!isId('prj', id)) throw notFound()
         await tx.projects.lock(id)
-        if (await tx.projects.deleteEmpty(developer.id, id)) return
-        if (!(await tx.projects.find(developer.id, id))) throw notFound()
+        const project = await tx.projects.find(developer.id, id)
+        if (!project) throw notFound()
+        if (await tx.projects.deleteEmpty(developer.id, id)) {
+          await note(tx, developer, { action: 'project.deleted', targetId: id, targetName: project.name })
+          return
+        }
         throw new ServiceError('CONFLICT', 'The project still has applications. Delete them first.', {
           reason: 'PROJECT_NOT_EMPTY',
         })

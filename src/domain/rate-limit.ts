@@ -22,6 +22,12 @@ export type RateLimitStore = {
   deleteUntil(subject: string, policy: string, time: number): Promise<void>
   /** Forgets admissions of a clock that was wrong. */
   deleteAfter(subject: string, policy: string, time: number): Promise<void>
+  /** The subjects that count for a phone, with every application. */
+  listSubjectsOfPhone(phoneHash: string): Promise<string[]>
+  /** Under every policy. @returns how many admissions */
+  deleteSubject(subject: string): Promise<number>
+  /** Of the application itself, and of every phone with it. @returns how many admissions */
+  deleteOfApplication(appId: string): Promise<number>
   /** Of every subject: what is later than `time` happened at `time`. */
   pullBack(time: number): Promise<void>
   /** Of every subject: forgets about `chunk` of the oldest admissions, up to a time. False when none was left. */

@@ -1,5 +1,7 @@
 import { createHmac } from 'node:crypto'
+import { doerOf, recordAudit, type Actor, type Origin } from './audit.ts'
 import type { Developer } from './developers.ts'
+import type { NewId } from './ids.ts'
 import type { Clock, Random } from './ports.ts'
 import type { Store, Stores } from './store.ts'
 import { hashToken, newToken } from './tokens.ts'
@@ -42,8 +44,14 @@ export type RefreshTokens = ReturnType<typeof createRefreshTokens>
  *
  * @param needs.key derives successors; a stolen token is worth nothing without it once it is used
  */
-export function createRefreshTokens(needs: { store: Store; clock: Clock; random: Random; key: Uint8Array }) {
-  const { store, clock, random, key } = needs
+export function createRefreshTokens(needs: {
+  store: Store
+  clock: Clock
+  newId: NewId
+  random: Random
+  key: Uint8Array
+}) {
+  const { store, clock, newId, random, key } = needs
   const successorOf = (token: string) => prefix + createHmac('sha256', key).update(token).digest('base64url')
 
   const insert = (tx: Stores, token: string, family: string, developerId: string, now: number) =>
@@ -57,14 +65,16 @@ export function createRefreshTokens(needs: { store: Store; clock: Clock; random:
     })
 
   return {
-    /** Begins a family. */
-    async issue(developer: Developer): Promise<string> {
+    /** Begins a family: somebody has logged in. @param how by what */
+    async issue(developer: Actor, how: string): Promise<string> {
       const token = newToken(prefix, 32, random)
       await store.write(async (tx) => {
         const now = clock.now()
         // Ends of a reset password's sessions and of this insert must not cross.
         await tx.developers.lock(developer.id)
         await insert(tx, token, newToken('', 16, random), developer.id, now)
+        const deed = { action: 'login.succeeded', targetId: developer.id, detail: how } as const
+        await recordAudit(tx, newId, doerOf(developer), deed, now)
       })
       return token
     },
@@ -75,7 +85,10 @@ export function createRefreshTokens(needs: { store: Store; clock: Clock; random:
      * @returns undefined when the token is unknown, expired, revoked, or used more than 60 s ago, which ends its
      *   family, and when its developer is disabled
      */
-    rotate: (token: string): Promise<{ developer: Developer; refreshToken: string } | undefined> =>
+    rotate: (
+      token: string,
+      origin: Origin,
+    ): Promise<{ developer: Developer; refreshToken: string } | undefined> =>
       store.write(async (tx) => {
         const now = clock.now()
         const hash = hashToken(token)
@@ -94,16 +107,22 @@ export function createRefreshTokens(needs: { store: Store; clock: Clock; random:
         if (!used || developer?.status !== 'active') return undefined
         if (now - (used.usedAt ?? 0) <= graceMs) return { developer, refreshToken }
         await tx.refreshTokens.deleteFamily(used.family)
+        const { developerId } = used
+        const stranger = { developerId, actorId: null, origin }
+        await recordAudit(tx, newId, stranger, { action: 'login.token_reused', targetId: developerId }, now)
         return undefined
       }),
 
     /** Ends the token's family, if it has one (RFC 7009 §2: an unknown token is no error). */
-    revoke: (token: string): Promise<void> =>
+    revoke: (token: string, origin: Origin): Promise<void> =>
       store.write(async (tx) => {
         const presented = await tx.refreshTokens.find(hashToken(token))
         if (!presented) return
-        await tx.developers.lock(presented.developerId)
+        const { developerId } = presented
+        await tx.developers.lock(developerId)
         await tx.refreshTokens.deleteFamily(presented.family)
+        const doer = { developerId, actorId: developerId, origin }
+        await recordAudit(tx, newId, doer, { action: 'login.ended', targetId: developerId }, clock.now())
       }),
   }
 }

@@ -1,3 +1,5 @@
+import { fromHost, recordAudit } from './audit.ts'
+import type { NewId } from './ids.ts'
 import { hashToken, newToken } from './tokens.ts'
 import type { Clock, Random } from './ports.ts'
 import type { Store, Stores } from './store.ts'
@@ -27,8 +29,8 @@ export type IssuedSetupToken = { token: string; expiresAt: number }
 export type SetupTokens = ReturnType<typeof createSetupTokens>
 
 /** Single-use invitations to make an account of the built-in provider. Only their hashes are stored. */
-export function createSetupTokens(needs: { store: Store; clock: Clock; random: Random }) {
-  const { store, clock, random } = needs
+export function createSetupTokens(needs: { store: Store; clock: Clock; newId: NewId; random: Random }) {
+  const { store, clock, newId, random } = needs
 
   const insert = async (tx: Stores, first: 0 | 1): Promise<IssuedSetupToken> => {
     const now = clock.now()
@@ -41,7 +43,12 @@ export function createSetupTokens(needs: { store: Store; clock: Clock; random: R
 
   return {
     /** For the operator, at any time. */
-    issue: (): Promise<IssuedSetupToken> => store.write((tx) => insert(tx, 0)),
+    issue: (): Promise<IssuedSetupToken> =>
+      store.write(async (tx) => {
+        const operator = { developerId: null, actorId: null, origin: fromHost }
+        await recordAudit(tx, newId, operator, { action: 'setup_token.created' }, clock.now())
+        return insert(tx, 0)
+      }),
 
     /** For the server's start: a token in place of the last start's, or undefined once there is an account. */
     issueFirst: (): Promise<IssuedSetupToken | undefined> =>

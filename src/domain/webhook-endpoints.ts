@@ -1,3 +1,4 @@
+import { doerOf, recordAudit, type Actor, type Deed } from './audit.ts'
 import type { Developer } from './developers.ts'
 import { invalidField, notFound, ServiceError } from './errors.ts'
 import type { Subscription } from './event-kinds.ts'
@@ -115,6 +116,9 @@ export function createWebhookEndpointService(needs: {
 }) {
   const { store, clock, newId, targets, endpointsMax } = needs
 
+  const note = (tx: Stores, by: Actor, id: string, deed: Deed) =>
+    recordAudit(tx, newId, doerOf(by), { targetId: id, ...deed }, clock.now())
+
   const refuseBadUrl = (url: string) => {
     const fault = targets.faultOf(url)
     if (fault === undefined) return
@@ -165,7 +169,7 @@ export function createWebhookEndpointService(needs: {
      *   application is absent or somebody else's; ENDPOINT_LIMIT_REACHED; IDEMPOTENCY_KEY_REUSED
      */
     async create(
-      developer: Developer,
+      developer: Actor,
       input: NewEndpoint,
       idempotency?: IdempotencyScope,
     ): Promise<Answer<WebhookEndpoint>> {
@@ -192,6 +196,7 @@ export function createWebhookEndpointService(needs: {
           updatedAt: now,
         }
         await tx.webhookEndpoints.insert(endpoint)
+        await note(tx, developer, id, { action: 'webhook.created', detail: input.appId })
         return endpoint
       })
     },
@@ -202,7 +207,7 @@ export function createWebhookEndpointService(needs: {
      *
      * @throws INVALID_ARGUMENT the URL is not one that events may be sent to, or headers may not be set; NOT_FOUND
      */
-    async update(developer: Developer, id: string, changes: EndpointChanges): Promise<WebhookEndpoint> {
+    async update(developer: Actor, id: string, changes: EndpointChanges): Promise<WebhookEndpoint> {
       if (changes.url !== undefined) refuseBadUrl(changes.url)
       if (!isId('whk', id)) throw notFound()
       return store.write(async (tx) => {
@@ -211,15 +216,19 @@ export function createWebhookEndpointService(needs: {
         const merged = headers && { headers: await mergeHeaders(tx, developer.id, id, headers) }
         const changed = await tx.webhookEndpoints.update(developer.id, id, { ...rest, ...merged }, now)
         if (!changed) throw notFound()
+        const action = changes.status ? (`webhook.${changes.status}` as const) : 'webhook.updated'
+        await note(tx, developer, id, { action, detail: Object.keys(changes).join(',') })
         return changed
       })
     },
 
     /** With all that still waits to be sent to it. @throws NOT_FOUND */
-    async delete(developer: Developer, id: string): Promise<void> {
-      const deleted =
-        isId('whk', id) && (await store.write((tx) => tx.webhookEndpoints.delete(developer.id, id)))
-      if (!deleted) throw notFound()
+    async delete(developer: Actor, id: string): Promise<void> {
+      if (!isId('whk', id)) throw notFound()
+      await store.write(async (tx) => {
+        if (!(await tx.webhookEndpoints.delete(developer.id, id))) throw notFound()
+        await note(tx, developer, id, { action: 'webhook.deleted' })
+      })
     },
   }
 }

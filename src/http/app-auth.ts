@@ -36,16 +36,19 @@ export const consoleOrAppAuth = (
 ) =>
   new Elysia({ name: `console-or-app-auth (${accepts})` }).derive(
     { as: 'scoped' },
-    async ({ headers }): Promise<{ caller: Caller }> => {
+    async ({ headers, request, server, set }): Promise<{ caller: Caller }> => {
       const presented = presentedBy(headers)
       const fromApplication =
         accepts === 'key alone'
           ? presented.apiKey !== undefined
           : Object.values(presented).some((value) => value !== undefined)
       if (headers['authorization'] !== undefined || !fromApplication) {
-        return {
-          caller: { kind: 'developer', developer: await services.consoleAuth(headers['authorization']) },
-        }
+        const developer = await services.consoleAuth(headers['authorization'], {
+          request,
+          server,
+          set,
+        })
+        return { caller: { kind: 'developer', developer } }
       }
       const application =
         accepts === 'key alone'

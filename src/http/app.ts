@@ -2,6 +2,7 @@ import { Elysia } from 'elysia'
 import type { AppAuth } from '../domain/app-auth.ts'
 import type { AnalyticsService } from '../domain/analytics.ts'
 import type { ApplicationService } from '../domain/applications.ts'
+import type { AuditService } from '../domain/audit.ts'
 import type { DeveloperService } from '../domain/developers.ts'
 import { ServiceError } from '../domain/errors.ts'
 import type { LogService } from '../domain/events.ts'
@@ -24,6 +25,7 @@ import { refuseAmbiguousQuery } from './query.ts'
 import { markRate, offeredRate } from './rate-headers.ts'
 import { analyticsRoutes } from './routes/analytics.ts'
 import { applicationRoutes } from './routes/applications.ts'
+import { auditRoutes } from './routes/audit.ts'
 import { authRoutes, type AuthServices } from './routes/auth.ts'
 import { callbackRoutes, type ReceiveCallback } from './routes/callbacks.ts'
 import { developerRoutes } from './routes/developer.ts'
@@ -48,6 +50,7 @@ export type AppServices = AuthServices & {
   analytics: AnalyticsService
   appAuth: AppAuth
   applications: ApplicationService
+  audit: AuditService
   developers: DeveloperService
   identities: IdentityService
   inbox: InboxService
@@ -72,6 +75,7 @@ const createApi = (services: AppServices) =>
   new Elysia({ normalize: false })
     .use(analyticsRoutes(services))
     .use(applicationRoutes(services))
+    .use(auditRoutes(services))
     .use(authRoutes(services))
     .use(callbackRoutes(services))
     .use(developerRoutes(services))

@@ -1,6 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 
-/** Where a call comes from, for limits: an IPv4 address or the /64 of an IPv6 one, which is one customer's. */
+/** The address that a call comes from; empty where there is none. */
 export type ClientAddress = (request: Request, peer: string | undefined) => string
 
 /**
@@ -25,14 +25,14 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
 
   return (request, peer) => {
     let client = unmap(peer ?? '')
-    if (!isTrusted(client)) return networkOf(client)
+    if (!isTrusted(client)) return client
     const hops = (request.headers.get('x-forwarded-for') ?? '').split(',').map((hop) => unmap(hop.trim()))
     for (const hop of hops.toReversed()) {
       if (!familyOf(hop)) break
       client = hop
       if (!isTrusted(hop)) break
     }
-    return networkOf(client)
+    return client
   }
 }
 
@@ -44,7 +44,8 @@ function familyOf(address: string): 'ipv4' | 'ipv6' | undefined {
 /** A dual-stack socket shows IPv4 peers as ::ffff:a.b.c.d. */
 const unmap = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, '')
 
-function networkOf(address: string): string {
+/** What limits count by: an IPv4 address, or the /64 of an IPv6 one, which is one customer's. */
+export function networkOf(address: string): string {
   if (!isIPv6(address)) return address
   // The WHATWG form of an IPv6 host is canonical: lower case, no leading zeros, the longest run of zeros as `::`.
   const host = new URL(`http://[${address.replace(/%.*$/, '')}]/`).hostname.slice(1, -1)

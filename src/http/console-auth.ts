@@ -1,12 +1,14 @@
 import { Elysia } from 'elysia'
-import type { Developer, DeveloperService, Login } from '../domain/developers.ts'
+import type { Actor } from '../domain/audit.ts'
+import type { DeveloperService, Login } from '../domain/developers.ts'
 import type { ServiceError } from '../domain/errors.ts'
+import type { ClientOf, IncomingCall } from './client.ts'
 
-/** A developer, and when the token that this call came with ends; a stream ends with it. */
-export type ConsoleCaller = Developer & { tokenExpiresAt: number }
+/** A developer, where the call comes from, and when the token that this call came with ends; a stream ends with it. */
+export type ConsoleCaller = Actor & { tokenExpiresAt: number }
 
 /** Tells whose token an `Authorization` header carries. @throws UNAUTHENTICATED; FORBIDDEN; UNAVAILABLE */
-export type ConsoleAuth = (authorization: string | undefined) => Promise<ConsoleCaller>
+export type ConsoleAuth = (authorization: string | undefined, call: IncomingCall) => Promise<ConsoleCaller>
 
 /** Judges a token. @throws UNAUTHENTICATED (TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED); UNAVAILABLE */
 export type VerifyToken = (token: string | undefined) => Promise<Login & { expiresAtMs: number }>
@@ -16,9 +18,12 @@ export type VerifyToken = (token: string | undefined) => Promise<Login & { expir
  * macro's `resolve` behind it.
  */
 export const consoleAuth = (authenticate: ConsoleAuth) =>
-  new Elysia({ name: 'console-auth' }).derive({ as: 'scoped' }, async ({ headers }) => ({
-    developer: await authenticate(headers['authorization']),
-  }))
+  new Elysia({ name: 'console-auth' }).derive(
+    { as: 'scoped' },
+    async ({ headers, request, server, set }) => ({
+      developer: await authenticate(headers['authorization'], { request, server, set }),
+    }),
+  )
 
 /**
  * Console authentication: a bearer token (RFC 6750 §2.1) and the developer that it speaks for. Nothing is kept between
@@ -27,10 +32,12 @@ export const consoleAuth = (authenticate: ConsoleAuth) =>
 export function createConsoleAuth(needs: {
   verify: VerifyToken
   developers: Pick<DeveloperService, 'admit'>
+  clientOf: ClientOf
 }): ConsoleAuth {
-  return async (authorization) => {
+  return async (authorization, call) => {
     const login = await needs.verify(bearerToken(authorization))
-    return { ...(await needs.developers.admit(login)), tokenExpiresAt: login.expiresAtMs }
+    const { origin } = needs.clientOf(call)
+    return { ...(await needs.developers.admit(login, origin)), origin, tokenExpiresAt: login.expiresAtMs }
   }
 }
 

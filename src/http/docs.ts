@@ -74,6 +74,7 @@ const documentation = {
 - **Statuses** decide what a client does: 400 retype, 410 ask for a new code, 429 wait, 409 it is already done. A 429
   has \`Retry-After\`.
 - **Lists** take \`limit\` and \`cursor\`; \`pagination.nextCursor\` leads on and is null on the last page.
+- **Phones** are E.164. When the operator keeps a number no longer, an opaque pseudonym stands in its place.
 - **Times** are RFC 3339 in UTC. **Ids** are opaque; what belongs to somebody else is answered as if it were not there.
 - **Rates** are told by \`RateLimit-Policy\` and \`RateLimit\` on every answer to send, resend and verify.
 - **Every answer** has \`X-Request-Id\`, which an error repeats as \`traceId\`. Expect fields that are not here yet.`,
@@ -86,6 +87,7 @@ const documentation = {
     tag('Users', 'Virtual phone identities: the phones that your applications have verified.'),
     tag('Inbox', 'Messages to virtual numbers and of test applications, which never leave the service.'),
     tag('Logs', 'Every event of every OTP request.'),
+    tag('Audit', 'Who changed what in your account, and from where.'),
     tag('Analytics', 'Counts, over all and by day.'),
     tag('Developer profile', 'Who you are here, and what your plan allows.'),
     tag('Login', 'How to get an ID token where no other identity provider is in charge.'),

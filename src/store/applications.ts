@@ -114,6 +114,12 @@ export function createApplicationStore(database: Database, on: Builders): Applic
       return deleted.length === 1
     },
 
+    async ownerOf(id) {
+      const { developerId, name } = applications
+      const [owner] = await on.select({ developerId, name }).from(applications).where(eq(applications.id, id))
+      return owner
+    },
+
     findByApiKeyPreview: (preview) => selectByApiKeyPreview({ preview }),
 
     async recheck(id, credentialsVersion) {

@@ -31,6 +31,22 @@ export function createCheckBudgetStore(database: Database, on: Builders): CheckB
         .onConflictDoUpdate({ target: [budgets.appId, budgets.phoneHash], set: budget })
     },
 
+    async deleteOfPhone(phoneHash) {
+      const deleted = await on
+        .delete(budgets)
+        .where(eq(budgets.phoneHash, phoneHash))
+        .returning({ appId: budgets.appId })
+      return deleted.map(({ appId }) => appId)
+    },
+
+    async deleteOfApplication(appId) {
+      const deleted = await on
+        .delete(budgets)
+        .where(eq(budgets.appId, appId))
+        .returning({ phoneHash: budgets.phoneHash })
+      return deleted.length
+    },
+
     deleteOldest: (until, chunk) => deleteOldest(on, budgets, budgets.refilledAt, until, chunk),
   }
 }

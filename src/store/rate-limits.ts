@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, lte, sql } from 'drizzle-orm'
+import { and, asc, between, desc, eq, gt, lte, or, sql } from 'drizzle-orm'
 import type { RateLimitStore } from '../domain/rate-limit.ts'
 import type { Builders, Database } from './database.ts'
 import { deleteOldest } from './delete-oldest.ts'
@@ -50,6 +50,29 @@ export function createRateLimitStore(database: Database, on: Builders): RateLimi
 
     async deleteAfter(subject, policy, time) {
       await on.delete(log).where(and(eq(log.subject, subject), eq(log.policy, policy), gt(log.at, time)))
+    },
+
+    async listSubjectsOfPhone(phoneHash) {
+      // As spendSendBudget names them: the application, a colon, the hash.
+      const end = sql`substr(${log.subject}, length(${log.subject}) - ${phoneHash.length})`
+      const rows = await on
+        .selectDistinct({ subject: log.subject })
+        .from(log)
+        .where(sql`${end} = ${`:${phoneHash}`}`)
+      return rows.map(({ subject }) => subject)
+    },
+
+    async deleteSubject(subject) {
+      return (await on.delete(log).where(eq(log.subject, subject)).returning({ at: log.at })).length
+    },
+
+    async deleteOfApplication(appId) {
+      const phones = between(log.subject, `${appId}:`, `${appId};`)
+      const deleted = await on
+        .delete(log)
+        .where(or(eq(log.subject, appId), phones))
+        .returning({ at: log.at })
+      return deleted.length
     },
 
     async pullBack(time) {

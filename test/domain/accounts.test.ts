@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createPasswords } from '../../src/auth/passwords.ts'
 import { createAccountService, type AccountService } from '../../src/domain/accounts.ts'
+import { fromHost } from '../../src/domain/audit.ts'
 import { createIds } from '../../src/domain/ids.ts'
 import { createLoginAttempts } from '../../src/domain/login-attempts.ts'
 import { createRefreshTokens, type RefreshTokens } from '../../src/domain/refresh-tokens.ts'
@@ -12,6 +13,8 @@ import { describeEachDatabase } from '../helpers/databases.ts'
 
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const clock = testClock()
+const newId = createIds(clock, random)
+const client = (network: string) => ({ network, origin: fromHost })
 const minutes = (count: number) => count * 60_000
 const password = 'correct horse battery'
 
@@ -26,15 +29,15 @@ describeEachDatabase('accounts', (database) => {
 
   beforeAll(() => {
     store = createStore(database())
-    setupTokens = createSetupTokens({ store, clock, random })
-    refreshTokens = createRefreshTokens({ store, clock, random, key: Buffer.alloc(32, 1) })
+    setupTokens = createSetupTokens({ store, clock, newId, random })
+    refreshTokens = createRefreshTokens({ store, clock, newId, random, key: Buffer.alloc(32, 1) })
     accounts = createAccountService({
       store,
       clock,
-      newId: createIds(clock, random),
+      newId,
       random,
       passwords: createPasswords(),
-      loginAttempts: createLoginAttempts({ store, clock }),
+      loginAttempts: createLoginAttempts({ store, clock, newId }),
       setupTokens,
     })
   })
@@ -48,10 +51,10 @@ describeEachDatabase('accounts', (database) => {
       if (!before || !first) throw new Error('there is an account already')
       expect(first.expiresAt).toBe(clock.now() + minutes(30))
       const input = { email: newEmail(), password }
-      expect(await accounts.createWithSetupToken(before.token, input)).toBeUndefined()
+      expect(await accounts.createWithSetupToken(before.token, input, fromHost)).toBeUndefined()
 
       await accounts.create({ email: newEmail(), password })
-      expect(await accounts.createWithSetupToken(first.token, input)).toBeUndefined()
+      expect(await accounts.createWithSetupToken(first.token, input, fromHost)).toBeUndefined()
       expect(await setupTokens.issueFirst()).toBeUndefined()
     })
   })
@@ -67,7 +70,7 @@ describeEachDatabase('accounts', (database) => {
       })
       expect(developer.virtualPhone).toMatch(/^\+999\d{10}$/)
       expect(developer.subject).toBe(developer.id)
-      expect(await accounts.authenticate('ADA@example.com', password, '192.0.2.1')).toEqual(developer)
+      expect(await accounts.authenticate('ADA@example.com', password, client('192.0.2.1'))).toEqual(developer)
     })
 
     test('refuses an address that is taken, and leaves nothing behind', async () => {
@@ -94,14 +97,14 @@ describeEachDatabase('accounts', (database) => {
     const email = newEmail()
     await Promise.all([accounts.ensure({ email, password }), accounts.ensure({ email, password })])
     await accounts.ensure({ email, password: 'quite another password' })
-    expect(await accounts.authenticate(email, password, '192.0.2.1')).toBeDefined()
+    expect(await accounts.authenticate(email, password, client('192.0.2.1'))).toBeDefined()
   })
 
   describe('a setup token', () => {
     test('makes exactly one account, however many try at once', async () => {
       const { token } = await setupTokens.issue()
       const tries = Array.from({ length: 8 }, () =>
-        accounts.createWithSetupToken(token, { email: newEmail(), password }),
+        accounts.createWithSetupToken(token, { email: newEmail(), password }, fromHost),
       )
       expect((await Promise.all(tries)).filter(Boolean)).toHaveLength(1)
     })
@@ -110,21 +113,29 @@ describeEachDatabase('accounts', (database) => {
       const email = newEmail()
       await accounts.create({ email, password })
       const { token } = await setupTokens.issue()
-      await expect(accounts.createWithSetupToken(token, { email, password })).rejects.toMatchObject({
-        code: 'CONFLICT',
-      })
-      await expect(accounts.createWithSetupToken(token, { email: 'x', password })).rejects.toMatchObject({
+      await expect(accounts.createWithSetupToken(token, { email, password }, fromHost)).rejects.toMatchObject(
+        {
+          code: 'CONFLICT',
+        },
+      )
+      await expect(
+        accounts.createWithSetupToken(token, { email: 'x', password }, fromHost),
+      ).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',
       })
-      expect(await accounts.createWithSetupToken(token, { email: newEmail(), password })).toBeDefined()
+      expect(
+        await accounts.createWithSetupToken(token, { email: newEmail(), password }, fromHost),
+      ).toBeDefined()
     })
 
     test('ends after 30 minutes, and an unknown one is nothing', async () => {
       const { token } = await setupTokens.issue()
       clock.advance(minutes(30))
-      expect(await accounts.createWithSetupToken(token, { email: newEmail(), password })).toBeUndefined()
       expect(
-        await accounts.createWithSetupToken('st_unknown', { email: newEmail(), password }),
+        await accounts.createWithSetupToken(token, { email: newEmail(), password }, fromHost),
+      ).toBeUndefined()
+      expect(
+        await accounts.createWithSetupToken('st_unknown', { email: newEmail(), password }, fromHost),
       ).toBeUndefined()
     })
 
@@ -140,25 +151,26 @@ describeEachDatabase('accounts', (database) => {
     test('knows only the right password of a known address', async () => {
       const email = newEmail()
       await accounts.create({ email, password })
-      expect(await accounts.authenticate(email, 'wrong horse battery', '192.0.2.1')).toBeUndefined()
-      expect(await accounts.authenticate('nobody@example.com', password, '192.0.2.1')).toBeUndefined()
-      expect(await accounts.authenticate(email, password, '192.0.2.1')).toBeDefined()
+      expect(await accounts.authenticate(email, 'wrong horse battery', client('192.0.2.1'))).toBeUndefined()
+      expect(await accounts.authenticate('nobody@example.com', password, client('192.0.2.1'))).toBeUndefined()
+      expect(await accounts.authenticate(email, password, client('192.0.2.1'))).toBeDefined()
     })
 
     test('stops after 5 failures in 15 minutes, for that account and address alone', async () => {
       const [email, other] = [newEmail(), newEmail()]
       await accounts.create({ email, password })
       await accounts.create({ email: other, password })
-      for (let i = 0; i < 5; i += 1) await accounts.authenticate(email, 'wrong horse battery', '192.0.2.1')
-      const login = () => accounts.authenticate(email, password, '192.0.2.1')
+      for (let i = 0; i < 5; i += 1)
+        await accounts.authenticate(email, 'wrong horse battery', client('192.0.2.1'))
+      const login = () => accounts.authenticate(email, password, client('192.0.2.1'))
       clock.advance(minutes(5))
       await expect(login()).rejects.toMatchObject({
         code: 'RATE_LIMITED',
         reason: 'LOGIN_ATTEMPTS',
         retryAfterSeconds: 600,
       })
-      expect(await accounts.authenticate(email, password, '192.0.2.2')).toBeDefined()
-      expect(await accounts.authenticate(other, password, '192.0.2.1')).toBeDefined()
+      expect(await accounts.authenticate(email, password, client('192.0.2.2'))).toBeDefined()
+      expect(await accounts.authenticate(other, password, client('192.0.2.1'))).toBeDefined()
       clock.advance(minutes(10) - 1)
       await expect(login()).rejects.toMatchObject({ retryAfterSeconds: 1 })
       clock.advance(1)
@@ -169,7 +181,7 @@ describeEachDatabase('accounts', (database) => {
       const email = newEmail()
       await accounts.create({ email, password })
       for (let i = 0; i < 7; i += 1) {
-        expect(await accounts.authenticate(email, password, '192.0.2.1')).toBeDefined()
+        expect(await accounts.authenticate(email, password, client('192.0.2.1'))).toBeDefined()
       }
     })
 
@@ -177,7 +189,7 @@ describeEachDatabase('accounts', (database) => {
       const email = newEmail()
       await accounts.create({ email, password })
       const tries = Array.from({ length: 20 }, () =>
-        accounts.authenticate(email, 'wrong horse battery', '192.0.2.9'),
+        accounts.authenticate(email, 'wrong horse battery', client('192.0.2.9')),
       )
       const outcomes = await Promise.allSettled(tries)
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
@@ -187,7 +199,7 @@ describeEachDatabase('accounts', (database) => {
       const email = newEmail()
       const { id } = await accounts.create({ email, password })
       await store.write((tx) => tx.developers.update(id, { status: 'disabled' }, clock.now()))
-      expect(await accounts.authenticate(email, password, '192.0.2.1')).toBeUndefined()
+      expect(await accounts.authenticate(email, password, client('192.0.2.1'))).toBeUndefined()
     })
   })
 
@@ -195,11 +207,11 @@ describeEachDatabase('accounts', (database) => {
     test('set by the operator ends every session', async () => {
       const email = newEmail()
       const developer = await accounts.create({ email, password })
-      const session = await refreshTokens.issue(developer)
+      const session = await refreshTokens.issue({ ...developer, origin: fromHost }, 'password')
       await accounts.resetPassword(email.toUpperCase(), 'another password!')
-      expect(await accounts.authenticate(email, password, '192.0.2.1')).toBeUndefined()
-      expect(await accounts.authenticate(email, 'another password!', '192.0.2.1')).toBeDefined()
-      expect(await refreshTokens.rotate(session)).toBeUndefined()
+      expect(await accounts.authenticate(email, password, client('192.0.2.1'))).toBeUndefined()
+      expect(await accounts.authenticate(email, 'another password!', client('192.0.2.1'))).toBeDefined()
+      expect(await refreshTokens.rotate(session, fromHost)).toBeUndefined()
     })
 
     test('is refused when too short or for nobody', async () => {
@@ -214,29 +226,29 @@ describeEachDatabase('accounts', (database) => {
     test('chosen by the developer needs the current one, and ends every session', async () => {
       const email = newEmail()
       const developer = await accounts.create({ email, password })
-      const session = await refreshTokens.issue(developer)
+      const session = await refreshTokens.issue({ ...developer, origin: fromHost }, 'password')
       const change = (current: string) =>
-        accounts.changePassword(developer, current, 'another password!', '192.0.2.1')
+        accounts.changePassword({ ...developer, origin: fromHost }, current, 'another password!', '192.0.2.1')
       await expect(change('wrong horse battery')).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',
         details: [{ path: 'currentPassword' }],
       })
       await change(password)
-      expect(await accounts.authenticate(email, 'another password!', '192.0.2.1')).toBeDefined()
-      expect(await refreshTokens.rotate(session)).toBeUndefined()
+      expect(await accounts.authenticate(email, 'another password!', client('192.0.2.1'))).toBeDefined()
+      expect(await refreshTokens.rotate(session, fromHost)).toBeUndefined()
     })
   })
 
   describe('refresh tokens', () => {
     const begin = async () => {
       const developer = await accounts.create({ email: newEmail(), password })
-      return { developer, token: await refreshTokens.issue(developer) }
+      return { developer, token: await refreshTokens.issue({ ...developer, origin: fromHost }, 'password') }
     }
-    const successor = async (token: string) => (await refreshTokens.rotate(token))?.refreshToken
+    const successor = async (token: string) => (await refreshTokens.rotate(token, fromHost))?.refreshToken
 
     test('each gives one successor, and the same again for 60 seconds', async () => {
       const { developer, token } = await begin()
-      const next = await refreshTokens.rotate(token)
+      const next = await refreshTokens.rotate(token, fromHost)
       expect(next).toMatchObject({ developer: { id: developer.id } })
       expect(next?.refreshToken).not.toBe(token)
       clock.advance(60_000)
@@ -252,7 +264,7 @@ describeEachDatabase('accounts', (database) => {
 
     test('reuse after 60 seconds ends the family, and no other', async () => {
       const { developer, token } = await begin()
-      const otherSession = await refreshTokens.issue(developer)
+      const otherSession = await refreshTokens.issue({ ...developer, origin: fromHost }, 'password')
       const second = (await successor(token)) ?? ''
       const third = (await successor(second)) ?? ''
       clock.advance(60_001)
@@ -288,9 +300,9 @@ describeEachDatabase('accounts', (database) => {
     test('revoking any of them ends the family', async () => {
       const { token } = await begin()
       const next = (await successor(token)) ?? ''
-      await refreshTokens.revoke(token)
+      await refreshTokens.revoke(token, fromHost)
       expect(await successor(next)).toBeUndefined()
-      await refreshTokens.revoke('unknown')
+      await refreshTokens.revoke('unknown', fromHost)
     })
 
     test('are not what the database holds', async () => {

@@ -3,9 +3,9 @@ import {
   builtInIssuer,
   createDeveloperService,
   insertDeveloper,
-  type DeveloperService,
   type Login,
 } from '../../src/domain/developers.ts'
+import { fromHost } from '../../src/domain/audit.ts'
 import { createIds } from '../../src/domain/ids.ts'
 import { FREE_PLAN } from '../../src/domain/plans.ts'
 import type { Store } from '../../src/domain/store.ts'
@@ -18,10 +18,19 @@ const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const newId = createIds(clock, random)
 const issuer = 'https://idp.example'
 
+/** With calls that come from wherever. */
+function serviceOf(needs: Parameters<typeof createDeveloperService>[0]) {
+  const service = createDeveloperService(needs)
+  return {
+    ...service,
+    admit: async (login: Login) => ({ ...(await service.admit(login, fromHost)), origin: fromHost }),
+  }
+}
+
 describeEachDatabase('developers', (database) => {
   let store: Store
-  let open: DeveloperService
-  let closed: DeveloperService
+  let open: ReturnType<typeof serviceOf>
+  let closed: ReturnType<typeof serviceOf>
   let person = 0
   const newLogin = (): Login & { email: string } => {
     person += 1
@@ -49,8 +58,8 @@ describeEachDatabase('developers', (database) => {
   beforeAll(() => {
     store = createStore(database())
     const needs = { store, clock, newId, random, plans: { free: { ...FREE_PLAN } } }
-    open = createDeveloperService({ ...needs, signUp: 'open' })
-    closed = createDeveloperService({ ...needs, signUp: 'closed' })
+    open = serviceOf({ ...needs, signUp: 'open' })
+    closed = serviceOf({ ...needs, signUp: 'closed' })
   })
 
   describe('with sign-up open', () => {
@@ -102,7 +111,7 @@ describeEachDatabase('developers', (database) => {
         else random(bytes)
       }
       const needs = { store, clock, newId, plans: { free: { ...FREE_PLAN } }, signUp: 'open' as const }
-      const developer = await createDeveloperService({ ...needs, random: repeating }).admit(newLogin())
+      const developer = await serviceOf({ ...needs, random: repeating }).admit(newLogin())
       expect(developer.virtualPhone).not.toBe(virtualPhone)
       expect(draws).toBe(3)
     })

@@ -1,7 +1,8 @@
 import { SignJWT } from 'jose'
 import { builtInClientId } from '../../src/auth/built-in-issuer.ts'
 import { createSigningKeys, signingAlgorithm } from '../../src/auth/signing-keys.ts'
-import { builtInIssuer, insertDeveloper, type Developer } from '../../src/domain/developers.ts'
+import { fromHost, type Actor } from '../../src/domain/audit.ts'
+import { builtInIssuer, insertDeveloper } from '../../src/domain/developers.ts'
 import type { ErrorCode, ErrorDetail } from '../../src/domain/errors.ts'
 import type { DeliverySettings } from '../../src/domain/delivery.ts'
 import { deriveKeys, masterKeyBytes } from '../../src/domain/keys.ts'
@@ -18,7 +19,7 @@ import { openTestSqlite } from './databases.ts'
 /** Whoever may call: a developer with a token, an application with its three headers. */
 export type TestCaller = { headers: Record<string, string> }
 
-export type TestDeveloper = TestCaller & { developer: Developer }
+export type TestDeveloper = TestCaller & { developer: Actor }
 
 /** What the create call answered, and the headers made of it. */
 export type TestApplication = TestCaller & {
@@ -100,7 +101,13 @@ export async function createTestService(options: TestOptions = {}) {
   })
   if (options.delivery) await services.messaging.start(options.delivery)
   const { newId } = services
-  const signingKeys = createSigningKeys({ store, clock, random, key: deriveKeys(masterKey).signingKey })
+  const signingKeys = createSigningKeys({
+    store,
+    clock,
+    newId,
+    random,
+    key: deriveKeys(masterKey).signingKey,
+  })
   const bugs: unknown[] = []
   const app = createApp({
     ...services,
@@ -173,7 +180,10 @@ export async function createTestService(options: TestOptions = {}) {
       }
       const developer = await store.write((tx) => insertDeveloper(tx, fresh, random))
       if (!developer) throw new Error('the developer was not made')
-      return { developer, headers: { authorization: `Bearer ${await signIdToken(id)}` } }
+      return {
+        developer: { ...developer, origin: fromHost },
+        headers: { authorization: `Bearer ${await signIdToken(id)}` },
+      }
     },
 
     /** @param wishes.projectId without one a project is made first */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { recheckCaller, type CallingApplication } from '../../src/domain/app-auth.ts'
 import type { ApplicationService } from '../../src/domain/applications.ts'
-import type { Developer } from '../../src/domain/developers.ts'
+import type { Actor } from '../../src/domain/audit.ts'
 import { describeEachDatabase, raceRounds } from '../helpers/databases.ts'
 import {
   createTestService,
@@ -26,7 +26,7 @@ const revocations = [
   { title: 'a deletion', path: '', method: 'DELETE', body: undefined, refusal: 401 },
 ]
 
-type Revoke = (applications: ApplicationService, owner: Developer, id: string) => Promise<unknown>
+type Revoke = (applications: ApplicationService, owner: Actor, id: string) => Promise<unknown>
 
 const revokers: Array<[string, Revoke]> = [
   ['a rotation of the key', (applications, owner, id) => applications.rotate(owner, id, 'api')],

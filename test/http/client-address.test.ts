@@ -1,14 +1,16 @@
 import { expect, test } from 'bun:test'
-import { createClientAddress } from '../../src/http/client-address.ts'
+import { createClientAddress, networkOf } from '../../src/http/client-address.ts'
 
 const clientAddress = createClientAddress(['10.0.0.0/8', '127.0.0.1', '2001:db8:ffff::/48'])
 const from = (peer: string | undefined, forwarded?: string) =>
-  clientAddress(
-    new Request(
-      'http://otpd.test/',
-      forwarded === undefined ? {} : { headers: { 'x-forwarded-for': forwarded } },
+  networkOf(
+    clientAddress(
+      new Request(
+        'http://otpd.test/',
+        forwarded === undefined ? {} : { headers: { 'x-forwarded-for': forwarded } },
+      ),
+      peer,
     ),
-    peer,
   )
 
 test.each<[string, string | undefined, string | undefined, string]>([

@@ -1,5 +1,6 @@
 import { createApplicationService } from '../../src/domain/applications.ts'
-import { insertDeveloper, type Developer } from '../../src/domain/developers.ts'
+import { fromHost, type Actor } from '../../src/domain/audit.ts'
+import { insertDeveloper } from '../../src/domain/developers.ts'
 import type { Subscription } from '../../src/domain/event-kinds.ts'
 import { recordEvent, type LogType } from '../../src/domain/events.ts'
 import { createIds } from '../../src/domain/ids.ts'
@@ -31,12 +32,12 @@ export async function createScene(database: Database) {
   const developer = await makeDeveloper()
   const project = await createProjectService(needs).create(developer, { name: 'Project' })
 
-  async function makeDeveloper(): Promise<Developer> {
+  async function makeDeveloper(): Promise<Actor> {
     const id = newId('dev')
     const fresh = { id, issuer: 'test', subject: id, email: null, name: null, now: clock.now() }
     const made = await store.write((tx) => insertDeveloper(tx, fresh, random))
     if (!made) throw new Error('the developer was not made')
-    return made
+    return { ...made, origin: fromHost }
   }
 
   return {

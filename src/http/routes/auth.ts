@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import type { AccountService } from '../../domain/accounts.ts'
 import { ServiceError } from '../../domain/errors.ts'
 import type { IdentityProvider, LoginSettings } from '../../domain/identity-provider.ts'
-import type { ClientAddress } from '../client-address.ts'
+import type { ClientOf } from '../client.ts'
 import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
 import { jsonBody } from '../json-body.ts'
 import { consoleBodyErrors, data, errorBody, nullable, object, publicErrors } from '../schemas.ts'
@@ -11,7 +11,7 @@ import { identityProviderRoutes } from './identity-provider.ts'
 
 export type AuthServices = {
   consoleAuth: ConsoleAuth
-  clientAddress: ClientAddress
+  clientOf: ClientOf
   loginSettings: () => Promise<LoginSettings>
   /** Undefined where an OpenID provider of the operator's is in charge; the routes of this one are then not there. */
   builtIn: { provider: IdentityProvider; accounts: Pick<AccountService, 'changePassword'> } | undefined
@@ -31,7 +31,7 @@ const loginSettings = object(
 
 /** How developers log in. */
 export function authRoutes(services: AuthServices) {
-  const { clientAddress } = services
+  const { clientOf } = services
   const builtIn = () => {
     if (services.builtIn) return services.builtIn
     throw new ServiceError('NOT_FOUND', 'There is no such route.', { reason: 'ROUTE_NOT_FOUND' })
@@ -47,16 +47,21 @@ export function authRoutes(services: AuthServices) {
         summary: 'How a command line logs in here',
       },
     })
-    .use(identityProviderRoutes(() => builtIn().provider, clientAddress))
+    .use(identityProviderRoutes(() => builtIn().provider, clientOf))
     .use(
       new Elysia()
         .use(jsonBody)
         .use(consoleAuth(services.consoleAuth))
         .post(
           '/password',
-          async ({ developer, body, request, server }) => {
-            const client = clientAddress(request, server?.requestIP(request)?.address)
-            await builtIn().accounts.changePassword(developer, body.currentPassword, body.newPassword, client)
+          async ({ developer, body, request, server, set }) => {
+            const { network } = clientOf({ request, server, set })
+            await builtIn().accounts.changePassword(
+              developer,
+              body.currentPassword,
+              body.newPassword,
+              network,
+            )
             return { data: { changed: true as const } }
           },
           {

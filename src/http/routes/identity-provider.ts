@@ -2,7 +2,7 @@ import { Type, type TObject } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { ServiceError } from '../../domain/errors.ts'
 import type { IdentityProvider } from '../../domain/identity-provider.ts'
-import type { ClientAddress } from '../client-address.ts'
+import type { ClientOf } from '../client.ts'
 import { orOAuthFailure, readForm } from '../oauth.ts'
 import { errorBody, object, publicErrors } from '../schemas.ts'
 
@@ -93,7 +93,7 @@ const tokenRequest = Type.Object({
  *
  * @param provided throws NOT_FOUND where another provider is in charge
  */
-export function identityProviderRoutes(provided: () => IdentityProvider, clientAddress: ClientAddress) {
+export function identityProviderRoutes(provided: () => IdentityProvider, clientOf: ClientOf) {
   const detail = { tags: ['Login'], security: [] }
 
   return new Elysia()
@@ -110,9 +110,9 @@ export function identityProviderRoutes(provided: () => IdentityProvider, clientA
     })
     .post(
       '/token',
-      async ({ request, server, status, set }) => {
+      async ({ request, server, set, status }) => {
         const provider = provided()
-        const client = clientAddress(request, server?.requestIP(request)?.address)
+        const client = clientOf({ request, server, set })
         const answer = await orOAuthFailure(async () => provider.grant(await readForm(request), client))
         if ('value' in answer) return answer.value
         const { failure } = answer
@@ -133,12 +133,13 @@ export function identityProviderRoutes(provided: () => IdentityProvider, clientA
     )
     .post(
       '/revoke',
-      async ({ request, status, set }) => {
+      async ({ request, server, set, status }) => {
         const provider = provided()
+        const client = clientOf({ request, server, set })
         const answer = await orOAuthFailure(async () => {
           const { token } = await readForm(request)
           if (token === undefined) throw new ServiceError('INVALID_ARGUMENT', 'Missing: token.')
-          await provider.revoke(token)
+          await provider.revoke(token, client)
           return {}
         })
         if ('value' in answer) return answer.value

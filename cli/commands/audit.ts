@@ -1,0 +1,43 @@
+import type { Command } from 'commander'
+import { examples } from '../examples.ts'
+import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.ts'
+import type { Output } from '../output.ts'
+import type { Run } from '../program.ts'
+import type { AuditEntry } from '../resources.ts'
+import { printable } from '../text.ts'
+
+type Options = ListOptions & { action?: AuditEntry['action']; target?: string }
+
+export function addAuditCommand(program: Command, run: Run) {
+  addListOptions(program.command('audit').description('who changed what, and from where, newest first'))
+    .option('--action <action>', 'only this, like credential.rotated')
+    .option('--target <id>', 'only what was done to this application, project or webhook')
+    .addHelpText(
+      'after',
+      examples('otpd audit', 'otpd audit --action login.failed', 'otpd audit --limit 200 --json'),
+    )
+    .action((options: Options, command: Command) =>
+      run(command, async ({ connect, output }) => {
+        const { action, target: targetId } = options
+        const query = { ...listQuery(options), ...(action && { action }), ...(targetId && { targetId }) }
+        const found = await connect().api.asDeveloper('GET', '/v1/audit', { query })
+        output.answer(found.body, () => auditText(found.data, output))
+        noteMore(output, found)
+      }),
+    )
+}
+
+/** The trail as a table; of the operator's as well, which has the same fields. */
+export function auditText(entries: Array<Omit<AuditEntry, 'id'>>, { table, when }: Output): string {
+  if (entries.length === 0) return 'Nothing noted yet: no change and no login.'
+  const rows = entries.map((entry) => [
+    when(entry.at),
+    entry.action,
+    printable(entry.targetName ?? entry.targetId ?? '-'),
+    entry.detail ?? '',
+    entry.actorId === null && entry.source === 'api' ? 'nobody' : (entry.actorId ?? 'operator'),
+    entry.ip ?? entry.source,
+    printable(entry.userAgent ?? ''),
+  ])
+  return table(['WHEN', 'ACTION', 'OF', 'DETAIL', 'BY', 'FROM', 'WITH'], rows)
+}
