@@ -41,8 +41,20 @@ function narrow(widths: number[], isId: boolean[], available: number) {
   }
 }
 
-const fit = (cell: string, width: number) =>
-  pad(Bun.stringWidth(cell) > width ? Bun.sliceAnsi(cell, 0, width, '…') : cell, width)
+const fit = (cell: string, width: number) => pad(cut(cell, width, '…'), width)
+
+/**
+ * The text in at most so many columns, with `more` at its end where something is left out. It may be coloured.
+ * `sliceAnsi` takes a wide character whose second half no longer fits, so it is asked for less until it does.
+ */
+export function cut(text: string, width: number, more = '') {
+  if (Bun.stringWidth(text) <= width) return text
+  for (let room = width; room > 0; room--) {
+    const shorter = Bun.sliceAnsi(text, 0, room, more)
+    if (Bun.stringWidth(shorter) <= width) return shorter
+  }
+  return ''
+}
 
 /** One fact a line, the values aligned; lines whose value is null or undefined are left out. */
 export function facts(

@@ -118,9 +118,8 @@ function Frame({ columns: width, rows }: { columns: number; rows: number }) {
       <Header width={width} />
       <Rule width={width} title={isHelp ? 'Keys' : title} />
       <Box width={width} height={height} flexShrink={0} overflow="hidden">
-        {isHelp ? (
-          <Help shown={shown.current} width={width} height={height} />
-        ) : (
+        {isHelp && <Help shown={shown.current} width={width} height={height} />}
+        <Box display={isHelp ? 'none' : 'flex'}>
           <current.View
             key={`${screen} ${visit}`}
             width={width}
@@ -128,7 +127,7 @@ function Frame({ columns: width, rows }: { columns: number; rows: number }) {
             isCompact={isCompact}
             target={target}
           />
-        )}
+        </Box>
         {dialog?.kind === 'confirm' && <ConfirmDialog dialog={dialog} width={width} height={height} />}
         {dialog?.kind === 'form' && <FormDialog dialog={dialog} width={width} height={height} />}
       </Box>

@@ -6,6 +6,8 @@ export type Column<Row> = {
   width: number
   /** Its share of what is left over. */
   grow?: number
+  /** It grows no further: what belongs together is not torn apart on a wide screen. */
+  widest?: number
   align?: 'right'
   /** May be left out where the screen is narrow; the highest number goes first. */
   spare?: number
@@ -29,8 +31,8 @@ export function fitColumns<Row>(columns: readonly Column<Row>[], width: number):
   let over = Math.max(0, width - needed())
   let shares = kept.reduce((sum, { grow = 0 }) => sum + grow, 0)
   return kept.map((column) => {
-    const { grow = 0 } = column
-    const extra = shares === 0 ? 0 : Math.floor((over * grow) / shares)
+    const { grow = 0, widest = Number.POSITIVE_INFINITY } = column
+    const extra = shares === 0 ? 0 : Math.min(widest - column.width, Math.floor((over * grow) / shares))
     over -= extra
     shares -= grow
     return { ...column, fitted: column.width + extra }

@@ -1,6 +1,6 @@
 import type { DayCounts, Summary } from '../resources.ts'
 import { sparkline } from '../sparkline.ts'
-import { fitSpan, type Line, type Span } from './spans.ts'
+import { fitSpan, type Line, type Painter, type Span } from './spans.ts'
 import type { Theme } from './theme.ts'
 
 export const ranges = ['7d', '30d', '90d'] as const
@@ -10,81 +10,96 @@ const number = (value: number) => value.toLocaleString('en-US')
 
 /** The five counts, side by side under their names. */
 export function countLines(summary: Summary, width: number, { paint, symbols }: Theme): Line[] {
-  const counts: [string, string][] = [
-    ['APPLICATIONS', number(summary.applications)],
-    ['OTP REQUESTS', number(summary.otpRequests)],
-    ['VERIFIED', number(summary.otpVerified)],
-    ['SUCCESS', summary.otpRequests === 0 ? '-' : `${summary.successRate}%`],
-    ['ACTIVE USERS', number(summary.activeUsers)],
+  const counts: [name: string, short: string, value: string][] = [
+    ['APPLICATIONS', 'APPS', number(summary.applications)],
+    ['OTP REQUESTS', 'REQUESTS', number(summary.otpRequests)],
+    ['VERIFIED', 'VERIFIED', number(summary.otpVerified)],
+    ['SUCCESS', 'SUCCESS', summary.otpRequests === 0 ? '-' : `${summary.successRate}%`],
+    ['ACTIVE USERS', 'USERS', number(summary.activeUsers)],
   ]
   const each = Math.min(20, Math.floor((width - 1) / counts.length))
   const across = (texts: string[], style: (text: string) => string): Line => [
     ' ',
     ...texts.map((text): Span => fitSpan({ text, paint: style }, each, symbols.more)),
   ]
+  const isNarrow = each < 'OTP REQUESTS  '.length
   return [
     across(
-      counts.map(([name]) => name),
+      counts.map(([name, short]) => (isNarrow ? short : name)),
       paint.dim,
     ),
     across(
-      counts.map(([, value]) => value),
+      counts.map(([, , value]) => value),
       paint.bold,
     ),
   ]
 }
 
 const labelWidth = 12
+const numberWidth = 8
 const counted = ['sent', 'verified', 'failed'] as const
 
 /**
- * Day by day: bars that grow from zero, each row with a scale of its own and therefore with its largest, its newest
- * and its total.
+ * Day by day: bars that grow from zero, each row with a scale of its own and therefore with its largest day, today and
+ * its total. Where there are more days than columns a bar is several days, the newest of them whole.
  */
 export function chartLines(days: readonly DayCounts[], range: Range, width: number, theme: Theme): Line[] {
   const { paint, bars } = theme
-  const columnWidth = 8
-  const barsMax = Math.max(7, Math.min(days.length, width - labelWidth - 3 * columnWidth - 2))
-  const numbers = (texts: readonly string[], style?: (text: string) => string): Span[] =>
-    texts.map((text) => ({ text: text.padStart(columnWidth), paint: style }))
-  const row = (
-    label: string,
-    line: string,
-    colour: (text: string) => string,
-    texts: readonly string[],
-  ): Line => [
+  const room = Math.max(7, width - labelWidth - 3 * numberWidth - 2)
+  const grouped = groupDays(days, Math.ceil(days.length / room))
+  const row = (label: string, line: string, colour: Painter, texts: readonly string[]): Line => [
     ` ${label.padEnd(labelWidth - 1)}`,
-    { text: line.padEnd(barsMax), paint: colour },
-    ...numbers(texts),
+    { text: line, paint: colour },
+    ...texts.map((text) => text.padStart(numberWidth)),
+  ]
+  const heading: Line = [
+    ...rangeSpans(range, paint),
+    ' '.repeat(Math.max(0, labelWidth + grouped.length - rangesWidth)),
+    { text: ['max', 'today', 'total'].map((text) => text.padStart(numberWidth)).join(''), paint: paint.dim },
   ]
   const colours = { sent: paint.cyan, verified: paint.green, failed: paint.red }
-  const rates = days.map(({ sent, verified }) => (sent === 0 ? 0 : Math.min(100, (100 * verified) / sent)))
-  const used = rates.filter((_, index) => (days[index]?.sent ?? 0) > 0)
-  const percent = (rate: number | undefined) => (rate === undefined ? '-' : `${Math.round(rate)}%`)
-  const sum = (key: (typeof counted)[number]) => days.reduce((total, day) => total + day[key], 0)
+  const today = days.at(-1)
+  const total = addUp(days)
+  const used = days.filter(({ sent }) => sent > 0).map(rateOf)
+  // The scale of a rate is always the same: full is all.
+  const rateBars = sparkline([...grouped.map(rateOf), 100], grouped.length + 1, bars).slice(0, -1)
   return [
-    [
-      ...rangeSpans(range, paint),
-      ' '.repeat(Math.max(0, labelWidth + barsMax - rangesWidth)),
-      ...numbers(['max', 'today', 'total'], paint.dim),
-    ],
+    heading,
     ...counted.map((key) => {
-      const values = days.map((day) => day[key])
-      const texts = [Math.max(0, ...values), values.at(-1) ?? 0, sum(key)].map(number)
-      return row(key, sparkline(values, barsMax, bars), colours[key], texts)
+      const largest = Math.max(0, ...days.map((day) => day[key]))
+      const line = sparkline(
+        grouped.map((group) => group[key]),
+        grouped.length,
+        bars,
+      )
+      return row(key, line, colours[key], [largest, today?.[key] ?? 0, total[key]].map(number))
     }),
-    row('verified %', rateBars(rates, barsMax, theme), paint.green, [
-      percent(used.length === 0 ? undefined : Math.max(...used)),
-      percent((days.at(-1)?.sent ?? 0) === 0 ? undefined : rates.at(-1)),
-      percent(sum('sent') === 0 ? undefined : Math.min(100, (100 * sum('verified')) / sum('sent'))),
+    row('verified %', rateBars, paint.green, [
+      used.length === 0 ? '-' : percent(Math.max(...used)),
+      today === undefined || today.sent === 0 ? '-' : percent(rateOf(today)),
+      total.sent === 0 ? '-' : percent(rateOf(total)),
     ]),
   ]
 }
 
-/** The rate's scale is the same on every day: full is all. Where there are more days than columns, the newest. */
-function rateBars(rates: readonly number[], columns: number, { bars }: Theme) {
-  const shown = rates.slice(-columns)
-  return sparkline([...shown, 100], shown.length + 1, bars).slice(0, -1)
+type Counts = Pick<DayCounts, (typeof counted)[number]>
+
+const percent = (rate: number) => `${Math.round(rate)}%`
+
+/** Of what was sent that day; a code that was sent before midnight may be verified after it. */
+const rateOf = ({ sent, verified }: Counts) => (sent === 0 ? 0 : Math.min(100, (100 * verified) / sent))
+
+const addUp = (days: readonly Counts[]): Counts => ({
+  sent: days.reduce((sum, day) => sum + day.sent, 0),
+  verified: days.reduce((sum, day) => sum + day.verified, 0),
+  failed: days.reduce((sum, day) => sum + day.failed, 0),
+})
+
+function groupDays(days: readonly Counts[], size: number): Counts[] {
+  const groups: Counts[] = []
+  for (let end = days.length; end > 0; end -= size)
+    groups.unshift(addUp(days.slice(Math.max(0, end - size), end)))
+  return groups
 }
 
 const rangesWidth = ranges.reduce((sum, range) => sum + range.length + 2, 0)

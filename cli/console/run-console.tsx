@@ -73,13 +73,10 @@ export async function runConsole(given: Context, options: ConsoleOptions): Promi
     kept: new Map(),
     now: io.now,
     go: (screen, target) =>
-      shell.set((before) => ({
-        ...before,
-        screen,
-        target: target ?? null,
-        visit: before.visit + 1,
-        isHelp: false,
-      })),
+      shell.set((before) => {
+        if (before.screen === screen && target === undefined) return before
+        return { ...before, screen, target: target ?? null, visit: before.visit + 1 }
+      }),
     toast,
     ask: (dialog) => shell.set((before) => ({ ...before, dialog })),
     refresh: () => refreshes.set((before) => before + 1),

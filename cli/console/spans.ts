@@ -1,4 +1,4 @@
-import { printable } from '../text.ts'
+import { cut, printable } from '../text.ts'
 
 /** Colours a text and leaves its width as it is. */
 export type Painter = (text: string) => string
@@ -39,9 +39,6 @@ export function drawLine(line: Line, width: number, more: string): string {
 
 const same: Painter = (text) => text
 
-const cut = (text: string, width: number, more: string) =>
-  Bun.stringWidth(text) > width ? Bun.sliceAnsi(text, 0, width, more) : text
-
 /** The span in exactly `width` columns. */
 export function fitSpan(span: Span, width: number, more: string, align: 'left' | 'right' = 'left'): Span {
   const { text, paint } = typeof span === 'string' ? { text: span } : span
@@ -66,7 +63,7 @@ function shorten(line: Line, width: number): readonly Span[] {
   let room = width
   return spansOf(line).flatMap((span) => {
     const { text, paint } = typeof span === 'string' ? { text: span } : span
-    const shown = cut(printable(text), room, '')
+    const shown = cut(printable(text), room)
     room -= Bun.stringWidth(shown)
     return shown === '' ? [] : [{ text: shown, paint }]
   })
@@ -94,4 +91,4 @@ export function wrap(text: string, width: number): string[] {
 
 /** What of a word that is too long goes on this line. */
 const headOf = (word: string, width: number) =>
-  width > 1 && Bun.stringWidth(word) > width ? Bun.sliceAnsi(word, 0, width) : ''
+  width > 1 && Bun.stringWidth(word) > width ? cut(word, width) : ''

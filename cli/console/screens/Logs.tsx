@@ -35,7 +35,7 @@ export const logsScreen: Screen = {
 function LogsView({ width, height, target }: ScreenProps) {
   const { theme, go, copy } = useConsole()
   const { nameOf } = useApplications()
-  const { isPaused } = useShell()
+  const { isPaused, isUnmasked } = useShell()
   const phoneOf = usePhone()
   const nowMs = useNow()
   const narrowing = useLogNarrowing(target)
@@ -80,12 +80,23 @@ function LogsView({ width, height, target }: ScreenProps) {
   const columns: Column<LogRow>[] = [
     { title: 'TIME', width: 11, cell: (row) => (row.kind === 'gap' ? '' : recentTime(row.entry.at, nowMs)) },
     { title: 'TYPE', width: 20, cell: (row) => (row.kind === 'gap' ? '' : typeSpan(row.entry, theme)) },
-    { title: 'PHONE', width: 16, cell: (row) => (row.kind === 'gap' ? '' : phoneOf(row.entry.phone)) },
-    { title: 'APP', width: 10, grow: 1, cell: (row) => (row.kind === 'gap' ? '' : nameOf(row.entry.appId)) },
+    {
+      title: 'PHONE',
+      width: isUnmasked ? 16 : 12,
+      cell: (row) => (row.kind === 'gap' ? '' : phoneOf(row.entry.phone)),
+    },
+    {
+      title: 'APP',
+      width: 8,
+      grow: 1,
+      widest: 32,
+      cell: (row) => (row.kind === 'gap' ? '' : nameOf(row.entry.appId)),
+    },
     {
       title: 'DETAIL',
       width: 8,
       grow: 2,
+      widest: 48,
       spare: 2,
       cell: (row) => (row.kind === 'gap' ? '' : (row.entry.detail ?? '')),
     },

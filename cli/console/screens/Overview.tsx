@@ -104,7 +104,7 @@ function Failures({ width, height }: { width: number; height: number }) {
   const columns: Column<LogEntry>[] = [
     { title: 'TIME', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
     { title: 'PHONE', width: 16, cell: ({ phone }) => phoneOf(phone) },
-    { title: 'WHAT', width: 16, grow: 1, cell: eventWords },
+    { title: 'WHAT', width: 16, grow: 1, widest: 48, cell: eventWords },
     { title: 'APP', width: 16, spare: 1, cell: ({ appId }) => nameOf(appId) },
   ]
   return (
