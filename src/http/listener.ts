@@ -102,7 +102,7 @@ export function listen(
       ending = true
       const endsAtMs = performance.now() + announceMsMax
       // Counted in turns of the event loop: one that was held up by the disk has heard of nobody, whoever called.
-      for (let quiet = 0; quiet < quietTurns && performance.now() < endsAtMs; ) {
+      for (let quiet = 0; quiet < quietTurns && performance.now() < endsAtMs;) {
         const callsBefore = calls
         await new Promise((resolve) => setTimeout(resolve, quietTurnMs))
         quiet = calls === callsBefore && underWay === 0 ? quiet + 1 : 0
