@@ -6,27 +6,15 @@ import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import type { WebhookDelivery, WebhookDeliveryDetail } from '../resources.ts'
 import { eventKinds } from '../event-kinds.ts'
-import { facts, printable, remaining, type Paint } from '../text.ts'
+import { facts, printable, type Paint } from '../text.ts'
+import { faultOf, faultSentence, resultText, tookText, type Fault } from '../webhook-text.ts'
 
 type Status = WebhookDelivery['status']
 type Filters = ListOptions & { status?: Status; type?: (typeof eventKinds)[number] }
-type Fault = NonNullable<WebhookDelivery['lastError']>
 
 const webhookHelp = 'the id of the endpoint, whk_…'
 
 const statuses = ['pending', 'delivered', 'failed'] as const satisfies readonly Status[]
-
-/** What went wrong, for people. */
-const faults = {
-  blocked_address: 'the address is not a public one',
-  dns: 'the name of the host was not found',
-  connect: 'no connection could be made',
-  tls: 'no TLS connection could be made: is the certificate right?',
-  timeout: 'no answer came in time',
-  reset: 'the connection was cut',
-  redirect: 'it answered with a redirect, and these are not followed',
-  bad_status: 'only 200 to 299 says that an event was taken',
-} as const satisfies Record<Fault, string>
 
 /** What became of events on their way to an endpoint. */
 export function addDeliveryCommands(webhook: Command, run: Run) {
@@ -105,15 +93,9 @@ function testText(url: string, { delivered, statusCode, error }: TestResult, pai
     `${paint.cyan('→')} POST ${printable(url)}  ${paint.bold('otp.verified')}`,
     delivered ? `${paint.green('←')} ${status}  delivered` : `${paint.red('←')} ${status}  not delivered`,
   ]
-  if (!delivered) lines.push(paint.dim(`  ${sentenceOf(error ?? faultOf(statusCode))}`))
+  if (!delivered) lines.push(paint.dim(`  ${faultSentence(error ?? faultOf(statusCode))}`))
   return lines.join('\n')
 }
-
-/** Where a status came, it says itself what was wrong. */
-const faultOf = (statusCode: number): Fault =>
-  statusCode >= 300 && statusCode < 400 ? 'redirect' : 'bad_status'
-
-const sentenceOf = (fault: Fault) => `${faults[fault].charAt(0).toUpperCase()}${faults[fault].slice(1)}.`
 
 const marks = {
   pending: { text: '… pending', colour: 'cyan' },
@@ -122,10 +104,6 @@ const marks = {
 } as const satisfies Record<Status, { text: string; colour: keyof Paint }>
 
 const paintStatus = (status: Status, paint: Paint) => paint[marks[status].colour](marks[status].text)
-
-/** `503`, `timeout`, or nothing where nothing was tried yet. */
-const resultOf = (statusCode: number | null, error: Fault | null) =>
-  statusCode === null ? (error ?? '').replaceAll('_', ' ') : String(statusCode)
 
 function listText(deliveries: WebhookDelivery[], { status, type }: Filters, { paint, table, when }: Output) {
   if (deliveries.length === 0)
@@ -137,7 +115,7 @@ function listText(deliveries: WebhookDelivery[], { status, type }: Filters, { pa
     printable(one.type),
     paintStatus(one.status, paint),
     String(one.attempts),
-    resultOf(one.lastStatusCode, one.lastError),
+    resultText(one.lastStatusCode, one.lastError),
     when(one.createdAt),
   ])
   return table(['ID', 'EVENT', 'STATUS', 'TRIES', 'LAST', 'CREATED'], rows)
@@ -156,8 +134,8 @@ function deliveryText(one: WebhookDeliveryDetail, { paint, when, table }: Output
   if (one.attempts.length === 0) return title
   const rows = one.attempts.map(({ at, statusCode, error, durationMs, body }) => [
     when(at),
-    resultOf(statusCode, error),
-    durationMs < 1000 ? `${durationMs} ms` : remaining(durationMs),
+    resultText(statusCode, error),
+    tookText(durationMs),
     printable((body ?? '').replaceAll(/\s+/g, ' ').trim()),
   ])
   return [title, '', table(['ATTEMPT', 'RESULT', 'TOOK', 'ANSWER'], rows)].join('\n')

@@ -10,6 +10,7 @@ import type { Run } from '../program.ts'
 import type { WebhookEndpoint } from '../resources.ts'
 import type { Route } from '../routes.ts'
 import { facts, printable, type Paint } from '../text.ts'
+import { eventsText } from '../webhook-text.ts'
 
 type CreateOptions = { app: string; url: string; events: string; description?: string }
 type UpdateOptions = { url?: string; events?: string; description?: string }
@@ -155,12 +156,10 @@ function paintStatus({ status, disabledReason, failingSince }: WebhookEndpoint, 
   return failingSince === null ? paint.green('● enabled') : paint.yellow('▲ failing')
 }
 
-const eventsOf = ({ events }: WebhookEndpoint) => (events.includes('*') ? 'all' : events.join(', '))
-
 function listText(endpoints: WebhookEndpoint[], { paint, table }: Output) {
   if (endpoints.length === 0)
     return 'No webhooks yet. Create one:\n  otpd webhook create --app APP --url URL --events otp.verified'
-  const rows = endpoints.map((one) => [one.id, paintStatus(one, paint), printable(one.url), eventsOf(one)])
+  const rows = endpoints.map((one) => [one.id, paintStatus(one, paint), printable(one.url), eventsText(one)])
   return table(['ID', 'STATUS', 'URL', 'EVENTS'], rows)
 }
 
@@ -170,7 +169,7 @@ function endpointText(one: WebhookEndpoint, { paint, when }: Output) {
     ['Id', one.id],
     ['Application', one.appId],
     ['Status', paintStatus(one, paint)],
-    ['Events', eventsOf(one)],
+    ['Events', eventsText(one)],
     ['Description', one.description && printable(one.description)],
     ['Headers', headers.length === 0 ? null : headers.join(', ')],
     ['Failing since', one.failingSince && when(one.failingSince)],
