@@ -1,14 +1,13 @@
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Surroundings } from './case.ts'
 import { encodeRequest } from './load.ts'
-import { startServer } from './machine.ts'
+import { cacheFolder, startServer } from './machine.ts'
 import { call } from './otpd.ts'
 import type { Service } from './service.ts'
 
 const version = '1.7.7'
-const folder = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), `otpd/better-auth-${version}`)
+const folder = join(cacheFolder, `better-auth-${version}`)
 
 /**
  * Installs better-auth into a folder of its own below `$XDG_CACHE_HOME`, unless it is there.

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 
 /** Where there are two cores and taskset, servers run on core 0 and the load on core 1. */
 export const pinned = Bun.which('taskset') !== null && navigator.hardwareConcurrency > 1
@@ -10,6 +12,9 @@ const onCore = (core: number, command: string[]) =>
 export function moveToLoadCore(): void {
   if (pinned) Bun.spawnSync(['taskset', '-acp', '1', String(process.pid)])
 }
+
+/** Below the home of its user, which lies on a disk: an fsync in `/tmp` may cost nothing. */
+export const cacheFolder = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'otpd')
 
 /** Killed with this process, however it ends. */
 const running = new Set<Bun.Subprocess>()

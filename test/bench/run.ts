@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Case } from './case.ts'
 import { cases } from './cases.ts'
 import { goals, judge, type Round } from './goals.ts'
-import { moveToLoadCore, pinned } from './machine.ts'
+import { cacheFolder, moveToLoadCore, pinned } from './machine.ts'
 import type { Sample } from './service.ts'
 import { median } from './stats.ts'
 import { figuresTable, goalsTable } from './table.ts'
@@ -84,17 +83,17 @@ async function runRounds(root: string): Promise<Round[]> {
 }
 
 moveToLoadCore()
-const root = mkdtempSync(join(tmpdir(), 'otpd-bench-'))
-try {
-  const rounds = await runRounds(root)
-  const cores = pinned ? 'servers on one core, load on the other' : 'servers and load on the same cores'
-  print(`Medians of ${roundCount} rounds of ${seconds} s, ${pace.connections} connections, ${cores}.\n`)
-  const others = median(rounds.flatMap((round) => Object.values(round).map((one) => one.othersCores)))
-  if (others > 0.2) print(`Other programs used ${others.toFixed(1)} cores meanwhile: ratios mean less.\n`)
-  const shown = Object.entries(titles).filter(([row]) => isWanted(row))
-  print(`${figuresTable(rounds, Object.fromEntries(shown))}\n`)
-  const verdicts = goals.flatMap((goal) => judge(goal, rounds) ?? [])
-  if (verdicts.length > 0) print(goalsTable(verdicts))
-} finally {
-  rmSync(root, { recursive: true, force: true })
-}
+mkdirSync(cacheFolder, { recursive: true })
+const root = mkdtempSync(join(cacheFolder, 'bench-'))
+process.on('exit', () => rmSync(root, { recursive: true, force: true }))
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
+
+const rounds = await runRounds(root)
+const cores = pinned ? 'servers on one core, load on the other' : 'servers and load on the same cores'
+print(`Medians of ${roundCount} rounds of ${seconds} s, ${pace.connections} connections, ${cores}.\n`)
+const others = median(rounds.flatMap((round) => Object.values(round).map((one) => one.othersCores)))
+if (others > 0.2) print(`Other programs used ${others.toFixed(1)} cores meanwhile: ratios mean less.\n`)
+const shown = Object.entries(titles).filter(([row]) => isWanted(row))
+print(`${figuresTable(rounds, Object.fromEntries(shown))}\n`)
+const verdicts = goals.flatMap((goal) => judge(goal, rounds) ?? [])
+if (verdicts.length > 0) print(goalsTable(verdicts))
