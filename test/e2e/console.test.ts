@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createScriptedServer } from '../cli/harness.ts'
+import { binaryPath, runBinary, startServer } from '../helpers/binary.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
+import { openScreen, type OpenScreen } from '../helpers/screen.ts'
+
+// The console in a real terminal: how it opens, how it ends, and what surrounds every screen.
 
 let host: ConsoleHost
 beforeAll(async () => {
@@ -7,19 +15,36 @@ beforeAll(async () => {
 })
 afterAll(() => host.stop())
 
+const emptyHome = mkdtempSync(join(tmpdir(), 'otpd-console-'))
+afterAll(() => rmSync(emptyHome, { recursive: true }))
+
+const small = { columns: 80, rows: 24 }
+const titles = ['Overview', 'Apps', 'OTP', 'Logs', 'Webhooks', 'Inbox']
+const path = process.env.PATH ?? ''
+
+/** Keys are read one by one: from here on the terminal has something to be restored from. */
+const isReading = (screen: OpenScreen) => screen.until(() => !screen.isRestored(), 'keys to be read')
+
+async function expectWhole(screen: OpenScreen) {
+  await screen.until(() => !screen.isAlternate(), 'the main screen')
+  expect(screen.hasCursor()).toBe(true)
+  expect(screen.isRestored()).toBe(true)
+  expect(screen.written().lastIndexOf('\u001b[?2004l')).toBeGreaterThan(
+    screen.written().lastIndexOf('\u001b[?2004h'),
+  )
+}
+
 describe('the terminal is whole again', () => {
   test.each([
     ['q', 'q', 0],
     ['Ctrl-C', 'ctrl-c', 130],
   ])('after %s', async (_, key, exitCode) => {
-    const terminal = await host.open()
-    await terminal.until(() => !terminal.isRestored(), 'keys to be read one by one')
-    expect(terminal.isAlternate()).toBe(true)
-    terminal.press(key)
-    expect(await terminal.exited).toBe(exitCode)
-    await terminal.until(() => !terminal.isAlternate(), 'the main screen')
-    expect(terminal.hasCursor()).toBe(true)
-    expect(terminal.isRestored()).toBe(true)
+    const screen = await host.open()
+    await isReading(screen)
+    expect(screen.isAlternate()).toBe(true)
+    screen.press(key)
+    expect(await screen.exited).toBe(exitCode)
+    await expectWhole(screen)
   })
 
   test.each([
@@ -27,22 +52,202 @@ describe('the terminal is whole again', () => {
     ['SIGINT', 130],
     ['SIGHUP', 129],
   ] as const)('after %s', async (signal, exitCode) => {
-    const terminal = await host.open()
-    await terminal.until(() => !terminal.isRestored(), 'keys to be read one by one')
-    terminal.child.kill(signal)
-    expect(await terminal.exited).toBe(exitCode)
-    await terminal.until(() => !terminal.isAlternate(), 'the main screen')
-    expect(terminal.hasCursor()).toBe(true)
-    expect(terminal.isRestored()).toBe(true)
+    const screen = await host.open()
+    await isReading(screen)
+    screen.child.kill(signal)
+    expect(await screen.exited).toBe(exitCode)
+    await expectWhole(screen)
+  })
+
+  test('after a fault of our own, which is told then', async () => {
+    // No server of this version leaves the counts out.
+    const server = createScriptedServer(({ path: asked }) =>
+      Response.json({
+        data: asked.includes('timeseries') ? [] : asked.startsWith('/v1/analytics') ? {} : { id: 'x' },
+      }),
+    )
+    const env = { PATH: path, HOME: emptyHome, OTPD_TOKEN: 'token', OTPD_SERVER: server.url }
+    const screen = openScreen([binaryPath, 'console'], env, small)
+    expect(await screen.exited).toBe(1)
+    await expectWhole(screen)
+    await screen.seen('this is a bug in otpd')
+    await screen.close()
+    await server.stop()
+  })
+
+  test.skipIf(Bun.which('bash') === null)('while Ctrl-Z has stopped it, and fg brings it back', async () => {
+    const env = { PATH: path, HOME: host.server.home, OTPD_SERVER: host.server.url, PS1: 'shell> ' }
+    const screen = openScreen(['bash', '--norc', '-i'], env, small)
+    await screen.seen('shell>')
+    screen.press(`${binaryPath} console`, 'enter')
+    await screen.seen('[1 Overview]')
+    screen.press('4')
+    await screen.seen('[4 Logs]')
+    screen.press('ctrl-z')
+    await screen.until(() => !screen.isAlternate(), 'the main screen')
+    await screen.seen(/Stopped[\s\S]*shell>/)
+    screen.press('echo still $((40 + 2))', 'enter')
+    await screen.seen('still 42')
+    screen.press('fg', 'enter')
+    await screen.seen('[4 Logs]')
+    screen.press('5')
+    await screen.seen('[5 Webhooks]')
+    screen.press('q')
+    await screen.until(() => !screen.isAlternate(), 'the main screen')
+    await screen.close()
   })
 })
 
-test('every screen opens by its number', async () => {
-  const terminal = await host.open()
-  for (const [key, title] of ['Overview', 'Apps', 'OTP', 'Logs', 'Webhooks', 'Inbox'].entries()) {
-    terminal.press(String(key + 1))
-    await terminal.seen(`[${key + 1} ${title}]`)
-    await terminal.seen(`── ${title} ─`)
-  }
-  await terminal.close()
+describe('it opens', () => {
+  test('with otpd alone on a terminal, and otpd alone in a pipe is the help', async () => {
+    const env = { PATH: path, HOME: host.server.home, OTPD_SERVER: host.server.url }
+    const screen = openScreen([binaryPath], env, small)
+    await screen.seen('[1 Overview]')
+    await screen.close()
+    expect((await host.server.otpd([])).stdout).toContain('Usage: otpd')
+  })
+
+  test('never in a pipe', async () => {
+    const { exitCode, stderr } = await host.server.otpd(['console'])
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain('The console needs a terminal.')
+  })
+
+  test.each([
+    ['nobody is logged in', 4, 'Not logged in', 'otpd login'],
+    ['the token is refused', 4, 'The token came from OTPD_TOKEN.', 'Give it a new one'],
+    ['there is no server', 3, 'Cannot reach', 'otpd serve'],
+  ])('not where %s, which is told where it was typed', async (why, exitCode, says, next) => {
+    const refused: Record<string, string> = why.startsWith('the token') ? { OTPD_TOKEN: 'x' } : {}
+    const elsewhere: Record<string, string> = why.startsWith('there')
+      ? { OTPD_TOKEN: 'x', OTPD_SERVER: 'http://127.0.0.1:1' }
+      : {}
+    const env = { PATH: path, HOME: emptyHome, OTPD_SERVER: host.server.url, ...refused, ...elsewhere }
+    const screen = openScreen([binaryPath, 'console'], env, small)
+    expect(await screen.exited).toBe(exitCode)
+    await screen.seen(says)
+    await screen.seen(next)
+    expect(screen.written()).not.toContain('\u001b[?1049h')
+    await screen.close()
+  })
 })
+
+describe('around every screen', () => {
+  test('are its name and number, and help says what does the same without it', async () => {
+    const screen = await host.open()
+    for (const [index, title] of titles.entries()) {
+      screen.press(String(index + 1))
+      await screen.seen(`[${index + 1} ${title}]`)
+      await screen.seen(`── ${title} ─`)
+      screen.press('?')
+      await screen.seen('── Keys ─')
+      screen.press('pagedown', 'pagedown')
+      await screen.seen('The same without the console')
+      screen.press('esc')
+      await screen.seen(`── ${title} ─`)
+    }
+    await screen.close()
+  })
+
+  test('commands named in the help are commands', async () => {
+    const screen = await host.open([], { columns: 120, rows: 60 })
+    for (const [index] of titles.entries()) {
+      screen.press(String(index + 1), '?')
+      await screen.seen('The same without the console')
+      const lines = screen.text().split('The same without the console')[1] ?? ''
+      const commands = lines.split('\n').flatMap((line) => /^ {3}otpd ([a-z -]+)/.exec(line)?.[1] ?? [])
+      expect(commands.length).toBeGreaterThan(0)
+      for (const command of commands) {
+        const words = command
+          .split(' ')
+          .filter((word) => /^[a-z]/.test(word))
+          .slice(0, 2)
+        expect((await runBinary(emptyHome, [...words, '--help'])).exitCode).toBe(0)
+      }
+      screen.press('esc')
+      await screen.gone('The same without the console')
+    }
+    await screen.close()
+  })
+
+  test.each([
+    [60, 16],
+    [80, 24],
+    [200, 60],
+  ])('everything stays inside %i columns and %i rows', async (columns, rows) => {
+    const screen = await host.open([], { columns, rows })
+    for (const [index, title] of titles.entries()) {
+      screen.press(String(index + 1))
+      await screen.seen(`── ${title} ─`)
+      await screen.seen('q quit')
+      const lines = screen.screen()
+      expect(lines[0]).toMatch(/^ otpd {2}.*\d\d:\d\d:\d\d$/)
+      expect(lines.at(-1)).toMatch(/\? keys {2}q quit$/)
+    }
+    await screen.close()
+  })
+
+  test('it follows the size of the terminal, and comes back from one that is too small', async () => {
+    const screen = await host.open()
+    screen.resize({ columns: 200, rows: 60 })
+    await screen.until(() => screen.screen()[59]?.includes('q quit') === true, 'the footer in the last row')
+    screen.resize({ columns: 59, rows: 24 })
+    await screen.seen('terminal too small')
+    await screen.seen('It is 59x24')
+    screen.resize({ columns: 60, rows: 15 })
+    await screen.seen('It is 60x15')
+    screen.resize({ columns: 60, rows: 16 })
+    await screen.gone('terminal too small')
+    await screen.until(() => screen.screen()[15]?.includes('q quit') === true, 'the footer in the last row')
+    screen.press('q')
+    expect(await screen.exited).toBe(0)
+    await expectWhole(screen)
+  })
+
+  test('no colour is left under NO_COLOR, and nothing but ASCII with --ascii or without UTF-8', async () => {
+    const plain = await host.open([], small, { NO_COLOR: '1' })
+    plain.press('?')
+    await plain.seen('── Keys ─')
+    // oxlint-disable-next-line no-control-regex -- colours begin with one
+    expect(plain.written().match(/\u001b\[[0-9;]*m/g)).toBeNull()
+    for (const ascii of [await host.open(['--ascii']), await host.open([], small, { LC_ALL: 'C' })])
+      for (const [index, title] of titles.entries()) {
+        ascii.press(String(index + 1))
+        await ascii.seen(`-- ${title} -`)
+        expect(ascii.text()).toMatch(/^[\u0020-\u007e\n]*$/)
+      }
+  })
+
+  test('p stops what moves, and m shows phones', async () => {
+    const screen = await host.open()
+    screen.press('p', 'm')
+    await screen.seen('paused')
+    await screen.seen('p go on')
+    await screen.seen('m mask')
+    screen.press('p', 'm')
+    await screen.gone('paused')
+    await screen.seen('m phones')
+    await screen.close()
+  })
+})
+
+test('a lost server is a state, and comes back by itself', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'otpd-console-'))
+  const own = await startConsoleHost({ home })
+  const screen = await own.open()
+  await screen.seen('● operational')
+  await own.server.stop()
+  await screen.seen('✗ server lost')
+  screen.press('4')
+  await screen.seen('trying again')
+  screen.press('1')
+  // The same address and the same accounts.
+  const { dataDir, url } = own.server
+  const again = await startServer({ home, dataDir, env: { OTPD_LISTEN: new URL(url).host } })
+  await screen.seen('● operational')
+  screen.press('q')
+  expect(await screen.exited).toBe(0)
+  await again.stop()
+  await own.stop()
+  rmSync(home, { recursive: true })
+}, 20_000)
