@@ -1,6 +1,7 @@
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
-import { isBusy } from './errors.ts'
+import { errorWord, StartRefused } from './data-dir.ts'
+import { driverCode, isBusy } from './errors.ts'
 
 export type Lock = { release(): void }
 
@@ -9,17 +10,23 @@ export type Lock = { release(): void }
  *
  * @param waitMs how long another process may still hold it
  * @returns undefined where another process holds it
+ * @throws StartRefused its file cannot be written
  */
 export function acquireLock(path: string, waitMs = 0): Lock | undefined {
-  const connection = new SqliteConnection(path, { create: true })
+  let connection: SqliteConnection | undefined
   try {
+    connection = new SqliteConnection(path, { create: true })
     connection.run(`PRAGMA busy_timeout = ${waitMs}`)
     connection.run('PRAGMA locking_mode = EXCLUSIVE')
     connection.run('BEGIN EXCLUSIVE')
   } catch (error) {
-    connection.close()
+    connection?.close()
     if (isBusy(error)) return undefined
-    throw error
+    throw new StartRefused(
+      `${path} cannot be written to (${driverCode(error) ?? errorWord(error)})`,
+      'Check the rights of the data directory and the free space of its disk.',
+      error,
+    )
   }
   return { release: () => connection.close() }
 }

@@ -12,6 +12,7 @@ import messagesSqlite from '../../migrations/sqlite/0003_messages.sql' with { ty
 import guardSqlite from '../../migrations/sqlite/0004_guard.sql' with { type: 'text' }
 import webhooksSqlite from '../../migrations/sqlite/0005_webhooks.sql' with { type: 'text' }
 import operationsSqlite from '../../migrations/sqlite/0006_operations.sql' with { type: 'text' }
+import { driverCode } from './errors.ts'
 
 export type Migration = { name: string; sql: string }
 
@@ -102,7 +103,7 @@ export function appliedToSqlite(connection: SqliteConnection): AppliedMigration[
  * Foreign keys are off meanwhile, as a rebuilt table would otherwise take its children with it; they are checked
  * before the commit. The caller holds the lock of the data directory.
  *
- * @throws MigrationError see pendingMigrations; or the migrated data would break a foreign key
+ * @throws MigrationError see pendingMigrations; a statement does not fit; or the data would break a foreign key
  */
 export function migrateSqlite(
   connection: SqliteConnection,
@@ -117,7 +118,7 @@ export function migrateSqlite(
     connection.run(history)
     const record = connection.prepare('insert into migrations (name, checksum, applied_at) values (?, ?, ?)')
     for (const migration of pending) {
-      connection.run(migration.sql)
+      apply(connection, migration)
       record.run(migration.name, checksumOf(migration), now)
     }
     // A statement that lives on keeps the file open after its connection is closed.
@@ -136,4 +137,19 @@ export function migrateSqlite(
     connection.run('PRAGMA foreign_keys = ON')
   }
   return pending
+}
+
+/** What the disk or another process is to blame for is thrown as it is. */
+function apply(connection: SqliteConnection, { name, sql }: Migration): void {
+  try {
+    connection.run(sql)
+  } catch (error) {
+    if (!/^SQLITE_(ERROR|CONSTRAINT|MISMATCH)/.test(driverCode(error) ?? '')) throw error
+    // Of the statements of ours: it names tables and columns, and no value.
+    const cause = error instanceof Error ? error.message : ''
+    throw new MigrationError(
+      `migration ${name} does not fit this database: ${cause}`,
+      'Restore a backup, or report it. Nothing was changed.',
+    )
+  }
 }

@@ -1,8 +1,10 @@
-import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
+import { ServiceError } from '../domain/errors.ts'
 import { masterKeyCheck } from '../domain/keys.ts'
-import { dataFiles, errorWord, requirePrivate, StartRefused } from './data-dir.ts'
+import { copyDatabase, synchronize } from './backup.ts'
+import { dataFiles, errorWord, OperationRefused, requirePrivate, StartRefused } from './data-dir.ts'
 import { driverCode } from './errors.ts'
 import {
   appliedToSqlite,
@@ -68,7 +70,7 @@ function bringUpToDate(
     if (!first && !options.migrate) {
       throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
     }
-    if (!first) backup = backUp(connection, dataDir, options.now)
+    if (!first) backup = backUp(dataDir, options.now)
     migrateSqlite(connection, options.now)
   }
   requireMasterKey(connection, options.masterKey)
@@ -77,13 +79,21 @@ function bringUpToDate(
   return { migrated, backup }
 }
 
-function backUp(connection: SqliteConnection, dataDir: string, now: number): string {
-  const folder = dataFiles(dataDir).backups
+/** Bears its name only once it is whole and on the disk: a start that is killed meanwhile leaves no half of one. */
+function backUp(dataDir: string, now: number): string {
+  const { database, backups: folder } = dataFiles(dataDir)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const stamp = new Date(now).toISOString().replaceAll(/[:.]/g, '-')
   const path = join(folder, `before-migration-${stamp}.db`)
-  connection.run('VACUUM INTO ?', [path])
-  chmodSync(path, 0o600)
+  const draft = join(folder, 'before-migration.part')
+  try {
+    rmSync(draft, { force: true })
+    copyDatabase(database, draft)
+    renameSync(draft, path)
+    synchronize(folder)
+  } finally {
+    rmSync(draft, { force: true })
+  }
   return path
 }
 
@@ -106,11 +116,13 @@ function requireMasterKey(connection: SqliteConnection, masterKey: Uint8Array): 
 /** What is wrong with the database of a data directory, as a StartRefused where it is foreseen. */
 export function explain(error: unknown, dataDir: string): unknown {
   if (error instanceof StartRefused) return error
-  if (error instanceof MigrationError) {
+  if (error instanceof MigrationError || error instanceof OperationRefused) {
     return new StartRefused(error.message, error.remedy, error)
   }
   const { database, backups } = dataFiles(dataDir)
-  const code = driverCode(error) ?? errorWord(error)
+  // A write that was refused: UNAVAILABLE is for callers.
+  const cause = error instanceof ServiceError ? error.cause : error
+  const code = driverCode(cause) ?? errorWord(cause)
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) {
     const where = existsSync(backups) ? ` Backups lie in ${backups}.` : ''
     return new StartRefused(
@@ -125,6 +137,14 @@ export function explain(error: unknown, dataDir: string): unknown {
   if (/^SQLITE_(CANTOPEN|READONLY|FULL|IOERR)/.test(code)) {
     return new StartRefused(
       `${database} cannot be written to (${code})`,
+      'Check the rights of the data directory and the free space of its disk.',
+      error,
+    )
+  }
+  // Of a file beside it.
+  if (/^E[A-Z]+$/.test(code)) {
+    return new StartRefused(
+      `${dataDir} cannot be written to (${code})`,
       'Check the rights of the data directory and the free space of its disk.',
       error,
     )
