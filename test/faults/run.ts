@@ -10,6 +10,7 @@ import { full } from './full.ts'
 import { issuers } from './issuers.ts'
 import { kills } from './kills.ts'
 import { locked } from './locked.ts'
+import { migrations } from './migrations.ts'
 import { providers } from './providers.ts'
 import { receivers } from './receivers.ts'
 import { refusals } from './refusals.ts'
@@ -30,6 +31,7 @@ const families: Family[] = [
   descriptors,
   clocks,
   issuers,
+  migrations,
 ]
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
