@@ -1,6 +1,7 @@
 import { Box, useApp, useInput, usePaste, useWindowSize } from 'ink'
 import { useRef } from 'react'
 import { exitCodes } from '../errors.ts'
+import { isPassing } from '../follow-log.ts'
 import { relativeTime } from '../text.ts'
 import { ConfirmDialog } from './components/ConfirmDialog.tsx'
 import { Footer } from './components/Footer.tsx'
@@ -49,7 +50,13 @@ export function App() {
 }
 
 /** Among text that comes at once, keys with a name of their own are still the characters that they send. */
-const characterKeys: Partial<Record<string, string>> = { '\r': 'enter', '\t': 'tab', '\u007f': 'backspace' }
+const characterKeys: Partial<Record<string, string>> = {
+  '\r': 'enter',
+  '\t': 'tab',
+  '\u007f': 'backspace',
+  '\u0015': 'ctrl-u',
+  '\u0017': 'ctrl-w',
+}
 
 function useEverywhere() {
   const { shell, go, quit, refresh, crash, context } = useConsole()
@@ -141,11 +148,14 @@ function Frame({ columns: width, rows }: { columns: number; rows: number }) {
   )
 }
 
-/** How old what is on the screen may be. */
+/** How old what is on the screen may be, and why it is not newer. A server that is lost is told of in the header. */
 function Freshness({ width }: { width: number }) {
-  const { answeredAt, theme } = useConsole()
+  const { answeredAt, problems, theme } = useConsole()
   const nowMs = useNow()
   const atMs = useStore(answeredAt)
-  const text = atMs === 0 ? '' : `updated ${relativeTime(new Date(atMs).toISOString(), nowMs)} `
-  return <Lines lines={[spread('', { text, paint: theme.paint.dim }, width)]} width={width} />
+  const [problem] = [...useStore(problems).values()].filter((error) => !isPassing(error))
+  const age = atMs === 0 ? '' : `updated ${relativeTime(new Date(atMs).toISOString(), nowMs)} `
+  const told =
+    problem === undefined ? '' : theme.status('bad', [problem.message, problem.hints.at(-1)].join(' '))
+  return <Lines lines={[spread([' ', told], { text: age, paint: theme.paint.dim }, width)]} width={width} />
 }

@@ -1,7 +1,7 @@
 import { render } from 'ink'
 import { createColors } from 'picocolors'
 import { createContext, type Context } from '../context.ts'
-import { exitCodes, usageError, type ExitCode } from '../errors.ts'
+import { exitCodes, usageError, type CliError, type ExitCode } from '../errors.ts'
 import { isUtf8Locale } from '../locale.ts'
 import { App } from './App.tsx'
 import { ConsoleContext, type Console, type Shell } from './console-context.ts'
@@ -70,6 +70,7 @@ export async function runConsole(given: Context, options: ConsoleOptions): Promi
     shell,
     refreshes,
     answeredAt: createStore<number>(0),
+    problems: createStore<ReadonlyMap<string, CliError>>(new Map()),
     kept: new Map(),
     now: io.now,
     go: (screen, target) =>

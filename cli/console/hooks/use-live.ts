@@ -28,7 +28,7 @@ export function useLive<T>(
   load: () => Promise<T>,
   { everyMs = everyMsDefault, isActive = true }: Options = {},
 ): Live<T> {
-  const { kept, refreshes, answeredAt, now, crash } = useConsole()
+  const { kept, refreshes, answeredAt, problems, now, crash } = useConsole()
   const { isPaused } = useShell()
   const asked = useStore(refreshes)
   const [answer, setAnswer] = useState<{ name: string; live: Live<T> } | null>(null)
@@ -49,6 +49,7 @@ export function useLive<T>(
         const data = await latest.current.load()
         if (isOver) return
         answeredAt.set(now)
+        problems.set((before) => without(before, name))
         kept.set(`live ${name}`, data)
         // Most answers are the same as before, and then nothing is drawn again.
         const text = JSON.stringify(data)
@@ -58,6 +59,7 @@ export function useLive<T>(
         if (isOver) return
         if (!(error instanceof CliError)) return crash(error)
         last = ''
+        problems.set((before) => new Map(before).set(name, error))
         setAnswer({ name, live: { data: keptData<T>(kept, name), error } })
       }
       if (!isPaused) timer = setTimeout(() => void ask(), everyMs)
@@ -66,11 +68,19 @@ export function useLive<T>(
     return () => {
       isOver = true
       clearTimeout(timer)
+      problems.set((before) => without(before, name))
     }
-  }, [name, isActive, isPaused, asked, everyMs, kept, answeredAt, now, crash])
+  }, [name, isActive, isPaused, asked, everyMs, kept, answeredAt, problems, now, crash])
 
   return answer?.name === name ? answer.live : { data: keptData<T>(kept, name), error: null }
 }
 
 /** One name is always loaded by one function, so what is kept under it is what that answers. */
 const keptData = <T>(kept: Map<string, unknown>, name: string) => kept.get(`live ${name}`) as T | undefined
+
+function without<Value>(map: ReadonlyMap<string, Value>, name: string): ReadonlyMap<string, Value> {
+  if (!map.has(name)) return map
+  const rest = new Map(map)
+  rest.delete(name)
+  return rest
+}

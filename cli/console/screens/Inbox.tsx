@@ -1,17 +1,22 @@
-import { recentTime, remaining } from '../../text.ts'
+import { Box } from 'ink'
 import type { InboxItem } from '../../resources.ts'
+import { recentTime, remaining } from '../../text.ts'
 import type { Column } from '../columns.ts'
+import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'
+import { Rule } from '../components/Rule.tsx'
 import { Waiting } from '../components/Waiting.tsx'
 import { useConsole } from '../console-context.ts'
+import { useApplications } from '../hooks/use-applications.ts'
 import { useInbox } from '../hooks/use-inbox.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePhone } from '../hooks/use-shell.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
+import { wrap, type Span } from '../spans.ts'
 
-/** Codes that were kept here instead of sent. */
+/** Messages that were kept here instead of sent, with their codes. */
 export const inboxScreen: Screen = {
   name: 'inbox',
   title: 'Inbox',
@@ -19,44 +24,57 @@ export const inboxScreen: Screen = {
   View: InboxView,
 }
 
-const empty = ['No messages yet. Send a code:', '', '  otpd otp send PHONE --env-file FILE']
+const empty = [
+  'No messages in the last 24 hours.',
+  'Codes stay here while no provider is configured, and codes of test applications always do.',
+  '',
+  'Send one:  otpd otp send +14155550132 --env-file .env.otpd',
+]
 
-function InboxView({ width, height }: ScreenProps) {
-  const { theme, copy } = useConsole()
+function InboxView({ width, height, isCompact }: ScreenProps) {
+  const { theme, copy, go } = useConsole()
   const { paint } = theme
+  const { nameOf } = useApplications()
   const phoneOf = usePhone()
   const nowMs = useNow()
   const inbox = useInbox()
+  const messageHeight = isCompact ? 2 : 4
   const list = useList({
     name: 'inbox',
     rows: inbox.data ?? [],
-    height: height - 1,
+    height: height - 1 - messageHeight,
     idOf: ({ id }) => id,
-    textOf: ({ phone, requestId }) => `${phone} ${requestId ?? ''}`,
+    textOf: ({ phone, appId, code, requestId }) => [phone, nameOf(appId), code, requestId].join(' '),
   })
-  const { selected } = list
-  const code = selected?.code ?? null
+  const { code = null, requestId = null, text = null } = list.selected ?? {}
   useKeys('inbox', {
     copy: code === null ? undefined : () => copy(code, 'code'),
+    open: requestId === null ? undefined : () => go('otp', { requestId }),
   })
   if (inbox.data === undefined) return <Waiting live={inbox} width={width} height={height} />
 
   const columns: Column<InboxItem>[] = [
     { title: 'SENT', width: 11, cell: ({ sentAt }) => recentTime(sentAt, nowMs) },
     { title: 'PHONE', width: 16, cell: ({ phone }) => phoneOf(phone) },
-    {
-      title: 'CODE',
-      width: 8,
-      cell: ({ code: one }) =>
-        one === null ? { text: 'over', paint: paint.dim } : { text: one, paint: paint.bold },
-    },
-    {
-      title: 'EXPIRES',
-      width: 14,
-      cell: ({ code: one, expiresAt }) =>
-        one === null ? '' : `in ${remaining(Math.max(0, Date.parse(expiresAt) - nowMs))}`,
-    },
-    { title: 'REQUEST', width: 30, spare: 1, cell: ({ requestId }) => requestId ?? '' },
+    { title: 'CODE', width: 8, cell: (item) => codeSpan(item, paint) },
+    { title: 'EXPIRES', width: 14, cell: (item) => expiry(item, nowMs) },
+    { title: 'APP', width: 12, grow: 1, widest: 32, spare: 1, cell: ({ appId }) => nameOf(appId) },
+    { title: 'REQUEST', width: 30, spare: 2, cell: (item) => item.requestId ?? '' },
   ]
-  return <ListTable list={list} columns={columns} width={width} empty={empty} />
+  const message = text === null ? [] : wrap(text, width - 2).map((line) => ` ${line}`)
+  return (
+    <Box flexDirection="column" width={width} height={height}>
+      <ListTable list={list} columns={columns} width={width} empty={empty} />
+      <Rule width={width} title="Message" />
+      <Lines lines={message} width={width} height={messageHeight - 1} />
+    </Box>
+  )
 }
+
+const codeSpan = (
+  { code }: InboxItem,
+  { bold, dim }: Record<'bold' | 'dim', (text: string) => string>,
+): Span => (code === null ? { text: 'over', paint: dim } : { text: code, paint: bold })
+
+const expiry = ({ code, expiresAt }: InboxItem, nowMs: number) =>
+  code === null ? '' : `in ${remaining(Math.max(0, Date.parse(expiresAt) - nowMs))}`
