@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { seededRandom, type Family, type Finding } from './family.ts'
 import { clocks } from './clocks.ts'
 import { cuts } from './cuts.ts'
+import { damage } from './damage.ts'
 import { descriptors } from './descriptors.ts'
 import { full } from './full.ts'
 import { issuers } from './issuers.ts'
@@ -23,6 +24,7 @@ const families: Family[] = [
   kills,
   cuts,
   refusals,
+  damage,
   full,
   locked,
   providers,
