@@ -31,7 +31,9 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
   const readyMs = Math.round(performance.now())
   if (config.log.format === 'json') {
     const answer = createLog({ format: 'json', level: 'info', write: descriptorSink(1), clock })
-    answer.info('ready', { url: reachable(server.url), version, dataDir: server.dataDir, readyMs })
+    const { dataDir, metricsUrl } = server
+    const metrics = metricsUrl === null ? {} : { metricsUrl }
+    answer.info('ready', { url: reachable(server.url), version, dataDir, readyMs, ...metrics })
     await answer.flush()
   } else greet(io, output, server, { config, readyMs })
   offerAccount(io, output, server, config)
@@ -88,6 +90,7 @@ function greet(
   const pairs: [string, string | null][] = [
     ['API', `${url}/v1`],
     ['Docs', `${url}/v1/docs`],
+    ['Metrics', server.metricsUrl],
     ['Listens', url === server.url ? null : server.url],
     ['Data', data],
     ['Config', config.configFile],

@@ -29,6 +29,7 @@ export type MessagingNeeds = {
   /** Told of a request that failed because no message of it can arrive. Never rejects. */
   onUndeliverable(request: OtpRequest): Promise<void>
   report?: Report | undefined
+  onCarried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   /** In place of every kind that there is. */
   kinds?: readonly ProviderKind[] | undefined
   /** Certificates to trust instead of the system's, in PEM. */
@@ -54,6 +55,7 @@ export function createMessaging(needs: MessagingNeeds) {
     version,
     templates,
     report,
+    onCarried: needs.onCarried,
     attemptMs,
     ...(kinds && { kinds }),
     ...(ca !== undefined && { ca }),

@@ -55,6 +55,8 @@ export type ServiceNeeds = {
   onKeysFailed?(cause: unknown): void
   /** Told what becomes of messages. */
   report?: Report | undefined
+  /** Told of every message that a provider was given. */
+  onCarried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   /** Of messages, in place of the usual. */
   messaging?: Pick<MessagingNeeds, 'kinds' | 'ca' | 'attemptMs' | 'pollMs'> | undefined
   /** Told when the guard failed, and a code was sent or verified without it. */
@@ -98,6 +100,7 @@ export function createServices(needs: ServiceNeeds) {
     templates: config.templates,
     publicUrl: needs.publicUrl,
     report: needs.report,
+    onCarried: needs.onCarried,
     onUndeliverable: (request) => withdrawMessages(store, guard, request),
     ...needs.messaging,
   })

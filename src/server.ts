@@ -10,6 +10,8 @@ import { createApp } from './http/app.ts'
 import { listen, type Listener, type ListenerNeeds } from './http/listener.ts'
 import type { Log } from './log.ts'
 import { createStepReport } from './server-clock.ts'
+import { orRefuse } from './server-addresses.ts'
+import { createServerMetrics, observerOf, serveServerMetrics, watched } from './server-metrics.ts'
 import { createServices, type Services } from './server-services.ts'
 import { dataFiles, prepareDataDir, readMasterKey, StartRefused } from './store/data-dir.ts'
 import { checkIntegrity } from './store/integrity.ts'
@@ -27,6 +29,8 @@ export type RunningServer = {
   /** Where it listens, with the port that was really bound. */
   url: string
   dataDir: string
+  /** Where Prometheus asks, with the port that was really bound; null where it is not configured. */
+  metricsUrl: string | null
   /** The single-use token for the first account, while there is none. */
   setupToken: { token: string; expiresAt: number } | undefined
   /** Takes the providers, routes and guard of a new configuration. What is under way ends as it began. */
@@ -107,6 +111,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onEvent: (developerId) => wakeStreams(developerId),
     })
     let url = ''
+    const metrics = await createServerMetrics(config, { store, clock, version })
     const services = createServices({
       config,
       store,
@@ -117,6 +122,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       random: (bytes) => crypto.getRandomValues(bytes),
       publicUrl: () => config.publicUrl ?? url,
       report: (level, text, fields) => log[level](text, fields),
+      onCarried: metrics?.carried,
       onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
       onGuardFailed: (error) => log.error('the guard failed and was left out', { error }),
     })
@@ -139,7 +145,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       newId: services.newId,
       keys: services.keys,
       random: Math.random,
-      send: services.sendWebhook,
+      send: metrics?.watchWebhooks(services.sendWebhook) ?? services.sendWebhook,
       ownsAllLeases: true,
       onError: (error) => log.error('a webhook could not be handled', { error }),
     })
@@ -158,11 +164,14 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
 
     const readiness = createReadiness(store, clock, () => stopping !== undefined)
     const onBug = (error: unknown, traceId: string) => log.error('unexpected error', { error, traceId })
-    const app = createApp({ ...services, readiness, onBug })
+    const app = createApp({ ...services, ...watched(metrics, services.builtIn), readiness, onBug })
     const listener = bind(config, app, {
       newId: services.newId,
       onBug,
-      onAnswer: config.log.level === 'debug' ? (call) => log.debug('request', call) : undefined,
+      onAnswer: observerOf(
+        metrics,
+        config.log.level === 'debug' ? (call) => log.debug('request', call) : undefined,
+      ),
     })
     stops.push(() => listener.stop(callsDrainMs))
     stops.push(listener.announceEnd)
@@ -170,6 +179,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     // First of all: the listener waits for calls, and a stream would never end by itself.
     stops.push(() => logStreams.drain())
     url = listener.url
+    const metricsUrl = await serveServerMetrics(config.metricsListen, metrics, log, stops)
 
     const setupToken = await offerSetupToken(services, files.setupToken)
     // A token dies with the first account, whichever process made it.
@@ -185,7 +195,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       const { providers, routes } = delivery
       log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
     }
-    return { url, dataDir, setupToken, reload, stop, failed: failure.promise }
+    return { url, dataDir, metricsUrl, setupToken, reload, stop, failed: failure.promise }
   } catch (error) {
     await stop()
     // The disk can fail any of these steps.
@@ -218,21 +228,8 @@ async function offerSetupToken(services: Services, path: string) {
   return issued
 }
 
-function bind(config: Config, app: Parameters<typeof listen>[1], needs: ListenerNeeds): Listener {
-  try {
-    return listen(config.listen, app, needs)
-  } catch (error) {
-    const address = `${config.listen.host}:${config.listen.port}`
-    throw new StartRefused(
-      `cannot listen on ${address}${isAddressInUse(error) ? ': another program does' : ''}`,
-      'Choose another address with --listen, or stop the other program.',
-      error,
-    )
-  }
-}
-
-const isAddressInUse = (error: unknown) =>
-  typeof error === 'object' && error !== null && 'code' in error && error.code === 'EADDRINUSE'
+const bind = (config: Config, app: Parameters<typeof listen>[1], needs: ListenerNeeds): Listener =>
+  orRefuse(config.listen, '--listen', () => listen(config.listen, app, needs))
 
 /** Asks the database with a real write, but at most once a second, however often it is asked. */
 function createReadiness(store: Store, clock: Clock, isDraining: () => boolean) {

@@ -31,6 +31,7 @@ const rules: Rule[] = [
     ours: /^src\/(config(\.ts$|\/)|domain\/|delivery\/kinds(-list)?\.ts$)/,
     packages: foreign,
   },
+  { folder: /^src\/metrics(\.ts$|\/)/, ours: /^src\/(metrics\/|domain\/)/, packages: foreign },
   { folder: /^src\/log(\.ts$|\/)/, ours: /^src\/(log(\.ts$|\/)|domain\/)/, packages: foreign },
   {
     folder: /^src\/host(-[\w-]+)?\.ts$/,

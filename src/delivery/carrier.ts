@@ -26,6 +26,8 @@ export type CarrierNeeds = {
   /** Where a provider tells of receipts; null where it could not reach it. */
   callbackUrl(provider: string): string | null
   report: Report
+  /** Told of every message that a provider was given, and what became of that. */
+  onCarried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   attemptMs?: number | undefined
   /** Told when a provider begins to rest, and that it works again. */
   onRest(provider: string, rest: Rest | undefined): void
@@ -33,7 +35,17 @@ export type CarrierNeeds = {
 
 /** Offers letters to providers: one after the other, until one has it or may have it. */
 export function createCarrier(needs: CarrierNeeds) {
-  const { fleet, clock, messages, waysOf, callbackUrl, report, onRest, attemptMs = attemptMsUsual } = needs
+  const {
+    fleet,
+    clock,
+    messages,
+    waysOf,
+    callbackUrl,
+    report,
+    onRest,
+    onCarried,
+    attemptMs = attemptMsUsual,
+  } = needs
   const closing = new AbortController()
   const underWay = new Set<Promise<unknown>>()
 
@@ -84,6 +96,7 @@ export function createCarrier(needs: CarrierNeeds) {
     const outcome = await fleet.use(post, () => endWith(provider.send(message, signal), signal))
     const now = clock.now()
     const about = { ...aboutLetter(letter), ...way, tookMs: now - startedAt }
+    onCarried?.(name, outcome.kind, about.tookMs)
     if (outcome.kind === 'accepted') report('info', 'message accepted', about)
     else {
       const { class: failure, at, permanent, providerCode } = outcome.failure

@@ -24,6 +24,7 @@ export type RouterNeeds = {
   attemptMs?: number | undefined
   callbackUrl(provider: { name: string; isLocal: boolean }): string | null
   report: Report
+  onCarried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   /** Told by providers that have a connection of their own for receipts. */
   onReceipt(provider: string, receipt: Receipt): void
   onRest(provider: string, rest: Rest | undefined): void
@@ -57,6 +58,7 @@ export function createRouter(needs: RouterNeeds) {
     messages,
     report,
     onRest,
+    onCarried: needs.onCarried,
     attemptMs: needs.attemptMs,
     waysOf: ({ request, channels }) => routing.waysTo(destinationOf(request), channels),
     callbackUrl: (name) => callbackUrl({ name, isLocal: local.has(name) }),

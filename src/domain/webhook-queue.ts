@@ -63,6 +63,9 @@ export type WebhookQueueStore = {
   /** When the next delivery is due; undefined where none waits. */
   nextDueAt(): Promise<number | undefined>
 
+  /** What waits and nobody holds: how many, counted up to `limit`, and since when the oldest of those does. */
+  backlog(limit: number): Promise<{ pending: number; oldestAt: number | null }>
+
   /** What to send, for each of these that is still there and whose endpoint is still enabled, as of this moment. */
   load(ids: string[]): Promise<StoredMessage[]>
 

@@ -64,6 +64,8 @@ export type AppServices = AuthServices & {
   webhookDeliveries: WebhookDeliveryService
   webhookEndpoints: WebhookEndpointService
   webhookTester: WebhookTester
+  /** Told of every refusal, with the path that was called. */
+  onRefusal?: ((error: ServiceError, path: string) => void) | undefined
   /** Told of every error that is not part of the contract. */
   onBug(error: unknown, traceId: string): void
 }
@@ -108,7 +110,9 @@ export function createApp(services: AppServices) {
       const known =
         toServiceError(error) ?? (code === 'NOT_FOUND' ? routeError(request.method, path) : undefined)
       if (!known || known.code === 'INTERNAL') services.onBug(error, traceId)
-      const answer = answerError(known ?? new ServiceError('INTERNAL', internalMessage), traceId)
+      const refusal = known ?? new ServiceError('INTERNAL', internalMessage)
+      services.onRefusal?.(refusal, path)
+      const answer = answerError(refusal, traceId)
       set.status = answer.status
       Object.assign(set.headers, answer.headers)
       markRate(set.headers, known?.rate ?? (await offeredRate(request)))

@@ -23,14 +23,23 @@ export function observeCalls(
   now: () => number,
   onAnswer: (call: AnsweredCall) => void,
 ): Handle {
-  const patterns = routes.map(({ path }) => ({ path, pattern: patternOf(path) }))
+  // Most calls are for a path that is spelled out, and such a path is no instance of a pattern.
+  const exact = new Set(routes.map(({ path }) => path).filter((path) => !path.includes(':')))
+  const patterns = routes
+    .filter(({ path }) => path.includes(':'))
+    .map(({ path }) => ({ path, pattern: patternOf(path) }))
+  const routeOf = (path: string) => {
+    if (exact.has(path)) return path
+    if (exact.has(`${path}/`)) return `${path}/`
+    return patterns.find(({ pattern }) => pattern.test(path))?.path ?? null
+  }
   return async (request) => {
     const startedAt = now()
     const response = await handle(request)
     const path = /^(?:[a-z]+:\/\/[^/]*)?([^?]*)/.exec(request.url)?.[1] ?? ''
     onAnswer({
       method: request.method,
-      route: patterns.find(({ pattern }) => pattern.test(path))?.path ?? null,
+      route: routeOf(path),
       status: response.status,
       traceId: response.headers.get('x-request-id') ?? '',
       durationMs: Math.round(10 * (now() - startedAt)) / 10,

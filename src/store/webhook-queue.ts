@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, lte, min, sql, type SQL } from 'drizzle-orm'
+import { and, count, eq, inArray, isNotNull, lte, min, sql, type SQL } from 'drizzle-orm'
 import {
   sendsPerEndpointMax,
   type ClaimedDelivery,
@@ -125,6 +125,24 @@ export function createWebhookQueueStore(
         .from(endpoints)
         .where(sql`status = 'enabled' and due_at is not null`)
       return row?.at ?? undefined
+    },
+
+    async backlog(limit) {
+      // Spelled out, as the index has it.
+      const waits = sql`${deliveries.status} = 'pending' and ${deliveries.leaseOwner} is null`
+      const waiting = on
+        .select({ id: deliveries.id })
+        .from(deliveries)
+        .where(waits)
+        .limit(limit)
+        .as('waiting')
+      const [row] = await on.select({ pending: count(), oldest: min(waiting.id) }).from(waiting)
+      if (!row?.oldest) return { pending: 0, oldestAt: null }
+      const [oldest] = await on
+        .select({ createdAt: deliveries.createdAt })
+        .from(deliveries)
+        .where(eq(deliveries.id, row.oldest))
+      return { pending: row.pending, oldestAt: oldest?.createdAt ?? null }
     },
 
     load: (ids) =>
