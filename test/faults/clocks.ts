@@ -2,6 +2,7 @@ import { logIn, type TestApp, type WebhookClient } from '../helpers/webhook-clie
 import { ask, send, unless, verify, within, type Answer } from './calls.ts'
 import type { Family, Trial } from './family.ts'
 import { makeHome, startAt, type Home } from './server.ts'
+import { buildShim } from './shim.ts'
 import { createWall, type Wall } from './wall.ts'
 
 const hourMs = 3_600_000
@@ -14,14 +15,15 @@ export const clocks: Family = {
   name: 'clocks',
   about: 'the time of day jumps, while the server runs and while it does not',
   async run(trial) {
+    const library = buildShim(trial.folder, 'wall')
     const running = Object.entries(steps).map(async ([words, hours]) => {
-      const wall = createWall(trial.folder)
+      const wall = createWall(library, trial.folder)
       await stepWhileRunning(trial, wall, words, hours * hourMs)
       wall.close()
     })
     // Those wait most of the time.
     for (const [words, hours] of Object.entries(steps)) {
-      const wall = createWall(trial.folder)
+      const wall = createWall(library, trial.folder)
       await stepOverRestart(trial, wall, words, hours * hourMs)
       wall.close()
     }
