@@ -1,0 +1,86 @@
+import { Box } from 'ink'
+import type { WebhookDelivery, WebhookEndpoint } from '../../resources.ts'
+import { recentTime } from '../../text.ts'
+import { resultText } from '../../webhook-text.ts'
+import type { Column } from '../columns.ts'
+import { ListTable } from '../components/ListTable.tsx'
+import { Rule } from '../components/Rule.tsx'
+import { Waiting } from '../components/Waiting.tsx'
+import { useConsole } from '../console-context.ts'
+import { useKept } from '../hooks/use-kept.ts'
+import { useKeys } from '../hooks/use-keys.ts'
+import { useList } from '../hooks/use-list.ts'
+import { useLive } from '../hooks/use-live.ts'
+import { useNow } from '../hooks/use-now.ts'
+import { deliveryStatus, nextText } from '../webhook-lines.ts'
+import { redeliverDialog } from './webhook-dialogs.ts'
+
+type Props = {
+  endpoint: WebhookEndpoint
+  isActive: boolean
+  width: number
+  height: number
+  open(deliveryId: string): void
+  back(): void
+}
+
+/** The newest deliveries to an endpoint. */
+export function WebhookDeliveries({ endpoint, isActive, width, height, open, back }: Props) {
+  const { api, theme, ask, copy, toast } = useConsole()
+  const nowMs = useNow()
+  const [onlyFailed, setOnlyFailed] = useKept('webhooks only failed', false)
+  const deliveries = useLive(`deliveries ${endpoint.id} ${onlyFailed}`, async () => {
+    const call = {
+      params: { id: endpoint.id },
+      query: { limit: '200', ...(onlyFailed && { status: 'failed' as const }) },
+    }
+    return (await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', call)).data
+  })
+  const list = useList({
+    name: `deliveries ${endpoint.id}`,
+    rows: deliveries.data ?? [],
+    height: height - 2,
+    idOf: ({ id }) => id,
+    textOf: (one) => `${one.type} ${one.status} ${one.id} ${one.eventId}`,
+    isActive,
+  })
+  const { selected } = list
+  useKeys('detail', { back }, { isActive })
+  useKeys(
+    'webhooks',
+    {
+      open: selected === null ? undefined : () => open(selected.id),
+      redeliver:
+        selected === null ? undefined : () => ask(redeliverDialog({ api, toast }, endpoint.id, selected)),
+      failures: { run: () => setOnlyFailed(!onlyFailed), label: onlyFailed ? 'all' : 'failures' },
+      copy: selected === null ? undefined : () => copy(selected.id, 'delivery id'),
+    },
+    { isActive },
+  )
+  const columns: Column<WebhookDelivery>[] = [
+    { title: 'CREATED', width: 11, cell: ({ createdAt }) => recentTime(createdAt, nowMs) },
+    { title: 'EVENT', width: 15, cell: ({ type }) => type },
+    { title: 'STATUS', width: 11, cell: (one) => deliveryStatus(one, theme) },
+    { title: 'TRIES', width: 5, align: 'right', cell: ({ attempts }) => String(attempts) },
+    { title: 'LAST', width: 10, cell: (one) => resultText(one.lastStatusCode, one.lastError) },
+    { title: 'NEXT', width: 12, spare: 1, cell: (one) => nextText(one, nowMs) },
+    { title: 'DELIVERY', width: 30, spare: 2, cell: ({ id }) => id },
+  ]
+  const title = [
+    { text: onlyFailed ? 'Failed deliveries' : 'Deliveries', paint: isActive ? theme.paint.bold : undefined },
+    ` to ${endpoint.url}`,
+  ]
+  return (
+    <Box flexDirection="column" width={width} height={height}>
+      <Rule width={width} title={title} />
+      {deliveries.data === undefined ? (
+        <Waiting live={deliveries} width={width} height={height - 1} />
+      ) : (
+        <ListTable list={list} columns={columns} width={width} empty={onlyFailed ? noneFailed : none} />
+      )}
+    </Box>
+  )
+}
+
+const none = ['No deliveries yet. Send a code, or T for a test.']
+const noneFailed = ['None failed. f shows all deliveries.']

@@ -1,0 +1,116 @@
+import { eventKinds, readEvents } from '../../event-kinds.ts'
+import { findApplication } from '../../find.ts'
+import type { WebhookDelivery, WebhookEndpoint } from '../../resources.ts'
+import { faultOf, faultSentence } from '../../webhook-text.ts'
+import type { Console, Dialog, Field } from '../console-context.ts'
+
+type Needs = Pick<Console, 'api' | 'toast'>
+
+const required = (value: string) => (value.trim() === '' ? 'is needed' : null)
+
+function checkEvents(value: string) {
+  const kinds: readonly string[] = [...eventKinds, '*']
+  const wanted = value.split(',').map((one) => one.trim())
+  const unknown = wanted.find((one) => !kinds.includes(one))
+  return unknown === undefined ? null : unknown === '' ? 'is needed' : `no event is called ${unknown}`
+}
+
+const endpointFields = (url: string, events: string, description: string): Field[] => [
+  { name: 'url', label: 'url', initial: url, check: required },
+  { name: 'events', label: 'events', initial: events, check: checkEvents },
+  { name: 'description', label: 'description', initial: description },
+]
+
+const eventsLine = 'Events, separated by commas: otp.verified, otp.failed and so on, or * for all.'
+
+/** @param appName what the application is proposed to be. */
+export const createDialog = ({ api, toast }: Needs, appName: string): Dialog => ({
+  kind: 'form',
+  title: 'New webhook',
+  lines: [eventsLine],
+  fields: [
+    { name: 'app', label: 'application', initial: appName, check: required },
+    ...endpointFields('https://', 'otp.verified', ''),
+  ],
+  verb: 'create',
+  async act({ app = '', url = '', events = '', description = '' }) {
+    const appId = await findApplication(api, app.trim())
+    const body = { appId, url: url.trim(), events: readEvents(events), ...(description && { description }) }
+    await api.asDeveloper('POST', '/v1/webhooks', { body })
+    toast('webhook created; T sends it a test', 'good')
+  },
+})
+
+export const editDialog = ({ api, toast }: Needs, endpoint: WebhookEndpoint): Dialog => ({
+  kind: 'form',
+  title: 'Edit webhook',
+  lines: [eventsLine],
+  fields: endpointFields(endpoint.url, endpoint.events.join(','), endpoint.description ?? ''),
+  verb: 'save',
+  async act({ url = '', events = '', description = '' }) {
+    const body = { url: url.trim(), events: readEvents(events), description: description || null }
+    await api.asDeveloper('PATCH', '/v1/webhooks/:id', { params: { id: endpoint.id }, body })
+    toast('webhook saved', 'good')
+  },
+})
+
+export const testDialog = ({ api, toast }: Needs, { id, url }: WebhookEndpoint): Dialog => ({
+  kind: 'form',
+  title: 'Test webhook',
+  lines: ['Sends one signed otp.verified now, to', url],
+  fields: [],
+  verb: 'send',
+  async act() {
+    const { data } = await api.asDeveloper('POST', '/v1/webhooks/:id/test', { params: { id } })
+    const { delivered, statusCode, error } = data
+    if (delivered) return toast(`${statusCode} delivered`, 'good')
+    const answer = statusCode === 0 ? 'no answer' : String(statusCode)
+    toast(`${answer}, not delivered. ${faultSentence(error ?? faultOf(statusCode))}`, 'bad')
+  },
+})
+
+export const toggleDialog = ({ api, toast }: Needs, { id, url, status }: WebhookEndpoint): Dialog => {
+  const isOn = status === 'enabled'
+  return {
+    kind: 'form',
+    title: isOn ? 'Disable webhook' : 'Enable webhook',
+    lines: [isOn ? 'Nothing is sent there until it is enabled again:' : 'Events are sent there again:', url],
+    fields: [],
+    verb: isOn ? 'disable' : 'enable',
+    async act() {
+      const body = { status: isOn ? ('disabled' as const) : ('enabled' as const) }
+      await api.asDeveloper('PATCH', '/v1/webhooks/:id', { params: { id }, body })
+      toast(`webhook ${body.status}`, 'good')
+    },
+  }
+}
+
+export const removeDialog = ({ api, toast }: Needs, { id, url }: WebhookEndpoint): Dialog => ({
+  kind: 'confirm',
+  title: 'Delete webhook',
+  lines: [url, 'What is on its way there is deleted with it.'],
+  // A webhook has no name, and nobody types an id.
+  word: new URL(url).host,
+  verb: 'delete',
+  async act() {
+    await api.asDeveloper('DELETE', '/v1/webhooks/:id', { params: { id } })
+    toast('webhook deleted', 'good')
+  },
+})
+
+export const redeliverDialog = (
+  { api, toast }: Needs,
+  webhookId: string,
+  { id, type }: Pick<WebhookDelivery, 'id' | 'type'>,
+): Dialog => ({
+  kind: 'form',
+  title: 'Send again',
+  lines: [`Sends the ${type} once more, now, with the same webhook-id.`],
+  fields: [],
+  verb: 'send',
+  async act() {
+    const path = '/v1/webhooks/:id/deliveries/:deliveryId/redeliver'
+    await api.asDeveloper('POST', path, { params: { id: webhookId, deliveryId: id } })
+    toast(`${type} is on its way again`, 'good')
+  },
+})
