@@ -8,7 +8,7 @@ export type Builders = Pick<
   'select' | 'selectDistinct' | 'insert' | 'update' | 'delete'
 >
 
-type Preparable<R> = { prepare(): { execute(values?: Record<string, unknown>): Promise<R> } }
+export type Preparable<R> = { prepare(): { execute(values?: Record<string, unknown>): Promise<R> } }
 
 /** A query that is built once for its connection; the values of its placeholders come with each run. */
 export type PreparedQuery<R> = (values?: Record<string, unknown>) => Promise<R>

@@ -1,24 +1,26 @@
 import { and, asc, between, desc, eq, gt, lte, or, sql } from 'drizzle-orm'
 import type { RateLimitStore } from '../domain/rate-limit.ts'
+import { boundInteger, boundText, onlyFirst } from './bound.ts'
 import type { Builders, Database } from './database.ts'
 import { deleteOldest } from './delete-oldest.ts'
 
 export function createRateLimitStore(database: Database, on: Builders): RateLimitStore {
   const { rateAdmissions: log } = database.tables
   const columns = { at: log.at, seq: log.seq }
-  const of = and(eq(log.subject, sql.placeholder('subject')), eq(log.policy, sql.placeholder('policy')))
-
-  const oldestAfter = database.prepare(() =>
+  const of = and(eq(log.subject, boundText('subject')), eq(log.policy, boundText('policy')))
+  const newest = database.prepare(() =>
     on
       .select(columns)
       .from(log)
-      .where(and(of, gt(log.at, sql.placeholder('after'))))
-      .orderBy(asc(log.at), asc(log.seq))
-      .limit(1)
-      .offset(sql.placeholder('skip')),
+      .where(of)
+      .orderBy(desc(log.at), onlyFirst(desc(log.seq))),
   )
-  const newest = database.prepare(() =>
-    on.select(columns).from(log).where(of).orderBy(desc(log.at), desc(log.seq)).limit(1),
+  const oldest = database.prepare(() =>
+    on
+      .select(columns)
+      .from(log)
+      .where(and(of, gt(log.at, boundInteger('after'))))
+      .orderBy(asc(log.at), onlyFirst(asc(log.seq))),
   )
   const insert = database.prepare(() =>
     on.insert(log).values({
@@ -29,6 +31,8 @@ export function createRateLimitStore(database: Database, on: Builders): RateLimi
     }),
   )
 
+  const deleteUntil = database.prepare(() => on.delete(log).where(and(of, lte(log.at, boundInteger('time')))))
+
   return {
     async newest(subject, policy) {
       const [admission] = await newest({ subject, policy })
@@ -36,7 +40,14 @@ export function createRateLimitStore(database: Database, on: Builders): RateLimi
     },
 
     async oldestAfter(subject, policy, after, skip) {
-      const [admission] = await oldestAfter({ subject, policy, after, skip })
+      if (skip === 0) return (await oldest({ subject, policy, after }))[0]
+      const [admission] = await on
+        .select(columns)
+        .from(log)
+        .where(and(eq(log.subject, subject), eq(log.policy, policy), gt(log.at, after)))
+        .orderBy(asc(log.at), asc(log.seq))
+        .limit(1)
+        .offset(skip)
       return admission
     },
 
@@ -45,7 +56,7 @@ export function createRateLimitStore(database: Database, on: Builders): RateLimi
     },
 
     async deleteUntil(subject, policy, time) {
-      await on.delete(log).where(and(eq(log.subject, subject), eq(log.policy, policy), lte(log.at, time)))
+      await deleteUntil({ subject, policy, time })
     },
 
     async deleteAfter(subject, policy, time) {

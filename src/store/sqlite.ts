@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { sqliteColumns } from './columns.ts'
 import type { Builders, Database } from './database.ts'
+import { prepareOnSqlite } from './sqlite-prepare.ts'
 import { defineTables } from './tables.ts'
 import { createWriteQueue } from './write-queue.ts'
 
@@ -35,10 +36,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     tables: defineTables(sqliteColumns),
     read,
     write: queue.write,
-    prepare(build) {
-      let statement: ReturnType<ReturnType<typeof build>['prepare']> | undefined
-      return (values) => (statement ??= build().prepare()).execute(values)
-    },
+    prepare: prepareOnSqlite,
     lock: () => Promise.resolve(),
     skipLocked: sql``,
     async close() {

@@ -2,6 +2,7 @@ import { and, count, desc, eq, getTableColumns, lt, lte, sql } from 'drizzle-orm
 import { subscriptions, type Subscription } from '../domain/event-kinds.ts'
 import type { WebhookEndpointStore } from '../domain/webhook-endpoints.ts'
 import type { SealedHeaders } from '../domain/webhook-headers.ts'
+import { boundText } from './bound.ts'
 import type { Builders, Database } from './database.ts'
 
 export function createWebhookEndpointStore(
@@ -18,7 +19,7 @@ export function createWebhookEndpointStore(
     on
       .select({ id: endpoints.id, events: endpoints.events })
       .from(endpoints)
-      .where(and(eq(endpoints.appId, sql.placeholder('appId')), eq(endpoints.status, 'enabled')))
+      .where(and(eq(endpoints.appId, boundText('appId')), sql`${endpoints.status} = 'enabled'`))
       .orderBy(endpoints.id),
   )
   const { dueAt: _dueAt, ...columns } = getTableColumns(endpoints)
