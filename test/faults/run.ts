@@ -8,6 +8,7 @@ import { cuts } from './cuts.ts'
 import { damage } from './damage.ts'
 import { descriptors } from './descriptors.ts'
 import { full } from './full.ts'
+import { io } from './io.ts'
 import { issuers } from './issuers.ts'
 import { kills } from './kills.ts'
 import { locked } from './locked.ts'
@@ -15,6 +16,7 @@ import { migrations } from './migrations.ts'
 import { providers } from './providers.ts'
 import { receivers } from './receivers.ts'
 import { refusals } from './refusals.ts'
+import { slow } from './slow.ts'
 import { stops } from './stops.ts'
 
 // Faults on the compiled binary, and what is left of its promises: `npm run faults -- [--only kills,cuts] [--short]
@@ -23,6 +25,8 @@ import { stops } from './stops.ts'
 const families: Family[] = [
   kills,
   cuts,
+  io,
+  slow,
   refusals,
   damage,
   full,
