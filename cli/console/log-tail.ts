@@ -55,7 +55,8 @@ export async function tailLog(
     timer = undefined
     arrivals = arrivals.filter((at) => at > now() - 60_000)
     rows = rows.slice(-rowsMax)
-    draw({ rows, state, error, perMinute: arrivals.length })
+    // What was drawn stays as it is: a console that is paused goes on showing it.
+    draw({ rows: [...rows], state, error, perMinute: arrivals.length })
   }
   const changed = () => {
     if (!signal.aborted) timer ??= setTimeout(flush, drawEveryMs)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,9 @@ import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 import { openScreen, type OpenScreen } from '../helpers/screen.ts'
 
 // The console in a real terminal: how it opens, how it ends, and what surrounds every screen.
+
+// A terminal, a server and a dozen commands on a busy machine.
+setDefaultTimeout(30_000)
 
 let host: ConsoleHost
 beforeAll(async () => {
@@ -250,4 +253,4 @@ test('a lost server is a state, and comes back by itself', async () => {
   await again.stop()
   await own.stop()
   rmSync(home, { recursive: true })
-}, 20_000)
+})

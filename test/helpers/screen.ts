@@ -46,7 +46,7 @@ export function openScreen(command: string[], env: Record<string, string>, { col
     look()
     const ended = child.exited.then(() => Bun.sleep(50)).then(() => (isSo() ? null : 'the program ended'))
     const late = Promise.withResolvers<string>()
-    const timer = setTimeout(() => late.resolve('nothing more came in ten seconds'), 10_000)
+    const timer = setTimeout(() => late.resolve('it did not come in ten seconds'), 10_000)
     const fault = await Promise.race([changed.promise.then(() => null), ended, late.promise])
     clearTimeout(timer)
     awaited = awaited.filter((one) => one !== look)
@@ -110,4 +110,11 @@ const named: Partial<Record<string, string>> = {
   'ctrl-c': '\u0003',
   'ctrl-u': '\u0015',
   'ctrl-z': '\u001a',
+}
+
+/** What a program copied last, to the clipboard of the terminal (OSC 52). */
+export function copiedIn(written: string) {
+  // oxlint-disable-next-line no-control-regex -- the sequence begins and ends with one
+  const copies = [...written.matchAll(/\u001b\]52;c;([^\u0007]*)\u0007/g)]
+  return Buffer.from(copies.at(-1)?.[1] ?? '', 'base64').toString()
 }

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startServer } from '../helpers/binary.ts'
+import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
+import { copiedIn } from '../helpers/screen.ts'
+
+// A terminal, a server and a dozen commands on a busy machine.
+setDefaultTimeout(30_000)
+
+let host: ConsoleHost
+const send = (phone: string, app = 'live') => host.otpd(['otp', 'send', phone, '--env-file', `${app}.env`])
+
+beforeAll(async () => {
+  host = await startConsoleHost({ env: { OTPD_SEND_PER_MINUTE: '0' } })
+})
+afterAll(() => host.stop())
+
+const openLogs = async (size = { columns: 80, rows: 24 }) => {
+  const screen = await host.open([], size)
+  screen.press('4')
+  await screen.seen('[4 Logs]')
+  return screen
+}
+
+// First, as nothing has happened yet.
+test('an empty log says how to fill it, and is filled without a key', async () => {
+  const screen = await openLogs()
+  await screen.seen('No events yet. Send a code:')
+  await host.otpd(['project', 'create', 'shop'])
+  for (const env of ['live', 'test'])
+    await host.otpd(['app', 'create', env, '--project', 'shop', '--env', env, '--env-file', `${env}.env`])
+  await send('+14155550132')
+  await screen.seen(/▸ \d\d:\d\d:\d\d +→ otp\.sent +\+1415\*\*\*0132 +live/)
+  await screen.seen('● live  1/min')
+  await screen.close()
+})
+
+describe('the list', () => {
+  test('follows the newest until another is selected, and G follows again', async () => {
+    const screen = await openLogs({ columns: 80, rows: 16 })
+    for (let index = 10; index < 22; index++) await send(`+141555501${index}`)
+    await screen.seen(/▸ .*0121/)
+    screen.press('k')
+    await screen.seen(/▸ .*0120/)
+    await send('+14155550122')
+    await screen.seen('↓ 1 more, G follows')
+    await screen.seen(/▸ .*0120/)
+    screen.press('G')
+    await screen.seen(/▸ .*0122/)
+    await send('+14155550123')
+    await screen.seen(/▸ .*0123/)
+    await screen.close()
+  })
+
+  test('shows all of an entry, of which the JSON and the id can be copied', async () => {
+    await send('+14155550140')
+    const screen = await openLogs()
+    await screen.seen(/▸ .*0140/)
+    screen.press('enter')
+    await screen.seen('── Entry ─')
+    await screen.seen(/ phone +\+1415\*\*\*0140\n/)
+    screen.press('y')
+    await screen.seen('copied entry as JSON')
+    const entry: unknown = JSON.parse(copiedIn(screen.written()))
+    expect(entry).toMatchObject({ type: 'otp.sent', phone: '+14155550140' })
+    screen.press('esc')
+    await screen.gone('── Entry ─')
+    screen.press('y')
+    await screen.seen('copied id')
+    expect(copiedIn(screen.written())).toMatch(/^otp_/)
+    await screen.close()
+  })
+
+  test('is narrowed by type, by application, and by what a form asks for', async () => {
+    await send('+14155550150', 'test')
+    await host.server.otpd(['otp', 'send', '+14155550151', '--env-file', 'live.env'])
+    const screen = await openLogs()
+    await screen.seen('app: all   type: all')
+    await screen.seen(/▸ .*0151 +live/)
+    screen.press('t')
+    await screen.seen('type: failures')
+    await screen.seen('No such events yet.')
+    screen.press('t', 't', 't', 't', 't')
+    await screen.seen('type: all')
+    await screen.seen(/▸ .*0151 +live/)
+    screen.press('a')
+    await screen.seen('app: live')
+    await screen.gone('0150')
+    screen.press('a')
+    await screen.seen('0150')
+    screen.press('f')
+    await screen.seen('Narrow the log')
+    screen.press('nothing', 'enter', 'enter', 'enter')
+    await screen.seen('there is no such one')
+    screen.press('ctrl-u', 'test', 'enter', 'enter', '0150', 'enter')
+    await screen.seen('app: test   type: all   phone: 0150')
+    await screen.seen(/▸ .*0150 +test/)
+    await screen.gone('0151')
+    await screen.close()
+  })
+
+  test('shows only rows with what was typed behind /', async () => {
+    await send('+14155550160')
+    await send('+447911120012')
+    const screen = await openLogs()
+    await screen.seen(/▸ .*0012/)
+    screen.press('/', '0160')
+    await screen.seen('/ 0160█')
+    await screen.gone('0012')
+    screen.press('enter')
+    await screen.seen(/▸ .*0160/)
+    screen.press('esc')
+    await screen.seen('0012')
+    await screen.close()
+  })
+
+  test('stands still while paused, and loses nothing', async () => {
+    await send('+14155550170')
+    const screen = await openLogs()
+    await screen.seen(/▸ .*0170/)
+    screen.press('p')
+    await screen.seen('paused, p goes on')
+    await send('+14155550171')
+    screen.press('m')
+    await screen.seen(/▸ .*\+14155550170/)
+    expect(screen.text()).not.toContain('+14155550171')
+    screen.press('p')
+    await screen.seen(/▸ .*\+14155550171/)
+    await screen.close()
+  })
+})
+
+test('a lost connection is a line in the log, and so is its return, with all that happened between', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'otpd-console-'))
+  const own = await startConsoleHost({ home })
+  await own.otpd(['project', 'create', 'shop'])
+  await own.otpd(['app', 'create', 'live', '--project', 'shop', '--env', 'live', '--env-file', 'live.env'])
+  await own.otpd(['otp', 'send', '+14155550180', '--env-file', 'live.env'])
+  const screen = await own.open([], { columns: 80, rows: 24 })
+  screen.press('4')
+  await screen.seen('0180')
+  await own.server.stop()
+  await screen.seen(/── .*, trying again ──/)
+  await screen.seen('connection lost')
+  const { dataDir, url } = own.server
+  const again = await startServer({ home, dataDir, env: { OTPD_LISTEN: new URL(url).host } })
+  await own.otpd(['otp', 'send', '+14155550181', '--env-file', 'live.env'])
+  await screen.seen(/── back after .*, nothing is missing ──\s*\n.*0181/)
+  await screen.seen('● live')
+  await again.stop()
+  await own.stop()
+  rmSync(home, { recursive: true })
+})
