@@ -12,6 +12,7 @@ export const paintStatus = (status: Application['status'], paint: Paint) =>
 /** Everything about one application but its secrets, of which the server shows the ends only. */
 export function applicationText(app: Application, { paint, when }: Output) {
   const rotated = (at: string | undefined) => (at === undefined ? '' : paint.dim(`  rotated ${when(at)}`))
+  // Short labels keep every line within 80 columns.
   const lines: [string, string | null][] = [
     ['Id', app.id],
     ['Project', app.projectId],
@@ -20,10 +21,10 @@ export function applicationText(app: Application, { paint, when }: Output) {
     ['Client ID', app.clientId],
     ['Secret', app.clientSecretPreview + rotated(app.clientSecretRotatedAt)],
     ['API key', app.apiKeyPreview + rotated(app.apiKeyRotatedAt)],
-    ['Webhook secret', `otpd app secret ${app.id}${rotated(app.webhookSecretRotatedAt)}`],
+    ['Webhook', `otpd app secret ${app.id}${rotated(app.webhookSecretRotatedAt)}`],
     ['Codes live', remaining(app.otpTtlSeconds * 1000)],
     ['Language', app.defaultLocale && printable(app.defaultLocale)],
-    ['WebOTP domain', app.webOtpDomain && printable(app.webOtpDomain)],
+    ['WebOTP', app.webOtpDomain && printable(app.webOtpDomain)],
     ['Android app', app.androidAppHash && printable(app.androidAppHash)],
     ['Created', when(app.createdAt)],
     ['Updated', when(app.updatedAt)],

@@ -1,6 +1,6 @@
 import type { LogEntry } from './resources.ts'
 import type { Output } from './output.ts'
-import { printable, recentTime } from './text.ts'
+import { cut, printable, recentTime } from './text.ts'
 
 type Mark = { symbol: string; paint: 'green' | 'red' | 'yellow' | 'cyan' | 'dim' }
 
@@ -42,7 +42,7 @@ export function logLine(
   if (Bun.stringWidth(whole) <= width) return whole
   const roomFor = (tail: string) => width - Bun.stringWidth(joined([...head, tail], ' ')) - 1
   const tail = roomFor(request) < wordsWidthMin ? '' : request
-  return joined([...head, Bun.sliceAnsi(joined(words, ' '), 0, Math.max(0, roomFor(tail)), '…'), tail], ' ')
+  return joined([...head, cut(joined(words, ' '), Math.max(0, roomFor(tail)), '…'), tail], ' ')
 }
 
 const wordsWidthMin = 4

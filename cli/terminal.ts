@@ -77,8 +77,9 @@ function askLine(question: string, { secret }: { secret: boolean }): Promise<str
       stderr.write('\n')
       resolve(typed.ended === 'entered' ? text : null)
     }
-    stderr.write(question)
+    // Before the question is there to be answered: a fast answer would be shown, a password too.
     stdin.setRawMode(true)
+    stderr.write(question)
     stdin.setEncoding('utf8')
     stdin.on('data', onData)
     stdin.resume()

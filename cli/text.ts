@@ -11,7 +11,7 @@ export const printable = (text: string) =>
 
 /**
  * Columns under headings, two spaces apart, as wide as their widest cell. Cells may be coloured. Where there is a
- * `width` to keep to, the widest columns give way, but those of ids, which are there to be copied.
+ * `width` to keep to, the widest columns give way; that of the first id, which is there to be copied, never.
  */
 export function table(headings: string[], rows: string[][], paint: Paint, width: number | null = null) {
   const lines = [headings.map((heading) => paint.dim(heading)), ...rows]
@@ -28,17 +28,33 @@ export function table(headings: string[], rows: string[][], paint: Paint, width:
 
 const idPattern = /[a-z]{2,4}_[0-9a-z]{26}/
 
+/** Words can still be told apart. */
+const readableWidth = 12
 /** A column says nothing any more where it is narrower still. */
 const columnWidthMin = 4
 
-/** Takes from the widest that may be cut, one column of the screen at a time, until they fit or nothing is left. */
+/**
+ * Makes the columns fit: first the widest of words, one column of the screen at a time, while they can be read; then ids
+ * but the first, which is what the row is of; then words again.
+ */
 function narrow(widths: number[], isId: boolean[], available: number) {
-  for (let total = widths.reduce((sum, one) => sum + one, 0); total > available; total--) {
-    const cuttable = widths.map((width, column) => (isId[column] ? 0 : width))
-    const widest = Math.max(...cuttable)
-    if (widest <= columnWidthMin) return
-    widths[cuttable.indexOf(widest)] = widest - 1
+  const tooWide = () => widths.reduce((sum, one) => sum + one, 0) - available
+  const cutWords = (widthMin: number) => {
+    for (let left = tooWide(); left > 0; left--) {
+      const words = widths.map((width, column) => (isId[column] ? 0 : width))
+      const widest = Math.max(...words)
+      if (widest <= widthMin) return
+      widths[words.indexOf(widest)] = widest - 1
+    }
   }
+  cutWords(readableWidth)
+  const firstId = isId.indexOf(true)
+  for (let column = widths.length - 1; column > firstId; column--) {
+    const width = widths[column] ?? 0
+    if (isId[column])
+      widths[column] = Math.max(Math.min(width, readableWidth), width - Math.max(0, tooWide()))
+  }
+  cutWords(columnWidthMin)
 }
 
 const fit = (cell: string, width: number) => pad(cut(cell, width, '…'), width)

@@ -67,7 +67,7 @@ export function addAdminAccountCommands(admin: Command, run: Run, answerDevelope
         const made = await withHost(context, options, (host) => host.rotateSigningKey())
         output.answer(
           JSON.stringify({ data: made }),
-          () => `${output.paint.green('✓')} ID tokens are signed with a new key: ${made.kid}`,
+          () => `${output.paint.green('✓')} ID tokens are signed with a new key\n  ${made.kid}`,
         )
         output.note('Tokens of the old key are accepted until they expire, within 15 minutes.')
       }),

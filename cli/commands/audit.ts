@@ -28,7 +28,7 @@ export function addAuditCommand(program: Command, run: Run) {
 }
 
 /** The trail as a table; of the operator's as well, which has the same fields. */
-export function auditText(entries: Array<Omit<AuditEntry, 'id'>>, { table, when }: Output): string {
+export function auditText(entries: Array<Omit<AuditEntry, 'id'>>, { columns, table, when }: Output): string {
   if (entries.length === 0) return 'Nothing noted yet: no change and no login.'
   const rows = entries.map((entry) => [
     when(entry.at),
@@ -39,5 +39,11 @@ export function auditText(entries: Array<Omit<AuditEntry, 'id'>>, { table, when 
     entry.ip ?? entry.source,
     printable(entry.userAgent ?? ''),
   ])
-  return table(['WHEN', 'ACTION', 'OF', 'DETAIL', 'BY', 'FROM', 'WITH'], rows)
+  const headings = ['WHEN', 'ACTION', 'OF', 'DETAIL', 'BY', 'FROM', 'WITH']
+  // A terminal that is not very wide has room for what was done, and by whom.
+  const shown = (columns() ?? Infinity) < 132 ? 5 : headings.length
+  return table(
+    headings.slice(0, shown),
+    rows.map((row) => row.slice(0, shown)),
+  )
 }

@@ -4,7 +4,7 @@ import { confirm } from '../confirm.ts'
 import { examples } from '../examples.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host-commands.ts'
 import type { Run } from '../program.ts'
-import { facts, printable } from '../text.ts'
+import { facts, printable, shellWord } from '../text.ts'
 
 export function addBackupCommands(program: Command, run: Run) {
   addHostFlags(program.command('backup').description('copy the database, also while the server runs'))
@@ -67,7 +67,8 @@ export function addBackupCommands(program: Command, run: Run) {
             .filter(Boolean)
             .join('\n'),
         )
-        output.next('otpd serve')
+        const { dataDir } = options
+        output.next(dataDir === undefined ? 'otpd serve' : `otpd serve --data-dir ${shellWord(dataDir)}`)
       }),
     )
 }

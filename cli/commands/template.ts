@@ -96,18 +96,7 @@ function lintText(rows: LintedTemplate[], { paint, table }: Output) {
     return leftOut.length === 0 ? 'whole' : `no ${leftOut.join(', ')}`
   }
   return table(
-    [
-      'TEMPLATE',
-      'LOCALE',
-      'FROM',
-      'ENCODING',
-      'UNITS',
-      'PARTS',
-      '+WEBOTP',
-      '+ANDROID',
-      '+BOTH',
-      'BECAUSE OF',
-    ],
+    ['TEXT', 'LOCALE', 'FROM', 'CODING', 'UNITS', 'PARTS', '+WEBOTP', '+ANDROID', '+BOTH', 'WHY'],
     rows.map((row) => [
       row.template,
       row.locale,

@@ -89,6 +89,12 @@ describe('help', () => {
     }
   })
 
+  test('of what groups commands shows examples of them', async () => {
+    const { stdout } = await talk.home.otpd(['app', '--help'])
+    expect(stdout).toContain('Examples:\n  otpd app create web ')
+    expect(stdout).toContain('\n  otpd app list\n')
+  })
+
   test('of plain otpd goes to stdout', async () => {
     expect(await talk.home.otpd([])).toMatchObject({ exitCode: 0, stderr: '' })
   })

@@ -4,6 +4,8 @@ export type TerminalOptions = {
   env?: Record<string, string>
   columns?: number
   rows?: number
+  /** A line of sh that gets the binary as `$0` and its arguments as `$@`, to redirect some of its streams. */
+  shell?: string
 }
 
 export type TerminalRun = ReturnType<typeof runInTerminal>
@@ -13,13 +15,15 @@ export type TerminalRun = ReturnType<typeof runInTerminal>
  * PATH. Colours and cursor movements are left out of what is seen.
  */
 export function runInTerminal(home: string, args: string[], options: TerminalOptions = {}) {
-  const { env = {}, columns = 80, rows = 24 } = options
+  const { env = {}, columns = 80, rows = 24, shell } = options
   const decoder = new TextDecoder()
   let raw = ''
   let awaited: { pattern: RegExp; resolve: (found: RegExpExecArray) => void }[] = []
   const text = () => Bun.stripANSI(raw).replaceAll('\r', '')
 
-  const child = Bun.spawn([binaryPath, ...args], {
+  const command = shell === undefined ? [binaryPath] : ['sh', '-c', shell, binaryPath]
+
+  const child = Bun.spawn([...command, ...args], {
     env: { PATH: process.env.PATH ?? '', HOME: home, TERM: 'xterm-256color', ...env },
     cwd: home,
     terminal: {

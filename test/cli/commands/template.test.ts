@@ -26,10 +26,10 @@ describe('template lint', () => {
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
     const [headings = '', ...rows] = lines(ran.stdout)
     expect(headings.split(/ {2,}/).slice(0, 6)).toEqual([
-      'TEMPLATE',
+      'TEXT',
       'LOCALE',
       'FROM',
-      'ENCODING',
+      'CODING',
       'UNITS',
       'PARTS',
     ])

@@ -1,0 +1,317 @@
+/** What a run of every command leaves behind for those that follow. */
+export type Scene = {
+  /** Names are of one run alone. */
+  project: string
+  requestId: string
+  webhookId: string
+  deliveryId: string
+  receiverUrl: string
+  /** Sends a code in a `test` application, and gives its request. */
+  send: (phone: string) => Promise<string>
+  /** Waits until an event has reached the receiver, and gives its delivery. */
+  deliver: (webhookId: string) => Promise<string>
+  writeDelivery: () => void
+  addProject: (name: string) => Promise<string>
+}
+
+export type Case = {
+  args: string[]
+  /** Piped in. */
+  input?: string
+  /** What is on standard output: all of it where it is a string. */
+  stdout?: RegExp | string
+  stderr?: RegExp | string
+  exitCode?: number
+  /** Where it differs with a terminal as standard output. */
+  onTerminal?: { stdout?: RegExp; stderr?: RegExp; exitCode?: number }
+  /**
+   * What --json prints: the body of the API byte for byte (the default), JSON of this program's own, or what it prints
+   * without too.
+   */
+  json?: 'own' | 'same'
+  /** Lines that are wider than a terminal of 80 columns, since they are there to be copied or piped. */
+  isWide?: true
+  /** Goes on until Ctrl-C, which comes once it reads a stream. */
+  isEndless?: true
+  /** Keeps the id that stands in the answer. */
+  keeps?: 'requestId' | 'webhookId'
+}
+
+const env = ['--env-file', 'web.env']
+const password = 'correct horse battery'
+const next = (command: string) => new RegExp(`Next: ${command}`)
+
+/** Every command of the tree, in an order in which each has what it needs. */
+export const commandCases: [path: string, prepare: (scene: Scene) => Case | Promise<Case>][] = [
+  ['version', () => ({ args: [], stdout: /^otpd \d+\.\d+\.\d+ \(.+\)\n$/, json: 'own' })],
+  ['completion', () => ({ args: ['bash'], stdout: /^# otpd in bash/, json: 'same', isWide: true })],
+  [
+    'admin create',
+    () => ({
+      args: ['--email', 'ada@example.com', '--name', 'Ada', '--password-stdin'],
+      input: password,
+      stdout: /^✓ Account ada@example\.com\n {2}Id +dev_\w+\n {2}Name +Ada\n {2}Plan +free\n$/,
+      stderr: next('otpd login --email ada@example\\.com'),
+      json: 'own',
+    }),
+  ],
+  [
+    'login',
+    () => ({
+      args: ['--email', 'ada@example.com', '--password-stdin'],
+      input: password,
+      stdout: '',
+      stderr: /✓ Logged in to .* as ada@example\.com\n {2}Kept in ~\/\.config\/otpd.*\nNext: otpd whoami\n$/,
+      json: 'same',
+    }),
+  ],
+  ['whoami', () => ({ args: [], stdout: /^ada@example\.com\n(.*\n)+ {2}Virtual phone +\+999\d{10}\n/ })],
+  ['auth token', () => ({ args: [], stdout: /^[\w-]+\.[\w-]+\.[\w-]+\n$/, json: 'own', isWide: true })],
+  ['health', () => ({ args: [], stdout: /^● .* is operational\n$/ })],
+  [
+    'project create',
+    ({ project }) => ({ args: [project], stdout: /^✓ Project p-\w+\n/, stderr: next('otpd app create web') }),
+  ],
+  [
+    'project list',
+    () => ({ args: [], stdout: /^ID +NAME +APPS +CREATED/, onTerminal: { stdout: / just now/ } }),
+  ],
+  ['project get', ({ project }) => ({ args: [project], stdout: /^p-\w+\n {2}Id +prj_/ })],
+  [
+    'project update',
+    ({ project }) => ({ args: [project, '--description', 'A'], stdout: /^✓ Project updated\n/ }),
+  ],
+  [
+    'app create',
+    ({ project }) => ({
+      args: ['spare', '--project', project, '--env', 'live'],
+      stdout: /^✓ Application spare \(live\)\n {2}Id +app_\w+\n {2}Client ID +ph_live_client_/,
+      stderr: /only time they are shown/,
+    }),
+  ],
+  ['app list', () => ({ args: [], stdout: /^ID +NAME +PROJECT +ENV +STATUS\napp_.* ● active\n$/ })],
+  ['app get', () => ({ args: ['spare'], stdout: /^spare\n(.*\n)+ {2}Environment +live\n/ })],
+  [
+    'app update',
+    () => ({ args: ['spare', '--otp-ttl', '120'], stdout: /^✓ (.*\n)+ {2}Codes live +2 min\n/ }),
+  ],
+  [
+    'app disable',
+    () => ({
+      args: ['spare'],
+      stdout: '✓ Application spare is disabled\n',
+      stderr: next('otpd app enable app_'),
+    }),
+  ],
+  ['app enable', () => ({ args: ['spare'], stdout: '✓ Application spare is active\n' })],
+  ['app secret', () => ({ args: ['spare'], stdout: /^whsec_\w+\n$/ })],
+  [
+    'rotate',
+    () => ({ args: ['spare', 'api', '--yes'], stdout: /^ph_live_api_\w+\n$/, stderr: /works no more/ }),
+  ],
+  ['app delete', () => ({ args: ['spare', '--yes'], stdout: '✓ Application spare deleted\n' })],
+  [
+    'otp send',
+    () => ({
+      args: ['+14155550100', ...env],
+      stdout: /^✓ Code sent to \+14155550100\n {2}Request +otp_\w+\n {2}Code +424242\n {2}Expires +\d{4}/,
+      stderr: next('otpd otp verify otp_\\w+ 424242 --env-file web\\.env'),
+      onTerminal: { stdout: / {2}Expires +in (5 min|4 min 5\d s)\n/ },
+      keeps: 'requestId',
+    }),
+  ],
+  [
+    'otp resend',
+    ({ requestId }) => ({ args: [requestId, ...env], stdout: '', stderr: /Try again in \d+ s/, exitCode: 7 }),
+  ],
+  [
+    'otp verify',
+    ({ requestId }) => ({ args: [requestId, '424242', ...env], stdout: /^✓ \+14155550100 is verified \(/ }),
+  ],
+  [
+    'otp cancel',
+    async ({ send }) => ({
+      args: [await send('+14155550101'), ...env],
+      stdout: '✓ The code for +14155550101 is canceled\n',
+    }),
+  ],
+  ['otp list', () => ({ args: [], stdout: /^ID +PHONE +STATUS +ENV +TRIES +SENT\n(.*\n)+.* ✓ verified/ })],
+  ['otp get', ({ requestId }) => ({ args: [requestId], stdout: /^\+14155550100\n(.*\n)+ {2}Verified / })],
+  [
+    'inbox',
+    async ({ send }) => {
+      await send('+14155550102')
+      return { args: [], stdout: /^SENT +PHONE +CODE +EXPIRES +REQUEST\n.*424242.*otp_/ }
+    },
+  ],
+  ['user list', () => ({ args: [], stdout: /^PHONE +COUNTRY +VERIFIED +LAST +APPS +ID\n.*idn_/ })],
+  ['user get', () => ({ args: ['+14155550100'], stdout: /^\+14155550100\n(.*\n)+ {2}Verified +once\n/ })],
+  ['logs', () => ({ args: [], stdout: /✓ otp\.verified .*otp_\w{26}$/m })],
+  ['analytics', () => ({ args: [], stdout: /^Last 30 days +total +today\nsent +⎽/ })],
+  [
+    'webhook create',
+    ({ receiverUrl }) => ({
+      args: ['--app', 'web', '--url', receiverUrl, '--events', '*'],
+      stdout: /^✓ Webhook created\n(.*\n)+ {2}Id +whk_/,
+      stderr: next('otpd webhook test whk_'),
+      keeps: 'webhookId',
+    }),
+  ],
+  ['webhook list', () => ({ args: [], stdout: /^ID +STATUS +URL +EVENTS\nwhk_.*● enabled/ })],
+  ['webhook get', ({ webhookId }) => ({ args: [webhookId], stdout: / {2}Events +all\n/ })],
+  [
+    'webhook update',
+    ({ webhookId }) => ({ args: [webhookId, '--events', 'otp.sent'], stdout: / {2}Events +otp\.sent\n/ }),
+  ],
+  ['webhook disable', ({ webhookId }) => ({ args: [webhookId], stdout: /is disabled\n$/ })],
+  ['webhook enable', ({ webhookId }) => ({ args: [webhookId], stdout: /is enabled\n$/ })],
+  ['webhook test', ({ webhookId }) => ({ args: [webhookId], stdout: /← 200 {2}delivered\n$/ })],
+  [
+    'webhook deliveries',
+    async ({ webhookId, deliver }) => {
+      await deliver(webhookId)
+      return { args: [webhookId], stdout: /^ID +EVENT +STATUS +TRIES +LAST +CREATED\ndlv_.* ✓ delivered/ }
+    },
+  ],
+  [
+    'webhook redeliver',
+    ({ webhookId, deliveryId }) => ({
+      args: [webhookId, deliveryId],
+      stdout: '✓ otp.sent is on its way again\n',
+      stderr: next('otpd webhook deliveries whk_'),
+    }),
+  ],
+  [
+    'webhook verify',
+    ({ writeDelivery }) => {
+      writeDelivery()
+      const files = ['--header-file', 'delivery.headers', '--body-file', 'delivery.json']
+      return { args: [...env, ...files], stdout: /^ {2}✓ |^✓ /m, json: 'own' }
+    },
+  ],
+  [
+    'webhook listen',
+    ({ receiverUrl }) => ({
+      args: ['--forward-to', receiverUrl, '--app', 'web'],
+      isEndless: true,
+      stderr: /^Events of web at .* go to /,
+      exitCode: 130,
+      json: 'same',
+    }),
+  ],
+  [
+    'project delete',
+    async ({ project, addProject }) => ({
+      args: [await addProject(`${project}-old`), '--yes'],
+      stdout: /^✓ Project .* deleted\n$/,
+    }),
+  ],
+  ['webhook delete', ({ webhookId }) => ({ args: [webhookId, '--yes'], stdout: /deleted\n$/ })],
+  ['profile get', () => ({ args: [], stdout: /^ada@example\.com\n(.*\n)+ {2}Allows +10 projects/ })],
+  ['profile update', () => ({ args: ['--company', 'Engines'], stdout: / {2}Company +Engines\n/ })],
+  ['api', () => ({ args: ['GET', '/v1/developer/me'], stdout: /^\{"data":\{"id":"dev_/, isWide: true })],
+  [
+    'context add',
+    () => ({
+      args: ['here', 'http://127.0.0.1:8080'],
+      stdout: '✓ Added here (http://127.0.0.1:8080)\n',
+      stderr: next('otpd context use here'),
+      json: 'own',
+    }),
+  ],
+  ['context list', () => ({ args: [], stdout: /^ +NAME +SERVER +LOGGED IN\n/, json: 'own' })],
+  [
+    'context use',
+    () => ({ args: ['here'], stdout: /^✓ Using here/, stderr: /OTPD_SERVER is set/, json: 'own' }),
+  ],
+  ['context remove', () => ({ args: ['here'], stdout: /^✓ Removed here/, json: 'own' })],
+  ['audit', () => ({ args: [], stdout: /^WHEN +ACTION +OF +DETAIL +BY/ })],
+  ['doctor', () => ({ args: [], stdout: /^✓ configuration /m, json: 'own' })],
+  ['config show', () => ({ args: [], stdout: /^SETTING +VALUE +FROM\n/, json: 'own' })],
+  ['config check', () => ({ args: [], stdout: /^✓ The configuration is valid/, json: 'own' })],
+  ['template lint', () => ({ args: [], stdout: /^TEXT +LOCALE +FROM .*WHY\n/, json: 'own' })],
+  [
+    'template preview',
+    () => ({ args: [], stdout: /123456|\d{6}/, stderr: /^en, GSM-7, .* 1 part\.\n$/, json: 'own' }),
+  ],
+  ['provider list', () => ({ args: [], stdout: /^NAME +KIND +CHANNELS +STATE\nmain .*ready/, json: 'own' })],
+  ['provider test', () => ({ args: ['main', '+14155550123'], stdout: /^✓ main: accepted\n/, json: 'own' })],
+  ['guard status', () => ({ args: [], stdout: /^Mode monitor:(.*\n)+RULE +ALLOWS/, json: 'own' })],
+  [
+    'migrate status',
+    () => ({ args: [], stdout: /^MIGRATION +STATUS\n0001_initial +applied\n/, json: 'own' }),
+  ],
+  ['migrate up', () => ({ args: [], stdout: '', stderr: /A server runs on /, exitCode: 6 })],
+  [
+    'backup',
+    () => ({ args: ['copy.db'], stdout: /^✓ Backup /, stderr: /master key is not in it/, json: 'own' }),
+  ],
+  [
+    'restore',
+    () => ({
+      args: ['copy.db', '--data-dir', 'restored', '--yes'],
+      stdout: /^✓ Restored /,
+      stderr: next('otpd serve --data-dir restored'),
+      json: 'own',
+    }),
+  ],
+  ['admin list', () => ({ args: [], stdout: /^ID +EMAIL +NAME +PLAN +STATUS +CREATED\ndev_/, json: 'own' })],
+  [
+    'admin setup-token',
+    () => ({ args: [], stdout: /^st_\S+\n$/, stderr: /Works once, within /, json: 'own' }),
+  ],
+  [
+    'admin set-plan',
+    () => ({ args: ['ada@example.com', 'free'], stdout: /^✓ Plan set for ada@example\.com\n/, json: 'own' }),
+  ],
+  ['admin audit', () => ({ args: [], stdout: /^WHEN +ACTION +OF +DETAIL +BY/, json: 'own' })],
+  ['admin unlock', () => ({ args: ['+14155550100'], stdout: '✓ Unlocked +14155550100\n', json: 'own' })],
+  [
+    'admin erase',
+    () => ({
+      args: ['+14155550100', '--yes'],
+      stdout: /^✓ Erased \+14155550100 from /,
+      stderr: /^Backups /,
+      json: 'own',
+      isWide: true,
+    }),
+  ],
+  [
+    'admin token',
+    () => ({ args: ['ada@example.com'], stdout: /^\S+\n$/, stderr: /Valid for /, json: 'own', isWide: true }),
+  ],
+  ['admin rotate-signing-key', () => ({ args: [], stdout: /^✓ /, stderr: /within 15 minutes/, json: 'own' })],
+  [
+    'profile password',
+    () => ({
+      args: ['--password-stdin'],
+      input: `${password}\nanother correct horse\n`,
+      stdout: '✓ Password changed; every session has ended\n',
+      stderr: next('otpd login'),
+    }),
+  ],
+  ['logout', () => ({ args: [], stdout: '', stderr: /^✓ Logged out of /, json: 'same' })],
+  [
+    'admin reset-password',
+    () => ({
+      args: ['ada@example.com', '--password-stdin'],
+      input: password,
+      stdout: /^✓ Password set for ada@example\.com\n/,
+      json: 'own',
+    }),
+  ],
+  [
+    'admin disable',
+    () => ({
+      args: ['ada@example.com', '--yes'],
+      stdout: /^✓ Disabled/,
+      stderr: /admin enable/,
+      json: 'own',
+    }),
+  ],
+  ['admin enable', () => ({ args: ['ada@example.com'], stdout: /^✓ Enabled ada@/, json: 'own' })],
+  [
+    'admin delete',
+    () => ({ args: ['ada@example.com', '--yes'], stdout: /^✓ Deleted /, stderr: /What stays/, json: 'own' }),
+  ],
+]
