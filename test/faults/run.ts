@@ -18,6 +18,7 @@ import { receivers } from './receivers.ts'
 import { refusals } from './refusals.ts'
 import { slow } from './slow.ts'
 import { stops } from './stops.ts'
+import { webhooks } from './webhooks.ts'
 
 // Faults on the compiled binary, and what is left of its promises: `npm run faults -- [--only kills,cuts] [--short]
 // [--seed N] [--kills N] …`. Ends with 1 where a promise was broken. Needs Linux and gcc.
@@ -38,6 +39,7 @@ const families: Family[] = [
   clocks,
   issuers,
   migrations,
+  webhooks,
 ]
 
 const print = (line: string) => process.stdout.write(`${line}\n`)

@@ -1,129 +1,142 @@
-import { rmSync } from 'node:fs'
 import { Webhook } from 'standardwebhooks'
-import { startServer, type RunningServer } from '../helpers/binary.ts'
-import { logIn, makeServerHome, sendOtp, type TestApp } from '../helpers/webhook-client.ts'
+import { logIn, sendOtp, type TestApp } from '../helpers/webhook-client.ts'
+import type { Family, Trial } from './family.ts'
+import { makeHome, startAt } from './server.ts'
 
-// Webhooks of the compiled binary while it is killed over and over, to receivers that fail and hang:
-// `bun test/faults/webhooks.ts [events] [kills]`. Fails where an event that the server had acknowledged never arrives, or
-// arrives under two ids.
-
-const events = Number(process.argv[2] ?? 10_000)
-const killsMin = Number(process.argv[3] ?? 30)
 const failingShare = 0.05
 const hangingShare = 0.02
 const endpoints = 20
 const senders = 8
+const drainMsMax = 600_000
 
-const print = (line: string) => process.stdout.write(`${line}\n`)
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+export const webhooks: Family = {
+  name: 'webhooks',
+  about: 'kill -9 while events go to receivers that fail and hang',
+  counts: { 'webhook-events': { full: 10_000, short: 400 }, 'webhook-kills': { full: 30, short: 3 } },
+  async run(trial) {
+    const events = trial.count('webhook-events')
+    const killsMin = trial.count('webhook-kills')
+    const apps: TestApp[] = []
+    const receiver = startReceiver(trial, apps)
+    const home = makeHome(trial, 'home')
+    const acknowledged = new Set<string>()
+    const startTimesMs: number[] = []
+    let server = await startAt(home)
+    let serving = true
+    let phone = 0
 
-const apps: TestApp[] = []
-const acknowledged = new Set<string>()
-/** Of each request: the ids that it was delivered under. */
-const delivered = new Map<string, Set<string>>()
-const refusedOnce = new Set<string>()
-const seen = new Set<string>()
-const count = { deliveries: 0, duplicates: 0, failed: 0, hung: 0, forged: 0 }
-
-const receiver = Bun.serve({
-  hostname: '127.0.0.1',
-  port: 0,
-  idleTimeout: 120,
-  async fetch(request) {
-    const body = await request.text()
-    const app = apps[Number(new URL(request.url).pathname.slice(1))]
-    const id = request.headers.get('webhook-id') ?? ''
-    try {
-      new Webhook(app?.webhookSecret ?? '').verify(body, Object.fromEntries(request.headers))
-    } catch {
-      count.forged++
-    }
-    // Never twice in a row: the third attempt is five minutes later, and nothing new would be learned by waiting.
-    const chance = refusedOnce.has(id) ? 1 : Math.random()
-    if (chance < failingShare + hangingShare) {
-      refusedOnce.add(id)
-      if (chance < failingShare) {
-        count.failed++
-        return new Response('no', { status: 500 })
+    async function send() {
+      while (acknowledged.size < events) {
+        const app = apps[phone % endpoints]
+        if (!serving || !app) {
+          await Bun.sleep(5)
+          continue
+        }
+        const requestId = await sendOtp(server.url, app, `+1415${2_000_000 + phone++}`)
+        if (requestId !== undefined) acknowledged.add(requestId)
       }
-      count.hung++
-      return new Promise<Response>(() => {})
     }
-    const { data }: { data: { requestId: string } } = JSON.parse(body)
-    const ids = delivered.get(data.requestId) ?? new Set()
-    delivered.set(data.requestId, ids.add(id))
-    count.deliveries++
-    if (seen.has(id)) count.duplicates++
-    seen.add(id)
-    return new Response('ok')
+
+    async function killNow() {
+      serving = false
+      await server.stop('SIGKILL')
+      const before = performance.now()
+      server = await startAt(home)
+      startTimesMs.push(performance.now() - before)
+      serving = true
+    }
+
+    const missing = () => [...acknowledged].filter((id) => !receiver.delivered.has(id)).length
+    try {
+      const client = await logIn(server.url)
+      for (let i = 0; i < endpoints; i++) {
+        const app = await client.createApplication()
+        apps.push(app)
+        await client.createEndpoint(app, `${receiver.url}${i}`)
+      }
+      const sending = Promise.all(Array.from({ length: senders }, send))
+      for (let kills = 0; kills < killsMin || acknowledged.size < events; kills++) {
+        // By progress, so that the kills are spread over the events, and at some moment of that.
+        const step = Math.ceil((events / killsMin) * (0.5 + trial.random() * 0.8))
+        const next = Math.min(events, acknowledged.size + step)
+        const patience = performance.now() + 20_000
+        while (acknowledged.size < next && performance.now() < patience) await Bun.sleep(1)
+        await Bun.sleep(trial.random() * 100)
+        await killNow()
+      }
+      await sending
+      const patience = performance.now() + drainMsMax
+      while (missing() > 0 && performance.now() < patience) await Bun.sleep(100)
+    } finally {
+      await server.stop('SIGKILL')
+      await receiver.stop()
+    }
+
+    const { count, delivered } = receiver
+    const ambiguous = [...delivered.values()].filter((ids) => ids.size > 1).length
+    const faults = {
+      'never arrived': missing(),
+      'came under two ids': ambiguous,
+      'were not signed': count.forged,
+    }
+    trial.report({
+      tried: `${startTimesMs.length} kills; receivers that answer 500 or never`,
+      promised: 'every event arrives, signed, and each repetition has the same webhook-id',
+      figures: {
+        events: acknowledged.size,
+        accepted: count.deliveries,
+        'answered 500': count.failed,
+        hung: count.hung,
+        repeated: count.duplicates,
+        'restart max ms': Math.round(Math.max(...startTimesMs)),
+      },
+      broken: Object.entries(faults).flatMap(([what, many]) => (many > 0 ? [`${many} events ${what}`] : [])),
+    })
   },
-})
-
-const options = makeServerHome()
-const startedAt = performance.now()
-let server: RunningServer = await startServer(options)
-let serving = true
-let kills = 0
-const startTimesMs: number[] = []
-let phone = 0
-
-async function send() {
-  while (acknowledged.size < events) {
-    const app = apps[phone % endpoints]
-    if (!serving || !app) {
-      await sleep(5)
-      continue
-    }
-    const requestId = await sendOtp(server.url, app, `+1415${2_000_000 + phone++}`)
-    if (requestId !== undefined) acknowledged.add(requestId)
-  }
 }
 
-const missing = () => [...acknowledged].filter((id) => !delivered.has(id)).length
+/** One for the endpoints of all applications, by their number in the path. */
+function startReceiver({ random, short }: Trial, apps: TestApp[]) {
+  /** Of each request: the ids that it was delivered under. */
+  const delivered = new Map<string, Set<string>>()
+  const refusedOnce = new Set<string>()
+  const seen = new Set<string>()
+  const count = { deliveries: 0, duplicates: 0, failed: 0, hung: 0, forged: 0 }
+  // An attempt that hangs takes longer than the short form may.
+  const hanging = short ? 0 : hangingShare
 
-try {
-  const client = await logIn(server.url)
-  for (let i = 0; i < endpoints; i++) {
-    const app = await client.createApplication()
-    apps.push(app)
-    await client.createEndpoint(app, `http://127.0.0.1:${receiver.port}/${i}`)
-  }
-  const sending = Promise.all(Array.from({ length: senders }, send))
-  while (kills < killsMin || acknowledged.size < events) {
-    // By progress, so that the kills are spread over the events, and at some moment of that.
-    const next = Math.min(
-      events,
-      acknowledged.size + Math.ceil((events / killsMin) * (0.5 + Math.random() * 0.8)),
-    )
-    const patience = performance.now() + 20_000
-    while (acknowledged.size < next && performance.now() < patience) await sleep(1)
-    await sleep(Math.random() * 100)
-    serving = false
-    await server.stop('SIGKILL')
-    kills++
-    const before = performance.now()
-    server = await startServer(options)
-    startTimesMs.push(performance.now() - before)
-    serving = true
-  }
-  await sending
-  const drainStartedAt = performance.now()
-  while (missing() > 0 && performance.now() - drainStartedAt < 600_000) await sleep(100)
-
-  const ambiguous = [...delivered.values()].filter((ids) => ids.size > 1).length
-  const seconds = (performance.now() - startedAt) / 1000
-  print(
-    `${acknowledged.size} events acknowledged, ${kills} kills, ${endpoints} endpoints, ${seconds.toFixed(0)} s`,
-  )
-  print(`receivers: ${count.failed} answered 500, ${count.hung} hung, ${count.deliveries} accepted`)
-  print(`restart: at most ${Math.max(...startTimesMs).toFixed(0)} ms`)
-  print(`lost: ${missing()}`)
-  print(
-    `duplicates: ${count.duplicates}, under another webhook-id: ${ambiguous}, not verified: ${count.forged}`,
-  )
-  if (missing() + ambiguous + count.forged > 0) process.exitCode = 1
-} finally {
-  await server.stop()
-  await receiver.stop(true)
-  rmSync(options.home, { recursive: true, force: true })
+  const receiver = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 120,
+    async fetch(request) {
+      const body = await request.text()
+      const app = apps[Number(new URL(request.url).pathname.slice(1))]
+      const id = request.headers.get('webhook-id') ?? ''
+      try {
+        new Webhook(app?.webhookSecret ?? '').verify(body, Object.fromEntries(request.headers))
+      } catch {
+        count.forged++
+      }
+      // Never twice in a row: the third attempt is five minutes later, and nothing new would be learned by waiting.
+      const chance = refusedOnce.has(id) ? 1 : random()
+      if (chance < failingShare + hanging) {
+        refusedOnce.add(id)
+        if (chance < failingShare) {
+          count.failed++
+          return new Response('no', { status: 500 })
+        }
+        count.hung++
+        return new Promise<Response>(() => {})
+      }
+      const { data }: { data: { requestId: string } } = JSON.parse(body)
+      const ids = delivered.get(data.requestId) ?? new Set()
+      delivered.set(data.requestId, ids.add(id))
+      count.deliveries++
+      if (seen.has(id)) count.duplicates++
+      seen.add(id)
+      return new Response('ok')
+    },
+  })
+  return { url: receiver.url.href, delivered, count, stop: () => receiver.stop(true) }
 }
