@@ -2,6 +2,7 @@ import { CliError, exitCodes } from './errors.ts'
 import { isRecord } from './profile.ts'
 import { whence, type ServerChoice } from './server-choice.ts'
 import { remaining } from './text.ts'
+import { version } from './version.ts'
 
 export type HttpRequest = {
   method: string
@@ -35,7 +36,7 @@ export function createHttp(server: ServerChoice, timeoutMs: number): SendHttp {
     try {
       response = await fetch(server.url + path, {
         method,
-        headers: { accept: 'application/json', ...headers },
+        headers: { accept: 'application/json', 'user-agent': `otpd/${version}`, ...headers },
         ...(body !== undefined && { body }),
         redirect: 'manual',
         signal: AbortSignal.timeout(timeoutMs),

@@ -1,5 +1,5 @@
 import type { Application } from './applications.ts'
-import type { Developer } from './developers.ts'
+import { notAllowed, type Developer } from './developers.ts'
 import { ServiceError } from './errors.ts'
 import type { Stores } from './store.ts'
 
@@ -51,15 +51,16 @@ export type AppAuth = {
 
 /**
  * Asks again inside the transaction of an operation whether its caller may still do it: between the check of the
- * credentials and the transaction they may have been rotated, or the application disabled or deleted. Until the
- * transaction ends neither can happen.
+ * credentials and the transaction they may have been rotated, or the application or its developer disabled or deleted.
+ * Until the transaction ends nothing can happen to the application.
  *
- * @throws UNAUTHENTICATED; FORBIDDEN (APPLICATION_DISABLED)
+ * @throws UNAUTHENTICATED; FORBIDDEN (APPLICATION_DISABLED, ACCOUNT_NOT_ALLOWED)
  */
 export async function recheckCaller(tx: Stores, application: CallingApplication): Promise<void> {
   const standing = await tx.applications.recheck(application.id, application.credentialsVersion)
   if (standing === 'stale') throw credentialsRejected()
   if (standing === 'disabled') throw applicationDisabled()
+  if (standing === 'not_allowed') throw notAllowed()
 }
 
 /** Says nothing of the cause, so that nobody learns which of the three was right. */

@@ -76,9 +76,10 @@ export type ApplicationStore = {
   /**
    * Whether what a call was authenticated with still holds. The application stays as it is until the transaction ends.
    *
-   * @returns `stale` where a credential was replaced or the application is gone
+   * @returns `stale` where a credential was replaced or the application is gone, `not_allowed` where its developer is
+   *   disabled
    */
-  recheck(id: string, credentialsVersion: number): Promise<'ok' | 'disabled' | 'stale'>
+  recheck(id: string, credentialsVersion: number): Promise<'ok' | 'disabled' | 'not_allowed' | 'stale'>
 }
 
 export type ApplicationListQuery = {

@@ -51,7 +51,11 @@ export function createApplicationStore(database: Database, on: Builders): Applic
   )
   const selectStanding = database.prepare(() =>
     on
-      .select({ status: applications.status, credentialsVersion: applications.credentialsVersion })
+      .select({
+        status: applications.status,
+        credentialsVersion: applications.credentialsVersion,
+        developerStatus: sql<Developer['status']>`${ofDeveloper(developers.status)}`,
+      })
       .from(applications)
       .where(eq(applications.id, sql.placeholder('id'))),
   )
@@ -126,7 +130,8 @@ export function createApplicationStore(database: Database, on: Builders): Applic
       await database.lock(on, applications, applications.id, id)
       const [application] = await selectStanding({ id })
       if (application?.credentialsVersion !== credentialsVersion) return 'stale'
-      return application.status === 'active' ? 'ok' : 'disabled'
+      if (application.status !== 'active') return 'disabled'
+      return application.developerStatus === 'active' ? 'ok' : 'not_allowed'
     },
   }
 }

@@ -84,6 +84,11 @@ describeEachDatabase('applications', (database) => {
     expect([await recheck(2), await recheck(3)]).toEqual(['stale', 'ok'])
     await applications.update(owner.developer, id, { status: 'disabled' })
     expect([await recheck(2), await recheck(3)]).toEqual(['stale', 'disabled'])
+    await applications.update(owner.developer, id, { status: 'active' })
+    const now = service.clock.now()
+    const disabled = { status: 'disabled' } as const
+    await service.store.write((tx) => tx.developers.update(owner.developer.id, disabled, now))
+    expect(await recheck(3)).toBe('not_allowed')
     await applications.delete(owner.developer, id)
     expect(await recheck(3)).toBe('stale')
   })
