@@ -17,12 +17,27 @@ const entryOf = (number: number) => ({
 })
 
 const count = 5000
+const eventOf = (number: number) => `id: ${entryOf(number).id}\ndata: ${JSON.stringify(entryOf(number))}\n\n`
+
+/** Resolved once the first entry was drawn; the stream of `slow` goes on then. */
+const goOn = Promise.withResolvers<void>()
+
+const finished = Promise.withResolvers<void>()
+afterAll(() => finished.resolve())
+
+async function* slowly() {
+  yield ': connected\n\n'
+  await goOn.promise
+  yield eventOf(2)
+  await finished.promise
+}
+
+const headers = { 'content-type': 'text/event-stream' }
 const server = createScriptedServer(({ path }) => {
   if (path.includes('appId=refused')) return refusal(404, 'NOT_FOUND', 'There is no such application.')
   if (!path.startsWith('/v1/logs/stream')) return page(entryOf(1))
-  const events = Array.from({ length: count }, (_, index) => entryOf(index + 2))
-  const text = events.map((entry) => `id: ${entry.id}\ndata: ${JSON.stringify(entry)}\n\n`).join('')
-  return new Response(text, { headers: { 'content-type': 'text/event-stream' } })
+  if (path.includes('appId=slow')) return new Response(slowly(), { headers })
+  return new Response(Array.from({ length: count }, (_, index) => eventOf(index + 2)).join(''), { headers })
 })
 afterAll(() => server.stop())
 
@@ -49,12 +64,17 @@ test('what arrives at once is drawn at once, and only the newest are kept', asyn
 
 test('what was drawn is never changed afterwards', async () => {
   const abort = new AbortController()
-  const drawn: { tail: LogTail; length: number }[] = []
-  await tailLog(needs(), {}, abort.signal, (tail) => {
-    drawn.push({ tail, length: tail.rows.length })
-    if (tail.state === 'lost') abort.abort()
+  const lengths: number[] = []
+  const drawn: LogTail[] = []
+  const search = { appId: 'slow' }
+  await tailLog(needs(), search, abort.signal, (tail) => {
+    drawn.push(tail)
+    lengths.push(tail.rows.length)
+    if (tail.rows.length === 1) goOn.resolve()
+    if (tail.rows.length > 1) abort.abort()
   })
-  expect(drawn.map(({ tail }) => tail.rows.length)).toEqual(drawn.map(({ length }) => length))
+  expect(lengths.at(-1)).toBe(2)
+  expect(drawn.map(({ rows }) => rows.length)).toEqual(lengths)
 })
 
 test('a refusal ends it, and is drawn', async () => {
