@@ -1,7 +1,7 @@
 /** What is stored to happen, or to end, at a time to come. */
 export type DeadlineStore = {
-  /** When the newest was set of what still waits; undefined where nothing does. */
-  newestSetAt(): Promise<number | undefined>
+  /** When the newest was set of the codes and admissions that count after `now`; undefined where none does. */
+  newestSetAt(now: number): Promise<number | undefined>
   /** Everything that waits does so for that much less; what was set after `now` was set then. */
   moveBack(byMs: number, now: number): Promise<void>
 }

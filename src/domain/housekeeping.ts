@@ -18,7 +18,7 @@ export function createHousekeeping({ store, clock }: { store: Store; clock: Cloc
     start: (): Promise<number> =>
       store.write(async (tx) => {
         const now = clock.now()
-        const setBackMs = ((await tx.deadlines.newestSetAt()) ?? now) - now
+        const setBackMs = ((await tx.deadlines.newestSetAt(now)) ?? now) - now
         await tx.rateLimits.pullBack(now)
         if (setBackMs < setBackMinMs) return 0
         await tx.deadlines.moveBack(setBackMs, now)

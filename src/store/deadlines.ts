@@ -1,9 +1,9 @@
-import { eq, gt, isNotNull, max, or, sql } from 'drizzle-orm'
+import { and, gt, isNotNull, max, or, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { DeadlineStore } from '../domain/deadlines.ts'
 import type { Builders, Database } from './database.ts'
 
-/** Of every table with times to come. Reads and writes whole tables: for a start, before the first call. */
+/** Of every table with times to come. Finding out is done at every start; what moves them reads whole tables. */
 export function createDeadlineStore(database: Database, on: Builders): DeadlineStore {
   const {
     otpRequests,
@@ -15,17 +15,18 @@ export function createDeadlineStore(database: Database, on: Builders): DeadlineS
     refreshTokens,
     setupTokens,
   } = database.tables
-  const isPending = eq(otpRequests.status, 'pending')
+  // Spelled out: SQLite uses the index of pending requests only where it sees the word itself.
+  const livesAfter = (now: number) =>
+    and(sql`${otpRequests.status} = 'pending'`, gt(otpRequests.expiresAt, now))
 
   return {
-    async newestSetAt() {
+    async newestSetAt(now) {
       const newest = [
         ...(await on
           .select({ at: max(otpRequests.sentAt) })
           .from(otpRequests)
-          .where(isPending)),
+          .where(livesAfter(now))),
         ...(await on.select({ at: max(rateAdmissions.at) }).from(rateAdmissions)),
-        ...(await on.select({ at: max(refreshTokens.createdAt) }).from(refreshTokens)),
       ].flatMap(({ at }) => (at === null ? [] : [Number(at)]))
       return newest.length === 0 ? undefined : Math.max(...newest)
     },
@@ -38,7 +39,7 @@ export function createDeadlineStore(database: Database, on: Builders): DeadlineS
       await on
         .update(otpRequests)
         .set({ sentAt: earlier(otpRequests.sentAt), expiresAt: earlier(otpRequests.expiresAt) })
-        .where(isPending)
+        .where(livesAfter(now))
       await on
         .update(otpDeliveries)
         .set({ nextAttemptAt: earlier(otpDeliveries.nextAttemptAt) })

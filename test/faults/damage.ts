@@ -21,7 +21,7 @@ const pageBytes = 4096
 export const damage: Family = {
   name: 'damage',
   about: 'garbage in the write-ahead log, and a page of the database that a disk has spoilt',
-  counts: { damages: { full: 30, short: 1 } },
+  counts: { damages: { full: 10, short: 1 } },
   async run(trial) {
     const times = trial.count('damages')
     await repeat(trial, times, {

@@ -3,7 +3,11 @@ import { join } from 'node:path'
 
 export type Wall = ReturnType<typeof createWall>
 
-/** The time of day as a process sees it; monotonic time and timers stay as they are. `env` is given to a server. @param library of `buildShim` */
+/**
+ * The time of day as a process sees it; monotonic time and timers stay as they are. `env` is given to a server.
+ *
+ * @param library of `buildShim`
+ */
 export function createWall(library: string, folder: string) {
   const page = join(folder, `wall-${Bun.randomUUIDv7()}.page`)
   writeFileSync(page, Buffer.alloc(4096))
