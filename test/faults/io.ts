@@ -114,7 +114,7 @@ async function attempt(
       !ended && ledger.count.acknowledged < acknowledgedPerRun && performance.now() < patience
     while (apps.length > 0 && goesOn()) await Bun.sleep(5)
     await load.stop()
-    if (!(await serves(server.url, apps[0])) && !ended) broken.push('it neither serves nor ends')
+    if (!(await serves(server.url, apps[0], () => ended)) && !ended) broken.push('it neither serves nor ends')
     if (shim.get('failedCall') === 0) outcome = 'not reached'
     else outcome = ended ? 'ended by itself' : 'recovered'
     const exitCode = await server.stop('SIGKILL')
@@ -147,12 +147,12 @@ async function liveAgain(home: Home, apps: TestApp[], requests: Parameters<typeo
 }
 
 /** Whether a code can be sent; or, where there is no application, whether it says that it is ready. */
-async function serves(url: string, app: TestApp | undefined): Promise<boolean> {
+async function serves(url: string, app: TestApp | undefined, hasEnded = () => false): Promise<boolean> {
   const call = app
     ? encodeCall('POST', '/v1/otp/send', app.headers, { phone: '+14155550123' })
     : encodeCall('GET', '/v1/health/ready', {})
   const patience = performance.now() + recoversMsMax
-  while (performance.now() < patience) {
+  while (performance.now() < patience && !hasEnded()) {
     const connection = await openConnection(url).catch(() => undefined)
     const answer = await connection?.ask(call)
     connection?.close()
