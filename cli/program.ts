@@ -48,7 +48,7 @@ export async function runCommandLine(args: string[], io: Io): Promise<number> {
     const flags = command.optsWithGlobals<GlobalFlags>()
     exitCode = (await body(createContext(io, flags, createOutput(io, flags)))) ?? exitCodes.done
   }
-  const program = createProgram(io, run)
+  const program = createProgram(io, run, args[0])
   try {
     if (args.length > 0) await program.parseAsync(args, { from: 'user' })
     else if (io.stdinIsTerminal && io.stdoutIsTerminal)
@@ -79,7 +79,45 @@ function mistyped(error: CommanderError, program: Command, args: string[]) {
   )
 }
 
-export function createProgram(io: Io, run: Run) {
+/** Every command below its heading, and the words that the commands of one file begin with. */
+const parts: [heading: string, words: string[], add: (program: Command, run: Run) => void][] = [
+  ['Server:', ['serve'], addServeCommand],
+  ['Server:', ['health'], addHealthCommand],
+  ['Server:', ['doctor'], addDoctorCommand],
+  ['Server:', ['config'], addConfigCommands],
+  ['Server:', ['admin'], addAdminCommands],
+  ['Server:', ['migrate'], addMigrateCommands],
+  ['Server:', ['backup', 'restore'], addBackupCommands],
+  ['Server:', ['provider'], addProviderCommands],
+  ['Server:', ['guard'], addGuardCommands],
+  ['Server:', ['template', 'templates'], addTemplateCommands],
+  ['Account:', ['login', 'logout', 'whoami', 'auth'], addAccountCommands],
+  ['Account:', ['context'], addContextCommands],
+  ['Account:', ['profile'], addProfileCommands],
+  ['Work:', ['project', 'projects'], addProjectCommands],
+  ['Work:', ['app', 'apps'], addAppCommands],
+  ['Work:', ['rotate'], addRotateCommand],
+  ['Work:', ['otp'], addOtpCommands],
+  ['Work:', ['inbox'], addInboxCommand],
+  ['Work:', ['webhook', 'webhooks'], addWebhookCommands],
+  ['Work:', ['user', 'users'], addUserCommands],
+  ['Work:', ['logs'], addLogsCommand],
+  ['Work:', ['audit'], addAuditCommand],
+  ['Work:', ['analytics'], addAnalyticsCommand],
+  ['Work:', ['console'], addConsoleCommand],
+  ['More:', ['api'], addApiCommand],
+  // It needs to know every command.
+  ['More:', [], addCompletionCommand],
+  ['More:', ['version'], addVersionCommand],
+]
+
+/**
+ * The tree of commands.
+ *
+ * @param firstWord of the command line; where commands begin with it they alone are made, which is most of the time that a
+ *   short command takes
+ */
+export function createProgram(io: Io, run: Run, firstWord?: string) {
   const program = new Command('otpd')
   program
     .description('Issues and verifies one-time passcodes for phone numbers.')
@@ -107,37 +145,11 @@ export function createProgram(io: Io, run: Run) {
     .addHelpText('after', examples('otpd serve', 'otpd login', 'otpd project create storefront'))
     .addHelpText('after', exitCodeHelp)
 
-  program.commandsGroup('Server:')
-  addServeCommand(program, run)
-  addHealthCommand(program, run)
-  addDoctorCommand(program, run)
-  addConfigCommands(program, run)
-  addAdminCommands(program, run)
-  addMigrateCommands(program, run)
-  addBackupCommands(program, run)
-  addProviderCommands(program, run)
-  addGuardCommands(program, run)
-  addTemplateCommands(program, run)
-  program.commandsGroup('Account:')
-  addAccountCommands(program, run)
-  addContextCommands(program, run)
-  addProfileCommands(program, run)
-  program.commandsGroup('Work:')
-  addProjectCommands(program, run)
-  addAppCommands(program, run)
-  addRotateCommand(program, run)
-  addOtpCommands(program, run)
-  addInboxCommand(program, run)
-  addWebhookCommands(program, run)
-  addUserCommands(program, run)
-  addLogsCommand(program, run)
-  addAuditCommand(program, run)
-  addAnalyticsCommand(program, run)
-  addConsoleCommand(program, run)
-  program.commandsGroup('More:')
-  addApiCommand(program, run)
-  addCompletionCommand(program, run)
-  addVersionCommand(program, run)
+  const asked = parts.filter(([, words]) => firstWord !== undefined && words.includes(firstWord))
+  for (const [heading, , add] of asked.length > 0 ? asked : parts) {
+    program.commandsGroup(heading)
+    add(program, run)
+  }
   program.helpCommand('help [command]', 'help for a command')
   for (const noun of program.commands) {
     noun.helpCommand(false)
