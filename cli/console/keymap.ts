@@ -64,7 +64,7 @@ export const keymap = {
   },
   dialog: {
     accept: { keys: ['enter'], label: 'done' },
-    nextField: { keys: ['tab', 'down'], label: 'next field' },
+    nextField: { keys: ['tab', 'down'], label: 'next field', isQuiet: true },
     previousField: { keys: ['shift-tab', 'up'], label: 'previous field', isQuiet: true },
     cancel: { keys: ['esc'], label: 'cancel' },
   },

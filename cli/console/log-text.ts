@@ -16,8 +16,8 @@ const toneOfType: Partial<Record<string, Tone>> = {
   'guard.flagged': 'warning',
 }
 
-/** The ends that nobody wanted. */
-export const failureTypes = ['otp.failed', 'otp.undelivered', 'otp.blocked'] as const
+/** The ends that nobody wanted; the counts of what failed have them too. */
+export const failureTypes = ['otp.failed', 'otp.expired', 'otp.undelivered', 'otp.blocked'] as const
 
 /** `✓ otp.verified` */
 export const typeSpan = ({ type }: LogEntry, theme: Theme): Span =>

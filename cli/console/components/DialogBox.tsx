@@ -1,6 +1,6 @@
 import { Box } from 'ink'
 import { useConsole } from '../console-context.ts'
-import { fitSpan, spansOf, widthOf, type Line } from '../spans.ts'
+import { spread, widthOf, type Line } from '../spans.ts'
 import { Lines } from './Lines.tsx'
 
 type Props = {
@@ -32,7 +32,7 @@ export function DialogBox({ title, lines, width, height }: Props) {
       { text: heading, paint: paint.bold },
       { text: across + topRight, paint: paint.yellow },
     ],
-    ...shown.map((line) => [side, ' ', ...padded(line, inner), ' ', side]),
+    ...shown.map((line) => [side, ' ', ...spread(line, '', inner), ' ', side]),
     { text: bottomLeft + symbols.rule.repeat(inner + 2) + bottomRight, paint: paint.yellow },
   ]
   return (
@@ -44,12 +44,4 @@ export function DialogBox({ title, lines, width, height }: Props) {
       <Lines lines={framed} width={inner + 4} />
     </Box>
   )
-
-  function padded(line: Line, room: number) {
-    const spans = spansOf(line)
-    const [only] = spans
-    // A single text that is too long is cut here, so that the frame stays whole.
-    if (spans.length === 1 && only !== undefined) return [fitSpan(only, room, symbols.more)]
-    return [...spans, ' '.repeat(Math.max(0, room - widthOf(line)))]
-  }
 }

@@ -110,5 +110,5 @@ const choiceSpans = (
   other: (text: string) => string,
 ) =>
   choices.map((choice) =>
-    choice === value ? { text: `[${choice}] `, paint: chosen } : { text: ` ${choice}  `, paint: other },
+    choice === value ? { text: `[${choice}]`, paint: chosen } : { text: ` ${choice} `, paint: other },
   )

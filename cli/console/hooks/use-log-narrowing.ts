@@ -54,14 +54,14 @@ export function useLogNarrowing(target: Target | null) {
         fields: [
           {
             name: 'app',
-            label: 'application, by name or id',
+            label: 'app, name or id',
             initial: appId === null ? '' : nameOf(appId),
             check: (text) => (text === '' || idOf(text) !== undefined ? null : 'there is no such one'),
           },
           { name: 'kind', label: 'type', initial: kind, choices: kindNames },
           {
             name: 'phone',
-            label: 'phone, its last digits',
+            label: 'phone ends in',
             initial: phoneEnd,
             check: (text) => (/^(\+?\d{2,15})?$/.test(text) ? null : 'two digits or more'),
           },

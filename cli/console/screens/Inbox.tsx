@@ -61,7 +61,9 @@ function InboxView({ width, height, isCompact }: ScreenProps) {
     { title: 'APP', width: 12, grow: 1, widest: 32, spare: 1, cell: ({ appId }) => nameOf(appId) },
     { title: 'REQUEST', width: 30, spare: 2, cell: (item) => item.requestId ?? '' },
   ]
-  const message = text === null ? [] : wrap(text, width - 2).map((line) => ` ${line}`)
+  const over =
+    list.selected === null ? [] : [{ text: ' The code is over, and its message with it.', paint: paint.dim }]
+  const message = text === null ? over : wrap(text, width - 2).map((line) => ` ${line}`)
   return (
     <Box flexDirection="column" width={width} height={height}>
       <ListTable list={list} columns={columns} width={width} empty={empty} />
