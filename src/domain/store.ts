@@ -61,7 +61,7 @@ export type Store = {
   /**
    * Runs `body` in one transaction and resolves once it is durable. A throw undoes all of it.
    *
-   * The body awaits nothing but the stores that it is given.
+   * The body awaits nothing but the stores that it is given, and may be run more than once until it is.
    *
    * @throws UNAVAILABLE the database cannot be written to right now
    */

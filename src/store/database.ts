@@ -24,7 +24,7 @@ export type Database = {
    * and nothing of its neighbours'.
    *
    * The body awaits nothing but its `tx`: bodies that wait together share one commit, and anything else would
-   * hold up all of them.
+   * hold up all of them. It may be run again, where a neighbour failed: what it does outside must bear that.
    *
    * @throws UNAVAILABLE the database is locked by another process, full, or too many writes wait
    */

@@ -6,6 +6,9 @@ const batchMax = 256
 const waitingMax = 10_000
 const busyPatienceMs = 3_000
 
+/** A job failed and has left something behind. */
+const mustRunApart = Symbol()
+
 type Job = {
   body: (tx: Builders) => Promise<unknown>
   resolve: (value: unknown) => void
@@ -15,9 +18,12 @@ type Job = {
 }
 
 /**
- * Group commit: the writes that wait together share one `BEGIN IMMEDIATE … COMMIT`, each within a savepoint of its
- * own, and none is answered before the commit is on the disk. While one commit waits for the disk the next batch
- * gathers, so that no delay has to be added.
+ * Group commit: the writes that wait together share one `BEGIN IMMEDIATE … COMMIT`, and none is answered before the
+ * commit is on the disk. While one commit waits for the disk the next batch gathers, so that no delay has to be added.
+ *
+ * A savepoint would have SQLite copy every page that its job touches. Whoever refuses a call does so before he writes, so
+ * that hardly anything is ever to be undone: where a job fails after it wrote, the batch is undone as a whole and run
+ * again, then with a savepoint for each.
  *
  * The lock of another process is waited for with a timer and never inside SQLite, which would hold up the whole
  * event loop. After three seconds the writes that waited are refused with UNAVAILABLE.
@@ -35,11 +41,15 @@ export function createWriteQueue(
   const savepoint = connection.prepare('SAVEPOINT job')
   const release = connection.prepare('RELEASE job')
   const undo = connection.prepare('ROLLBACK TO job')
+  const changes = connection.prepare<{ count: number }, []>('SELECT total_changes() AS count')
+  const countChanges = () => changes.get()?.count
 
   let waiting: Job[] = []
   let scheduled = false
   let idle: Array<() => void> = []
   let broken = false
+  /** The next batch has savepoints. */
+  let apart = false
 
   function write<T>(body: (tx: Builders) => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
@@ -73,7 +83,8 @@ export function createWriteQueue(
     const turn = setImmediate(() => (turnEnded = true))
     const lost = await runBatch(batch)
     clearImmediate(turn)
-    if (lost !== undefined) failBatch(batch, lost)
+    if (lost === mustRunApart) runAgain(batch)
+    else if (lost !== undefined) failBatch(batch, lost)
     else if (turnEnded) failBatch(batch, new Error('a write awaited something other than its transaction'))
     else commitBatch(batch)
     scheduled = false
@@ -104,22 +115,32 @@ export function createWriteQueue(
     }
   }
 
-  /** Runs each job in its savepoint. Returns the error that ended the whole transaction, if one did. */
+  /** Returns the error that ended the whole transaction, if one did. */
   async function runBatch(batch: Job[]): Promise<unknown> {
+    const savepoints = apart
+    apart = false
     for (const job of batch) {
-      savepoint.run()
+      if (savepoints) savepoint.run()
+      const before = savepoints || countChanges()
       try {
         job.outcome = { value: await job.body(tx) }
-        release.run()
       } catch (error) {
         // A full disk or a failed read undoes the transaction as a whole, the neighbours' part with it.
         if (!connection.inTransaction) return error
-        undo.run()
-        release.run()
+        if (savepoints) undo.run()
+        else if (countChanges() !== before) return mustRunApart
         job.outcome = { error }
       }
+      if (savepoints) release.run()
     }
     return undefined
+  }
+
+  /** Whoever waits for the lock meanwhile may get it, so that these wait for it again. */
+  function runAgain(batch: Job[]) {
+    rollback.run()
+    apart = true
+    waiting.unshift(...batch)
   }
 
   function commitBatch(batch: Job[]) {

@@ -99,6 +99,32 @@ describe('group commit', () => {
     expect(new Set(seen).size).toBe(1)
   })
 
+  test.each([
+    ['before it wrote', 'costs its neighbours nothing', 2],
+    // The one behind the failure had not run yet.
+    ['after it wrote', 'is undone alone, and who ran before it runs again', 3],
+  ])('a body that fails %s %s', async (when, _, neighboursRun) => {
+    const { meta } = opened.database.tables
+    let runs = 0
+    const neighbour = (name: string) =>
+      opened.database.write(async (tx) => {
+        runs++
+        await tx.insert(meta).values({ name: `${name} of one that fails ${when}`, value: '1' })
+      })
+    const failing = () =>
+      opened.database.write(async (tx) => {
+        if (when === 'after it wrote') await tx.insert(meta).values({ name: 'lost', value: '1' })
+        throw new ServiceError('CONFLICT', 'no')
+      })
+    const ends = await Promise.allSettled([neighbour('neighbour'), failing(), neighbour('other')])
+    expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    const names = (await opened.database.read.select({ name: meta.name }).from(meta)).map(({ name }) => name)
+    expect(names).toContain(`neighbour of one that fails ${when}`)
+    expect(names).toContain(`other of one that fails ${when}`)
+    expect(names).not.toContain('lost')
+    expect(runs).toBe(neighboursRun)
+  })
+
   test('refuses a body that awaits something else, and undoes it', async () => {
     const { meta } = opened.database.tables
     const slow = opened.database.write(async (tx) => {
