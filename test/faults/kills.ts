@@ -14,7 +14,7 @@ const connections = 64
 /** After that many kills the next installation begins: the checks of a large database take longer than its load. */
 const killsPerHome = 50
 const checkAllEvery = 10
-const restartMaxMs = 1_000
+const restartMedianMsMax = 1_000
 
 type Round = { home: Home; apps: TestApp[]; ledger: Ledger; management: Management }
 
@@ -40,8 +40,8 @@ export const kills: Family = {
       if (until < kills) process.stdout.write(`   ${until} kills, ${totals.acknowledged} acknowledged\n`)
     }
     const sorted = totals.startsMs.toSorted((a, b) => a - b)
-    const slow = totals.startsMs.filter((ms) => ms > restartMaxMs)
-    if (slow.length > 0) broken.push(`${slow.length} restarts took longer than ${restartMaxMs} ms`)
+    const medianMs = Math.round(sorted[sorted.length >> 1] ?? 0)
+    if (medianMs > restartMedianMsMax) broken.push(`a restart took ${medianMs} ms, in the median`)
     trial.report({
       tried: `${totals.kills} kills, ${connections} connections`,
       promised:
@@ -50,7 +50,7 @@ export const kills: Family = {
         ...total,
         'console changes': totals.changes,
         'stored but never answered': totals.unheard,
-        'restart p50 ms': Math.round(sorted[sorted.length >> 1] ?? 0),
+        'restart p50 ms': medianMs,
         'restart max ms': Math.round(sorted.at(-1) ?? 0),
       },
       broken,
