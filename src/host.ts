@@ -87,7 +87,7 @@ export async function openHost(options: { config: Config; warn?: (message: strin
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
   const masterKey = prepare(dataDir, config, clock.now(), warn)
   // A commit whose outcome is unknown is an error of the command, which ends with it.
-  const database = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {} })
+  const database = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {}, secureDelete: true })
   const store = createStore(database)
   const keys = deriveKeys(masterKey)
   const newId = createIds(clock, random)
@@ -226,7 +226,11 @@ export async function openHost(options: { config: Config; warn?: (message: strin
     },
 
     /** Forgets a person everywhere, beside a running server too. @throws INVALID_PHONE_NUMBER */
-    erase: (phone: string): Promise<HostErased> => erasePhone(needs, phone),
+    async erase(phone: string): Promise<HostErased> {
+      const erased = await erasePhone(needs, phone)
+      emptyLog(dataFiles(dataDir).database)
+      return erased
+    },
 
     /** @param target a phone number, or the id of an application @throws INVALID_PHONE_NUMBER; NOT_FOUND */
     unlock: (target: string): Promise<HostUnlocked> => unlock(needs, target),
@@ -299,6 +303,16 @@ function awaitMigrations(database: string): void {
     Bun.sleepSync(pollMs)
   }
   throw new StartRefused('another otpd is still making this data directory', 'Try again in a moment.')
+}
+
+/** The write-ahead log holds what was replaced until it is written over. A reader that holds it up lets it stand. */
+function emptyLog(database: string): void {
+  const connection = connect(database, patienceMs)
+  try {
+    connection.run('PRAGMA wal_checkpoint(TRUNCATE)')
+  } finally {
+    connection.close()
+  }
 }
 
 function appliedMigrations(database: string) {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAccounts } from '../src/auth/identity.ts'
@@ -230,4 +230,80 @@ test('a wrong master key is refused before anything is written', async () => {
   const other = { masterKey: new Uint8Array(32).fill(9), adminPassword: null }
   await expect(open({ secrets: other })).rejects.toMatchObject({ name: 'StartRefused' })
   expect(existsSync(dataFiles(dataDir).database)).toBe(true)
+})
+
+describe('the audit trail', () => {
+  test('has what the operator did, without passwords and addresses', async () => {
+    const opened = await open()
+    const { id } = await opened.createAccount({ email: 'ada@example.com', password })
+    await opened.setPlan('ada@example.com', 'free')
+    await opened.disable(id)
+    await opened.enable(id)
+    await opened.resetPassword('ada@example.com', 'another horse battery')
+    await opened.issueToken(id, 'http://127.0.0.1:1')
+    await opened.createSetupToken()
+    const kid = (await opened.rotateSigningKey()).kid
+    await opened.deleteAccount(id)
+    const entries = (await opened.listAudit({ limit: 20 })).toReversed()
+    expect(entries.map(({ action, developerId, targetId }) => [action, developerId, targetId])).toEqual([
+      ['account.created', id, id],
+      ['account.plan_changed', id, id],
+      ['account.disabled', id, id],
+      ['account.enabled', id, id],
+      ['password.reset', id, id],
+      ['token.issued', id, id],
+      ['setup_token.created', null, null],
+      ['signing_key.rotated', null, kid],
+      ['account.deleted', id, id],
+    ])
+    for (const entry of entries) expect(entry).toMatchObject({ source: 'host', actorId: null, ip: null })
+    expect(JSON.stringify(entries)).not.toMatch(/horse|ada@example/)
+  })
+})
+
+describe('an erasure', () => {
+  test('leaves no byte of the number in the files, those freed included', async () => {
+    await open()
+    await host?.close()
+    const phone = '+14155550177'
+    const { database: path } = dataFiles(dataDir)
+    const server = openSqlite(path, { onDiskFault: () => {} })
+    const event = {
+      type: 'otp.sent',
+      developerId: 'dev_x',
+      appId: null,
+      requestId: null,
+      status: null,
+    } as const
+    const identity = {
+      developerId: 'dev_x',
+      country: null,
+      verificationCount: 1,
+      firstVerifiedAt: 1,
+      lastVerifiedAt: 1,
+    }
+    await server.write(async (tx) => {
+      const { developers, events, identities } = server.tables
+      const times = { createdAt: 1, updatedAt: 1 }
+      await tx
+        .insert(developers)
+        .values({ id: 'dev_x', plan: 'free', virtualPhone: '+9990000000001', status: 'active', ...times })
+      for (let seq = 1; seq <= 50; seq++) {
+        const payload = JSON.stringify({ data: { phone, note: 'x'.repeat(seq * 100), metadata: null } })
+        await tx
+          .insert(events)
+          .values({ ...event, seq, id: `evt_${seq}`, phone, payload, detail: null, at: 1 })
+      }
+      await tx.insert(identities).values({ ...identity, id: 'idn_x', phone })
+    })
+    await server.close()
+    const holders = () =>
+      readdirSync(dataDir).filter((name) => readFileSync(join(dataDir, name)).includes(phone))
+    expect(holders()).not.toEqual([])
+
+    expect(await (await open()).erase(phone)).toEqual({ otpRequests: 0, logEntries: 50, users: 1 })
+    await host?.close()
+    host = undefined
+    expect(holders()).toEqual([])
+  })
 })

@@ -6,6 +6,8 @@ import { addHostFlags, withDataDir, type HostFlags } from '../host-commands.ts'
 import type { Run } from '../program.ts'
 import { facts, printable, shellWord } from '../text.ts'
 
+type Rows = { accounts: number; applications: number; otpRequests: number; logEntries: number }
+
 export function addBackupCommands(program: Command, run: Run) {
   addHostFlags(program.command('backup').description('copy the database, also while the server runs'))
     .argument('[file]', 'where to; never replaced (a new name in backups of the data directory)')
@@ -22,6 +24,7 @@ export function addBackupCommands(program: Command, run: Run) {
               [
                 ['Size', `${made.bytes} bytes`],
                 ['SHA-256', made.sha256],
+                ['Holds', rowsText(made.rows)],
               ],
               output.paint,
             ),
@@ -72,3 +75,6 @@ export function addBackupCommands(program: Command, run: Run) {
       }),
     )
 }
+
+const rowsText = ({ accounts, applications, otpRequests, logEntries }: Rows) =>
+  `accounts (${accounts}), applications (${applications}), OTP requests (${otpRequests}), log entries (${logEntries})`

@@ -14,12 +14,16 @@ import { Database as SqliteConnection } from 'bun:sqlite'
 import { errorWord, OperationRefused } from './data-dir.ts'
 import { driverCode } from './errors.ts'
 
-export type Backup = { file: string; bytes: number; sha256: string }
+/** @param rows what is in it, by noun */
+export type Backup = { file: string; bytes: number; sha256: string; rows: BackupRows }
+
+export type BackupRows = { accounts: number; applications: number; otpRequests: number; logEntries: number }
 
 /**
  * Writes a consistent copy of a database that a server may be writing to: a plain SQLite file without a write-ahead
  * log, readable by its owner only. It is checked, and it is on the disk before it bears its name, so that a file of
- * that name is always whole. The server is not held up: it writes on while the copy is read from one snapshot.
+ * that name is always whole, and at least as new as the moment at which it was asked for. The server is not held up: it
+ * writes on while the copy is read from one snapshot.
  *
  * @param file never replaced
  * @throws OperationRefused FILE_EXISTS, NO_DATABASE, DATABASE_DAMAGED, FILE_NOT_WRITABLE
@@ -35,8 +39,13 @@ export async function backUpDatabase(database: string, file: string): Promise<Ba
   if (existsSync(file)) throw fileExists(file)
   const draft = `${file}.${randomUUID()}.part`
   try {
+    const newest = reading(database, newestEntry)
     copyDatabase(database, draft)
-    const about = { file, bytes: statSync(draft).size, sha256: await sha256Of(draft) }
+    const rows = reading(draft, (connection) => {
+      if (newestEntry(connection) < newest) throw damaged(draft)
+      return countRows(connection)
+    })
+    const about = { file, bytes: statSync(draft).size, sha256: await sha256Of(draft), rows }
     takeName(draft, file)
     return about
   } catch (error) {
@@ -92,6 +101,22 @@ function requireWhole(connection: SqliteConnection, path: string): void {
   throw damaged(path)
 }
 
+/** The number of the last log entry, which every acknowledged change of a code has moved on. */
+const newestEntry = (connection: SqliteConnection): number =>
+  numberOf(connection, `select value from counters where name = 'event_seq'`)
+
+const countRows = (connection: SqliteConnection): BackupRows => ({
+  accounts: numberOf(connection, 'select count(*) from developers'),
+  applications: numberOf(connection, 'select count(*) from applications'),
+  otpRequests: numberOf(connection, 'select count(*) from otp_requests'),
+  logEntries: numberOf(connection, 'select count(*) from events'),
+})
+
+function numberOf(connection: SqliteConnection, question: string): number {
+  const [row] = connection.query<never, []>(question).values()
+  return Number(row?.[0] ?? 0)
+}
+
 /** A rename would replace a file; taking the name first does not. */
 function takeName(draft: string, file: string): void {
   closeSync(openSync(file, 'wx', 0o600))
@@ -109,7 +134,7 @@ function explain(error: unknown, database: string, file: string): unknown {
   if (error instanceof OperationRefused) return error
   const code = driverCode(error) ?? errorWord(error)
   if (code === 'EEXIST') return fileExists(file)
-  if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) return damaged(database, error)
+  if (/^SQLITE_(NOTADB|CORRUPT|ERROR$)/.test(code)) return damaged(database, error)
   if (/^(E[A-Z]+|SQLITE_(CANTOPEN|READONLY|FULL|IOERR)\w*)$/.test(code)) {
     return new OperationRefused(
       'FILE_NOT_WRITABLE',

@@ -13,6 +13,8 @@ export type SqliteOptions = {
    * as if nothing had happened, and what was refused may stand in the file after a restart.
    */
   onDiskFault(error: unknown): void
+  /** Overwrites all that is deleted, at the cost of more writes. */
+  secureDelete?: boolean
 }
 
 /**
@@ -23,6 +25,7 @@ export type SqliteOptions = {
  */
 export function openSqlite(path: string, options: SqliteOptions): Database {
   const writer = connect(path, 0)
+  if (options.secureDelete) writer.run('PRAGMA secure_delete = ON')
   const reader = new SqliteConnection(path, { readonly: true })
   reader.run('PRAGMA busy_timeout = 1000')
   reader.run('PRAGMA query_only = ON')
@@ -55,6 +58,8 @@ export function connect(path: string, busyTimeoutMs: number): SqliteConnection {
   connection.run('PRAGMA synchronous = FULL')
   connection.run('PRAGMA foreign_keys = ON')
   connection.run('PRAGMA trusted_schema = OFF')
+  // What was deleted or replaced is overwritten where its page is written anyway: phone numbers whose time is over.
+  connection.run('PRAGMA secure_delete = FAST')
   connection.run('PRAGMA cell_size_check = ON')
   connection.run('PRAGMA temp_store = MEMORY')
   connection.run('PRAGMA cache_size = -65536')

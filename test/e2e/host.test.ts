@@ -116,7 +116,10 @@ describe('a backup of a running server', () => {
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
     const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex')
     const bytes = readFileSync(file).length
-    expect(JSON.parse(ran.stdout)).toEqual({ data: { file, bytes, sha256, holdsMasterKey: false } })
+    const { rows, ...about }: { rows: { otpRequests: number } } = JSON.parse(ran.stdout).data
+    expect(about).toEqual({ file, bytes, sha256, holdsMasterKey: false })
+    expect(rows).toMatchObject({ accounts: 1, applications: expect.any(Number) })
+    expect(rows.otpRequests).toBe(requestIds(file).length)
     expect(readFileSync(file).includes(readFileSync(join(dataDir, 'master.key'), 'utf8').trim())).toBe(false)
     const copied = requestIds(file)
     expect(new Set(copied).isSupersetOf(new Set(before))).toBe(true)
