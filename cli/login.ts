@@ -114,7 +114,7 @@ async function grantByPassword(
 async function firstSetupToken(context: Context, setupTokenAwaited: boolean) {
   if (!setupTokenAwaited) return null
   const flag = '--setup-token, which the server printed at its start or keeps in its data directory'
-  context.output.note('This server has no account yet. The setup token that it printed makes the first one.')
+  context.output.note('No account yet. The setup token that the server printed makes the first one.')
   return await ask(context, { label: 'Setup token', flag })
 }
 

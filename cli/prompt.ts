@@ -26,15 +26,26 @@ export async function askPassword(
   if (fromInput && !context.io.stdinIsTerminal) return await readSecret(context, 'password')
   const question = {
     // Whoever chooses one is told the rule before they have typed it twice.
-    label: repeat ? 'Password, 12 characters or more' : 'Password',
+    label: repeat ? `Password, ${passwordLengthMin} characters or more` : 'Password',
     flag: '--password-stdin and the password on standard input',
     secret: true,
   }
-  const password = await ask(context, question)
+  const password = await askLong(context, question, repeat)
   if (repeat && (await ask(context, { ...question, label: 'The same again' })) !== password)
     throw usageError('The two passwords differ; nothing was changed.')
   return password
 }
+
+/** A new password has a length that the server insists on: who types less is asked again. */
+async function askLong(context: Context, question: Question, isNew: boolean) {
+  for (;;) {
+    const password = await ask(context, question)
+    if (!isNew || [...password].length >= passwordLengthMin) return password
+    context.io.writeError(`That has fewer than ${passwordLengthMin} characters.\n`)
+  }
+}
+
+const passwordLengthMin = 12
 
 /** The whole of standard input as one secret. */
 export async function readSecret({ io }: Context, what: string) {

@@ -31,8 +31,14 @@ export async function orOAuthFailure<T extends object>(
   } catch (thrown) {
     const known = thrown instanceof ServiceError ? failures[thrown.code] : undefined
     if (!(thrown instanceof ServiceError) || !known) throw thrown
-    const { message, reason, retryAfterSeconds } = thrown
-    const body = { error: known.error, error_description: message, ...(reason !== undefined && { reason }) }
+    const { message, reason, details = [], retryAfterSeconds } = thrown
+    // There is one string for all that is to say.
+    const description = details.map((one) => `${one.path}: ${one.message}`).join(' ') || message
+    const body = {
+      error: known.error,
+      error_description: description,
+      ...(reason !== undefined && { reason }),
+    }
     return { failure: { status: known.status, retryAfterSeconds, body } }
   }
 }

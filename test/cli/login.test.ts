@@ -91,6 +91,14 @@ describe('login', () => {
     })
   })
 
+  test('with a setup token asks again for a password that is too short', async () => {
+    const answers = ['ada@example.com', 'Ada', 'short', 'correct horse battery', 'correct horse battery']
+    const ran = await login(['--setup-token', 'st_1'], { answers })
+    expect(ran).toMatchObject({ exitCode: 0 })
+    expect(ran.stderr).toContain('That has fewer than 12 characters.')
+    expect(form()).toMatchObject({ password: 'correct horse battery' })
+  })
+
   test('asks for the setup token where nobody has an account yet', async () => {
     setupTokenAwaited = true
     const answers = ['st_1', 'ada@example.com', '', 'correct horse battery', 'correct horse battery']

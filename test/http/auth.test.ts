@@ -197,7 +197,10 @@ describe('the token endpoint refuses', () => {
     const { token } = await builtIn.setupTokens.issue()
     const form = { grant_type: 'urn:otpd:setup-token', setup_token: token, email: 'new@example.com' }
     const attempt = (secret: string) => server.postForm('/v1/auth/token', { ...form, password: secret })
-    await expectFailure(attempt('short'), 400, { error: 'invalid_request' })
+    await expectFailure(attempt('short'), 400, {
+      error: 'invalid_request',
+      error_description: 'password: Expected at least 12 characters and at most 1,024 bytes.',
+    })
     await tokensOf(attempt(password))
   })
 
