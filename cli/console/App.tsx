@@ -150,12 +150,13 @@ function Frame({ columns: width, rows }: { columns: number; rows: number }) {
 
 /** How old what is on the screen may be, and why it is not newer. A server that is lost is told of in the header. */
 function Freshness({ width }: { width: number }) {
-  const { answeredAt, problems, theme } = useConsole()
+  const { answeredAt, place, problems, theme } = useConsole()
   const nowMs = useNow()
   const atMs = useStore(answeredAt)
   const [problem] = [...useStore(problems).values()].filter((error) => !isPassing(error))
   const age = atMs === 0 ? '' : `updated ${relativeTime(new Date(atMs).toISOString(), nowMs)} `
+  const here = { text: useStore(place), paint: theme.paint.dim }
   const told =
-    problem === undefined ? '' : theme.status('bad', [problem.message, problem.hints.at(-1)].join(' '))
+    problem === undefined ? here : theme.status('bad', [problem.message, problem.hints.at(-1)].join(' '))
   return <Lines lines={[spread([' ', told], { text: age, paint: theme.paint.dim }, width)]} width={width} />
 }

@@ -87,6 +87,8 @@ export type Console = {
   refreshes: Store<number>
   /** When the server last answered, in milliseconds since the epoch; 0 before it did. */
   answeredAt: Store<number>
+  /** Where one is in a list that is longer than the screen: `17 of 200`. */
+  place: Store<string>
   /** What cannot be asked at present, and why, by the name of the question. */
   problems: Store<ReadonlyMap<string, CliError>>
   /** What outlives a change of screens, by name. */

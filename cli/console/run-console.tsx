@@ -70,6 +70,7 @@ export async function runConsole(given: Context, options: ConsoleOptions): Promi
     shell,
     refreshes,
     answeredAt: createStore<number>(0),
+    place: createStore(''),
     problems: createStore<ReadonlyMap<string, CliError>>(new Map()),
     kept: new Map(),
     now: io.now,

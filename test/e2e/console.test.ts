@@ -221,6 +221,16 @@ describe('around every screen', () => {
       }
   })
 
+  test('--read-only is said, and what would change something says why it does not', async () => {
+    const screen = await host.open(['--read-only'])
+    await screen.seen('read-only')
+    screen.press('5')
+    await screen.seen('(n new)')
+    screen.press('n')
+    await screen.seen('n is unavailable: not in a console that was started with --read-only')
+    await screen.close()
+  })
+
   test('p stops what moves, and m shows phones', async () => {
     const screen = await host.open()
     screen.press('p', 'm')

@@ -1,8 +1,9 @@
 import { Box } from 'ink'
+import { useLayoutEffect } from 'react'
 import { fitColumns, headingLine, rowLine, type Column } from '../columns.ts'
 import { useConsole } from '../console-context.ts'
 import type { List } from '../hooks/use-list.ts'
-import { spansOf, spread, type Line, type Painter } from '../spans.ts'
+import { spansOf, type Line, type Painter } from '../spans.ts'
 import { FilterLine } from './FilterLine.tsx'
 import { Lines } from './Lines.tsx'
 
@@ -18,7 +19,7 @@ type Props<Row> = {
 
 /** Rows under headings: one line more than the height that `useList` was given. */
 export function ListTable<Row>({ list, columns, width, empty, lineOf }: Props<Row>) {
-  const { theme } = useConsole()
+  const { theme, place } = useConsole()
   const { paint, symbols } = theme
   const fitted = fitColumns(columns, width)
   const rows = list.rows.slice(list.offset, list.offset + list.height).map((row, index) => {
@@ -33,10 +34,15 @@ export function ListTable<Row>({ list, columns, width, empty, lineOf }: Props<Ro
     ? ['', '  No such rows.']
     : ['', ...empty.map((line) => ['  ', ...spansOf(line)])]
   const isLong = list.rows.length > list.height
-  const place = isLong ? { text: `${list.index + 1}/${list.rows.length}`, paint: paint.dim } : ''
+  const here = isLong && list.isActive ? `${list.index + 1} of ${list.rows.length}` : ''
+  useLayoutEffect(() => {
+    if (here === '') return
+    place.set(() => here)
+    return () => place.set(() => '')
+  }, [place, here])
   return (
     <Box flexDirection="column" width={width} flexShrink={0}>
-      <Lines lines={[spread(headingLine(fitted, symbols.more, paint.dim), place, width)]} width={width} />
+      <Lines lines={[headingLine(fitted, symbols.more, paint.dim)]} width={width} />
       <Lines lines={list.rows.length === 0 ? nothing : rows} width={width} height={list.height} />
       {list.hasFilter && <FilterLine list={list} width={width} />}
     </Box>
