@@ -306,7 +306,10 @@ describe('accounts, beside a running server', () => {
     expect((await otpd(['admin', 'delete', 'carol@example.com'])).exitCode).toBe(2)
     const ran = await otpd(['admin', 'delete', 'carol@example.com', '--yes'])
     expect(ran).toMatchObject({ exitCode: 0, stdout: '✓ Deleted carol@example.com\n' })
-    expect(ran.stderr).toContain(`What stays, under ${id}: projects (1), applications (0)`)
+    // However wide the terminal is.
+    expect(ran.stderr.replaceAll(/\s+/g, ' ')).toContain(
+      `What stays, under ${id}: projects (1), applications (0)`,
+    )
     expect(await who(token)).toBe(4)
     expect((await as(['project', 'list'])).exitCode).toBe(4)
     expect((await as(['login', '--email', 'carol@example.com', '--password-stdin'], input)).exitCode).toBe(4)
