@@ -28,8 +28,6 @@ export type OtpNeeds = {
   guard: Guard
 }
 
-type End = Exclude<OtpEnd, { status: 'verified' }>
-
 /**
  * Ends a pending request and tells everybody: state, event, deliveries and counters in the one transaction.
  *
@@ -39,7 +37,7 @@ export async function endRequest(
   tx: Stores,
   newId: NewId,
   id: string,
-  end: End,
+  end: OtpEnd,
   now: number,
 ): Promise<OtpRequest | undefined> {
   const [ended] = await markEnded(tx, [id], end, now)
@@ -54,7 +52,7 @@ export async function endRequest(
  *
  * @returns those that nobody had ended before
  */
-export async function markEnded(tx: Stores, ids: string[], end: End, now: number): Promise<OtpRequest[]> {
+export async function markEnded(tx: Stores, ids: string[], end: OtpEnd, now: number): Promise<OtpRequest[]> {
   const ended: OtpRequest[] = []
   for (const id of ids) {
     const request = await tx.otpRequests.end(id, end, now)

@@ -65,8 +65,8 @@ export type OtpRequestStore = {
   /** Pending requests whose time is over. */
   listDue(now: number, limit: number): Promise<OtpRequest[]>
   insert(request: OtpRequest): Promise<void>
-  /** One more attempt, if fewer than `attemptsMax` were made and the code still lives. */
-  countAttempt(id: string, now: number): Promise<OtpRequest | undefined>
+  /** One more attempt, if fewer than `attemptsMax` were made and the code still lives. With the right code it verifies. */
+  countAttempt(id: string, isRight: boolean, now: number): Promise<OtpRequest | undefined>
   /** One more message, if resends are left and the last one is `resendAfterMs` old. */
   countResend(
     id: string,
@@ -87,8 +87,7 @@ export type OtpRequestStore = {
   deleteOldest(until: number, chunk: number): Promise<boolean>
 }
 
-export type OtpEnd =
-  { status: 'verified' | 'expired' | 'canceled' } | { status: 'failed'; failureReason: FailureReason }
+export type OtpEnd = { status: 'expired' | 'canceled' } | { status: 'failed'; failureReason: FailureReason }
 
 /** A pending request whose time is over counts as expired, whether or not anybody has written that down yet. */
 export const isDue = (request: OtpRequest, now: number) =>

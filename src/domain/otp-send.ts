@@ -68,11 +68,15 @@ export function createOtpSend(needs: OtpNeeds) {
         const now = clock.now()
         await recheckCaller(tx, application)
         const takeLimits: TakeLimits = async (phone) => {
-          const flagged =
-            phone !== undefined &&
-            (await spendSendBudget(tx, needs.sendBudget, `${application.id}:${hashPhone(keys, phone)}`, now))
-          rate = await admit(tx, otpRate(plans, application, 'send'), now, 'APP_RATE')
-          return flagged
+          const takeRate = async () => {
+            rate = await admit(tx, otpRate(plans, application, 'send'), now, 'APP_RATE')
+          }
+          if (phone !== undefined) {
+            const subject = `${application.id}:${hashPhone(keys, phone)}`
+            return spendSendBudget(tx, needs.sendBudget, subject, now, takeRate)
+          }
+          await takeRate()
+          return false
         }
         const result = await work(tx, now, takeLimits, guard)
         if (result instanceof ServiceError) refusal = result

@@ -37,7 +37,11 @@ export function createOtpVerify(needs: OtpNeeds) {
     }
   }
 
-  /** Compares the code, the attempt being counted before. What it returns is committed, a refusal too. */
+  /**
+   * Counts the attempt, and with a right code verifies the request, by one guarded statement: what the comparison says
+   * counts for nothing where that finds the request ended or its attempts used up. What it returns is committed, a
+   * refusal too.
+   */
   async function check(
     tx: Stores,
     request: OtpRequest,
@@ -48,9 +52,10 @@ export function createOtpVerify(needs: OtpNeeds) {
   ): Promise<OtpRequest | ServiceError> {
     const refusal = await refusalOf(tx, newId, request, now)
     if (refusal) return refusal
-    const counted = await tx.otpRequests.countAttempt(request.id, now)
+    const isRight = matchesCode(keys, request.id, code, request.codeHash)
+    const counted = await tx.otpRequests.countAttempt(request.id, isRight, now)
     if (!counted) return endedError((await tx.otpRequests.find(request.id)) ?? request)
-    if (!matchesCode(keys, request.id, code, request.codeHash)) {
+    if (!isRight) {
       await budget?.fail(now)
       const attemptsRemaining = attemptsMax - counted.attempts
       const exhausted = { status: 'failed', failureReason: 'max_attempts' } as const
@@ -59,12 +64,10 @@ export function createOtpVerify(needs: OtpNeeds) {
       for (const failed of ended) await recordEnd(tx, newId, failed, now)
       return new ServiceError('INVALID_CODE', 'The code is wrong.', { metadata: { attemptsRemaining } })
     }
-    const verified = await tx.otpRequests.end(request.id, { status: 'verified' }, now)
-    if (!verified) return endedError((await tx.otpRequests.find(request.id)) ?? request)
     await budget?.succeed()
-    await guard.credit(tx, verified, now)
-    await recordSuccess(tx, verified, now)
-    return verified
+    await guard.credit(tx, counted, now)
+    await recordSuccess(tx, counted, now)
+    return counted
   }
 
   async function recordSuccess(tx: Stores, request: OtpRequest, now: number) {
@@ -85,8 +88,8 @@ export function createOtpVerify(needs: OtpNeeds) {
     /**
      * Checks a code and, if it is right, marks the request verified.
      *
-     * The attempt is counted before the comparison, so that guesses at once cannot pass the limit of five; a wrong one
-     * is answered after its commit, so that no crash gives it back. Of several right calls exactly one succeeds.
+     * An attempt that is not counted tells nothing, so that guesses at once cannot pass the limit of five; a wrong one is
+     * answered after its commit, so that no crash gives it back. Of several right calls exactly one succeeds.
      *
      * @param code six ASCII digits
      * @throws INVALID_CODE with the attempts that remain; NOT_FOUND no such request of this application;

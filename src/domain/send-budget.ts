@@ -13,6 +13,7 @@ const dayWindow = { limit: 20, windowMs: 24 * 60 * minuteMs }
  * Counts a send to one phone of one application: at most 5 in 10 minutes and 20 a day are ordinary.
  *
  * @param subject application and phone, the phone hashed
+ * @param next asked where the budget lets the send pass and before it is counted, so that a refusal has nothing to undo
  * @returns whether this send is over the budget
  * @throws RATE_LIMITED (PHONE_SEND_BUDGET) it is, and the budget is enforced
  */
@@ -21,8 +22,12 @@ export async function spendSendBudget(
   mode: SendBudgetMode,
   subject: string,
   now: number,
+  next: () => Promise<void> = () => Promise.resolve(),
 ): Promise<boolean> {
-  if (mode === 'off') return false
+  if (mode === 'off') {
+    await next()
+    return false
+  }
   const day = toLimit(subject, dayWindow)
   const usedToday = await measure(tx, day, now)
   let waitMs = await waitFor(tx, day, usedToday, now)
@@ -41,6 +46,7 @@ export async function spendSendBudget(
       },
     )
   }
+  await next()
   await record(tx, day, usedToday, now)
   return waitMs > 0
 }

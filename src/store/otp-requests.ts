@@ -57,11 +57,14 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
       updatedAt: p('updatedAt'),
     }),
   )
-  const countAttempt = database.prepare(() =>
+  const attempt = { attempts: sql`${otp.attempts} + 1`, updatedAt: sql`${p('now')}` }
+  const mayBeTried = and(pending, lt(otp.attempts, attemptsMax), gt(otp.expiresAt, p('now')))
+  const fail = database.prepare(() => on.update(otp).set(attempt).where(mayBeTried).returning())
+  const verify = database.prepare(() =>
     on
       .update(otp)
-      .set({ attempts: sql`${otp.attempts} + 1`, updatedAt: sql`${p('now')}` })
-      .where(and(pending, lt(otp.attempts, attemptsMax), gt(otp.expiresAt, p('now'))))
+      .set({ ...attempt, status: 'verified', verifiedAt: sql`${p('now')}` })
+      .where(mayBeTried)
       .returning(),
   )
   const end = database.prepare(() =>
@@ -70,7 +73,6 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
       .set({
         status: sql`${p('status')}`,
         failureReason: sql`${p('failureReason')}`,
-        verifiedAt: sql`${p('verifiedAt')}`,
         updatedAt: sql`${p('now')}`,
       })
       .where(pending)
@@ -120,7 +122,7 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
       await insert({ ...request, metadata: metadata === null ? null : JSON.stringify(metadata) })
     },
 
-    countAttempt: async (id, now) => first(await countAttempt({ id, now })),
+    countAttempt: async (id, isRight, now) => first(await (isRight ? verify : fail)({ id, now })),
 
     async countResend(id, by, now) {
       const rows = await on
@@ -156,8 +158,7 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
 
     async end(id, how, now) {
       const failureReason = how.status === 'failed' ? how.failureReason : null
-      const verifiedAt = how.status === 'verified' ? now : null
-      return first(await end({ id, now, status: how.status, failureReason, verifiedAt }))
+      return first(await end({ id, now, status: how.status, failureReason }))
     },
 
     deleteOldest: (until, chunk) => deleteOldestInOrder(on, otp, otp.id, otp.createdAt, until, chunk),

@@ -56,19 +56,35 @@ describeEachDatabase('of 40 at once, a guarded statement on a request', (databas
   test('counts five attempts and no more', async () => {
     for (let round = 0; round < 10; round++) {
       const id = await insert()
-      expect(await passes((tx) => tx.otpRequests.countAttempt(id, start))).toBe(5)
+      expect(await passes((tx) => tx.otpRequests.countAttempt(id, false, start))).toBe(5)
       expect((await store.read.otpRequests.find(id))?.attempts).toBe(5)
     }
   })
 
   test('ends it once, whatever the ends', async () => {
-    const ends = ['verified', 'expired', 'canceled'] as const
+    const ends = ['expired', 'canceled'] as const
     for (let round = 0; round < 10; round++) {
       const id = await insert()
-      const ended = await passes((tx, index) =>
-        tx.otpRequests.end(id, { status: ends[index % 3] ?? 'expired' }, start + index),
-      )
+      const ended = await passes((tx, index) => {
+        const status = ends[index % 3]
+        return status
+          ? tx.otpRequests.end(id, { status }, start + index)
+          : tx.otpRequests.countAttempt(id, true, start + index)
+      })
       expect(ended).toBe(1)
+    }
+  })
+
+  test('verifies it with the right code, after wrong ones or before, within five attempts', async () => {
+    for (let round = 0; round < 10; round++) {
+      const id = await insert()
+      const right = round % 7
+      for (let i = 0; i < 7; i++) {
+        await store.write((tx) => tx.otpRequests.countAttempt(id, i === right, start + i))
+      }
+      const after = await store.read.otpRequests.find(id)
+      const verified = { status: 'verified', attempts: right + 1, verifiedAt: start + right }
+      expect(after).toMatchObject(right < 5 ? verified : { status: 'pending', attempts: 5, verifiedAt: null })
     }
   })
 
@@ -76,7 +92,7 @@ describeEachDatabase('of 40 at once, a guarded statement on a request', (databas
     const [ended, due] = [await insert(), await insert({ expiresAt: start })]
     await store.write((tx) => tx.otpRequests.end(ended, { status: 'canceled' }, start))
     for (const id of [ended, due]) {
-      expect(await passes((tx) => tx.otpRequests.countAttempt(id, start))).toBe(0)
+      expect(await passes((tx, index) => tx.otpRequests.countAttempt(id, index % 2 === 0, start))).toBe(0)
     }
   })
 })
