@@ -51,8 +51,9 @@ export function addAdminAccountCommands(admin: Command, run: Run, answerDevelope
           () => `${output.paint.green('✓')} Deleted ${output.paint.bold(printable(account))}`,
         )
         output.note(
-          `Its password, name, address and sessions are gone. What stays, under ${gone.id}:\n` +
-            `projects (${gone.projects}), applications (${gone.applications}), which are refused, and the records of their codes.`,
+          `Its password, name, address and sessions are gone.\n` +
+            `What stays, under ${gone.id}: projects (${gone.projects}), applications (${gone.applications}),\n` +
+            'which are refused, and the records of their codes.',
         )
       }),
     )
