@@ -8,7 +8,7 @@ import { addAuditCommand } from './commands/audit.ts'
 import { addBackupCommands } from './commands/backup.ts'
 import { addCompletionCommand } from './commands/completion.ts'
 import { addConfigCommands } from './commands/config.ts'
-import { addConsoleCommand, openConsole } from './commands/console.ts'
+import { addConsoleCommand, openConsoleOrTellMore } from './commands/console.ts'
 import { addContextCommands } from './commands/context.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addGuardCommands } from './commands/guard.ts'
@@ -52,7 +52,7 @@ export async function runCommandLine(args: string[], io: Io): Promise<number> {
   try {
     if (args.length > 0) await program.parseAsync(args, { from: 'user' })
     else if (io.stdinIsTerminal && io.stdoutIsTerminal)
-      return await openConsole(createContext(io, {}, createOutput(io, {})))
+      return await openConsoleOrTellMore(createContext(io, {}, createOutput(io, {})))
     else program.outputHelp()
     return exitCode
   } catch (error) {

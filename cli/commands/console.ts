@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { Context } from '../context.ts'
+import { CliError } from '../errors.ts'
 import { examples } from '../examples.ts'
 import type { Run } from '../program.ts'
 
@@ -16,7 +17,21 @@ export function addConsoleCommand(program: Command, run: Run) {
 }
 
 /** What draws screens is loaded here and nowhere else: plain commands need not wait for it. */
-export async function openConsole(context: Context, { readOnly, ascii }: Options = {}) {
+async function openConsole(context: Context, { readOnly, ascii }: Options = {}) {
   const { runConsole } = await import('../console/run-console.tsx')
   return await runConsole(context, { isReadOnly: readOnly === true, isAscii: ascii === true })
+}
+
+/** For otpd alone: whoever types that may know no other command yet. */
+export async function openConsoleOrTellMore(context: Context) {
+  try {
+    return await openConsole(context)
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    const { exitCode, code, message, hints } = error
+    throw new CliError(exitCode, code, message, {
+      hints: [...hints, 'All commands: otpd --help'],
+      cause: error,
+    })
+  }
 }

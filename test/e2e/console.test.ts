@@ -110,6 +110,15 @@ describe('it opens', () => {
     expect((await host.server.otpd([])).stdout).toContain('Usage: otpd')
   })
 
+  test('otpd alone tells who is not logged in of all the commands', async () => {
+    const env = { PATH: path, HOME: emptyHome, OTPD_SERVER: host.server.url }
+    const screen = openScreen([binaryPath], env, small)
+    expect(await screen.exited).toBe(4)
+    await screen.seen('Log in with: otpd login')
+    await screen.seen('All commands: otpd --help')
+    await screen.close()
+  })
+
   test('never in a pipe', async () => {
     const { exitCode, stderr } = await host.server.otpd(['console'])
     expect(exitCode).toBe(2)
