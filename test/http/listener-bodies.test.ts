@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { exchangeRaw } from '../helpers/raw-http.ts'
 import { getRequest, startRawService, type RawService } from '../helpers/raw-service.ts'
+import { hiddenRequest, postHead, smugglers } from '../helpers/smuggling.ts'
 
 let raw: RawService
 let port: number
@@ -13,43 +14,7 @@ beforeEach(() => raw.forget())
 afterAll(() => raw.dispose())
 
 describe('nothing is smuggled behind', () => {
-  const hidden = 'GET /v1/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n'
-  const post = (...headers: string[]) =>
-    ['POST /v1/otp/send HTTP/1.1', 'Host: localhost', ...headers, '', ''].join('\r\n')
-
-  test.each([
-    [
-      'a length beside chunks',
-      post('Content-Length: 5', 'Transfer-Encoding: chunked') + `0\r\n\r\n${hidden}`,
-    ],
-    ['two lengths', post('Content-Length: 0', 'Content-Length: 44') + hidden],
-    ['two lengths in one', post('Content-Length: 0, 44') + hidden],
-    ['an unknown coding', post('Transfer-Encoding: xchunked') + `0\r\n\r\n${hidden}`],
-    ['two codings', post('Transfer-Encoding: chunked', 'Transfer-Encoding: identity') + `0\r\n\r\n${hidden}`],
-    [
-      'a coding behind a space',
-      post('Transfer-Encoding : chunked', 'Content-Length: 5') + `0\r\n\r\n${hidden}`,
-    ],
-    ['a folded header', post('X: a', ' Transfer-Encoding: chunked', 'Content-Length: 0') + hidden],
-    ['a negative length', post('Content-Length: -1') + hidden],
-    ['a signed length', post('Content-Length: +5') + `hello${hidden}`],
-    ['a hexadecimal length', post('Content-Length: 0x5') + `hello${hidden}`],
-    ['an endless length', post('Content-Length: 99999999999999999999') + hidden],
-    ['a chunk of a negative size', post('Transfer-Encoding: chunked') + `-1\r\nhello\r\n0\r\n\r\n${hidden}`],
-    ['a chunk of no size', post('Transfer-Encoding: chunked') + `zz\r\nhello\r\n0\r\n\r\n${hidden}`],
-    [
-      'a chunk of an endless size',
-      post('Transfer-Encoding: chunked') + `ffffffffffffffff1\r\nh\r\n0\r\n\r\n${hidden}`,
-    ],
-    ['a header with NUL', getRequest('/v1/health', 'Host: localhost', 'X: a\0b') + hidden],
-    ['a header without a name', getRequest('/v1/health', 'Host: localhost', ': x') + hidden],
-    [
-      'a bare carriage return',
-      getRequest('/v1/health', 'Host: localhost', 'X: a\rTransfer-Encoding: chunked') + hidden,
-    ],
-    ['TLS', `\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03${hidden}`],
-    ['HTTP/2', `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${hidden}`],
-  ])('%s', async (_, bytes) => {
+  test.each(smugglers)('%s', async (_, bytes) => {
     const { answers, closed } = await exchangeRaw(port, [bytes], Infinity)
     expect(closed).toBe(true)
     expect(answers.filter(({ status }) => status < 400)).toEqual([])
@@ -65,7 +30,7 @@ describe('nothing is smuggled behind', () => {
     const body = '{"a":'
     const { answers: posts } = await exchangeRaw(
       port,
-      [post('Content-Type: application/json', `Content-Length: ${body.length}`) + body + hidden],
+      [postHead('Content-Type: application/json', `Content-Length: ${body.length}`) + body + hiddenRequest],
       2,
     )
     expect(posts.map(({ status }) => status)).toEqual([400, 200])

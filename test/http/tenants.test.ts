@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { absentIds, createEdge, type Belongings, type Edge, type EdgeRequest } from '../helpers/edge.ts'
-import type { Operation } from '../helpers/openapi.ts'
+import { absentIds, createEdge, type Belongings, type Edge } from '../helpers/edge.ts'
+import { createTenantWalk, isForApplications, type TenantWalk } from '../helpers/tenant-walk.ts'
 
 let edge: Edge
+let walk: TenantWalk
 let ada: Belongings
 let eve: Belongings
 /** Ada's own second application. */
@@ -10,82 +11,32 @@ let sibling: Record<string, string>
 
 beforeAll(async () => {
   edge = await createEdge()
+  walk = createTenantWalk(edge)
   ada = edge.owner
   eve = await edge.makeBelongings('+14155550101')
   sibling = (await edge.service.createApplication(ada.developer, { environment: 'test' })).headers
 })
 afterAll(() => edge.service.dispose())
 
-/** Belongings of nobody, for the paths and bodies that name them. */
-const nothing = (): Belongings => ({
-  ...ada,
-  application: { ...ada.application, id: absentIds.appId, projectId: absentIds.projectId },
-  requestId: absentIds.requestId,
-  webhookId: absentIds.webhookId,
-  deliveryId: absentIds.deliveryId,
-  phone: absentIds.phone,
-})
-
-/** What a caller can tell apart: everything but the name of the call. */
-async function look(operation: Operation, request: EdgeRequest) {
-  const { answer, faults } = await edge.judge(operation, request)
-  expect(faults).toEqual([])
-  const traceId = answer.headers.get('x-request-id') ?? ''
-  const headers = [...answer.headers].filter(([name]) => name !== 'x-request-id')
-  return { status: answer.status, headers, body: answer.text.replaceAll(traceId, 'req') }
-}
-
-/** The same call about somebody's thing and about nobody's. */
-async function compare(operation: Operation, as: Record<string, string>, of: Belongings) {
-  const about = (belongings: Belongings) => ({
-    as,
-    path: edge.fillPath(operation, belongings),
-    body: operation.body && JSON.stringify(edge.bodyOf(operation, belongings)),
-  })
-  const foreign = await look(operation, about(of))
-  const absent = await look(operation, about(nothing()))
-  return { foreign, absent }
-}
-
-const namesInPath = () => edge.operations.filter(({ path }) => path.includes('{'))
-const isForConsole = ({ security }: Operation) => security.some((scheme) => 'console' in scheme)
-const isForApplications = ({ security }: Operation) => security.some((scheme) => 'apiKey' in scheme)
-
 test('there are operations to try', () => {
-  expect(namesInPath().filter(isForConsole).length).toBeGreaterThanOrEqual(14)
+  expect(walk.forConsole.length).toBeGreaterThanOrEqual(16)
+  expect(walk.forApplications.length).toBeGreaterThanOrEqual(4)
   expect(edge.operations.filter(isForApplications).length).toBeGreaterThanOrEqual(6)
 })
 
 describe('what belongs to another developer', () => {
-  test('is answered as if it were not there, to every operation with an id in its path', async () => {
-    for (const operation of namesInPath().filter(isForConsole)) {
-      const { foreign, absent } = await compare(operation, eve.developer.headers, ada)
-      expect({ of: operation.operationId, ...foreign }).toEqual({ of: operation.operationId, ...absent })
-      expect(foreign.status).toBe(404)
-    }
-  })
-
-  test('is the same to the creation of something that belongs to it', async () => {
-    const creations = edge.operations.filter(({ operationId }) =>
-      ['createApplication', 'createWebhook'].includes(operationId),
-    )
-    expect(creations).toHaveLength(2)
-    for (const operation of creations) {
-      const { foreign, absent } = await compare(operation, eve.developer.headers, ada)
+  test('is answered as if it were not there, to every operation that names it', async () => {
+    for (const operation of walk.forConsole) {
+      const { foreign, absent } = await walk.compare(operation, eve.developer.headers, ada)
       expect({ of: operation.operationId, ...foreign }).toEqual({ of: operation.operationId, ...absent })
       expect(foreign.status).toBe(404)
     }
   })
 
   test('is the same to another application, of another developer or of the same one', async () => {
-    const byBody = edge.operations.filter((operation) => operation.body?.properties?.['requestId'])
-    const byPath = namesInPath().filter(
-      (operation) => isForApplications(operation) && operation.path.startsWith('/v1/otp/'),
-    )
-    expect(byBody.length + byPath.length).toBeGreaterThanOrEqual(4)
-    for (const operation of [...byBody, ...byPath]) {
+    for (const operation of walk.forApplications) {
       for (const as of [eve.application.headers, sibling]) {
-        const { foreign, absent } = await compare(operation, as, ada)
+        const { foreign, absent } = await walk.compare(operation, as, ada)
         expect({ of: operation.operationId, ...foreign }).toEqual({ of: operation.operationId, ...absent })
         expect(foreign.status).toBe(404)
       }
@@ -95,7 +46,7 @@ describe('what belongs to another developer', () => {
   test('is the same to a lookup with an API key', async () => {
     const [lookup] = edge.operations.filter(({ operationId }) => operationId === 'getUser')
     if (!lookup) throw new Error('The lookup is gone.')
-    const { foreign, absent } = await compare(lookup, { 'x-api-key': eve.application.apiKey }, ada)
+    const { foreign, absent } = await walk.compare(lookup, { 'x-api-key': eve.application.apiKey }, ada)
     expect(foreign).toEqual(absent)
     expect(foreign.status).toBe(404)
     const own = await edge.judge(lookup, { as: { 'x-api-key': ada.application.apiKey } })
@@ -114,11 +65,11 @@ describe('what belongs to another developer', () => {
           continue
         tried += 1
         const as = eve.developer.headers
-        const foreign = await look(operation, { as, query: `?${name}=${foreignId}` })
-        const absent = await look(operation, { as, query: `?${name}=${absentId}` })
+        const foreign = await walk.look(operation, { as, query: `?${name}=${foreignId}` })
+        const absent = await walk.look(operation, { as, query: `?${name}=${absentId}` })
         expect({ of: operation.operationId, ...foreign }).toEqual({ of: operation.operationId, ...absent })
         expect(JSON.parse(foreign.body)).toMatchObject({ data: [] })
-        const own = await look(operation, { as: ada.developer.headers, query: `?${name}=${foreignId}` })
+        const own = await walk.look(operation, { as: ada.developer.headers, query: `?${name}=${foreignId}` })
         expect(JSON.parse(own.body).data).not.toEqual([])
       }
     }
@@ -128,10 +79,10 @@ describe('what belongs to another developer', () => {
   test('is no place in a log to go on from', async () => {
     const [logs] = edge.operations.filter(({ operationId }) => operationId === 'listLogs')
     if (!logs) throw new Error('The log is gone.')
-    const entries = JSON.parse((await look(logs, { as: ada.developer.headers })).body).data
+    const entries = JSON.parse((await walk.look(logs, { as: ada.developer.headers })).body).data
     const as = eve.developer.headers
-    const foreign = await look(logs, { as, query: `?after=${entries[0].id}` })
-    expect(foreign).toEqual(await look(logs, { as, query: `?after=${absentIds.eventId}` }))
+    const foreign = await walk.look(logs, { as, query: `?after=${entries[0].id}` })
+    expect(foreign).toEqual(await walk.look(logs, { as, query: `?after=${absentIds.eventId}` }))
     expect(foreign.status).toBe(400)
   })
 
@@ -147,7 +98,7 @@ describe('what belongs to another developer', () => {
     ]
     for (const operation of edge.operations) {
       if (operation.method !== 'GET' || operation.path.includes('{')) continue
-      const { body } = await look(operation, { as: eve.developer.headers })
+      const { body } = await walk.look(operation, { as: eve.developer.headers })
       for (const value of hers)
         expect({ of: operation.operationId, shows: body.includes(value) && value }).toMatchObject({
           shows: false,
@@ -156,7 +107,7 @@ describe('what belongs to another developer', () => {
   })
 
   test('is as it was, after all of this', async () => {
-    for (const operation of namesInPath().filter(({ method }) => method === 'GET')) {
+    for (const operation of walk.namesInPath.filter(({ method }) => method === 'GET')) {
       const { answer, faults } = await edge.judge(operation)
       expect({ of: operation.operationId, status: answer.status, faults }).toEqual({
         of: operation.operationId,

@@ -2,13 +2,17 @@ import { codeProperties } from './codes.ts'
 import { configProperties } from './config.ts'
 import { guardAddressProperties } from './guard-address.ts'
 import { guardProperties } from './guard.ts'
+import { httpProperties } from './http.ts'
 import { maskingProperties } from './masking.ts'
+import { otpLifeProperties } from './otp-life.ts'
 import { rateLimitProperties } from './rate-limit.ts'
 import { textProperties } from './texts.ts'
 import { webhookProperties } from './webhooks.ts'
 
 export const properties = [
   ...rateLimitProperties,
+  ...otpLifeProperties,
+  ...httpProperties,
   ...guardProperties,
   ...guardAddressProperties,
   ...textProperties,

@@ -1,0 +1,127 @@
+import { createHmac, createPublicKey } from 'node:crypto'
+import { exportSPKI } from 'jose'
+import { makeSigningKey, type startForgingProvider } from '../helpers/oidc.ts'
+
+export type Forgery = { name: string; token: string }
+
+const base64url = (value: unknown) =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+
+/** Tokens that no verifier may take, each wrong in one way, of a provider whose every key and claim is known. */
+export async function makeForgeries(
+  forger: Awaited<ReturnType<typeof startForgingProvider>>,
+  nowMs: number,
+): Promise<Forgery[]> {
+  const now = Math.floor(nowMs / 1000)
+  const { key, issuer, audience } = forger
+  const stranger = await makeSigningKey('RS256', 'k1')
+  const elliptic = await makeSigningKey('ES256', 'k1')
+  const good = { iss: issuer, aud: audience, sub: 'user-1', iat: now, exp: now + 3600 }
+
+  async function signed(claims: unknown, header: unknown = {}, by = key): Promise<string> {
+    const protectedHeader = { alg: by.alg, kid: by.kid, ...(typeof header === 'object' ? header : {}) }
+    const text = `${base64url(protectedHeader)}.${base64url(claims)}`
+    const algorithm = by.alg === 'ES256' ? { name: 'ECDSA', hash: 'SHA-256' } : { name: 'RSASSA-PKCS1-v1_5' }
+    const signature = await crypto.subtle.sign(algorithm, by.privateKey, Buffer.from(text))
+    return `${text}.${Buffer.from(signature).toString('base64url')}`
+  }
+  const token = await signed(good)
+  const [header = '', payload = '', signature = ''] = token.split('.')
+  const pem = await exportSPKI(key.publicKey)
+  const der = createPublicKey(pem).export({ type: 'spki', format: 'der' })
+  const hmac = (alg: 'HS256' | 'HS384' | 'HS512', secret: string | Buffer) => {
+    const text = `${base64url({ alg, kid: key.kid })}.${payload}`
+    return `${text}.${createHmac(alg.replace('HS', 'sha'), secret).update(text).digest('base64url')}`
+  }
+
+  const claims: Array<[string, Record<string, unknown>]> = [
+    ['a foreign issuer', { iss: 'https://elsewhere.example' }],
+    ['the issuer with a slash more', { iss: `${issuer}/` }],
+    ['the issuer in capitals', { iss: issuer.toUpperCase() }],
+    ['a list of issuers', { iss: [issuer] }],
+    ['no issuer', { iss: undefined }],
+    ['a foreign audience', { aud: 'client-9' }],
+    ['the audience with a space more', { aud: `${audience} ` }],
+    ['an empty list of audiences', { aud: [] }],
+    ['no audience', { aud: undefined }],
+    ['several audiences without an authorized party', { aud: [audience, 'client-9'] }],
+    ['a foreign authorized party', { azp: 'client-9' }],
+    ['an authorized party that is no text', { azp: [audience] }],
+    ['an empty subject', { sub: '' }],
+    ['a subject that is a number', { sub: 5 }],
+    ['a subject that is a list', { sub: ['user-1'] }],
+    ['no subject', { sub: undefined }],
+    ['a subject of 256 characters', { sub: 'x'.repeat(256) }],
+    ['an expiry an hour ago', { exp: now - 3600 }],
+    ['an expiry of 1970', { exp: 0 }],
+    ['a negative expiry', { exp: -1 }],
+    ['an expiry that is text', { exp: String(now + 99) }],
+    ['an expiry that is null', { exp: null }],
+    ['no expiry', { exp: undefined }],
+    ['no time of issue', { iat: undefined }],
+    ['a time of issue that is text', { iat: String(now) }],
+    ['a time of issue in an hour', { iat: now + 3600 }],
+    ['a start in an hour', { nbf: now + 3600 }],
+    ['a start that is text', { nbf: 'now' }],
+    ['the events of a logout', { events: { 'http://schemas.openid.net/event/backchannel-logout': {} } }],
+  ]
+  const headers: Array<[string, Record<string, unknown>]> = [
+    ['the type of an access token', { typ: 'at+jwt' }],
+    ['the type of an access token in other words', { typ: 'application/AT+JWT' }],
+    ['the type of a logout token', { typ: 'logout+jwt' }],
+    ['an unknown kid', { kid: 'k9' }],
+    ['a kid that is a path', { kid: '../../dev/null' }],
+    ['a kid that is SQL', { kid: "k1' OR '1'='1" }],
+    ['a critical header that nobody knows', { crit: ['x'], x: 1 }],
+    ['an empty list of critical headers', { crit: [] }],
+    ['a payload that is not encoded', { b64: false, crit: ['b64'] }],
+    ['another algorithm than that of its signature', { alg: 'PS256' }],
+    ['an algorithm that is not on the list', { alg: 'RS512' }],
+    ['an algorithm in small letters', { alg: 'rs256' }],
+    ['an algorithm that is a list', { alg: ['RS256'] }],
+    ['no algorithm at all', { alg: undefined }],
+  ]
+  const made: Array<[string, string | Promise<string>]> = [
+    ...claims.map(([name, change]): [string, Promise<string>] => [name, signed({ ...good, ...change })]),
+    ...headers.map(([name, change]): [string, Promise<string>] => [name, signed(good, change)]),
+    ['claims that are a list', signed([good])],
+    ['claims that are null', signed(null)],
+    ['claims that are text', signed('user-1')],
+    ['another key under the same kid', signed(good, {}, stranger)],
+    ['a key of another kind under the same kid', signed(good, {}, elliptic)],
+    ['a key of its own embedded', signed(good, { jwk: stranger.publicJwk }, stranger)],
+    [
+      'a key of its own embedded, without kid',
+      signed(good, { jwk: stranger.publicJwk, kid: undefined }, stranger),
+    ],
+    ['an address of keys', signed(good, { jku: `${issuer}/elsewhere`, kid: 'k9' }, stranger)],
+    ['a certificate of its own', signed(good, { x5c: [der.toString('base64')] }, stranger)],
+    ['an address of certificates', signed(good, { x5u: `${issuer}/elsewhere` }, stranger)],
+    ...['none', 'None', 'NONE', 'nOnE', ''].flatMap((alg): Array<[string, string]> => [
+      [`the algorithm "${alg}" without a signature`, `${base64url({ alg, kid: key.kid })}.${payload}.`],
+      [`the algorithm "${alg}" with one`, `${base64url({ alg, kid: key.kid })}.${payload}.${signature}`],
+    ]),
+    ['HS256 with the public key as PEM', hmac('HS256', pem)],
+    ['HS256 with the public key as PEM without its last line break', hmac('HS256', pem.trimEnd())],
+    ['HS384 with the public key as PEM', hmac('HS384', pem)],
+    ['HS512 with the public key as PEM', hmac('HS512', pem)],
+    ['HS256 with the public key as DER', hmac('HS256', der)],
+    ['HS256 with the modulus', hmac('HS256', Buffer.from(key.publicJwk.n ?? '', 'base64url'))],
+    ['HS256 with nothing', hmac('HS256', '')],
+    ['other claims under its signature', `${header}.${base64url({ ...good, sub: 'root' })}.${signature}`],
+    ['a signature of zeros', `${header}.${payload}.${Buffer.alloc(256).toString('base64url')}`],
+    ['half a signature', `${header}.${payload}.${signature.slice(0, 170)}`],
+    ['no signature', `${header}.${payload}.`],
+    ['two parts', `${header}.${payload}`],
+    ['four parts', `${token}.x`],
+    ['five parts, as an encrypted token has', `${header}.${payload}.${signature}.${signature}.${signature}`],
+    ['an empty header', `.${payload}.${signature}`],
+    ['a header that is no object', `${base64url('1')}.${payload}.${signature}`],
+    ['no claims', `${header}..${signature}`],
+    ['a JSON serialisation', JSON.stringify({ payload, signatures: [{ protected: header, signature }] })],
+    ['more than 8 KiB', signed({ ...good, padding: 'x'.repeat(8192) })],
+    ['nothing but dots', '..'],
+    ['no token', 'x'],
+  ]
+  return Promise.all(made.map(async ([name, made]) => ({ name, token: await made })))
+}

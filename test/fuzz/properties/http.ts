@@ -1,0 +1,71 @@
+import { expect } from 'bun:test'
+import * as fc from 'fast-check'
+import { encodeCursor } from '../../../src/domain/pages.ts'
+import { createEdge } from '../../helpers/edge.ts'
+import { guardOff, otpCalls, unlimited } from '../../helpers/otp.ts'
+import { createTestService } from '../../helpers/service.ts'
+import { defineProperty } from '../property.ts'
+
+const dayMs = 24 * 3_600_000
+const keyStep = fc.record({
+  key: fc.constantFrom('a', 'b', '"a"'),
+  phone: fc.constantFrom('+14155552671', '+14155552672'),
+  gapMs: fc.constantFrom(0, 0, 1, 3_600_000, dayMs - 1, dayMs),
+})
+
+export const httpProperties = [
+  defineProperty('a forged cursor is 400 in every list', 200, async () => {
+    const edge = await createEdge()
+    const lists = edge.operations.filter(({ parameters = [] }) =>
+      parameters.some(({ name }) => name === 'cursor'),
+    )
+    const forged = fc.oneof(
+      fc.string({ unit: 'binary', minLength: 1, maxLength: 100 }),
+      fc.base64String({ minLength: 1 }),
+      fc.string({ unit: fc.constantFrom(...'abcxyz_019'), minLength: 1, maxLength: 64 }).map(encodeCursor),
+      fc.constantFrom('prj', 'dev', 'xxx').map((prefix) => encodeCursor(`${prefix}_${'0'.repeat(27)}`)),
+    )
+    const property = fc.asyncProperty(fc.constantFrom(...lists), forged, async (operation, cursor) => {
+      const { answer, faults } = await edge.judge(operation, {
+        query: `?cursor=${encodeURIComponent(cursor)}`,
+      })
+      expect({ faults, status: answer.status }).toEqual({ faults: [], status: 400 })
+    })
+    return { property, close: () => edge.service.dispose() }
+  }),
+
+  defineProperty(
+    'an idempotency key gives its first answer again for a day, and takes no other body',
+    100,
+    async () => {
+      const service = await createTestService({ plans: unlimited, env: guardOff })
+      const otp = otpCalls(service)
+      const developer = await service.createDeveloper()
+      const application = await service.createApplication(developer)
+      let rounds = 0
+      const property = fc.asyncProperty(fc.array(keyStep, { minLength: 1, maxLength: 12 }), async (steps) => {
+        const round = rounds++
+        const known = new Map<string, { phone: string; requestId: string; until: number }>()
+        for (const { key, phone, gapMs } of steps) {
+          service.clock.advance(gapMs)
+          const now = service.clock.now()
+          const header = key.startsWith('"') ? `"${round}${key.slice(1)}` : `${round}${key}`
+          const answer = await otp.send(application, { phone }, { 'idempotency-key': header })
+          const bare = header.replaceAll('"', '')
+          const before = known.get(bare)
+          if (!before || now >= before.until) {
+            expect([answer.status, answer.headers.has('idempotency-replayed')]).toEqual([201, false])
+            expect([...known.values()].some(({ requestId }) => requestId === answer.data.requestId)).toBe(
+              false,
+            )
+            known.set(bare, { phone, requestId: answer.data.requestId, until: now + dayMs })
+          } else if (before.phone === phone) {
+            expect([answer.status, answer.data.requestId]).toEqual([201, before.requestId])
+            expect(answer.headers.get('idempotency-replayed')).toBe('true')
+          } else expect([answer.status, answer.error.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
+        }
+      })
+      return { property, close: () => service.dispose() }
+    },
+  ),
+]

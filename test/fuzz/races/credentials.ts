@@ -1,0 +1,108 @@
+import { expect } from 'bun:test'
+import { recheckCaller, type CallingApplication } from '../../../src/domain/app-auth.ts'
+import type { TestAnswer } from '../../helpers/service.ts'
+import { atOnce, racers, type Race } from './race.ts'
+import { openRaceScene } from './scene.ts'
+
+/** What takes the right to call away from an application, and what its calls are answered from then on. */
+const revocations = [
+  { title: 'a rotation of the key', path: '/rotate/api', method: 'POST', body: undefined, refusal: 401 },
+  {
+    title: 'a rotation of the secret',
+    path: '/rotate/secret',
+    method: 'POST',
+    body: undefined,
+    refusal: 401,
+  },
+  { title: 'disabling', path: '', method: 'PATCH', body: { status: 'disabled' }, refusal: 403 },
+  { title: 'a deletion', path: '', method: 'DELETE', body: undefined, refusal: 401 },
+]
+
+/** Some turns of the event loop from now: a call has several on its way. */
+async function later(turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate)
+}
+
+export const credentialRaces: Race[] = revocations.flatMap(
+  ({ title, path, method, body, refusal }): Race[] => [
+    {
+      name: `of the operations under way none takes effect after ${title}`,
+      async open(database) {
+        const { service, developer, close } = await openRaceScene(database)
+        const seen = { done: 0, refused: 0, 'done without right': 0 }
+
+        /** An operation as all of them are built, that looks again at the end of its transaction. */
+        const operate = (caller: CallingApplication) =>
+          service.store.write(async (tx): Promise<keyof typeof seen> => {
+            const refused = await recheckCaller(tx, caller).then(
+              () => false,
+              () => true,
+            )
+            if (refused) return 'refused'
+            await tx.developers.find(caller.developerId)
+            const now = await tx.applications.find(caller.developerId, caller.id)
+            const holds = now?.status === 'active' && now.credentialsVersion === caller.credentialsVersion
+            return holds ? 'done' : 'done without right'
+          })
+
+        return {
+          close,
+          finish() {
+            expect(seen['done without right']).toBe(0)
+            expect(Math.min(seen.done, seen.refused)).toBeGreaterThan(0)
+          },
+          async round(_, random) {
+            const { id, ...credentials } = await service.createApplication(developer)
+            const caller = await service.services.appAuth.authenticate(credentials)
+            const target = `/v1/applications/${id}${path}`
+            const revoke = () => service.request(method, target, { as: developer, body })
+            const outcomes = await atOnce<TestAnswer<unknown> | keyof typeof seen>(racers, random, (index) =>
+              index === 0 ? revoke() : later(index % 6).then(() => operate(caller)),
+            )
+            for (const outcome of outcomes) {
+              if (typeof outcome === 'string') seen[outcome]++
+              else expect(outcome.status).toBe(200)
+            }
+            expect(seen['done without right']).toBe(0)
+            expect(await operate(caller)).toBe('refused')
+          },
+        }
+      },
+    },
+
+    {
+      name: `calls that keep coming are refused from the answer to ${title} on`,
+      sqliteOnly: true,
+      async open(database) {
+        const { service, developer, otp, close } = await openRaceScene(database)
+        let early = 0
+        return {
+          close,
+          finish: () => expect(early).toBeGreaterThan(0),
+          async round(_, random) {
+            const application = await service.createApplication(developer, { environment: 'test' })
+            const send = () => otp.send(application, { phone: '+14155550100' })
+            let revoked = false
+            const keepCalling = async () => {
+              for (let late = 0; late < 2;) {
+                const startedLate = revoked
+                const { status } = await send()
+                expect(startedLate ? [refusal] : [201, refusal]).toContain(status)
+                if (startedLate) late++
+                else if (status === 201) early++
+              }
+            }
+            await atOnce(5, random, async (index) => {
+              if (index > 0) return keepCalling()
+              await send()
+              const target = `/v1/applications/${application.id}${path}`
+              const answer = await service.request(method, target, { as: developer, body })
+              revoked = true
+              expect(answer.status).toBe(200)
+            })
+          },
+        }
+      },
+    },
+  ],
+)

@@ -1,0 +1,39 @@
+import { expect } from 'bun:test'
+import { tally } from '../../helpers/otp.ts'
+import { atOnce, type Race } from './race.ts'
+import { openRaceScene } from './scene.ts'
+
+export const identityRaces: Race[] = [
+  {
+    name: 'applications of one developer that verify the same phone count every success',
+    async open(database) {
+      const { service, otp, developer, newPhone, close } = await openRaceScene(database)
+      const applications = await atOnce(4, Math.random, () => service.createApplication(developer))
+      const { summary } = service.services.analytics
+      return {
+        close,
+        async round(_, random) {
+          const phone = newPhone()
+          const before = (await summary(developer.developer)).activeUsers
+          const sent = await atOnce(4, random, async (index) => {
+            const as = applications[index]
+            if (!as) throw new Error('There is no application.')
+            return { as, ...(await otp.sent(as, { phone })) }
+          })
+          const answers = await Promise.all(sent.map(({ as, requestId }) => otp.verifyRight(as, requestId)))
+          expect(tally(answers)).toEqual({ '200': 4 })
+          const identity = await service.request<{ verificationCount: number; applications: string[] }>(
+            'GET',
+            `/v1/users/${phone}`,
+            { as: developer },
+          )
+          expect(identity.data).toMatchObject({
+            verificationCount: 4,
+            applications: applications.map(({ id }) => id).toSorted(),
+          })
+          expect((await summary(developer.developer)).activeUsers).toBe(before + 1)
+        },
+      }
+    },
+  },
+]

@@ -1,0 +1,37 @@
+import type { Database } from '../../../src/store/database.ts'
+
+/** What holds however many calls come at once. A unit test runs few rounds on each database, `npm run fuzz` many. */
+export type Race = {
+  name: string
+  /** It is about calls over HTTP, and of no database. */
+  sqliteOnly?: true
+  open(database: Database): Promise<OpenRace>
+}
+
+export type OpenRace = {
+  /** @param random chooses who goes first. Throws where something did not hold. */
+  round(index: number, random: () => number): Promise<void>
+  /** Throws where the rounds did not show all that they should: then they were no race. */
+  finish?(): void
+  close(): Promise<void>
+}
+
+/** How many calls race each other. */
+export const racers = 50
+
+/** Starts so many calls, in an order of chance. @returns what they came to, by their index */
+export async function atOnce<T>(
+  count: number,
+  random: () => number,
+  call: (index: number) => T | Promise<T>,
+): Promise<Awaited<T>[]> {
+  const order = Array.from({ length: count }, (_, index) => ({ index, rank: random() }))
+  const started: Array<T | Promise<T>> = []
+  for (const { index } of order.toSorted((a, b) => a.rank - b.rank)) started[index] = call(index)
+  return Promise.all(started)
+}
+
+export const runRounds = async (race: OpenRace, rounds: number, random: () => number) => {
+  for (let index = 0; index < rounds; index++) await race.round(index, random)
+  race.finish?.()
+}

@@ -1,0 +1,214 @@
+import { connect } from 'node:net'
+import { startServer } from '../helpers/binary.ts'
+import { hiddenRequest, postHead, smugglers } from '../helpers/smuggling.ts'
+import { seconds, seededRandom, type Part } from './part.ts'
+
+/** How many connections are open at once. */
+const atOnce = 32
+/** Longer than Bun waits for the rest of a request, which is at most some 12 seconds. */
+const patienceMs = 20_000
+
+type Random = () => number
+type Attack = {
+  name: string
+  bytes: string
+  /** No call may succeed: all that could is hidden. */ isHidden: boolean
+}
+
+export const raw: Part = {
+  name: 'raw',
+  title: 'bytes that no HTTP client would send, against the compiled binary',
+  async run({ runs, seed }, print) {
+    const started = performance.now()
+    const server = await startServer({ env: { OTPD_LOG_LEVEL: 'warn' } })
+    const { hostname, port } = new URL(server.url)
+    const random = seededRandom(seed)
+    const findings: string[] = []
+    const statuses: Record<string, number> = {}
+
+    async function attack({ name, bytes, isHidden }: Attack) {
+      const answer = await send(hostname, Number(port), bytes)
+      const seen = [...answer.matchAll(/(?:^|\r\n|\})HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status ?? '')
+      for (const status of seen.length > 0 ? seen : ['closed']) statuses[status] = (statuses[status] ?? 0) + 1
+      const tell = (what: string) => findings.push(`${name}: ${what}, seed ${seed}, ${JSON.stringify(bytes)}`)
+      if (answer === hanging) tell('neither answered nor closed')
+      // Of these Bun answers one itself: an HTTP version that is none (RFC 9110 §15.6.6).
+      if (seen.some((status) => status >= '500' && status !== '505')) tell(`answered ${seen.join()}`)
+      if (isHidden && seen.some((status) => status < '400' && status !== '100'))
+        tell(`answered ${seen.join()}`)
+      if (/ at |\.ts\b|node_modules|SQLITE/.test(answer)) tell('the answer tells of the inside')
+    }
+
+    try {
+      const attacks = makeAttacks(runs, random)
+      const worker = async () => {
+        for (let next = attacks.next(); !next.done && findings.length < 20; next = attacks.next())
+          await attack(next.value)
+      }
+      await Promise.all(Array.from({ length: atOnce }, worker))
+      const health = await fetch(`${server.url}/v1/health`)
+      if (health.status !== 200) findings.push(`The server is no longer well: ${health.status}.`)
+      for (const line of server.log().split('\n')) if (line.includes('"level":"error"')) findings.push(line)
+      const counts = Object.entries(statuses).map(([status, count]) => `${count} × ${status}`)
+      print(`${smugglers.length} forms and ${3 * runs} of chance, ${seconds(started)}: ${counts.join(', ')}`)
+      return findings
+    } finally {
+      await server.stop()
+    }
+  },
+}
+
+function* makeAttacks(runs: number, random: Random): Generator<Attack> {
+  for (const [name, bytes] of smugglers) yield { name, bytes, isHidden: true }
+  for (let run = 0; run < runs; run++) {
+    yield { name: 'a request inside of a body', bytes: wrapHidden(random), isHidden: true }
+    yield { name: 'an end that is not clear', bytes: confuseEnd(random), isHidden: true }
+    const [, bytes] = pick(smugglers, random)
+    yield { name: 'damaged bytes', bytes: damage(bytes, random), isHidden: false }
+  }
+}
+
+const pick = <T>(list: readonly T[], random: Random): T => {
+  const item = list[Math.floor(random() * list.length)]
+  if (item === undefined) throw new Error('an empty list')
+  return item
+}
+const repeat = <T>(times: number, make: () => T): T[] => Array.from({ length: times }, make)
+
+/** Headers that say nothing of where the request ends. */
+function noise(random: Random): string[] {
+  const letters = 'abcXYZ019-_.!~'
+  const word = (max: number) =>
+    repeat(1 + Math.floor(random() * max), () => pick([...letters], random)).join('')
+  const values = [
+    '',
+    word(30),
+    `"${word(5)}"`,
+    'chunked',
+    '0',
+    '\t',
+    hiddenRequest.slice(0, 24),
+    '\xff\x80',
+    'a,b;q=1',
+  ]
+  const names = [
+    'Accept',
+    'Cookie',
+    'X-Length',
+    'Content-Lengthy',
+    'X-Transfer-Encoding',
+    'Trailer',
+    'Authorization',
+  ]
+  return repeat(
+    Math.floor(random() * 5),
+    () => `${pick([...names, `X-${word(8)}`], random)}: ${pick(values, random)}`,
+  )
+}
+
+/** A right request that carries another one in its body. */
+function wrapHidden(random: Random): string {
+  const body = repeat(1 + Math.floor(random() * 3), () =>
+    pick([hiddenRequest, '{}', '\r\n', '0\r\n\r\n'], random),
+  ).join('')
+  const payload = `${body}${hiddenRequest}`
+  const type = random() < 0.5 ? ['Content-Type: application/json'] : []
+  const more = [...noise(random), ...type, 'Connection: close']
+  if (random() < 0.5) return postHead(...more, `Content-Length: ${payload.length}`) + payload
+  const chunks: string[] = []
+  for (let at = 0; at < payload.length;) {
+    const size = 1 + Math.floor(random() * payload.length)
+    const part = payload.slice(at, at + size)
+    const extension = random() < 0.2 ? ';a=b' : ''
+    chunks.push(`${part.length.toString(16)}${extension}\r\n${part}\r\n`)
+    at += size
+  }
+  return `${postHead(...more, 'Transfer-Encoding: chunked')}${chunks.join('')}0\r\n\r\n`
+}
+
+/** A request whose end is told twice, or in a way that nobody should understand. */
+function confuseEnd(random: Random): string {
+  const lengths = ['-1', '+5', '0x5', '5, 6', '5 5', '99999999999999999999', '1e1', '5;', '٥', 'NaN', '0,44']
+  const codings = [
+    'xchunked',
+    'chunked, identity',
+    'identity, chunked',
+    'gzip',
+    'chunked;q=1',
+    '"chunked"',
+    'chunked chunked',
+    'x',
+  ]
+  const ends = [
+    [`Content-Length: ${pick(lengths, random)}`],
+    [`Transfer-Encoding: ${pick(codings, random)}`],
+    ['Content-Length: 5', 'Transfer-Encoding: chunked'],
+    ['Transfer-Encoding: chunked', 'Content-Length: 5'],
+    ['Content-Length: 0', 'Content-Length: 44'],
+    ['Content-Length : 5'],
+    ['Transfer-Encoding : chunked'],
+    ['Transfer-Encoding\t: chunked'],
+    ['Transfer-Encoding: chunked', `Transfer-Encoding: ${pick(codings, random)}`],
+  ]
+  const headers = [...noise(random), ...pick(ends, random), ...noise(random)]
+  return (
+    postHead(...headers) + pick(['', '0\r\n\r\n', 'hello', '5\r\nhello\r\n0\r\n\r\n'], random) + hiddenRequest
+  )
+}
+
+function damage(bytes: string, random: Random): string {
+  const odd = [
+    '\0',
+    '\r',
+    '\n',
+    '\r\n',
+    ' ',
+    '\t',
+    ':',
+    '\x7f',
+    '\xff',
+    '%',
+    '/',
+    '?',
+    '#',
+    ';',
+    ',',
+    '0',
+    'HTTP/1.1',
+    '\r\n\r\n',
+  ]
+  let text = bytes
+  for (let times = 1 + Math.floor(random() * 6); times > 0; times--) {
+    const at = Math.floor(random() * text.length)
+    const length = Math.floor(random() * 4)
+    const kind = random()
+    if (kind < 0.1) text = text.slice(0, at)
+    else if (kind < 0.2) text = text.slice(0, at) + text.slice(at, at + 40) + text.slice(at)
+    else text = text.slice(0, at) + pick([...odd, ''], random) + text.slice(at + length)
+  }
+  return text
+}
+
+const hanging = '(hanging)'
+
+/** Sends all of it and ends. @returns what came until the other side closed */
+function send(host: string, port: number, bytes: string): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  let received = ''
+  const socket = connect({ host, port, allowHalfOpen: true })
+  const timer = setTimeout(() => {
+    resolve(hanging)
+    socket.destroy()
+  }, patienceMs)
+  const done = () => {
+    clearTimeout(timer)
+    resolve(received)
+    socket.destroy()
+  }
+  socket.on('connect', () => socket.end(Buffer.from(bytes, 'latin1')))
+  socket.on('data', (chunk) => (received += chunk.toString('latin1')))
+  socket.on('end', done)
+  socket.on('close', done)
+  socket.on('error', done)
+  return promise
+}

@@ -1,0 +1,87 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { dataFiles } from '../../src/store/data-dir.ts'
+import { startServer } from '../helpers/binary.ts'
+import { createSecretLife, formsOf, holdsCode } from '../helpers/secret-life.ts'
+import { startReceiver } from '../helpers/webhook-receiver.ts'
+import { seconds, type Part } from './part.ts'
+
+const roundsPerLife = 50
+
+export const secrets: Part = {
+  name: 'secrets',
+  title: 'every secret that was ever issued, looked for wherever the compiled binary writes',
+  async run({ rounds }, print) {
+    const findings: string[] = []
+    for (let lives = Math.ceil(rounds / roundsPerLife); lives > 0 && findings.length === 0; lives--) {
+      const started = performance.now()
+      const { texts, life } = await live()
+      const places = Object.entries(texts)
+      for (const [place, text] of places) {
+        findings.push(...findSecrets(life, text, place).map((what) => `${what} stands in ${place}`))
+      }
+      const bytes = places.reduce((sum, [, text]) => sum + text.length, 0)
+      print(
+        `${life.secrets.size} secrets, ${life.codes.size} codes and ${life.phones.length} phones in ${life.calls()} calls; ` +
+          `${places.length} places, ${(bytes / 1e6).toFixed(1)} MB, ${seconds(started)}`,
+      )
+    }
+    return findings
+  },
+}
+
+/** A life of the binary with a backup in it. It is killed, so that what stands in the WAL stays there. */
+async function live() {
+  const home = mkdtempSync(join(tmpdir(), 'otpd-secrets-'))
+  const receiver = await startReceiver()
+  const life = createSecretLife()
+  const server = await startServer({
+    home,
+    env: {
+      OTPD_LOG_LEVEL: 'debug',
+      OTPD_WEBHOOK_ALLOW: '127.0.0.1',
+      OTPD_SEND_PER_MINUTE: '0',
+      OTPD_VERIFY_PER_MINUTE: '0',
+    },
+  })
+  try {
+    await life.live({ url: server.url, setupToken: server.setupToken() }, receiver)
+    const backup = await server.otpd(['backup', '--data-dir', server.dataDir])
+    if (backup.exitCode !== 0) throw new Error(backup.stderr)
+    await server.stop('SIGKILL')
+    const { masterKey, setupToken } = dataFiles(server.dataDir)
+    life.secrets.set('master key', readFileSync(masterKey, 'utf8').trim())
+    const files = readdirSync(home, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      // Their own files, which nobody else may read.
+      .filter((path) => path !== masterKey && path !== setupToken)
+    const texts: Record<string, string> = {
+      'the log': server.log(),
+      'the answers to refused calls': life.refusals.map(({ text }) => text).join('\n'),
+      'what the backup printed': backup.stdout + backup.stderr,
+    }
+    for (const path of files) texts[path.slice(home.length)] = readFileSync(path, 'latin1')
+    for (const needed of [/\.db$/, /-wal$/, /backup/]) {
+      if (!Object.keys(texts).some((place) => needed.test(place))) throw new Error(`no file like ${needed}`)
+    }
+    return { life, texts }
+  } finally {
+    await server.stop('SIGKILL')
+    await receiver.stop()
+    rmSync(home, { recursive: true, force: true })
+  }
+}
+
+/** The names of what is found. A file holds phones, and the secrets that sign webhooks; nothing else does. */
+function findSecrets(life: Awaited<ReturnType<typeof live>>['life'], text: string, place: string): string[] {
+  const isFile = place.startsWith('/')
+  const found = [...life.secrets].filter(
+    ([, secret]) =>
+      !(isFile && life.webhookSecrets.has(secret)) && formsOf(secret).some((form) => text.includes(form)),
+  )
+  const codes = [...life.codes].filter((code) => holdsCode(text, code))
+  const phones = isFile ? [] : life.phones.filter((phone) => text.includes(phone.slice(-8)))
+  return [...found.map(([name]) => name), ...codes.map(() => 'a code'), ...phones.map(() => 'a phone number')]
+}
