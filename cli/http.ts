@@ -79,9 +79,7 @@ export function unreachable(server: ServerChoice, error: unknown, timeoutMs: num
     )
   const code = isRecord(error) && typeof error.code === 'string' ? error.code : ''
   const isTls = /CERT|SELF_SIGNED|VERIFY|TLS|SSL/.test(code)
-  const why = isTls
-    ? `its certificate is not trusted: ${code}`
-    : (plainWords[code] ?? (code || 'connection failed'))
+  const why = isTls ? `its certificate is not trusted: ${code}` : plainReason(code)
   const hints = isTls
     ? [address, 'Trust a certificate authority of your own with NODE_EXTRA_CA_CERTS=FILE.']
     : [
@@ -95,6 +93,9 @@ export function unreachable(server: ServerChoice, error: unknown, timeoutMs: num
     cause: error,
   })
 }
+
+/** Why there was no connection, by the word that `fetch` has for it. */
+export const plainReason = (code: string) => plainWords[code] ?? (code || 'connection failed')
 
 const plainWords: Record<string, string> = {
   ECONNREFUSED: 'connection refused',

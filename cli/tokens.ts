@@ -52,9 +52,10 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
       if (login.idToken !== refused && !isStale(login)) return asToken(login)
       if (login.refreshToken === null) throw sessionOver(server, from)
       const granted = await refresh(login, login.refreshToken).catch((error: unknown) => {
-        throw error instanceof CliError && error.code === 'invalid_grant'
-          ? sessionOver(server, from, error)
-          : error
+        if (!(error instanceof CliError)) throw error
+        if (error.code === 'invalid_grant') throw sessionOver(server, from, error)
+        // A server that has another provider since has no such route any more.
+        throw error.status === 404 ? sessionOver(server, from) : error
       })
       const renewed: Login = {
         ...login,

@@ -141,7 +141,7 @@ describe('a provider', () => {
     void provider.stop()
     const ran = await login()
     expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-    expect(ran.stderr).toContain(`Cannot reach ${provider.url}`)
+    expect(ran.stderr).toContain(`Cannot reach ${provider.url} (connection refused).`)
   })
 
   test('that does not know this client leads to the setting', async () => {

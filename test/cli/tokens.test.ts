@@ -117,6 +117,14 @@ describe('a token', () => {
     expect(ran.stderr).toContain(`otpd login --server ${server.url}`)
   })
 
+  test('whose server has another provider since is over too', async () => {
+    keep({ idTokenExpiresAt: '2026-11-20T11:00:00.000Z' })
+    answering = () => refusal(404, 'NOT_FOUND', 'There is no such route.')
+    const ran = await home.otpd(['project', 'list'])
+    expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(ran.stderr).toContain('has ended')
+  })
+
   test('of another origin is never sent', async () => {
     keep()
     const other = createScriptedServer(() => Response.json({ data: [] }))
