@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { ServiceError } from '../domain/errors.ts'
@@ -36,8 +36,9 @@ export function prepareDatabase(
   let connection: SqliteConnection | undefined
   try {
     if (existsSync(files.database)) requireOurs(files.database)
+    // SQLite would let others read it, and a first start that is cut short would leave it so.
+    else closeSync(openSync(files.database, 'wx', 0o600))
     connection = connect(files.database, commandMs)
-    if ((statSync(files.database).mode & 0o077) !== 0) chmodSync(files.database, 0o600)
     return bringUpToDate(connection, dataDir, options)
   } catch (error) {
     throw explain(error, dataDir)
