@@ -6,7 +6,7 @@ import type { Family, Trial } from './family.ts'
 import { makeHome, startAt } from './server.ts'
 
 /** Beside the load, on a machine that may do other work, too: what it took before the lock tells how much. */
-const healthMsMax = (beforeMs: number) => Math.max(20, 3 * beforeMs)
+const healthMsMax = (beforeMs: number) => Math.max(100, 3 * beforeMs)
 
 export const locked: Family = {
   name: 'locked',
