@@ -12,7 +12,7 @@ import { buildShim, createShim, errno, type Shim } from './shim.ts'
 export const migrations: Family = {
   name: 'migrations',
   about: 'an upgrade of the database that fails or is killed',
-  counts: { upgrades: { full: 200, short: 6 } },
+  counts: { upgrades: { full: 100, short: 6 } },
   async run(trial) {
     const library = buildShim(trial.folder)
     const versions = sqliteMigrations.slice(0, -1).map((_, index) => index + 1)
