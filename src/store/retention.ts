@@ -1,4 +1,4 @@
-import { and, asc, between, eq, gt, inArray, isNotNull, like, lt, lte } from 'drizzle-orm'
+import { and, asc, between, eq, gt, inArray, isNotNull, like, lt, lte, sql } from 'drizzle-orm'
 import type { RetentionStore } from '../domain/retention-store.ts'
 import type { Builders, Database } from './database.ts'
 
@@ -14,6 +14,21 @@ export function createRetentionStore(database: Database, on: Builders): Retentio
     webhookDeliveries: deliveries,
     webhookAttempts: attempts,
   } = database.tables
+  const p = sql.placeholder
+
+  // A hundred times in a transaction that calls wait for.
+  const replaceInRequest = database.prepare(() =>
+    on
+      .update(requests)
+      .set({ phone: sql`${p('phone')}`, clientIp: null, metadata: null })
+      .where(eq(requests.id, p('id'))),
+  )
+  const replaceInEvent = database.prepare(() =>
+    on
+      .update(events)
+      .set({ phone: sql`${p('phone')}`, payload: sql`${p('payload')}` })
+      .where(eq(events.seq, p('seq'))),
+  )
 
   return {
     async position(walk) {
@@ -72,11 +87,11 @@ export function createRetentionStore(database: Database, on: Builders): Retentio
         .limit(limit),
 
     async replaceInRequest(id, phone) {
-      await on.update(requests).set({ phone, clientIp: null, metadata: null }).where(eq(requests.id, id))
+      await replaceInRequest({ id, phone })
     },
 
     async replaceInEvent(seq, phone, payload) {
-      await on.update(events).set({ phone, payload }).where(eq(events.seq, seq))
+      await replaceInEvent({ seq, phone, payload })
     },
 
     async replaceInIdentity(id, known, phone, verifiedUntil) {
