@@ -90,6 +90,17 @@ describe('analytics', () => {
     expect(second).toBe(first)
     expect(rest).toEqual([])
   })
+
+  test('--watch ends where the server goes away, with the error', async () => {
+    const from = talk.home.clock.nowMs
+    talk.answer = async (asked) => {
+      if (talk.home.clock.nowMs > from) await talk.server.stop()
+      return answer(asked)
+    }
+    const ran = await talk.home.otpd(['analytics', 'timeseries', '--watch'], { columns: 80 })
+    expect(ran.exitCode).toBe(3)
+    expect(ran.stderr).toContain(`Cannot reach ${talk.server.url}`)
+  })
 })
 
 describe('a sparkline', () => {
