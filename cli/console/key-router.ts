@@ -28,7 +28,7 @@ const readOnlyReason = 'not in a console that was started with --read-only'
 /** Gives each key to the nearest layer that knows it. */
 export function createKeyRouter({ isReadOnly, tell }: { isReadOnly: boolean; tell(reason: string): void }) {
   const layers: { layer: Layer; signature: string }[] = []
-  const waiting: string[] = []
+  const waiting: (() => void)[] = []
   const version = createStore<number>(0)
   const changed = () => version.set((before) => before + 1)
 
@@ -96,26 +96,32 @@ export function createKeyRouter({ isReadOnly, tell }: { isReadOnly: boolean; tel
     },
     /** What one key opens, the next one is for: it waits until that is on the screen. */
     press(key: string) {
-      waiting.push(key)
-      if (waiting.length === 1) pressNext()
+      inTurn(() => pressNow(key))
     },
     /** Pasted text is typed where something takes text, and is nothing elsewhere: it must not act as keys. */
     paste(text: string) {
-      inForce()
-        .find(({ onText }) => onText !== undefined)
-        ?.onText?.({ text })
+      inTurn(() =>
+        inForce()
+          .find(({ onText }) => onText !== undefined)
+          ?.onText?.({ text }),
+      )
     },
   }
 
-  function pressNext() {
-    const [key] = waiting
-    if (key === undefined) return
-    pressNow(key)
+  function inTurn(input: () => void) {
+    waiting.push(input)
+    if (waiting.length === 1) takeNext()
+  }
+
+  function takeNext() {
+    const [input] = waiting
+    if (input === undefined) return
+    input()
     // React draws at once what a store tells of, and all else with it.
     changed()
     setImmediate(() => {
       waiting.shift()
-      pressNext()
+      takeNext()
     })
   }
 

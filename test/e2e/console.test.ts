@@ -240,6 +240,17 @@ describe('around every screen', () => {
     await screen.close()
   })
 
+  test('what is pasted is text where text is asked for, and never keys', async () => {
+    const paste = (text: string) => `\u001b[200~${text}\u001b[201~`
+    const screen = await host.open()
+    await isReading(screen)
+    screen.press(paste('q2'), '4')
+    await screen.seen('[4 Logs]')
+    screen.press('/', paste('q2\nq'))
+    await screen.seen('/ q2q█')
+    await screen.close()
+  })
+
   test('p stops what moves, and m shows phones', async () => {
     const screen = await host.open()
     screen.press('p', 'm')

@@ -3,8 +3,8 @@ import { useConsole, type Dialog, type Field } from '../console-context.ts'
 import { useAction } from '../hooks/use-action.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { typeInto, type Typed } from '../key-router.ts'
-import type { Line } from '../spans.ts'
-import { DialogBox } from './DialogBox.tsx'
+import type { Line, Painter, Span } from '../spans.ts'
+import { DialogBox, dialogWidth } from './DialogBox.tsx'
 
 type Props = { dialog: Extract<Dialog, { kind: 'form' }>; width: number; height: number }
 type Values = Readonly<Record<string, string>>
@@ -54,6 +54,7 @@ export function FormDialog({ dialog, width, height }: Props) {
   )
 
   const labelWidth = Math.max(...fields.map(({ label }) => Bun.stringWidth(label)))
+  const room = dialogWidth(width) - labelWidth - 4
   const fieldLine = (one: Field, index: number): Line => {
     const isHere = index === at
     const value = values[one.name] ?? ''
@@ -63,8 +64,8 @@ export function FormDialog({ dialog, width, height }: Props) {
       { text: isHere ? `${symbols.pointer} ` : '  ', paint: paint.cyan },
       { text: one.label.padEnd(labelWidth + 2), paint: isHere ? paint.bold : paint.dim },
       ...(one.choices
-        ? choiceSpans(one.choices, value, paint.bold, paint.dim)
-        : [shown, isHere ? symbols.cursor : '']),
+        ? choiceSpans(one.choices, value, room, paint.bold, paint.dim)
+        : [tailOf(shown, room - 1), isHere ? symbols.cursor : '']),
       ...(fault === undefined ? [] : [{ text: `  ${symbols.fail} ${fault}`, paint: paint.red }]),
     ]
   }
@@ -103,12 +104,25 @@ function nextChoice(choices: readonly string[], before: string, typed: Typed) {
   return next ?? before
 }
 
-const choiceSpans = (
+/** The end of a text that is longer than its place, which is where it is typed. */
+function tailOf(text: string, width: number) {
+  let tail = text
+  while (Bun.stringWidth(tail) > width) tail = [...tail].slice(1).join('')
+  return tail
+}
+
+/** All of them side by side; where they do not fit, those from the chosen one on. */
+function choiceSpans(
   choices: readonly string[],
   value: string,
-  chosen: (text: string) => string,
-  other: (text: string) => string,
-) =>
-  choices.map((choice) =>
+  room: number,
+  chosen: Painter,
+  other: Painter,
+): Span[] {
+  const at = Math.max(0, choices.indexOf(value))
+  const fits = choices.reduce((sum, choice) => sum + Bun.stringWidth(choice) + 2, 0) <= room
+  const shown = fits ? choices : [...choices.slice(at), ...choices.slice(0, at)]
+  return shown.map((choice) =>
     choice === value ? { text: `[${choice}]`, paint: chosen } : { text: ` ${choice} `, paint: other },
   )
+}

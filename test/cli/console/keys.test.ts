@@ -126,6 +126,7 @@ describe('a key', () => {
     router.add(layer('dialog', { accept: act(`accept`) }, { isModal: true, onText }))
     await press('s', 'h', 'o', 'b', 'backspace', 'p', 'enter', 'up')
     router.paste(' and\nmore')
+    await new Promise(setImmediate)
     expect([text, ...done]).toEqual(['shop andmore', 'accept'])
   })
 
