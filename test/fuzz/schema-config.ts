@@ -12,7 +12,7 @@ type Known = {
 /** The configuration of Schemathesis: who calls, what it may know, and where its idea of a right answer is not ours. */
 export function schemathesisConfig(scene: SchemaScene): string {
   const lines = [
-    // What a connection that Bun cut looks like is a finding, not a reason to wait.
+    'hooks = "schemathesis_hooks"',
     'request-timeout = 20.0',
     'continue-on-failure = true',
     'warnings = false',
@@ -47,7 +47,9 @@ export function schemathesisConfig(scene: SchemaScene): string {
     lines.push('[operations.parameters]')
     lines.push(`${JSON.stringify(place)} = { dictionary = "${name}", probability = ${probability} }`, '')
   }
-  for (const [operations, statuses] of refusals) {
+  // A cursor that nobody was given.
+  const cursors: (typeof refusals)[number] = [scene.lists, ['400']]
+  for (const [operations, statuses] of [...refusals, cursors]) {
     lines.push('[[operations]]', `include-operation-id = ${JSON.stringify(operations)}`)
     lines.push('[operations.checks.positive_data_acceptance]')
     lines.push(
@@ -68,20 +70,7 @@ const refusals: [operations: string[], statuses: string[]][] = [
     ['400', '410'],
   ],
   [['resendOtp'], ['400', '410', '422', '429']],
-  // A cursor or a place in the log that nobody was given.
-  [
-    [
-      'listApplications',
-      'listInbox',
-      'listLogs',
-      'listOtpRequests',
-      'listProjects',
-      'listUsers',
-      'listWebhooks',
-      'listWebhookDeliveries',
-    ],
-    ['400'],
-  ],
+  // A place in the log that nobody was given; what was tried too often.
   [
     ['streamLogs', 'testWebhook', 'redeliverWebhook'],
     ['400', '429'],

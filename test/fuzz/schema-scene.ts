@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { startServer } from '../helpers/binary.ts'
+import { readOpenApi } from '../helpers/openapi.ts'
 import { logIn, login, makeServerHome, type WebhookClient } from '../helpers/webhook-client.ts'
 import { startReceiver } from '../helpers/webhook-receiver.ts'
 
@@ -56,8 +57,14 @@ export async function startSchemaScene(count: number) {
   const [hook] = keptHooks
   const deliveries = await ada.call<{ id: string }[]>('GET', `/v1/webhooks/${hook?.id}/deliveries`)
 
+  const { operations } = await readOpenApi(async (path) => (await fetch(server.url + path)).text())
+
   return {
     url: server.url,
+    /** The names of the operations that walk through pages. */
+    lists: operations
+      .filter(({ parameters = [] }) => parameters.some(({ name }) => name === 'cursor'))
+      .map(({ operationId }) => operationId),
     login,
     /** By the name of their security scheme. */
     credentials: {

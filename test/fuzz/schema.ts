@@ -41,7 +41,12 @@ export const schema: Part = {
         [program, '--config-file', configFile, 'run', `${scene.url}/v1/openapi.json`, '--no-color', ...flags],
         {
           cwd: folder,
-          env: { PATH: process.env['PATH'] ?? '', HOME: folder },
+          env: {
+            PATH: process.env['PATH'] ?? '',
+            HOME: folder,
+            PYTHONPATH: import.meta.dir,
+            PYTHONDONTWRITEBYTECODE: '1',
+          },
           stdin: 'ignore',
           stdout: 'pipe',
           stderr: 'pipe',
