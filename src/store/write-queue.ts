@@ -28,12 +28,13 @@ type Job = {
  * The lock of another process is waited for with a timer and never inside SQLite, which would hold up the whole
  * event loop. After three seconds the writes that waited are refused with UNAVAILABLE.
  *
- * @param onDiskFault called once when a commit failed in a way that leaves its outcome unknown; the process must end
+ * @param on.beforeCommit called before each commit
+ * @param on.onDiskFault called once when a commit failed in a way that leaves its outcome unknown; the process must end
  */
 export function createWriteQueue(
   connection: SqliteConnection,
   tx: Builders,
-  onDiskFault: (error: unknown) => void,
+  { beforeCommit, onDiskFault }: { beforeCommit(): void; onDiskFault(error: unknown): void },
 ) {
   const begin = connection.prepare('BEGIN IMMEDIATE')
   const commit = connection.prepare('COMMIT')
@@ -145,6 +146,7 @@ export function createWriteQueue(
 
   function commitBatch(batch: Job[]) {
     try {
+      beforeCommit()
       commit.run()
     } catch (error) {
       failBatch(batch, error)
