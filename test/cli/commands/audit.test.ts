@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createConversation, page } from '../harness.ts'
+
+let talk: ReturnType<typeof createConversation>
+
+beforeEach(() => {
+  talk = createConversation()
+})
+
+afterEach(() => talk.end())
+
+const entry = {
+  id: 'aud_01arz3ndektsv4rrffq69g5fav',
+  action: 'credential.rotated',
+  actorId: 'dev_1',
+  targetId: 'app_1',
+  targetName: 'web',
+  detail: 'api',
+  source: 'api',
+  ip: '192.0.2.7',
+  userAgent: 'otpd/1\u001b[2J',
+  traceId: 'req_1',
+  at: '2026-11-20T11:59:30.000Z',
+}
+const failed = {
+  ...entry,
+  action: 'login.failed',
+  actorId: null,
+  targetName: null,
+  detail: null,
+  userAgent: null,
+}
+const byOperator = { ...failed, action: 'account.disabled', source: 'host', ip: null, traceId: null }
+
+describe('audit', () => {
+  test('tells who did what to what, from where and with what', async () => {
+    talk.answer = () => page(entry, failed, byOperator)
+    const { stdout } = await talk.home.otpd(['audit'], { columns: 200 })
+    const [, rotated, login, disabled] = Bun.stripANSI(stdout).split('\n')
+    expect(rotated).toMatch(/^30 s ago +credential\.rotated +web +api +dev_1 +192\.0\.2\.7 +otpd\/1/)
+    expect(login).toMatch(/login\.failed +app_1 +nobody +192\.0\.2\.7/)
+    expect(disabled).toMatch(/account\.disabled +app_1 +operator +host/)
+    expect(stdout).not.toContain('\u001b[2J')
+  })
+
+  test('asks for one action, one target and one page', async () => {
+    talk.answer = () => page()
+    const { stdout } = await talk.home.otpd([
+      'audit',
+      '--action',
+      'login.failed',
+      '--target',
+      'app_1',
+      '--limit',
+      '5',
+    ])
+    const { search } = new URL(`http://otpd.test${talk.server.asked[0]?.path}`)
+    expect(Object.fromEntries(new URLSearchParams(search))).toEqual({
+      action: 'login.failed',
+      targetId: 'app_1',
+      limit: '5',
+    })
+    expect(stdout).toContain('Nothing noted yet')
+  })
+
+  test('prints the answer of the API as it came', async () => {
+    talk.answer = () => page(entry)
+    const { stdout } = await talk.home.otpd(['audit', '--json'])
+    expect(JSON.parse(stdout).data).toEqual([entry])
+  })
+})
