@@ -2,7 +2,7 @@ import { and, desc, eq, gt, lt, sql } from 'drizzle-orm'
 import type { InboxStore } from '../domain/inbox.ts'
 import { messageSettings } from './applications.ts'
 import type { Builders, Database } from './database.ts'
-import { deleteOldest } from './delete-oldest.ts'
+import { deleteOldestInOrder } from './delete-oldest.ts'
 import { toOtpRequest } from './otp-requests.ts'
 
 export function createInboxStore(database: Database, on: Builders): InboxStore {
@@ -46,6 +46,6 @@ export function createInboxStore(database: Database, on: Builders): InboxStore {
       }))
     },
 
-    deleteOldest: (until, chunk) => deleteOldest(on, inbox, inbox.sentAt, until, chunk),
+    deleteOldest: (until, chunk) => deleteOldestInOrder(on, inbox, inbox.id, inbox.sentAt, until, chunk),
   }
 }

@@ -6,12 +6,14 @@ import guardPostgres from '../../migrations/postgres/0004_guard.sql' with { type
 import messagesPostgres from '../../migrations/postgres/0003_messages.sql' with { type: 'text' }
 import webhooksPostgres from '../../migrations/postgres/0005_webhooks.sql' with { type: 'text' }
 import operationsPostgres from '../../migrations/postgres/0006_operations.sql' with { type: 'text' }
+import inboxOrderPostgres from '../../migrations/postgres/0007_inbox_order.sql' with { type: 'text' }
 import initialSqlite from '../../migrations/sqlite/0001_initial.sql' with { type: 'text' }
 import deliverySqlite from '../../migrations/sqlite/0002_delivery.sql' with { type: 'text' }
 import messagesSqlite from '../../migrations/sqlite/0003_messages.sql' with { type: 'text' }
 import guardSqlite from '../../migrations/sqlite/0004_guard.sql' with { type: 'text' }
 import webhooksSqlite from '../../migrations/sqlite/0005_webhooks.sql' with { type: 'text' }
 import operationsSqlite from '../../migrations/sqlite/0006_operations.sql' with { type: 'text' }
+import inboxOrderSqlite from '../../migrations/sqlite/0007_inbox_order.sql' with { type: 'text' }
 import { driverCode } from './errors.ts'
 
 export type Migration = { name: string; sql: string }
@@ -24,6 +26,7 @@ export const sqliteMigrations: Migration[] = [
   { name: '0004_guard', sql: guardSqlite },
   { name: '0005_webhooks', sql: webhooksSqlite },
   { name: '0006_operations', sql: operationsSqlite },
+  { name: '0007_inbox_order', sql: inboxOrderSqlite },
 ]
 export const postgresMigrations: Migration[] = [
   { name: '0001_initial', sql: initialPostgres },
@@ -32,6 +35,7 @@ export const postgresMigrations: Migration[] = [
   { name: '0004_guard', sql: guardPostgres },
   { name: '0005_webhooks', sql: webhooksPostgres },
   { name: '0006_operations', sql: operationsPostgres },
+  { name: '0007_inbox_order', sql: inboxOrderPostgres },
 ]
 
 export type AppliedMigration = { name: string; checksum: string }

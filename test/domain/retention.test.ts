@@ -222,10 +222,11 @@ describeEachDatabase('retention', (database, kind) => {
         (await read.select().from(refreshTokens)).map(({ hash }) => hash),
         (await read.select().from(phoneCheckBudgets)).map(({ appId }) => appId),
       ]
-      return names.map((some) => some.filter((name) => /^(old|new)\d/.test(name)).toSorted())
+      return names.map((some) => some.filter((name) => /^(aged|new)\d/.test(name)).toSorted())
     }
+    // In the order of time, as the ids of inbox messages are.
     const names = (prefix: string) => Array.from({ length: 25 }, (_, i) => `${prefix}${10 + i}`)
-    for (const name of names('old')) {
+    for (const name of names('aged')) {
       await store.write((tx) => fill(tx, name))
       // Some of the same millisecond, some not.
       if (name.endsWith('5')) clock.advance(1)
