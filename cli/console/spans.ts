@@ -69,6 +69,25 @@ function shorten(line: Line, width: number): readonly Span[] {
   })
 }
 
+/** The end of a text that is longer than its place, which is where it is typed. */
+export function tailOf(text: string, width: number) {
+  let tail = text
+  while (Bun.stringWidth(tail) > width) tail = [...tail].slice(1).join('')
+  return tail
+}
+
+/** The text in pieces of at most `width` columns, wherever that breaks it. */
+export function breakText(text: string, width: number): string[] {
+  const pieces: string[] = []
+  let rest = printable(text)
+  while (rest !== '') {
+    const piece = cut(rest, width) || rest
+    pieces.push(piece)
+    rest = rest.slice(piece.length)
+  }
+  return pieces
+}
+
 /** Words in lines of at most `width` columns; a word that is longer itself is broken. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = []

@@ -3,7 +3,8 @@ import { useConsole, type Dialog } from '../console-context.ts'
 import { useAction } from '../hooks/use-action.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { typeInto } from '../key-router.ts'
-import { DialogBox } from './DialogBox.tsx'
+import { breakText, tailOf, textOf, widthOf, type Line } from '../spans.ts'
+import { DialogBox, dialogWidth, wrapLines } from './DialogBox.tsx'
 
 type Props = { dialog: Extract<Dialog, { kind: 'confirm' }>; width: number; height: number }
 
@@ -14,7 +15,9 @@ export function ConfirmDialog({ dialog, width, height }: Props) {
   const [typed, setTyped] = useState('')
   const close = () => shell.set((before) => ({ ...before, dialog: null }))
   const { isBusy, problem, run } = useAction(dialog.act, close)
-  const isTyped = typed === dialog.word
+  const inner = dialogWidth(width)
+  // Keyboards write an accent in one way, and whoever gave the name may have done it in the other.
+  const isTyped = typed.normalize() === dialog.word.normalize()
   useKeys(
     'dialog',
     {
@@ -25,17 +28,26 @@ export function ConfirmDialog({ dialog, width, height }: Props) {
     },
     { isModal: true, onText: (text) => setTyped((before) => typeInto(before, text)) },
   )
-  const lines = [
-    ...dialog.lines,
+  const lines: Line[] = [
+    ...wrapLines(dialog.lines, width),
     '',
-    ['Type ', { text: dialog.word, paint: paint.bold }, ` to ${dialog.verb}, esc to cancel:`],
+    ...askLines(),
     [
       { text: '> ', paint: paint.dim },
-      { text: typed, paint: isTyped ? paint.green : undefined },
+      { text: tailOf(typed, inner - 3), paint: isTyped ? paint.green : undefined },
       symbols.cursor,
     ],
     ...(isBusy ? [{ text: 'working', paint: paint.dim }] : []),
-    ...problem.map((text) => ({ text, paint: paint.red })),
+    ...wrapLines(problem, width).map((line) => ({ text: textOf(line), paint: paint.red })),
   ]
   return <DialogBox title={dialog.title} lines={lines} width={width} height={height} />
+
+  /** A name that is too long for one line has to be read whole all the same. */
+  function askLines(): Line[] {
+    const after = ` to ${dialog.verb}, esc to cancel:`
+    const short: Line = ['Type ', { text: dialog.word, paint: paint.bold }, after]
+    if (widthOf(short) <= inner) return [short]
+    const word = breakText(dialog.word, inner).map((text) => ({ text, paint: paint.bold }))
+    return [`Type this${after}`, ...word]
+  }
 }

@@ -1,6 +1,6 @@
 import { Box } from 'ink'
 import { useConsole } from '../console-context.ts'
-import { spread, widthOf, type Line } from '../spans.ts'
+import { spread, widthOf, wrap, type Line } from '../spans.ts'
 import { Lines } from './Lines.tsx'
 
 type Props = {
@@ -15,6 +15,10 @@ const boxWidthMax = 76
 
 /** How many columns the lines of a dialog have. */
 export const dialogWidth = (width: number) => Math.min(boxWidthMax, width - 2) - 4
+
+/** Sentences in as many lines as they need; what is put together of pieces is left as it is. */
+export const wrapLines = (lines: readonly Line[], width: number): Line[] =>
+  lines.flatMap((line): Line[] => (typeof line === 'string' ? wrap(line, dialogWidth(width)) : [line]))
 
 /** A frame over what is there, with everything under it covered. */
 export function DialogBox({ title, lines, width, height }: Props) {

@@ -3,8 +3,8 @@ import { useConsole, type Dialog, type Field } from '../console-context.ts'
 import { useAction } from '../hooks/use-action.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { typeInto, type Typed } from '../key-router.ts'
-import type { Line, Painter, Span } from '../spans.ts'
-import { DialogBox, dialogWidth } from './DialogBox.tsx'
+import { tailOf, textOf, type Line, type Painter, type Span } from '../spans.ts'
+import { DialogBox, dialogWidth, wrapLines } from './DialogBox.tsx'
 
 type Props = { dialog: Extract<Dialog, { kind: 'form' }>; width: number; height: number }
 type Values = Readonly<Record<string, string>>
@@ -70,7 +70,7 @@ export function FormDialog({ dialog, width, height }: Props) {
     ]
   }
   const lines: Line[] = [
-    ...(dialog.lines ? [...dialog.lines, ''] : []),
+    ...(dialog.lines ? [...wrapLines(dialog.lines, width), ''] : []),
     ...fields.map(fieldLine),
     '',
     {
@@ -78,7 +78,7 @@ export function FormDialog({ dialog, width, height }: Props) {
       paint: paint.dim,
     },
     ...(isBusy ? [{ text: 'working', paint: paint.dim }] : []),
-    ...problem.map((text) => ({ text, paint: paint.red })),
+    ...wrapLines(problem, width).map((line) => ({ text: textOf(line), paint: paint.red })),
   ]
   return <DialogBox title={dialog.title} lines={lines} width={width} height={height} />
 }
@@ -102,13 +102,6 @@ function nextChoice(choices: readonly string[], before: string, typed: Typed) {
   const next =
     typed.text === ' ' ? after[0] : after.find((choice) => choice.startsWith(typed.text.toLowerCase()))
   return next ?? before
-}
-
-/** The end of a text that is longer than its place, which is where it is typed. */
-function tailOf(text: string, width: number) {
-  let tail = text
-  while (Bun.stringWidth(tail) > width) tail = [...tail].slice(1).join('')
-  return tail
 }
 
 /** All of them side by side; where they do not fit, those from the chosen one on. */

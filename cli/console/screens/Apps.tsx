@@ -1,8 +1,51 @@
-import { Lines } from '../components/Lines.tsx'
+import { useFreshTarget } from '../hooks/use-fresh-target.ts'
+import { useKept } from '../hooks/use-kept.ts'
+import type { Issued } from '../issued.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
+import { AppDetail, type AppTab } from './AppDetail.tsx'
+import { AppsPanes } from './AppsPanes.tsx'
+import { IssuedCredentials } from './IssuedCredentials.tsx'
 
-export const appsScreen: Screen = { name: 'apps', title: 'Apps', commands: ['otpd app list'], View: AppsView }
+/** Projects, their applications, and all that belongs to one of those. */
+export const appsScreen: Screen = {
+  name: 'apps',
+  title: 'Apps',
+  commands: [
+    'otpd project create NAME',
+    'otpd app create NAME --project PROJECT --env test --env-file FILE',
+    'otpd app list',
+    'otpd app get APP',
+    'otpd rotate APP secret',
+  ],
+  View: AppsView,
+}
 
-function AppsView({ width, height }: ScreenProps) {
-  return <Lines lines={['', ' otpd app list']} width={width} height={height} />
+type Open = { appId: string | null; tab: AppTab }
+
+function AppsView(props: ScreenProps) {
+  const target = useFreshTarget('apps', props.target)
+  const [open, setOpen] = useKept<Open>(
+    'apps open',
+    { appId: null, tab: 'credentials' },
+    target === null ? undefined : { appId: target.appId ?? null, tab: 'credentials' },
+  )
+  // Kept, as a terminal that is made too small for a moment must not lose them.
+  const [issued, setIssued] = useKept<Issued | null>('apps issued', null)
+  const { appId, tab } = open
+  const close = () => setOpen({ appId: null, tab: 'credentials' })
+  if (issued !== null) return <IssuedCredentials {...props} issued={issued} close={() => setIssued(null)} />
+  if (appId === null)
+    return (
+      <AppsPanes {...props} issue={setIssued} open={(id) => setOpen({ appId: id, tab: 'credentials' })} />
+    )
+  return (
+    <AppDetail
+      {...props}
+      id={appId}
+      tab={tab}
+      setTab={(next) => setOpen({ appId, tab: next })}
+      issue={setIssued}
+      close={close}
+    />
+  )
 }

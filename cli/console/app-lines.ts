@@ -1,0 +1,90 @@
+import type { Application, Project } from '../resources.ts'
+import { recentTime, relativeTime, remaining } from '../text.ts'
+import type { Column } from './columns.ts'
+import type { Line, Span } from './spans.ts'
+import { statusTone, type Theme } from './theme.ts'
+
+/** Live is red wherever it stands. */
+export const environmentSpan = (environment: 'live' | 'test', { paint }: Theme): Span =>
+  environment === 'live' ? { text: 'LIVE', paint: paint.red } : { text: 'test', paint: paint.cyan }
+
+export const appStatus = ({ status }: Application, theme: Theme): Span =>
+  theme.status(statusTone(status), status)
+
+export const paneTitle = (
+  title: string,
+  count: number,
+  limit: number | undefined,
+  isActive: boolean,
+  { paint }: Theme,
+): Line => [
+  { text: ` ${title}`, paint: isActive ? paint.bold : paint.dim },
+  { text: `  ${count}${limit === undefined ? '' : ` of ${limit}`}`, paint: paint.dim },
+]
+
+export const projectColumns: Column<Project>[] = [
+  { title: 'NAME', width: 12, grow: 1, cell: ({ name }) => name },
+  { title: 'APPS', width: 4, align: 'right', cell: ({ applicationCount }) => String(applicationCount) },
+]
+
+export const appColumns = (theme: Theme, nowMs: number): Column<Application>[] => [
+  { title: 'NAME', width: 12, grow: 1, widest: 60, cell: ({ name }) => name },
+  { title: 'ENV', width: 4, cell: ({ environment }) => environmentSpan(environment, theme) },
+  { title: 'STATUS', width: 10, cell: (app) => appStatus(app, theme) },
+  { title: 'CREATED', width: 11, spare: 1, cell: ({ createdAt }) => recentTime(createdAt, nowMs) },
+  { title: 'ID', width: 30, spare: 2, cell: ({ id }) => id },
+]
+
+type Fact = [label: string, value: Line | null]
+
+export const factLines = (facts: readonly Fact[], { paint }: Theme): Line[] =>
+  facts.flatMap(([label, value]) =>
+    value === null ? [] : [[{ text: ` ${label.padEnd(13)}`, paint: paint.dim }, ...[value].flat()]],
+  )
+
+const createdText = (iso: string, nowMs: number) => `${recentTime(iso, nowMs)}  ${relativeTime(iso, nowMs)}`
+
+export const projectFacts = (project: Project | null, theme: Theme, nowMs: number): Line[] =>
+  project === null
+    ? []
+    : factLines(
+        [
+          ['description', project.description ?? { text: 'none', paint: theme.paint.dim }],
+          ['created', createdText(project.createdAt, nowMs)],
+          ['id', project.id],
+        ],
+        theme,
+      )
+
+export const appFacts = (app: Application, theme: Theme, nowMs: number): Line[] =>
+  factLines(
+    [
+      ['status', [environmentSpan(app.environment, theme), '  ', appStatus(app, theme)]],
+      ['codes live', remaining(app.otpTtlSeconds * 1000)],
+      ['created', createdText(app.createdAt, nowMs)],
+      ['id', app.id],
+    ],
+    theme,
+  )
+
+/** What the messages of an application say, where that is anything of its own. */
+export const messageFacts = (app: Application): Fact[] => [
+  ['language', app.defaultLocale],
+  ['WebOTP host', app.webOtpDomain],
+  ['Android hash', app.androidAppHash],
+]
+
+export const emptyProjects = [
+  'No projects yet. A project holds applications.',
+  '',
+  'n makes the first one, and an application in it; or:',
+  '',
+  '  otpd project create shop',
+  '  otpd app create web --project shop --env test --env-file .env.otpd',
+]
+
+export const emptyApps = (isActive: boolean) => [
+  'No applications yet.',
+  '',
+  isActive ? 'n makes one.' : 'tab, then n makes one.',
+]

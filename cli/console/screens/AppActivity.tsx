@@ -1,0 +1,57 @@
+import type { LogEntry } from '../../resources.ts'
+import { recentTime } from '../../text.ts'
+import type { Column } from '../columns.ts'
+import { ListTable } from '../components/ListTable.tsx'
+import { Waiting } from '../components/Waiting.tsx'
+import { useConsole } from '../console-context.ts'
+import { useKeys } from '../hooks/use-keys.ts'
+import { useList } from '../hooks/use-list.ts'
+import { useLive } from '../hooks/use-live.ts'
+import { useNow } from '../hooks/use-now.ts'
+import { usePhone } from '../hooks/use-shell.ts'
+import { typeSpan } from '../log-text.ts'
+import type { TabProps } from './AppDetail.tsx'
+
+const empty = ['Nothing happened yet. Send a code:', '', '  otpd otp send PHONE --env-file FILE']
+
+/** What happened to its codes, newest first. */
+export function AppActivity({ app, keys, width, height }: TabProps) {
+  const { api, theme, copy, go } = useConsole()
+  const nowMs = useNow()
+  const phoneOf = usePhone()
+  const appId = app.id
+  const log = useLive(`app ${appId} log`, async () => {
+    const { data } = await api.asDeveloper('GET', '/v1/logs', { query: { appId, limit: '100' } })
+    return data.toReversed()
+  })
+  const list = useList<LogEntry>({
+    name: `app ${appId} log`,
+    rows: log.data ?? [],
+    height: height - 1,
+    idOf: ({ id }) => id,
+    textOf: ({ type, phone, detail, requestId }) => [type, phone, detail, requestId].join(' '),
+  })
+  const requestId = list.selected?.requestId ?? null
+  useKeys('apps', {
+    ...keys,
+    open: requestId === null ? undefined : { run: () => go('otp', { requestId }), label: 'open request' },
+    logs: () => go('logs', { appId }),
+    copy: requestId === null ? undefined : { run: () => copy(requestId, 'request id'), label: 'copy id' },
+  })
+  if (log.data === undefined) return <Waiting live={log} width={width} height={height} />
+  const columns: Column<LogEntry>[] = [
+    { title: 'TIME', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
+    { title: 'TYPE', width: 20, cell: (entry) => typeSpan(entry, theme) },
+    { title: 'PHONE', width: 16, cell: ({ phone }) => phoneOf(phone) },
+    {
+      title: 'DETAIL',
+      width: 12,
+      grow: 1,
+      widest: 48,
+      spare: 1,
+      cell: ({ detail }) => (detail ?? '').replaceAll('_', ' '),
+    },
+    { title: 'REQUEST', width: 30, spare: 2, cell: (entry) => entry.requestId ?? '' },
+  ]
+  return <ListTable list={list} columns={columns} width={width} empty={empty} />
+}

@@ -1,0 +1,58 @@
+import type { WebhookEndpoint } from '../../resources.ts'
+import { eventsText } from '../../webhook-text.ts'
+import type { Column } from '../columns.ts'
+import { ListTable } from '../components/ListTable.tsx'
+import { Waiting } from '../components/Waiting.tsx'
+import { useConsole } from '../console-context.ts'
+import { useApplications } from '../hooks/use-applications.ts'
+import { useKeys } from '../hooks/use-keys.ts'
+import { useList } from '../hooks/use-list.ts'
+import { useLive } from '../hooks/use-live.ts'
+import { endpointStatus } from '../webhook-lines.ts'
+import type { TabProps } from './AppDetail.tsx'
+import { createDialog } from './webhook-dialogs.ts'
+
+const empty = [
+  'Nobody is told of its events yet.',
+  '',
+  'n has them sent to a URL; or:',
+  '',
+  '  otpd webhook create --app APP --url URL --events otp.verified',
+]
+
+/** Where the events of the application are sent. */
+export function AppWebhooks({ app, keys, width, height }: TabProps) {
+  const console = useConsole()
+  const { api, theme, ask, copy, go } = console
+  const appId = app.id
+  const webhooks = useLive(`app ${appId} webhooks`, async () => {
+    const { data } = await api.asDeveloper('GET', '/v1/webhooks', { query: { appId, limit: '200' } })
+    return data
+  })
+  const list = useList<WebhookEndpoint>({
+    name: `app ${appId} webhooks`,
+    rows: webhooks.data ?? [],
+    height: height - 1,
+    idOf: ({ id }) => id,
+    textOf: (one) => `${one.url} ${eventsText(one)} ${one.description ?? ''}`,
+  })
+  const { selected } = list
+  const { data: applications = [] } = useApplications()
+  const isNameTaken = applications.some(({ id, name }) => name === app.name && id !== app.id)
+  useKeys('apps', {
+    ...keys,
+    open:
+      selected === null
+        ? undefined
+        : { run: () => go('webhooks', { webhookId: selected.id }), label: 'deliveries' },
+    create: { run: () => ask(createDialog(console, isNameTaken ? app.id : app.name)), label: 'new webhook' },
+    copy: selected === null ? undefined : { run: () => copy(selected.id, 'webhook id'), label: 'copy id' },
+  })
+  if (webhooks.data === undefined) return <Waiting live={webhooks} width={width} height={height} />
+  const columns: Column<WebhookEndpoint>[] = [
+    { title: 'URL', width: 24, grow: 3, cell: ({ url }) => url },
+    { title: 'EVENTS', width: 14, grow: 1, spare: 1, cell: eventsText },
+    { title: 'STATUS', width: 12, cell: (one) => endpointStatus(one, theme) },
+  ]
+  return <ListTable list={list} columns={columns} width={width} empty={empty} />
+}

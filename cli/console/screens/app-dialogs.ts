@@ -1,0 +1,122 @@
+import type { Application, Project } from '../../resources.ts'
+import type { Console, Dialog } from '../console-context.ts'
+import { credentialNames, issuedByCreation, issuedByRotation, rotations, type Issued } from '../issued.ts'
+
+type Needs = Pick<Console, 'api' | 'toast'>
+
+const required = (value: string) => (value.trim() === '' ? 'is needed' : null)
+const checkSeconds = (value: string) => (/^\d{2,4}$/.test(value.trim()) ? null : 'seconds, 60 to 600')
+
+/** @param issue is given the credentials, which are never shown again. */
+export const newAppDialog = (
+  { api, toast }: Needs,
+  project: Project,
+  issue: (issued: Issued, id: string) => void,
+): Dialog => ({
+  kind: 'form',
+  title: 'New application',
+  lines: [`In ${project.name}. A test application never sends anything anywhere.`],
+  fields: [
+    { name: 'name', label: 'name', check: required },
+    { name: 'environment', label: 'environment', choices: ['test', 'live'] },
+  ],
+  verb: 'create',
+  async act({ name = '', environment: wanted }) {
+    const environment = wanted === 'live' ? ('live' as const) : ('test' as const)
+    const body = { name: name.trim(), projectId: project.id, environment }
+    const { data } = await api.asDeveloper('POST', '/v1/applications', { body })
+    toast('application created', 'good')
+    issue(issuedByCreation(data), data.id)
+  },
+})
+
+export const editAppDialog = ({ api, toast }: Needs, app: Application): Dialog => ({
+  kind: 'form',
+  title: 'Edit application',
+  fields: [
+    { name: 'name', label: 'name', initial: app.name, check: required },
+    {
+      name: 'seconds',
+      label: 'codes live, s',
+      initial: String(app.otpTtlSeconds),
+      check: checkSeconds,
+    },
+    { name: 'locale', label: 'language', initial: app.defaultLocale ?? '' },
+    { name: 'domain', label: 'WebOTP host', initial: app.webOtpDomain ?? '' },
+    { name: 'android', label: 'Android hash', initial: app.androidAppHash ?? '' },
+  ],
+  verb: 'save',
+  async act({ name = '', seconds = '', locale = '', domain = '', android = '' }) {
+    const body = {
+      name: name.trim(),
+      otpTtlSeconds: Number(seconds),
+      defaultLocale: locale.trim() || null,
+      webOtpDomain: domain.trim() || null,
+      androidAppHash: android.trim() || null,
+    }
+    await api.asDeveloper('PATCH', '/v1/applications/:id', { params: { id: app.id }, body })
+    toast('application saved', 'good')
+  },
+})
+
+export const toggleAppDialog = ({ api, toast }: Needs, { id, name, status }: Application): Dialog => {
+  const isOn = status === 'active'
+  return {
+    kind: 'form',
+    title: isOn ? 'Disable application' : 'Enable application',
+    lines: [
+      name,
+      isOn
+        ? 'Every call with its credentials is refused until it is enabled.'
+        : 'Its credentials work again.',
+    ],
+    fields: [],
+    verb: isOn ? 'disable' : 'enable',
+    async act() {
+      const body = { status: isOn ? ('disabled' as const) : ('active' as const) }
+      await api.asDeveloper('PATCH', '/v1/applications/:id', { params: { id }, body })
+      toast(isOn ? 'application disabled' : 'application is active', 'good')
+    },
+  }
+}
+
+/** @param removed is told that it is gone. */
+export const removeAppDialog = (
+  { api, toast }: Needs,
+  { id, name, environment }: Application,
+  removed: () => void = () => {},
+): Dialog => ({
+  kind: 'confirm',
+  title: `Delete ${environment} application`,
+  lines: ['Its credentials stop working at once; its webhooks go with it. What it sent stays.'],
+  word: name,
+  verb: 'delete',
+  async act() {
+    await api.asDeveloper('DELETE', '/v1/applications/:id', { params: { id } })
+    toast('application deleted', 'good')
+    removed()
+  },
+})
+
+export const rotateDialog = (
+  { api, toast }: Needs,
+  app: Application,
+  key: keyof typeof rotations,
+  issue: (issued: Issued) => void,
+): Dialog => ({
+  kind: 'confirm',
+  title: `Rotate ${credentialNames[key].name}`,
+  lines: [
+    key === 'webhookSecret'
+      ? 'Deliveries are signed with the new one at once; receivers must know it.'
+      : 'The current one stops working at once.',
+  ],
+  word: app.name,
+  verb: 'rotate',
+  async act() {
+    const params = { id: app.id, type: rotations[key] }
+    const { data } = await api.asDeveloper('POST', '/v1/applications/:id/rotate/:type', { params })
+    toast(`${credentialNames[key].name} rotated`, 'good')
+    issue(issuedByRotation(app, key, data))
+  },
+})

@@ -1,0 +1,50 @@
+import type { Project } from '../../resources.ts'
+import type { Console, Dialog } from '../console-context.ts'
+
+type Needs = Pick<Console, 'api' | 'toast'>
+
+const required = (value: string) => (value.trim() === '' ? 'is needed' : null)
+
+const projectFields = (name: string, description: string) => [
+  { name: 'name', label: 'name', initial: name, check: required },
+  { name: 'description', label: 'description', initial: description },
+]
+
+/** @param created is told the id of the new one. */
+export const newProjectDialog = ({ api, toast }: Needs, created: (id: string) => void): Dialog => ({
+  kind: 'form',
+  title: 'New project',
+  lines: ['A project holds the applications of one product.'],
+  fields: projectFields('', ''),
+  verb: 'create',
+  async act({ name = '', description = '' }) {
+    const body = { name: name.trim(), ...(description.trim() !== '' && { description: description.trim() }) }
+    const { data } = await api.asDeveloper('POST', '/v1/projects', { body })
+    toast('project created; n makes its first application', 'good')
+    created(data.id)
+  },
+})
+
+export const editProjectDialog = ({ api, toast }: Needs, project: Project): Dialog => ({
+  kind: 'form',
+  title: 'Edit project',
+  fields: projectFields(project.name, project.description ?? ''),
+  verb: 'save',
+  async act({ name = '', description = '' }) {
+    const body = { name: name.trim(), description: description.trim() || null }
+    await api.asDeveloper('PATCH', '/v1/projects/:id', { params: { id: project.id }, body })
+    toast('project saved', 'good')
+  },
+})
+
+export const removeProjectDialog = ({ api, toast }: Needs, { id, name }: Project): Dialog => ({
+  kind: 'confirm',
+  title: 'Delete project',
+  lines: ['It holds no applications, so nothing else goes with it.'],
+  word: name,
+  verb: 'delete',
+  async act() {
+    await api.asDeveloper('DELETE', '/v1/projects/:id', { params: { id } })
+    toast('project deleted', 'good')
+  },
+})
