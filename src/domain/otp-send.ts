@@ -9,7 +9,7 @@ import { withGuard, type Guard } from './guard.ts'
 import { answerOnce, finishAnswer, type IdempotencyScope, type OpenAnswer } from './idempotency.ts'
 import { isId } from './ids.ts'
 import { hashPhone } from './keys.ts'
-import { deriveCode, hashCode } from './otp-code.ts'
+import { deriveCode, hashCode, type CodeSource } from './otp-code.ts'
 import { refusalOf, type OtpNeeds } from './otp-life.ts'
 import { otpRate } from './otp-rates.ts'
 import { resendAfterMs, resendsMax, type Channel, type OtpRequest } from './otp-requests.ts'
@@ -52,14 +52,21 @@ export type SendAnswer = Sent & {
  */
 type TakeLimits = (phone: string | undefined) => Promise<boolean>
 
+type Work = (tx: Stores, now: number, takeLimits: TakeLimits, guard: Guard) => Promise<Sent | ServiceError>
+
 export function createOtpSend(needs: OtpNeeds) {
   const { store, clock, newId, keys, plans, delivery, attempts } = needs
 
-  /** Does `work` once for its idempotency key, and completes the answer with what is never stored. */
+  /**
+   * Does `work` once for its idempotency key, and completes the answer with what is never stored.
+   *
+   * @param made the request that `work` has made, which saves reading it again
+   */
   async function answer(
     application: CallingApplication,
     scope: IdempotencyScope | undefined,
-    work: (tx: Stores, now: number, takeLimits: TakeLimits, guard: Guard) => Promise<Sent | ServiceError>,
+    work: Work,
+    made: () => CodeSource | undefined = () => undefined,
   ): Promise<SendAnswer> {
     let rate: RateState | undefined
     let refusal: ServiceError | undefined
@@ -87,7 +94,7 @@ export function createOtpSend(needs: OtpNeeds) {
       )
       if (!replayed) refusal = await firstAttempt(value, scope)
       if (refusal) throw refusal
-      return { ...value, replayed, rate, code: await codeToShow(application, value.requestId) }
+      return { ...value, replayed, rate, code: await codeToShow(application, value.requestId, made()) }
     } catch (error) {
       // Only a refusal that was returned has cost a call: what is thrown undoes that too.
       if (refusal && error === refusal) refusal.rate = rate
@@ -135,9 +142,13 @@ export function createOtpSend(needs: OtpNeeds) {
     return following.length > 0 ? following : channels
   }
 
-  async function codeToShow(application: CallingApplication, requestId: string): Promise<string | undefined> {
+  async function codeToShow(
+    application: CallingApplication,
+    requestId: string,
+    made: CodeSource | undefined,
+  ): Promise<string | undefined> {
     if (application.environment !== 'test') return undefined
-    const request = await store.read.otpRequests.find(requestId)
+    const request = made ?? (await store.read.otpRequests.find(requestId))
     return request && deriveCode(keys, request)
   }
 
@@ -185,7 +196,8 @@ export function createOtpSend(needs: OtpNeeds) {
       const { phone, country, isVirtual } = parsePhone(input.phone)
       const environment = application.environment
       const destination = { environment, phone, country, appId: application.id, isVirtual }
-      return answer(application, scope, async (tx, now, takeLimits, guard) => {
+      let made: OtpRequest | undefined
+      const work: Work = async (tx, now, takeLimits, guard) => {
         const inboxOf = await inboxOwner(tx, phone, isVirtual, application.developerId)
         const flagged = await takeLimits(phone)
         const id = newId('otp')
@@ -230,8 +242,10 @@ export function createOtpSend(needs: OtpNeeds) {
         if (flagged) await recordEvent(tx, newId, 'guard.flagged', request, now, 'PHONE_SEND_BUDGET')
         await recordFlagged(tx, newId, request, verdict, now)
         await recordMessage(tx, request, inboxOf, now, null)
+        made = request
         return toSent(request)
-      })
+      }
+      return answer(application, scope, work, () => made)
     },
 
     /**
