@@ -1,7 +1,8 @@
-import { errors, jwtVerify, type JWTPayload } from 'jose'
+import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose'
 import { ServiceError } from '../domain/errors.ts'
 import type { Clock } from '../domain/ports.ts'
-import type { KeySource } from './jwks.ts'
+import type { KeySet, KeySource } from './jwks.ts'
+import { createTokenMemory } from './token-memory.ts'
 
 /** Who a valid ID token speaks for. A person is the pair of issuer and subject, never the e-mail address. */
 export type VerifiedIdToken = {
@@ -31,13 +32,14 @@ const subjectLengthMax = 255
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA']
 
 /**
- * Checks ID tokens of one issuer: signature, issuer, audience, expiry, and what jose leaves to its callers.
- * Nothing is cached but the keys, so a token is judged anew on every call.
+ * Checks ID tokens of one issuer: signature, issuer, audience, expiry, and what jose leaves to its callers. A token that
+ * was good stays so until it expires or its key is no longer known to be trusted; a bad one is judged anew each time.
  */
 export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
   const { audiences, keys, clock } = options
   const configured = options.issuer
   const issuerNow = typeof configured === 'string' ? () => configured : configured
+  const memory = createTokenMemory(keys, toleranceSeconds * 1000)
 
   return {
     /**
@@ -49,8 +51,16 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
       if (token.length > tokenBytesMax) throw invalid()
       const nowMs = clock.now()
       const issuer = issuerNow()
+      const known = await memory.recall(token, nowMs)
+      if (known?.issuer === issuer) return known
       try {
-        const { payload, protectedHeader } = await jwtVerify(token, keys, {
+        let keySet: KeySet | undefined
+        const findKey: JWTVerifyGetKey = async (...named) => {
+          const { key, set } = await keys.find(...named)
+          keySet = set
+          return key
+        }
+        const { payload, protectedHeader } = await jwtVerify(token, findKey, {
           issuer,
           audience: [...audiences],
           algorithms,
@@ -60,7 +70,9 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
         })
         if (!isIdTokenType(protectedHeader.typ, payload)) throw invalid()
         if (!isMeantForUs(payload, audiences)) throw invalid()
-        return readClaims(payload, issuer, nowMs)
+        const verified = readClaims(payload, issuer, nowMs)
+        if (keySet) memory.keep(token, verified, keySet, nowMs)
+        return verified
       } catch (error) {
         if (error instanceof ServiceError) throw error
         if (error instanceof errors.JWTExpired)

@@ -5,8 +5,17 @@ import type { Clock } from '../domain/ports.ts'
 /** Loads the whole key set afresh; throws when the provider cannot be asked or answers nonsense. */
 export type LoadKeys = () => Promise<JSONWebKeySet>
 
-/** Finds the public key that a token names. */
-export type KeySource = JWTVerifyGetKey
+/** The keys of one load. */
+export type KeySet = { find: JWTVerifyGetKey; loadedAtMs: number }
+
+export type KeySource = {
+  /** Finds the public key that a token names, and tells of which set it is. */
+  find(...token: Parameters<JWTVerifyGetKey>): Promise<{ key: FoundKey; set: KeySet }>
+  /** The set that is trusted now, loaded first where it is time: another one after each load, whatever is in it. */
+  trusted(): Promise<KeySet>
+}
+
+type FoundKey = Awaited<ReturnType<JWTVerifyGetKey>>
 
 /** How often keys may be loaded, and how long those already known are trusted without it. */
 export type KeyLimits = {
@@ -28,8 +37,6 @@ export type KeySourceOptions = {
   onLoadFailed?: (cause: unknown) => void
 }
 
-type LoadedKeys = { find: JWTVerifyGetKey; loadedAtMs: number }
-
 /**
  * A cache of a provider's signing keys that outlives the provider's outages and that strangers cannot turn
  * into a flood against it. jose's own remote set does neither: it forgets known keys after ten minutes of
@@ -38,13 +45,13 @@ type LoadedKeys = { find: JWTVerifyGetKey; loadedAtMs: number }
  * Concurrent calls share one load. Only the first failed load keeps callers waiting; while the provider is
  * known to be down the next tries run beside the calls that known keys can serve.
  *
- * The returned function throws UNAVAILABLE (IDENTITY_PROVIDER_UNAVAILABLE, `Retry-After`) when no key can be
+ * Both members throw UNAVAILABLE (IDENTITY_PROVIDER_UNAVAILABLE, `Retry-After`) when no key can be
  * had, or when the key is unknown and the provider cannot be asked whether it is new: a 401 would make the
  * caller throw a good token away. A key that the provider does not publish is jose's JWKSNoMatchingKey.
  */
 export function createKeySource(options: KeySourceOptions): KeySource {
   const { load, clock, limits = providerKeyLimits, onLoadFailed } = options
-  let loaded: LoadedKeys | undefined
+  let loaded: KeySet | undefined
   let triedAtMs = -Infinity
   let failing = false
   let loading: Promise<void> | undefined
@@ -70,7 +77,7 @@ export function createKeySource(options: KeySourceOptions): KeySource {
   }
   const ageMs = () => (loaded ? clock.now() - loaded.loadedAtMs : Infinity)
 
-  const currentKeys = async () => {
+  const trusted = async () => {
     if (ageMs() >= limits.refreshMs) {
       const attempt = tryReload()
       if (!failing || ageMs() >= limits.staleMs) await attempt
@@ -80,17 +87,21 @@ export function createKeySource(options: KeySourceOptions): KeySource {
     return loaded
   }
 
-  return async (header, token) => {
-    const keys = await currentKeys()
-    try {
-      return await keys.find(header, token)
-    } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
-      await tryReload()
-      if (loaded && loaded !== keys) return await loaded.find(header, token)
-      if (failing) throw providerUnavailable(triedAtMs + limits.gapMs - clock.now())
-      throw error
-    }
+  return {
+    trusted,
+    async find(...token) {
+      const set = await trusted()
+      try {
+        return { key: await set.find(...token), set }
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+        await tryReload()
+        const newer = loaded
+        if (newer && newer !== set) return { key: await newer.find(...token), set: newer }
+        if (failing) throw providerUnavailable(triedAtMs + limits.gapMs - clock.now())
+        throw error
+      }
+    },
   }
 }
 

@@ -26,8 +26,8 @@ export const consoleAuth = (authenticate: ConsoleAuth) =>
   )
 
 /**
- * Console authentication: a bearer token (RFC 6750 §2.1) and the developer that it speaks for. Nothing is kept between
- * calls, so that disabling a developer holds from the next one on.
+ * Console authentication: a bearer token (RFC 6750 §2.1) and the developer that it speaks for, who is read
+ * anew for every call, so that disabling holds from the next one on.
  */
 export function createConsoleAuth(needs: {
   verify: VerifyToken
