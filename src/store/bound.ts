@@ -10,3 +10,6 @@ export const boundInteger = (name: string) => sql<number>`cast(${sql.placeholder
 
 /** The last part of an order of which only the first row is wanted. drizzle's own `limit` is a placeholder. */
 export const onlyFirst = (order: SQL) => sql`${order} limit 1`
+
+/** The last part of an order of which so many rows are wanted. */
+export const atMost = (order: SQL, limit: SQL) => sql`${order} limit ${limit}`

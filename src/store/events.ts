@@ -1,7 +1,9 @@
-import { and, asc, desc, eq, gt, inArray, lt, sql } from 'drizzle-orm'
-import type { EventStore, LogType } from '../domain/events.ts'
+import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
+import type { EventStore, LogQuery, LogType } from '../domain/events.ts'
+import { atMost } from './bound.ts'
 import type { Builders, Database } from './database.ts'
 import { deleteOldestInOrder } from './delete-oldest.ts'
+import { prepareFiltered, type Given } from './prepare-filtered.ts'
 
 /** @param onEvent told of each entry that is written, by the developer's id, before its transaction ends */
 export function createEventStore(
@@ -48,6 +50,24 @@ export function createEventStore(
       at: p('at'),
     }),
   )
+  type ListFilter = { developerId: string } & LogQuery
+  const list = prepareFiltered(
+    database,
+    ({ developerId, appId, types, limit, beforeSeq, afterSeq }: Given<ListFilter>) =>
+      on
+        .select(columns)
+        .from(events)
+        .where(
+          and(
+            eq(events.developerId, developerId),
+            appId && eq(events.appId, appId),
+            types && sql`${events.type} in ${types}`,
+            beforeSeq && lt(events.seq, beforeSeq),
+            afterSeq && gt(events.seq, afterSeq),
+          ),
+        )
+        .orderBy(atMost(afterSeq ? asc(events.seq) : desc(events.seq), limit)),
+  )
 
   return {
     async insert(entry, payload) {
@@ -58,22 +78,7 @@ export function createEventStore(
       return counter.value
     },
 
-    list(developerId, { appId, types, limit, beforeSeq, afterSeq }) {
-      return on
-        .select(columns)
-        .from(events)
-        .where(
-          and(
-            eq(events.developerId, developerId),
-            appId === undefined ? undefined : eq(events.appId, appId),
-            types === undefined ? undefined : inArray(events.type, [...types]),
-            beforeSeq === undefined ? undefined : lt(events.seq, beforeSeq),
-            afterSeq === undefined ? undefined : gt(events.seq, afterSeq),
-          ),
-        )
-        .orderBy(afterSeq === undefined ? desc(events.seq) : asc(events.seq))
-        .limit(limit)
-    },
+    list: (developerId, query) => list({ developerId, ...query }),
 
     async seqOf(developerId, id) {
       const [row] = await on
