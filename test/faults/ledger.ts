@@ -9,8 +9,10 @@ export type Known = {
   wrong: number
   /** Attempts without an answer: each may have been counted or not. */
   unanswered: number
-  /** As it was answered; undefined while no verification was. */
+  /** As it was answered, by a verification or by the refusal of another; undefined before. */
   verifiedAt: string | undefined
+  /** A verification was answered as done. */
+  isVerified: boolean
   /** A verification had no answer. */
   maybeVerified: boolean
   /** The highest number of attempts that the database has shown. */
@@ -54,6 +56,7 @@ export function createLedger(onAcknowledged: (acknowledged: Acknowledged) => voi
         wrong: 0,
         unanswered: 0,
         verifiedAt: undefined,
+        isVerified: false,
         maybeVerified: false,
         attemptsSeen: 0,
       }
@@ -65,7 +68,11 @@ export function createLedger(onAcknowledged: (acknowledged: Acknowledged) => voi
       return known
     },
     verified(answerId: string, known: Known, at: string) {
-      if (known.verifiedAt !== undefined) broken.push(`${known.id} was verified twice`)
+      if (known.isVerified) broken.push(`${known.id} was verified twice`)
+      // Of two calls at once the refused one may be heard first.
+      if (known.verifiedAt !== undefined && known.verifiedAt !== at)
+        broken.push(`${known.id} has another verifiedAt`)
+      known.isVerified = true
       known.verifiedAt = at
       touched.add(known)
       onAcknowledged({ kind: 'verified', answerId, id: known.id, at })
