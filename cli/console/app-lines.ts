@@ -1,7 +1,7 @@
 import type { Application, Project } from '../resources.ts'
 import { recentTime, relativeTime, remaining } from '../text.ts'
 import type { Column } from './columns.ts'
-import type { Line, Span } from './spans.ts'
+import { spread, type Line, type Span } from './spans.ts'
 import { statusTone, type Theme } from './theme.ts'
 
 /** Live is red wherever it stands. */
@@ -11,16 +11,22 @@ export const environmentSpan = (environment: 'live' | 'test', { paint }: Theme):
 export const appStatus = ({ status }: Application, theme: Theme): Span =>
   theme.status(statusTone(status), status)
 
+/** What a pane shows, and how much of what the plan allows there is. */
 export const paneTitle = (
   title: string,
-  count: number,
-  limit: number | undefined,
+  amount: string,
   isActive: boolean,
+  width: number,
   { paint }: Theme,
-): Line => [
-  { text: ` ${title}`, paint: isActive ? paint.bold : paint.dim },
-  { text: `  ${count}${limit === undefined ? '' : ` of ${limit}`}`, paint: paint.dim },
-]
+): Line =>
+  spread(
+    { text: ` ${title}`, paint: isActive ? paint.bold : paint.dim },
+    { text: `${amount} `, paint: paint.dim },
+    width,
+  )
+
+export const amountText = (count: number, limit: number | undefined) =>
+  limit === undefined ? String(count) : `${count} of ${limit}`
 
 export const projectColumns: Column<Project>[] = [
   { title: 'NAME', width: 12, grow: 1, cell: ({ name }) => name },
@@ -44,17 +50,15 @@ export const factLines = (facts: readonly Fact[], { paint }: Theme): Line[] =>
 
 const createdText = (iso: string, nowMs: number) => `${recentTime(iso, nowMs)}  ${relativeTime(iso, nowMs)}`
 
-export const projectFacts = (project: Project | null, theme: Theme, nowMs: number): Line[] =>
-  project === null
-    ? []
-    : factLines(
-        [
-          ['description', project.description ?? { text: 'none', paint: theme.paint.dim }],
-          ['created', createdText(project.createdAt, nowMs)],
-          ['id', project.id],
-        ],
-        theme,
-      )
+export const projectFacts = (project: Project, theme: Theme, nowMs: number): Line[] =>
+  factLines(
+    [
+      ['description', project.description ?? { text: 'none', paint: theme.paint.dim }],
+      ['created', createdText(project.createdAt, nowMs)],
+      ['id', project.id],
+    ],
+    theme,
+  )
 
 export const appFacts = (app: Application, theme: Theme, nowMs: number): Line[] =>
   factLines(

@@ -46,6 +46,12 @@ export function AppCredentials({ app, keys, width, height, issue }: TabProps) {
     apiKey: { unavailable: onlyHash },
     webhookSecret: () => webhook.use((value) => copy(value, 'webhook secret')),
   }
+  const showKey: Record<CredentialKey, Handler | undefined> = {
+    clientId: undefined,
+    clientSecret: { unavailable: onlyHash },
+    apiKey: { unavailable: onlyHash },
+    webhookSecret: { run: webhook.toggle, label: webhook.isShown ? 'cover' : 'show' },
+  }
   useKeys('apps', {
     ...keys,
     rotate:
@@ -53,10 +59,7 @@ export function AppCredentials({ app, keys, width, height, issue }: TabProps) {
         ? { unavailable: 'the client id stays the same for ever' }
         : () => ask(rotateDialog(console, app, selected, issue)),
     copy: copyKey[selected],
-    show:
-      selected === 'webhookSecret'
-        ? { run: webhook.toggle, label: webhook.isShown ? 'cover' : 'show' }
-        : undefined,
+    show: showKey[selected],
   })
   const values: Record<CredentialKey, string> = {
     clientId: app.clientId,

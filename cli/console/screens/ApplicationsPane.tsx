@@ -1,0 +1,56 @@
+import { Box } from 'ink'
+import type { Application, Project } from '../../resources.ts'
+import { amountText, appColumns, emptyApps, paneTitle } from '../app-lines.ts'
+import { Lines } from '../components/Lines.tsx'
+import { ListTable } from '../components/ListTable.tsx'
+import { useConsole } from '../console-context.ts'
+import { useKeys } from '../hooks/use-keys.ts'
+import type { List } from '../hooks/use-list.ts'
+import { useNow } from '../hooks/use-now.ts'
+import type { Issued } from '../issued.ts'
+import { editAppDialog, newAppDialog, removeAppDialog, toggleAppDialog } from './app-dialogs.ts'
+import { withinPlan } from './ProjectsPane.tsx'
+
+type Props = {
+  project: Project
+  list: List<Application>
+  /** Of all projects together, as the plan counts them. */
+  count: number
+  countMax: number | undefined
+  width: number
+  open(id: string): void
+  created(issued: Issued, id: string): void
+}
+
+export function ApplicationsPane({ project, list, count, countMax, width, open, created }: Props) {
+  const console = useConsole()
+  const { theme, ask, copy } = console
+  const nowMs = useNow(10_000)
+  const { selected: app, isActive } = list
+  useKeys(
+    'apps',
+    {
+      open: app === null ? undefined : () => open(app.id),
+      create: withinPlan(count, countMax, 'applications', () => ask(newAppDialog(console, project, created))),
+      edit: app === null ? undefined : () => ask(editAppDialog(console, app)),
+      toggle:
+        app === null
+          ? undefined
+          : {
+              run: () => ask(toggleAppDialog(console, app)),
+              label: app.status === 'active' ? 'disable' : 'enable',
+            },
+      remove: app === null ? undefined : () => ask(removeAppDialog(console, app)),
+      copy: app === null ? undefined : { run: () => copy(app.id, 'application id'), label: 'copy id' },
+    },
+    { isActive },
+  )
+  const title = `Applications in ${project.name}`
+  const amount = `${amountText(count, countMax)} in all`
+  return (
+    <Box flexDirection="column" width={width} flexShrink={0}>
+      <Lines lines={[paneTitle(title, amount, isActive, width, theme)]} width={width} />
+      <ListTable list={list} columns={appColumns(theme, nowMs)} width={width} empty={emptyApps(isActive)} />
+    </Box>
+  )
+}

@@ -1,0 +1,64 @@
+import { Box } from 'ink'
+import type { Project } from '../../resources.ts'
+import { amountText, emptyProjects, paneTitle, projectColumns } from '../app-lines.ts'
+import { Lines } from '../components/Lines.tsx'
+import { ListTable } from '../components/ListTable.tsx'
+import { useConsole } from '../console-context.ts'
+import { useKeys } from '../hooks/use-keys.ts'
+import type { List } from '../hooks/use-list.ts'
+import type { Handler } from '../key-router.ts'
+import { editProjectDialog, newProjectDialog, removeProjectDialog } from './project-dialogs.ts'
+
+type Props = {
+  list: List<Project>
+  count: number
+  /** Of the plan, where that is known. */
+  countMax: number | undefined
+  width: number
+  open(): void
+  created(id: string): void
+}
+
+export function ProjectsPane({ list, count, countMax, width, open, created }: Props) {
+  const console = useConsole()
+  const { theme, ask, copy } = console
+  const { selected: project, isActive } = list
+  useKeys(
+    'apps',
+    {
+      open: project === null ? undefined : open,
+      create: withinPlan(count, countMax, 'projects', () => ask(newProjectDialog(console, created))),
+      edit: project === null ? undefined : () => ask(editProjectDialog(console, project)),
+      remove:
+        project === null
+          ? undefined
+          : project.applicationCount > 0
+            ? { unavailable: `the project still has ${manyApps(project.applicationCount)}` }
+            : () => ask(removeProjectDialog(console, project)),
+      copy: project === null ? undefined : { run: () => copy(project.id, 'project id'), label: 'copy id' },
+    },
+    { isActive },
+  )
+  return (
+    <Box flexDirection="column" width={width} flexShrink={0}>
+      <Lines
+        lines={[paneTitle('Projects', amountText(count, countMax), isActive, width, theme)]}
+        width={width}
+      />
+      <ListTable list={list} columns={projectColumns} width={width} empty={emptyProjects} />
+    </Box>
+  )
+}
+
+const manyApps = (count: number) => (count === 1 ? 'one application' : `${count} applications`)
+
+/** The key's handler while the plan allows one more. */
+export const withinPlan = (
+  count: number,
+  countMax: number | undefined,
+  nouns: 'projects' | 'applications',
+  run: () => void,
+): Handler =>
+  countMax !== undefined && count >= countMax
+    ? { unavailable: `the plan allows no more than ${countMax} ${nouns}` }
+    : run
