@@ -109,7 +109,7 @@ export const keymap = {
     verify: { keys: ['V'], label: 'verify', about: 'check a code', mutates: true },
     resend: { keys: ['R'], label: 'resend', about: 'send the same code once more', mutates: true },
     cancel: { keys: ['D'], label: 'cancel', about: 'make the code worthless', mutates: true },
-    app: { keys: ['a'], label: 'app', about: 'the next application, then all again' },
+    app: { keys: ['a'], label: 'app', about: 'in the list: the next application, then all again' },
     status: { keys: ['s'], label: 'status', about: 'pending, verified and so on, then all again' },
     copy: { keys: ['y'], label: 'copy id' },
   },

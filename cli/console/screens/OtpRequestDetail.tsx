@@ -37,7 +37,7 @@ export function OtpRequestDetail({ width, height, id, close }: Props) {
 type FoundProps = { request: OtpRequest; width: number; height: number }
 
 function Found({ request, width, height }: FoundProps) {
-  const { theme, ask, copy, toast } = useConsole()
+  const { theme, ask, copy, go, toast } = useConsole()
   const phoneOf = usePhone()
   const nowMs = useNow()
   const { nameOf } = useApplications()
@@ -51,6 +51,7 @@ function Found({ request, width, height }: FoundProps) {
     verify: appCalls.handler((application) => ask(verifyDialog(application, request, told)), over),
     resend: appCalls.handler((application) => ask(resendDialog(application, request, told)), over),
     cancel: appCalls.handler((application) => ask(cancelDialog(application, request, told)), over),
+    app: { run: () => go('apps', { appId: request.appId }), label: 'its app' },
     copy: { run: () => copy(request.id, 'request id'), label: 'copy id' },
   })
   useKeys('detail', {
