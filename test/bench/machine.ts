@@ -22,7 +22,16 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-export type Server = { port: number; pid: number; stop(): Promise<void> }
+export type Server = {
+  port: number
+  pid: number
+  /** Between the start of the process and its being ready. */
+  startMs: number
+  /** What memory it has then. */
+  startMegabytes: number
+  /** @param signal default SIGKILL */
+  stop(signal?: NodeJS.Signals): Promise<void>
+}
 
 /**
  * Starts a server that prints its port, or a JSON line with its `url`, once it is ready.
@@ -33,6 +42,7 @@ export async function startServer(
   command: string[],
   options: { env?: Record<string, string>; core?: number; cwd?: string } = {},
 ): Promise<Server> {
+  const startedAt = performance.now()
   const child = Bun.spawn(onCore(options.core ?? 0, command), {
     env: { PATH: process.env['PATH'] ?? '', NODE_ENV: 'production', ...options.env },
     ...(options.cwd !== undefined && { cwd: options.cwd }),
@@ -41,8 +51,8 @@ export async function startServer(
     stderr: 'inherit',
   })
   running.add(child)
-  const stop = async () => {
-    child.kill('SIGKILL')
+  const stop = async (signal: NodeJS.Signals = 'SIGKILL') => {
+    child.kill(signal)
     await child.exited
     running.delete(child)
   }
@@ -53,13 +63,15 @@ export async function startServer(
     if (done) throw new Error(`${command.join(' ')} ended before it was ready`)
     text += Buffer.from(value).toString()
   }
+  const startMs = performance.now() - startedAt
+  const startMegabytes = memoryMegabytes(child.pid)
   // The rest is read too: a full pipe would stop the server.
   void (async () => {
     while (!(await reader.read()).done);
   })()
   const line = text.slice(0, text.indexOf('\n'))
   const port = line.startsWith('{') ? portOf(line) : Number(line)
-  return { port, pid: child.pid, stop }
+  return { port, pid: child.pid, startMs, startMegabytes, stop }
 }
 
 function portOf(line: string): number {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Surroundings } from './case.ts'
 import { encodeRequest } from './load.ts'
-import { startServer } from './machine.ts'
+import { startServer, type Server } from './machine.ts'
 import type { Service } from './service.ts'
 
 const email = 'ada@example.com'
@@ -20,12 +20,22 @@ export type Otpd = Service & {
  * The compiled binary with everything as it is by default, but for the rates of the plan. Its applications are live,
  * and since no provider is configured, messages stay in the inbox, where the codes are read.
  */
-export async function startOtpd({ binary, folder, applications, env }: Surroundings): Promise<Otpd> {
+export async function startOtpd(around: Surroundings): Promise<Otpd> {
+  const { server, url, headers } = await openOtpd({ ...around, command: [around.binary] })
+  return talkTo(server, url, headers, await createApplications(url, headers, around.applications))
+}
+
+/** On whatever its data directory holds, logged in. */
+export async function openOtpd({
+  command,
+  folder,
+  env,
+}: { command: string[] } & Pick<Surroundings, 'folder' | 'env'>) {
   const passwordFile = join(folder, 'password')
   writeFileSync(passwordFile, password, { mode: 0o600 })
   const config = join(folder, 'otpd.toml')
   writeFileSync(config, plans)
-  const server = await startServer([binary, 'serve', '--config', config, '--log-format', 'json'], {
+  const server = await startServer([...command, 'serve', '--config', config, '--log-format', 'json'], {
     env: {
       HOME: folder,
       OTPD_DATA_DIR: join(folder, 'data'),
@@ -36,8 +46,16 @@ export async function startOtpd({ binary, folder, applications, env }: Surroundi
     },
   })
   const url = `http://127.0.0.1:${server.port}`
-  const headers = await logIn(url)
-  const made = await createApplications(url, headers, applications)
+  return { server, url, headers: await logIn(url) }
+}
+
+/** @param made its applications, that send in turn */
+export function talkTo(
+  server: Server,
+  url: string,
+  headers: Record<string, string>,
+  made: readonly Application[],
+): Otpd {
   const credentials = made.map((one) => one.credentials)
   const ids = made.map((one) => one.id)
   const byId = new Map(made.map((one) => [one.id, one.credentials]))
@@ -70,7 +88,9 @@ async function logIn(url: string): Promise<Record<string, string>> {
   return { authorization: `Bearer ${tokens.id_token}` }
 }
 
-async function createApplications(url: string, headers: Record<string, string>, count: number) {
+export type Application = { id: string; credentials: Record<string, string> }
+
+export async function createApplications(url: string, headers: Record<string, string>, count: number) {
   const create = async <T>(path: string, body: object) => {
     const answer = await call<{ data: T }>(url + path, {
       method: 'POST',
@@ -81,7 +101,7 @@ async function createApplications(url: string, headers: Record<string, string>, 
   }
   const project = await create<{ id: string }>('/v1/projects', { name: 'bench' })
   type Created = { id: string; clientId: string; clientSecret: string; apiKey: string }
-  const made: { id: string; credentials: Record<string, string> }[] = []
+  const made: Application[] = []
   for (let i = 0; i < count; i++) {
     const body = { name: `bench ${i}`, projectId: project.id, environment: 'live' }
     const { id, clientId, clientSecret, apiKey } = await create<Created>('/v1/applications', body)

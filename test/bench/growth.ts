@@ -1,0 +1,113 @@
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { fill, makeModel, type Filled } from './growth/databases.ts'
+import { measureBackup, measurePurge, measureStarts, type Facts } from './growth/facts.ts'
+import { measureRound, open, type Samples, type Subject } from './growth/measure.ts'
+import { callsTable, factsTable, type Size } from './growth/table.ts'
+import { memoryMegabytes, moveToLoadCore } from './machine.ts'
+
+// `npm run bench:growth [-- OPTIONS]`: what a long history costs. Fills a database of each size, runs a server on each at
+// the same time, and asks them in turn.
+
+const usage = `npm run bench:growth -- [options]
+
+  --sizes N,...    OTP requests, default 10000,1000000; 10000000 needs 15 GB and an hour
+  --rounds N       default 5
+  --seconds N      of load for each call in each round, default 1
+  --binary FILE    what is measured, default dist/otpd
+  --keep           leaves the databases for the next run in ${join(tmpdir(), 'otpd-growth')}
+`
+
+const { values } = parseArgs({
+  options: {
+    sizes: { type: 'string', default: '10000,1000000' },
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '1' },
+    binary: { type: 'string', default: resolve(import.meta.dir, '../../dist/otpd') },
+    keep: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+const note = (text: string) => process.stderr.write(`${text}\n`)
+if (values.help) {
+  process.stdout.write(usage)
+  process.exit(0)
+}
+const { binary } = values
+const rounds = Array.from({ length: Number(values.rounds) }, (_, index) => index + 1)
+
+async function fillAll(root: string): Promise<Filled[]> {
+  const model = join(root, 'model')
+  if (!existsSync(join(model, 'model.json'))) await makeModel(binary, model)
+  return values.sizes.split(',').map((size) => {
+    note(`filling ${size}`)
+    return fill(model, join(root, size), Number(size))
+  })
+}
+
+/** All sizes in turn, round after round. */
+async function repeat<T>(
+  what: string,
+  all: readonly T[],
+  work: (one: T) => Promise<Facts>,
+): Promise<Facts[][]> {
+  const facts = all.map((): Facts[] => [])
+  for (const round of rounds) {
+    note(`${what} ${round} of ${rounds.length}`)
+    for (const [index, one] of all.entries()) facts[index]?.push(await work(one))
+  }
+  return facts
+}
+
+async function callAll(subjects: readonly Subject[]): Promise<Samples[][]> {
+  const samples = subjects.map((): Samples[] => [])
+  // The first one warms up.
+  for (const round of [0, ...rounds]) {
+    note(`calls ${round} of ${rounds.length}`)
+    const measured = await measureRound(subjects, Number(values.seconds))
+    if (round > 0) for (const [index, one] of measured.entries()) samples[index]?.push(one)
+  }
+  return samples
+}
+
+async function run(root: string): Promise<Size[]> {
+  const filled = await fillAll(root)
+  const disk = filled.map((one) => ({ 'disk for a request, bytes': one.bytes / one.requests }))
+  const starts = await repeat('starts', filled, (one) => measureStarts(binary, one))
+  const subjects: Subject[] = []
+  try {
+    for (const one of filled) subjects.push(await open([binary], one))
+    const calls = await callAll(subjects)
+    const memory = subjects.map(({ otpd }) => ({ 'memory after the load, MB': memoryMegabytes(otpd.pid) }))
+    const backups = await repeat('backups', subjects, (one) => measureBackup(binary, one))
+    for (const { otpd } of subjects) await otpd.stop('SIGTERM')
+    const purges = await repeat('purges', filled, measurePurge)
+    return filled.map(({ requests }, index) => ({
+      requests,
+      rounds: calls[index] ?? [],
+      facts: [
+        disk.slice(index, index + 1),
+        starts[index],
+        memory.slice(index, index + 1),
+        backups[index],
+        purges[index],
+      ].flatMap((all): Facts[] => all ?? []),
+    }))
+  } finally {
+    for (const { otpd } of subjects) await otpd.stop()
+  }
+}
+
+moveToLoadCore()
+const root = join(tmpdir(), 'otpd-growth')
+mkdirSync(root, { recursive: true })
+process.on('exit', () => {
+  if (!values.keep) rmSync(root, { recursive: true, force: true })
+})
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
+
+const sizes = await run(root)
+process.stdout.write(`${callsTable(sizes)}\n\n${factsTable(sizes)}\n`)
+process.exit(0)

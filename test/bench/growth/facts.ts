@@ -1,0 +1,76 @@
+import { cpSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { runLoad } from '../load.ts'
+import { openOtpd } from '../otpd.ts'
+import type { Filled } from './databases.ts'
+import { encodeSends, open, type Subject } from './measure.ts'
+
+/** Figures of one size that are no call, by the row of their table. */
+export type Facts = Record<string, number>
+
+const seconds = 3
+
+/** @param stop how the server before was ended, which this start has to deal with. */
+async function start(binary: string, filled: Filled, stop: NodeJS.Signals): Promise<Facts> {
+  const { server } = await openOtpd({ command: [binary], folder: filled.folder, env: {} })
+  await server.stop(stop)
+  return { 'ready, ms': server.startMs, 'memory when ready, MB': server.startMegabytes }
+}
+
+/** Starts after a clean stop, and after a kill. */
+export async function measureStarts(binary: string, filled: Filled): Promise<Facts> {
+  await start(binary, filled, 'SIGTERM')
+  const clean = await start(binary, filled, 'SIGKILL')
+  const killed = await start(binary, filled, 'SIGTERM')
+  return { ...clean, 'ready after a kill, ms': killed['ready, ms'] ?? NaN }
+}
+
+const sendFor = ({ otpd }: Subject, time: number) =>
+  runLoad(otpd.port, encodeSends(otpd, time * 10_000), { connections: 8, seconds: time })
+
+/** A backup on the core of the load, as another process would make one, and the sends meanwhile. */
+export async function measureBackup(binary: string, subject: Subject): Promise<Facts> {
+  const file = join(subject.filled.folder, 'backup.db')
+  rmSync(file, { force: true })
+  const startedAt = performance.now()
+  const backup = Bun.spawn(
+    [binary, 'backup', file, '--data-dir', join(subject.filled.folder, 'data'), '--json'],
+    {
+      stdout: 'ignore',
+      stderr: 'inherit',
+    },
+  )
+  const sends = await sendFor(subject, seconds)
+  if ((await backup.exited) !== 0) throw new Error('the backup failed')
+  const tookSeconds = (performance.now() - startedAt) / 1000
+  rmSync(file)
+  return {
+    'backup, s': tookSeconds,
+    'p50 of a send meanwhile, ms': sends.p50Ms,
+    'p99 of a send meanwhile, ms': sends.p99Ms,
+  }
+}
+
+/**
+ * Sends while what is older than 45 days is purged, on a copy. The purge of a server begins after ten minutes: this
+ * server is the source, started by a program for which ten minutes are one second.
+ */
+export async function measurePurge(filled: Filled): Promise<Facts> {
+  const folder = `${filled.folder}.purge`
+  rmSync(folder, { recursive: true, force: true })
+  cpSync(filled.folder, folder, { recursive: true })
+  try {
+    const days = { OTPD_RETENTION_LOG_DAYS: '45', OTPD_RETENTION_REQUEST_DAYS: '45' }
+    const command = [process.execPath, join(import.meta.dir, '../servers/purging.mjs')]
+    const subject = await open(command, { ...filled, folder }, days)
+    try {
+      await Bun.sleep(1500)
+      const { p50Ms, p99Ms } = await sendFor(subject, seconds)
+      return { 'p50 of a send during a purge, ms': p50Ms, 'p99 of a send during a purge, ms': p99Ms }
+    } finally {
+      await subject.otpd.stop()
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

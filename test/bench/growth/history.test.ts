@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { migrateSqlite } from '../../../src/store/migrate.ts'
+import { connect } from '../../../src/store/sqlite.ts'
+import { writeHistory } from './history.ts'
+
+const requests = 3000
+const now = Date.now()
+const dayMs = 24 * 60 * 60 * 1000
+
+const folder = mkdtempSync(join(tmpdir(), 'otpd-test-'))
+const path = join(folder, 'otpd.db')
+let db: Database
+beforeAll(() => {
+  db = connect(path, 0)
+  migrateSqlite(db, 0)
+  db.run(`insert into developers (id, issuer, subject, plan, virtual_phone, status, created_at, updated_at)
+          values ('dev_busy', 'bench', 'busy', 'free', '+15005550000', 'active', 0, 0)`)
+  db.run(
+    `insert into projects (id, developer_id, name, created_at, updated_at) values ('prj_1', 'dev_busy', '', 0, 0)`,
+  )
+  for (const id of ['app_1', 'app_2', 'app_3']) {
+    db.run(
+      `insert into applications (id, developer_id, project_id, name, environment, status, otp_ttl_seconds, client_id_salt,
+         client_id_hash, client_secret_salt, client_secret_hash, client_secret_preview, api_key_salt, api_key_hash,
+         api_key_preview, webhook_secret, created_at, updated_at)
+       values (?, 'dev_busy', 'prj_1', '', 'live', 'active', 300, '', '', '', '', '', '', '', ?1, '', 0, 0)`,
+      [id],
+    )
+  }
+  db.close()
+  writeHistory(path, {
+    requests,
+    now,
+    owner: { developerId: 'dev_busy', applicationIds: ['app_1', 'app_2', 'app_3'] },
+    pseudonym: (_, phone) => `anon_${phone.slice(1)}`,
+  })
+  db = connect(path, 0)
+})
+afterAll(() => {
+  db.close()
+  rmSync(folder, { recursive: true })
+})
+
+const numberOf = (question: string, ...values: (string | number)[]) =>
+  Number(db.query<never, (string | number)[]>(question).values(...values)[0]?.[0])
+
+test('a history has its requests, each with a beginning and an end in the log', () => {
+  expect(numberOf('select count(*) from otp_requests')).toBe(requests)
+  expect(numberOf(`select count(*) from otp_requests where status = 'pending'`)).toBe(0)
+  expect(numberOf(`select count(*) from events where type = 'otp.sent'`)).toBe(requests)
+  const ended = `type in ('otp.verified', 'otp.expired', 'otp.failed', 'otp.canceled')`
+  expect(numberOf(`select count(*) from events where ${ended}`)).toBe(requests)
+  expect(numberOf('select max(seq) from events')).toBe(
+    numberOf(`select value from counters where name = 'event_seq'`),
+  )
+})
+
+test('the counters of a history are those of its requests and identities', () => {
+  expect(numberOf('select sum(requests) from daily_counts')).toBe(requests)
+  for (const [name, status] of [
+    ['verified', `= 'verified'`],
+    ['failed', `in ('failed', 'expired')`],
+  ]) {
+    expect(numberOf(`select sum(${name}) from daily_counts`)).toBe(
+      numberOf(`select count(*) from otp_requests where status ${status}`),
+    )
+  }
+  expect(numberOf('select sum(active) from daily_counts')).toBe(numberOf('select count(*) from identities'))
+  expect(numberOf('select sum(verification_count) from identities')).toBe(
+    numberOf(`select count(*) from otp_requests where status = 'verified'`),
+  )
+})
+
+test('in a history pseudonyms stand for the phones of before 30 days, and only for those', () => {
+  const until = now - 30 * dayMs
+  const plain = `phone like '+%'`
+  expect(numberOf(`select count(*) from otp_requests where created_at < ? and ${plain}`, until)).toBe(0)
+  expect(numberOf(`select count(*) from otp_requests where created_at > ? and not ${plain}`, until)).toBe(0)
+  expect(numberOf(`select count(*) from events where at < ? and ${plain}`, until)).toBe(0)
+  expect(numberOf(`select count(*) from events where at > ? and not ${plain}`, until)).toBe(0)
+})
+
+test('one developer has a fifth of a history, and one of his applications nothing that went wrong', () => {
+  const mine = numberOf(`select count(*) from otp_requests where developer_id = 'dev_busy'`)
+  expect(mine / requests).toBeGreaterThan(0.15)
+  expect(mine / requests).toBeLessThan(0.25)
+  expect(numberOf(`select count(*) from otp_requests where app_id = 'app_2'`)).toBeGreaterThan(0)
+  expect(numberOf(`select count(*) from otp_requests where app_id = 'app_2' and status <> 'verified'`)).toBe(
+    0,
+  )
+})
