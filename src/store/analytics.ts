@@ -1,5 +1,6 @@
-import { and, count, eq, gte, sql } from 'drizzle-orm'
+import { and, count, eq, gte, sql, type SQL } from 'drizzle-orm'
 import type { AnalyticsStore } from '../domain/analytics.ts'
+import { boundInteger, boundText } from './bound.ts'
 import type { Builders, Database } from './database.ts'
 
 export function createAnalyticsStore(database: Database, on: Builders): AnalyticsStore {
@@ -30,7 +31,30 @@ export function createAnalyticsStore(database: Database, on: Builders): Analytic
         },
       }),
   )
-  const total = (column: typeof days.sent) => sql<number>`coalesce(sum(${column}), 0)`.mapWith(Number)
+  const total = (value: SQL) => sql<number>`coalesce(sum(${value}), 0)`.mapWith(Number)
+  const isActive = sql`${days.day} >= ${boundInteger('activeSinceDay')}`
+  const totals = database.prepare(() =>
+    on
+      .select({
+        requests: total(sql`${days.requests}`),
+        verified: total(sql`${days.verified}`),
+        active: total(sql`case when ${isActive} then ${days.active} else 0 end`),
+      })
+      .from(days)
+      .where(eq(days.developerId, boundText('developerId'))),
+  )
+  const listDays = database.prepare(() =>
+    on
+      .select({ day: days.day, sent: days.sent, verified: days.verified, failed: days.failed })
+      .from(days)
+      .where(and(eq(days.developerId, boundText('developerId')), gte(days.day, boundInteger('firstDay')))),
+  )
+  const countApplications = database.prepare(() =>
+    on
+      .select({ count: count() })
+      .from(applications)
+      .where(eq(applications.developerId, boundText('developerId'))),
+  )
 
   return {
     async add(developerId, day, changes) {
@@ -39,31 +63,14 @@ export function createAnalyticsStore(database: Database, on: Builders): Analytic
     },
 
     async totals(developerId, activeSinceDay) {
-      const [row] = await on
-        .select({
-          requests: total(days.requests),
-          verified: total(days.verified),
-          active:
-            sql<number>`coalesce(sum(case when ${days.day} >= ${activeSinceDay} then ${days.active} else 0 end), 0)`.mapWith(
-              Number,
-            ),
-        })
-        .from(days)
-        .where(eq(days.developerId, developerId))
+      const [row] = await totals({ developerId, activeSinceDay })
       return row ?? { requests: 0, verified: 0, active: 0 }
     },
 
-    days: (developerId, firstDay) =>
-      on
-        .select({ day: days.day, sent: days.sent, verified: days.verified, failed: days.failed })
-        .from(days)
-        .where(and(eq(days.developerId, developerId), gte(days.day, firstDay))),
+    days: (developerId, firstDay) => listDays({ developerId, firstDay }),
 
     async countApplications(developerId) {
-      const [row] = await on
-        .select({ count: count() })
-        .from(applications)
-        .where(eq(applications.developerId, developerId))
+      const [row] = await countApplications({ developerId })
       return row?.count ?? 0
     },
   }

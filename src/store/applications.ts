@@ -1,8 +1,10 @@
 import { and, count, desc, eq, lt, sql } from 'drizzle-orm'
-import type { Application, ApplicationStore } from '../domain/applications.ts'
+import type { Application, ApplicationListQuery, ApplicationStore } from '../domain/applications.ts'
 import type { FreshCredential } from '../domain/credentials.ts'
 import type { Developer } from '../domain/developers.ts'
+import { atMost } from './bound.ts'
 import type { Builders, Database } from './database.ts'
+import { prepareFiltered, type Given } from './prepare-filtered.ts'
 import type { Tables } from './tables.ts'
 
 /** What a message takes from its application, for a query that joins it; null where it joins none. */
@@ -59,6 +61,21 @@ export function createApplicationStore(database: Database, on: Builders): Applic
       .from(applications)
       .where(eq(applications.id, sql.placeholder('id'))),
   )
+  const list = prepareFiltered(
+    database,
+    ({ developerId, projectId, limit, before }: Given<ApplicationListQuery>) =>
+      on
+        .select()
+        .from(applications)
+        .where(
+          and(
+            eq(applications.developerId, developerId),
+            projectId && eq(applications.projectId, projectId),
+            before && lt(applications.id, before),
+          ),
+        )
+        .orderBy(atMost(desc(applications.id), limit)),
+  )
 
   return {
     async find(developerId, id) {
@@ -66,16 +83,7 @@ export function createApplicationStore(database: Database, on: Builders): Applic
       return application
     },
 
-    async list({ developerId, projectId, limit, before }) {
-      const inside = projectId === undefined ? undefined : eq(applications.projectId, projectId)
-      const older = before === undefined ? undefined : lt(applications.id, before)
-      return on
-        .select()
-        .from(applications)
-        .where(and(eq(applications.developerId, developerId), inside, older))
-        .orderBy(desc(applications.id))
-        .limit(limit)
-    },
+    list,
 
     async count(developerId) {
       const [row] = await on

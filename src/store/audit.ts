@@ -1,7 +1,9 @@
 import { and, desc, eq, lt, sql } from 'drizzle-orm'
-import type { AuditAction, AuditStore } from '../domain/audit.ts'
+import type { AuditAction, AuditQuery, AuditStore } from '../domain/audit.ts'
+import { atMost } from './bound.ts'
 import type { Builders, Database } from './database.ts'
 import { deleteOldestInOrder } from './delete-oldest.ts'
+import { prepareFiltered, type Given } from './prepare-filtered.ts'
 
 export function createAuditStore(database: Database, on: Builders): AuditStore {
   const { auditEntries: entries } = database.tables
@@ -20,6 +22,23 @@ export function createAuditStore(database: Database, on: Builders): AuditStore {
     traceId: entries.traceId,
     at: entries.at,
   }
+  type ListFilter = { developerId: string | undefined } & AuditQuery
+  const list = prepareFiltered(
+    database,
+    ({ developerId, action, targetId, limit, before }: Given<ListFilter>) =>
+      on
+        .select(columns)
+        .from(entries)
+        .where(
+          and(
+            developerId && eq(entries.developerId, developerId),
+            action && eq(entries.action, action),
+            targetId && eq(entries.targetId, targetId),
+            before && lt(entries.id, before),
+          ),
+        )
+        .orderBy(atMost(desc(entries.id), limit)),
+  )
 
   return {
     async insert(entry) {
@@ -30,20 +49,7 @@ export function createAuditStore(database: Database, on: Builders): AuditStore {
       await on.delete(entries).where(eq(entries.id, id))
     },
 
-    list: async (developerId, { action, targetId, limit, before }) =>
-      on
-        .select(columns)
-        .from(entries)
-        .where(
-          and(
-            developerId === undefined ? undefined : eq(entries.developerId, developerId),
-            action === undefined ? undefined : eq(entries.action, action),
-            targetId === undefined ? undefined : eq(entries.targetId, targetId),
-            before === undefined ? undefined : lt(entries.id, before),
-          ),
-        )
-        .orderBy(desc(entries.id))
-        .limit(limit),
+    list: (developerId, query) => list({ developerId, ...query }),
 
     deleteOldest: (until, chunk) => deleteOldestInOrder(on, entries, entries.id, entries.at, until, chunk),
   }

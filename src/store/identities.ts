@@ -1,6 +1,8 @@
-import { and, asc, desc, eq, inArray, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, lt, sql } from 'drizzle-orm'
 import type { IdentityStore } from '../domain/identities.ts'
+import { atMost } from './bound.ts'
 import type { Builders, Database } from './database.ts'
+import { prepareFiltered, type Given } from './prepare-filtered.ts'
 
 export function createIdentityStore(database: Database, on: Builders): IdentityStore {
   const { identities, identityApplications: links } = database.tables
@@ -49,6 +51,21 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
       .values({ identityId: p('identityId'), appId: p('appId') })
       .onConflictDoNothing(),
   )
+  type ListFilter = { developerId: string; limit: number; before: string | undefined }
+  const list = prepareFiltered(database, ({ developerId, limit, before }: Given<ListFilter>) =>
+    on
+      .select()
+      .from(identities)
+      .where(and(eq(identities.developerId, developerId), before && lt(identities.id, before)))
+      .orderBy(atMost(desc(identities.id), limit)),
+  )
+  const listLinks = prepareFiltered(database, ({ identityIds }: Given<{ identityIds: string[] }>) =>
+    on
+      .select()
+      .from(links)
+      .where(sql`${links.identityId} in ${identityIds}`)
+      .orderBy(asc(links.appId)),
+  )
 
   return {
     async findByPhone(developerId, phone) {
@@ -59,11 +76,7 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
     async applicationsOf(identityIds) {
       const byIdentity = new Map<string, string[]>()
       if (identityIds.length === 0) return byIdentity
-      const rows = await on
-        .select()
-        .from(links)
-        .where(inArray(links.identityId, identityIds))
-        .orderBy(asc(links.appId))
+      const rows = await listLinks({ identityIds })
       for (const { identityId, appId } of rows) {
         const ids = byIdentity.get(identityId)
         if (ids) ids.push(appId)
@@ -72,15 +85,7 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
       return byIdentity
     },
 
-    list(developerId, limit, before) {
-      const older = before === undefined ? undefined : lt(identities.id, before)
-      return on
-        .select()
-        .from(identities)
-        .where(and(eq(identities.developerId, developerId), older))
-        .orderBy(desc(identities.id))
-        .limit(limit)
-    },
+    list: (developerId, limit, before) => list({ developerId, limit, before }),
 
     async insert(identity) {
       return (await insert(identity)).length === 1

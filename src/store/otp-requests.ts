@@ -4,12 +4,15 @@ import {
   resendAfterMs,
   resendsMax,
   type Channel,
+  type OtpListQuery,
   type OtpRequest,
   type OtpRequestStore,
   type OtpStatus,
 } from '../domain/otp-requests.ts'
+import { atMost } from './bound.ts'
 import type { Builders, Database } from './database.ts'
 import { deleteOldestInOrder } from './delete-oldest.ts'
+import { prepareFiltered, type Given } from './prepare-filtered.ts'
 import type { Tables } from './tables.ts'
 
 type Row = InferSelectModel<Tables['otpRequests']>
@@ -20,6 +23,18 @@ export const toOtpRequest = (row: Row): OtpRequest => ({
   channel: row.channel as Channel,
   metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
 })
+
+type ListFilter = Omit<OtpListQuery, 'status' | 'now'> & StatusFilter
+
+/** At most one of them. */
+type StatusFilter = { status?: OtpStatus; pendingAt?: number; expiredAt?: number }
+
+/** As `isDue` has it. */
+function hasStatus(status: OtpStatus | undefined, now: number): StatusFilter {
+  if (status === 'pending') return { pendingAt: now }
+  if (status === 'expired') return { expiredAt: now }
+  return status === undefined ? {} : { status }
+}
 
 export function createOtpRequestStore(database: Database, on: Builders): OtpRequestStore {
   const { otpRequests: otp } = database.tables
@@ -78,31 +93,33 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
       .where(pending)
       .returning(),
   )
-  /** As `isDue` has it. */
-  const hasStatus = (status: OtpStatus, now: number) => {
-    if (status === 'pending') return and(eq(otp.status, status), gt(otp.expiresAt, now))
-    if (status !== 'expired') return eq(otp.status, status)
-    return or(eq(otp.status, status), and(eq(otp.status, 'pending'), lte(otp.expiresAt, now)))
-  }
-  const first = (rows: Row[]) => (rows[0] ? toOtpRequest(rows[0]) : undefined)
-
-  return {
-    find: async (id) => first(await find({ id })),
-
-    async list({ developerId, appId, status, now, limit, before }) {
-      const rows = await on
+  const list = prepareFiltered(
+    database,
+    ({ developerId, appId, status, pendingAt, expiredAt, limit, before }: Given<ListFilter>) => {
+      const isPending = sql`${otp.status} = 'pending'`
+      return on
         .select()
         .from(otp)
         .where(
           and(
             eq(otp.developerId, developerId),
-            appId === undefined ? undefined : eq(otp.appId, appId),
-            status === undefined ? undefined : hasStatus(status, now),
-            before === undefined ? undefined : lt(otp.id, before),
+            appId && eq(otp.appId, appId),
+            status && eq(otp.status, status),
+            pendingAt && and(isPending, gt(otp.expiresAt, pendingAt)),
+            expiredAt && or(sql`${otp.status} = 'expired'`, and(isPending, lte(otp.expiresAt, expiredAt))),
+            before && lt(otp.id, before),
           ),
         )
-        .orderBy(desc(otp.id))
-        .limit(limit)
+        .orderBy(atMost(desc(otp.id), limit))
+    },
+  )
+  const first = (rows: Row[]) => (rows[0] ? toOtpRequest(rows[0]) : undefined)
+
+  return {
+    find: async (id) => first(await find({ id })),
+
+    async list({ status, now, ...query }) {
+      const rows = await list({ ...query, ...hasStatus(status, now) })
       return rows.map(toOtpRequest)
     },
 

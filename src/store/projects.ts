@@ -1,6 +1,8 @@
 import { and, count, desc, eq, exists, lt, not, sql } from 'drizzle-orm'
 import type { ProjectStore } from '../domain/projects.ts'
+import { atMost } from './bound.ts'
 import type { Builders, Database } from './database.ts'
+import { prepareFiltered, type Given } from './prepare-filtered.ts'
 
 export function createProjectStore(database: Database, on: Builders): ProjectStore {
   const { projects, applications } = database.tables
@@ -17,6 +19,14 @@ export function createProjectStore(database: Database, on: Builders): ProjectSto
   }
   const owned = (developerId: string, id: string) =>
     and(eq(projects.id, id), eq(projects.developerId, developerId))
+  type ListFilter = { developerId: string; limit: number; before: string | undefined }
+  const list = prepareFiltered(database, ({ developerId, limit, before }: Given<ListFilter>) =>
+    on
+      .select(columns)
+      .from(projects)
+      .where(and(eq(projects.developerId, developerId), before && lt(projects.id, before)))
+      .orderBy(atMost(desc(projects.id), limit)),
+  )
 
   return {
     async find(developerId, id) {
@@ -24,15 +34,7 @@ export function createProjectStore(database: Database, on: Builders): ProjectSto
       return project
     },
 
-    async list(developerId, limit, before) {
-      const older = before === undefined ? undefined : lt(projects.id, before)
-      return on
-        .select(columns)
-        .from(projects)
-        .where(and(eq(projects.developerId, developerId), older))
-        .orderBy(desc(projects.id))
-        .limit(limit)
-    },
+    list: (developerId, limit, before) => list({ developerId, limit, before }),
 
     async count(developerId) {
       const [row] = await on

@@ -1,8 +1,10 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql } from 'drizzle-orm'
 import { lowestId } from '../domain/ids.ts'
 import type { WebhookDeliveryStore } from '../domain/webhook-deliveries.ts'
+import { atMost } from './bound.ts'
 import type { Builders, Database } from './database.ts'
 import { deleteOldestInOrder } from './delete-oldest.ts'
+import { prepareFiltered, type Given } from './prepare-filtered.ts'
 import { recordAttempt } from './webhook-attempts.ts'
 import { settleDue } from './webhook-due.ts'
 import { loadMessages } from './webhook-messages.ts'
@@ -34,24 +36,25 @@ export function createWebhookDeliveryStore(
   }
   const is = (endpointId: string, id: string) =>
     and(eq(deliveries.id, id), eq(deliveries.endpointId, endpointId))
+  type ListFilter = { endpointId: string } & Parameters<WebhookDeliveryStore['list']>[1]
+  const list = prepareFiltered(database, ({ endpointId, status, type, limit, before }: Given<ListFilter>) =>
+    on
+      .select(columns)
+      .from(deliveries)
+      .innerJoin(events, eq(events.seq, deliveries.eventSeq))
+      .where(
+        and(
+          eq(deliveries.endpointId, endpointId),
+          status && eq(deliveries.status, status),
+          type && eq(deliveries.type, type),
+          before && lt(deliveries.id, before),
+        ),
+      )
+      .orderBy(atMost(desc(deliveries.id), limit)),
+  )
 
   return {
-    list(endpointId, { status, type, limit, before }) {
-      return on
-        .select(columns)
-        .from(deliveries)
-        .innerJoin(events, eq(events.seq, deliveries.eventSeq))
-        .where(
-          and(
-            eq(deliveries.endpointId, endpointId),
-            status === undefined ? undefined : eq(deliveries.status, status),
-            type === undefined ? undefined : eq(deliveries.type, type),
-            before === undefined ? undefined : lt(deliveries.id, before),
-          ),
-        )
-        .orderBy(desc(deliveries.id))
-        .limit(limit)
-    },
+    list: (endpointId, query) => list({ endpointId, ...query }),
 
     async find(endpointId, id) {
       const [row] = await on

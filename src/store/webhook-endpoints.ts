@@ -1,9 +1,10 @@
 import { and, count, desc, eq, getTableColumns, lt, lte, sql } from 'drizzle-orm'
 import { subscriptions, type Subscription } from '../domain/event-kinds.ts'
-import type { WebhookEndpointStore } from '../domain/webhook-endpoints.ts'
+import type { EndpointListQuery, WebhookEndpointStore } from '../domain/webhook-endpoints.ts'
 import type { SealedHeaders } from '../domain/webhook-headers.ts'
-import { boundText } from './bound.ts'
+import { atMost, boundText } from './bound.ts'
 import type { Builders, Database } from './database.ts'
+import { prepareFiltered, type Given } from './prepare-filtered.ts'
 
 export function createWebhookEndpointStore(
   database: Database,
@@ -23,6 +24,19 @@ export function createWebhookEndpointStore(
       .orderBy(endpoints.id),
   )
   const { dueAt: _dueAt, ...columns } = getTableColumns(endpoints)
+  const list = prepareFiltered(database, ({ developerId, appId, limit, before }: Given<EndpointListQuery>) =>
+    on
+      .select(columns)
+      .from(endpoints)
+      .where(
+        and(
+          eq(endpoints.developerId, developerId),
+          appId && eq(endpoints.appId, appId),
+          before && lt(endpoints.id, before),
+        ),
+      )
+      .orderBy(atMost(desc(endpoints.id), limit)),
+  )
 
   return {
     async find(developerId, id) {
@@ -44,21 +58,7 @@ export function createWebhookEndpointStore(
       return row && readRow(row)
     },
 
-    async list({ developerId, appId, limit, before }) {
-      const rows = await on
-        .select(columns)
-        .from(endpoints)
-        .where(
-          and(
-            eq(endpoints.developerId, developerId),
-            appId === undefined ? undefined : eq(endpoints.appId, appId),
-            before === undefined ? undefined : lt(endpoints.id, before),
-          ),
-        )
-        .orderBy(desc(endpoints.id))
-        .limit(limit)
-      return rows.map(readRow)
-    },
+    list: async (query) => (await list(query)).map(readRow),
 
     async subscribers(appId) {
       const rows = await subscribers({ appId })
