@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { VerifiedIdToken } from './id-token.ts'
 import type { KeySet, KeySource } from './jwks.ts'
 
@@ -43,4 +43,4 @@ export function createTokenMemory(keys: Pick<KeySource, 'trusted'>, toleranceMs:
   }
 }
 
-const keyOf = (token: string) => createHash('sha256').update(token).digest('base64')
+const keyOf = (token: string) => hash('sha256', token, 'base64')

@@ -28,6 +28,7 @@ function splitAt(text: string, separator: string): [string, string] {
 }
 
 function decode(text: string): string | undefined {
+  if (!/[%+\0]/.test(text)) return text
   try {
     const plain = decodeURIComponent(text.replaceAll('+', ' '))
     return plain.includes('\0') ? undefined : plain

@@ -25,8 +25,11 @@ export function oneOf<const T extends [string, ...string[]] | readonly [string, 
   return schema
 }
 
-/** RFC 3339, UTC, milliseconds. */
-export const timestamp = Type.String({ format: 'date-time' })
+/** RFC 3339, UTC, milliseconds. For answers: it takes a tenth of the time of `format`, which the framework checks by parsing. */
+export const timestamp = Type.String({
+  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
+  documentedAs: { type: 'string', format: 'date-time' },
+})
 
 /** One character, as people count: one beyond U+FFFF is two units of a JavaScript string. */
 const character = '(?:[\\uD800-\\uDBFF][\\uDC00-\\uDFFF]|[^\\uD800-\\uDFFF])'
