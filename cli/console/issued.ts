@@ -1,10 +1,12 @@
-import type { CreatedApplication } from '../resources.ts'
+import type { Application, CreatedApplication } from '../resources.ts'
 
 /** A credential as the console names it, short enough for a whole value beside it. */
 export type Credential = { name: string; label: string; variable: string; value: string }
 
 /** What was made just now, of which the server will never show the secrets again. */
 export type Issued = {
+  appName: string
+  environment: 'live' | 'test'
   title: string
   about: string
   /** At the head of a file with it. */
@@ -31,6 +33,8 @@ export const rotations = {
 const keys = ['clientId', 'clientSecret', 'apiKey', 'webhookSecret'] as const
 
 export const issuedByCreation = (app: CreatedApplication): Issued => ({
+  appName: app.name,
+  environment: app.environment,
   title: `Application ${app.name} (${app.environment}) was created`,
   about: 'The secret and the API key are shown now and never again.',
   comment: `otpd application ${oneLine(app.name)} (${app.id}, ${app.environment})`,
@@ -38,12 +42,14 @@ export const issuedByCreation = (app: CreatedApplication): Issued => ({
 })
 
 export function issuedByRotation(
-  app: { id: string; name: string },
+  app: Pick<Application, 'id' | 'name' | 'environment'>,
   key: keyof typeof rotations,
   { value, rotatedAt }: { value: string; rotatedAt: string },
 ): Issued {
   const { name } = credentialNames[key]
   return {
+    appName: app.name,
+    environment: app.environment,
     title: `New ${name} of ${app.name}`,
     about:
       key === 'webhookSecret'

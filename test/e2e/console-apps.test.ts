@@ -54,6 +54,7 @@ describe('from an empty account', () => {
     terminal.press('enter')
     await terminal.seen('Application web (test) was created')
     await terminal.seen('esc done')
+    expect(terminal.screen()[0]).toMatch(/ test  \d\d:/)
     expect(terminal.text()).toMatch(/secret +••••••••••••\n/)
     expect(terminal.text()).not.toContain('ph_test_secret_')
 

@@ -7,6 +7,7 @@ import { useConsole, type Dialog } from '../console-context.ts'
 import { credentialLines } from '../credential-lines.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useSecret } from '../hooks/use-secret.ts'
+import { useCrumbs } from '../hooks/use-shell.ts'
 import type { Issued } from '../issued.ts'
 import { wrap, type Line } from '../spans.ts'
 
@@ -26,6 +27,7 @@ export function IssuedCredentials({ issued, width, height, close }: Props) {
   const [at, setAt] = useState(0)
   const [taken, setTaken] = useState<ReadonlySet<string>>(new Set())
   const { credentials } = issued
+  useCrumbs([issued.appName], issued.environment)
   const selected = credentials[at]
   const last = credentials.length - 1
   const isTaken = credentials.every(({ variable }) => !onceOnly.has(variable) || taken.has(variable))

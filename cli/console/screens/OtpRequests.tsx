@@ -73,7 +73,7 @@ export function OtpRequests({ width, height, open }: ScreenProps & { open(id: st
     { title: 'STATUS', width: 10, cell: (one) => statusSpan(one, theme) },
     { title: 'TRIES', width: 5, cell: ({ attempts, maxAttempts }) => `${attempts}/${maxAttempts}` },
     { title: 'APP', width: 8, grow: 1, spare: 1, cell: ({ appId: id }) => nameOf(id) },
-    { title: 'EXPIRES', width: 12, spare: 2, cell: (one) => expiryText(one, nowMs) },
+    { title: 'EXPIRES', width: 13, spare: 2, cell: (one) => expiryText(one, nowMs) },
     { title: 'REQUEST', width: 30, spare: 3, cell: ({ id }) => id },
   ]
   const filters = `app ${appId === null ? 'all' : nameOf(appId)}   status ${status ?? 'all'}`

@@ -63,7 +63,7 @@ export function WebhookDeliveries({ endpoint, isActive, width, height, open, bac
     { title: 'STATUS', width: 11, cell: (one) => deliveryStatus(one, theme) },
     { title: 'TRIES', width: 5, align: 'right', cell: ({ attempts }) => String(attempts) },
     { title: 'LAST', width: 10, cell: (one) => resultText(one.lastStatusCode, one.lastError) },
-    { title: 'NEXT', width: 12, spare: 1, cell: (one) => nextText(one, nowMs) },
+    { title: 'NEXT', width: 14, spare: 1, cell: (one) => nextText(one, nowMs) },
     { title: 'DELIVERY', width: 30, spare: 2, cell: ({ id }) => id },
   ]
   const title = [
