@@ -61,14 +61,14 @@ export async function openConnection(url: string) {
     },
   })
 
-  socket.timeout(20)
-
   return {
     /** The whole answer; undefined where the connection ended first, so that nobody knows what became of the call. */
     ask(call: string): Promise<HttpAnswer | undefined> {
       if (closed) return Promise.resolve(undefined)
       return new Promise((resolve) => {
         waiting = resolve
+        // Counts from here, whatever moves meanwhile.
+        socket.timeout(20)
         socket.write(call)
       })
     },

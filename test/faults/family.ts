@@ -30,6 +30,8 @@ export type Family = {
   /** A word for `--only`. */
   name: string
   about: string
+  /** Only its short form is run where nobody asks for it by name. */
+  takesLong?: true
   /** How often things are tried in full and in the short form. Each is an option: `kills` is `--kills N`. */
   counts?: Record<string, { full: number; short: number }>
   /** Reports each finding as it is made. What it throws counts as a broken promise. */

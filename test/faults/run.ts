@@ -17,6 +17,7 @@ import { providers } from './providers.ts'
 import { receivers } from './receivers.ts'
 import { refusals } from './refusals.ts'
 import { slow } from './slow.ts'
+import { soak } from './soak.ts'
 import { stops } from './stops.ts'
 import { webhooks } from './webhooks.ts'
 
@@ -40,6 +41,7 @@ const families: Family[] = [
   issuers,
   migrations,
   webhooks,
+  soak,
 ]
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
@@ -56,7 +58,8 @@ const { values } = parseArgs({
 })
 
 function choose(only: string | undefined): Family[] {
-  const names = only?.split(',') ?? families.map(({ name }) => name)
+  const usual = families.filter(({ takesLong }) => values.short || !takesLong)
+  const names = only?.split(',') ?? usual.map(({ name }) => name)
   return names.map((name) => {
     const family = families.find((one) => one.name === name)
     if (!family)

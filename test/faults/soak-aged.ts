@@ -1,0 +1,63 @@
+import { Database } from 'bun:sqlite'
+import { join } from 'node:path'
+import { logIn } from '../helpers/webhook-client.ts'
+import type { Trial } from './family.ts'
+import { createLedger } from './ledger.ts'
+import { startLoad } from './load.ts'
+import { startAt, type Home } from './server.ts'
+import { buildShim } from './shim.ts'
+import { createWall } from './wall.ts'
+
+const dayMs = 24 * 60 * 60_000
+const purgeEveryMs = 10 * 60_000
+/** A purge that is under way, and the one before it. */
+const purgedWithinMs = 1.5 * purgeEveryMs
+const purges = 6
+
+/** The least that can be kept. */
+export const retention = { phoneDays: 1, logDays: 2, requestDays: 2 }
+
+export const retentionEnv = {
+  OTPD_RETENTION_PHONE_DAYS: String(retention.phoneDays),
+  OTPD_RETENTION_LOG_DAYS: String(retention.logDays),
+  OTPD_RETENTION_REQUEST_DAYS: String(retention.requestDays),
+}
+
+/**
+ * Fills a database with requests, so old that each purge of an hour finds some whose phones are to be forgotten and
+ * some that are to go.
+ *
+ * @param changes about so many, in all
+ */
+export async function fillWithOld(trial: Trial, at: Home, changes: number): Promise<void> {
+  const wall = createWall(buildShim(trial.folder, 'wall'), trial.folder)
+  for (const days of [retention.requestDays, retention.phoneDays]) {
+    for (let purge = 0; purge < purges; purge++) {
+      wall.set(purge * purgeEveryMs - days * dayMs)
+      const server = await startAt(at, { ...wall.env, ...retentionEnv })
+      const app = await (await logIn(server.url)).createApplication('Old')
+      const ledger = createLedger()
+      const load = startLoad({ url: server.url, apps: [app], ledger, random: trial.random, connections: 8 })
+      while (ledger.count.acknowledged < changes / purges / 2) await Bun.sleep(5)
+      await load.stop()
+      const exitCode = await server.stop()
+      if (exitCode !== 0) throw new Error(`the server of long ago ended with ${exitCode}`)
+    }
+  }
+  wall.close()
+}
+
+/** What a purge should have touched, had it all of its time. */
+export function countOverdue({ dataDir }: Home) {
+  const database = new Database(join(dataDir, 'otpd.db'), { readonly: true })
+  const count = (where: string, days: number) =>
+    database
+      .query<{ n: number }, [number]>(`select count(*) as n from otp_requests where ${where} created_at < ?`)
+      .get(Date.now() - days * dayMs - purgedWithinMs)?.n ?? NaN
+  const overdue = {
+    requests: count('', retention.requestDays),
+    phones: count(`phone like '+%' and`, retention.phoneDays),
+  }
+  database.close()
+  return overdue
+}
