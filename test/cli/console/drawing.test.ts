@@ -3,7 +3,7 @@ import { createColors } from 'picocolors'
 import { fitColumns, headingLine, rowLine, type Column } from '../../../cli/console/columns.ts'
 import { windowOffset } from '../../../cli/console/hooks/use-list.ts'
 import { maskPhone } from '../../../cli/console/hooks/use-shell.ts'
-import { drawLine, fitSpan, spread, widthOf, wrap } from '../../../cli/console/spans.ts'
+import { breakText, drawLine, fitSpan, spread, tailOf, widthOf, wrap } from '../../../cli/console/spans.ts'
 
 const paint = createColors(true)
 
@@ -29,6 +29,15 @@ describe('a line', () => {
   test('of words is broken between them, and inside one that is too long', () => {
     expect(wrap('one two three', 8)).toEqual(['one two', 'three'])
     expect(wrap('abcdefghij kl', 4)).toEqual(['abcd', 'efgh', 'ij', 'kl'])
+  })
+
+  test('that is typed shows its end, and one that has to be read whole goes on below', () => {
+    expect(tailOf('abcdef', 4)).toBe('cdef')
+    expect(tailOf('東京アプリ', 5)).toBe('プリ')
+    expect(breakText('abcdef', 4)).toEqual(['abcd', 'ef'])
+    expect(breakText('東京 アプリ', 5)).toEqual(['東京 ', 'アプ', 'リ'])
+    expect(breakText('e\u0301e\u0301e\u0301', 2)).toEqual(['e\u0301e\u0301', 'e\u0301'])
+    expect(breakText('', 5)).toEqual([])
   })
 
   test.each(['short', '東京アプリ', 'a very long text indeed', ''])('cell of %p has its width', (text) => {
