@@ -1,5 +1,5 @@
 import type { Carried, Delivery, FailureClass } from './delivery.ts'
-import { applyReceipt, type EarlyReceipts } from './delivery-receipts.ts'
+import { applyReceipt, type EarlyReceipt, type EarlyReceipts } from './delivery-receipts.ts'
 import { ServiceError } from './errors.ts'
 import { recordEvent } from './events.ts'
 import type { NewId } from './ids.ts'
@@ -35,9 +35,9 @@ export type DeliveryNeeds = {
 /** Written in the transaction that ends an attempt. @param refusal what the caller is told, undefined where nothing */
 export type OnAttempted = (tx: Stores, refusal: ServiceError | undefined) => Promise<void>
 
-type Settled = { refusal: ServiceError | undefined; failed: OtpRequest[] }
+type Settled = { refusal?: ServiceError; failed: OtpRequest[]; early?: EarlyReceipt | undefined }
 
-const unanswered: Settled = { refusal: undefined, failed: [] }
+const unanswered: Settled = { failed: [] }
 
 /** A code that arrives with less to live helps nobody. */
 const lifeLeftMinMs = 5_000
@@ -70,11 +70,13 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
           attempt: claim.attempt,
           excluded: message.excluded,
         })
-    const { refusal, failed } = await store.write(async (tx) => {
-      const settled = await settle(tx, loaded, claim, carried, clock.now())
-      await onAttempted?.(tx, settled.refusal)
-      return settled
+    const settled = await store.write(async (tx) => {
+      const ended = await settle(tx, loaded, claim, carried, clock.now())
+      await onAttempted?.(tx, ended.refusal)
+      return ended
     })
+    const { refusal, failed } = settled
+    settled.early?.forget()
     for (const one of failed) await onUndeliverable(one)
     return refusal
   }
@@ -93,9 +95,9 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
       const { way } = carried
       const deliveryStatus = carried.kind === 'accepted' ? 'sent' : 'unknown'
       await tx.otpRequests.setDelivery(claim, { deliveryStatus, way }, now)
-      const receipt = early.take(way.provider, { messageId: outcome.messageId, requestId: request.id })
-      if (receipt) await applyReceipt(tx, needs, claim, way.provider, receipt, now)
-      return unanswered
+      const found = early.find(way.provider, { messageId: outcome.messageId, requestId: request.id })
+      if (found) await applyReceipt(tx, needs, claim, way.provider, found.receipt, now)
+      return { ...unanswered, early: found }
     }
     if (outcome.status !== 'refused') return unanswered
     const failed = await recordRefusal(tx, request, claim, outcome.failure, now)

@@ -11,8 +11,11 @@ type Names = Pick<Receipt, 'messageId' | 'requestId'>
 /** Receipts that came before the answer of the send that they belong to. */
 export type EarlyReceipts = {
   hold(provider: string, receipt: Receipt): void
-  take(provider: string, names: Names): Receipt | undefined
+  find(provider: string, names: Names): EarlyReceipt | undefined
 }
+
+/** It is forgotten only once what it tells is committed: the transaction that finds it may have to be run again. */
+export type EarlyReceipt = { receipt: Receipt; forget(): void }
 
 /** Longer than any attempt lasts. */
 const holdMs = 60_000
@@ -30,15 +33,19 @@ export function createEarlyReceipts(clock: Clock): EarlyReceipts {
     },
 
     /** The last word on it, if several came. */
-    take(provider, names) {
+    find(provider, names) {
       const fits = (one: (typeof held)[number]) =>
         one.provider === provider &&
         (one.receipt.messageId !== null && names.messageId !== null
           ? one.receipt.messageId === names.messageId
           : one.receipt.requestId === names.requestId)
       const found = held.filter(fits)
-      held = held.filter((one) => !found.includes(one))
-      return (found.findLast(({ receipt }) => receipt.status !== 'sent') ?? found.at(-1))?.receipt
+      const last = found.findLast(({ receipt }) => receipt.status !== 'sent') ?? found.at(-1)
+      if (!last) return undefined
+      const forget = () => {
+        held = held.filter((one) => !fits(one))
+      }
+      return { receipt: last.receipt, forget }
     },
   }
 }

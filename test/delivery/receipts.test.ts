@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { Database } from '../../src/store/database.ts'
+import { openTestSqlite, runningTwice } from '../helpers/databases.ts'
 import { createTestService, type TestApplication, type TestService } from '../helpers/service.ts'
 import { receiptOf, startGateway, twilioAt, type Gateway, type Text } from './gateway.ts'
 
@@ -31,9 +33,12 @@ afterEach(async () => {
   await spare.stop()
 })
 
-async function start(...channels: Array<'sms' | 'whatsapp'>) {
+const start = (...channels: Array<'sms' | 'whatsapp'>) => startOn(undefined, ...channels)
+
+async function startOn(database: Database | undefined, ...channels: Array<'sms' | 'whatsapp'>) {
   service = await createTestService({
     plans,
+    ...(database && { database }),
     delivery: {
       providers: [both('main', main.url), both('spare', spare.url)],
       routes: channels.map((channel) => ({ channel, ...anywhere, providers: ['main', 'spare'] })),
@@ -111,6 +116,18 @@ describe('a receipt', () => {
     const requestId = await send()
     expect(await see(requestId)).toMatchObject({ deliveryStatus: 'delivered', provider: 'main' })
     expect(await eventsOf(requestId)).toEqual(['otp.sent', 'otp.delivered'])
+  })
+
+  test('that comes before is not lost where the transaction that takes it is run again', async () => {
+    const opened = await openTestSqlite()
+    await startOn(runningTwice(opened.database), 'sms')
+    main.answersWith(async (call) => {
+      const text = main.take(call)
+      await tell(text, 'delivered')
+      return main.created(text)
+    })
+    expect(await see(await send())).toMatchObject({ deliveryStatus: 'delivered', provider: 'main' })
+    await opened.dispose()
   })
 
   test('tells of a message whose answer never came', async () => {

@@ -93,5 +93,18 @@ export function describeEachDatabase(title: string, tests: (database: () => Data
   })
 }
 
+/** Undoes every transaction once and runs it again, as the failure of a neighbour in its batch has it. */
+export const runningTwice = (database: Database): Database => ({
+  ...database,
+  async write(body) {
+    const undone = database.write(async (tx) => {
+      await body(tx)
+      throw new Error('a neighbour failed')
+    })
+    await undone.catch(() => {})
+    return database.write(body)
+  },
+})
+
 /** How often a race is run: where no two transactions ever meet (PGlite has one connection), a few times do. */
 export const raceRounds = (kind: string) => (kind === 'PGlite' ? 10 : 200)
