@@ -7,7 +7,7 @@ import type { Clock } from './ports.ts'
 import { erasedPhone, pseudonymOf } from './pseudonyms.ts'
 import { withoutPerson } from './retention.ts'
 import type { Store } from './store.ts'
-import { unlockPhone } from './unlocking.ts'
+import { forgetCounts, listCounted } from './unlocking.ts'
 
 /** How many records a person was taken out of. */
 export type Erased = { otpRequests: number; logEntries: number; users: number }
@@ -93,11 +93,14 @@ export async function erasePhone(
     }
   }
 
-  await eraseIdentities()
+  // Behind each step nothing makes anew what it has taken away: a code that is canceled verifies nobody any more.
   await eraseRequests()
+  await eraseIdentities()
   await eraseAnswers(await eraseEvents())
-  await unlockPhone(store, hashPhone(keys, phone))
+  const phoneHash = hashPhone(keys, phone)
+  const subjects = await listCounted(store, phoneHash)
   await store.write(async (tx) => {
+    await forgetCounts(tx, phoneHash, subjects)
     await tx.retention.deleteIdempotencyAnswers(phone)
     const whose = developers.size > 0 ? [...developers].toSorted() : [null]
     for (const developerId of whose) {

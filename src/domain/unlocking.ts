@@ -1,10 +1,10 @@
-import { fromHost, recordAudit } from './audit.ts'
+import { fromHost, recordAudit, type Deed } from './audit.ts'
 import { notFound } from './errors.ts'
 import { isId, type NewId } from './ids.ts'
 import { hashPhone, type Keys } from './keys.ts'
 import { parsePhone } from './phone.ts'
 import type { Clock } from './ports.ts'
-import type { Store } from './store.ts'
+import type { Store, Stores } from './store.ts'
 
 /** How many counts were set back: of failed checks, and of admissions that some limit still remembered. */
 export type Unlocked = { checkBudgets: number; admissions: number }
@@ -21,25 +21,26 @@ export async function unlock(
   target: string,
 ): Promise<Unlocked> {
   const { store, clock, newId, keys } = needs
+  const note = (tx: Stores, developerId: string | null, deed: Deed) =>
+    recordAudit(tx, newId, { developerId, actorId: null, origin: fromHost }, deed, clock.now())
+
   if (!isId('app', target)) {
-    const { phone } = parsePhone(target)
-    const { appIds, admissions } = await unlockPhone(store, hashPhone(keys, phone))
-    await store.write(async (tx) => {
-      for (const appId of appIds) {
-        const developerId = (await tx.applications.ownerOf(appId))?.developerId ?? null
-        const operator = { developerId, actorId: null, origin: fromHost }
-        await recordAudit(tx, newId, operator, { action: 'phone.unlocked', targetId: appId }, clock.now())
+    const phoneHash = hashPhone(keys, parsePhone(target).phone)
+    const subjects = await listCounted(store, phoneHash)
+    return store.write(async (tx) => {
+      const { appIds, ...unlocked } = await forgetCounts(tx, phoneHash, subjects)
+      for (const targetId of appIds) {
+        const owner = await tx.applications.ownerOf(targetId)
+        await note(tx, owner?.developerId ?? null, { action: 'phone.unlocked', targetId })
       }
+      return unlocked
     })
-    return { checkBudgets: appIds.length, admissions }
   }
   return store.write(async (tx) => {
     const owner = await tx.applications.ownerOf(target)
     if (!owner) throw notFound()
-    const { developerId, name: targetName } = owner
-    const operator = { developerId, actorId: null, origin: fromHost }
-    const deed = { action: 'application.unlocked', targetId: target, targetName } as const
-    await recordAudit(tx, newId, operator, deed, clock.now())
+    const deed = { action: 'application.unlocked', targetId: target, targetName: owner.name } as const
+    await note(tx, owner.developerId, deed)
     return {
       checkBudgets: await tx.checkBudgets.deleteOfApplication(target),
       admissions: await tx.rateLimits.deleteOfApplication(target),
@@ -47,14 +48,19 @@ export async function unlock(
   })
 }
 
-/** Forgets what limits count of a phone, with every application. @returns the applications that had counted failures */
-export async function unlockPhone(store: Store, phoneHash: string) {
-  // Looked for outside the transaction: there is no index, and other writes would wait.
-  const subjects = await store.read.rateLimits.listSubjectsOfPhone(phoneHash)
-  return store.write(async (tx) => {
-    const appIds = await tx.checkBudgets.deleteOfPhone(phoneHash)
-    let admissions = 0
-    for (const subject of subjects) admissions += await tx.rateLimits.deleteSubject(subject)
-    return { appIds, admissions }
-  })
+/** The subjects of a phone in the log of admissions. Not for a transaction: there is no index, and other writes would wait. */
+export const listCounted = (store: Store, phoneHash: string): Promise<string[]> =>
+  store.read.rateLimits.listSubjectsOfPhone(phoneHash)
+
+/** Forgets what limits count of a phone, with every application. @returns also the applications that had counted something */
+export async function forgetCounts(tx: Stores, phoneHash: string, subjects: readonly string[]) {
+  const failed = await tx.checkBudgets.deleteOfPhone(phoneHash)
+  const appIds = new Set(failed)
+  let admissions = 0
+  for (const subject of subjects) {
+    const deleted = await tx.rateLimits.deleteSubject(subject)
+    if (deleted > 0) appIds.add(subject.slice(0, subject.indexOf(':')))
+    admissions += deleted
+  }
+  return { appIds, checkBudgets: failed.length, admissions }
 }

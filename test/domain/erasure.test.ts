@@ -100,6 +100,22 @@ describeEachDatabase('of a phone number', (database) => {
       ).toBe(200)
     })
 
+    test('forgets whoever is verified while it runs', async () => {
+      const phone = '+14155550307'
+      const { requestId } = (await otp.send(app, { phone })).data
+      const code = await otp.codeOf(requestId)
+      const { read } = service.store
+      let isVerified = false
+      const listRequests: typeof read.retention.listRequests = async (...args) => {
+        if (!isVerified) isVerified = (await otp.verify(app, requestId, code)).status === 200
+        return read.retention.listRequests(...args)
+      }
+      const store = { ...service.store, read: { ...read, retention: { ...read.retention, listRequests } } }
+      await erasePhone({ ...needs(), store }, phone)
+      expect(isVerified).toBe(true)
+      expect(await everything()).not.toContain(phone)
+    })
+
     test('touches nobody else', async () => {
       const [theirs, other] = ['+14155550302', '+14155550303']
       for (const phone of [theirs, other]) {
@@ -143,6 +159,28 @@ describeEachDatabase('of a phone number', (database) => {
       expect(sends.at(-1)).toBe(429)
       expect((await unlock(needs(), phone)).admissions).toBeGreaterThan(0)
       expect((await otp.send(app, { phone })).status).toBe(201)
+    })
+
+    test('is noted for every application that it lifts something with, or does not happen', async () => {
+      const phone = '+14155550308'
+      for (const as of [app, eves]) await otp.send(as, { phone })
+      const { rateAdmissions } = database().tables
+      const counted = async () => JSON.stringify(await database().read.select().from(rateAdmissions))
+      const before = await counted()
+      const write: typeof service.store.write = (body) =>
+        service.store.write((tx) =>
+          body({ ...tx, audit: { ...tx.audit, insert: () => Promise.reject(new Error('no entry')) } }),
+        )
+      const broken = { ...needs(), store: { ...service.store, write } }
+      await expect(unlock(broken, phone)).rejects.toThrow('no entry')
+      expect(await counted()).toBe(before)
+
+      expect(await unlock(needs(), phone)).toMatchObject({ checkBudgets: 0 })
+      for (const as of [ada, eve]) {
+        const [entry] = await get<Array<{ action: string; targetId: string }>>('/v1/audit?limit=1', as)
+        const own = as === ada ? app : eves
+        expect(entry).toMatchObject({ action: 'phone.unlocked', targetId: own.id })
+      }
     })
 
     test('of an application lifts those of all its phones, and no other’s', async () => {
