@@ -17,11 +17,9 @@ export function schemathesisConfig(scene: SchemaScene): string {
     'continue-on-failure = true',
     'warnings = false',
     '',
-    '[auth.dynamic.openapi.console]',
-    'path = "/v1/auth/token"',
-    'payload_content_type = "application/x-www-form-urlencoded"',
-    `payload = ${inlineTable({ grant_type: 'password', ...scene.login })}`,
-    'extract_selector = "/id_token"',
+    // Good for an hour. Logging in again would be refused after all the wrong passwords that were tried.
+    '[auth.openapi.console]',
+    `bearer = ${JSON.stringify(scene.token)}`,
     ...Object.entries(scene.credentials).flatMap(([scheme, value]) => [
       `[auth.openapi.${scheme}]`,
       `api_key = ${JSON.stringify(value)}`,
@@ -87,11 +85,6 @@ const refusals: [operations: string[], statuses: string[]][] = [
     ['400', '429'],
   ],
 ]
-
-const inlineTable = (values: Record<string, string>) =>
-  `{ ${Object.entries(values)
-    .map(([name, value]) => `${name} = ${JSON.stringify(value)}`)
-    .join(', ')} }`
 
 function knownTo({ kept, spent, ownRequestIds, requestIds, phones }: SchemaScene): Known[] {
   const often = 0.5

@@ -65,7 +65,7 @@ export async function startSchemaScene(count: number) {
     lists: operations
       .filter(({ parameters = [] }) => parameters.some(({ name }) => name === 'cursor'))
       .map(({ operationId }) => operationId),
-    login,
+    token: ada.token,
     /** By the name of their security scheme. */
     credentials: {
       clientId: credentials['x-client-id'] ?? '',
