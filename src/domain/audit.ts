@@ -80,6 +80,8 @@ export type AuditQuery = {
   limit: number
   /** An id; only older ones. */
   before?: string | undefined
+  /** The lowest id. */
+  from?: string | undefined
 }
 
 export type AuditStore = {
@@ -151,8 +153,15 @@ export function createAuditService({ store }: { store: Store }) {
       page: PageRequest,
     ): Promise<Page<AuditEntry>> {
       const before = readPosition(page, 'aud')
-      const rows = await store.read.audit.list(developer.id, { ...filter, limit: page.limit + 1, before })
-      return pageOf(rows, page.limit, ({ id }) => id)
+      const isFiltered = filter.action !== undefined || filter.targetId !== undefined
+      const from = isFiltered ? await store.read.windows.ofAudit(developer.id, before) : undefined
+      const rows = await store.read.audit.list(developer.id, {
+        ...filter,
+        limit: page.limit + 1,
+        before,
+        from,
+      })
+      return pageOf(rows, page.limit, ({ id }) => id, from)
     },
   }
 }

@@ -2,7 +2,7 @@ import type { Developer } from './developers.ts'
 import { invalidField } from './errors.ts'
 import { eventKinds, type LogType } from './event-kinds.ts'
 import { isId, type NewId } from './ids.ts'
-import { cursorInvalid, decodeCursor, encodeCursor } from './pages.ts'
+import { cursorInvalid, decodeCursor, pageOf } from './pages.ts'
 import type { OtpRequest } from './otp-requests.ts'
 import type { Store, Stores } from './store.ts'
 
@@ -32,6 +32,8 @@ export type LogQuery = {
   beforeSeq?: number | undefined
   /** Only entries after this one, the earliest of them. */
   afterSeq?: number | undefined
+  /** The lowest number. */
+  fromSeq?: number | undefined
 }
 
 export type EventStore = {
@@ -128,17 +130,17 @@ export type LogPage = { items: LogEntry[]; limit: number; nextCursor: string | n
 export type LogService = ReturnType<typeof createLogService>
 
 export function createLogService(needs: { store: Store }) {
-  const { events } = needs.store.read
+  const { events, windows } = needs.store.read
   return {
     /**
      * The most recent entries, oldest of them first. A cursor leads to older pages; `after` gives the earliest of what
-     * came later.
+     * came later. A page looks at so many entries only, whatever the filter leaves of them.
      *
      * @throws INVALID_ARGUMENT an unknown `after`, both `after` and a cursor, or a bad cursor (CURSOR_INVALID)
      */
     async list(developer: Developer, filter: LogFilter): Promise<LogPage> {
       const { appId, types, limit } = filter
-      if (appId !== undefined && !isId('app', appId)) return { limit, nextCursor: null, items: [] }
+      if (appId !== undefined && !isId('app', appId)) return nothing(limit)
       if (filter.after !== undefined) {
         if (filter.cursor !== undefined) throw invalid('after', 'Give either after or cursor.')
         const afterSeq = isId('evt', filter.after) && (await events.seqOf(developer.id, filter.after))
@@ -147,14 +149,19 @@ export function createLogService(needs: { store: Store }) {
         return { limit, nextCursor: null, items: filter.order === 'desc' ? items.toReversed() : items }
       }
       const beforeSeq = filter.cursor === undefined ? undefined : readSeq(filter.cursor)
-      const rows = await events.list(developer.id, { appId, types, limit: limit + 1, beforeSeq })
-      const items = rows.slice(0, limit)
-      const oldest = items.at(-1)
-      const nextCursor = rows.length > limit && oldest ? encodeCursor(String(oldest.seq)) : null
+      const isFiltered = appId !== undefined || types !== undefined
+      const owner = { developerId: developer.id, appId }
+      const end = isFiltered ? await windows.ofEvents(owner, beforeSeq) : undefined
+      if (end && end.developerId !== developer.id) return nothing(limit)
+      const query = { appId, types, limit: limit + 1, beforeSeq, fromSeq: end?.key }
+      const rows = await events.list(developer.id, query)
+      const { items, nextCursor } = pageOf(rows, limit, ({ seq }) => String(seq), end && String(end.key))
       return { limit, nextCursor, items: filter.order === 'desc' ? items : items.toReversed() }
     },
   }
 }
+
+const nothing = (limit: number): LogPage => ({ limit, nextCursor: null, items: [] })
 
 function readSeq(cursor: string): number {
   const position = decodeCursor(cursor)

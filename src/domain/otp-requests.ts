@@ -53,6 +53,8 @@ export type OtpListQuery = {
   now: number
   limit: number
   before?: string | undefined
+  /** The lowest id. */
+  from?: string | undefined
 }
 
 /**

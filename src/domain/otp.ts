@@ -41,13 +41,17 @@ export function createOtpService(needs: OtpNeeds) {
       return result
     },
 
-    /** Newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+    /** Newest first. A page looks at so many requests only, whatever the filter leaves of them. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(developer: Developer, filter: OtpFilter, page: PageRequest): Promise<Page<OtpRequest>> {
       const before = readPosition(page, 'otp')
       const nowhere = filter.appId !== undefined && !isId('app', filter.appId)
-      const query = { developerId: developer.id, ...filter, now: clock.now(), limit: page.limit + 1, before }
-      const rows = nowhere ? [] : await store.read.otpRequests.list(query)
-      return pageOf(rows, page.limit, (request) => request.id)
+      const owner = { developerId: developer.id, appId: filter.appId }
+      const isFiltered = filter.appId !== undefined || filter.status !== undefined
+      const end = isFiltered && !nowhere ? await store.read.windows.ofRequests(owner, before) : undefined
+      if (end && end.developerId !== developer.id) return pageOf([], page.limit, String)
+      const query = { ...owner, status: filter.status, now: clock.now(), limit: page.limit + 1, before }
+      const rows = nowhere ? [] : await store.read.otpRequests.list({ ...query, from: end?.key })
+      return pageOf(rows, page.limit, (request) => request.id, end?.key)
     },
 
     /** @param owner whose request it must be: a developer, or one application @throws NOT_FOUND */

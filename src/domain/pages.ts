@@ -44,10 +44,18 @@ export const cursorInvalid = () =>
  * Cuts one page from rows that were read with a limit of one more, which tells whether another page follows.
  *
  * @param positionOf what the list is sorted by
+ * @param lookedUntil the last position that was looked at, where older ones were not: the next page begins behind it,
+ *   though this one may be short or empty
  */
-export function pageOf<T>(rows: T[], limit: number, positionOf: (row: T) => string): Page<T> {
+export function pageOf<T>(
+  rows: T[],
+  limit: number,
+  positionOf: (row: T) => string,
+  lookedUntil?: string,
+): Page<T> {
   const items = rows.slice(0, limit)
   const last = items.at(-1)
   const more = rows.length > limit && last !== undefined
-  return { items, limit, nextCursor: more ? encodeCursor(positionOf(last)) : null }
+  const end = more ? positionOf(last) : lookedUntil
+  return { items, limit, nextCursor: end === undefined ? null : encodeCursor(end) }
 }

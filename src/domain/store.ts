@@ -23,6 +23,7 @@ import type { SigningKeyStore } from './signing-keys.ts'
 import type { WebhookDeliveryStore } from './webhook-deliveries.ts'
 import type { WebhookEndpointStore } from './webhook-endpoints.ts'
 import type { WebhookQueueStore } from './webhook-queue.ts'
+import type { WindowStore } from './windows.ts'
 
 /** One store a noun. The finders work anywhere; what writes works only inside `Store.write`. */
 export type Stores = {
@@ -51,6 +52,7 @@ export type Stores = {
   webhookDeliveries: WebhookDeliveryStore
   webhookEndpoints: WebhookEndpointStore
   webhookQueue: WebhookQueueStore
+  windows: WindowStore
 }
 
 /** Everything that otpd remembers. */

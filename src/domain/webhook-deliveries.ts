@@ -75,10 +75,10 @@ export type DeliveryFilter = { status?: DeliveryStatus | undefined; type?: Event
 
 /** Deliveries as their owner sees them. The finders name the endpoint, whose owner the caller has checked. */
 export type WebhookDeliveryStore = {
-  /** Newest first. @param query.before an id; only older ones are listed */
+  /** Newest first. @param query.before an id; only older ones are listed @param query.from the lowest id */
   list(
     endpointId: string,
-    query: DeliveryFilter & { limit: number; before?: string | undefined },
+    query: DeliveryFilter & { limit: number; before?: string | undefined; from?: string | undefined },
   ): Promise<WebhookDelivery[]>
   find(endpointId: string, id: string): Promise<WebhookDelivery | undefined>
   /** Oldest first. */

@@ -26,7 +26,7 @@ export function createWebhookDeliveryService(needs: {
   send: SendWebhook
 }) {
   const { store, clock, keys, send } = needs
-  const { webhookDeliveries, webhookEndpoints } = store.read
+  const { webhookDeliveries, webhookEndpoints, windows } = store.read
 
   const requireEndpoint = async (developer: Developer, id: string) => {
     if (!isId('whk', id) || !(await webhookEndpoints.find(developer.id, id))) throw notFound()
@@ -49,8 +49,16 @@ export function createWebhookDeliveryService(needs: {
     ): Promise<Page<WebhookDelivery>> {
       await requireEndpoint(developer, endpointId)
       const before = readPosition(page, 'dlv')
-      const rows = await webhookDeliveries.list(endpointId, { ...filter, limit: page.limit + 1, before })
-      return pageOf(rows, page.limit, ({ id }) => id)
+      // One filter alone has an index.
+      const isFiltered = filter.status !== undefined && filter.type !== undefined
+      const from = isFiltered ? await windows.ofDeliveries(endpointId, before) : undefined
+      const rows = await webhookDeliveries.list(endpointId, {
+        ...filter,
+        limit: page.limit + 1,
+        before,
+        from,
+      })
+      return pageOf(rows, page.limit, ({ id }) => id, from)
     },
 
     /** With its attempts, oldest first. @throws NOT_FOUND */

@@ -1,4 +1,4 @@
-import { and, desc, eq, lt, sql } from 'drizzle-orm'
+import { and, desc, eq, gte, lt, sql } from 'drizzle-orm'
 import type { AuditAction, AuditQuery, AuditStore } from '../domain/audit.ts'
 import { atMost } from './bound.ts'
 import type { Builders, Database } from './database.ts'
@@ -25,7 +25,7 @@ export function createAuditStore(database: Database, on: Builders): AuditStore {
   type ListFilter = { developerId: string | undefined } & AuditQuery
   const list = prepareFiltered(
     database,
-    ({ developerId, action, targetId, limit, before }: Given<ListFilter>) =>
+    ({ developerId, action, targetId, limit, before, from }: Given<ListFilter>) =>
       on
         .select(columns)
         .from(entries)
@@ -35,6 +35,7 @@ export function createAuditStore(database: Database, on: Builders): AuditStore {
             action && eq(entries.action, action),
             targetId && eq(entries.targetId, targetId),
             before && lt(entries.id, before),
+            from && gte(entries.id, from),
           ),
         )
         .orderBy(atMost(desc(entries.id), limit)),

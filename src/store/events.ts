@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, lt, sql } from 'drizzle-orm'
 import type { EventStore, LogQuery, LogType } from '../domain/events.ts'
 import { atMost } from './bound.ts'
 import type { Builders, Database } from './database.ts'
@@ -53,17 +53,20 @@ export function createEventStore(
   type ListFilter = { developerId: string } & LogQuery
   const list = prepareFiltered(
     database,
-    ({ developerId, appId, types, limit, beforeSeq, afterSeq }: Given<ListFilter>) =>
+    ({ developerId, appId, types, limit, beforeSeq, afterSeq, fromSeq }: Given<ListFilter>) =>
       on
         .select(columns)
         .from(events)
         .where(
           and(
-            eq(events.developerId, developerId),
-            appId && eq(events.appId, appId),
+            // Found by one of them, as each has an index in the order of the list.
+            appId
+              ? and(eq(events.appId, appId), sql`coalesce(${events.developerId}, '') = ${developerId}`)
+              : eq(events.developerId, developerId),
             types && sql`${events.type} in ${types}`,
             beforeSeq && lt(events.seq, beforeSeq),
             afterSeq && gt(events.seq, afterSeq),
+            fromSeq && gte(events.seq, fromSeq),
           ),
         )
         .orderBy(atMost(afterSeq ? asc(events.seq) : desc(events.seq), limit)),

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, isNull, lt, lte, ne, or, sql, type InferSelectModel } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, isNull, lt, lte, ne, or, sql, type InferSelectModel } from 'drizzle-orm'
 import {
   attemptsMax,
   resendAfterMs,
@@ -95,19 +95,22 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
   )
   const list = prepareFiltered(
     database,
-    ({ developerId, appId, status, pendingAt, expiredAt, limit, before }: Given<ListFilter>) => {
+    ({ developerId, appId, status, pendingAt, expiredAt, limit, before, from }: Given<ListFilter>) => {
       const isPending = sql`${otp.status} = 'pending'`
       return on
         .select()
         .from(otp)
         .where(
           and(
-            eq(otp.developerId, developerId),
-            appId && eq(otp.appId, appId),
+            // Found by one of them, as each has an index in the order of the list.
+            appId
+              ? and(eq(otp.appId, appId), sql`coalesce(${otp.developerId}, '') = ${developerId}`)
+              : eq(otp.developerId, developerId),
             status && eq(otp.status, status),
             pendingAt && and(isPending, gt(otp.expiresAt, pendingAt)),
             expiredAt && or(sql`${otp.status} = 'expired'`, and(isPending, lte(otp.expiresAt, expiredAt))),
             before && lt(otp.id, before),
+            from && gte(otp.id, from),
           ),
         )
         .orderBy(atMost(desc(otp.id), limit))

@@ -25,6 +25,7 @@ import { createSigningKeyStore } from './signing-keys.ts'
 import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
 import { createWebhookEndpointStore } from './webhook-endpoints.ts'
 import { createWebhookQueueStore } from './webhook-queue.ts'
+import { createWindowStore } from './windows.ts'
 
 /**
  * The domain's store on one of the two databases.
@@ -104,5 +105,6 @@ function bindStores(
     webhookDeliveries: createWebhookDeliveryStore(database, on, onDelivery),
     webhookEndpoints: createWebhookEndpointStore(database, on, onDelivery),
     webhookQueue: createWebhookQueueStore(database, on, onDelivery),
+    windows: createWindowStore(database, on),
   }
 }

@@ -37,20 +37,23 @@ export function createWebhookDeliveryStore(
   const is = (endpointId: string, id: string) =>
     and(eq(deliveries.id, id), eq(deliveries.endpointId, endpointId))
   type ListFilter = { endpointId: string } & Parameters<WebhookDeliveryStore['list']>[1]
-  const list = prepareFiltered(database, ({ endpointId, status, type, limit, before }: Given<ListFilter>) =>
-    on
-      .select(columns)
-      .from(deliveries)
-      .innerJoin(events, eq(events.seq, deliveries.eventSeq))
-      .where(
-        and(
-          eq(deliveries.endpointId, endpointId),
-          status && eq(deliveries.status, status),
-          type && eq(deliveries.type, type),
-          before && lt(deliveries.id, before),
-        ),
-      )
-      .orderBy(atMost(desc(deliveries.id), limit)),
+  const list = prepareFiltered(
+    database,
+    ({ endpointId, status, type, limit, before, from }: Given<ListFilter>) =>
+      on
+        .select(columns)
+        .from(deliveries)
+        .innerJoin(events, eq(events.seq, deliveries.eventSeq))
+        .where(
+          and(
+            eq(deliveries.endpointId, endpointId),
+            status && eq(deliveries.status, status),
+            type && eq(deliveries.type, type),
+            before && lt(deliveries.id, before),
+            from && gte(deliveries.id, from),
+          ),
+        )
+        .orderBy(atMost(desc(deliveries.id), limit)),
   )
 
   return {

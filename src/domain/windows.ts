@@ -1,0 +1,23 @@
+/**
+ * How many rows a page of a filtered list looks at. Those that match may be few or none, and looking through a long
+ * history would hold up all other calls; the cursor of such a page leads on from where it stopped looking.
+ */
+export const windowRows = 2000
+
+/** The last row that a page looks at; undefined where no more than `windowRows` are left. */
+export type WindowEnd<K> = { key: K; developerId: string } | undefined
+
+type Owner = {
+  developerId: string
+  /** Rows of this application instead, whosever it is. */
+  appId?: string | undefined
+}
+
+/** Ends of windows, each counted by an index alone. Newest first; `before` is a key, and only lower ones are counted. */
+export type WindowStore = {
+  ofRequests(owner: Owner, before?: string): Promise<WindowEnd<string>>
+  ofEvents(owner: Owner, before?: number): Promise<WindowEnd<number>>
+  ofAudit(developerId: string, before?: string): Promise<string | undefined>
+  /** Of one endpoint, whose owner the caller has checked. */
+  ofDeliveries(endpointId: string, before?: string): Promise<string | undefined>
+}

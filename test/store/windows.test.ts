@@ -1,0 +1,116 @@
+import { beforeAll, expect, test } from 'bun:test'
+import { recordEvent } from '../../src/domain/events.ts'
+import { createLogService } from '../../src/domain/events.ts'
+import { createIds } from '../../src/domain/ids.ts'
+import type { Developer } from '../../src/domain/developers.ts'
+import type { OtpRequest } from '../../src/domain/otp-requests.ts'
+import type { Store } from '../../src/domain/store.ts'
+import { windowRows } from '../../src/domain/windows.ts'
+import { createStore } from '../../src/store/store.ts'
+import { describeEachDatabase } from '../helpers/databases.ts'
+
+const start = 1_800_000_000_000
+const newId = createIds({ now: () => start }, (bytes) => crypto.getRandomValues(bytes))
+const appId = newId('app')
+const otherAppId = newId('app')
+
+const requestOf = (developerId: string, id: string): OtpRequest => ({
+  id,
+  developerId,
+  projectId: 'prj',
+  appId: developerId === 'mine' ? appId : otherAppId,
+  environment: 'live',
+  phone: '+14155552671',
+  country: 'US',
+  status: 'pending',
+  failureReason: null,
+  channel: 'sms',
+  provider: null,
+  deliveryStatus: null,
+  locale: null,
+  clientIp: null,
+  metadata: null,
+  codeSalt: 'salt',
+  codeHash: 'hash',
+  attempts: 0,
+  resends: 0,
+  createdAt: start,
+  sentAt: start,
+  expiresAt: start + 300_000,
+  verifiedAt: null,
+  updatedAt: start,
+})
+
+/** Of each developer one canceled request, and then more than two windows of others. */
+const rowCount = 2 * windowRows + 10
+
+describeEachDatabase('a page of a filtered list', (database) => {
+  let store: Store
+  let canceled: OtpRequest
+  beforeAll(async () => {
+    store = createStore(database())
+    canceled = requestOf('mine', newId('otp'))
+    await store.write(async (tx) => {
+      for (let i = 0; i < rowCount; i++) {
+        const request = i === 0 ? canceled : requestOf('mine', newId('otp'))
+        await tx.otpRequests.insert(request)
+        await recordEvent(tx, newId, i === 0 ? 'otp.canceled' : 'otp.sent', request, start)
+        if (i === 0) await tx.otpRequests.end(request.id, { status: 'canceled' }, start)
+      }
+      for (let i = 0; i <= windowRows; i++) {
+        const request = requestOf('theirs', newId('otp'))
+        await tx.otpRequests.insert(request)
+        await recordEvent(tx, newId, 'otp.sent', request, start)
+      }
+    })
+  }, 60_000)
+
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the lists look at nothing else of a developer
+  const mine = { id: 'mine' } as Developer
+
+  test.each([undefined, appId])(
+    'looks at so many rows and leads on from there, of application %p',
+    async (app) => {
+      const logs = createLogService({ store })
+      const pages: string[][] = []
+      let cursor: string | undefined
+      do {
+        const filter = {
+          appId: app,
+          types: ['otp.canceled'] as const,
+          limit: 50,
+          cursor,
+          order: 'asc' as const,
+        }
+        const page = await logs.list(mine, filter)
+        pages.push(page.items.map(({ requestId }) => requestId ?? ''))
+        cursor = page.nextCursor ?? undefined
+      } while (cursor !== undefined)
+      expect(pages).toEqual([[], [], [canceled.id]])
+    },
+  )
+
+  test('ends nowhere where no more rows are left than it looks at', async () => {
+    const { windows, otpRequests } = store.read
+    const owner = { developerId: 'mine' }
+    const first = await windows.ofRequests(owner)
+    const second = await windows.ofRequests(owner, first?.key)
+    expect(second?.developerId).toBe('mine')
+    expect(await windows.ofRequests(owner, second?.key)).toBeUndefined()
+    const query = { ...owner, status: 'canceled' as const, now: start, limit: 50 }
+    expect(await otpRequests.list({ ...query, from: second?.key })).toEqual([])
+    expect((await otpRequests.list({ ...query, before: second?.key })).map(({ id }) => id)).toEqual([
+      canceled.id,
+    ])
+  })
+
+  test("of another's application has nothing, and no cursor into what is there", async () => {
+    const logs = createLogService({ store })
+    const page = await logs.list(mine, { appId: otherAppId, limit: 50, order: 'asc' })
+    expect(page).toEqual({ items: [], limit: 50, nextCursor: null })
+    expect(await store.read.events.list('mine', { appId: otherAppId, limit: 50 })).toEqual([])
+    expect(
+      await store.read.otpRequests.list({ developerId: 'mine', appId: otherAppId, now: start, limit: 50 }),
+    ).toEqual([])
+  })
+})
