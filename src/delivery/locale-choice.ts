@@ -46,8 +46,21 @@ export function matchLocale(wanted: string, available: readonly string[]): strin
   return wider[0] ?? alike[0]
 }
 
+/** By their tags, as making one takes microseconds and each choice compares some forty. Callers may send any tag. */
+const parsed = new Map<string, Intl.Locale | undefined>()
+const parsedMax = 1000
+const scripts = new WeakMap<Intl.Locale, string | undefined>()
+
 /** Undefined where the tag is not one of BCP 47. */
 export function parseLocale(tag: string): Intl.Locale | undefined {
+  if (!parsed.has(tag)) {
+    if (parsed.size === parsedMax) parsed.clear()
+    parsed.set(tag, makeLocale(tag))
+  }
+  return parsed.get(tag)
+}
+
+function makeLocale(tag: string): Intl.Locale | undefined {
   try {
     // By its text: JavaScriptCore's parts of `iw` and the like still have the old name.
     const locale = new Intl.Locale(new Intl.Locale(tag).toString())
@@ -59,4 +72,7 @@ export function parseLocale(tag: string): Intl.Locale | undefined {
 }
 
 /** The script that the locale is written in, said or not. */
-export const scriptOf = (locale: Intl.Locale): string | undefined => locale.maximize().script
+export function scriptOf(locale: Intl.Locale): string | undefined {
+  if (!scripts.has(locale)) scripts.set(locale, locale.maximize().script)
+  return scripts.get(locale)
+}

@@ -86,8 +86,14 @@ function fits(text: string, { androidAppHash }: MessageInput): boolean {
   return androidAppHash === null || Buffer.byteLength(text) <= retrieverBytesMax
 }
 
-const expiryText = (texts: LocaleTexts, locale: string, minutes: number) =>
-  texts.expiry[new Intl.PluralRules(locale).select(minutes)] ?? texts.expiry.other
+function expiryText(texts: LocaleTexts, locale: string, minutes: number) {
+  let rules = pluralRules.get(locale)
+  if (!rules) pluralRules.set(locale, (rules = new Intl.PluralRules(locale)))
+  return texts.expiry[rules.select(minutes)] ?? texts.expiry.other
+}
+
+/** Of the locales that there are texts in. */
+const pluralRules = new Map<string, Intl.PluralRules>()
 
 type Values = {
   code: string
