@@ -50,14 +50,16 @@ async function logInWithBrowser(context: Context, provider: OpenProvider, port: 
   const callback = openCallback(port, state)
   let isLoggedIn = false
   try {
-    const url = client.buildAuthorizationUrl(configuration, {
+    const wish = {
       ...scopesOf(provider),
       redirect_uri: callback.redirectUri,
       state,
       nonce,
       code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
       code_challenge_method: 'S256',
-    })
+    }
+    // Throws for what is no page of the web: a desktop would open a file or a program as readily.
+    const url = await asking(Promise.try(() => client.buildAuthorizationUrl(configuration, wish)))
     showPage(context, provider, url.href)
     const arrived = await Promise.race([callback.arrived, context.io.sleep(patienceMs)])
     if (arrived === undefined) throw tooLate(`Nobody logged in within ${remaining(patienceMs)}.`)

@@ -21,7 +21,8 @@ export async function openProvider(provider: OidcProvider, timeoutMs: number) {
   const { issuer, clientId } = provider
   const client = await import('openid-client')
   const url = URL.parse(issuer)
-  const execute = url !== null && isLoopback(url.hostname) ? [client.allowInsecureRequests] : []
+  if (url === null) throw providerFault(provider, 'is not an address')
+  const execute = isLoopback(url.hostname) ? [client.allowInsecureRequests] : []
 
   /** Any failure of the provider or on the way to it, as a CliError. */
   async function asking<T>(answer: Promise<T>): Promise<T> {
@@ -34,7 +35,7 @@ export async function openProvider(provider: OidcProvider, timeoutMs: number) {
 
   const timeout = timeoutMs / 1000
   const configuration: Configuration = await asking(
-    client.discovery(new URL(issuer), clientId, undefined, client.None(), { execute, timeout }),
+    client.discovery(url, clientId, undefined, client.None(), { execute, timeout }),
   )
 
   return {

@@ -130,6 +130,27 @@ describe('a provider', () => {
     expect(ran.stderr).toContain('--token-stdin')
   })
 
+  test.each(['file:///etc/passwd', 'otpd-helper://run', 'nowhere'])(
+    'whose login is %s has nothing opened, and is told as its fault',
+    async (endpoint) => {
+      metadata.authorization_endpoint = endpoint
+      const ran = await login()
+      expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
+      expect(ran.stderr).toContain('does not answer like an OpenID provider')
+      expect(ran.stderr).not.toContain('Waiting')
+    },
+  )
+
+  test('that is not even an address is told as its fault', async () => {
+    void server.stop()
+    server = createScriptedServer(() =>
+      Response.json({ data: { kind: 'oidc', issuer: 'nowhere', clientId: 'cli' } }),
+    )
+    const ran = await login('--device')
+    expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(ran.stderr).toContain('nowhere is not an address.')
+  })
+
   test('that says it is another is not believed', async () => {
     metadata.issuer = 'https://other.example'
     const ran = await login()
