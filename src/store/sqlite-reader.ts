@@ -26,7 +26,8 @@ export function openReader(path: string) {
   function lookAway() {
     if (!isOpen) return
     isOpen = false
-    end.run()
+    // A read that fails on the disk has ended it already.
+    if (connection.inTransaction) end.run()
   }
 
   /** All of a connection that drizzle uses. */
