@@ -75,7 +75,8 @@ export function createRetention(needs: {
   const forgetInEvents = (until: number, chunk: number) =>
     walkOn('events', async (after) => {
       const rows = await store.read.retention.listEvents(Number(after), chunk)
-      const old = rows.filter(({ at }) => at <= until)
+      // What stands before an old one is old too, whatever a clock said that was set back later.
+      const old = rows.slice(0, rows.findLastIndex(({ at }) => at <= until) + 1)
       const last = old.at(-1)?.seq
       if (last === undefined) return undefined
       await store.write(async (tx) => {

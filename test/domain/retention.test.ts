@@ -112,6 +112,19 @@ describeEachDatabase('retention', (database, kind) => {
       expect(await get(path)).toMatchObject({ id: before.id, phone, verificationCount: 2 })
     })
 
+    test('leaves none behind that was written while the clock went ahead', async () => {
+      const ahead = '+14155550207'
+      service.clock.advance(20 * dayMs)
+      await verified(ahead)
+      service.clock.advance(-20 * dayMs)
+      await verified('+14155550208')
+      for (const days of [31, 20]) {
+        service.clock.advance(days * dayMs)
+        await purge()
+      }
+      expect(await everything()).not.toContain(ahead)
+    })
+
     test('gives each developer another pseudonym for one number', () => {
       const of = (developerId: string) => pseudonymOf(testKeys, developerId, '+14155550203')
       expect(of('dev_a')).not.toBe(of('dev_b'))
