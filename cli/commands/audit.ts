@@ -34,7 +34,7 @@ export function auditText(entries: Array<Omit<AuditEntry, 'id'>>, { columns, tab
     when(entry.at),
     entry.action,
     printable(entry.targetName ?? entry.targetId ?? '-'),
-    entry.detail ?? '',
+    printable(entry.detail ?? ''),
     entry.actorId === null && entry.source === 'api' ? 'nobody' : (entry.actorId ?? 'operator'),
     entry.ip ?? entry.source,
     printable(entry.userAgent ?? ''),
