@@ -50,7 +50,8 @@ export function reportWindow(
 
 /** What the samples of the whole run say of its promises. */
 export function reportSamples(trial: Trial, samples: readonly Sample[], durationMs: number): void {
-  const limit = durationMs >= settledMs ? growthMax : growthMaxBeforeSettled
+  const isLong = durationMs >= settledMs
+  const limit = isLong ? growthMax : growthMaxBeforeSettled
   const memory = growthOf(samples, durationMs, (one) => one.memoryMb)
   const growth = memory.last / memory.first - 1
   trial.report({
@@ -67,10 +68,12 @@ export function reportSamples(trial: Trial, samples: readonly Sample[], duration
   const warm = samples.filter(({ atMs }) => atMs > durationMs / 6)
   const counts = warm.map((one) => one.files)
   const files = growthOf(samples, durationMs, (one) => one.files)
+  // Few samples of connections that come and go have no steady middle.
+  const driftMax = isLong ? filesDriftMax : filesBandMax
   const walMb = Math.max(...samples.map((one) => one.walMb))
   trial.report({
     tried: `descriptors and the log of the database, ${samples.length} samples`,
-    promised: `after the first sixth descriptors stay within ${filesBandMax}, their medians within ${filesDriftMax}; the log is under ${walMbMax} MB`,
+    promised: `after the first sixth descriptors stay within ${filesBandMax}, their medians within ${driftMax}; the log is under ${walMbMax} MB`,
     figures: {
       'descriptors, second and last sixth': `${files.first} → ${files.last}`,
       'fewest and most': range(counts),
@@ -78,10 +81,7 @@ export function reportSamples(trial: Trial, samples: readonly Sample[], duration
     },
     broken: [
       ...unless(Math.max(...counts) - Math.min(...counts) <= filesBandMax, `${range(counts)} descriptors`),
-      ...unless(
-        Math.abs(files.last - files.first) <= filesDriftMax,
-        `${files.first} → ${files.last} descriptors`,
-      ),
+      ...unless(Math.abs(files.last - files.first) <= driftMax, `${files.first} → ${files.last} descriptors`),
       ...unless(walMb < walMbMax, `the log had ${walMb.toFixed(1)} MB`),
     ],
   })
