@@ -86,7 +86,7 @@ export function createOtpSend(needs: OtpNeeds) {
           return false
         }
         const result = await work(tx, now, takeLimits, guard)
-        if (result instanceof ServiceError) refusal = result
+        refusal = result instanceof ServiceError ? result : undefined
         return result
       }
       const { value, replayed } = await withGuard(needs.guard, (guard) =>
@@ -94,7 +94,8 @@ export function createOtpSend(needs: OtpNeeds) {
       )
       if (!replayed) refusal = await firstAttempt(value, scope)
       if (refusal) throw refusal
-      return { ...value, replayed, rate, code: await codeToShow(application, value.requestId, made()) }
+      const known = replayed ? undefined : made()
+      return { ...value, replayed, rate, code: await codeToShow(application, value.requestId, known) }
     } catch (error) {
       // Only a refusal that was returned has cost a call: what is thrown undoes that too.
       if (refusal && error === refusal) refusal.rate = rate

@@ -93,8 +93,12 @@ export function describeEachDatabase(title: string, tests: (database: () => Data
   })
 }
 
-/** Undoes every transaction once and runs it again, as the failure of a neighbour in its batch has it. */
-export const runningTwice = (database: Database): Database => ({
+/**
+ * Undoes every transaction once and runs it again, as the failure of a neighbour in its batch has it.
+ *
+ * @param meanwhile what others do between the two
+ */
+export const runningTwice = (database: Database, meanwhile = async () => {}): Database => ({
   ...database,
   async write(body) {
     const undone = database.write(async (tx) => {
@@ -102,6 +106,7 @@ export const runningTwice = (database: Database): Database => ({
       throw new Error('a neighbour failed')
     })
     await undone.catch(() => {})
+    await meanwhile()
     return database.write(body)
   },
 })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { runningTwice } from '../helpers/databases.ts'
 import { guardOff, otpCalls, phone, unlimited, type OtpCalls } from '../helpers/otp.ts'
 import {
   createTestService,
@@ -40,6 +41,20 @@ describe('a send with an idempotency key', () => {
     expect(again.text).toBe(first.text)
     expect(await requestsOf(live)).toBe(1)
     expect(await otp.logOf(owner, first.data.requestId)).toHaveLength(1)
+  })
+
+  test('shows the code of the answer that stands, also where its transaction is run again behind another', async () => {
+    const app = await service.createApplication(owner, { environment: 'test' })
+    const key = newKey()
+    const codes: unknown[] = []
+    const meanwhile = async () => {
+      if (codes.length === 0) codes.push((await otp.send(app, {}, key)).data.code)
+    }
+    const node = await createTestService({ database: runningTwice(service.database, meanwhile) })
+    const again = await otpCalls(node).send(app, {}, key)
+    expect(isReplay(again)).toBe('true')
+    expect([again.data.code]).toEqual(codes)
+    await node.dispose()
   })
 
   test('is repeated before the rate limit and at no cost', async () => {
