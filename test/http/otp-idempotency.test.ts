@@ -46,7 +46,7 @@ describe('a send with an idempotency key', () => {
   test('shows the code of the answer that stands, also where its transaction is run again behind another', async () => {
     const app = await service.createApplication(owner, { environment: 'test' })
     const key = newKey()
-    const codes: unknown[] = []
+    const codes: Array<string | undefined> = []
     const meanwhile = async () => {
       if (codes.length === 0) codes.push((await otp.send(app, {}, key)).data.code)
     }
