@@ -148,7 +148,8 @@ export const pageQuery = {
     Type.String({
       minLength: 1,
       maxLength: 200,
-      description: 'The nextCursor of the page before.',
+      description:
+        'The nextCursor of the page before. One is given where older rows are left to look at: a page of a filtered list may be short, or empty, and another follow.',
       errorText: 'Expected a nextCursor',
     }),
   ),
