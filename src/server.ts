@@ -4,15 +4,16 @@ import { join } from 'node:path'
 import type { Config } from './config.ts'
 import { createHousekeeping } from './domain/housekeeping.ts'
 import { systemClock, type Clock } from './domain/ports.ts'
-import { createRetention, type Pace } from './domain/retention.ts'
-import type { Store } from './domain/store.ts'
+import { createRetention } from './domain/retention.ts'
 import { createApp } from './http/app.ts'
 import { listen, type Listener, type ListenerNeeds } from './http/listener.ts'
 import type { Log } from './log.ts'
 import { createStepReport } from './server-clock.ts'
 import { orRefuse } from './server-addresses.ts'
 import { createServerMetrics, observerOf, serveServerMetrics, watched } from './server-metrics.ts'
+import { createReadiness } from './server-readiness.ts'
 import { createServices, type Services } from './server-services.ts'
+import { every, purgePace } from './server-tasks.ts'
 import { dataFiles, prepareDataDir, readMasterKey, StartRefused } from './store/data-dir.ts'
 import { checkIntegrity } from './store/integrity.ts'
 import { acquireLock } from './store/lock.ts'
@@ -230,66 +231,3 @@ async function offerSetupToken(services: Services, path: string) {
 
 const bind = (config: Config, app: Parameters<typeof listen>[1], needs: ListenerNeeds): Listener =>
   orRefuse(config.listen, '--listen', () => listen(config.listen, app, needs))
-
-/** Asks the database with a real write, but at most once a second, however often it is asked. */
-function createReadiness(store: Store, clock: Clock, isDraining: () => boolean) {
-  let askedAt = -Infinity
-  let answer = Promise.resolve(true)
-  return async () => {
-    if (isDraining()) return 'draining' as const
-    if (clock.now() - askedAt >= 1000) {
-      askedAt = clock.now()
-      answer = store
-        .write(async (tx) => {
-          // A deletion of what is not there would touch no page, and pass on a full disk.
-          const probe = ['readiness', 'readiness'] as const
-          await tx.rateLimits.insert(...probe, { at: askedAt, seq: 0 })
-          await tx.rateLimits.deleteUntil(...probe, askedAt)
-        })
-        .then(
-          () => true,
-          () => false,
-        )
-    }
-    return (await answer) ? ('ready' as const) : ('database' as const)
-  }
-}
-
-/** Little at a time and with pauses: 100 rows take some milliseconds, and calls wait for them. */
-const purgePace = (hasEnded: () => boolean): Pace => ({
-  chunk: 100,
-  async goOn() {
-    await new Promise((resolve) => setTimeout(resolve, 10))
-    return !hasEnded()
-  },
-})
-
-/**
- * Repeats a task, never two at a time.
- *
- * @param task is told whether to come to its end
- * @returns ends it, after the one that runs
- */
-function every(
-  ms: number,
-  log: Log,
-  task: (hasEnded: () => boolean) => Promise<unknown>,
-): () => Promise<void> | undefined {
-  let running: Promise<void> | undefined
-  let ended = false
-  const start = () => (running = run())
-  let timer = setTimeout(start, ms)
-  async function run() {
-    try {
-      await task(() => ended)
-    } catch (error) {
-      log.error('a periodic task failed', { error })
-    }
-    if (!ended) timer = setTimeout(start, ms)
-  }
-  return () => {
-    ended = true
-    clearTimeout(timer)
-    return running
-  }
-}
