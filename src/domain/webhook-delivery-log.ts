@@ -18,7 +18,7 @@ const requeuedAtOnce = 500
 
 export type WebhookDeliveryService = ReturnType<typeof createWebhookDeliveryService>
 
-/** What became of each event that was to be sent, and how to have it sent again. Kept for 30 days. */
+/** What became of each event that was to be sent, and how to have it sent again. Kept as long as log entries. */
 export function createWebhookDeliveryService(needs: {
   store: Store
   clock: Clock

@@ -1,3 +1,5 @@
+import { exampleOfError } from './error-examples.ts'
+
 /** What the plugin that reads the routes makes of them: an OpenAPI document, or nearly one. */
 export type GeneratedDocument = {
   info: object
@@ -67,7 +69,10 @@ function completeOperation(operation: Generated, named: Map<string, unknown>): o
       },
     }),
     responses: Object.fromEntries(
-      Object.entries(responses).map(([status, answer]) => [status, completeAnswer(status, answer, named)]),
+      Object.entries(responses).map(([status, answer]) => [
+        status,
+        completeAnswer(status, answer, rest.operationId, named),
+      ]),
     ),
   }
 }
@@ -75,11 +80,13 @@ function completeOperation(operation: Generated, named: Map<string, unknown>): o
 function completeAnswer(
   status: string,
   { title, content }: Generated['responses'][string],
+  operationId: string,
   named: Map<string, unknown>,
 ): object {
   // The plugin puts the title beside the content.
   const given = { ...content?.['application/json']?.schema, ...(title !== undefined && { title }) }
   const { contentMediaType: mediaType = 'application/json', ...schema }: Record<string, unknown> = given
+  const example = title === 'Error' ? exampleOfError(status, operationId) : undefined
   return {
     description: reasons[status] ?? 'Done.',
     headers: Object.fromEntries(
@@ -88,7 +95,7 @@ function completeAnswer(
         { $ref: `#/components/headers/${name}` },
       ]),
     ),
-    content: { [String(mediaType)]: { schema: tidy(schema, 'answer', named) } },
+    content: { [String(mediaType)]: { schema: tidy(schema, 'answer', named), ...(example && { example }) } },
   }
 }
 
@@ -153,22 +160,23 @@ const examples: Record<string, unknown> = {
   company: 'Analytical Engines',
   country: 'US',
   locale: 'en',
+  otpTtlSeconds: 300,
   metadata: { order: '1042' },
   phone: '+14155550100',
   projectId: 'prj_01kaaaaaaaeekr1q2v3w4x5y6z',
   requestId: 'otp_01kaaaaaaaeekr1q2v3w4x5y6z',
-  traceId: 'req_01kaaaaaaaeekr1q2v3w4x5y6z',
+  ttlSeconds: 300,
   url: 'https://shop.example/hooks/otpd',
 }
 
 function withExamples(schema: Record<string, unknown>): Record<string, unknown> {
   const { properties } = schema
   if (!isObject(properties)) return schema
-  // The code of an error is another thing than that of a request.
-  const isError = 'traceId' in properties
+  // An error has whole examples of its own; its words are other things than those of a request.
+  if ('traceId' in properties || ('in' in properties && 'path' in properties)) return schema
   const shown = Object.entries(properties).map(([name, property]) => {
     const isFree = isObject(property) && !('enum' in property) && !('const' in property)
-    const example = isError && name === 'code' ? 'INVALID_ARGUMENT' : examples[name]
+    const example = examples[name]
     return [name, isFree && example !== undefined ? { ...property, examples: [example] } : property]
   })
   return { ...schema, properties: Object.fromEntries(shown) }

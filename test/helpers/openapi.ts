@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../src/domain/errors.ts'
 import { faultsOf, type Schema } from './json-schema.ts'
 
 export type OpenApiDocument = {
@@ -22,7 +23,11 @@ export type DocumentedOperation = {
   requestBody?: { required: boolean; content: Record<string, { schema: Schema }> }
   responses: Record<
     string,
-    { description: string; headers: object; content: Record<string, { schema: Schema }> }
+    {
+      description: string
+      headers: object
+      content: Record<string, { schema: Schema; example?: { error: { code: ErrorCode } } }>
+    }
   >
 }
 

@@ -117,7 +117,17 @@ describe('the document', () => {
       for (const inner of [...Object.values(properties), ...anyOf, ...(items ? [items] : [])]) look(inner)
     }
     for (const operation of edge.operations) for (const schema of schemasOf(operation)) look(schema)
-    expect(JSON.stringify(edge.document)).toContain('"examples":["+14155550100"]')
+    const answers = edge.operations.flatMap(({ responses }) => Object.entries(responses))
+    for (const [status, { content }] of answers)
+      for (const { schema, example } of Object.values(content)) {
+        if (example === undefined) continue
+        wrong.push(...faultsOf(schema, example, named, true))
+        const { code } = example.error
+        if (String(statusOf[code]) !== status) wrong.push(`${code} is no ${status}`)
+      }
+    const text = JSON.stringify(edge.document)
+    expect(text).toContain('"examples":["+14155550100"]')
+    expect(text).toContain('"example":{"error":{"code":"INVALID_CODE"')
     expect(wrong).toEqual([])
   })
 

@@ -122,7 +122,7 @@ export function webhookDeliveryRoutes(services: {
         detail: {
           ...detail,
           operationId: 'listWebhookDeliveries',
-          summary: 'What became of the events for an endpoint, newest first, for 30 days',
+          summary: 'What became of the events for an endpoint, newest first, while they are kept',
         },
       },
     )

@@ -1,0 +1,90 @@
+import { type ErrorAnswer, internalMessage } from './errors.ts'
+
+type ErrorBody = ErrorAnswer['body']['error']
+
+/**
+ * One error of each status, as the service answers it, for the document: by example a reader learns more than by a schema
+ * that all of them share.
+ *
+ * @returns undefined for a status that is no error
+ */
+export function exampleOfError(status: string, operationId: string): ErrorAnswer['body'] | undefined {
+  const shown = ofOperation[`${operationId} ${status}`] ?? ofStatus[status]
+  return shown && { error: { ...shown, traceId: 'req_01kaaaaaaaeekr1q2v3w4x5y6z' } }
+}
+
+const alreadyVerified = {
+  code: 'ALREADY_VERIFIED',
+  message: 'This code was verified before.',
+  metadata: { verifiedAt: '2026-11-20T12:01:30.000Z' },
+} as const
+
+const wrongCredentials = {
+  code: 'UNAUTHENTICATED',
+  message: 'The application credentials are missing or do not match.',
+} as const
+
+const ofOperation: Record<string, Omit<ErrorBody, 'traceId'>> = {
+  'sendOtp 400': {
+    code: 'INVALID_PHONE_NUMBER',
+    message: 'This cannot be a phone number. Write it with + and country code.',
+  },
+  'sendOtp 401': wrongCredentials,
+  'resendOtp 401': wrongCredentials,
+  'resendOtp 409': {
+    code: 'CONFLICT',
+    message: 'This code was sent as often as it may be. Ask for a new one.',
+    reason: 'RESENDS_EXHAUSTED',
+  },
+  'verifyOtp 400': {
+    code: 'INVALID_CODE',
+    message: 'The code is wrong.',
+    metadata: { attemptsRemaining: 4 },
+  },
+  'verifyOtp 401': wrongCredentials,
+  'verifyOtp 409': alreadyVerified,
+  'cancelOtp 401': wrongCredentials,
+  'cancelOtp 409': alreadyVerified,
+  'deleteProject 409': {
+    code: 'CONFLICT',
+    message: 'The project still has applications. Delete them first.',
+    reason: 'PROJECT_NOT_EMPTY',
+  },
+}
+
+/** Where nothing nearer is told. */
+const ofStatus: Record<string, Omit<ErrorBody, 'traceId'>> = {
+  400: {
+    code: 'INVALID_ARGUMENT',
+    message: 'The request is not valid. See details.',
+    details: [{ in: 'body', path: 'name', code: 'REQUIRED', message: 'This is required.' }],
+  },
+  401: { code: 'UNAUTHENTICATED', message: 'An ID token is required.', reason: 'TOKEN_MISSING' },
+  403: { code: 'FORBIDDEN', message: 'The application is disabled.', reason: 'APPLICATION_DISABLED' },
+  404: { code: 'NOT_FOUND', message: 'There is no such resource.' },
+  409: {
+    code: 'CONFLICT',
+    message: 'The first call with this idempotency key is still being worked on.',
+    reason: 'IDEMPOTENCY_IN_PROGRESS',
+  },
+  410: { code: 'OTP_EXPIRED', message: 'This code has expired. Ask for a new one.' },
+  413: { code: 'PAYLOAD_TOO_LARGE', message: 'The body is larger than 64 KiB.' },
+  415: { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'The body must be application/json, in UTF-8.' },
+  422: {
+    code: 'IDEMPOTENCY_KEY_REUSED',
+    message: 'This idempotency key came with another body before.',
+  },
+  429: {
+    code: 'RATE_LIMITED',
+    message: 'Too many calls. Wait and try again.',
+    reason: 'APP_RATE',
+    metadata: { policy: 'otp-send', limit: 5, windowSeconds: 60 },
+  },
+  500: { code: 'INTERNAL', message: internalMessage },
+  502: {
+    code: 'DELIVERY_FAILED',
+    message: 'The code could not be delivered to this number.',
+    reason: 'NO_ROUTE',
+  },
+  503: { code: 'UNAVAILABLE', message: 'The service is restarting.' },
+}
