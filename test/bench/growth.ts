@@ -30,6 +30,7 @@ const { values } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 })
+const print = (text: string) => process.stdout.write(`${text}\n\n`)
 const note = (text: string) => process.stderr.write(`${text}\n`)
 if (values.help) {
   process.stdout.write(usage)
@@ -80,6 +81,9 @@ async function run(root: string): Promise<Size[]> {
   try {
     for (const one of filled) subjects.push(await open([binary], one))
     const calls = await callAll(subjects)
+    print(
+      callsTable(filled.map(({ requests }, index) => ({ requests, rounds: calls[index] ?? [], facts: [] }))),
+    )
     const memory = subjects.map(({ otpd }) => ({ 'memory after the load, MB': memoryMegabytes(otpd.pid) }))
     const backups = await repeat('backups', subjects, (one) => measureBackup(binary, one))
     for (const { otpd } of subjects) await otpd.stop('SIGTERM')
@@ -109,5 +113,5 @@ process.on('exit', () => {
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
 
 const sizes = await run(root)
-process.stdout.write(`${callsTable(sizes)}\n\n${factsTable(sizes)}\n`)
+print(factsTable(sizes))
 process.exit(0)

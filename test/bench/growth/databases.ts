@@ -22,12 +22,13 @@ export type Filled = {
   folder: string
   applications: Application[]
   endpointId: string
+  /** Of the database, once it was filled. */
   bytes: number
   /** Of the busy developer, verified. */
   phone: string
 }
 
-type Model = Pick<Filled, 'applications' | 'endpointId'>
+type Model = Pick<Filled, 'applications' | 'endpointId' | 'bytes'>
 
 const databaseIn = (folder: string) => join(folder, 'data', 'otpd.db')
 
@@ -50,7 +51,7 @@ export async function makeModel(binary: string, folder: string): Promise<void> {
         events: ['otp.verified'],
       }),
     })
-    const model: Model = { applications, endpointId: data.id }
+    const model: Model = { applications, endpointId: data.id, bytes: 0 }
     writeFileSync(join(folder, 'model.json'), JSON.stringify(model))
   } finally {
     await server.stop()
@@ -71,10 +72,12 @@ export function fill(model: string, folder: string, requests: number): Filled {
       owner: { developerId: ownerOf(draft), applicationIds: applications.map(({ id }) => id) },
       pseudonym: (developerId, phone) => pseudonymOf(keys, developerId, phone),
     })
+    // Later runs on a database that is kept add to it.
+    const { size } = statSync(databaseIn(draft))
+    writeFileSync(join(draft, 'model.json'), JSON.stringify({ ...readModel(draft), bytes: size }))
     renameSync(draft, folder)
   }
-  const bytes = statSync(databaseIn(folder)).size
-  return { requests, folder, ...readModel(folder), bytes, phone: verifiedPhone(folder) }
+  return { requests, folder, ...readModel(folder), phone: verifiedPhone(folder) }
 }
 
 const readModel = (folder: string): Model => JSON.parse(readFileSync(join(folder, 'model.json'), 'utf8'))
