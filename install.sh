@@ -125,7 +125,9 @@ uninstall() {
   fi
   rm -f "$bin/otpd" || fail "$bin/otpd cannot be removed."
   printf 'Removed %s\n' "$bin/otpd"
-  printf 'Data and logins stay where they are: %s, %s\n' "${XDG_DATA_HOME:-${HOME:-}/.local/share}/otpd" "${XDG_CONFIG_HOME:-${HOME:-}/.config}/otpd"
+  data=${XDG_DATA_HOME:-${HOME:-}/.local/share}/otpd
+  [ "$(id -u)" != 0 ] || data=/var/lib/otpd
+  printf 'Data and logins stay where they are: %s, %s\n' "${OTPD_DATA_DIR:-$data}" "${OTPD_CONFIG_DIR:-${XDG_CONFIG_HOME:-${HOME:-}/.config}/otpd}"
 }
 
 main() {
