@@ -1,4 +1,4 @@
-import { and, asc, between, desc, eq, gt, lte, or, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, lte, sql } from 'drizzle-orm'
 import type { RateLimitStore } from '../domain/rate-limit.ts'
 import { boundInteger, boundText, onlyFirst } from './bound.ts'
 import type { Builders, Database } from './database.ts'
@@ -78,10 +78,11 @@ export function createRateLimitStore(database: Database, on: Builders): RateLimi
     },
 
     async deleteOfApplication(appId) {
-      const phones = between(log.subject, `${appId}:`, `${appId};`)
+      // Not the range from `app:` to `app;`: PostgreSQL orders punctuation as its locale does.
+      const ofIt = sql`substr(${log.subject} || ':', 1, ${appId.length + 1}) = ${`${appId}:`}`
       const deleted = await on
         .delete(log)
-        .where(or(eq(log.subject, appId), phones))
+        .where(and(gte(log.subject, appId), ofIt))
         .returning({ at: log.at })
       return deleted.length
     },

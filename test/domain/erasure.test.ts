@@ -187,8 +187,15 @@ describeEachDatabase('of a phone number', (database) => {
       const phones = ['+14155550305', '+14155550306']
       for (const phone of phones) await wrong(app, phone, 25)
       await wrong(eves, '+14155550305', 25)
+      const { phoneCheckBudgets, rateAdmissions } = database().tables
+      const counted = async () => {
+        const rows = await database().read.select().from(rateAdmissions)
+        return new Set(rows.map(({ subject }) => subject.split(':')[0]))
+      }
+      expect(await counted()).toContain(app.id)
       expect(await unlock(needs(), app.id)).toMatchObject({ checkBudgets: 2 })
-      const { phoneCheckBudgets } = database().tables
+      expect(await counted()).not.toContain(app.id)
+      expect(await counted()).toContain(eves.id)
       const budgets = await database().read.select().from(phoneCheckBudgets)
       expect(budgets.map(({ appId }) => appId)).toEqual([eves.id])
       const [entry] = await get<Array<{ action: string; targetId: string }>>('/v1/audit?limit=1')
@@ -197,7 +204,7 @@ describeEachDatabase('of a phone number', (database) => {
         targetId: app.id,
         targetName: 'Application',
       })
-    })
+    }, 30_000)
 
     test('of what is not there says so, or that there was nothing', async () => {
       expect(await unlock(needs(), '+14155550399')).toEqual({ checkBudgets: 0, admissions: 0 })
