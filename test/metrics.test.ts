@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { get } from 'node:http'
 import { ServiceError } from '../src/domain/errors.ts'
 import { createApp } from '../src/http/app.ts'
 import { listen, type Listener } from '../src/http/listener.ts'
@@ -25,6 +26,11 @@ const valueOf = (samples: Sample[], name: string, labels: Record<string, string>
   )?.value
 
 const read = async (metrics: Metrics) => samplesOf(await metrics.render())
+
+const statusOf = (url: string, host: string) =>
+  new Promise((resolve, reject) => {
+    get(url, { headers: { host } }, (answer) => resolve(answer.resume().statusCode)).on('error', reject)
+  })
 
 describe('the metrics', () => {
   test('are of the text format, each with its help and type, and named as Prometheus asks', async () => {
@@ -83,6 +89,8 @@ describe('the metrics', () => {
     expect((await fetch(`${origin}/`)).status).toBe(404)
     expect((await fetch(`${origin}/v1/health`)).status).toBe(404)
     expect((await fetch(served.url, { method: 'POST' })).status).toBe(405)
+    expect(await statusOf(served.url, 'no host [')).toBe(404)
+    expect(errors).toEqual([])
     backlog = new Error('a secret')
     const failed = await fetch(served.url)
     backlog = { pending: 0, oldestAt: null }

@@ -15,7 +15,8 @@ export function serveMetrics(
     reusePort: false,
     development: false,
     async fetch(request) {
-      if (new URL(request.url).pathname !== '/metrics') return new Response('Not found\n', { status: 404 })
+      // None where the Host header is no name of a host.
+      if (URL.parse(request.url)?.pathname !== '/metrics') return new Response('Not found\n', { status: 404 })
       if (!['GET', 'HEAD'].includes(request.method))
         return new Response(null, { status: 405, headers: { allow: 'GET, HEAD' } })
       return new Response(await metrics.render(), { headers: { 'content-type': metrics.contentType } })
