@@ -161,18 +161,18 @@ export function createDeveloperService(needs: {
       return invited
     },
 
-    /** @param changes at least one */
+    /** @param changes at least one @throws FORBIDDEN (ACCOUNT_NOT_ALLOWED) disabled or deleted meanwhile */
     async update(
       developer: Actor,
       changes: { name?: string | undefined; company?: string | null | undefined },
     ): Promise<Profile> {
       const changed = await store.write(async (tx) => {
+        await tx.developers.lock(developer.id)
+        // A name must not come back to an account that was deleted since the call was let in.
+        if ((await tx.developers.find(developer.id))?.status !== 'active') return undefined
         const now = clock.now()
-        const deed = {
-          action: 'account.updated',
-          targetId: developer.id,
-          detail: Object.keys(changes).join(','),
-        } as const
+        const detail = Object.keys(changes).join(',')
+        const deed = { action: 'account.updated', targetId: developer.id, detail } as const
         await recordAudit(tx, newId, doerOf(developer), deed, now)
         return tx.developers.update(developer.id, changes, now)
       })

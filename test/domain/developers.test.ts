@@ -190,4 +190,15 @@ describeEachDatabase('developers', (database) => {
     })
     expect((await open.update(developer, { company: null })).company).toBeNull()
   })
+
+  test('no name comes back to an account that was deleted while the call was under way', async () => {
+    const developer = await open.admit(newLogin())
+    await store.write((tx) => tx.developers.forget(developer.id, clock.now()))
+    await expect(open.update(developer, { name: 'Ada' })).rejects.toMatchObject({
+      reason: 'ACCOUNT_NOT_ALLOWED',
+    })
+    expect(await store.read.developers.find(developer.id)).toMatchObject({ name: null })
+    const trail = await store.read.audit.list(developer.id, { limit: 1 })
+    expect(trail).toMatchObject([{ action: 'account.created' }])
+  })
 })
