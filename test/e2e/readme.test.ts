@@ -1,7 +1,11 @@
+import type { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { commandPath, findCommand } from '../../cli/help.ts'
+import { processIo } from '../../cli/terminal.ts'
+import { createProgram } from '../../cli/program.ts'
 import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
 
 const readme = await Bun.file(new URL('../../README.md', import.meta.url)).text()
@@ -38,6 +42,9 @@ async function type(line: string, server: RunningServer, folder: string, input =
   expect({ line, exitCode, stderr }).toMatchObject({ line, exitCode: 0 })
   return stdout
 }
+
+const flagsOf = (command: Command | null): (string | undefined)[] =>
+  command === null ? [] : [...command.options.map(({ long }) => long), ...flagsOf(command.parent)]
 
 describe('the README', () => {
   let server: RunningServer
@@ -101,6 +108,52 @@ describe('the README', () => {
       await type('otpd api GET /v1/developer/me', server, folder),
     )
     expect(data.plan).toBe('team')
+  })
+
+  test('signs as the webhooks that it tells of', async () => {
+    const snippet = readme.split('```js\n')[1]?.split('```')[0] ?? ''
+    const vector = {
+      secret: 'whsec_0123456789abcdef0123456789abcdef0123456789abcdef',
+      id: 'msg_1',
+      timestamp: '1700000000',
+      body: '{"a":1}',
+    }
+    const path = join(folder, 'webhook.mjs')
+    const constants = Object.entries(vector).map(([name, value]) => `const ${name} = '${value}'`)
+    writeFileSync(path, [...constants, snippet, 'export { expected }'].join('\n'))
+    const { expected }: { expected: string } = await import(path)
+    expect(expected).toBe('YForqA5y0HLhU/b+46qmStvR80u6DaHHtk9wY/o80/Y=')
+  })
+
+  test('names no command and no flag that otpd does not know', () => {
+    const spans = [...readme.matchAll(/`(otpd(?: [^`]*)?)`/g)].map(([, line]) => line ?? '')
+    expect(spans.length).toBeGreaterThan(30)
+    for (const line of new Set(spans)) {
+      const words = line.split(' ').slice(1)
+      // What a flag is given is no command, and neither is what stands for something.
+      const named = words.filter((word, i) => /^[a-z][a-z-]*$/.test(word) && !words[i - 1]?.startsWith('--'))
+      const command = findCommand(
+        createProgram(processIo(), async () => {}, named[0]),
+        named,
+      )
+      const path = commandPath(command)
+      if (command.commands.length > 0) expect([line, path]).toEqual([line, line.replace(' …', '')])
+      const known = flagsOf(command)
+      for (const word of words)
+        if (word.startsWith('--')) expect([line, known]).toEqual([line, expect.arrayContaining([word])])
+    }
+  })
+
+  test('leads to no heading that is not there', () => {
+    const slugs = [...readme.matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
+      (title ?? '')
+        .toLowerCase()
+        .replaceAll(/[^a-z0-9 -]/g, '')
+        .replaceAll(' ', '-'),
+    )
+    const links = [...readme.matchAll(/\]\(#([^)]*)\)/g)].map(([, slug]) => slug)
+    expect(links.length).toBeGreaterThan(10)
+    for (const link of links) expect(slugs).toContain(link ?? '')
   })
 
   test('names no file that is not there', () => {
