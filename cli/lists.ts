@@ -21,3 +21,18 @@ export function noteMore(output: Output, { nextCursor }: Answer<unknown>) {
   if (nextCursor !== null)
     output.note(output.paintError.dim(`There are more: --limit 200, or --cursor ${nextCursor}`))
 }
+
+const emptyPagesMax = 50
+
+/**
+ * The first page that has anything on it. A page of a filtered list looks at so much of a long history, and may be
+ * empty although the list goes on.
+ */
+export async function firstFilled<T>(
+  load: (further: { cursor?: string }) => Promise<Answer<T[]>>,
+): Promise<Answer<T[]>> {
+  let page = await load({})
+  for (let pages = 1; page.data.length === 0 && page.nextCursor !== null && pages < emptyPagesMax; pages++)
+    page = await load({ cursor: page.nextCursor })
+  return page
+}

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { examples } from '../examples.ts'
-import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.ts'
+import { addListOptions, firstFilled, listQuery, noteMore, type ListOptions } from '../lists.ts'
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import type { AuditEntry } from '../resources.ts'
@@ -20,7 +20,10 @@ export function addAuditCommand(program: Command, run: Run) {
       run(command, async ({ connect, output }) => {
         const { action, target: targetId } = options
         const query = { ...listQuery(options), ...(action && { action }), ...(targetId && { targetId }) }
-        const found = await connect().api.asDeveloper('GET', '/v1/audit', { query })
+        const { api } = connect()
+        const found = await firstFilled((further) =>
+          api.asDeveloper('GET', '/v1/audit', { query: { ...query, ...further } }),
+        )
         output.answer(found.body, () => auditText(found.data, output))
         noteMore(output, found)
       }),

@@ -3,7 +3,7 @@ import { asApplication } from '../app-credentials.ts'
 import type { Context } from '../context.ts'
 import { examples } from '../examples.ts'
 import { findApplication } from '../find.ts'
-import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.ts'
+import { addListOptions, firstFilled, listQuery, noteMore, type ListOptions } from '../lists.ts'
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import type { OtpRequest } from '../resources.ts'
@@ -34,7 +34,9 @@ export function addOtpRequestCommands(otp: Command, run: Run) {
         const { app, status } = options
         const appId = app === undefined ? undefined : await findApplication(api, app)
         const query = { ...listQuery(options), appId, status }
-        const found = await api.asDeveloper('GET', '/v1/otp', { query })
+        const found = await firstFilled((further) =>
+          api.asDeveloper('GET', '/v1/otp', { query: { ...query, ...further } }),
+        )
         output.answer(found.body, () => listText(found.data, options, output))
         noteMore(output, found)
       }),

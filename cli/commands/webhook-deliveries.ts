@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander'
 import { exitCodes, type ExitCode } from '../errors.ts'
 import { examples } from '../examples.ts'
-import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.ts'
+import { addListOptions, firstFilled, listQuery, noteMore, type ListOptions } from '../lists.ts'
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import type { WebhookDelivery, WebhookDeliveryDetail } from '../resources.ts'
@@ -61,8 +61,13 @@ export function addDeliveryCommands(webhook: Command, run: Run) {
           return output.answer(one.body, () => deliveryText(one.data, output))
         }
         const { status, type } = options
-        const call = { params: { id }, query: { ...listQuery(options), status, type } }
-        const found = await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', call)
+        const query = { ...listQuery(options), status, type }
+        const found = await firstFilled((further) =>
+          api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', {
+            params: { id },
+            query: { ...query, ...further },
+          }),
+        )
         output.answer(found.body, () => listText(found.data, options, output))
         noteMore(output, found)
       }),

@@ -72,7 +72,7 @@ export function OtpRequests({ width, height, open }: ScreenProps & { open(id: st
     { title: 'PHONE', width: 16, cell: ({ phone }) => phoneOf(phone) },
     { title: 'STATUS', width: 10, cell: (one) => statusSpan(one, theme) },
     { title: 'TRIES', width: 5, cell: ({ attempts, maxAttempts }) => `${attempts}/${maxAttempts}` },
-    { title: 'APP', width: 8, grow: 1, spare: 1, cell: ({ appId: id }) => nameOf(id) },
+    { title: 'APP', width: 8, grow: 1, widest: 32, spare: 1, cell: ({ appId: id }) => nameOf(id) },
     { title: 'EXPIRES', width: 13, spare: 2, cell: (one) => expiryText(one, nowMs) },
     { title: 'REQUEST', width: 30, spare: 3, cell: ({ id }) => id },
   ]
@@ -99,4 +99,4 @@ const next = <T,>(all: readonly T[], current: T | null): T | null =>
   current === null ? (all[0] ?? null) : (all[all.indexOf(current) + 1] ?? null)
 
 const empty = ['No codes yet. Send one:', '', '  otpd otp send PHONE --env-file FILE']
-const noSuch = ['No such codes. a and s choose others.']
+const noSuch = ['No such codes among the newest. a and s choose others.']
