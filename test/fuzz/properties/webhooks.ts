@@ -86,7 +86,8 @@ const ipv6 = fc
 const hexSecret = fc
   .uint8Array({ minLength: 24, maxLength: 24 })
   .map((bytes) => `whsec_${Buffer.from(bytes).toString('hex')}`)
-const nowMs = fc.constant(Date.now())
+/** The library goes by the clock, and refuses what is five minutes old. */
+const nowMs = fc.constant(null).map(() => Date.now())
 
 export const webhookProperties = [
   defineProperty(
