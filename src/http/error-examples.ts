@@ -9,7 +9,8 @@ type ErrorBody = ErrorAnswer['body']['error']
  * @returns undefined for a status that is no error
  */
 export function exampleOfError(status: string, operationId: string): ErrorAnswer['body'] | undefined {
-  const shown = ofOperation[`${operationId} ${status}`] ?? ofStatus[status]
+  const ofLists = operationId.startsWith('list') ? ofList[status] : undefined
+  const shown = ofOperation[`${operationId} ${status}`] ?? ofLists ?? ofStatus[status]
   return shown && { error: { ...shown, traceId: 'req_01kaaaaaaaeekr1q2v3w4x5y6z' } }
 }
 
@@ -24,13 +25,28 @@ const wrongCredentials = {
   message: 'The application credentials are missing or do not match.',
 } as const
 
+const disabled = {
+  code: 'FORBIDDEN',
+  message: 'The application is disabled.',
+  reason: 'APPLICATION_DISABLED',
+} as const
+
+const planIsFull = (resource: string, limit: number) =>
+  ({
+    code: 'PLAN_LIMIT_REACHED',
+    message: `The plan allows no more ${resource}.`,
+    metadata: { resource, limit, plan: 'free' },
+  }) as const
+
 const ofOperation: Record<string, Omit<ErrorBody, 'traceId'>> = {
   'sendOtp 400': {
     code: 'INVALID_PHONE_NUMBER',
     message: 'This cannot be a phone number. Write it with + and country code.',
   },
   'sendOtp 401': wrongCredentials,
+  'sendOtp 403': disabled,
   'resendOtp 401': wrongCredentials,
+  'resendOtp 403': disabled,
   'resendOtp 409': {
     code: 'CONFLICT',
     message: 'This code was sent as often as it may be. Ask for a new one.',
@@ -42,13 +58,27 @@ const ofOperation: Record<string, Omit<ErrorBody, 'traceId'>> = {
     metadata: { attemptsRemaining: 4 },
   },
   'verifyOtp 401': wrongCredentials,
+  'verifyOtp 403': disabled,
   'verifyOtp 409': alreadyVerified,
   'cancelOtp 401': wrongCredentials,
+  'cancelOtp 403': disabled,
   'cancelOtp 409': alreadyVerified,
+  'createProject 403': planIsFull('projects', 10),
+  'createApplication 403': planIsFull('applications', 5),
   'deleteProject 409': {
     code: 'CONFLICT',
     message: 'The project still has applications. Delete them first.',
     reason: 'PROJECT_NOT_EMPTY',
+  },
+}
+
+const ofList: Record<string, Omit<ErrorBody, 'traceId'>> = {
+  400: {
+    code: 'INVALID_ARGUMENT',
+    message: 'The request is not valid. See details.',
+    details: [
+      { in: 'query', path: 'limit', code: 'INVALID', message: 'Expected a whole number from 1 to 200.' },
+    ],
   },
 }
 
@@ -60,7 +90,11 @@ const ofStatus: Record<string, Omit<ErrorBody, 'traceId'>> = {
     details: [{ in: 'body', path: 'name', code: 'REQUIRED', message: 'This is required.' }],
   },
   401: { code: 'UNAUTHENTICATED', message: 'An ID token is required.', reason: 'TOKEN_MISSING' },
-  403: { code: 'FORBIDDEN', message: 'The application is disabled.', reason: 'APPLICATION_DISABLED' },
+  403: {
+    code: 'FORBIDDEN',
+    message: 'This account may not use the service. Ask its operator.',
+    reason: 'ACCOUNT_NOT_ALLOWED',
+  },
   404: { code: 'NOT_FOUND', message: 'There is no such resource.' },
   409: {
     code: 'CONFLICT',
