@@ -1,8 +1,8 @@
-import { createContext, useContext, useMemo, useState } from 'react'
+import { createContext, useContext, useMemo } from 'react'
 import { listApplications } from '../../find.ts'
 import type { Application } from '../../resources.ts'
 import { useConsole } from '../console-context.ts'
-import { useLive, type Live } from './use-live.ts'
+import { calmlyMs, useLive, type Live } from './use-live.ts'
 
 export type Applications = Live<Application[]> & {
   /** The application's name; its id where it was deleted, `-` where there is none. */
@@ -18,16 +18,10 @@ export const ApplicationsContext = createContext<Applications>({
 /** Every application of the developer. Asked once for all that is on the screen. */
 export const useApplications = () => useContext(ApplicationsContext)
 
-/** More than one page of them is not asked for every two seconds. */
-const manyApplications = 200
-
 /** For the shell, which asks. */
 export function useAskedApplications(): Applications {
   const { api } = useConsole()
-  const [everyMs, setEveryMs] = useState(2000)
-  const { data, error } = useLive('applications', () => listApplications(api), { everyMs })
-  const wantedMs = (data?.length ?? 0) > manyApplications ? 20_000 : 2000
-  if (wantedMs !== everyMs) setEveryMs(wantedMs)
+  const { data, error } = useLive('applications', () => listApplications(api), { everyMs: calmlyMs })
   return useMemo(() => {
     const names = new Map((data ?? []).map(({ id, name }) => [id, name]))
     return { data, error, nameOf: (id) => (id === null ? '-' : (names.get(id) ?? id)) }

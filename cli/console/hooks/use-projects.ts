@@ -1,20 +1,12 @@
-import { useState } from 'react'
 import { listProjects } from '../../find.ts'
 import type { DeveloperProfile, Project } from '../../resources.ts'
 import { useConsole } from '../console-context.ts'
-import { useLive, type Live } from './use-live.ts'
-
-/** More than one page of them is not asked for every two seconds. */
-const manyProjects = 200
+import { calmlyMs, useLive, type Live } from './use-live.ts'
 
 /** Every project of the developer, newest first. */
 export function useProjects(): Live<Project[]> {
   const { api } = useConsole()
-  const [everyMs, setEveryMs] = useState(2000)
-  const projects = useLive('projects', () => listProjects(api), { everyMs })
-  const wantedMs = (projects.data?.length ?? 0) > manyProjects ? 20_000 : 2000
-  if (wantedMs !== everyMs) setEveryMs(wantedMs)
-  return projects
+  return useLive('projects', () => listProjects(api), { everyMs: calmlyMs })
 }
 
 /** How much the plan allows; null until that is known. */
