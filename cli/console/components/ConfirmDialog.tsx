@@ -10,11 +10,10 @@ type Props = { dialog: Extract<Dialog, { kind: 'confirm' }>; width: number; heig
 
 /** Destroys only once the name was typed: a key that was hit by accident does nothing. */
 export function ConfirmDialog({ dialog, width, height }: Props) {
-  const { theme, shell } = useConsole()
+  const { theme } = useConsole()
   const { paint, symbols } = theme
   const [typed, setTyped] = useState('')
-  const close = () => shell.set((before) => ({ ...before, dialog: null }))
-  const { isBusy, problem, run } = useAction(dialog.act, close)
+  const { isBusy, problem, close, run } = useAction(dialog, dialog.act)
   const inner = dialogWidth(width)
   // Keyboards write an accent in one way, and whoever gave the name may have done it in the other.
   const isTyped = typed.normalize() === dialog.word.normalize()

@@ -27,7 +27,8 @@ export function DialogBox({ title, lines, width, height }: Props) {
   const inner = dialogWidth(width)
   const [topLeft = '', topRight = '', bottomLeft = '', bottomRight = ''] = symbols.corners
   const side = { text: symbols.bar, paint: paint.yellow }
-  const shown = lines.slice(0, Math.max(1, height - 2))
+  // Where there is no room for all of it, the explanation above gives way to what is typed and answered below.
+  const shown = lines.slice(-Math.max(1, height - 2))
   const heading = ` ${title} `
   const across = symbols.rule.repeat(Math.max(0, inner + 1 - widthOf(heading)))
   const framed: Line[] = [

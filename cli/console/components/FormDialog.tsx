@@ -11,14 +11,13 @@ type Values = Readonly<Record<string, string>>
 
 /** Fields to fill in; enter goes to the next one and, from the last, does it. */
 export function FormDialog({ dialog, width, height }: Props) {
-  const { theme, shell } = useConsole()
+  const { theme } = useConsole()
   const { paint, symbols } = theme
   const { fields } = dialog
   const [values, setValues] = useState<Values>(() => initialValues(fields))
   const [at, setAt] = useState(0)
   const [faults, setFaults] = useState<Values>({})
-  const close = () => shell.set((before) => ({ ...before, dialog: null }))
-  const { isBusy, problem, run } = useAction(dialog.act, close)
+  const { isBusy, problem, close, run } = useAction(dialog, dialog.act)
   const field = fields[at]
   const isLast = at >= fields.length - 1
 
@@ -55,23 +54,24 @@ export function FormDialog({ dialog, width, height }: Props) {
 
   const labelWidth = Math.max(...fields.map(({ label }) => Bun.stringWidth(label)))
   const room = dialogWidth(width) - labelWidth - 4
-  const fieldLine = (one: Field, index: number): Line => {
+  const fieldLines = (one: Field, index: number): Line[] => {
     const isHere = index === at
     const value = values[one.name] ?? ''
     const shown = one.isSecret ? symbols.cover.repeat([...value].length) : value
     const fault = faults[one.name]
-    return [
+    const line: Line = [
       { text: isHere ? `${symbols.pointer} ` : '  ', paint: paint.cyan },
       { text: one.label.padEnd(labelWidth + 2), paint: isHere ? paint.bold : paint.dim },
       ...(one.choices
         ? choiceSpans(one.choices, value, room, paint.bold, paint.dim)
         : [tailOf(shown, room - 1), isHere ? symbols.cursor : '']),
-      ...(fault === undefined ? [] : [{ text: `  ${symbols.fail} ${fault}`, paint: paint.red }]),
     ]
+    const below = `${' '.repeat(labelWidth + 4)}${symbols.fail} ${fault}`
+    return fault === undefined ? [line] : [line, { text: below, paint: paint.red }]
   }
   const lines: Line[] = [
     ...(dialog.lines ? [...wrapLines(dialog.lines, width), ''] : []),
-    ...fields.map(fieldLine),
+    ...fields.flatMap(fieldLines),
     '',
     {
       text: `enter ${isLast ? dialog.verb : 'next field'}, esc cancel${field?.choices ? ', space another' : ''}`,

@@ -1,25 +1,28 @@
 import { useState } from 'react'
 import { CliError } from '../../errors.ts'
-import { errorLines, useConsole } from '../console-context.ts'
+import { errorLines, useConsole, type Dialog } from '../console-context.ts'
 
 /**
- * Does something on the server, once at a time. A refusal is kept as lines to show, anything else is a bug. What is on
- * the screen is asked again when it is done.
+ * Does what a dialog asks for, once at a time, and closes the dialog when it is done. A refusal is kept as lines to
+ * show, anything else is a bug. What is on the screen is asked again afterwards.
  */
-export function useAction<Args extends unknown[]>(act: (...args: Args) => Promise<void>, done: () => void) {
-  const { refresh, crash } = useConsole()
+export function useAction<Args extends unknown[]>(dialog: Dialog, act: (...args: Args) => Promise<void>) {
+  const { shell, refresh, toast, crash } = useConsole()
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<string[]>([])
+  // Whoever left meanwhile may have opened another one.
+  const close = () => shell.set((before) => (before.dialog === dialog ? { ...before, dialog: null } : before))
   async function carryOut(args: Args) {
     setBusy(true)
     setProblem([])
     try {
       await act(...args)
-      done()
+      close()
       refresh()
     } catch (error) {
       if (!(error instanceof CliError)) return crash(error)
-      setProblem(errorLines(error))
+      if (shell.get().dialog === dialog) setProblem(errorLines(error))
+      else toast(error.message, 'bad')
     } finally {
       setBusy(false)
     }
@@ -27,6 +30,7 @@ export function useAction<Args extends unknown[]>(act: (...args: Args) => Promis
   return {
     isBusy,
     problem,
+    close,
     run(...args: Args) {
       if (!isBusy) void carryOut(args)
     },
