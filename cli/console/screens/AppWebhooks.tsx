@@ -8,6 +8,7 @@ import { useApplications } from '../hooks/use-applications.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useLive } from '../hooks/use-live.ts'
+import { useWanted } from '../hooks/use-wanted.ts'
 import { endpointStatus } from '../webhook-lines.ts'
 import type { TabProps } from './AppDetail.tsx'
 import { createDialog } from './webhook-dialogs.ts'
@@ -37,6 +38,7 @@ export function AppWebhooks({ app, keys, width, height }: TabProps) {
     textOf: (one) => `${one.url} ${eventsText(one)} ${one.description ?? ''}`,
   })
   const { selected } = list
+  const want = useWanted('webhook of the app', list)
   const { data: applications = [] } = useApplications()
   const isNameTaken = applications.some(({ id, name }) => name === app.name && id !== app.id)
   useKeys('apps', {
@@ -45,7 +47,10 @@ export function AppWebhooks({ app, keys, width, height }: TabProps) {
       selected === null
         ? undefined
         : { run: () => go('webhooks', { webhookId: selected.id }), label: 'deliveries' },
-    create: { run: () => ask(createDialog(console, isNameTaken ? app.id : app.name)), label: 'new webhook' },
+    create: {
+      run: () => ask(createDialog(console, isNameTaken ? app.id : app.name, want)),
+      label: 'new webhook',
+    },
     copy: selected === null ? undefined : { run: () => copy(selected.id, 'webhook id'), label: 'copy id' },
   })
   if (webhooks.data === undefined) return <Waiting live={webhooks} width={width} height={height} />

@@ -1,5 +1,5 @@
 import { Box } from 'ink'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import type { WebhookEndpoint } from '../../resources.ts'
 import { eventsText } from '../../webhook-text.ts'
 import type { Column } from '../columns.ts'
@@ -11,6 +11,7 @@ import { useKept } from '../hooks/use-kept.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useLive } from '../hooks/use-live.ts'
+import { useWanted } from '../hooks/use-wanted.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import { endpointStatus } from '../webhook-lines.ts'
 import { createDialog, editDialog, removeDialog, testDialog, toggleDialog } from './webhook-dialogs.ts'
@@ -63,13 +64,8 @@ function Endpoints({ width, height, isCompact, target, open }: ScreenProps & { o
     textOf: (one) => `${one.url} ${nameOf(one.appId)} ${eventsText(one)} ${one.description ?? ''}`,
     isActive: isAbove,
   })
-  const { selected, select } = list
-  const wantedId = target?.webhookId
-  useEffect(() => {
-    if (wantedId !== undefined) select(wantedId)
-    // Once, when the screen is opened: from then on the selection is the reader's own.
-  }, [wantedId])
-
+  const { selected } = list
+  const want = useWanted('webhook', list, target?.webhookId)
   const needs = { api, toast }
   const onSelected = (act: (endpoint: WebhookEndpoint) => void) =>
     selected === null ? undefined : () => act(selected)
@@ -81,7 +77,7 @@ function Endpoints({ width, height, isCompact, target, open }: ScreenProps & { o
       create:
         applications.length === 0
           ? { unavailable: 'there is no application yet' }
-          : () => ask(createDialog(needs, appName)),
+          : () => ask(createDialog(needs, appName, want)),
       edit: onSelected((endpoint) => ask(editDialog(needs, endpoint))),
       test: onSelected((endpoint) => ask(testDialog(needs, endpoint))),
       toggle:

@@ -23,8 +23,15 @@ const endpointFields = (url: string, events: string, description: string): Field
 
 const eventsLine = 'Events, separated by commas: otp.verified, otp.failed and so on, or * for all.'
 
-/** @param appName what the application is proposed to be. */
-export const createDialog = ({ api, toast }: Needs, appName: string): Dialog => ({
+/**
+ * @param appName what the application is proposed to be.
+ * @param created is told the id of the new one.
+ */
+export const createDialog = (
+  { api, toast }: Needs,
+  appName: string,
+  created: (id: string) => void,
+): Dialog => ({
   kind: 'form',
   title: 'New webhook',
   lines: [eventsLine],
@@ -36,8 +43,9 @@ export const createDialog = ({ api, toast }: Needs, appName: string): Dialog => 
   async act({ app = '', url = '', events = '', description = '' }) {
     const appId = await findApplication(api, app.trim())
     const body = { appId, url: url.trim(), events: readEvents(events), ...(description && { description }) }
-    await api.asDeveloper('POST', '/v1/webhooks', { body })
+    const { data } = await api.asDeveloper('POST', '/v1/webhooks', { body })
     toast('webhook created; T sends it a test', 'good')
+    created(data.id)
   },
 })
 
