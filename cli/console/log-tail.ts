@@ -16,10 +16,11 @@ export type LogTail = {
   rows: readonly LogRow[]
   state: 'loading' | 'live' | 'lost' | 'refused'
   error: CliError | null
-  perMinute: number
+  /** When events came during the last minute before this was drawn, in milliseconds since the epoch. */
+  arrivals: readonly number[]
 }
 
-export const emptyTail: LogTail = { rows: [], state: 'loading', error: null, perMinute: 0 }
+export const emptyTail: LogTail = { rows: [], state: 'loading', error: null, arrivals: [] }
 
 export const rowsMax = 2000
 const backfill = 200
@@ -32,7 +33,8 @@ const logStart = `evt_${'0'.repeat(26)}`
 
 /**
  * The log as it grows, until the signal: the most recent entries, then each as it comes, with a line where the
- * connection was lost and where it is back. `draw` is told at most twenty times a second.
+ * connection was lost and where it is back. `draw` is told at most twenty times a second. `before` is shown until there
+ * is an answer.
  *
  * Rejects with nothing but bugs.
  */
@@ -41,10 +43,11 @@ export async function tailLog(
   search: Omit<LogSearch, 'limit'>,
   signal: AbortSignal,
   draw: (tail: LogTail) => void,
+  before: readonly LogRow[] = [],
 ) {
   const { io } = context
   const wanted: LogSearch = { ...search, limit: backfill }
-  let rows: LogRow[] = []
+  let rows: LogRow[] = [...before]
   let arrivals: number[] = []
   let state: LogTail['state'] = 'loading'
   let error: CliError | null = null
@@ -56,7 +59,7 @@ export async function tailLog(
     arrivals = arrivals.filter((at) => at > now() - 60_000)
     rows = rows.slice(-rowsMax)
     // What was drawn stays as it is: a console that is paused goes on showing it.
-    draw({ rows: [...rows], state, error, perMinute: arrivals.length })
+    draw({ rows: [...rows], state, error, arrivals })
   }
   const changed = () => {
     if (!signal.aborted) timer ??= setTimeout(flush, drawEveryMs)
@@ -102,7 +105,7 @@ export async function tailLog(
       error = fault
       state = isPassing(fault) ? 'lost' : 'refused'
       changed()
-      if (state === 'refused') return
+      // Also where it was refused: whoever logs in again goes on where they were.
       await Promise.race([io.sleep(againMs), aborted(signal)])
     }
   }

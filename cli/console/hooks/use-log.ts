@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react'
 import { useConsole } from '../console-context.ts'
 import { emptyTail, tailLog, type LogTail } from '../log-tail.ts'
+import { useKept } from './use-kept.ts'
 import { useShell } from './use-shell.ts'
 
 export type LogSelection = {
@@ -9,6 +10,9 @@ export type LogSelection = {
   phoneEnd?: string | undefined
 }
 
+/** The last of them is kept, so that a server that is lost takes nothing off the screen. */
+type Last = { name: string; tail: LogTail }
+
 /**
  * The log as it grows. While the console is paused the list stands still; what comes meanwhile is there afterwards.
  */
@@ -16,18 +20,20 @@ export function useLog({ appId, type, phoneEnd }: LogSelection): LogTail {
   const console = useConsole()
   const { isPaused } = useShell()
   const name = JSON.stringify([appId, type, phoneEnd])
-  const [tail, setTail] = useState({ name, tail: emptyTail })
+  const [last, keep] = useKept<Last>('logs last', { name, tail: emptyTail })
   const [paused, setPaused] = useState<LogTail | null>(null)
   useEffect(() => {
     const abort = new AbortController()
-    const draw = (next: LogTail) => {
+    const before = last.name === name ? last.tail.rows : []
+    const draw = (tail: LogTail) => {
       console.answeredAt.set(console.now)
-      setTail({ name, tail: next })
+      keep({ name, tail })
     }
-    tailLog(console, { appId, type, phoneEnd }, abort.signal, draw).catch(console.crash)
+    keep({ name, tail: { ...emptyTail, rows: before } })
+    tailLog(console, { appId, type, phoneEnd }, abort.signal, draw, before).catch(console.crash)
     return () => abort.abort()
   }, [console, name, appId, type, phoneEnd])
-  const current = tail.name === name ? tail.tail : emptyTail
+  const current = last.name === name ? last.tail : emptyTail
   if (isPaused && paused === null) setPaused(current)
   if (!isPaused && paused !== null) setPaused(null)
   return isPaused && paused !== null ? { ...paused, state: current.state } : current

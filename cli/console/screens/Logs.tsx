@@ -110,12 +110,12 @@ function LogsView({ width, height, target }: ScreenProps) {
   if (isOpen && !isSplit && entry !== null) return <LogDetail entry={entry} width={width} height={height} />
   return (
     <Box flexDirection="column" width={width} height={height}>
-      <Lines lines={[stateLine(tail, isPaused, narrowing.words, below, width, theme)]} width={width} />
+      <Lines lines={[stateLine(tail, nowMs, isPaused, narrowing.words, below, width, theme)]} width={width} />
       <ListTable
         list={list}
         columns={columns}
         width={width}
-        empty={emptyLines(tail, narrowing.isNarrow)}
+        empty={emptyLines(tail, narrowing.isNarrow, tail.rows.length > 0)}
         lineOf={(row) => (row.kind === 'gap' ? gapLine(row.text, theme) : null)}
       />
       {isSplit && <LogDetail entry={entry} width={width} height={logDetailHeight} />}
@@ -140,14 +140,16 @@ const gapLine = (text: string, { paint, symbols }: Theme): Line => ({
   paint: paint.yellow,
 })
 
-const emptyLines = ({ state }: LogTail, isNarrow: boolean): Line[] => {
+const emptyLines = ({ state }: LogTail, isNarrow: boolean, isCleared: boolean): string[] => {
   if (state === 'loading') return ['Loading']
+  if (isCleared) return ['What comes from now on is shown here.']
   if (isNarrow) return ['No such events yet. Narrow it differently with f.']
   return ['No events yet. Send a code:', '', '  otpd otp send PHONE --env-file FILE']
 }
 
 function stateLine(
-  tail: LogTail,
+  { state: tailState, arrivals }: LogTail,
+  nowMs: number,
   isPaused: boolean,
   words: string,
   below: number,
@@ -155,13 +157,14 @@ function stateLine(
   theme: Theme,
 ): readonly Span[] {
   const { paint, symbols, status } = theme
+  const perMinute = arrivals.filter((at) => at > nowMs - 60_000).length
   const states = {
     loading: status('waiting', 'loading'),
-    live: status('good', `live  ${tail.perMinute}/min`),
+    live: status('good', `live  ${perMinute}/min`),
     lost: status('bad', 'connection lost, trying again'),
-    refused: status('bad', 'ended by the server'),
+    refused: status('bad', 'refused by the server, trying again'),
   }
-  const state = isPaused ? status('warning', 'paused, p goes on') : states[tail.state]
+  const state = isPaused ? status('warning', 'paused, p goes on') : states[tailState]
   const left: Line = [' ', state, { text: `   ${words}`, paint: paint.dim }]
   return spread(
     left,

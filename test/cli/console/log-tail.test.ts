@@ -32,9 +32,11 @@ async function* slowly() {
   await finished.promise
 }
 
+let isRefused = true
 const headers = { 'content-type': 'text/event-stream' }
 const server = createScriptedServer(({ path }) => {
-  if (path.includes('appId=refused')) return refusal(404, 'NOT_FOUND', 'There is no such application.')
+  if (path.includes('appId=refused') && isRefused)
+    return refusal(404, 'NOT_FOUND', 'There is no such application.')
   if (!path.startsWith('/v1/logs/stream')) return page(entryOf(1))
   if (path.includes('appId=slow')) return new Response(slowly(), { headers })
   return new Response(Array.from({ length: count }, (_, index) => eventOf(index + 2)).join(''), { headers })
@@ -42,7 +44,7 @@ const server = createScriptedServer(({ path }) => {
 afterAll(() => server.stop())
 
 function needs() {
-  const io = { ...processIo(), env: { OTPD_TOKEN: 'token', OTPD_SERVER: server.url } }
+  const io = { ...processIo(), sleep: async () => {}, env: { OTPD_TOKEN: 'token', OTPD_SERVER: server.url } }
   const context = createContext(io, {}, createOutput(io, {}))
   const connection = context.connect()
   return { api: connection.api, context, connection, now: io.now }
@@ -77,14 +79,15 @@ test('what was drawn is never changed afterwards', async () => {
   expect(drawn.map(({ rows }) => rows.length)).toEqual(lengths)
 })
 
-test('a refusal ends it, and is drawn', async () => {
+test('a refusal is drawn, and what is allowed again comes by itself', async () => {
+  const abort = new AbortController()
   const drawn: LogTail[] = []
-  const drawing = Promise.withResolvers<void>()
-  const search = { appId: 'refused' }
-  await tailLog(needs(), search, new AbortController().signal, (tail) => {
+  await tailLog(needs(), { appId: 'refused' }, abort.signal, (tail) => {
     drawn.push(tail)
-    drawing.resolve()
+    if (tail.state === 'refused') isRefused = false
+    else abort.abort()
   })
-  await drawing.promise
-  expect(drawn.at(-1)).toMatchObject({ state: 'refused', error: { code: 'NOT_FOUND' } })
+  expect(drawn[0]).toMatchObject({ state: 'refused', error: { code: 'NOT_FOUND' }, rows: [] })
+  expect(drawn.at(-1)).toMatchObject({ error: null })
+  expect(drawn.at(-1)?.rows).toHaveLength(rowsMax)
 })
