@@ -19,7 +19,7 @@ import { useShell } from './hooks/use-shell.ts'
 import { keyName } from './keymap.ts'
 import type { Shown } from './key-router.ts'
 import { screens } from './screens.ts'
-import { spread, type Line } from './spans.ts'
+import { spread, widthOf, type Line } from './spans.ts'
 import { useStore } from './store.ts'
 
 const widthMin = 60
@@ -40,11 +40,14 @@ export function App() {
   useServerState()
   useEverywhere()
   const applications = useAskedApplications()
-  return columns < widthMin || rows < heightMin ? (
-    <TooSmall columns={columns} rows={rows} />
-  ) : (
+  const isTooSmall = columns < widthMin || rows < heightMin
+  return (
     <ApplicationsContext value={applications}>
-      <Frame columns={columns} rows={rows} />
+      {isTooSmall && <TooSmall columns={columns} rows={rows} />}
+      {/* Out of sight it stays as it is: what was being read or typed is there again afterwards. */}
+      <Box display={isTooSmall ? 'none' : 'flex'}>
+        <Frame columns={Math.max(columns, widthMin)} rows={Math.max(rows, heightMin)} />
+      </Box>
     </ApplicationsContext>
   )
 }
@@ -95,7 +98,9 @@ async function stopProcess({ sleep }: Console['context']['io']) {
 }
 
 function TooSmall({ columns, rows }: { columns: number; rows: number }) {
-  const { theme } = useConsole()
+  const { theme, quit } = useConsole()
+  // Nobody types into what they cannot see.
+  useKeys('tooSmall', { quit: () => quit(exitCodes.done) }, { isModal: true })
   const lines: Line[] = [
     theme.status('warning', 'terminal too small'),
     `It is ${columns}x${rows}; at least ${widthMin}x${heightMin} is needed.`,
@@ -148,15 +153,27 @@ function Frame({ columns: width, rows }: { columns: number; rows: number }) {
   )
 }
 
-/** How old what is on the screen may be, and why it is not newer. A server that is lost is told of in the header. */
+/** How old what is on the screen may be, or why it is not newer. A server that is lost is told of in the header. */
 function Freshness({ width }: { width: number }) {
   const { answeredAt, place, problems, theme } = useConsole()
   const nowMs = useNow()
-  const atMs = useStore(answeredAt)
+  const here = useStore(place)
   const [problem] = [...useStore(problems).values()].filter((error) => !isPassing(error))
+  if (problem !== undefined) {
+    const told = [problem.message, problem.hints.at(-1) ?? '']
+    // What to do about it matters most; a command that is cut off is none.
+    const texts = [told.join(' '), ...told.toReversed()].filter((text) => text !== '')
+    const lines = texts.map((text): Line => [' ', theme.status('bad', text)])
+    return <Lines lines={[lines.find((line) => widthOf(line) <= width) ?? lines[0] ?? '']} width={width} />
+  }
+  // Read with the clock, as most answers change nothing else on the screen.
+  const atMs = answeredAt.get()
   const age = atMs === 0 ? '' : `updated ${relativeTime(new Date(atMs).toISOString(), nowMs)} `
-  const here = { text: useStore(place), paint: theme.paint.dim }
-  const told =
-    problem === undefined ? here : theme.status('bad', [problem.message, problem.hints.at(-1)].join(' '))
-  return <Lines lines={[spread([' ', told], { text: age, paint: theme.paint.dim }, width)]} width={width} />
+  const { dim } = theme.paint
+  return (
+    <Lines
+      lines={[spread([' ', { text: here, paint: dim }], { text: age, paint: dim }, width)]}
+      width={width}
+    />
+  )
 }

@@ -10,7 +10,6 @@ import type { Theme } from './theme.ts'
 
 /** Where a screen is asked to go when another one opens it. */
 export type Target = {
-  projectId?: string
   appId?: string
   requestId?: string
   webhookId?: string
@@ -87,6 +86,8 @@ export type Console = {
   refreshes: Store<number>
   /** When the server last answered, in milliseconds since the epoch; 0 before it did. */
   answeredAt: Store<number>
+  /** The time in milliseconds since the epoch, anew every second: all that shows it is drawn together. */
+  clock: Store<number>
   /** Where one is in a list that is longer than the screen: `17 of 200`. */
   place: Store<string>
   /** What cannot be asked at present, and why, by the name of the question. */

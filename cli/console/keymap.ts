@@ -10,6 +10,8 @@ export type Binding = {
   mutates?: true
   /** Kept out of the footer, where there is little room; the help screen has it. */
   isQuiet?: true
+  /** In the footer before all others, at its end: how to get on, and out again. */
+  isAlways?: true
 }
 
 /**
@@ -29,8 +31,8 @@ export const keymap = {
     pause: { keys: ['p'], label: 'pause', about: 'stop what moves, or let it move again' },
     unmask: { keys: ['m'], label: 'phones', about: 'show phone numbers in full, or mask them again' },
     suspend: { keys: ['ctrl-z'], label: 'suspend', about: 'back to the shell; fg returns', isQuiet: true },
-    help: { keys: ['?'], label: 'keys' },
-    quit: { keys: ['q'], label: 'quit' },
+    help: { keys: ['?'], label: 'keys', isAlways: true },
+    quit: { keys: ['q'], label: 'quit', isAlways: true },
   },
   list: {
     down: { keys: ['j', 'down'], label: 'down', isQuiet: true },
@@ -40,17 +42,17 @@ export const keymap = {
     top: { keys: ['g', 'home'], label: 'top', isQuiet: true },
     bottom: { keys: ['G', 'end'], label: 'bottom', isQuiet: true },
     filter: { keys: ['/'], label: 'filter', about: 'show only rows that contain what you type' },
-    clear: { keys: ['esc'], label: 'all rows', about: 'end the filter' },
+    clear: { keys: ['esc'], label: 'all rows', about: 'end the filter', isAlways: true },
   },
   filter: {
     keep: { keys: ['enter'], label: 'keep the filter' },
     clear: { keys: ['esc'], label: 'all rows' },
   },
   detail: {
-    back: { keys: ['esc'], label: 'back' },
+    back: { keys: ['esc'], label: 'back', isAlways: true },
     show: { keys: ['v'], label: 'show', about: 'uncover the secret for 30 seconds' },
     copy: { keys: ['y'], label: 'copy' },
-    nextPane: { keys: ['tab'], label: 'next pane' },
+    nextPane: { keys: ['tab'], label: 'pane', about: 'the other half of the screen', isAlways: true },
     previousPane: { keys: ['shift-tab'], label: 'previous pane', isQuiet: true },
   },
   help: {
@@ -65,6 +67,9 @@ export const keymap = {
     nextField: { keys: ['tab', 'down'], label: 'next field', isQuiet: true },
     previousField: { keys: ['shift-tab', 'up'], label: 'previous field', isQuiet: true },
     cancel: { keys: ['esc'], label: 'cancel' },
+  },
+  tooSmall: {
+    quit: { keys: ['q'], label: 'quit' },
   },
   overview: {
     range: { keys: ['t'], label: 'range', about: '7, 30 or 90 days' },
@@ -120,7 +125,7 @@ export const keymap = {
     open: { keys: ['enter'], label: 'detail', about: 'everything that is known of the entry' },
     request: { keys: ['o'], label: 'request', about: 'the OTP request of the entry' },
     copy: { keys: ['y'], label: 'copy' },
-    back: { keys: ['esc'], label: 'close' },
+    back: { keys: ['esc'], label: 'close', isAlways: true },
     clear: { keys: ['c'], label: 'clear', about: 'begin with an empty list', isQuiet: true },
   },
   webhooks: {
@@ -154,14 +159,12 @@ export const bindingsOf = (section: Section): readonly (readonly [action: string
 const modalSections: ReadonlySet<Section> = new Set(['dialog', 'filter', 'help'])
 
 /** How near to the eye a section is: the higher is asked first. */
-export const levelOf = (section: Section) =>
-  section === 'everywhere'
-    ? 0
-    : section === 'list' || section === 'detail'
-      ? 1
-      : modalSections.has(section)
-        ? 3
-        : 2
+export function levelOf(section: Section) {
+  if (section === 'everywhere') return 0
+  if (section === 'list' || section === 'detail') return 1
+  if (section === 'tooSmall') return 4
+  return modalSections.has(section) ? 3 : 2
+}
 
 const shownNames: Partial<Record<string, string>> = {
   enter: 'enter',

@@ -1,6 +1,6 @@
 import type { DayCounts, Summary } from '../resources.ts'
 import { sparkline } from '../sparkline.ts'
-import { fitSpan, type Line, type Painter, type Span } from './spans.ts'
+import { fitSpan, wrap, type Line, type Painter, type Span } from './spans.ts'
 import type { Theme } from './theme.ts'
 
 export const ranges = ['7d', '30d', '90d'] as const
@@ -108,19 +108,25 @@ const rangeSpans = (range: Range, { bold, dim }: Theme['paint']): Span[] =>
   ranges.map((one) => (one === range ? { text: `[${one}]`, paint: bold } : { text: ` ${one} `, paint: dim }))
 
 /** What to do in an account where no code has been sent yet; what is done has its tick. */
-export function firstStepLines(hasProject: boolean, hasApplication: boolean, theme: Theme): Line[] {
-  const step = (isDone: boolean, command: string): Line => [
-    '   ',
-    isDone ? theme.status('done', '') : theme.status('off', ''),
-    ' ',
-    { text: command, paint: isDone ? theme.paint.dim : undefined },
-  ]
+export function firstStepLines(
+  hasProject: boolean,
+  hasApplication: boolean,
+  width: number,
+  theme: Theme,
+): Line[] {
+  const step = (isDone: boolean, command: string): Line[] =>
+    wrap(command, width - 6).map((text, index) => [
+      '   ',
+      index > 0 ? ' ' : theme.status(isDone ? 'done' : 'off', ''),
+      ' ',
+      { text, paint: isDone ? theme.paint.dim : undefined },
+    ])
   return [
-    { text: ' No codes yet. To the first verified one, in another terminal:', paint: theme.paint.bold },
+    { text: ' No codes yet. To the first one, in another terminal:', paint: theme.paint.bold },
     '',
-    step(hasProject, 'otpd project create shop'),
-    step(hasApplication, 'otpd app create web --project shop --env test --env-file .env.otpd'),
-    step(false, 'otpd otp send +14155550132 --env-file .env.otpd'),
-    step(false, 'otpd otp verify REQUEST CODE --env-file .env.otpd'),
+    ...step(hasProject, 'otpd project create shop'),
+    ...step(hasApplication, 'otpd app create web --project shop --env test --env-file .env.otpd'),
+    ...step(false, 'otpd otp send +14155550132 --env-file .env.otpd'),
+    ...step(false, 'otpd otp verify REQUEST CODE --env-file .env.otpd'),
   ]
 }

@@ -12,6 +12,7 @@ import { createTheme } from './theme.ts'
 export type ConsoleOptions = { isReadOnly: boolean; isAscii: boolean }
 
 const toastMs = 4000
+const tickMs = 1000
 
 /** A screen that waits longer for an answer is a screen that hangs. */
 const timeoutDefault = '10s'
@@ -53,6 +54,7 @@ export async function runConsole(given: Context, options: ConsoleOptions): Promi
   const ending = Promise.withResolvers<ExitCode>()
   const shell = createStore<Shell>(firstShell)
   const refreshes = createStore<number>(0)
+  const clock = createStore<number>(io.now())
   let toastTimer: ReturnType<typeof setTimeout> | undefined
   const toast: Console['toast'] = (text, tone = 'neutral') => {
     clearTimeout(toastTimer)
@@ -70,6 +72,7 @@ export async function runConsole(given: Context, options: ConsoleOptions): Promi
     shell,
     refreshes,
     answeredAt: createStore<number>(0),
+    clock,
     place: createStore(''),
     problems: createStore<ReadonlyMap<string, CliError>>(new Map()),
     kept: new Map(),
@@ -91,6 +94,7 @@ export async function runConsole(given: Context, options: ConsoleOptions): Promi
   }
 
   const release = holdProcess(ending)
+  const ticking = setInterval(() => clock.set(io.now), tickMs)
   const ink = render(
     <ConsoleContext value={console}>
       <App />
@@ -111,6 +115,7 @@ export async function runConsole(given: Context, options: ConsoleOptions): Promi
     return await ending.promise
   } finally {
     clearTimeout(toastTimer)
+    clearInterval(ticking)
     ink.unmount()
     await ink.waitUntilExit().catch(() => {})
     release()

@@ -216,6 +216,20 @@ describe('around every screen', () => {
     await expectWhole(screen)
   })
 
+  test('what is typed outlives a terminal that is too small, which takes no keys', async () => {
+    const screen = await host.open()
+    screen.press('4', '/', 'shop')
+    await screen.seen('/ shop█')
+    screen.resize({ columns: 40, rows: 10 })
+    await screen.seen('terminal too small')
+    screen.press('esc', 'ping')
+    screen.resize({ columns: 60, rows: 16 })
+    await screen.gone('terminal too small')
+    screen.press('s')
+    await screen.seen('/ shops█')
+    await screen.close()
+  })
+
   test('no colour is left under NO_COLOR, and nothing but ASCII with --ascii or without UTF-8', async () => {
     const plain = await host.open([], small, { NO_COLOR: '1' })
     plain.press('?')

@@ -6,14 +6,14 @@ import { useStore } from '../store.ts'
 import type { Theme } from '../theme.ts'
 import { Lines } from './Lines.tsx'
 
-const always = new Set(['help', 'quit'])
-
-/** The keys that are in force, the nearest first, as many as there is room for; help and quit always. */
+/** The keys that are in force, the nearest first, as many as there is room for; the ways out always. */
 export function Footer({ width }: { width: number }) {
   const { keys, theme } = useConsole()
   useStore(keys.version)
   const shown = keys.shown().filter(({ isQuiet }) => isQuiet !== true)
-  const isLast = ({ section, action }: Shown) => section === 'everywhere' && always.has(action)
+  // Of the ways on, one is enough where there is little room.
+  const hasEsc = shown.some(({ keys: [key] }) => key === 'esc')
+  const isLast = ({ isAlways, keys: [key] }: Shown) => isAlways && !(hasEsc && key === 'tab')
   const right = shown.filter(isLast).flatMap((one) => hint(one, theme))
   const room = width - widthOf(right) - 1
   const left: Span[] = [' ']

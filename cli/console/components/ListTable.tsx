@@ -3,7 +3,7 @@ import { useLayoutEffect } from 'react'
 import { fitColumns, headingLine, rowLine, type Column } from '../columns.ts'
 import { useConsole } from '../console-context.ts'
 import type { List } from '../hooks/use-list.ts'
-import { spansOf, type Line, type Painter } from '../spans.ts'
+import { spansOf, wrap, type Line, type Painter } from '../spans.ts'
 import { FilterLine } from './FilterLine.tsx'
 import { Lines } from './Lines.tsx'
 
@@ -12,7 +12,7 @@ type Props<Row> = {
   columns: readonly Column<Row>[]
   width: number
   /** Shown where there is no row at all: what to do to get one. */
-  empty: readonly Line[]
+  empty: readonly string[]
   /** Draws a row that has no columns; null for the others. */
   lineOf?(row: Row): Line | null
 }
@@ -32,7 +32,7 @@ export function ListTable<Row>({ list, columns, width, empty, lineOf }: Props<Ro
   })
   const nothing: readonly Line[] = list.hasFilter
     ? ['', '  No such rows.']
-    : ['', ...empty.map((line) => ['  ', ...spansOf(line)])]
+    : ['', ...empty.flatMap((line) => wrapSentence(line, width - 2)).map((line) => `  ${line}`)]
   const isLong = list.rows.length > list.height
   const here = isLong && list.isActive ? `${list.index + 1} of ${list.rows.length}` : ''
   useLayoutEffect(() => {
@@ -47,6 +47,12 @@ export function ListTable<Row>({ list, columns, width, empty, lineOf }: Props<Ro
       {list.hasFilter && <FilterLine list={list} width={width} />}
     </Box>
   )
+}
+
+/** What is indented, as a command is, stays so in every line. */
+function wrapSentence(text: string, width: number) {
+  const indent = text.slice(0, text.search(/\S|$/))
+  return wrap(text, width - indent.length).map((line) => indent + line)
 }
 
 const painted = (line: Line, paint: Painter): Line =>

@@ -1,13 +1,8 @@
-import { useEffect, useState } from 'react'
+import { useSyncExternalStore } from 'react'
 import { useConsole } from '../console-context.ts'
 
-/** The time in milliseconds since the epoch, every second anew: for clocks and for what ends soon. */
+/** The time in milliseconds since the epoch, every second anew or less often: for clocks and for what ends soon. */
 export function useNow(everyMs = 1000) {
-  const { now } = useConsole()
-  const [nowMs, setNowMs] = useState(now)
-  useEffect(() => {
-    const timer = setInterval(() => setNowMs(now()), everyMs)
-    return () => clearInterval(timer)
-  }, [now, everyMs])
-  return nowMs
+  const { clock } = useConsole()
+  return useSyncExternalStore(clock.subscribe, () => Math.floor(clock.get() / everyMs) * everyMs)
 }

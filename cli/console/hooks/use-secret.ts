@@ -1,22 +1,19 @@
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { useConsole } from '../console-context.ts'
+import { useNow } from './use-now.ts'
 
 const shownMs = 30_000
 
 /** Covers secrets: shown on demand, and covered again after 30 seconds or when the component is gone. */
 export function useSecret() {
   const { theme } = useConsole()
-  const [isShown, setShown] = useState(false)
-  useEffect(() => {
-    if (!isShown) return
-    const timer = setTimeout(() => setShown(false), shownMs)
-    return () => clearTimeout(timer)
-  }, [isShown])
+  const nowMs = useNow()
+  const [coverAtMs, setCoverAtMs] = useState(0)
+  const isShown = nowMs < coverAtMs
   return {
     isShown,
-    toggle: () => setShown((before) => !before),
-    /** Covered with as many signs whatever its length; a `keep` of four leaves the last four readable. */
-    cover: (secret: string, keep = 0) =>
-      isShown ? secret : theme.symbols.cover.repeat(12) + (keep > 0 ? secret.slice(-keep) : ''),
+    toggle: () => setCoverAtMs(isShown ? 0 : nowMs + shownMs),
+    /** With as many signs whatever its length. */
+    cover: (secret: string) => (isShown ? secret : theme.symbols.cover.repeat(12)),
   }
 }

@@ -1,4 +1,4 @@
-import { useFreshTarget } from '../hooks/use-fresh-target.ts'
+import { useState } from 'react'
 import { useKept } from '../hooks/use-kept.ts'
 import type { Issued } from '../issued.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
@@ -23,14 +23,13 @@ export const appsScreen: Screen = {
 type Open = { appId: string | null; tab: AppTab }
 
 function AppsView(props: ScreenProps) {
-  const target = useFreshTarget('apps', props.target)
+  const { target } = props
   const [open, setOpen] = useKept<Open>(
     'apps open',
     { appId: null, tab: 'credentials' },
     target === null ? undefined : { appId: target.appId ?? null, tab: 'credentials' },
   )
-  // Kept, as a terminal that is made too small for a moment must not lose them.
-  const [issued, setIssued] = useKept<Issued | null>('apps issued', null)
+  const [issued, setIssued] = useState<Issued | null>(null)
   const { appId, tab } = open
   const close = () => setOpen({ appId: null, tab: 'credentials' })
   if (issued !== null) return <IssuedCredentials {...props} issued={issued} close={() => setIssued(null)} />

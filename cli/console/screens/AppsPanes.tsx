@@ -7,7 +7,6 @@ import { Rule } from '../components/Rule.tsx'
 import { Waiting } from '../components/Waiting.tsx'
 import { useConsole } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
-import { useFreshTarget } from '../hooks/use-fresh-target.ts'
 import { useKept } from '../hooks/use-kept.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
@@ -25,18 +24,13 @@ type Props = ScreenProps & { issue(issued: Issued): void; open(appId: string): v
 const factsHeight = 5
 
 /** Projects on the left, the applications of the selected one on the right; where there is little room, one of the two. */
-export function AppsPanes({ width, height, isCompact, target, issue, open }: Props) {
+export function AppsPanes({ width, height, isCompact, issue, open }: Props) {
   const { theme } = useConsole()
   const nowMs = useNow(10_000)
   const projects = useProjects()
   const applications = useApplications()
   const limits = usePlan()?.limits
-  const wantedProjectId = useFreshTarget('apps panes', target)?.projectId
-  const [pane, setPane] = useKept<'projects' | 'apps'>(
-    'apps pane',
-    'projects',
-    wantedProjectId === undefined ? undefined : 'apps',
-  )
+  const [pane, setPane] = useKept<'projects' | 'apps'>('apps pane', 'projects')
   const appsOf = useMemo(
     () => Map.groupBy(applications.data ?? [], ({ projectId }) => projectId),
     [applications.data],
@@ -62,7 +56,7 @@ export function AppsPanes({ width, height, isCompact, target, issue, open }: Pro
     textOf: ({ id, name, environment, status }) => `${name} ${environment} ${status} ${id}`,
     isActive: isOnApps,
   })
-  const wantProject = useWanted('project', projectList, wantedProjectId)
+  const wantProject = useWanted('project', projectList)
   const wantApp = useWanted('app', appList)
   useCrumbs(isOnApps ? [project.name] : [])
   const turn =

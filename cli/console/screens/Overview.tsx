@@ -13,6 +13,7 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useLive } from '../hooks/use-live.ts'
 import { useNow } from '../hooks/use-now.ts'
+import { useProjects } from '../hooks/use-projects.ts'
 import { usePhone } from '../hooks/use-shell.ts'
 import { eventWords, failureTypes } from '../log-text.ts'
 import { chartLines, countLines, firstStepLines, ranges, type Range } from '../overview-lines.ts'
@@ -49,18 +50,19 @@ function OverviewView(props: ScreenProps) {
     return <Waiting live={summary.data === undefined ? summary : days} width={width} height={height} />
 
   const gap = isCompact ? [] : ['']
+  const isEmpty = summary.data.otpRequests === 0
   const top: Line[] = [
     ...gap,
     ...countLines(summary.data, width, theme),
-    '',
-    ...chartLines(days.data, range, width, theme),
+    ...(isCompact && webhook ? [] : ['']),
+    ...(isEmpty && isCompact ? [] : chartLines(days.data, range, width, theme)),
     ...(webhook ? [...gap, webhook.line] : []),
     ...gap,
   ]
   return (
     <Box flexDirection="column" width={width} height={height}>
       <Lines lines={top} width={width} />
-      {summary.data.otpRequests === 0 ? (
+      {isEmpty ? (
         <FirstSteps width={width} height={height - top.length} />
       ) : (
         <Failures width={width} height={height - top.length} />
@@ -70,13 +72,10 @@ function OverviewView(props: ScreenProps) {
 }
 
 function FirstSteps({ width, height }: { width: number; height: number }) {
-  const { api, theme } = useConsole()
+  const { theme } = useConsole()
   const { data: applications = [] } = useApplications()
-  const projects = useLive('projects first', async () => {
-    const { data } = await api.asDeveloper('GET', '/v1/projects', { query: { limit: '1' } })
-    return data
-  })
-  const lines = firstStepLines((projects.data ?? []).length > 0, applications.length > 0, theme)
+  const { data: projects = [] } = useProjects()
+  const lines = firstStepLines(projects.length > 0, applications.length > 0, width, theme)
   return <Lines lines={lines} width={width} height={height} />
 }
 

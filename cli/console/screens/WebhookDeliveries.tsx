@@ -62,7 +62,13 @@ export function WebhookDeliveries({ endpoint, isActive, width, height, open, bac
     { title: 'EVENT', width: 15, cell: ({ type }) => type },
     { title: 'STATUS', width: 11, cell: (one) => deliveryStatus(one, theme) },
     { title: 'TRIES', width: 5, align: 'right', cell: ({ attempts }) => String(attempts) },
-    { title: 'LAST', width: 10, cell: (one) => resultText(one.lastStatusCode, one.lastError) },
+    {
+      title: 'LAST',
+      width: 7,
+      grow: 1,
+      widest: 15,
+      cell: (one) => resultText(one.lastStatusCode, one.lastError),
+    },
     { title: 'NEXT', width: 14, spare: 1, cell: (one) => nextText(one, nowMs) },
     { title: 'DELIVERY', width: 30, spare: 2, cell: ({ id }) => id },
   ]
