@@ -222,12 +222,14 @@ describe('around every screen', () => {
     await screen.seen('/ shop█')
     screen.resize({ columns: 40, rows: 10 })
     await screen.seen('terminal too small')
-    screen.press('esc', 'ping')
     screen.resize({ columns: 60, rows: 16 })
     await screen.gone('terminal too small')
     screen.press('s')
     await screen.seen('/ shops█')
-    await screen.close()
+    screen.resize({ columns: 40, rows: 10 })
+    await screen.seen('terminal too small')
+    screen.press('q')
+    expect(await screen.exited).toBe(0)
   })
 
   test('no colour is left under NO_COLOR, and nothing but ASCII with --ascii or without UTF-8', async () => {
