@@ -22,7 +22,8 @@ export type Identity = {
 export type IdentityWithApplications = Identity & { applications: string[] }
 
 export type IdentityStore = {
-  findByPhone(developerId: string, phone: string): Promise<Identity | undefined>
+  /** The one with this phone, or else with the pseudonym that stands for it. */
+  findByPhone(developerId: string, phone: string, pseudonym: string): Promise<Identity | undefined>
   applicationsOf(identityIds: string[]): Promise<Map<string, string[]>>
   list(developerId: string, limit: number, before?: string): Promise<Identity[]>
   /** False where the developer has one of this phone already. */
@@ -58,12 +59,11 @@ export async function recordVerification(
 ): Promise<{ leavesDay: number | undefined; entersDay: number | undefined }> {
   const { developerId, phone, appId, verifiedAt } = verification
   const today = dayOf(verifiedAt)
+  const pseudonym = pseudonymOf(keys, developerId, phone)
   for (;;) {
-    const known = await tx.identities.findByPhone(developerId, phone)
-    const away =
-      known ?? (await tx.identities.findByPhone(developerId, pseudonymOf(keys, developerId, phone)))
-    if (away && !known) {
-      await tx.identities.restorePhone(away, phone)
+    const known = await tx.identities.findByPhone(developerId, phone, pseudonym)
+    if (known && known.phone !== phone) {
+      await tx.identities.restorePhone(known, phone)
       continue
     }
     const identity = known ?? firstOf(newId, verification)
@@ -112,9 +112,8 @@ export function createIdentityService(needs: { store: Store; keys: Pick<Keys, 'p
 
     /** @param phone E.164 @throws NOT_FOUND */
     async getByPhone(developerId: string, phone: string): Promise<IdentityWithApplications> {
-      const found =
-        (await identities.findByPhone(developerId, phone)) ??
-        (await identities.findByPhone(developerId, pseudonymOf(needs.keys, developerId, phone)))
+      const pseudonym = pseudonymOf(needs.keys, developerId, phone)
+      const found = await identities.findByPhone(developerId, phone, pseudonym)
       const [identity] = found ? await withApplications([found]) : []
       if (!identity) throw notFound()
       // Whoever asks for the number knows it.

@@ -57,6 +57,9 @@ export type OtpListQuery = {
   from?: string | undefined
 }
 
+/** What an attempt changes of a request, and what a message that went out meanwhile does. */
+export type CountedAttempt = Pick<OtpRequest, 'status' | 'attempts' | 'verifiedAt' | 'updatedAt' | 'channel'>
+
 /**
  * Every change is one guarded statement: it does nothing, and returns undefined, unless the request is still pending
  * and what the change supposes holds. So of several callers at once exactly one passes.
@@ -68,7 +71,7 @@ export type OtpRequestStore = {
   listDue(now: number, limit: number): Promise<OtpRequest[]>
   insert(request: OtpRequest): Promise<void>
   /** One more attempt, if fewer than `attemptsMax` were made and the code still lives. With the right code it verifies. */
-  countAttempt(id: string, isRight: boolean, now: number): Promise<OtpRequest | undefined>
+  countAttempt(id: string, isRight: boolean, now: number): Promise<CountedAttempt | undefined>
   /** One more message, if resends are left and the last one is `resendAfterMs` old. */
   countResend(
     id: string,

@@ -53,8 +53,9 @@ export function createOtpVerify(needs: OtpNeeds) {
     const refusal = await refusalOf(tx, newId, request, now)
     if (refusal) return refusal
     const isRight = matchesCode(keys, request.id, code, request.codeHash)
-    const counted = await tx.otpRequests.countAttempt(request.id, isRight, now)
-    if (!counted) return endedError((await tx.otpRequests.find(request.id)) ?? request)
+    const attempt = await tx.otpRequests.countAttempt(request.id, isRight, now)
+    if (!attempt) return endedError((await tx.otpRequests.find(request.id)) ?? request)
+    const counted = { ...request, ...attempt }
     if (!isRight) {
       await budget?.fail(now)
       const attemptsRemaining = attemptsMax - counted.attempts

@@ -12,7 +12,12 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
     on
       .select()
       .from(identities)
-      .where(and(eq(identities.developerId, p('developerId')), eq(identities.phone, p('phone')))),
+      .where(
+        and(
+          eq(identities.developerId, p('developerId')),
+          sql`${identities.phone} in (${p('phone')}, ${p('pseudonym')})`,
+        ),
+      ),
   )
   const countVerification = database.prepare(() =>
     on
@@ -68,9 +73,9 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
   )
 
   return {
-    async findByPhone(developerId, phone) {
-      const [identity] = await findByPhone({ developerId, phone })
-      return identity
+    async findByPhone(developerId, phone, pseudonym) {
+      const found = await findByPhone({ developerId, phone, pseudonym })
+      return found.find((identity) => identity.phone === phone) ?? found[0]
     },
 
     async applicationsOf(identityIds) {

@@ -74,13 +74,22 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
   )
   const attempt = { attempts: sql`${otp.attempts} + 1`, updatedAt: sql`${p('now')}` }
   const mayBeTried = and(pending, lt(otp.attempts, attemptsMax), gt(otp.expiresAt, p('now')))
-  const fail = database.prepare(() => on.update(otp).set(attempt).where(mayBeTried).returning())
+  // Whoever counts an attempt has read the request: what stays is not read again.
+  const counted = {
+    status: otp.status,
+    attempts: otp.attempts,
+    verifiedAt: otp.verifiedAt,
+    updatedAt: otp.updatedAt,
+    // Written by insert and countResend from a Channel.
+    channel: sql<Channel>`${otp.channel}`,
+  }
+  const fail = database.prepare(() => on.update(otp).set(attempt).where(mayBeTried).returning(counted))
   const verify = database.prepare(() =>
     on
       .update(otp)
       .set({ ...attempt, status: 'verified', verifiedAt: sql`${p('now')}` })
       .where(mayBeTried)
-      .returning(),
+      .returning(counted),
   )
   const end = database.prepare(() =>
     on
@@ -142,7 +151,10 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
       await insert({ ...request, metadata: metadata === null ? null : JSON.stringify(metadata) })
     },
 
-    countAttempt: async (id, isRight, now) => first(await (isRight ? verify : fail)({ id, now })),
+    async countAttempt(id, isRight, now) {
+      const [attempted] = await (isRight ? verify : fail)({ id, now })
+      return attempted
+    },
 
     async countResend(id, by, now) {
       const rows = await on

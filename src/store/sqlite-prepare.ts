@@ -30,7 +30,7 @@ function compile(prepared: Prepared): (values: Values) => unknown {
   // Objects within rows are what joins give; drizzle builds those.
   if (fields.some(({ path }) => path.length > 1)) return (values) => prepared.all(values)
   const names = fields.map(({ path }) => path.join())
-  return (values) => stmt.values(...bind(values)).map((row) => toObject(names, row))
+  return (values) => toObjects(names, stmt.values(...bind(values)))
 }
 
 function compileParams(params: unknown[]): (values: Values) => SQLQueryBindings[] {
@@ -38,13 +38,20 @@ function compileParams(params: unknown[]): (values: Values) => SQLQueryBindings[
     const inner: unknown = is(param, Param) ? param.value : param
     return is(inner, Placeholder) ? { name: String(inner.name) } : { value: toBinding(inner) }
   })
-  return (values) =>
-    slots.map((slot) => {
-      if (slot.name === undefined) return slot.value
+  // Plain loops, here and below: a call runs a dozen statements or more.
+  return (values) => {
+    const bindings: SQLQueryBindings[] = []
+    for (const slot of slots) {
+      if (slot.name === undefined) {
+        bindings.push(slot.value)
+        continue
+      }
       const value = values[slot.name]
       if (value === undefined) throw new TypeError(`a prepared query lacks its ${slot.name}`)
-      return toBinding(value)
-    })
+      bindings.push(toBinding(value))
+    }
+    return bindings
+  }
 }
 
 function toBinding(value: unknown): SQLQueryBindings {
@@ -52,8 +59,12 @@ function toBinding(value: unknown): SQLQueryBindings {
   throw new TypeError('a column holds text, a number or null')
 }
 
-function toObject(names: readonly string[], values: readonly unknown[]): Record<string, unknown> {
-  const row: Record<string, unknown> = {}
-  for (const [i, name] of names.entries()) row[name] = values[i]
-  return row
+function toObjects(names: readonly string[], rows: unknown[][]): Array<Record<string, unknown>> {
+  const objects: Array<Record<string, unknown>> = []
+  for (const row of rows) {
+    const object: Record<string, unknown> = {}
+    for (let i = 0; i < names.length; i++) object[names[i] ?? ''] = row[i]
+    objects.push(object)
+  }
+  return objects
 }

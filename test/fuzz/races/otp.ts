@@ -31,7 +31,7 @@ export const otpRaces: Race[] = [
       const answers = await atOnce(racers, random, () => otp.verify(application, requestId, code))
       expect(tally(answers)).toEqual({ '200': 1, '409 ALREADY_VERIFIED': racers - 1 })
       expect(await logged(requestId)).toEqual({ 'otp.sent': 1, 'otp.verified': 1 })
-      const identity = await service.store.read.identities.findByPhone(developer.developer.id, phone)
+      const identity = await service.store.read.identities.findByPhone(developer.developer.id, phone, phone)
       expect(identity?.verificationCount).toBe(1)
       expect(await rowOf(requestId)).toMatchObject({ status: 'verified', attempts: 1 })
     },
