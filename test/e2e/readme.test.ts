@@ -7,6 +7,7 @@ import { commandPath, findCommand } from '../../cli/help.ts'
 import { processIo } from '../../cli/terminal.ts'
 import { createProgram } from '../../cli/program.ts'
 import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
+import { providersTable } from '../helpers/providers-table.ts'
 
 const readme = await Bun.file(new URL('../../README.md', import.meta.url)).text()
 
@@ -108,6 +109,20 @@ describe('the README', () => {
       await type('otpd api GET /v1/developer/me', server, folder),
     )
     expect(data.plan).toBe('team')
+  })
+
+  test('shows providers and texts that are right, and every kind of provider', async () => {
+    const secret = join(folder, 'secret')
+    writeFileSync(secret, '0123456789abcdef0123456789abcdef')
+    for (const [, block] of readme.matchAll(/```toml\n(.*?)```/gs)) {
+      const path = join(folder, 'shown.toml')
+      writeFileSync(path, (block ?? '').replace('/run/secrets/twilio', secret))
+      const env = { VONAGE_SECRET: 'abcdefgh12345678' }
+      const { exitCode, stderr } = await runBinary(folder, ['config', 'check', '--config', path], { env })
+      expect({ block, exitCode, stderr }).toMatchObject({ block, exitCode: 0 })
+    }
+    const plain = (text: string) => text.replaceAll(/ +/g, ' ')
+    for (const row of providersTable()) if (!row.includes('---')) expect(plain(readme)).toContain(row)
   })
 
   test('signs as the webhooks that it tells of', async () => {

@@ -1,0 +1,19 @@
+import { providerKinds } from '../../src/delivery/kinds-list.ts'
+
+/**
+ * The table of the kinds of providers as the README has it, in Markdown. Run this file to print it:
+ *
+ *     npx bun test/helpers/providers-table.ts | npx prettier --parser markdown
+ */
+export function providersTable(): string[] {
+  const code = (text: string) => `\`${text}\``
+  const rows = providerKinds.map(({ kind, title, channels, fields, oneOf = [] }) => {
+    const required = Object.entries(fields).filter(([, field]) => field.required)
+    const alternatives = oneOf.length > 0 ? [oneOf.map(code).join(' or ')] : []
+    const asks = [...required.map(([name]) => code(name)), ...alternatives]
+    return `| ${[code(kind), title, channels.join(', '), asks.join(', ')].join(' | ')} |`
+  })
+  return ['| `kind` | provider | channels | cannot do without |', '| --- | --- | --- | --- |', ...rows]
+}
+
+if (import.meta.main) process.stdout.write(`${providersTable().join('\n')}\n`)
