@@ -117,7 +117,7 @@ describe('the README', () => {
     for (const [, block] of readme.matchAll(/```toml\n(.*?)```/gs)) {
       const path = join(folder, 'shown.toml')
       writeFileSync(path, (block ?? '').replace('/run/secrets/twilio', secret))
-      const env = { VONAGE_SECRET: 'abcdefgh12345678' }
+      const env = { VONAGE_SECRET: 'abcdefgh12345678', GATEWAY_PASSWORD: 'horse' }
       const { exitCode, stderr } = await runBinary(folder, ['config', 'check', '--config', path], { env })
       expect({ block, exitCode, stderr }).toMatchObject({ block, exitCode: 0 })
     }
