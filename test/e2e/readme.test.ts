@@ -45,7 +45,7 @@ async function type(line: string, server: RunningServer, folder: string, input =
 }
 
 const flagsOf = (command: Command | null): (string | undefined)[] =>
-  command === null ? [] : [...command.options.map(({ long }) => long), ...flagsOf(command.parent)]
+  command === null ? ['--help'] : [...command.options.map(({ long }) => long), ...flagsOf(command.parent)]
 
 describe('the README', () => {
   let server: RunningServer
