@@ -133,10 +133,15 @@ export const keymap = {
     create: { keys: ['n'], label: 'new', about: 'have events sent to a URL', mutates: true },
     edit: { keys: ['e'], label: 'edit', about: 'change its URL, events or description', mutates: true },
     test: { keys: ['T'], label: 'test', about: 'send one signed otp.verified now', mutates: true },
-    toggle: { keys: ['x'], label: 'disable', about: 'send nothing there, or send again', mutates: true },
+    toggle: { keys: ['x'], label: 'disable', about: 'disable it, or enable it again', mutates: true },
     redeliver: { keys: ['R'], label: 'resend', about: 'send the event once more, now', mutates: true },
     failures: { keys: ['f'], label: 'failures', about: 'only deliveries that failed, then all again' },
-    remove: { keys: ['D'], label: 'delete', about: 'with what is on its way there', mutates: true },
+    remove: {
+      keys: ['D'],
+      label: 'delete',
+      about: 'delete it, with what is on its way there',
+      mutates: true,
+    },
     copy: { keys: ['y'], label: 'copy id' },
   },
   inbox: {

@@ -1,12 +1,12 @@
+import { useState } from 'react'
 import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useShell } from '../hooks/use-shell.ts'
 import type { Shown } from '../key-router.ts'
 import { shownKey } from '../keymap.ts'
 import { screens } from '../screens.ts'
-import type { Line } from '../spans.ts'
+import { spread, type Line } from '../spans.ts'
 import { Lines } from './Lines.tsx'
-import { useState } from 'react'
 
 type Props = { shown: readonly Shown[]; width: number; height: number }
 
@@ -55,5 +55,9 @@ export function Help({ shown, width, height }: Props) {
     },
     { isModal: true },
   )
-  return <Lines lines={lines.slice(Math.min(top, last))} width={width} height={height} />
+  const from = Math.min(top, last)
+  const visible = lines.slice(from, from + height)
+  const more = { text: `${theme.symbols.down} ${last - from} more lines `, paint: paint.yellow }
+  if (from < last) visible.push(spread(visible.pop() ?? '', more, width))
+  return <Lines lines={visible} width={width} height={height} />
 }
