@@ -21,7 +21,7 @@ export const messageSettings = ({
 })
 
 export function createApplicationStore(database: Database, on: Builders): ApplicationStore {
-  const { applications, developers } = database.tables
+  const { applications, developers, rateAdmissions } = database.tables
   const owned = (developerId: string, id: string) =>
     and(eq(applications.id, id), eq(applications.developerId, developerId))
 
@@ -123,7 +123,10 @@ export function createApplicationStore(database: Database, on: Builders): Applic
         .delete(applications)
         .where(owned(developerId, id))
         .returning({ id: applications.id })
-      return deleted.length === 1
+      if (deleted.length === 0) return false
+      // Nobody else would: they are found by their application alone.
+      await on.delete(rateAdmissions).where(eq(rateAdmissions.subject, id))
+      return true
     },
 
     async ownerOf(id) {

@@ -2,6 +2,7 @@ import { and, gt, isNotNull, max, or, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { DeadlineStore } from '../domain/deadlines.ts'
 import type { Builders, Database } from './database.ts'
+import { isTimed } from './rate-limits.ts'
 
 /** Of every table with times to come. Finding out is done at every start; what moves them reads whole tables. */
 export function createDeadlineStore(database: Database, on: Builders): DeadlineStore {
@@ -14,10 +15,17 @@ export function createDeadlineStore(database: Database, on: Builders): DeadlineS
     rateAdmissions,
     refreshTokens,
     setupTokens,
+    applications,
   } = database.tables
   // Spelled out: SQLite uses the index of pending requests only where it sees the word itself.
   const livesAfter = (now: number) =>
     and(sql`${otpRequests.status} = 'pending'`, gt(otpRequests.expiresAt, now))
+
+  /** The newest admission of an application, which its key finds. */
+  const newestOf = (policy: string) => sql<number | null>`max((
+    select ${rateAdmissions.at} from ${rateAdmissions}
+    where ${rateAdmissions}.subject = ${applications}.id and ${rateAdmissions.policy} = ${policy}
+    order by ${rateAdmissions.at} desc limit 1))`
 
   return {
     async newestSetAt(now) {
@@ -26,7 +34,12 @@ export function createDeadlineStore(database: Database, on: Builders): DeadlineS
           .select({ at: max(otpRequests.sentAt) })
           .from(otpRequests)
           .where(livesAfter(now))),
-        ...(await on.select({ at: max(rateAdmissions.at) }).from(rateAdmissions)),
+        ...(await on
+          .select({ at: max(rateAdmissions.at) })
+          .from(rateAdmissions)
+          .where(isTimed(rateAdmissions))),
+        ...(await on.select({ at: newestOf('otp-send') }).from(applications)),
+        ...(await on.select({ at: newestOf('otp-verify') }).from(applications)),
       ].flatMap(({ at }) => (at === null ? [] : [Number(at)]))
       return newest.length === 0 ? undefined : Math.max(...newest)
     },

@@ -1,4 +1,4 @@
-import { asc, inArray, lte, max } from 'drizzle-orm'
+import { and, asc, inArray, lte, max, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Builders } from './database.ts'
 
@@ -7,6 +7,7 @@ import type { Builders } from './database.ts'
  * up other writes for long. One statement.
  *
  * @param at the table's time, indexed
+ * @param only the rows that its index has, where it has not all
  * @returns whether anything was deleted: there may be more
  */
 export async function deleteOldest(
@@ -15,11 +16,18 @@ export async function deleteOldest(
   at: SQLiteColumn,
   until: number,
   chunk: number,
+  only?: SQL,
 ): Promise<boolean> {
-  const old = on.select({ at }).from(table).where(lte(at, until)).orderBy(asc(at)).limit(chunk).as('old')
+  const old = on
+    .select({ at })
+    .from(table)
+    .where(and(only, lte(at, until)))
+    .orderBy(asc(at))
+    .limit(chunk)
+    .as('old')
   const deleted = await on
     .delete(table)
-    .where(lte(at, on.select({ at: max(old.at) }).from(old)))
+    .where(and(only, lte(at, on.select({ at: max(old.at) }).from(old))))
     .returning({ at })
   return deleted.length > 0
 }

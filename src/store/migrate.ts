@@ -7,6 +7,7 @@ import messagesPostgres from '../../migrations/postgres/0003_messages.sql' with 
 import webhooksPostgres from '../../migrations/postgres/0005_webhooks.sql' with { type: 'text' }
 import operationsPostgres from '../../migrations/postgres/0006_operations.sql' with { type: 'text' }
 import inboxOrderPostgres from '../../migrations/postgres/0007_inbox_order.sql' with { type: 'text' }
+import rateTimesPostgres from '../../migrations/postgres/0008_rate_times.sql' with { type: 'text' }
 import initialSqlite from '../../migrations/sqlite/0001_initial.sql' with { type: 'text' }
 import deliverySqlite from '../../migrations/sqlite/0002_delivery.sql' with { type: 'text' }
 import messagesSqlite from '../../migrations/sqlite/0003_messages.sql' with { type: 'text' }
@@ -14,6 +15,7 @@ import guardSqlite from '../../migrations/sqlite/0004_guard.sql' with { type: 't
 import webhooksSqlite from '../../migrations/sqlite/0005_webhooks.sql' with { type: 'text' }
 import operationsSqlite from '../../migrations/sqlite/0006_operations.sql' with { type: 'text' }
 import inboxOrderSqlite from '../../migrations/sqlite/0007_inbox_order.sql' with { type: 'text' }
+import rateTimesSqlite from '../../migrations/sqlite/0008_rate_times.sql' with { type: 'text' }
 import { driverCode } from './errors.ts'
 
 export type Migration = { name: string; sql: string }
@@ -27,6 +29,7 @@ export const sqliteMigrations: Migration[] = [
   { name: '0005_webhooks', sql: webhooksSqlite },
   { name: '0006_operations', sql: operationsSqlite },
   { name: '0007_inbox_order', sql: inboxOrderSqlite },
+  { name: '0008_rate_times', sql: rateTimesSqlite },
 ]
 export const postgresMigrations: Migration[] = [
   { name: '0001_initial', sql: initialPostgres },
@@ -36,6 +39,7 @@ export const postgresMigrations: Migration[] = [
   { name: '0005_webhooks', sql: webhooksPostgres },
   { name: '0006_operations', sql: operationsPostgres },
   { name: '0007_inbox_order', sql: inboxOrderPostgres },
+  { name: '0008_rate_times', sql: rateTimesPostgres },
 ]
 
 export type AppliedMigration = { name: string; checksum: string }

@@ -1,11 +1,22 @@
-import { and, asc, desc, eq, gt, gte, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, inArray, lte, sql, type SQL } from 'drizzle-orm'
 import type { RateLimitStore } from '../domain/rate-limit.ts'
 import { boundInteger, boundText, onlyFirst } from './bound.ts'
 import type { Builders, Database } from './database.ts'
 import { deleteOldest } from './delete-oldest.ts'
+import type { Tables } from './tables.ts'
+
+/** What the index of times has: spelled out, as SQLite knows it again by its words. */
+export const isTimed = ({ policy }: Tables['rateAdmissions']): SQL =>
+  sql`${policy} not in ('otp-send', 'otp-verify')`
 
 export function createRateLimitStore(database: Database, on: Builders): RateLimitStore {
-  const { rateAdmissions: log } = database.tables
+  const { rateAdmissions: log, applications } = database.tables
+  // What it has not: one or two ranges of the key for each application.
+  const ofApplications = () =>
+    and(
+      inArray(log.subject, on.select({ id: applications.id }).from(applications)),
+      sql`${log.policy} in ('otp-send', 'otp-verify')`,
+    )
   const columns = { at: log.at, seq: log.seq }
   const of = and(eq(log.subject, boundText('subject')), eq(log.policy, boundText('policy')))
   const newest = database.prepare(() =>
@@ -88,9 +99,19 @@ export function createRateLimitStore(database: Database, on: Builders): RateLimi
     },
 
     async pullBack(time) {
-      await on.update(log).set({ at: time }).where(gt(log.at, time))
+      for (const some of [isTimed(log), ofApplications()]) {
+        await on
+          .update(log)
+          .set({ at: time })
+          .where(and(some, gt(log.at, time)))
+      }
     },
 
-    deleteOldest: (until, chunk) => deleteOldest(on, log, log.at, until, chunk),
+    async deleteOldest(until, chunk) {
+      if (await deleteOldest(on, log, log.at, until, chunk, isTimed(log))) return true
+      // Few: each application prunes its own with every eighth call, so that only those that fell silent have any.
+      await on.delete(log).where(and(ofApplications(), lte(log.at, until)))
+      return false
+    },
   }
 }
