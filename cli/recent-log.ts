@@ -40,12 +40,15 @@ export async function findRecent(api: Api, search: LogSearch): Promise<RecentLog
   let entries: LogEntry[] = []
   let first: Answer<LogEntry[]> | undefined
   let cursor: string | null = null
+  let newestId: string | null = null
   let isOver = false
   for (let pages = 0; pages < pagesMax && !isOver; pages++) {
     const page: Answer<LogEntry[]> = await api.asDeveloper('GET', '/v1/logs', {
       query: { limit: String(pageLimit), appId, type, ...(cursor !== null && { cursor }) },
     })
     first ??= page
+    // The first page may hold nothing of the type, with more behind it.
+    newestId ??= page.data.at(-1)?.id ?? null
     entries = [...page.data.filter((entry) => isWanted(entry, search)), ...entries]
     cursor = page.nextCursor
     const [oldest] = page.data
@@ -56,7 +59,7 @@ export async function findRecent(api: Api, search: LogSearch): Promise<RecentLog
   const isWhole = isPlain && first !== undefined && limit <= pageLimitMax
   return {
     entries,
-    newestId: first?.data.at(-1)?.id ?? null,
+    newestId,
     body:
       isWhole && first
         ? first.body

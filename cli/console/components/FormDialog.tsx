@@ -72,7 +72,7 @@ export function FormDialog({ dialog, width, height }: Props) {
   const lines: Line[] = [
     ...(dialog.lines ? [...wrapLines(dialog.lines, width), ''] : []),
     ...fields.flatMap(fieldLines),
-    '',
+    ...(fields.length > 0 ? [''] : []),
     {
       text: `enter ${isLast ? dialog.verb : 'next field'}, esc cancel${field?.choices ? ', space another' : ''}`,
       paint: paint.dim,

@@ -14,6 +14,7 @@ import { useList } from '../hooks/use-list.ts'
 import { useLive } from '../hooks/use-live.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePhone } from '../hooks/use-shell.ts'
+import { newestRows, searchMs } from '../newest-rows.ts'
 import { expiryText, statusSpan } from '../otp-text.ts'
 import type { ScreenProps } from '../screen.ts'
 import { sendDialog } from './otp-dialogs.ts'
@@ -31,15 +32,13 @@ export function OtpRequests({ width, height, open }: ScreenProps & { open(id: st
   const { data: applications = [], nameOf } = useApplications()
   const [appId, setAppId] = useKept<string | null>('otp app', null)
   const [status, setStatus] = useKept<Status | null>('otp status', null)
-  const requests = useLive(`otp ${appId} ${status}`, async () => {
-    const query = {
-      limit: String(newestMax),
-      ...(appId !== null && { appId }),
-      ...(status !== null && { status }),
-    }
-    return (await api.asDeveloper('GET', '/v1/otp', { query })).data
-  })
-  const rows = requests.data ?? []
+  const load = () =>
+    newestRows(newestMax, (page) => {
+      const query = { ...page, ...(appId !== null && { appId }), ...(status !== null && { status }) }
+      return api.asDeveloper('GET', '/v1/otp', { query })
+    })
+  const requests = useLive(`otp ${appId} ${status}`, load, { everyMs: searchMs })
+  const rows = requests.data?.rows ?? []
   const list = useList({
     name: 'otp',
     rows,

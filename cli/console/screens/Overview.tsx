@@ -16,6 +16,7 @@ import { useNow } from '../hooks/use-now.ts'
 import { useProjects } from '../hooks/use-projects.ts'
 import { usePhone } from '../hooks/use-shell.ts'
 import { eventWords, failureTypes } from '../log-text.ts'
+import { newestRows, searchMs } from '../newest-rows.ts'
 import { chartLines, countLines, firstStepLines, ranges, type Range } from '../overview-lines.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import type { Line } from '../spans.ts'
@@ -84,14 +85,16 @@ function Failures({ width, height }: { width: number; height: number }) {
   const { nameOf } = useApplications()
   const phoneOf = usePhone()
   const nowMs = useNow()
-  const failures = useLive('failures', async () => {
-    const query = { type: failureTypes.join(','), limit: '50' }
-    const { data } = await api.asDeveloper('GET', '/v1/logs', { query })
-    return data.toReversed()
-  })
+  const load = () =>
+    newestRows(50, async (page) => {
+      const query = { type: failureTypes.join(','), ...page }
+      const { data, nextCursor } = await api.asDeveloper('GET', '/v1/logs', { query })
+      return { data: data.toReversed(), nextCursor }
+    })
+  const failures = useLive('failures', load, { everyMs: searchMs })
   const list = useList({
     name: 'overview failures',
-    rows: failures.data ?? [],
+    rows: failures.data?.rows ?? [],
     height: height - 2,
     idOf: ({ id }) => id,
   })
@@ -112,7 +115,12 @@ function Failures({ width, height }: { width: number; height: number }) {
       {failures.data === undefined ? (
         <Waiting live={failures} width={width} height={height - 1} />
       ) : (
-        <ListTable list={list} columns={columns} width={width} empty={['Nothing failed.']} />
+        <ListTable
+          list={list}
+          columns={columns}
+          width={width}
+          empty={[failures.data.isCut ? 'Nothing failed lately.' : 'Nothing failed.']}
+        />
       )}
     </Box>
   )

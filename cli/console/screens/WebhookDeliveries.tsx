@@ -12,6 +12,7 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useLive } from '../hooks/use-live.ts'
 import { useNow } from '../hooks/use-now.ts'
+import { newestRows, searchMs } from '../newest-rows.ts'
 import { deliveryStatus, nextText } from '../webhook-lines.ts'
 import { redeliverDialog } from './webhook-dialogs.ts'
 
@@ -29,16 +30,15 @@ export function WebhookDeliveries({ endpoint, isActive, width, height, open, bac
   const { api, theme, ask, copy, toast } = useConsole()
   const nowMs = useNow()
   const [onlyFailed, setOnlyFailed] = useKept('webhooks only failed', false)
-  const deliveries = useLive(`deliveries ${endpoint.id} ${onlyFailed}`, async () => {
-    const call = {
-      params: { id: endpoint.id },
-      query: { limit: '200', ...(onlyFailed && { status: 'failed' as const }) },
-    }
-    return (await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', call)).data
-  })
+  const load = () =>
+    newestRows(200, (page) => {
+      const query = { ...page, ...(onlyFailed && { status: 'failed' as const }) }
+      return api.asDeveloper('GET', '/v1/webhooks/:id/deliveries', { params: { id: endpoint.id }, query })
+    })
+  const deliveries = useLive(`deliveries ${endpoint.id} ${onlyFailed}`, load, { everyMs: searchMs })
   const list = useList({
     name: `deliveries ${endpoint.id}`,
-    rows: deliveries.data ?? [],
+    rows: deliveries.data?.rows ?? [],
     height: height - 2,
     idOf: ({ id }) => id,
     textOf: (one) => `${one.type} ${one.status} ${one.id} ${one.eventId}`,
