@@ -1,8 +1,5 @@
-import { useSyncExternalStore } from 'react'
 import { useConsole } from '../console-context.ts'
+import { useStore } from '../store.ts'
 
-/** The time in milliseconds since the epoch, every second anew or less often: for clocks and for what ends soon. */
-export function useNow(everyMs = 1000) {
-  const { clock } = useConsole()
-  return useSyncExternalStore(clock.subscribe, () => Math.floor(clock.get() / everyMs) * everyMs)
-}
+/** The time in milliseconds since the epoch, every second anew: for clocks, ages, and what ends soon. */
+export const useNow = () => useStore(useConsole().clock)

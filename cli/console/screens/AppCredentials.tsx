@@ -31,7 +31,7 @@ const onlyHash = 'only a hash of it is stored; R makes a new one'
 export function AppCredentials({ app, keys, width, height, issue }: TabProps) {
   const console = useConsole()
   const { theme, ask, copy } = console
-  const nowMs = useNow(10_000)
+  const nowMs = useNow()
   const webhook = useWebhookSecret(app.id)
   const list = useList<CredentialKey>({
     name: 'credentials',

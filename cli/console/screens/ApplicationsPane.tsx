@@ -25,7 +25,7 @@ type Props = {
 export function ApplicationsPane({ project, list, count, countMax, width, open, created }: Props) {
   const console = useConsole()
   const { theme, ask, copy } = console
-  const nowMs = useNow(10_000)
+  const nowMs = useNow()
   const { selected: app, isActive } = list
   useKeys(
     'apps',

@@ -26,7 +26,7 @@ const factsHeight = 5
 /** Projects on the left, the applications of the selected one on the right; where there is little room, one of the two. */
 export function AppsPanes({ width, height, isCompact, issue, open }: Props) {
   const { theme } = useConsole()
-  const nowMs = useNow(10_000)
+  const nowMs = useNow()
   const projects = useProjects()
   const applications = useApplications()
   const limits = usePlan()?.limits

@@ -130,7 +130,7 @@ function Failures({ width, height }: { width: number; height: number }) {
 function useFailingWebhook() {
   const { api, go, theme } = useConsole()
   const { nameOf } = useApplications()
-  const nowMs = useNow(10_000)
+  const nowMs = useNow()
   const webhooks = useLive(
     'webhooks failing',
     async () => {
