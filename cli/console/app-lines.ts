@@ -1,6 +1,7 @@
 import type { Application, Project } from '../resources.ts'
 import { recentTime, relativeTime, remaining } from '../text.ts'
 import type { Column } from './columns.ts'
+import { factLines, type Fact } from './fact-lines.ts'
 import { spread, type Line, type Span } from './spans.ts'
 import { statusTone, type Theme } from './theme.ts'
 
@@ -40,13 +41,6 @@ export const appColumns = (theme: Theme, nowMs: number): Column<Application>[] =
   { title: 'CREATED', width: 11, spare: 1, cell: ({ createdAt }) => recentTime(createdAt, nowMs) },
   { title: 'ID', width: 30, spare: 2, cell: ({ id }) => id },
 ]
-
-type Fact = [label: string, value: Line | null]
-
-export const factLines = (facts: readonly Fact[], { paint }: Theme): Line[] =>
-  facts.flatMap(([label, value]) =>
-    value === null ? [] : [[{ text: ` ${label.padEnd(13)}`, paint: paint.dim }, ...[value].flat()]],
-  )
 
 const createdText = (iso: string, nowMs: number) => `${recentTime(iso, nowMs)}  ${relativeTime(iso, nowMs)}`
 

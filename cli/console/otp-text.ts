@@ -1,5 +1,6 @@
 import type { OtpRequest } from '../resources.ts'
 import { recentTime, relativeTime, remaining } from '../text.ts'
+import { factLines, type Fact } from './fact-lines.ts'
 import type { Line, Span } from './spans.ts'
 import { statusTone, type Theme } from './theme.ts'
 
@@ -32,7 +33,7 @@ export function requestLines(
 ): Line[] {
   const { paint } = theme
   const at = (iso: string) => `${recentTime(iso, nowMs)}  ${relativeTime(iso, nowMs)}`
-  const facts: [label: string, value: Line | null][] = [
+  const facts: Fact[] = [
     [
       'phone',
       [{ text: phoneOf(one.phone), paint: paint.bold }, one.country === null ? '' : `  ${one.country}`],
@@ -50,9 +51,7 @@ export function requestLines(
     ['application', `${nameOf(one.appId)}  ${one.environment}`],
     ['request', one.id],
   ]
-  return facts.flatMap(([label, value]) =>
-    value === null ? [] : [[{ text: ` ${label.padEnd(13)}`, paint: paint.dim }, ...[value].flat()]],
-  )
+  return factLines(facts, theme)
 }
 
 const reasonText = (reason: string) => reason.replaceAll('_', ' ')

@@ -1,10 +1,10 @@
 import type { Application, Project } from '../../resources.ts'
 import type { Console, Dialog } from '../console-context.ts'
+import { required } from '../field-checks.ts'
 import { credentialNames, issuedByCreation, issuedByRotation, rotations, type Issued } from '../issued.ts'
 
 type Needs = Pick<Console, 'api' | 'toast'>
 
-const required = (value: string) => (value.trim() === '' ? 'is needed' : null)
 const checkSeconds = (value: string) => (/^\d{2,4}$/.test(value.trim()) ? null : 'seconds, 60 to 600')
 
 /** @param issue is given the credentials, which are never shown again. */

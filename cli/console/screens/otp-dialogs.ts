@@ -1,11 +1,10 @@
 import type { asApplication } from '../../app-credentials.ts'
 import type { OtpRequest } from '../../resources.ts'
 import type { Console, Dialog } from '../console-context.ts'
+import { required } from '../field-checks.ts'
 
 type AsApplication = ReturnType<typeof asApplication>
 type Toast = Console['toast']
-
-const required = (value: string) => (value.trim() === '' ? 'is needed' : null)
 
 /** Asks for a phone and sends it a code. */
 export const sendDialog = (

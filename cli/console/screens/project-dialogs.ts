@@ -1,9 +1,8 @@
 import type { Project } from '../../resources.ts'
 import type { Console, Dialog } from '../console-context.ts'
+import { required } from '../field-checks.ts'
 
 type Needs = Pick<Console, 'api' | 'toast'>
-
-const required = (value: string) => (value.trim() === '' ? 'is needed' : null)
 
 const projectFields = (name: string, description: string) => [
   { name: 'name', label: 'name', initial: name, check: required },

@@ -3,10 +3,9 @@ import { findApplication } from '../../find.ts'
 import type { WebhookDelivery, WebhookEndpoint } from '../../resources.ts'
 import { faultOf, faultSentence } from '../../webhook-text.ts'
 import type { Console, Dialog, Field } from '../console-context.ts'
+import { required } from '../field-checks.ts'
 
 type Needs = Pick<Console, 'api' | 'toast'>
-
-const required = (value: string) => (value.trim() === '' ? 'is needed' : null)
 
 function checkEvents(value: string) {
   const kinds: readonly string[] = [...eventKinds, '*']
