@@ -1,7 +1,7 @@
 import { openTestPostgres, openTestSqlite } from '../helpers/databases.ts'
 import { describeError, seconds, seededRandom, type Part } from './part.ts'
 import { races as all } from './races/all.ts'
-import { racers } from './races/race.ts'
+import { racers, showAll } from './races/race.ts'
 
 /** A database of its own for each so many rounds, so that none grows without end. */
 const roundsPerDatabase = 500
@@ -29,8 +29,7 @@ export const races: Part = {
           const until = Math.min(rounds, done + roundsPerDatabase)
           try {
             for (; done < until; done++) await opened.round(done, random)
-            // Of a handful of rounds nothing can be asked for.
-            if (rounds >= 20) opened.finish?.()
+            await showAll(opened, done, random)
           } catch (error) {
             failure = `${race.name}, ${kind}, round ${done}, seed ${seed}: ${describeError(error)}`
           }
