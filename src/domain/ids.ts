@@ -5,7 +5,7 @@ export type IdPrefix = 'dev' | 'prj' | 'app' | 'otp' | 'whk' | 'evt' | 'dlv' | '
 
 export type NewId = (prefix: IdPrefix) => string
 
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+const alphabet = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz')
 
 /**
  * Makes TypeIDs (spec 0.3): the prefix, `_`, and a UUIDv7 in 26 characters of base32. Ids of one process sort in the
@@ -52,7 +52,7 @@ export function lowestId(prefix: IdPrefix, timeMs: number): string {
 
 /** 128 bits as 26 digits of five bits, the first of which holds only three. */
 function encode(bytes: Uint8Array): string {
-  let text = ''
+  let length = 0
   let buffer = 0
   let bits = 2
   for (const byte of bytes) {
@@ -60,11 +60,14 @@ function encode(bytes: Uint8Array): string {
     bits += 8
     while (bits >= 5) {
       bits -= 5
-      text += alphabet[(buffer >>> bits) & 31]
+      digits[length++] = alphabet[(buffer >>> bits) & 31] ?? 0
     }
   }
-  return text
+  return digits.toString("latin1")
 }
+
+/** Written anew for every id: to put 26 strings together takes twice as long. */
+const digits = Buffer.alloc(26)
 
 const suffix = '[0-7][0-9a-hjkmnp-tv-z]{25}'
 
