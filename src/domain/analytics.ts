@@ -29,7 +29,16 @@ const activeDays = 30
 /** UTC days since the epoch. */
 export const dayOf = (time: number) => Math.floor(time / dayMs)
 
-export const dateOf = (day: number) => new Date(day * dayMs).toISOString().slice(0, 10)
+const dates = new Map<number, string>()
+
+/** Each is kept once it has been asked for: writing 90 of them would be half of what a series costs. */
+export function dateOf(day: number): string {
+  const known = dates.get(day)
+  if (known !== undefined) return known
+  const date = new Date(day * dayMs).toISOString().slice(0, 10)
+  dates.set(day, date)
+  return date
+}
 
 export type Summary = {
   applications: number

@@ -32,7 +32,9 @@ export function analyticsRoutes(services: { consoleAuth: ConsoleAuth; analytics:
       '/timeseries',
       async ({ developer, query }) => {
         const days = await analytics.timeSeries(developer, ranges[query.range ?? '30d'])
-        return { data: days.map(({ day, ...counts }) => ({ date: dateOf(day), ...counts })) }
+        return {
+          data: days.map(({ day, sent, verified, failed }) => ({ date: dateOf(day), sent, verified, failed })),
+        }
       },
       {
         query: object({
