@@ -33,7 +33,12 @@ export function analyticsRoutes(services: { consoleAuth: ConsoleAuth; analytics:
       async ({ developer, query }) => {
         const days = await analytics.timeSeries(developer, ranges[query.range ?? '30d'])
         return {
-          data: days.map(({ day, sent, verified, failed }) => ({ date: dateOf(day), sent, verified, failed })),
+          data: days.map(({ day, sent, verified, failed }) => ({
+            date: dateOf(day),
+            sent,
+            verified,
+            failed,
+          })),
         }
       },
       {
