@@ -1,8 +1,7 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { Keys } from './keys.ts'
+import { timingSafeEqual } from 'node:crypto'
+import { hmac, type Keys } from './keys.ts'
 
-const tokenOf = (keys: Keys, provider: string) =>
-  createHmac('sha256', keys.callback).update(provider).digest('base64url')
+const tokenOf = (keys: Keys, provider: string) => hmac(keys.callback).update(provider).digest('base64url')
 
 /**
  * Where a provider tells of receipts. Nobody else can find it, as not every provider signs what it posts; derived from

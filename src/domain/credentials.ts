@@ -1,5 +1,5 @@
-import { createHmac, hash, timingSafeEqual } from 'node:crypto'
-import type { Keys } from './keys.ts'
+import { hash, timingSafeEqual } from 'node:crypto'
+import { hmac, type Keys } from './keys.ts'
 import type { Random } from './ports.ts'
 
 export type Environment = 'live' | 'test'
@@ -64,7 +64,7 @@ export function deriveClientId(
   environment: Environment,
   applicationId: string,
 ): string {
-  const mac = createHmac('sha256', keys.clientId).update(`client-id:${applicationId}`).digest('hex')
+  const mac = hmac(keys.clientId).update(`client-id:${applicationId}`).digest('hex')
   return `ph_${environment}_client_${mac.slice(0, digits)}`
 }
 

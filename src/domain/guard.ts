@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto'
 import { dayOf } from './analytics.ts'
 import { inboxProvider } from './delivery.ts'
 import { clientOf, isInRange, parseRange } from './guard-address.ts'
@@ -11,7 +10,7 @@ import {
   type GuardRule,
   type GuardSettings,
 } from './guard-rules.ts'
-import type { Keys } from './keys.ts'
+import { hmac, type Keys } from './keys.ts'
 import type { OtpRequest } from './otp-requests.ts'
 import { isVirtualPhone } from './phone.ts'
 import type { Store, Stores } from './store.ts'
@@ -85,8 +84,7 @@ function createRules(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Omit<G
   }
 
   function subjectsOf({ appId, phone, country, clientIp }: GuardedRequest) {
-    const hash = (text: string) =>
-      createHmac('sha256', keys.guard).update(text).digest('base64url').slice(0, 22)
+    const hash = (text: string) => hmac(keys.guard).update(text).digest('base64url').slice(0, 22)
     const client = clientIp === null ? undefined : clientOf(clientIp)
     return {
       application: appId,

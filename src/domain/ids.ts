@@ -63,7 +63,7 @@ function encode(bytes: Uint8Array): string {
       digits[length++] = alphabet[(buffer >>> bits) & 31] ?? 0
     }
   }
-  return digits.toString("latin1")
+  return digits.toString('latin1')
 }
 
 /** Written anew for every id: to put 26 strings together takes twice as long. */

@@ -1,5 +1,5 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { Keys } from './keys.ts'
+import { timingSafeEqual } from 'node:crypto'
+import { hmac, type Keys } from './keys.ts'
 
 export const codeDigits = 6
 export const codePattern = '^[0-9]{6}$'
@@ -20,11 +20,7 @@ export function deriveCode(keys: Keys, request: CodeSource): string {
   if (request.environment === 'test' && fictionalPhone.test(request.phone)) return fictionalCode
   const salt = Buffer.from(request.codeSalt, 'base64url')
   for (let round = 0; ; round++) {
-    const digest = createHmac('sha256', keys.code)
-      .update(request.id)
-      .update(salt)
-      .update(Uint8Array.of(round))
-      .digest()
+    const digest = hmac(keys.code).update(request.id).update(salt).update(Uint8Array.of(round)).digest()
     for (let offset = 0; offset < digest.length; offset += 4) {
       const number = digest.readUInt32BE(offset)
       // The last, incomplete million of the range would make the low codes likelier.
@@ -37,7 +33,7 @@ const unbiasedBelow = 2 ** 32 - (2 ** 32 % 1_000_000)
 
 /** What is stored of a code. Bound to its request: the code of an earlier or later one does not match. */
 export const hashCode = (keys: Keys, requestId: string, code: string) =>
-  createHmac('sha256', keys.codeHash).update(requestId).update(code).digest('base64url')
+  hmac(keys.codeHash).update(requestId).update(code).digest('base64url')
 
 /** Whether `code` is the one that `codeHash` was made of. Takes the same time whatever it is. */
 export function matchesCode(keys: Keys, requestId: string, code: string, codeHash: string): boolean {

@@ -1,5 +1,4 @@
-import { createHmac } from 'node:crypto'
-import type { Keys } from './keys.ts'
+import { hmac, type Keys } from './keys.ts'
 
 /**
  * What stands for a phone number once its time is over: the same for all records of one developer, so that they still
@@ -7,7 +6,7 @@ import type { Keys } from './keys.ts'
  * itself.
  */
 export const pseudonymOf = (keys: Pick<Keys, 'pseudonym'>, developerId: string, phone: string) =>
-  `anon_${createHmac('sha256', keys.pseudonym).update(`${developerId}\n${phone}`).digest('base64url')}`
+  `anon_${hmac(keys.pseudonym).update(`${developerId}\n${phone}`).digest('base64url')}`
 
 /** What stands for a phone number that was erased: the same for everybody. */
 export const erasedPhone = 'erased'

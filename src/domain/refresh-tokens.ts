@@ -1,7 +1,7 @@
-import { createHmac } from 'node:crypto'
 import { doerOf, recordAudit, type Actor, type Origin } from './audit.ts'
 import type { Developer } from './developers.ts'
 import type { NewId } from './ids.ts'
+import { hmac } from './keys.ts'
 import type { Clock, Random } from './ports.ts'
 import type { Store, Stores } from './store.ts'
 import { hashToken, newToken } from './tokens.ts'
@@ -52,7 +52,7 @@ export function createRefreshTokens(needs: {
   key: Uint8Array
 }) {
   const { store, clock, newId, random, key } = needs
-  const successorOf = (token: string) => prefix + createHmac('sha256', key).update(token).digest('base64url')
+  const successorOf = (token: string) => prefix + hmac(key).update(token).digest('base64url')
 
   const insert = (tx: Stores, token: string, family: string, developerId: string, now: number) =>
     tx.refreshTokens.insert({
