@@ -1,5 +1,6 @@
 import type { SQLQueryBindings, Statement } from 'bun:sqlite'
-import { Column, is, Param, Placeholder, SQL, sql } from 'drizzle-orm'
+import { Column, is, noopDecoder, noopEncoder, Param, Placeholder, SQL, sql } from 'drizzle-orm'
+import type { DriverValueDecoder, DriverValueEncoder } from 'drizzle-orm'
 import type { Preparable, PreparedQuery } from './database.ts'
 
 /** What drizzle's queries are made of, which their types hide: what is selected, or returned by a write. */
@@ -9,29 +10,29 @@ type Query = Preparable<unknown> & {
 
 /** What drizzle's prepared query is made of on bun:sqlite. Its types hide it. */
 type Prepared = {
-  stmt: Statement<unknown, SQLQueryBindings[]>
+  stmt: Statement<Row, SQLQueryBindings[]>
   query: { params: unknown[] }
   /** Undefined where nothing is returned. */
   fields: Field[] | undefined
-  all(values: Values): unknown
+  all(values: Row): unknown
 }
 
 type Field = { path: string[]; field: unknown }
 
-type Values = Record<string, unknown>
+type Row = Record<string, unknown>
 
 /**
  * Runs drizzle's statement without drizzle, whose part takes as long as SQLite's: columns are selected under the names of
- * their fields, so that bun:sqlite makes the very objects that are asked for. Where each value belongs is worked out
- * once; none is converted, since every kind of column has the same value in SQLite and in JavaScript.
+ * their fields, so that bun:sqlite makes the very objects that are asked for. Where each value belongs, and which of them
+ * stand for another, is worked out once.
  */
 export function prepareOnSqlite<R>(build: () => Preparable<R>): PreparedQuery<R> {
-  let run: ((values: Values) => unknown) | undefined
+  let run: ((values: Row) => unknown) | undefined
   // R is what the query of `build` returns: rows with these fields.
   return async (values = {}) => (run ??= compile(build() as unknown as Query))(values) as R
 }
 
-function compile(query: Query): (values: Values) => unknown {
+function compile(query: Query): (values: Row) => unknown {
   nameColumns(query)
   const prepared = query.prepare() as unknown as Prepared
   const { stmt, fields } = prepared
@@ -39,7 +40,8 @@ function compile(query: Query): (values: Values) => unknown {
   if (!fields) return (values) => stmt.run(...bind(values))
   // Objects within rows are what joins give; drizzle builds those.
   if (fields.some(({ path }) => path.length > 1)) return (values) => prepared.all(values)
-  return (values) => stmt.all(...bind(values))
+  const decode = compileDecoders(fields)
+  return (values) => decode(stmt.all(...bind(values)))
 }
 
 function nameColumns({ config }: Query) {
@@ -58,25 +60,63 @@ function named(name: string, field: unknown): unknown {
   return is(field, SQL) ? field.as(name) : field
 }
 
-function compileParams(params: unknown[]): (values: Values) => SQLQueryBindings[] {
-  const slots = params.map((param) => {
+/** Puts what values stand for in their place. Of most columns they stand for themselves. */
+function compileDecoders(fields: Field[]): (rows: Row[]) => Row[] {
+  const decoders = fields.flatMap(({ path, field }) => {
+    const decoder = decoderOf(field)
+    return decoder ? [{ name: path.join(), decoder }] : []
+  })
+  return (rows) => {
+    for (const { name, decoder } of decoders) {
+      for (const row of rows) {
+        if (row[name] !== null) row[name] = decoder.mapFromDriverValue(row[name])
+      }
+    }
+    return rows
+  }
+}
+
+function decoderOf(field: unknown) {
+  if (!is(field, SQL.Aliased)) return undefined
+  // Left out of drizzle's types.
+  const { decoder } = field.sql as unknown as { decoder: DriverValueDecoder<unknown, unknown> }
+  const isPlain =
+    decoder === noopDecoder || decoder.mapFromDriverValue === Column.prototype.mapFromDriverValue
+  return isPlain ? undefined : decoder
+}
+
+type Slot = {
+  name: string | undefined
+  value: SQLQueryBindings
+  encoder: DriverValueEncoder<unknown, unknown> | undefined
+}
+
+function compileParams(params: unknown[]): (values: Row) => SQLQueryBindings[] {
+  const slots = params.map((param): Slot => {
     const inner: unknown = is(param, Param) ? param.value : param
-    return is(inner, Placeholder) ? { name: String(inner.name) } : { value: toBinding(inner) }
+    return is(inner, Placeholder)
+      ? { name: String(inner.name), value: null, encoder: is(param, Param) ? encoderOf(param) : undefined }
+      : { name: undefined, value: toBinding(inner), encoder: undefined }
   })
   // A plain loop: a call runs a dozen statements or more.
   return (values) => {
     const bindings: SQLQueryBindings[] = []
-    for (const slot of slots) {
-      if (slot.name === undefined) {
-        bindings.push(slot.value)
+    for (const { name, value: constant, encoder } of slots) {
+      if (name === undefined) {
+        bindings.push(constant)
         continue
       }
-      const value = values[slot.name]
-      if (value === undefined) throw new TypeError(`a prepared query lacks its ${slot.name}`)
-      bindings.push(toBinding(value))
+      const value = values[name]
+      if (value === undefined) throw new TypeError(`a prepared query lacks its ${name}`)
+      bindings.push(toBinding(encoder && value !== null ? encoder.mapToDriverValue(value) : value))
     }
     return bindings
   }
+}
+
+function encoderOf({ encoder }: Param) {
+  const isPlain = encoder === noopEncoder || encoder.mapToDriverValue === Column.prototype.mapToDriverValue
+  return isPlain ? undefined : encoder
 }
 
 function toBinding(value: unknown): SQLQueryBindings {

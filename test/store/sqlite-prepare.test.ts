@@ -1,0 +1,70 @@
+import { Database as SqliteConnection } from 'bun:sqlite'
+import { asc, sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/bun-sqlite'
+import { customType, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { expect, test } from 'bun:test'
+import type { Preparable } from '../../src/store/database.ts'
+import { prepareOnSqlite } from '../../src/store/sqlite-prepare.ts'
+
+const colours = ['red', 'green']
+const colour = customType<{ data: string; driverData: number }>({
+  dataType: () => 'integer',
+  toDriver: (word) => colours.indexOf(word),
+  fromDriver: (number) => colours[number] ?? '',
+})
+const birds = sqliteTable('birds', {
+  birdId: text('bird_id'),
+  colour: colour('colour'),
+  age: integer('age_years'),
+})
+
+function openBirds() {
+  const connection = new SqliteConnection(':memory:')
+  connection.run('create table birds (bird_id text, colour integer, age_years integer)')
+  const on = drizzle(connection)
+  // The types of drizzle's synchronous queries lack what the store's have.
+  const prepare = <R>(build: () => unknown) => prepareOnSqlite(build as () => Preparable<R>)
+  const p = sql.placeholder
+  return {
+    connection,
+    insert: prepare(() =>
+      on
+        .insert(birds)
+        .values({ birdId: p('id'), colour: p('colour'), age: 1 })
+        .returning(),
+    ),
+    ofColour: prepare(() =>
+      on
+        .select({ id: birds.birdId, seen: birds.colour, next: sql`${birds.age} + 1`.mapWith(String) })
+        .from(birds)
+        .where(sql`${birds.colour} = ${sql.param(p('colour'), birds.colour)}`)
+        .orderBy(asc(birds.birdId)),
+    ),
+    all: prepare(() => on.select().from(birds).orderBy(asc(birds.birdId))),
+    rename: prepare(() => on.update(birds).set({ birdId: sql`${p('id')}` })),
+  }
+}
+
+test('rows have the names of the fields, and what their columns mean', async () => {
+  const { insert, ofColour, all } = openBirds()
+  expect(await insert({ id: 'b', colour: 'green' })).toEqual([{ birdId: 'b', colour: 'green', age: 1 }])
+  expect(await insert({ id: 'a', colour: null })).toEqual([{ birdId: 'a', colour: null, age: 1 }])
+  expect(await ofColour({ colour: 'green' })).toEqual([{ id: 'b', seen: 'green', next: '2' }])
+  expect(await ofColour({ colour: 'red' })).toEqual([])
+  expect(await all()).toEqual([
+    { birdId: 'a', colour: null, age: 1 },
+    { birdId: 'b', colour: 'green', age: 1 },
+  ])
+})
+
+test('columns hold what their encoder made of a value', async () => {
+  const { connection, insert } = openBirds()
+  await insert({ id: 'a', colour: 'green' })
+  expect(connection.query('select * from birds').all()).toEqual([{ bird_id: 'a', colour: 1, age_years: 1 }])
+})
+
+test('a value that is missing, or that no column holds, is refused', async () => {
+  const { rename } = openBirds()
+  expect(rename()).rejects.toThrow('a prepared query lacks its id')
+  expect(rename({ id: true })).rejects.toThrow('a column holds text, a number or null')
+})
