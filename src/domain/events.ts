@@ -13,7 +13,6 @@ export type LogEntry = {
   seq: number
   id: string
   type: LogType
-  developerId: string
   appId: string | null
   requestId: string | null
   phone: string | null
@@ -22,6 +21,8 @@ export type LogEntry = {
   detail: string | null
   at: number
 }
+
+export type NewLogEntry = Omit<LogEntry, 'seq'> & { developerId: string }
 
 export type LogQuery = {
   appId?: string | undefined
@@ -38,7 +39,7 @@ export type LogQuery = {
 
 export type EventStore = {
   /** Takes the next number and writes the entry. @param payload the body of the webhook event, where one is sent */
-  insert(entry: Omit<LogEntry, 'seq'>, payload: string | null): Promise<number>
+  insert(entry: NewLogEntry, payload: string | null): Promise<number>
   /** Newest first, unless `afterSeq` is given: then oldest first. */
   list(developerId: string, query: LogQuery): Promise<LogEntry[]>
   seqOf(developerId: string, id: string): Promise<number | undefined>

@@ -18,7 +18,6 @@ export function createEventStore(
     id: events.id,
     // Written by insert below from a LogType.
     type: sql<LogType>`${events.type}`,
-    developerId: events.developerId,
     appId: events.appId,
     requestId: events.requestId,
     phone: events.phone,
