@@ -77,7 +77,9 @@ const documentation = {
 - **Phones** are E.164. When the operator keeps a number no longer, an opaque pseudonym stands in its place.
 - **Times** are RFC 3339 in UTC. **Ids** are opaque; what belongs to somebody else is answered as if it were not there.
 - **Rates** are told by \`RateLimit-Policy\` and \`RateLimit\` on every answer to send, resend and verify.
-- **Every answer** has \`X-Request-Id\`, which an error repeats as \`traceId\`. Expect fields that are not here yet.`,
+- **Every answer** has \`X-Request-Id\`, which an error repeats as \`traceId\`. Expect fields that are not here yet.
+- **Request line and headers** together have up to 16 KiB. Above that, whatever the operation, the answer is a bare
+  431 without \`X-Request-Id\` and without a body, and the connection ends.`,
   },
   tags: [
     tag('OTP', 'Send and verify codes, for the backend of an application; look at them, for developers.'),

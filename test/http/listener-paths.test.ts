@@ -87,6 +87,26 @@ describe('the path that is routed is that of the request line', () => {
   })
 })
 
+describe('request line and headers', () => {
+  const action = (length: number) => `/v1/audit?action=${'a'.repeat(length)}`
+
+  test('of less than 16 KiB reach the route', async () => {
+    raw.expectError(await raw.ask(getRequest(action(16_000), 'Host: localhost')), 401, {
+      code: 'UNAUTHENTICATED',
+    })
+  })
+
+  // As the document says for every operation: these never reach it.
+  test.each([
+    ['in the URL', getRequest(action(20_000), 'Host: localhost')],
+    ['in a header', getRequest('/v1/audit', `Host: localhost\r\nX-A: ${'a'.repeat(20_000)}`)],
+    ['together', getRequest(action(9_000), `Host: localhost\r\nX-A: ${'a'.repeat(9_000)}`)],
+  ])('of more than 16 KiB %s are a bare 431', async (_, request) => {
+    const { status, headers, body } = await raw.ask(request)
+    expect([status, body, headers.get('x-request-id')]).toEqual([431, '', undefined])
+  })
+})
+
 describe('a Host that could move the path', () => {
   test.each([
     'a/b',
