@@ -1,4 +1,3 @@
-import { swagger } from '@elysiajs/swagger'
 import { Elysia, type AnyElysia } from 'elysia'
 import bundlePath from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
 import stylePath from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
@@ -111,6 +110,8 @@ const documentation = {
 }
 
 async function describe(api: AnyElysia, version: string): Promise<object> {
+  // 2 MB that a server needs only once it is asked.
+  const { swagger } = await import('@elysiajs/swagger')
   const generator = new Elysia()
     .use(api)
     .use(swagger({ path: '/page', specPath: '/document', documentation, excludeStaticFile: false }))
