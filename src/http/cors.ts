@@ -10,8 +10,9 @@ export const isPreflight = (request: Request) =>
  * Without credentials: the token comes in a header of the page's own making.
  */
 export function corsHeaders(origins: readonly string[], request: Request): Record<string, string> {
+  if (origins.length === 0) return {}
   const origin = request.headers.get('origin')
-  if (origin === null || origins.length === 0) return {}
+  if (origin === null) return {}
   const headers: Record<string, string> = { vary: 'Origin' }
   if (!origins.includes(origin) || forServersOnly.test(new URL(request.url).pathname)) return headers
   headers['access-control-allow-origin'] = origin

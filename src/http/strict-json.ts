@@ -1,9 +1,6 @@
 /** How deep lists and objects may stand in each other. No body of the contract needs more than two. */
 const depthMax = 32
 
-/** Of a text that is JSON: its strings, each with the colon that makes it a name, and its brackets. */
-const tokens = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|[{}[\]]/g
-
 /**
  * Reads JSON that every reader understands in the same way (I-JSON, RFC 7493 §2): no name twice in an object, no half
  * of a character. NUL, which not every database can hold, is refused as well, and so is a nesting that could exhaust
@@ -15,20 +12,21 @@ export function parseStrictJson(text: string): unknown {
   const value = parse(text)
   /** The names of every object that is open, and nothing for a list. */
   const open: Array<Set<string>> = []
-  for (const [bracket, string, colon] of text.matchAll(tokens)) {
-    if (string !== undefined) {
-      const plain = readString(string)
-      if (!plain.isWellFormed() || plain.includes('\0')) {
-        throw new SyntaxError('The body has a text with NUL or half a character in it.')
-      }
-      if (colon === undefined) continue
+  // Character by character: to find strings and brackets by a regular expression takes twice as long.
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at]
+    if (character === '"') {
+      const start = at
+      at = endOfString(text, start)
+      const plain = readString(text.slice(start, at + 1))
+      if (!isName(text, at)) continue
       const names = open.at(-1)
       if (names?.has(plain)) throw new SyntaxError('The body names a property twice.')
       names?.add(plain)
-    } else if (bracket === '}' || bracket === ']') {
+    } else if (character === '}' || character === ']') {
       open.pop()
-    } else if (open.push(new Set()) > depthMax) {
-      throw new SyntaxError('The body is nested too deeply.')
+    } else if (character === '{' || character === '[') {
+      if (open.push(new Set()) > depthMax) throw new SyntaxError('The body is nested too deeply.')
     }
   }
   return value
@@ -42,5 +40,22 @@ function parse(text: string): unknown {
   }
 }
 
-const readString = (quoted: string) =>
-  quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1)
+/** Where the quotation mark stands that ends the string which begins at `start`. */
+function endOfString(text: string, start: number): number {
+  let end = start + 1
+  while (text[end] !== '"') end += text[end] === '\\' ? 2 : 1
+  return end
+}
+
+/** Whether a colon follows the string that ends at `end`. */
+function isName(text: string, end: number): boolean {
+  let next = end + 1
+  while (text[next] === ' ' || text[next] === '\n' || text[next] === '\r' || text[next] === '\t') next++
+  return text[next] === ':'
+}
+
+function readString(quoted: string): string {
+  const plain = quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1)
+  if (plain.isWellFormed() && !plain.includes('\0')) return plain
+  throw new SyntaxError('The body has a text with NUL or half a character in it.')
+}
