@@ -1,7 +1,7 @@
 import type { SQLQueryBindings, Statement } from 'bun:sqlite'
-import { Column, is, noopDecoder, noopEncoder, Param, Placeholder, SQL, sql } from 'drizzle-orm'
-import type { DriverValueDecoder, DriverValueEncoder } from 'drizzle-orm'
+import { Column, is, noopEncoder, Param, Placeholder, SQL, sql, type DriverValueEncoder } from 'drizzle-orm'
 import type { Preparable, PreparedQuery } from './database.ts'
+import { compileDecoders, compileNesting, type Field, type Row } from './sqlite-rows.ts'
 
 /** What drizzle's queries are made of, which their types hide: what is selected, or returned by a write. */
 type Query = Preparable<unknown> & {
@@ -14,12 +14,9 @@ type Prepared = {
   query: { params: unknown[] }
   /** Undefined where nothing is returned. */
   fields: Field[] | undefined
-  all(values: Row): unknown
+  /** Of a join, by the names of tables. */
+  joinsNotNullableMap?: Record<string, boolean>
 }
-
-type Field = { path: string[]; field: unknown }
-
-type Row = Record<string, unknown>
 
 /**
  * Runs drizzle's statement without drizzle, whose part takes as long as SQLite's: columns are selected under the names of
@@ -34,12 +31,13 @@ export function prepareOnSqlite<R>(build: () => Preparable<R>): PreparedQuery<R>
 
 function compile(query: Query): (values: Row) => unknown {
   nameColumns(query)
-  const prepared = query.prepare() as unknown as Prepared
-  const { stmt, fields } = prepared
-  const bind = compileParams(prepared.query.params)
+  const { stmt, query: built, fields, joinsNotNullableMap } = query.prepare() as unknown as Prepared
+  const bind = compileParams(built.params)
   if (!fields) return (values) => stmt.run(...bind(values))
-  // Objects within rows are what joins give; drizzle builds those.
-  if (fields.some(({ path }) => path.length > 1)) return (values) => prepared.all(values)
+  if (fields.some(({ path }) => path.length > 1)) {
+    const nest = compileNesting(fields, joinsNotNullableMap)
+    return (values) => nest(stmt.values(...bind(values)))
+  }
   const decode = compileDecoders(fields)
   return (values) => decode(stmt.all(...bind(values)))
 }
@@ -58,31 +56,6 @@ function nameColumns({ config }: Query) {
 function named(name: string, field: unknown): unknown {
   if (is(field, Column)) return sql`${field}`.mapWith(field).as(name)
   return is(field, SQL) ? field.as(name) : field
-}
-
-/** Puts what values stand for in their place. Of most columns they stand for themselves. */
-function compileDecoders(fields: Field[]): (rows: Row[]) => Row[] {
-  const decoders = fields.flatMap(({ path, field }) => {
-    const decoder = decoderOf(field)
-    return decoder ? [{ name: path.join(), decoder }] : []
-  })
-  return (rows) => {
-    for (const { name, decoder } of decoders) {
-      for (const row of rows) {
-        if (row[name] !== null) row[name] = decoder.mapFromDriverValue(row[name])
-      }
-    }
-    return rows
-  }
-}
-
-function decoderOf(field: unknown) {
-  if (!is(field, SQL.Aliased)) return undefined
-  // Left out of drizzle's types.
-  const { decoder } = field.sql as unknown as { decoder: DriverValueDecoder<unknown, unknown> }
-  const isPlain =
-    decoder === noopDecoder || decoder.mapFromDriverValue === Column.prototype.mapFromDriverValue
-  return isPlain ? undefined : decoder
 }
 
 type Slot = {

@@ -1,7 +1,7 @@
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { asc, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { customType, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { alias, customType, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { expect, test } from 'bun:test'
 import type { Preparable } from '../../src/store/database.ts'
 import { prepareOnSqlite } from '../../src/store/sqlite-prepare.ts'
@@ -17,6 +17,7 @@ const birds = sqliteTable('birds', {
   colour: colour('colour'),
   age: integer('age_years'),
 })
+const mates = alias(birds, 'mates')
 
 function openBirds() {
   const connection = new SqliteConnection(':memory:')
@@ -41,6 +42,13 @@ function openBirds() {
         .orderBy(asc(birds.birdId)),
     ),
     all: prepare(() => on.select().from(birds).orderBy(asc(birds.birdId))),
+    withMates: prepare(() =>
+      on
+        .select({ bird: birds, mate: { id: mates.birdId, colour: mates.colour } })
+        .from(birds)
+        .leftJoin(mates, sql`${mates.colour} = ${birds.colour} and ${mates.birdId} <> ${birds.birdId}`)
+        .orderBy(asc(birds.birdId)),
+    ),
     rename: prepare(() => on.update(birds).set({ birdId: sql`${p('id')}` })),
   }
 }
@@ -54,6 +62,18 @@ test('rows have the names of the fields, and what their columns mean', async () 
   expect(await all()).toEqual([
     { birdId: 'a', colour: null, age: 1 },
     { birdId: 'b', colour: 'green', age: 1 },
+  ])
+})
+
+test('rows of joins are objects of objects, null where there was none', async () => {
+  const { insert, withMates } = openBirds()
+  await insert({ id: 'a', colour: 'green' })
+  await insert({ id: 'b', colour: null })
+  await insert({ id: 'c', colour: 'green' })
+  expect(await withMates()).toEqual([
+    { bird: { birdId: 'a', colour: 'green', age: 1 }, mate: { id: 'c', colour: 'green' } },
+    { bird: { birdId: 'b', colour: null, age: 1 }, mate: null },
+    { bird: { birdId: 'c', colour: 'green', age: 1 }, mate: { id: 'a', colour: 'green' } },
   ])
 })
 

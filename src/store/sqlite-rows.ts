@@ -1,0 +1,81 @@
+import { Column, getTableName, is, noopDecoder, SQL, type DriverValueDecoder } from 'drizzle-orm'
+
+/** A value of a row that drizzle was asked for, and where it stands in it. */
+export type Field = { path: string[]; field: unknown }
+
+export type Row = Record<string, unknown>
+
+type Decoder = DriverValueDecoder<unknown, unknown>
+
+/** Puts what values stand for in their place. Of most columns they stand for themselves. */
+export function compileDecoders(fields: Field[]): (rows: Row[]) => Row[] {
+  const decoders = fields.flatMap(({ path, field }) => {
+    const decoder = decoderOf(field)
+    return decoder ? [{ name: path.join(), decoder }] : []
+  })
+  return (rows) => {
+    for (const { name, decoder } of decoders) {
+      for (const row of rows) {
+        if (row[name] !== null) row[name] = decoder.mapFromDriverValue(row[name])
+      }
+    }
+    return rows
+  }
+}
+
+/**
+ * Makes the rows of a join, which are objects of objects; one of them is null where its table had no row.
+ *
+ * @param isFound by the names of tables: false for one whose row a join may not find
+ */
+export function compileNesting(
+  fields: Field[],
+  isFound: Record<string, boolean> = {},
+): (rows: unknown[][]) => Row[] {
+  if (fields.some(({ path }) => path.length !== 2))
+    throw new TypeError('a row holds values, or objects of them')
+  const places = fields.map(({ path: [object = '', name = ''], field }, index) => ({
+    object,
+    name,
+    index,
+    decoder: decoderOf(field),
+    isOptional: is(field, Column) && isFound[getTableName(field.table)] === false,
+  }))
+  const objects = [...Map.groupBy(places, ({ object }) => object)].map(([name, members]) => ({
+    name,
+    members,
+    isOptional: members.every(({ isOptional }) => isOptional),
+  }))
+  return (rows) => {
+    const nested: Row[] = []
+    for (const values of rows) {
+      const row: Row = {}
+      for (const { name, members, isOptional } of objects) row[name] = toObject(members, values, isOptional)
+      nested.push(row)
+    }
+    return nested
+  }
+}
+
+type Member = { name: string; index: number; decoder: Decoder | undefined }
+
+function toObject(members: Member[], values: unknown[], isOptional: boolean): Row | null {
+  const object: Row = {}
+  let isNull = isOptional
+  for (const { name, index, decoder } of members) {
+    const value = values[index]
+    object[name] = decoder && value !== null ? decoder.mapFromDriverValue(value) : value
+    if (value !== null) isNull = false
+  }
+  return isNull ? null : object
+}
+
+/** Undefined where a value stands for itself. */
+function decoderOf(field: unknown): Decoder | undefined {
+  const source = is(field, SQL.Aliased) ? field.sql : field
+  // drizzle's types leave out what an expression has.
+  const decoder = is(source, Column) ? source : (source as { decoder: Decoder }).decoder
+  const isPlain =
+    decoder === noopDecoder || decoder.mapFromDriverValue === Column.prototype.mapFromDriverValue
+  return isPlain ? undefined : decoder
+}
