@@ -64,7 +64,8 @@ export function connect(path: string, busyTimeoutMs: number): SqliteConnection {
   connection.run('PRAGMA secure_delete = FAST')
   connection.run('PRAGMA cell_size_check = ON')
   connection.run('PRAGMA temp_store = MEMORY')
-  connection.run('PRAGMA cache_size = -65536')
+  // 16 MB. The kernel holds the file as well: with four times as much a call takes as long.
+  connection.run('PRAGMA cache_size = -16384')
   // 16 MB. Many pages are written again and again, and so moved from the log to their place four times less often than
   // after SQLite's own 1000.
   connection.run('PRAGMA wal_autocheckpoint = 4000')
