@@ -57,7 +57,7 @@ export type ApplicationChanges = {
 export type ApplicationStore = {
   find(developerId: string, id: string): Promise<Application | undefined>
   /** Newest first. @param query.before an id; only older ones are listed */
-  list(query: ApplicationListQuery): Promise<Application[]>
+  list(query: ApplicationListQuery): Promise<ListedApplication[]>
   count(developerId: string): Promise<number>
   insert(application: Application): Promise<void>
   update(
@@ -108,6 +108,9 @@ export type ApplicationView = Pick<
   | 'webhookSecretRotatedAt'
 > & { clientId: string; clientSecretPreview: string; apiKeyPreview: string }
 
+/** What the view is made of: neither salts nor hashes. */
+export type ListedApplication = Omit<ApplicationView, 'clientId'>
+
 /** The one time that the secrets are told. */
 export type CreatedApplication = { application: ApplicationView; secrets: IssuedSecrets }
 
@@ -127,7 +130,7 @@ export function createApplicationService(needs: {
 }) {
   const { store, clock, newId, random, keys, plans } = needs
 
-  const view = (row: Application): ApplicationView => ({
+  const view = (row: ListedApplication): ApplicationView => ({
     id: row.id,
     name: row.name,
     projectId: row.projectId,

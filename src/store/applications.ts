@@ -61,11 +61,29 @@ export function createApplicationStore(database: Database, on: Builders): Applic
       .from(applications)
       .where(eq(applications.id, sql.placeholder('id'))),
   )
+  const listed = {
+    id: applications.id,
+    name: applications.name,
+    projectId: applications.projectId,
+    environment: applications.environment,
+    status: applications.status,
+    otpTtlSeconds: applications.otpTtlSeconds,
+    clientSecretPreview: applications.clientSecretPreview,
+    apiKeyPreview: applications.apiKeyPreview,
+    clientSecretRotatedAt: applications.clientSecretRotatedAt,
+    apiKeyRotatedAt: applications.apiKeyRotatedAt,
+    webhookSecretRotatedAt: applications.webhookSecretRotatedAt,
+    defaultLocale: applications.defaultLocale,
+    webOtpDomain: applications.webOtpDomain,
+    androidAppHash: applications.androidAppHash,
+    createdAt: applications.createdAt,
+    updatedAt: applications.updatedAt,
+  }
   const list = prepareFiltered(
     database,
     ({ developerId, projectId, limit, before }: Given<ApplicationListQuery>) =>
       on
-        .select()
+        .select(listed)
         .from(applications)
         .where(
           and(
