@@ -2,7 +2,7 @@ import type { Developer } from './developers.ts'
 import { invalidField } from './errors.ts'
 import { eventKinds, type LogType } from './event-kinds.ts'
 import { isId, type NewId } from './ids.ts'
-import { cursorInvalid, decodeCursor, pageOf } from './pages.ts'
+import { pageOf, readSeq } from './pages.ts'
 import type { OtpRequest } from './otp-requests.ts'
 import type { Store, Stores } from './store.ts'
 
@@ -22,7 +22,7 @@ export type LogEntry = {
   at: number
 }
 
-export type NewLogEntry = Omit<LogEntry, 'seq'> & { developerId: string }
+export type NewLogEntry = Omit<LogEntry, 'seq' | 'id'> & { developerId: string }
 
 export type LogQuery = {
   appId?: string | undefined
@@ -38,8 +38,13 @@ export type LogQuery = {
 }
 
 export type EventStore = {
-  /** Takes the next number and writes the entry. @param payload the body of the webhook event, where one is sent */
-  insert(entry: NewLogEntry, payload: string | null): Promise<number>
+  /**
+   * Takes the next number, which makes the id, and writes the entry.
+   *
+   * @param toPayload makes the body of the webhook event, where one is sent
+   * @returns the number
+   */
+  insert(entry: NewLogEntry, toPayload?: (id: string) => string): Promise<number>
   /** Newest first, unless `afterSeq` is given: then oldest first. */
   list(developerId: string, query: LogQuery): Promise<LogEntry[]>
   seqOf(developerId: string, id: string): Promise<number | undefined>
@@ -56,7 +61,7 @@ const time = (ms: number | null) => (ms === null ? null : new Date(ms).toISOStri
  * it. Part of the transaction that makes it happen, so that neither is ever without the other.
  *
  * @param request as it is after the event
- * @returns the id of the event
+ * @returns the number of the entry
  */
 export async function recordEvent(
   tx: Stores,
@@ -65,16 +70,13 @@ export async function recordEvent(
   request: OtpRequest,
   at: number,
   detail: string | null = null,
-): Promise<string> {
-  const id = newId('evt')
+): Promise<number> {
   const subscribers = webhookKinds.has(type)
     ? (await tx.webhookEndpoints.subscribers(request.appId)).filter(
         ({ events }) => events.includes(type) || events.includes('*'),
       )
     : []
-  const payload = subscribers.length > 0 ? JSON.stringify(eventBody(id, type, request, at)) : null
   const entry = {
-    id,
     type,
     developerId: request.developerId,
     appId: request.appId,
@@ -84,11 +86,12 @@ export async function recordEvent(
     detail,
     at,
   }
-  const seq = await tx.events.insert(entry, payload)
+  const toPayload = (id: string) => JSON.stringify(eventBody(id, type, request, at))
+  const seq = await tx.events.insert(entry, subscribers.length > 0 ? toPayload : undefined)
   for (const { id: endpointId } of subscribers) {
     await tx.webhookQueue.insert({ id: newId('dlv'), endpointId, eventSeq: seq, type, now: at })
   }
-  return id
+  return seq
 }
 
 /** The body of a webhook, in the shape of Standard Webhooks: never the code. */
@@ -149,7 +152,7 @@ export function createLogService(needs: { store: Store }) {
         const items = await events.list(developer.id, { appId, types, limit, afterSeq })
         return { limit, nextCursor: null, items: filter.order === 'desc' ? items.toReversed() : items }
       }
-      const beforeSeq = filter.cursor === undefined ? undefined : readSeq(filter.cursor)
+      const beforeSeq = readSeq(filter)
       const isFiltered = appId !== undefined || types !== undefined
       const owner = { developerId: developer.id, appId }
       const end = isFiltered ? await windows.ofEvents(owner, beforeSeq) : undefined
@@ -163,11 +166,5 @@ export function createLogService(needs: { store: Store }) {
 }
 
 const nothing = (limit: number): LogPage => ({ limit, nextCursor: null, items: [] })
-
-function readSeq(cursor: string): number {
-  const position = decodeCursor(cursor)
-  if (!/^[1-9]\d{0,14}$/.test(position)) throw cursorInvalid()
-  return Number(position)
-}
 
 const invalid = (path: string, message: string) => invalidField('query', path, message)

@@ -1,17 +1,18 @@
 import type { Delivery } from './delivery.ts'
 import type { Developer } from './developers.ts'
+import { eventIdOf } from './event-ids.ts'
 import type { Keys } from './keys.ts'
 import type { MessageSettings } from './message-settings.ts'
 import { deriveCode } from './otp-code.ts'
 import { isDue, type OtpRequest } from './otp-requests.ts'
-import { pageOf, readPosition, type Page, type PageRequest } from './pages.ts'
+import { pageOf, readSeq, type Page, type PageRequest } from './pages.ts'
 import type { Clock } from './ports.ts'
 import type { Store } from './store.ts'
 
 /** That a message of a request lies in somebody's inbox. Never its text: that is made when it is read. */
 export type InboxMessage = {
-  /** The id of the `otp.sent` event that put it there. */
-  id: string
+  /** The number of the `otp.sent` entry that put it there. */
+  seq: number
   developerId: string
   requestId: string
   /** 0 where another developer sent it, whose ids are nobody else's business. */
@@ -28,7 +29,7 @@ export type ListedMessage = InboxMessage & {
 export type InboxStore = {
   insert(message: InboxMessage): Promise<void>
   /** Newest first, with the requests that they belong to, and what is left of their applications. */
-  list(developerId: string, since: number, limit: number, before?: string): Promise<ListedMessage[]>
+  list(developerId: string, since: number, limit: number, before?: number): Promise<ListedMessage[]>
   /** About `chunk` of the oldest, up to a time. False when none was left. */
   deleteOldest(until: number, chunk: number): Promise<boolean>
 }
@@ -61,9 +62,9 @@ export function createInboxService(needs: {
     /** The messages of the last day, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(developer: Developer, page: PageRequest): Promise<Page<InboxItem>> {
       const now = clock.now()
-      const before = readPosition(page, 'evt')
+      const before = readSeq(page)
       const rows = await store.read.inbox.list(developer.id, now - inboxLifetimeMs, page.limit + 1, before)
-      const cut = pageOf(rows, page.limit, (row) => row.id)
+      const cut = pageOf(rows, page.limit, ({ seq }) => String(seq))
       return { ...cut, items: cut.items.map((row) => open(row, now)) }
     },
   }
@@ -73,7 +74,7 @@ export function createInboxService(needs: {
     const alive = request.status === 'pending' && !isDue(request, now)
     const code = alive ? deriveCode(keys, request) : null
     return {
-      id: message.id,
+      id: eventIdOf(sentAt, message.seq),
       requestId: message.requestVisible ? request.id : null,
       appId: message.requestVisible ? request.appId : null,
       phone: request.phone,

@@ -161,10 +161,10 @@ export function createOtpSend(needs: OtpNeeds) {
     now: number,
     detail: string | null,
   ) {
-    const eventId = await recordEvent(tx, newId, 'otp.sent', request, now, detail)
+    const seq = await recordEvent(tx, newId, 'otp.sent', request, now, detail)
     if (request.provider !== inboxProvider) return
     await tx.inbox.insert({
-      id: eventId,
+      seq,
       developerId: inboxOf,
       requestId: request.id,
       requestVisible: inboxOf === request.developerId ? 1 : 0,

@@ -32,7 +32,15 @@ export function readPosition({ cursor }: PageRequest, prefix: IdPrefix): string 
   return position
 }
 
-export const cursorInvalid = () =>
+/** The same for a list that is sorted by numbers. */
+export function readSeq({ cursor }: Pick<PageRequest, 'cursor'>): number | undefined {
+  if (cursor === undefined) return undefined
+  const position = decodeCursor(cursor)
+  if (!/^[1-9]\d{0,14}$/.test(position)) throw cursorInvalid()
+  return Number(position)
+}
+
+const cursorInvalid = () =>
   new ServiceError('INVALID_ARGUMENT', 'The cursor is not one that this list gave out.', {
     reason: 'CURSOR_INVALID',
     details: [

@@ -1,12 +1,17 @@
 import { hmac, type Keys } from './keys.ts'
 
+/** 96 bits: of a thousand million numbers of one developer no two have the same, and rows that get them grow little. */
+const digits = 16
+
 /**
  * What stands for a phone number once its time is over: the same for all records of one developer, so that they still
  * belong together, another for everybody else, and nothing leads back to the number but the master key and the number
  * itself.
  */
-export const pseudonymOf = (keys: Pick<Keys, 'pseudonym'>, developerId: string, phone: string) =>
-  `anon_${hmac(keys.pseudonym).update(`${developerId}\n${phone}`).digest('base64url')}`
+export function pseudonymOf(keys: Pick<Keys, 'pseudonym'>, developerId: string, phone: string): string {
+  const digest = hmac(keys.pseudonym).update(`${developerId}\n${phone}`).digest('base64url')
+  return `anon_${digest.slice(0, digits)}`
+}
 
 /** What stands for a phone number that was erased: the same for everybody. */
 export const erasedPhone = 'erased'

@@ -1,5 +1,4 @@
 import { notFound, ServiceError } from './errors.ts'
-import type { NewId } from './ids.ts'
 import type { Store } from './store.ts'
 
 /** How long an endpoint may do nothing but fail. */
@@ -15,12 +14,11 @@ export type DisabledReason = 'failing' | 'gone'
  * @throws UNAVAILABLE
  */
 export async function disableEndpoint(
-  needs: { store: Store; newId: NewId },
+  store: Store,
   id: string,
   reason: DisabledReason,
   now: number,
 ): Promise<void> {
-  const { store, newId } = needs
   const owner = await store.read.webhookEndpoints.findOwner(id)
   if (!owner) return
   const failingUntil = reason === 'failing' ? now - failingMaxMs : undefined
@@ -28,19 +26,15 @@ export async function disableEndpoint(
     await store.write(async (tx) => {
       // Before the endpoint is held: events take the number of their entry first, too, and two that each hold what the
       // other waits for would wait for ever.
-      await tx.events.insert(
-        {
-          id: newId('evt'),
-          type: 'webhook.disabled',
-          ...owner,
-          requestId: null,
-          phone: null,
-          status: null,
-          detail: `${id} ${reason}`,
-          at: now,
-        },
-        null,
-      )
+      await tx.events.insert({
+        type: 'webhook.disabled',
+        ...owner,
+        requestId: null,
+        phone: null,
+        status: null,
+        detail: `${id} ${reason}`,
+        at: now,
+      })
       if (!(await tx.webhookEndpoints.disable(id, reason, failingUntil, now))) throw notFound()
     })
   } catch (error) {

@@ -11,4 +11,5 @@ export const postgresColumns = {
   text: (name: string) => text(name),
   integer: (name: string) => integer(name),
   timestampMs: (name: string) => bigint(name, { mode: 'number' }),
+  shortId: (name: string) => text(name),
 } as unknown as ColumnKit

@@ -33,6 +33,12 @@ export type Database = {
   /** Defers `build` to the first run and keeps the statement: building a query costs ten times its execution. */
   prepare<R>(build: () => Preparable<R>): PreparedQuery<R>
 
+  /** An id of a developer, project or application as a column of short ids has it, for conditions that are spelled out. */
+  shortId(id: string): string | number
+
+  /** That a column of whole ids and one of short ids name the same. */
+  isSame(id: SQLiteColumn, shortId: SQLiteColumn): SQL
+
   /** Holds the row until the transaction ends. Does nothing on SQLite, whose only writer is alone already. */
   lock(tx: Builders, table: SQLiteTable, idColumn: SQLiteColumn, id: string): Promise<void>
 

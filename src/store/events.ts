@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, gt, gte, lt, sql } from 'drizzle-orm'
+import { eventIdOf, readEventId } from '../domain/event-ids.ts'
 import type { EventStore, LogQuery, LogType } from '../domain/events.ts'
-import { atMost } from './bound.ts'
+import { atMost, unindexed } from './bound.ts'
 import type { Builders, Database } from './database.ts'
 import { deleteOldestInOrder } from './delete-oldest.ts'
 import { prepareFiltered, type Given } from './prepare-filtered.ts'
@@ -15,7 +16,7 @@ export function createEventStore(
   const p = sql.placeholder
   const columns = {
     seq: events.seq,
-    id: events.id,
+    oldId: events.id,
     // Written by insert below from a LogType.
     type: sql<LogType>`${events.type}`,
     appId: events.appId,
@@ -37,7 +38,6 @@ export function createEventStore(
   const insert = database.prepare(() =>
     on.insert(events).values({
       seq: p('seq'),
-      id: p('id'),
       type: p('type'),
       developerId: p('developerId'),
       appId: p('appId'),
@@ -49,7 +49,10 @@ export function createEventStore(
       at: p('at'),
     }),
   )
-  type ListFilter = { developerId: string } & LogQuery
+  type ListFilter = { developerId: string | number; appId: string | number | undefined } & Omit<
+    LogQuery,
+    'appId'
+  >
   const list = prepareFiltered(
     database,
     ({ developerId, appId, types, limit, beforeSeq, afterSeq, fromSeq }: Given<ListFilter>) =>
@@ -60,7 +63,7 @@ export function createEventStore(
           and(
             // Found by one of them, as each has an index in the order of the list.
             appId
-              ? and(eq(events.appId, appId), sql`coalesce(${events.developerId}, '') = ${developerId}`)
+              ? and(eq(events.appId, appId), sql`${unindexed(events.developerId)} = ${developerId}`)
               : eq(events.developerId, developerId),
             types && sql`${events.type} in ${types}`,
             beforeSeq && lt(events.seq, beforeSeq),
@@ -72,21 +75,28 @@ export function createEventStore(
   )
 
   return {
-    async insert(entry, payload) {
+    async insert(entry, toPayload) {
       const [counter] = await nextSeq()
       if (!counter) throw new Error('the counter of log entries is missing')
-      await insert({ ...entry, payload, seq: counter.value })
+      const seq = counter.value
+      await insert({ ...entry, seq, payload: toPayload ? toPayload(eventIdOf(entry.at, seq)) : null })
       onEvent(entry.developerId)
-      return counter.value
+      return seq
     },
 
-    list: (developerId, query) => list({ developerId, ...query }),
+    async list(developerId, { appId, ...query }) {
+      const owner = { developerId: database.shortId(developerId), appId: appId && database.shortId(appId) }
+      const rows = await list({ ...query, ...owner })
+      return rows.map(({ oldId, ...entry }) => ({ ...entry, id: oldId ?? eventIdOf(entry.at, entry.seq) }))
+    },
 
     async seqOf(developerId, id) {
+      const made = readEventId(id)
+      const is = made ? and(eq(events.seq, made.seq), eq(events.at, made.at)) : eq(events.id, id)
       const [row] = await on
         .select({ seq: events.seq })
         .from(events)
-        .where(and(eq(events.id, id), eq(events.developerId, developerId)))
+        .where(and(is, eq(events.developerId, developerId)))
       return row?.seq
     },
 

@@ -14,7 +14,7 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
       .from(identities)
       .where(
         and(
-          eq(identities.developerId, p('developerId')),
+          eq(identities.developerId, sql.param(p('developerId'), identities.developerId)),
           sql`${identities.phone} in (${p('phone')}, ${p('pseudonym')})`,
         ),
       ),
@@ -56,7 +56,7 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
       .values({ identityId: p('identityId'), appId: p('appId') })
       .onConflictDoNothing(),
   )
-  type ListFilter = { developerId: string; limit: number; before: string | undefined }
+  type ListFilter = { developerId: string | number; limit: number; before: string | undefined }
   const list = prepareFiltered(database, ({ developerId, limit, before }: Given<ListFilter>) =>
     on
       .select()
@@ -90,7 +90,7 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
       return byIdentity
     },
 
-    list: (developerId, limit, before) => list({ developerId, limit, before }),
+    list: (developerId, limit, before) => list({ developerId: database.shortId(developerId), limit, before }),
 
     async insert(identity) {
       return (await insert(identity)).length === 1

@@ -13,22 +13,29 @@ export function createInboxStore(database: Database, on: Builders): InboxStore {
 
   const insert = database.prepare(() =>
     on.insert(inbox).values({
-      id: p('id'),
+      seq: p('seq'),
       developerId: p('developerId'),
       requestId: p('requestId'),
       requestVisible: p('requestVisible'),
       sentAt: p('sentAt'),
     }),
   )
-  type ListFilter = { developerId: string; since: number; limit: number; before: string | undefined }
+  type ListFilter = {
+    developerId: string | number
+    since: number
+    limit: number
+    before: number | undefined
+  }
   const list = prepareFiltered(database, ({ developerId, since, limit, before }: Given<ListFilter>) =>
     on
       .select({ message: inbox, request: otpRequests, application: messageSettings(applications) })
       .from(inbox)
       .innerJoin(otpRequests, eq(otpRequests.id, inbox.requestId))
-      .leftJoin(applications, eq(applications.id, otpRequests.appId))
-      .where(and(eq(inbox.developerId, developerId), gt(inbox.sentAt, since), before && lt(inbox.id, before)))
-      .orderBy(atMost(desc(inbox.id), limit)),
+      .leftJoin(applications, database.isSame(applications.id, otpRequests.appId))
+      .where(
+        and(eq(inbox.developerId, developerId), gt(inbox.sentAt, since), before && lt(inbox.seq, before)),
+      )
+      .orderBy(atMost(desc(inbox.seq), limit)),
   )
 
   return {
@@ -37,7 +44,7 @@ export function createInboxStore(database: Database, on: Builders): InboxStore {
     },
 
     async list(developerId, since, limit, before) {
-      const rows = await list({ developerId, since, limit, before })
+      const rows = await list({ developerId: database.shortId(developerId), since, limit, before })
       return rows.map(({ message, request, application }) => ({
         ...message,
         application,
@@ -45,6 +52,6 @@ export function createInboxStore(database: Database, on: Builders): InboxStore {
       }))
     },
 
-    deleteOldest: (until, chunk) => deleteOldestInOrder(on, inbox, inbox.id, inbox.sentAt, until, chunk),
+    deleteOldest: (until, chunk) => deleteOldestInOrder(on, inbox, inbox.seq, inbox.sentAt, until, chunk),
   }
 }

@@ -8,6 +8,7 @@ import webhooksPostgres from '../../migrations/postgres/0005_webhooks.sql' with 
 import operationsPostgres from '../../migrations/postgres/0006_operations.sql' with { type: 'text' }
 import inboxOrderPostgres from '../../migrations/postgres/0007_inbox_order.sql' with { type: 'text' }
 import rateTimesPostgres from '../../migrations/postgres/0008_rate_times.sql' with { type: 'text' }
+import shortRowsPostgres from '../../migrations/postgres/0009_short_rows.sql' with { type: 'text' }
 import initialSqlite from '../../migrations/sqlite/0001_initial.sql' with { type: 'text' }
 import deliverySqlite from '../../migrations/sqlite/0002_delivery.sql' with { type: 'text' }
 import messagesSqlite from '../../migrations/sqlite/0003_messages.sql' with { type: 'text' }
@@ -16,6 +17,7 @@ import webhooksSqlite from '../../migrations/sqlite/0005_webhooks.sql' with { ty
 import operationsSqlite from '../../migrations/sqlite/0006_operations.sql' with { type: 'text' }
 import inboxOrderSqlite from '../../migrations/sqlite/0007_inbox_order.sql' with { type: 'text' }
 import rateTimesSqlite from '../../migrations/sqlite/0008_rate_times.sql' with { type: 'text' }
+import shortRowsSqlite from '../../migrations/sqlite/0009_short_rows.sql' with { type: 'text' }
 import { driverCode } from './errors.ts'
 
 export type Migration = { name: string; sql: string }
@@ -30,6 +32,7 @@ export const sqliteMigrations: Migration[] = [
   { name: '0006_operations', sql: operationsSqlite },
   { name: '0007_inbox_order', sql: inboxOrderSqlite },
   { name: '0008_rate_times', sql: rateTimesSqlite },
+  { name: '0009_short_rows', sql: shortRowsSqlite },
 ]
 export const postgresMigrations: Migration[] = [
   { name: '0001_initial', sql: initialPostgres },
@@ -40,6 +43,7 @@ export const postgresMigrations: Migration[] = [
   { name: '0006_operations', sql: operationsPostgres },
   { name: '0007_inbox_order', sql: inboxOrderPostgres },
   { name: '0008_rate_times', sql: rateTimesPostgres },
+  { name: '0009_short_rows', sql: shortRowsPostgres },
 ]
 
 export type AppliedMigration = { name: string; checksum: string }

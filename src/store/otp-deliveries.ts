@@ -65,7 +65,7 @@ export function createOtpDeliveryStore(database: Database, on: Builders): OtpDel
       .select({ message: messages, request: otpRequests, application: messageSettings(applications) })
       .from(messages)
       .innerJoin(otpRequests, eq(otpRequests.id, messages.requestId))
-      .leftJoin(applications, eq(applications.id, otpRequests.appId))
+      .leftJoin(applications, database.isSame(applications.id, otpRequests.appId))
       .where(and(eq(messages.requestId, p('requestId')), eq(messages.message, p('message')))),
   )
 

@@ -9,7 +9,7 @@ import {
   type OtpRequestStore,
   type OtpStatus,
 } from '../domain/otp-requests.ts'
-import { atMost } from './bound.ts'
+import { atMost, unindexed } from './bound.ts'
 import type { Builders, Database } from './database.ts'
 import { deleteOldestInOrder } from './delete-oldest.ts'
 import { prepareFiltered, type Given } from './prepare-filtered.ts'
@@ -24,7 +24,8 @@ export const toOtpRequest = (row: Row): OtpRequest => ({
   metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
 })
 
-type ListFilter = Omit<OtpListQuery, 'status' | 'now'> & StatusFilter
+type ListFilter = Omit<OtpListQuery, 'developerId' | 'appId' | 'status' | 'now'> &
+  StatusFilter & { developerId: string | number; appId: string | number | undefined }
 
 /** At most one of them. */
 type StatusFilter = { status?: OtpStatus; pendingAt?: number; expiredAt?: number }
@@ -113,7 +114,7 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
           and(
             // Found by one of them, as each has an index in the order of the list.
             appId
-              ? and(eq(otp.appId, appId), sql`coalesce(${otp.developerId}, '') = ${developerId}`)
+              ? and(eq(otp.appId, appId), sql`${unindexed(otp.developerId)} = ${developerId}`)
               : eq(otp.developerId, developerId),
             status && eq(otp.status, status),
             pendingAt && and(isPending, gt(otp.expiresAt, pendingAt)),
@@ -130,8 +131,9 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
   return {
     find: async (id) => first(await find({ id })),
 
-    async list({ status, now, ...query }) {
-      const rows = await list({ ...query, ...hasStatus(status, now) })
+    async list({ status, now, developerId, appId, ...query }) {
+      const owner = { developerId: database.shortId(developerId), appId: appId && database.shortId(appId) }
+      const rows = await list({ ...query, ...owner, ...hasStatus(status, now) })
       return rows.map(toOtpRequest)
     },
 

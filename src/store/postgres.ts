@@ -35,6 +35,8 @@ export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): 
       let statement: ReturnType<ReturnType<typeof build>['prepare']> | undefined
       return (values) => (statement ??= build().prepare()).execute(values)
     },
+    shortId: (id) => id,
+    isSame: (id, shortId) => eq(id, shortId),
     async lock(tx, table, idColumn, id) {
       const select = (tx as unknown as NodePgDatabase).select({ one: sql`1` })
       await select

@@ -5,6 +5,7 @@ import { sqliteColumns } from './columns.ts'
 import type { Builders, Database } from './database.ts'
 import { prepareOnSqlite } from './sqlite-prepare.ts'
 import { openReader } from './sqlite-reader.ts'
+import { createShortIds } from './short-ids.ts'
 import { defineTables } from './tables.ts'
 import { createWriteQueue } from './write-queue.ts'
 
@@ -37,11 +38,15 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     onDiskFault: options.onDiskFault,
   })
 
+  const ids = createShortIds(reader.client.prepare, writer)
+
   return {
-    tables: defineTables(sqliteColumns),
+    tables: defineTables(sqliteColumns(ids)),
     read,
     write: queue.write,
     prepare: prepareOnSqlite,
+    shortId: ids.numberOf,
+    isSame: (id, shortId) => sql`${id} = (select id from short_ids where number = ${shortId})`,
     lock: () => Promise.resolve(),
     skipLocked: sql``,
     async close() {

@@ -99,9 +99,9 @@ export function defineTables(c: ColumnKit) {
 
   const otpRequests = c.table('otp_requests', {
     id: c.text('id').primaryKey(),
-    developerId: c.text('developer_id').notNull(),
-    projectId: c.text('project_id').notNull(),
-    appId: c.text('app_id').notNull(),
+    developerId: c.shortId('developer_id').notNull(),
+    projectId: c.shortId('project_id').notNull(),
+    appId: c.shortId('app_id').notNull(),
     environment: c.text('environment').notNull().$type<'live' | 'test'>(),
     phone: c.text('phone').notNull(),
     country: c.text('country'),
@@ -157,8 +157,8 @@ export function defineTables(c: ColumnKit) {
   })
 
   const inboxMessages = c.table('inbox_messages', {
-    id: c.text('id').primaryKey(),
-    developerId: c.text('developer_id').notNull(),
+    seq: c.timestampMs('seq').primaryKey(),
+    developerId: c.shortId('developer_id').notNull(),
     requestId: c.text('request_id').notNull(),
     requestVisible: c.integer('request_visible').notNull(),
     sentAt: c.timestampMs('sent_at').notNull(),
@@ -166,7 +166,7 @@ export function defineTables(c: ColumnKit) {
 
   const identities = c.table('identities', {
     id: c.text('id').primaryKey(),
-    developerId: c.text('developer_id').notNull(),
+    developerId: c.shortId('developer_id').notNull(),
     phone: c.text('phone').notNull(),
     country: c.text('country'),
     verificationCount: c.integer('verification_count').notNull(),
@@ -176,16 +176,16 @@ export function defineTables(c: ColumnKit) {
 
   const identityApplications = c.table(
     'identity_applications',
-    { identityId: c.text('identity_id').notNull(), appId: c.text('app_id').notNull() },
+    { identityId: c.text('identity_id').notNull(), appId: c.shortId('app_id').notNull() },
     (t) => [c.primaryKey({ columns: [t.identityId, t.appId] })],
   )
 
   const events = c.table('events', {
     seq: c.timestampMs('seq').primaryKey(),
-    id: c.text('id').notNull(),
+    id: c.text('id'),
     type: c.text('type').notNull(),
-    developerId: c.text('developer_id').notNull(),
-    appId: c.text('app_id'),
+    developerId: c.shortId('developer_id').notNull(),
+    appId: c.shortId('app_id'),
     requestId: c.text('request_id'),
     phone: c.text('phone'),
     status: c.text('status'),

@@ -3,6 +3,7 @@ import { lowestId } from '../domain/ids.ts'
 import type { WebhookDeliveryStore } from '../domain/webhook-deliveries.ts'
 import { atMost } from './bound.ts'
 import type { Builders, Database } from './database.ts'
+import { eventColumns, withEventId } from './event-id-columns.ts'
 import { deleteOldestInOrder } from './delete-oldest.ts'
 import { prepareFiltered, type Given } from './prepare-filtered.ts'
 import { recordAttempt } from './webhook-attempts.ts'
@@ -24,7 +25,7 @@ export function createWebhookDeliveryStore(
 
   const columns = {
     id: deliveries.id,
-    eventId: events.id,
+    ...eventColumns(events),
     type: deliveries.type,
     status: deliveries.status,
     attempts: deliveries.attempts,
@@ -57,7 +58,9 @@ export function createWebhookDeliveryStore(
   )
 
   return {
-    list: (endpointId, query) => list({ endpointId, ...query }),
+    async list(endpointId, query) {
+      return (await list({ endpointId, ...query })).map(withEventId)
+    },
 
     async find(endpointId, id) {
       const [row] = await on
@@ -65,7 +68,7 @@ export function createWebhookDeliveryStore(
         .from(deliveries)
         .innerJoin(events, eq(events.seq, deliveries.eventSeq))
         .where(is(endpointId, id))
-      return row
+      return row && withEventId(row)
     },
 
     attempts(id) {

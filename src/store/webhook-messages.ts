@@ -1,5 +1,6 @@
 import { and, eq, isNotNull, type SQL } from 'drizzle-orm'
 import type { Builders, Database } from './database.ts'
+import { eventColumns, withEventId } from './event-id-columns.ts'
 import { readHeaders } from './webhook-endpoints.ts'
 
 /**
@@ -14,7 +15,7 @@ export async function loadMessages(database: Database, on: Builders, which: SQL 
     .select({
       deliveryId: deliveries.id,
       endpointId: endpoints.id,
-      id: events.id,
+      ...eventColumns(events),
       url: endpoints.url,
       secret: applications.webhookSecret,
       headers: endpoints.headers,
@@ -25,7 +26,9 @@ export async function loadMessages(database: Database, on: Builders, which: SQL 
     .innerJoin(applications, eq(applications.id, endpoints.appId))
     .innerJoin(events, eq(events.seq, deliveries.eventSeq))
     .where(and(which, isNotNull(events.payload)))
-  return rows.flatMap(({ body, headers, ...message }) =>
-    body === null ? [] : [{ ...message, headers: readHeaders(headers), body }],
-  )
+  return rows
+    .map(withEventId)
+    .flatMap(({ eventId, body, headers, ...message }) =>
+      body === null ? [] : [{ ...message, id: eventId, headers: readHeaders(headers), body }],
+    )
 }

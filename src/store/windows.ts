@@ -4,8 +4,9 @@ import { atMost } from './bound.ts'
 import type { Builders, Database } from './database.ts'
 import { prepareFiltered, type Given } from './prepare-filtered.ts'
 
-type ById = { owner: string; before?: string }
-type BySeq = { owner: string; before?: number }
+type Owner = string | number
+type ById = { owner: Owner; before?: string }
+type BySeq = { owner: Owner; before?: number }
 
 export function createWindowStore(database: Database, on: Builders): WindowStore {
   const { otpRequests: otp, events, auditEntries: entries, webhookDeliveries: deliveries } = database.tables
@@ -55,8 +56,8 @@ export function createWindowStore(database: Database, on: Builders): WindowStore
     async ofRequests({ developerId, appId }, before) {
       const [end] =
         appId === undefined
-          ? await requests.developer({ owner: developerId, ...behind(before) })
-          : await requests.app({ owner: appId, ...behind(before) })
+          ? await requests.developer({ owner: database.shortId(developerId), ...behind(before) })
+          : await requests.app({ owner: database.shortId(appId), ...behind(before) })
       const [owner] = end ? await ownerOf({ id: end.key }) : []
       return end && owner && { key: end.key, developerId: owner.developerId }
     },
@@ -64,8 +65,8 @@ export function createWindowStore(database: Database, on: Builders): WindowStore
     async ofEvents({ developerId, appId }, before) {
       const [end] =
         appId === undefined
-          ? await log.developer({ owner: developerId, ...behind(before) })
-          : await log.app({ owner: appId, ...behind(before) })
+          ? await log.developer({ owner: database.shortId(developerId), ...behind(before) })
+          : await log.app({ owner: database.shortId(appId), ...behind(before) })
       return end
     },
 

@@ -102,7 +102,7 @@ export function createWebhookWorker(needs: {
       if (failingSince === null) return true
       const isGone = attempt.statusCode === 410
       if (!isGone && now - failingSince < failingMaxMs) return true
-      await disableEndpoint(needs, claim.endpointId, isGone ? 'gone' : 'failing', now)
+      await disableEndpoint(store, claim.endpointId, isGone ? 'gone' : 'failing', now)
       return true
     } catch (error) {
       onError(error)

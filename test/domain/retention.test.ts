@@ -70,7 +70,7 @@ describeEachDatabase('retention', (database, kind) => {
       }
 
       const pseudonym = pseudonymOf(testKeys, ada.developer.id, phone)
-      expect(pseudonym).toMatch(/^anon_[\w-]{43}$/)
+      expect(pseudonym).toMatch(/^anon_[\w-]{16}$/)
       const request = await get<OtpRequestData>(`/v1/otp/${requestId}`)
       expect(request).toMatchObject({ phone: pseudonym, status: 'verified', country: 'US' })
       const log = await get<LogData[]>('/v1/logs?type=otp.verified')
@@ -206,15 +206,16 @@ describeEachDatabase('retention', (database, kind) => {
   test('removes what serves a day only, budgets after 30 days and spent tokens, and nothing younger', async () => {
     const { store, clock } = service
     await purge()
+    let messages = 0
     const fill = async (tx: Stores, name: string) => {
       const now = clock.now()
       const token = { hash: name, family: 'f', developerId: ada.developer.id, createdAt: now, usedAt: null }
       await tx.rateLimits.insert(name, 'test', { at: now, seq: 1 })
       await tx.idempotency.claim({ caller: 'c', route: 'r', key: name, bodyHash: 'h' }, now, 0)
       await tx.inbox.insert({
-        id: name,
+        seq: ++messages,
         developerId: ada.developer.id,
-        requestId: 'r',
+        requestId: name,
         requestVisible: 1,
         sentAt: now,
       })
@@ -231,13 +232,12 @@ describeEachDatabase('retention', (database, kind) => {
       const names = [
         (await read.select().from(rateAdmissions)).map(({ subject }) => subject),
         (await read.select().from(idempotencyKeys)).map(({ key }) => key),
-        (await read.select().from(inboxMessages)).map(({ id }) => id),
+        (await read.select().from(inboxMessages)).map(({ requestId }) => requestId),
         (await read.select().from(refreshTokens)).map(({ hash }) => hash),
         (await read.select().from(phoneCheckBudgets)).map(({ appId }) => appId),
       ]
       return names.map((some) => some.filter((name) => /^(aged|new)\d/.test(name)).toSorted())
     }
-    // In the order of time, as the ids of inbox messages are.
     const names = (prefix: string) => Array.from({ length: 25 }, (_, i) => `${prefix}${10 + i}`)
     for (const name of names('aged')) {
       await store.write((tx) => fill(tx, name))

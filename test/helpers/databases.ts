@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { drizzle } from 'drizzle-orm/pglite'
+import { sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { Client } from 'pg'
 import type { Database } from '../../src/store/database.ts'
 import { migrateSqlite, postgresMigrations } from '../../src/store/migrate.ts'
@@ -32,6 +33,15 @@ export async function openTestSqlite(): Promise<Opened & { path: string }> {
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+const shortIds = sqliteTable('short_ids', { id: text('id').notNull() })
+
+/** Makes ids of developers, projects and applications known that nobody has created. */
+export async function nameIds(database: Database, ...ids: string[]): Promise<void> {
+  // PostgreSQL has the ids themselves.
+  if (typeof database.shortId('') === 'string') return
+  await database.write(async (tx) => void (await tx.insert(shortIds).values(ids.map((id) => ({ id })))))
 }
 
 async function openTestPglite(): Promise<Opened> {

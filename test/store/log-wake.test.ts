@@ -2,12 +2,11 @@ import { expect, test } from 'bun:test'
 import { createIds } from '../../src/domain/ids.ts'
 import { createStore } from '../../src/store/store.ts'
 import { testClock } from '../helpers/clock.ts'
-import { describeEachDatabase } from '../helpers/databases.ts'
+import { describeEachDatabase, nameIds } from '../helpers/databases.ts'
 
 describeEachDatabase('whoever waits for log entries', (database) => {
   const newId = createIds(testClock(), (bytes) => crypto.getRandomValues(bytes))
   const entryOf = (developerId: string) => ({
-    id: newId('evt'),
     type: 'otp.sent' as const,
     developerId,
     appId: null,
@@ -28,7 +27,8 @@ describeEachDatabase('whoever waits for log entries', (database) => {
         }),
     })
     const [ada, eve] = [newId('dev'), newId('dev')]
-    const write = (developerId: string) => store.write((tx) => tx.events.insert(entryOf(developerId), null))
+    await nameIds(database(), ada, eve)
+    const write = (developerId: string) => store.write((tx) => tx.events.insert(entryOf(developerId)))
     await Promise.all([write(ada), write(eve)])
     expect(told.map(({ id }) => id).toSorted()).toEqual([ada, eve].toSorted())
     expect(await Promise.all(told.map(({ readable }) => readable))).toEqual([1, 1])
@@ -37,8 +37,10 @@ describeEachDatabase('whoever waits for log entries', (database) => {
   test('is not told of what was undone', async () => {
     const told: string[] = []
     const store = createStore(database(), { onEvent: (id) => void told.push(id) })
+    const nobody = newId('dev')
+    await nameIds(database(), nobody)
     const undone = store.write(async (tx) => {
-      await tx.events.insert(entryOf(newId('dev')), null)
+      await tx.events.insert(entryOf(nobody))
       throw new Error('undone')
     })
     expect(await undone.catch((error: unknown) => String(error))).toContain('undone')

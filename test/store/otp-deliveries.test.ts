@@ -4,7 +4,7 @@ import type { ClaimedMessage, MessageKey, MessageOutcome } from '../../src/domai
 import type { OtpRequest } from '../../src/domain/otp-requests.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { createStore } from '../../src/store/store.ts'
-import { describeEachDatabase } from '../helpers/databases.ts'
+import { describeEachDatabase, nameIds } from '../helpers/databases.ts'
 
 const start = 1_800_000_000_000
 const nothing: MessageOutcome = {
@@ -26,8 +26,9 @@ const sent = (provider: string, messageId: string | null): MessageOutcome => ({
 describeEachDatabase('the outbox of messages', (database) => {
   let store: Store
   let ids = 0
-  beforeAll(() => {
+  beforeAll(async () => {
     store = createStore(database())
+    await nameIds(database(), 'dev', 'prj', 'app')
   })
 
   /** A message that its sender holds for its first attempt. */

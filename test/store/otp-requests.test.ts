@@ -2,15 +2,16 @@ import { beforeAll, expect, test } from 'bun:test'
 import type { OtpRequest } from '../../src/domain/otp-requests.ts'
 import type { Store, Stores } from '../../src/domain/store.ts'
 import { createStore } from '../../src/store/store.ts'
-import { describeEachDatabase } from '../helpers/databases.ts'
+import { describeEachDatabase, nameIds } from '../helpers/databases.ts'
 
 const start = 1_800_000_000_000
 
 // Each statement by itself must hold, without the lock that its callers have besides.
 describeEachDatabase('of 40 at once, a guarded statement on a request', (database) => {
   let store: Store
-  beforeAll(() => {
+  beforeAll(async () => {
     store = createStore(database())
+    await nameIds(database(), 'dev', 'prj', 'app')
   })
   let ids = 0
 

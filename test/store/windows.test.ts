@@ -7,7 +7,7 @@ import type { OtpRequest } from '../../src/domain/otp-requests.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { windowRows } from '../../src/domain/windows.ts'
 import { createStore } from '../../src/store/store.ts'
-import { describeEachDatabase } from '../helpers/databases.ts'
+import { describeEachDatabase, nameIds } from '../helpers/databases.ts'
 
 const start = 1_800_000_000_000
 const newId = createIds({ now: () => start }, (bytes) => crypto.getRandomValues(bytes))
@@ -49,6 +49,7 @@ describeEachDatabase('a page of a filtered list', (database) => {
   let canceled: OtpRequest
   beforeAll(async () => {
     store = createStore(database())
+    await nameIds(database(), 'mine', 'theirs', 'prj', appId, otherAppId)
     canceled = requestOf('mine', newId('otp'))
     await store.write(async (tx) => {
       for (let i = 0; i < rowCount; i++) {

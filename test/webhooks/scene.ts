@@ -1,6 +1,7 @@
 import { createApplicationService } from '../../src/domain/applications.ts'
 import { fromHost, type Actor } from '../../src/domain/audit.ts'
 import { insertDeveloper } from '../../src/domain/developers.ts'
+import { eventIdOf } from '../../src/domain/event-ids.ts'
 import type { Subscription } from '../../src/domain/event-kinds.ts'
 import { recordEvent, type LogType } from '../../src/domain/events.ts'
 import { createIds } from '../../src/domain/ids.ts'
@@ -65,15 +66,17 @@ export async function createScene(database: Database) {
 
     /** Something that happens to a made-up request of the application. @returns the id of the event */
     record: (appId: string, type: LogType = 'otp.verified'): Promise<string> =>
-      store.write((tx) =>
-        recordEvent(tx, newId, type, madeUpRequest(developer.id, project.value.id, appId), clock.now()),
-      ),
+      store.write(async (tx) => {
+        const now = clock.now()
+        const request = madeUpRequest(developer.id, project.value.id, appId)
+        return eventIdOf(now, await recordEvent(tx, newId, type, request, now))
+      }),
 
     async deliveries(endpointId: string) {
       const { webhookDeliveries, events } = database.tables
       const rows = await database.read.select().from(webhookDeliveries)
-      const known = await database.read.select({ seq: events.seq, id: events.id }).from(events)
-      const idOf = new Map(known.map(({ seq, id }) => [seq, id]))
+      const known = await database.read.select({ seq: events.seq, at: events.at }).from(events)
+      const idOf = new Map(known.map(({ seq, at }) => [seq, eventIdOf(at, seq)]))
       return rows
         .filter((row) => row.endpointId === endpointId)
         .map((row) => ({ ...row, eventId: idOf.get(row.eventSeq) }))

@@ -96,5 +96,6 @@ const ownerOf = (folder: string) => ask(folder, 'select developer_id from webhoo
 const verifiedPhone = (folder: string) =>
   ask(
     folder,
-    `select phone from identities where phone like '+%' and developer_id in (select developer_id from webhook_endpoints)`,
+    `select phone from identities where phone like '+%' and developer_id in
+       (select number from short_ids where id in (select developer_id from webhook_endpoints))`,
   )

@@ -45,6 +45,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true })
 })
 
+const short = (id: string) => `(select number from short_ids where id = '${id}')`
+
 const numberOf = (question: string, ...values: (string | number)[]) =>
   Number(db.query<never, (string | number)[]>(question).values(...values)[0]?.[0])
 
@@ -85,11 +87,11 @@ test('in a history pseudonyms stand for the phones of before 30 days, and only f
 })
 
 test('one developer has a fifth of a history, and one of his applications nothing that went wrong', () => {
-  const mine = numberOf(`select count(*) from otp_requests where developer_id = 'dev_busy'`)
+  const mine = numberOf(`select count(*) from otp_requests where developer_id = ${short('dev_busy')}`)
   expect(mine / requests).toBeGreaterThan(0.15)
   expect(mine / requests).toBeLessThan(0.25)
-  expect(numberOf(`select count(*) from otp_requests where app_id = 'app_2'`)).toBeGreaterThan(0)
-  expect(numberOf(`select count(*) from otp_requests where app_id = 'app_2' and status <> 'verified'`)).toBe(
-    0,
-  )
+  expect(numberOf(`select count(*) from otp_requests where app_id = ${short('app_2')}`)).toBeGreaterThan(0)
+  expect(
+    numberOf(`select count(*) from otp_requests where app_id = ${short('app_2')} and status <> 'verified'`),
+  ).toBe(0)
 })

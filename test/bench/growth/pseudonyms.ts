@@ -5,6 +5,8 @@ export type Pseudonym = (developerId: string, phone: string) => string
 
 type Row = { id: string; developer_id: string; phone: string }
 
+const developerId = '(select id from short_ids where number = developer_id) as developer_id'
+
 const position = (db: Database, walk: string) =>
   db.query<{ position: string }, [string]>('select position from retention_marks where walk = ?').get(walk)
     ?.position ?? ''
@@ -16,7 +18,7 @@ const setPosition = (db: Database, walk: string, to: string) =>
 export function forgetPhones(db: Database, pseudonym: Pseudonym, until: number): void {
   const requests = db
     .query<Row, [string, string]>(
-      'select id, developer_id, phone from otp_requests where id > ? and id < ? order by id',
+      `select id, ${developerId}, phone from otp_requests where id > ? and id < ? order by id`,
     )
     .all(position(db, 'requests'), lowestId('otp', Math.max(0, until)))
   const inRequest = db.query('update otp_requests set phone = ? where id = ?')
@@ -25,7 +27,7 @@ export function forgetPhones(db: Database, pseudonym: Pseudonym, until: number):
 
   const events = db
     .query<Omit<Row, 'id'> & { seq: number; payload: string | null; at: number }, [number]>(
-      'select seq, developer_id, phone, payload, at from events where seq > ? order by seq limit 5000',
+      `select seq, ${developerId}, phone, payload, at from events where seq > ? order by seq limit 5000`,
     )
     .all(Number(position(db, 'events')))
     .filter(({ at }) => at <= until)
@@ -40,7 +42,7 @@ export function forgetPhones(db: Database, pseudonym: Pseudonym, until: number):
 /** The same to identities that were not verified since. */
 export function forgetIdentities(db: Database, pseudonym: Pseudonym, until: number): void {
   const list = db.query<Row, [string, number]>(
-    'select id, developer_id, phone from identities where id > ? and last_verified_at <= ? order by id limit 5000',
+    `select id, ${developerId}, phone from identities where id > ? and last_verified_at <= ? order by id limit 5000`,
   )
   const inIdentity = db.query('update identities set phone = ? where id = ?')
   let rows: Row[]

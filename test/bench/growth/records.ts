@@ -10,6 +10,9 @@ const lifetimeMs = 300_000
 /** Where providers carry messages, what is known of each stays for so long. */
 const messageMs = 7 * 24 * 60 * 60 * 1000
 
+/** What stands for an id of a developer, project or application. */
+const number = (id: string) => `(select number from short_ids where id = ${id})`
+
 /** Writes what otpd writes about a request and its end, in the words of the tables. */
 export function createRecords(db: Database, newId: NewId) {
   let seq = 0
@@ -23,27 +26,30 @@ export function createRecords(db: Database, newId: NewId) {
   const request = db.prepare(
     `insert into otp_requests (id, developer_id, project_id, app_id, environment, phone, country, status, channel,
        provider, delivery_status, code_salt, code_hash, created_at, sent_at, expires_at, updated_at)
-     values (?1, ?2, ?3, ?4, 'live', ?5, 'US', 'pending', 'sms', 'twilio', 'sent', ?6, ?7, ?8, ?8, ?9, ?8)`,
+     values (?1, ${number('?2')}, ${number('?3')}, ${number('?4')}, 'live', ?5, 'US', 'pending', 'sms', 'twilio', 'sent',
+       ?6, ?7, ?8, ?8, ?9, ?8)`,
   )
   const change = db.prepare(
     `update otp_requests set status = ?2, failure_reason = ?3, attempts = ?4, verified_at = ?5, updated_at = ?6
      where id = ?1`,
   )
   const entry = db.prepare(
-    `insert into events (seq, id, type, developer_id, app_id, request_id, phone, status, payload, at)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `insert into events (seq, type, developer_id, app_id, request_id, phone, status, payload, at)
+     values (?, ?, ${number('?')}, ${number('?')}, ?, ?, ?, ?, ?)`,
   )
   const known = db.prepare<{ id: string; last_verified_at: number }, string[]>(
-    'select id, last_verified_at from identities where developer_id = ? and phone = ?',
+    `select id, last_verified_at from identities where developer_id = ${number('?')} and phone = ?`,
   )
   const again = db.prepare(
     'update identities set verification_count = verification_count + 1, last_verified_at = ?2 where id = ?1',
   )
   const identity = db.prepare(
     `insert into identities (id, developer_id, phone, country, verification_count, first_verified_at, last_verified_at)
-     values (?1, ?2, ?3, 'US', 1, ?4, ?4)`,
+     values (?1, ${number('?2')}, ?3, 'US', 1, ?4, ?4)`,
   )
-  const link = db.prepare('insert or ignore into identity_applications (identity_id, app_id) values (?, ?)')
+  const link = db.prepare(
+    `insert or ignore into identity_applications (identity_id, app_id) values (?, ${number('?')})`,
+  )
   const message = db.prepare(
     `insert into otp_deliveries (request_id, message, channels, status, provider, message_id, attempts, created_at,
        updated_at) values (?1, 0, 'sms', 'sent', 'twilio', ?2, 1, ?3, ?3)`,
@@ -74,8 +80,7 @@ export function createRecords(db: Database, newId: NewId) {
     const payload = isTold
       ? JSON.stringify({ type, data: { requestId: id, phone, metadata: null } }).padEnd(500)
       : null
-    const event = newId('evt')
-    entry.run(++seq, event, type, source.developerId, source.appId, id, phone, status, payload, at)
+    entry.run(++seq, type, source.developerId, source.appId, id, phone, status, payload, at)
     if (!isTold) return
     const deliveryId = newId('dlv')
     delivery.run(deliveryId, endpoint.id, seq, at, type)
@@ -98,7 +103,7 @@ export function createRecords(db: Database, newId: NewId) {
     send({ source, phone }: Asked, at: number): Sent {
       const sent = { source, phone, id: newId('otp'), at }
       const { developerId, projectId, appId } = source
-      const texts = [sent.id, developerId, projectId, appId, phone, random(16), random(32)]
+      const texts = [sent.id, developerId, projectId, appId, phone, random(16), random(16)]
       request.run(...texts, at, at + lifetimeMs)
       if (at > Date.now() - messageMs) message.run(sent.id, random(24), at)
       count(source, at, 'requests')
