@@ -1,4 +1,4 @@
-import { getCountries } from 'libphonenumber-js/max'
+import { getCountries } from 'libphonenumber-js/max/es6'
 import { noCountry } from '../domain/guard.ts'
 import type { GuardSettings } from '../domain/guard-rules.ts'
 import type { Given, Reader } from './reader.ts'

@@ -1,4 +1,4 @@
-import { parsePhoneNumberFromString } from 'libphonenumber-js/max'
+import { parsePhoneNumberFromString } from 'libphonenumber-js/max/es6'
 import { ServiceError } from './errors.ts'
 import type { Random } from './ports.ts'
 
