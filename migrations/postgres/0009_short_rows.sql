@@ -1,10 +1,10 @@
 -- Requests, log entries and identities in less room. Developers, projects and applications keep their whole ids here.
 
--- What stands for a phone has 96 bits instead of 256, the hash of a code 132.
-update otp_requests set phone = substr(phone, 1, 21) where phone like 'anon\_%';
-update events set phone = substr(phone, 1, 21) where phone like 'anon\_%';
-update identities set phone = substr(phone, 1, 21) where phone like 'anon\_%';
-update otp_requests set code_hash = substr(code_hash, 1, 22);
+-- What stands for a phone has 84 bits instead of 256, the hash of a code 96.
+update otp_requests set phone = substr(phone, 1, 19) where phone like 'anon\_%';
+update events set phone = substr(phone, 1, 19) where phone like 'anon\_%';
+update identities set phone = substr(phone, 1, 19) where phone like 'anon\_%';
+update otp_requests set code_hash = substr(code_hash, 1, 16);
 
 -- The inbox is numbered as the log is: with the number of the entry that put a message there.
 create table new_inbox_messages (
@@ -26,3 +26,6 @@ create index inbox_messages_by_developer on inbox_messages (developer_id, seq);
 alter table events alter column id drop not null;
 drop index events_by_id;
 create unique index events_by_id on events (id) where id is not null;
+
+-- Messages are purged in the order of their requests, which is that of time.
+drop index otp_deliveries_by_time;

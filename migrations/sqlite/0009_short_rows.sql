@@ -25,7 +25,7 @@ create trigger projects_numbered after insert on projects
 create trigger applications_numbered after insert on applications
   begin insert into short_ids (id) values (new.id); end;
 
--- What stands for a phone has 96 bits instead of 256, the hash of a code 132. 0 is the number of nobody.
+-- What stands for a phone has 84 bits instead of 256, the hash of a code 96. 0 is the number of nobody.
 create table new_otp_requests (
   id text primary key not null,
   developer_id integer not null check (developer_id > 0),
@@ -60,9 +60,9 @@ insert into new_otp_requests
     (select number from short_ids where short_ids.id = project_id),
     (select number from short_ids where short_ids.id = app_id),
     environment,
-    case when phone like 'anon\_%' escape '\' then substr(phone, 1, 21) else phone end,
+    case when phone like 'anon\_%' escape '\' then substr(phone, 1, 19) else phone end,
     country, status, failure_reason, channel, provider, delivery_status, locale, client_ip, metadata, code_salt,
-    substr(code_hash, 1, 22), attempts, resends, created_at, sent_at, expires_at, verified_at, updated_at
+    substr(code_hash, 1, 16), attempts, resends, created_at, sent_at, expires_at, verified_at, updated_at
   from otp_requests
   order by id;
 drop table otp_requests;
@@ -109,7 +109,7 @@ insert into new_events
     (select number from short_ids where short_ids.id = developer_id),
     (select number from short_ids where short_ids.id = app_id),
     request_id,
-    case when phone like 'anon\_%' escape '\' then substr(phone, 1, 21) else phone end,
+    case when phone like 'anon\_%' escape '\' then substr(phone, 1, 19) else phone end,
     status, detail, payload, at
   from events
   order by seq;
@@ -131,7 +131,7 @@ create table new_identities (
 insert into new_identities
   select id,
     (select number from short_ids where short_ids.id = developer_id),
-    case when phone like 'anon\_%' escape '\' then substr(phone, 1, 21) else phone end,
+    case when phone like 'anon\_%' escape '\' then substr(phone, 1, 19) else phone end,
     country, verification_count, first_verified_at, last_verified_at
   from identities
   order by id;
@@ -151,3 +151,6 @@ insert into new_identity_applications
   order by identity_id;
 drop table identity_applications;
 alter table new_identity_applications rename to identity_applications;
+
+-- Messages are purged in the order of their requests, which is that of time.
+drop index otp_deliveries_by_time;

@@ -32,11 +32,11 @@ export function deriveCode(keys: Keys, request: CodeSource): string {
 const unbiasedBelow = 2 ** 32 - (2 ** 32 % 1_000_000)
 
 /**
- * What is stored of a code: 132 bits of a keyed hash. Bound to its request: the code of an earlier or later one does not
+ * What is stored of a code: 96 bits of a keyed hash. Bound to its request: the code of an earlier or later one does not
  * match.
  */
 export const hashCode = (keys: Keys, requestId: string, code: string) =>
-  hmac(keys.codeHash).update(requestId).update(code).digest('base64url').slice(0, 22)
+  hmac(keys.codeHash).update(requestId).update(code).digest('base64url').slice(0, 16)
 
 /** Whether `code` is the one that `codeHash` was made of. Takes the same time whatever it is. */
 export function matchesCode(keys: Keys, requestId: string, code: string, codeHash: string): boolean {

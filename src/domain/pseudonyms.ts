@@ -1,7 +1,7 @@
 import { hmac, type Keys } from './keys.ts'
 
-/** 96 bits: of a thousand million numbers of one developer no two have the same, and rows that get them grow little. */
-const digits = 16
+/** 84 bits: a thousand million numbers of one developer have different ones, and rows that get them grow little. */
+const digits = 14
 
 /**
  * What stands for a phone number once its time is over: the same for all records of one developer, so that they still

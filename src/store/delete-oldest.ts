@@ -33,8 +33,8 @@ export async function deleteOldest(
 }
 
 /**
- * The same for a table whose keys are in the order of time: no index of times has to be kept for it. At most `chunk`
- * rows.
+ * The same for a table whose keys are in the order of time: no index of times has to be kept for it. Looks at the first
+ * `chunk` keys.
  */
 export async function deleteOldestInOrder(
   on: Builders,
@@ -44,10 +44,10 @@ export async function deleteOldestInOrder(
   until: number,
   chunk: number,
 ): Promise<boolean> {
-  const oldest = on.select({ key, at }).from(table).orderBy(asc(key)).limit(chunk).as('oldest')
+  const oldest = on.select({ key }).from(table).orderBy(asc(key)).limit(chunk).as('oldest')
   const deleted = await on
     .delete(table)
-    .where(inArray(key, on.select({ key: oldest.key }).from(oldest).where(lte(oldest.at, until))))
+    .where(and(inArray(key, on.select({ key: oldest.key }).from(oldest)), lte(at, until)))
     .returning({ key })
   return deleted.length > 0
 }

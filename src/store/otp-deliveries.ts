@@ -8,7 +8,6 @@ import {
   isNull,
   lt,
   lte,
-  max,
   or,
   sql,
   type InferSelectModel,
@@ -18,6 +17,7 @@ import type { ClaimedMessage, Message, MessageKey, OtpDeliveryStore } from '../d
 import type { Channel } from '../domain/otp-requests.ts'
 import { messageSettings } from './applications.ts'
 import type { Builders, Database } from './database.ts'
+import { deleteOldestInOrder } from './delete-oldest.ts'
 import { toOtpRequest } from './otp-requests.ts'
 import type { Tables } from './tables.ts'
 
@@ -216,19 +216,7 @@ export function createOtpDeliveryStore(database: Database, on: Builders): OtpDel
         .where(and(eq(messages.status, 'pending'), isNotNull(messages.leaseOwner)))
     },
 
-    async deleteOldest(until, chunk) {
-      const old = on
-        .select({ at: messages.createdAt })
-        .from(messages)
-        .where(lte(messages.createdAt, until))
-        .orderBy(asc(messages.createdAt))
-        .limit(chunk)
-        .as('old')
-      const deleted = await on
-        .delete(messages)
-        .where(lte(messages.createdAt, on.select({ at: max(old.at) }).from(old)))
-        .returning({ requestId: messages.requestId })
-      return deleted.length > 0
-    },
+    deleteOldest: (until, chunk) =>
+      deleteOldestInOrder(on, messages, messages.requestId, messages.createdAt, until, chunk),
   }
 }

@@ -70,7 +70,7 @@ describeEachDatabase('retention', (database, kind) => {
       }
 
       const pseudonym = pseudonymOf(testKeys, ada.developer.id, phone)
-      expect(pseudonym).toMatch(/^anon_[\w-]{16}$/)
+      expect(pseudonym).toMatch(/^anon_[\w-]{14}$/)
       const request = await get<OtpRequestData>(`/v1/otp/${requestId}`)
       expect(request).toMatchObject({ phone: pseudonym, status: 'verified', country: 'US' })
       const log = await get<LogData[]>('/v1/logs?type=otp.verified')

@@ -103,7 +103,7 @@ export function createRecords(db: Database, newId: NewId) {
     send({ source, phone }: Asked, at: number): Sent {
       const sent = { source, phone, id: newId('otp'), at }
       const { developerId, projectId, appId } = source
-      const texts = [sent.id, developerId, projectId, appId, phone, random(16), random(16)]
+      const texts = [sent.id, developerId, projectId, appId, phone, random(16), random(12)]
       request.run(...texts, at, at + lifetimeMs)
       if (at > Date.now() - messageMs) message.run(sent.id, random(24), at)
       count(source, at, 'requests')
