@@ -75,7 +75,7 @@ export function storeCredential(value: string, random: Random): StoredCredential
 
 /** Takes as long for a wrong value as for the right one. */
 export const matchesCredential = (value: string, stored: StoredCredential) =>
-  timingSafeEqual(digestOf(value, stored.salt), Buffer.from(stored.hash, 'hex'))
+  timingSafeEqual(digestOf(value, stored.salt), Uint8Array.fromHex(stored.hash))
 
 /** Spends what a comparison costs, where there is nothing to compare with. */
 export const spendComparison = (value: string) => void matchesCredential(value, decoy)

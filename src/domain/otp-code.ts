@@ -18,7 +18,7 @@ export type CodeSource = { id: string; codeSalt: string; phone: string; environm
  */
 export function deriveCode(keys: Keys, request: CodeSource): string {
   if (request.environment === 'test' && fictionalPhone.test(request.phone)) return fictionalCode
-  const salt = Buffer.from(request.codeSalt, 'base64url')
+  const salt = Uint8Array.fromBase64(request.codeSalt, { alphabet: 'base64url' })
   for (let round = 0; ; round++) {
     const digest = hmac(keys.code).update(request.id).update(salt).update(Uint8Array.of(round)).digest()
     for (let offset = 0; offset < digest.length; offset += 4) {
@@ -36,11 +36,14 @@ const unbiasedBelow = 2 ** 32 - (2 ** 32 % 1_000_000)
  * match.
  */
 export const hashCode = (keys: Keys, requestId: string, code: string) =>
-  hmac(keys.codeHash).update(requestId).update(code).digest('base64url').slice(0, 16)
+  hmac(keys.codeHash).update(`${requestId}${code}`).digest('base64url').slice(0, 16)
 
 /** Whether `code` is the one that `codeHash` was made of. Takes the same time whatever it is. */
 export function matchesCode(keys: Keys, requestId: string, code: string, codeHash: string): boolean {
-  const stored = Buffer.from(codeHash)
-  const given = Buffer.from(hashCode(keys, requestId, code))
+  const stored = utf8.encode(codeHash)
+  const given = utf8.encode(hashCode(keys, requestId, code))
   return stored.length === given.length && timingSafeEqual(stored, given)
 }
+
+/** Bytes without a `Buffer`, here and in credentials.ts: every call makes several, which cost it 3 µs. */
+const utf8 = new TextEncoder()

@@ -204,7 +204,7 @@ export function createOtpSend(needs: OtpNeeds) {
         const id = newId('otp')
         const salt = new Uint8Array(16)
         needs.random(salt)
-        const codeSalt = Buffer.from(salt).toString('base64url')
+        const codeSalt = salt.toBase64({ alphabet: 'base64url', omitPadding: true })
         const code = deriveCode(keys, { id, codeSalt, phone, environment })
         const channels = input.channel ? [input.channel] : delivery.channelsTo(destination)
         const { staysHere, deliveryStatus } = routeOf(destination, channels)
