@@ -69,7 +69,8 @@ export function connect(path: string, busyTimeoutMs: number): SqliteConnection {
   connection.run('PRAGMA secure_delete = FAST')
   connection.run('PRAGMA cell_size_check = ON')
   connection.run('PRAGMA temp_store = MEMORY')
-  // 16 MB. The kernel holds the file as well: with four times as much a call takes as long.
+  // 16 MB. The kernel holds the file as well: four times as much costs 45 MB of memory, and spares nothing among 150,000
+  // requests and a twentieth of a verification's CPU among 600,000.
   connection.run('PRAGMA cache_size = -16384')
   // 16 MB. Many pages are written again and again, and so moved from the log to their place four times less often than
   // after SQLite's own 1000.
