@@ -1,5 +1,5 @@
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
-const pairs = Array.from({ length: 1024 }, (_, i) => alphabet.charAt(i >> 5) + alphabet.charAt(i & 31))
+const digits = Buffer.from(alphabet)
 
 /** Version 7, variant 2 (RFC 9562 §5.7), and zeros where other ids have random bits. */
 const fixed = 'e008'
@@ -10,7 +10,14 @@ const fixed = 'e008'
  *
  * @param at milliseconds since the epoch
  */
-export const eventIdOf = (at: number, seq: number): string => `evt_${write(at, 5)}${fixed}${write(seq, 6)}`
+export function eventIdOf(at: number, seq: number): string {
+  write(at, 4, 10)
+  write(seq, 18, 12)
+  return written.toString('latin1')
+}
+
+/** Written anew for every id: to put its digits together as text takes several times as long. */
+const written = Buffer.from(`evt_${'0'.repeat(10)}${fixed}${'0'.repeat(12)}`)
 
 /** What `eventIdOf` was given; undefined for ids that it cannot have made. */
 export function readEventId(id: string): { at: number; seq: number } | undefined {
@@ -19,16 +26,15 @@ export function readEventId(id: string): { at: number; seq: number } | undefined
   return Number.isSafeInteger(seq) ? { at, seq } : undefined
 }
 
-/** In base32, two digits at a time. */
-function write(number: number, length: number): string {
-  let text = ''
-  let rest = number
+/** In base32, in the place of so many digits. */
+function write(number: number, from: number, length: number) {
+  // Six digits are what the operators of bits can hold.
+  const high = Math.floor(number / 2 ** 30)
+  const low = number - high * 2 ** 30
   for (let i = 0; i < length; i++) {
-    const high = Math.floor(rest / 1024)
-    text = (pairs[rest - high * 1024] ?? '') + text
-    rest = high
+    const bits = i < 6 ? low >>> (5 * i) : high >>> (5 * (i - 6))
+    written[from + length - 1 - i] = digits[bits & 31] ?? 0
   }
-  return text
 }
 
 function read(text: string): number {

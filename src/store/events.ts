@@ -16,7 +16,7 @@ export function createEventStore(
   const p = sql.placeholder
   const columns = {
     seq: events.seq,
-    oldId: events.id,
+    id: events.id,
     // Written by insert below from a LogType.
     type: sql<LogType>`${events.type}`,
     appId: events.appId,
@@ -87,7 +87,7 @@ export function createEventStore(
     async list(developerId, { appId, ...query }) {
       const owner = { developerId: database.shortId(developerId), appId: appId && database.shortId(appId) }
       const rows = await list({ ...query, ...owner })
-      return rows.map(({ oldId, ...entry }) => ({ ...entry, id: oldId ?? eventIdOf(entry.at, entry.seq) }))
+      return rows.map((row) => ({ ...row, id: row.id ?? eventIdOf(row.at, row.seq) }))
     },
 
     async seqOf(developerId, id) {
