@@ -12,7 +12,7 @@ const terminal = ['commander', 'ink', 'react', 'picocolors', 'openid-client']
 const foreign = anyLibraryBut(...server, ...database, ...terminal)
 
 const rules: Rule[] = [
-  { folder: /^src\/domain\//, ours: /^src\/domain\//, packages: /^(bun|node:crypto|libphonenumber-js)$/ },
+  { folder: /^src\/domain\//, ours: /^src\/domain\//, packages: /^(node:crypto|libphonenumber-js)$/ },
   {
     folder: /^src\/store\//,
     ours: /^(src\/(store|domain)|migrations)\//,
@@ -143,8 +143,7 @@ describe('the rules', () => {
   test.each([
     ['the clock', /\bDate\.now\(|\bnew Date\(\)|\bperformance\./],
     ['the network', /\bfetch\(/],
-    // Of Bun nothing but its hashes, which are as pure as those of node:crypto.
-    ['the process', /\bprocess\.|\bBun\.|\bimport (?!\{ CryptoHasher \})[^'\n]*from 'bun'/],
+    ['the process', /\bprocess\.|\bBun\./],
     ['timers', /\bset(Timeout|Interval|Immediate)\(/],
     ['chance', /\bMath\.random\(|\bimport \{[^}]*\brandom\w+[^}]*\} from|\bcrypto\.(random|getRandom)\w+/],
   ])('get %s as an argument', (_, pattern) => {

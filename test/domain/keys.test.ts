@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test'
-import { createHmac } from 'node:crypto'
 import { hmac } from '../../src/domain/keys.ts'
 
 test('a keyed hash is the HMAC-SHA256 of RFC 4231, of parts as of the whole', () => {
@@ -7,13 +6,4 @@ test('a keyed hash is the HMAC-SHA256 of RFC 4231, of parts as of the whole', ()
   const expected = 'b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7'
   expect(hmac(key).update('Hi There').digest('hex')).toBe(expected)
   expect(hmac(key).update('Hi').update(Buffer.from(' There')).digest('hex')).toBe(expected)
-})
-
-test('a keyed hash is that of node:crypto in every encoding', () => {
-  const key = new Uint8Array(32).fill(7)
-  for (const text of ['', '+14155550123', 'x'.repeat(1000)]) {
-    const known = () => createHmac('sha256', key).update(text)
-    expect(hmac(key).update(text).digest()).toEqual(known().digest())
-    expect(hmac(key).update(text).digest('base64url')).toBe(known().digest('base64url'))
-  }
 })
