@@ -89,7 +89,11 @@ export function createWebhookDeliveryStore(
       const delivered = attempt.error === null
       await on
         .update(endpoints)
-        .set({ lastDeliveryAt: delivered ? now : sql`last_delivery_at` })
+        .set({
+          lastDeliveryAt: delivered ? now : sql`last_delivery_at`,
+          // What is known of a disabled endpoint stays.
+          ...(delivered && { failingSince: sql`case status when 'enabled' then null else failing_since end` }),
+        })
         .where(eq(endpoints.id, endpointId))
       const [written] = await on
         .update(deliveries)

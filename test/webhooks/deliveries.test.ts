@@ -154,8 +154,10 @@ describeEachDatabase('deliveries', (database, kind) => {
     answer = failure
     await service().redeliver(scene.developer, endpoint, id)
     expect(await only(endpoint)).toMatchObject({ status: 'pending', attempts: 2, nextAttemptAt: retryAt })
+    expect((await look(endpoint)).failingSince).not.toBeNull()
     answer = success
     await service().redeliver(scene.developer, endpoint, id)
+    expect((await look(endpoint)).failingSince).toBeNull()
     expect(await only(endpoint)).toMatchObject({ status: 'delivered', attempts: 3, nextAttemptAt: null })
     scene.clock.advance(hour)
     expect(await claim()).toEqual([])
