@@ -92,7 +92,9 @@ export function createWebhookDeliveryStore(
         .set({
           lastDeliveryAt: delivered ? now : sql`last_delivery_at`,
           // What is known of a disabled endpoint stays.
-          ...(delivered && { failingSince: sql`case status when 'enabled' then null else failing_since end` }),
+          ...(delivered && {
+            failingSince: sql`case status when 'enabled' then null else failing_since end`,
+          }),
         })
         .where(eq(endpoints.id, endpointId))
       const [written] = await on
