@@ -125,7 +125,7 @@ export function createServices(needs: ServiceNeeds) {
     inbox: createInboxService({ ...base, render: delivery.render }),
     keys,
     loginSettings: identity.loginSettings,
-    logs: createLogService(base),
+    logs: createLogService({ ...base, pause: () => new Promise(setImmediate) }),
     logStreams: createLogStreams(base),
     otp: createOtpService({
       ...base,

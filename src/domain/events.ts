@@ -35,6 +35,8 @@ export type LogQuery = {
   afterSeq?: number | undefined
   /** The lowest number. */
   fromSeq?: number | undefined
+  /** The highest number. */
+  untilSeq?: number | undefined
 }
 
 export type EventStore = {
@@ -133,8 +135,30 @@ export type LogPage = { items: LogEntry[]; limit: number; nextCursor: string | n
 
 export type LogService = ReturnType<typeof createLogService>
 
-export function createLogService(needs: { store: Store }) {
+/** @param needs.pause lets other calls have their turn */
+export function createLogService(needs: { store: Store; pause(): Promise<void> }) {
   const { events, windows } = needs.store.read
+
+  /** Looks on until the page is full, or no entry is left: whoever asks has no cursor to look on with. */
+  async function listLater(
+    developerId: string,
+    filter: Pick<LogQuery, 'appId' | 'types' | 'limit'>,
+    afterSeq: number,
+  ): Promise<LogEntry[]> {
+    const { appId, types, limit } = filter
+    const isFiltered = appId !== undefined || types !== undefined
+    const items: LogEntry[] = []
+    for (let from = afterSeq; ;) {
+      const end = isFiltered ? await windows.ofLaterEvents({ developerId, appId }, from) : undefined
+      if (end && end.developerId !== developerId) return []
+      const query = { appId, types, limit: limit - items.length, afterSeq: from, untilSeq: end?.key }
+      items.push(...(await events.list(developerId, query)))
+      if (!end || items.length === limit) return items
+      from = end.key
+      await needs.pause()
+    }
+  }
+
   return {
     /**
      * The most recent entries, oldest of them first. A cursor leads to older pages; `after` gives the earliest of what
@@ -149,7 +173,7 @@ export function createLogService(needs: { store: Store }) {
         if (filter.cursor !== undefined) throw invalid('after', 'Give either after or cursor.')
         const afterSeq = isId('evt', filter.after) && (await events.seqOf(developer.id, filter.after))
         if (typeof afterSeq !== 'number') throw invalid('after', 'There is no such entry.')
-        const items = await events.list(developer.id, { appId, types, limit, afterSeq })
+        const items = await listLater(developer.id, { appId, types, limit }, afterSeq)
         return { limit, nextCursor: null, items: filter.order === 'desc' ? items.toReversed() : items }
       }
       const beforeSeq = readSeq(filter)

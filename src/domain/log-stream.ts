@@ -54,7 +54,7 @@ export type LogStreams = ReturnType<typeof createLogStreams>
 /** The log as it grows, for any number of readers. */
 export function createLogStreams(needs: { store: Store; clock: Clock }) {
   const { clock } = needs
-  const { events, developers } = needs.store.read
+  const { events, developers, windows } = needs.store.read
   const open = new Map<string, Set<{ wake(): void; onDrain?: (() => void) | undefined }>>()
   let draining = false
 
@@ -100,6 +100,7 @@ export function createLogStreams(needs: { store: Store; clock: Clock }) {
       { appId, types, after }: LogStreamFilter,
       onDrain?: () => void,
     ): Promise<LogStream> {
+      const isFiltered = appId !== undefined || types !== undefined
       let dirty = true
       let closed = false
       let notify: (() => void) | undefined
@@ -147,11 +148,17 @@ export function createLogStreams(needs: { store: Store; clock: Clock }) {
           // Looked at first: whatever the page below leaves out up to here is not for this stream.
           const [newest] = await events.list(developer.id, { limit: 1 })
           if (!newest || newest.seq <= at.seq) return nothing(null)
-          const page = { appId, types, afterSeq: at.seq, limit: entriesPerRead }
+          const owner = { developerId: developer.id, appId }
+          const window = isFiltered ? await windows.ofLaterEvents(owner, at.seq) : undefined
+          const isOwn = window?.developerId === developer.id
+          const untilSeq = window?.key
+          const page = { appId, types, afterSeq: at.seq, untilSeq, limit: entriesPerRead }
           const entries = await events.list(developer.id, page)
           const last = entries.at(-1)
-          const isFull = entries.length === entriesPerRead
-          at = last && (isFull || last.seq > newest.seq) ? last : newest
+          const isCut = entries.length === entriesPerRead
+          if (last && (isCut || last.seq > newest.seq)) at = last
+          else at = window && isOwn ? { seq: window.key, id: window.id } : newest
+          const isFull = isCut || isOwn
           if (isFull) dirty = true
           return { entries, position: at.id, isFull, end: null }
         },

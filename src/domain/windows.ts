@@ -1,6 +1,7 @@
 /**
  * How many rows a page of a filtered list looks at. Those that match may be few or none, and looking through a long
- * history would hold up all other calls; the cursor of such a page leads on from where it stopped looking.
+ * history would hold up all other calls; the cursor of such a page leads on from where it stopped looking. Who follows
+ * the log, which has no such cursor, looks at as many at a time.
  */
 export const windowRows = 2000
 
@@ -17,6 +18,8 @@ type Owner = {
 export type WindowStore = {
   ofRequests(owner: Owner, before?: string): Promise<WindowEnd<string>>
   ofEvents(owner: Owner, before?: number): Promise<WindowEnd<number>>
+  /** The other way: oldest first, and only later ones are counted. `id` is that of the entry. */
+  ofLaterEvents(owner: Owner, after: number): Promise<(WindowEnd<number> & { id: string }) | undefined>
   ofAudit(developerId: string, before?: string): Promise<string | undefined>
   /** Of one endpoint, whose owner the caller has checked. */
   ofDeliveries(endpointId: string, before?: string): Promise<string | undefined>

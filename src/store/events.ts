@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, gte, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, lt, lte, sql } from 'drizzle-orm'
 import { eventIdOf, readEventId } from '../domain/event-ids.ts'
 import type { EventStore, LogQuery, LogType } from '../domain/events.ts'
 import { atMost, unindexed } from './bound.ts'
@@ -55,7 +55,7 @@ export function createEventStore(
   >
   const list = prepareFiltered(
     database,
-    ({ developerId, appId, types, limit, beforeSeq, afterSeq, fromSeq }: Given<ListFilter>) =>
+    ({ developerId, appId, types, limit, beforeSeq, afterSeq, fromSeq, untilSeq }: Given<ListFilter>) =>
       on
         .select(columns)
         .from(events)
@@ -69,6 +69,7 @@ export function createEventStore(
             beforeSeq && lt(events.seq, beforeSeq),
             afterSeq && gt(events.seq, afterSeq),
             fromSeq && gte(events.seq, fromSeq),
+            untilSeq && lte(events.seq, untilSeq),
           ),
         )
         .orderBy(atMost(afterSeq ? asc(events.seq) : desc(events.seq), limit)),

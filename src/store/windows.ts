@@ -1,7 +1,8 @@
-import { and, desc, eq, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
 import { windowRows, type WindowStore } from '../domain/windows.ts'
 import { atMost } from './bound.ts'
 import type { Builders, Database } from './database.ts'
+import { eventColumns, withEventId } from './event-id-columns.ts'
 import { prepareFiltered, type Given } from './prepare-filtered.ts'
 
 type Owner = string | number
@@ -35,6 +36,15 @@ export function createWindowStore(database: Database, on: Builders): WindowStore
         .orderBy(atMost(desc(events.seq), last)),
     )
   const log = { app: eventsOf(events.appId), developer: eventsOf(events.developerId) }
+  const laterOf = (column: typeof events.appId | typeof events.developerId) =>
+    prepareFiltered(database, ({ owner, after }: Given<{ owner: Owner; after: number }>) =>
+      on
+        .select({ ...eventColumns(events), developerId: events.developerId })
+        .from(events)
+        .where(and(eq(column, owner), gt(events.seq, after)))
+        .orderBy(atMost(asc(events.seq), last)),
+    )
+  const later = { app: laterOf(events.appId), developer: laterOf(events.developerId) }
 
   const audit = prepareFiltered(database, ({ owner, before }: Given<ById>) =>
     on
@@ -68,6 +78,14 @@ export function createWindowStore(database: Database, on: Builders): WindowStore
           ? await log.developer({ owner: database.shortId(developerId), ...behind(before) })
           : await log.app({ owner: database.shortId(appId), ...behind(before) })
       return end
+    },
+
+    async ofLaterEvents({ developerId, appId }, after) {
+      const [end] =
+        appId === undefined
+          ? await later.developer({ owner: database.shortId(developerId), after })
+          : await later.app({ owner: database.shortId(appId), after })
+      return end && { key: end.eventSeq, id: withEventId(end).eventId, developerId: end.developerId }
     },
 
     async ofAudit(developerId, before) {

@@ -1,12 +1,15 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { recordEvent } from '../../src/domain/events.ts'
 import { createLogService } from '../../src/domain/events.ts'
+import { eventIdOf } from '../../src/domain/event-ids.ts'
+import { createLogStreams, logStart } from '../../src/domain/log-stream.ts'
 import { createIds } from '../../src/domain/ids.ts'
 import type { Developer } from '../../src/domain/developers.ts'
 import type { OtpRequest } from '../../src/domain/otp-requests.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { windowRows } from '../../src/domain/windows.ts'
 import { createStore } from '../../src/store/store.ts'
+import { testClock } from '../helpers/clock.ts'
 import { describeEachDatabase, nameIds } from '../helpers/databases.ts'
 
 const start = 1_800_000_000_000
@@ -58,6 +61,7 @@ describeEachDatabase('a page of a filtered list', (database) => {
         await recordEvent(tx, newId, i === 0 ? 'otp.canceled' : 'otp.sent', request, start)
         if (i === 0) await tx.otpRequests.end(request.id, { status: 'canceled' }, start)
       }
+      await recordEvent(tx, newId, 'otp.expired', canceled, start)
       for (let i = 0; i <= windowRows; i++) {
         const request = requestOf('theirs', newId('otp'))
         await tx.otpRequests.insert(request)
@@ -72,7 +76,7 @@ describeEachDatabase('a page of a filtered list', (database) => {
   test.each([undefined, appId])(
     'looks at so many rows and leads on from there, of application %p',
     async (app) => {
-      const logs = createLogService({ store })
+      const logs = createLogService({ store, pause: () => Promise.resolve() })
       const pages: string[][] = []
       let cursor: string | undefined
       do {
@@ -105,10 +109,43 @@ describeEachDatabase('a page of a filtered list', (database) => {
     ])
   })
 
+  test.each([undefined, appId])(
+    'of what came later is looked for in as many rows at a time, of application %p',
+    async (app) => {
+      let pauses = 0
+      const logs = createLogService({ store, pause: () => Promise.resolve(void pauses++) })
+      const filter = { appId: app, types: ['otp.expired'] as const, limit: 50, order: 'asc' as const }
+      const { items, nextCursor } = await logs.list(mine, { ...filter, after: eventIdOf(start, 1) })
+      expect(items.map(({ type, requestId }) => [type, requestId])).toEqual([['otp.expired', canceled.id]])
+      expect([nextCursor, pauses]).toEqual([null, 2])
+    },
+  )
+
+  test.each([undefined, appId])('and so does a stream, of application %p', async (app) => {
+    const streams = createLogStreams({ store, clock: testClock() })
+    const filter = { appId: app, types: ['otp.expired'] as const, after: logStart }
+    const stream = await streams.open({ ...mine, tokenExpiresAt: Number.MAX_SAFE_INTEGER }, filter)
+    const reads: Array<[number, boolean]> = []
+    for (let full = true; full;) {
+      const { entries, isFull, position } = await stream.read()
+      reads.push([entries.length, isFull])
+      full = isFull
+      if (!full) expect(await store.read.events.seqOf('mine', position)).toBeGreaterThan(2 * windowRows)
+    }
+    expect(reads).toEqual([
+      [0, true],
+      [0, true],
+      [1, false],
+    ])
+    stream.close()
+  })
+
   test("of another's application has nothing, and no cursor into what is there", async () => {
-    const logs = createLogService({ store })
+    const logs = createLogService({ store, pause: () => Promise.resolve() })
     const page = await logs.list(mine, { appId: otherAppId, limit: 50, order: 'asc' })
     expect(page).toEqual({ items: [], limit: 50, nextCursor: null })
+    const later = { appId: otherAppId, after: eventIdOf(start, 1), limit: 50, order: 'asc' as const }
+    expect(await logs.list(mine, later)).toEqual({ items: [], limit: 50, nextCursor: null })
     expect(await store.read.events.list('mine', { appId: otherAppId, limit: 50 })).toEqual([])
     expect(
       await store.read.otpRequests.list({ developerId: 'mine', appId: otherAppId, now: start, limit: 50 }),
