@@ -1,5 +1,4 @@
 import { sql, type SQL } from 'drizzle-orm'
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 
 // For prepared statements that order their rows. There SQLite would look into a bare placeholder for a better plan, and
 // so prepare the statement anew for every value: five times what running it takes.
@@ -14,6 +13,3 @@ export const onlyFirst = (order: SQL) => sql`${order} limit 1`
 
 /** The last part of an order of which so many rows are wanted. */
 export const atMost = (order: SQL, limit: SQL) => sql`${order} limit ${limit}`
-
-/** A column as no index has it, where another one is to be used. */
-export const unindexed = (column: SQLiteColumn) => sql`nullif(${column}, null)`

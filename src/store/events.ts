@@ -1,9 +1,11 @@
 import { and, asc, desc, eq, gt, gte, lt, lte, sql } from 'drizzle-orm'
 import { eventIdOf, readEventId } from '../domain/event-ids.ts'
 import type { EventStore, LogQuery, LogType } from '../domain/events.ts'
-import { atMost, unindexed } from './bound.ts'
+import { atMost } from './bound.ts'
 import type { Builders, Database } from './database.ts'
 import { deleteOldestInOrder } from './delete-oldest.ts'
+import { entryId } from './event-id-columns.ts'
+import { isOwnedBy, shortOwner, type ShortOwner } from './owner.ts'
 import { prepareFiltered, type Given } from './prepare-filtered.ts'
 
 /** @param onEvent told of each entry that is written, by the developer's id, before its transaction ends */
@@ -49,22 +51,16 @@ export function createEventStore(
       at: p('at'),
     }),
   )
-  type ListFilter = { developerId: string | number; appId: string | number | undefined } & Omit<
-    LogQuery,
-    'appId'
-  >
+  type ListFilter = ShortOwner & Omit<LogQuery, 'appId'>
   const list = prepareFiltered(
     database,
-    ({ developerId, appId, types, limit, beforeSeq, afterSeq, fromSeq, untilSeq }: Given<ListFilter>) =>
+    ({ types, limit, beforeSeq, afterSeq, fromSeq, untilSeq, ...owner }: Given<ListFilter>) =>
       on
         .select(columns)
         .from(events)
         .where(
           and(
-            // Found by one of them, as each has an index in the order of the list.
-            appId
-              ? and(eq(events.appId, appId), sql`${unindexed(events.developerId)} = ${developerId}`)
-              : eq(events.developerId, developerId),
+            isOwnedBy(events, owner),
             types && sql`${events.type} in ${types}`,
             beforeSeq && lt(events.seq, beforeSeq),
             afterSeq && gt(events.seq, afterSeq),
@@ -86,9 +82,8 @@ export function createEventStore(
     },
 
     async list(developerId, { appId, ...query }) {
-      const owner = { developerId: database.shortId(developerId), appId: appId && database.shortId(appId) }
-      const rows = await list({ ...query, ...owner })
-      return rows.map((row) => ({ ...row, id: row.id ?? eventIdOf(row.at, row.seq) }))
+      const rows = await list({ ...query, ...shortOwner(database, { developerId, appId }) })
+      return rows.map((row) => ({ ...row, id: entryId(row.id, row.at, row.seq) }))
     },
 
     async seqOf(developerId, id) {

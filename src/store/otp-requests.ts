@@ -9,9 +9,10 @@ import {
   type OtpRequestStore,
   type OtpStatus,
 } from '../domain/otp-requests.ts'
-import { atMost, unindexed } from './bound.ts'
+import { atMost } from './bound.ts'
 import type { Builders, Database } from './database.ts'
 import { deleteOldestInOrder } from './delete-oldest.ts'
+import { isOwnedBy, shortOwner, type ShortOwner } from './owner.ts'
 import { prepareFiltered, type Given } from './prepare-filtered.ts'
 import type { Tables } from './tables.ts'
 
@@ -24,8 +25,7 @@ export const toOtpRequest = (row: Row): OtpRequest => ({
   metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
 })
 
-type ListFilter = Omit<OtpListQuery, 'developerId' | 'appId' | 'status' | 'now'> &
-  StatusFilter & { developerId: string | number; appId: string | number | undefined }
+type ListFilter = Omit<OtpListQuery, 'developerId' | 'appId' | 'status' | 'now'> & StatusFilter & ShortOwner
 
 /** At most one of them. */
 type StatusFilter = { status?: OtpStatus; pendingAt?: number; expiredAt?: number }
@@ -105,17 +105,14 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
   )
   const list = prepareFiltered(
     database,
-    ({ developerId, appId, status, pendingAt, expiredAt, limit, before, from }: Given<ListFilter>) => {
+    ({ status, pendingAt, expiredAt, limit, before, from, ...owner }: Given<ListFilter>) => {
       const isPending = sql`${otp.status} = 'pending'`
       return on
         .select()
         .from(otp)
         .where(
           and(
-            // Found by one of them, as each has an index in the order of the list.
-            appId
-              ? and(eq(otp.appId, appId), sql`${unindexed(otp.developerId)} = ${developerId}`)
-              : eq(otp.developerId, developerId),
+            isOwnedBy(otp, owner),
             status && eq(otp.status, status),
             pendingAt && and(isPending, gt(otp.expiresAt, pendingAt)),
             expiredAt && or(sql`${otp.status} = 'expired'`, and(isPending, lte(otp.expiresAt, expiredAt))),
@@ -132,7 +129,7 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
     find: async (id) => first(await find({ id })),
 
     async list({ status, now, developerId, appId, ...query }) {
-      const owner = { developerId: database.shortId(developerId), appId: appId && database.shortId(appId) }
+      const owner = shortOwner(database, { developerId, appId })
       const rows = await list({ ...query, ...owner, ...hasStatus(status, now) })
       return rows.map(toOtpRequest)
     },

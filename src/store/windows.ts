@@ -5,9 +5,9 @@ import type { Builders, Database } from './database.ts'
 import { eventColumns, withEventId } from './event-id-columns.ts'
 import { prepareFiltered, type Given } from './prepare-filtered.ts'
 
-type Owner = string | number
-type ById = { owner: Owner; before?: string }
-type BySeq = { owner: Owner; before?: number }
+type Id = string | number
+type ById = { owner: Id; before?: string }
+type BySeq = { owner: Id; before?: number }
 
 export function createWindowStore(database: Database, on: Builders): WindowStore {
   const { otpRequests: otp, events, auditEntries: entries, webhookDeliveries: deliveries } = database.tables
@@ -37,7 +37,7 @@ export function createWindowStore(database: Database, on: Builders): WindowStore
     )
   const log = { app: eventsOf(events.appId), developer: eventsOf(events.developerId) }
   const laterOf = (column: typeof events.appId | typeof events.developerId) =>
-    prepareFiltered(database, ({ owner, after }: Given<{ owner: Owner; after: number }>) =>
+    prepareFiltered(database, ({ owner, after }: Given<{ owner: Id; after: number }>) =>
       on
         .select({ ...eventColumns(events), developerId: events.developerId })
         .from(events)
@@ -62,29 +62,28 @@ export function createWindowStore(database: Database, on: Builders): WindowStore
   )
   const behind = <K>(before: K | undefined) => (before === undefined ? {} : { before })
 
+  /** Walks through the rows of the application where one is named, and otherwise of the developer. */
+  async function endOf<F, R>(
+    walks: Record<'app' | 'developer', (filter: F & { owner: Id }) => Promise<R[]>>,
+    { developerId, appId }: { developerId: string; appId?: string | undefined },
+    where: F,
+  ): Promise<R | undefined> {
+    const walk = appId === undefined ? walks.developer : walks.app
+    const [end] = await walk({ ...where, owner: database.shortId(appId ?? developerId) })
+    return end
+  }
+
   return {
-    async ofRequests({ developerId, appId }, before) {
-      const [end] =
-        appId === undefined
-          ? await requests.developer({ owner: database.shortId(developerId), ...behind(before) })
-          : await requests.app({ owner: database.shortId(appId), ...behind(before) })
+    async ofRequests(of, before) {
+      const end = await endOf(requests, of, behind(before))
       const [owner] = end ? await ownerOf({ id: end.key }) : []
       return end && owner && { key: end.key, developerId: owner.developerId }
     },
 
-    async ofEvents({ developerId, appId }, before) {
-      const [end] =
-        appId === undefined
-          ? await log.developer({ owner: database.shortId(developerId), ...behind(before) })
-          : await log.app({ owner: database.shortId(appId), ...behind(before) })
-      return end
-    },
+    ofEvents: (of, before) => endOf(log, of, behind(before)),
 
-    async ofLaterEvents({ developerId, appId }, after) {
-      const [end] =
-        appId === undefined
-          ? await later.developer({ owner: database.shortId(developerId), after })
-          : await later.app({ owner: database.shortId(appId), after })
+    async ofLaterEvents(of, after) {
+      const end = await endOf(later, of, { after })
       return end && { key: end.eventSeq, id: withEventId(end).eventId, developerId: end.developerId }
     },
 
