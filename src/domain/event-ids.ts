@@ -1,5 +1,6 @@
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
-const digits = Buffer.from(alphabet)
+import { base32 } from './ids.ts'
+
+const digits = Buffer.from(base32)
 
 /** Version 7, variant 2 (RFC 9562 §5.7), and zeros where other ids have random bits. */
 const fixed = 'e008'
@@ -39,6 +40,6 @@ function write(number: number, from: number, length: number) {
 
 function read(text: string): number {
   let number = 0
-  for (const digit of text) number = number * 32 + alphabet.indexOf(digit)
+  for (const digit of text) number = number * 32 + base32.indexOf(digit)
   return number
 }

@@ -133,6 +133,30 @@ export type LogFilter = {
 
 export type LogPage = { items: LogEntry[]; limit: number; nextCursor: string | null }
 
+type LaterFilter = Pick<LogQuery, 'appId' | 'types' | 'limit'>
+
+const isFiltered = ({ appId, types }: Pick<LogQuery, 'appId' | 'types'>) =>
+  appId !== undefined || types !== undefined
+
+/**
+ * The earliest entries after one, of which only so many are looked at.
+ *
+ * @returns `end` the last that was looked at, where others are left behind it
+ */
+export async function lookLater(
+  { events, windows }: Stores,
+  developerId: string,
+  filter: LaterFilter,
+  afterSeq: number,
+): Promise<{ entries: LogEntry[]; end: Pick<LogEntry, 'seq' | 'id'> | undefined }> {
+  const owner = { developerId, appId: filter.appId }
+  const window = isFiltered(filter) ? await windows.ofLaterEvents(owner, afterSeq) : undefined
+  const entries = await events.list(developerId, { ...filter, afterSeq, untilSeq: window?.key })
+  // In another's application there is nothing to look for.
+  const isOwn = window?.developerId === developerId
+  return { entries, end: isOwn ? { seq: window.key, id: window.id } : undefined }
+}
+
 export type LogService = ReturnType<typeof createLogService>
 
 /** @param needs.pause lets other calls have their turn */
@@ -140,21 +164,14 @@ export function createLogService(needs: { store: Store; pause(): Promise<void> }
   const { events, windows } = needs.store.read
 
   /** Looks on until the page is full, or no entry is left: whoever asks has no cursor to look on with. */
-  async function listLater(
-    developerId: string,
-    filter: Pick<LogQuery, 'appId' | 'types' | 'limit'>,
-    afterSeq: number,
-  ): Promise<LogEntry[]> {
-    const { appId, types, limit } = filter
-    const isFiltered = appId !== undefined || types !== undefined
+  async function listLater(developerId: string, filter: LaterFilter, afterSeq: number): Promise<LogEntry[]> {
     const items: LogEntry[] = []
     for (let from = afterSeq; ;) {
-      const end = isFiltered ? await windows.ofLaterEvents({ developerId, appId }, from) : undefined
-      if (end && end.developerId !== developerId) return []
-      const query = { appId, types, limit: limit - items.length, afterSeq: from, untilSeq: end?.key }
-      items.push(...(await events.list(developerId, query)))
-      if (!end || items.length === limit) return items
-      from = end.key
+      const rest = { ...filter, limit: filter.limit - items.length }
+      const { entries, end } = await lookLater(needs.store.read, developerId, rest, from)
+      items.push(...entries)
+      if (!end || items.length === filter.limit) return items
+      from = end.seq
       await needs.pause()
     }
   }
@@ -177,9 +194,8 @@ export function createLogService(needs: { store: Store; pause(): Promise<void> }
         return { limit, nextCursor: null, items: filter.order === 'desc' ? items.toReversed() : items }
       }
       const beforeSeq = readSeq(filter)
-      const isFiltered = appId !== undefined || types !== undefined
       const owner = { developerId: developer.id, appId }
-      const end = isFiltered ? await windows.ofEvents(owner, beforeSeq) : undefined
+      const end = isFiltered(filter) ? await windows.ofEvents(owner, beforeSeq) : undefined
       if (end && end.developerId !== developer.id) return nothing(limit)
       const query = { appId, types, limit: limit + 1, beforeSeq, fromSeq: end?.key }
       const rows = await events.list(developer.id, query)

@@ -5,7 +5,9 @@ export type IdPrefix = 'dev' | 'prj' | 'app' | 'otp' | 'whk' | 'evt' | 'dlv' | '
 
 export type NewId = (prefix: IdPrefix) => string
 
-const alphabet = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz')
+/** The digits of ids, in their order. */
+export const base32 = '0123456789abcdefghjkmnpqrstvwxyz'
+const alphabet = Buffer.from(base32)
 
 /**
  * Makes TypeIDs (spec 0.3): the prefix, `_`, and a UUIDv7 in 26 characters of base32. Ids of one process sort in the

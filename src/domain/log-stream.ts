@@ -1,6 +1,6 @@
 import type { Developer } from './developers.ts'
 import { invalidField, ServiceError } from './errors.ts'
-import type { LogEntry, LogType } from './events.ts'
+import { lookLater, type LogEntry, type LogType } from './events.ts'
 import { isId } from './ids.ts'
 import type { Clock } from './ports.ts'
 import type { Store } from './store.ts'
@@ -54,7 +54,7 @@ export type LogStreams = ReturnType<typeof createLogStreams>
 /** The log as it grows, for any number of readers. */
 export function createLogStreams(needs: { store: Store; clock: Clock }) {
   const { clock } = needs
-  const { events, developers, windows } = needs.store.read
+  const { events, developers } = needs.store.read
   const open = new Map<string, Set<{ wake(): void; onDrain?: (() => void) | undefined }>>()
   let draining = false
 
@@ -100,7 +100,6 @@ export function createLogStreams(needs: { store: Store; clock: Clock }) {
       { appId, types, after }: LogStreamFilter,
       onDrain?: () => void,
     ): Promise<LogStream> {
-      const isFiltered = appId !== undefined || types !== undefined
       let dirty = true
       let closed = false
       let notify: (() => void) | undefined
@@ -148,17 +147,13 @@ export function createLogStreams(needs: { store: Store; clock: Clock }) {
           // Looked at first: whatever the page below leaves out up to here is not for this stream.
           const [newest] = await events.list(developer.id, { limit: 1 })
           if (!newest || newest.seq <= at.seq) return nothing(null)
-          const owner = { developerId: developer.id, appId }
-          const window = isFiltered ? await windows.ofLaterEvents(owner, at.seq) : undefined
-          const isOwn = window?.developerId === developer.id
-          const untilSeq = window?.key
-          const page = { appId, types, afterSeq: at.seq, untilSeq, limit: entriesPerRead }
-          const entries = await events.list(developer.id, page)
+          const filter = { appId, types, limit: entriesPerRead }
+          const looked = await lookLater(needs.store.read, developer.id, filter, at.seq)
+          const { entries } = looked
           const last = entries.at(-1)
           const isCut = entries.length === entriesPerRead
-          if (last && (isCut || last.seq > newest.seq)) at = last
-          else at = window && isOwn ? { seq: window.key, id: window.id } : newest
-          const isFull = isCut || isOwn
+          at = last && (isCut || last.seq > newest.seq) ? last : (looked.end ?? newest)
+          const isFull = isCut || looked.end !== undefined
           if (isFull) dirty = true
           return { entries, position: at.id, isFull, end: null }
         },
