@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'bun:test'
 import type { Failure } from '../../src/domain/delivery.ts'
 import type { ClaimedMessage, MessageKey, MessageOutcome } from '../../src/domain/otp-deliveries.ts'
-import type { OtpRequest } from '../../src/domain/otp-requests.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase, nameIds } from '../helpers/databases.ts'
+import { pendingRequest } from '../helpers/otp-request.ts'
 
 const start = 1_800_000_000_000
 const nothing: MessageOutcome = {
@@ -123,29 +123,4 @@ describeEachDatabase('the outbox of messages', (database) => {
   })
 })
 
-const requestOf = (id: string): OtpRequest => ({
-  id,
-  developerId: 'dev',
-  projectId: 'prj',
-  appId: 'app',
-  environment: 'live',
-  phone: '+14155552671',
-  country: 'US',
-  status: 'pending',
-  failureReason: null,
-  channel: 'sms',
-  provider: null,
-  deliveryStatus: 'queued',
-  locale: null,
-  clientIp: null,
-  metadata: null,
-  codeSalt: 'salt',
-  codeHash: 'hash',
-  attempts: 0,
-  resends: 0,
-  createdAt: start,
-  sentAt: start,
-  expiresAt: start + 300_000,
-  verifiedAt: null,
-  updatedAt: start,
-})
+const requestOf = (id: string) => pendingRequest(start, { id, deliveryStatus: 'queued' })

@@ -3,6 +3,7 @@ import type { OtpRequest } from '../../src/domain/otp-requests.ts'
 import type { Store, Stores } from '../../src/domain/store.ts'
 import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase, nameIds } from '../helpers/databases.ts'
+import { pendingRequest } from '../helpers/otp-request.ts'
 
 const start = 1_800_000_000_000
 
@@ -17,33 +18,7 @@ describeEachDatabase('of 40 at once, a guarded statement on a request', (databas
 
   async function insert(change: Partial<OtpRequest> = {}): Promise<string> {
     const id = `otp_${ids++}`
-    const request: OtpRequest = {
-      id,
-      developerId: 'dev',
-      projectId: 'prj',
-      appId: 'app',
-      environment: 'live',
-      phone: '+14155552671',
-      country: 'US',
-      status: 'pending',
-      failureReason: null,
-      channel: 'sms',
-      provider: null,
-      deliveryStatus: null,
-      locale: null,
-      clientIp: null,
-      metadata: null,
-      codeSalt: 'salt',
-      codeHash: 'hash',
-      attempts: 0,
-      resends: 0,
-      createdAt: start,
-      sentAt: start,
-      expiresAt: start + 300_000,
-      verifiedAt: null,
-      updatedAt: start,
-      ...change,
-    }
+    const request = pendingRequest(start, { id, ...change })
     await store.write((tx) => tx.otpRequests.insert(request))
     return id
   }

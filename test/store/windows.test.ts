@@ -11,38 +11,15 @@ import { windowRows } from '../../src/domain/windows.ts'
 import { createStore } from '../../src/store/store.ts'
 import { testClock } from '../helpers/clock.ts'
 import { describeEachDatabase, nameIds } from '../helpers/databases.ts'
+import { pendingRequest } from '../helpers/otp-request.ts'
 
 const start = 1_800_000_000_000
 const newId = createIds({ now: () => start }, (bytes) => crypto.getRandomValues(bytes))
 const appId = newId('app')
 const otherAppId = newId('app')
 
-const requestOf = (developerId: string, id: string): OtpRequest => ({
-  id,
-  developerId,
-  projectId: 'prj',
-  appId: developerId === 'mine' ? appId : otherAppId,
-  environment: 'live',
-  phone: '+14155552671',
-  country: 'US',
-  status: 'pending',
-  failureReason: null,
-  channel: 'sms',
-  provider: null,
-  deliveryStatus: null,
-  locale: null,
-  clientIp: null,
-  metadata: null,
-  codeSalt: 'salt',
-  codeHash: 'hash',
-  attempts: 0,
-  resends: 0,
-  createdAt: start,
-  sentAt: start,
-  expiresAt: start + 300_000,
-  verifiedAt: null,
-  updatedAt: start,
-})
+const requestOf = (developerId: string, id: string) =>
+  pendingRequest(start, { id, developerId, appId: developerId === 'mine' ? appId : otherAppId })
 
 /** Of each developer one canceled request, and then more than two windows of others. */
 const rowCount = 2 * windowRows + 10

@@ -1,0 +1,30 @@
+import type { OtpRequest } from '../../src/domain/otp-requests.ts'
+
+/** A request that was sent at that time and waits for its code, of made-up owners. */
+export const pendingRequest = (at: number, change: Partial<OtpRequest> = {}): OtpRequest => ({
+  id: 'otp_0',
+  developerId: 'dev',
+  projectId: 'prj',
+  appId: 'app',
+  environment: 'live',
+  phone: '+14155552671',
+  country: 'US',
+  status: 'pending',
+  failureReason: null,
+  channel: 'sms',
+  provider: null,
+  deliveryStatus: null,
+  locale: null,
+  clientIp: null,
+  metadata: null,
+  codeSalt: 'salt',
+  codeHash: 'hash',
+  attempts: 0,
+  resends: 0,
+  createdAt: at,
+  sentAt: at,
+  expiresAt: at + 300_000,
+  verifiedAt: null,
+  updatedAt: at,
+  ...change,
+})
