@@ -1,7 +1,7 @@
 import { CliError, exitCodes } from './errors.ts'
 import { isRecord } from './profile.ts'
 import { whence, type ServerChoice } from './server-choice.ts'
-import { remaining } from './text.ts'
+import { lasting } from './text.ts'
 import { version } from './version.ts'
 
 export type HttpRequest = {
@@ -71,7 +71,7 @@ export function unreachable(server: ServerChoice, error: unknown, timeoutMs: num
     return new CliError(
       exitCodes.unreachable,
       'SERVER_UNREACHABLE',
-      `${server.url} gave no answer within ${remaining(timeoutMs)}.`,
+      `${server.url} gave no answer within ${lasting(timeoutMs)}.`,
       {
         hints: [address, 'Wait longer with --timeout 60s, or look at the log of the server.'],
         cause: error,

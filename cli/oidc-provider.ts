@@ -3,7 +3,7 @@ import { CliError, exitCodes } from './errors.ts'
 import { plainReason } from './http.ts'
 import { isRecord } from './profile.ts'
 import { isLoopback } from './server-choice.ts'
-import { remaining } from './text.ts'
+import { lasting } from './text.ts'
 import { expiryOf, readClaims, type Granted } from './token-claims.ts'
 
 /** An OpenID provider of the operator's, and who this program is there: a public client (RFC 8252 §8.4). */
@@ -108,7 +108,7 @@ function asProviderError(error: unknown, provider: OidcProvider, timeoutMs: numb
   const isTimeout = failure instanceof Error && failure.name === 'TimeoutError'
   if (!isTimeout && word.startsWith('OAUTH_'))
     return providerFault(provider, 'does not answer like an OpenID provider', error)
-  const why = isTimeout ? `no answer within ${remaining(timeoutMs)}` : plainReason(word)
+  const why = isTimeout ? `no answer within ${lasting(timeoutMs)}` : plainReason(word)
   return new CliError(exitCodes.unreachable, 'PROVIDER_UNREACHABLE', `Cannot reach ${issuer} (${why}).`, {
     hints: ['Accounts of this server log in there. Try again later, or look at the network and the proxy.'],
     cause: error,

@@ -111,6 +111,10 @@ export function remaining(durationMs: number) {
   return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
+/** How long something took or may take: `88 ms`, `2 s`, `4 min 41 s`. */
+export const lasting = (durationMs: number) =>
+  durationMs < 1000 ? `${Math.round(durationMs)} ms` : remaining(durationMs)
+
 /** How far a moment is from now, in words: `just now`, `5 min ago`, `in 2 h`, and after a month the day itself. */
 export function relativeTime(iso: string, nowMs: number) {
   const seconds = Math.floor((nowMs - Date.parse(iso)) / 1000)

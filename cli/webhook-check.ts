@@ -1,5 +1,5 @@
 import { isRecord } from './profile.ts'
-import { remaining } from './text.ts'
+import { lasting, remaining } from './text.ts'
 import { isSignedBy, secretPattern, type SignedMessage } from './webhook-signature.ts'
 
 export type Part = 'secret' | 'id' | 'timestamp' | 'body' | 'signature'
@@ -72,7 +72,7 @@ function checkTimestamp(timestamp: string, nowMs: number, toleranceMs: number): 
   if (/^\d{13}$/.test(timestamp)) return fail('is in milliseconds; it is in seconds')
   if (!/^\d{1,11}$/.test(timestamp)) return fail('is not a number of seconds since 1970')
   const ageMs = nowMs - Number(timestamp) * 1000
-  const allowed = `receivers allow ${remaining(toleranceMs)}`
+  const allowed = `receivers allow ${lasting(toleranceMs)}`
   if (ageMs > toleranceMs) return fail(`is too old: signed ${remaining(ageMs)} ago, ${allowed}`)
   if (-ageMs > toleranceMs) return fail(`is too new: ${remaining(-ageMs)} ahead of this clock, ${allowed}`)
   return {

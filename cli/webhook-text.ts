@@ -1,5 +1,4 @@
 import type { WebhookDelivery, WebhookEndpoint } from './resources.ts'
-import { remaining } from './text.ts'
 
 export type Fault = NonNullable<WebhookDelivery['lastError']>
 
@@ -25,10 +24,6 @@ export const faultSentence = (fault: Fault) =>
 /** `503`, `timeout`, or nothing where nothing was tried yet. */
 export const resultText = (statusCode: number | null, error: Fault | null) =>
   statusCode === null ? (error ?? '').replaceAll('_', ' ') : String(statusCode)
-
-/** `88 ms`, `2 s` */
-export const tookText = (durationMs: number) =>
-  durationMs < 1000 ? `${durationMs} ms` : remaining(durationMs)
 
 /** Which events an endpoint is told of. */
 export const eventsText = ({ events }: Pick<WebhookEndpoint, 'events'>) =>

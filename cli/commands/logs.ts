@@ -9,7 +9,7 @@ import { logLine } from '../log-lines.ts'
 import type { Run } from '../program.ts'
 import { findRecent, isWanted, type LogSearch } from '../recent-log.ts'
 import type { LogEntry } from '../resources.ts'
-import { remaining } from '../text.ts'
+import { lasting } from '../text.ts'
 
 type Options = { tail?: true; app?: string; type?: string; phone?: string; since?: string; limit?: string }
 
@@ -68,7 +68,7 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
     for await (const one of followLog(context, connection, { query, signal })) {
       if (one.kind === 'lost') output.note(gapLine(context, `${one.why}, trying again`))
       else if (one.kind === 'back')
-        output.note(gapLine(context, `back after ${remaining(one.afterMs)}, nothing is missing`))
+        output.note(gapLine(context, `back after ${lasting(one.afterMs)}, nothing is missing`))
       else if (isWanted(one.entry, search)) output.answer(one.json, () => line(one.entry))
     }
   })

@@ -6,8 +6,8 @@ import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import type { WebhookDelivery, WebhookDeliveryDetail } from '../resources.ts'
 import { eventKinds } from '../event-kinds.ts'
-import { facts, printable, type Paint } from '../text.ts'
-import { faultOf, faultSentence, resultText, tookText, type Fault } from '../webhook-text.ts'
+import { facts, lasting, printable, type Paint } from '../text.ts'
+import { faultOf, faultSentence, resultText, type Fault } from '../webhook-text.ts'
 
 type Status = WebhookDelivery['status']
 type Filters = ListOptions & { status?: Status; type?: (typeof eventKinds)[number] }
@@ -140,7 +140,7 @@ function deliveryText(one: WebhookDeliveryDetail, { paint, when, table }: Output
   const rows = one.attempts.map(({ at, statusCode, error, durationMs, body }) => [
     when(at),
     resultText(statusCode, error),
-    tookText(durationMs),
+    lasting(durationMs),
     printable((body ?? '').replaceAll(/\s+/g, ' ').trim()),
   ])
   return [title, '', table(['ATTEMPT', 'RESULT', 'TOOK', 'ANSWER'], rows)].join('\n')

@@ -9,7 +9,7 @@ import { aborted, untilInterrupted } from '../interrupt.ts'
 import type { Io } from '../io.ts'
 import type { Run } from '../program.ts'
 import type { LogEntry } from '../resources.ts'
-import { localTime, printable, remaining } from '../text.ts'
+import { lasting, localTime, printable } from '../text.ts'
 import { buildWebhook, forward, readTarget, type Forwarded } from '../webhook-forward.ts'
 import { gapLine } from './logs.ts'
 
@@ -96,7 +96,7 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
       for await (const one of following) {
         if (one.kind === 'lost') output.note(gapLine(context, `${one.why}, trying again`))
         else if (one.kind === 'back')
-          output.note(gapLine(context, `back after ${remaining(one.afterMs)}, nothing is missing`))
+          output.note(gapLine(context, `back after ${lasting(one.afterMs)}, nothing is missing`))
         else {
           const { entry } = one
           const done = bring(entry)

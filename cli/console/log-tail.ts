@@ -3,7 +3,7 @@ import { followLog, isPassing } from '../follow-log.ts'
 import { aborted } from '../interrupt.ts'
 import { findRecent, isWanted, type LogSearch } from '../recent-log.ts'
 import type { LogEntry } from '../resources.ts'
-import { remaining } from '../text.ts'
+import { lasting } from '../text.ts'
 import type { Console } from './console-context.ts'
 
 export type LogRow =
@@ -97,7 +97,7 @@ export async function tailLog(
         gap(
           one.kind === 'lost'
             ? `${one.why}, trying again`
-            : `back after ${remaining(one.afterMs)}, nothing is missing`,
+            : `back after ${lasting(one.afterMs)}, nothing is missing`,
         )
       }
     } catch (fault) {

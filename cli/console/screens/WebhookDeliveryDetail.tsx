@@ -1,7 +1,7 @@
 import { Box } from 'ink'
 import type { WebhookDeliveryDetail as Detail } from '../../resources.ts'
-import { recentTime, relativeTime } from '../../text.ts'
-import { faultSentence, resultText, tookText } from '../../webhook-text.ts'
+import { lasting, recentTime, relativeTime } from '../../text.ts'
+import { faultSentence, resultText } from '../../webhook-text.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'
@@ -52,7 +52,7 @@ export function WebhookDeliveryDetail({ width, height, webhookId, deliveryId, cl
   const columns: Column<Attempt>[] = [
     { title: 'ATTEMPT', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
     { title: 'RESULT', width: 16, cell: ({ statusCode, error }) => resultSpan(statusCode, error) },
-    { title: 'TOOK', width: 10, cell: ({ durationMs }) => tookText(durationMs) },
+    { title: 'TOOK', width: 10, cell: ({ durationMs }) => lasting(durationMs) },
   ]
   const answerHeight = height - factLines.length - listHeight - 1
   return (
