@@ -199,9 +199,10 @@ describe('what takes the terminal for itself:', () => {
     expect(await third.ended()).toBe(0)
   })
 
-  test('otpd logs --tail and analytics --watch go on until Ctrl-C', async () => {
+  test('otpd logs --tail, inbox --tail and analytics --watch go on until Ctrl-C', async () => {
     for (const args of [
       ['logs', '--tail'],
+      ['inbox', '--tail'],
       ['analytics', '--watch'],
     ]) {
       const run = onTerminal(...args)

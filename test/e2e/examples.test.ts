@@ -99,7 +99,7 @@ async function shellUntilCtrlC(line: string) {
   return { stderr, exitCode: exitCode === 130 ? 0 : exitCode || 1 }
 }
 
-const isEndless = (line: string) => /logs --tail|listen --forward-to/.test(line)
+const isEndless = (line: string) => /(logs|inbox) --tail|listen --forward-to/.test(line)
 
 /** Without a terminal some have nothing to ask, and here nobody waits for half a minute before a resend. */
 const expectedExitCodes: Record<string, number> = {
