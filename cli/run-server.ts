@@ -122,11 +122,15 @@ function offerAccount(
         '',
         `  No account yet. Make the first one within ${within}, in another terminal:`,
         '',
+        ...(isInPath(io) ? [] : [`    ${paintError.bold(`alias otpd=${shellWord(process.execPath)}`)}`]),
         `    ${paintError.bold(`otpd login${elsewhere} --setup-token ${token}`)}`,
-        '',
         '',
       ].join('\n'),
     )
   }
-  if (io.stderrIsTerminal) io.writeError(paintError.dim(`  Stop with Ctrl+C.\n`))
+  if (io.stderrIsTerminal) io.writeError(paintError.dim(`\n  Stop with Ctrl+C.\n`))
 }
+
+/** Who started the program by its path, as `npm start` does, cannot type the commands that it tells as they are. */
+const isInPath = ({ env }: Io) =>
+  !Bun.isStandaloneExecutable || Bun.which('otpd', { PATH: env.PATH ?? '' }) !== null

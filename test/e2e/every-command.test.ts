@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createProgram } from '../../cli/program.ts'
 import { processIo } from '../../cli/terminal.ts'
 import { signWebhook } from '../../cli/webhook-signature.ts'
 import { authToken, startGateway, twilioAt } from '../delivery/gateway.ts'
-import { startServer, type RunningServer } from '../helpers/binary.ts'
+import { binaryPath, startServer, type RunningServer } from '../helpers/binary.ts'
 import { commandCases, type Case, type Scene } from '../helpers/command-cases.ts'
 import { runApart } from '../helpers/run-apart.ts'
 import { runInTerminal } from '../helpers/terminal.ts'
@@ -169,6 +169,23 @@ describe('what takes the terminal for itself:', () => {
     expect(run.text()).toMatch(/otpd login .*--setup-token st_\S+/)
     run.type('\u0003')
     expect(await run.ended()).toBe(0)
+  })
+
+  test('otpd serve tells what to type where otpd is not in the PATH, and nothing of it where it is', async () => {
+    const greeting = async (path: string) => {
+      const run = runInTerminal(server.home, ['serve', '--dev', '--listen', '127.0.0.1:0'], {
+        env: { PATH: path },
+      })
+      await run.seen(/Stop with Ctrl\+C\./)
+      run.type('\u0003')
+      await run.ended()
+      return run.text()
+    }
+    expect(await greeting(server.home)).toContain(`\n    alias otpd=${binaryPath}\n    otpd login `)
+    const bin = join(server.home, 'bin')
+    mkdirSync(bin)
+    symlinkSync(binaryPath, join(bin, 'otpd'))
+    expect(await greeting(bin)).not.toContain('alias')
   })
 
   test('otpd login asks, and shows no password', async () => {
