@@ -5,7 +5,7 @@ import { withLock } from './lock.ts'
 import { logInAtProvider, type OidcLoginOptions } from './oidc-login.ts'
 import type { OidcProvider } from './oidc-provider.ts'
 import { credentialsPath, isRecord, readProfile, writeProfile } from './profile.ts'
-import { ask, askPassword, readSecret } from './prompt.ts'
+import { ask, askPassword, emailQuestion, readSecret } from './prompt.ts'
 import { isLoopback } from './server-choice.ts'
 import { emailOf, expiryOf, type Granted } from './token-claims.ts'
 import { requestToken } from './tokens.ts'
@@ -93,7 +93,7 @@ async function grantByPassword(
   setupTokenAwaited: boolean,
 ): Promise<Login> {
   const setupToken = options.setupToken ?? (await firstSetupToken(context, setupTokenAwaited))
-  const email = options.email ?? (await ask(context, { label: 'Email', flag: '--email' }))
+  const email = options.email ?? (await ask(context, emailQuestion))
   const name = setupToken === null ? undefined : await nameFor(context, email, options.name)
   const fromInput = options.passwordStdin === true
   const password = await askPassword(context, { fromInput, repeat: setupToken !== null })

@@ -6,7 +6,7 @@ import { addAdminPeopleCommands } from './admin-people.ts'
 import { addHostFlags, hasBuiltInProvider, withHost, type HostFlags } from '../host-commands.ts'
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
-import { ask, askPassword } from '../prompt.ts'
+import { ask, askPassword, emailQuestion } from '../prompt.ts'
 import { facts, printable, remaining } from '../text.ts'
 
 type CreateOptions = HostFlags & { email?: string; name?: string; passwordStdin?: boolean }
@@ -27,7 +27,7 @@ export function addAdminCommands(program: Command, run: Run) {
     )
     .action((options: CreateOptions, command: Command) =>
       run(command, async (context) => {
-        const email = options.email ?? (await ask(context, { label: 'Email', flag: '--email' }))
+        const email = options.email ?? (await ask(context, emailQuestion))
         const fromInput = options.passwordStdin === true
         const wanted = fromInput || (await hasBuiltInProvider(options))
         const password = wanted ? await askPassword(context, { fromInput, repeat: true }) : undefined

@@ -4,7 +4,7 @@ import { usageError } from '../errors.ts'
 import { examples } from '../examples.ts'
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
-import { ask, readSecret } from '../prompt.ts'
+import { ask, askNewPassword, readSecret } from '../prompt.ts'
 import type { DeveloperProfile } from '../resources.ts'
 import { facts, printable } from '../text.ts'
 
@@ -76,12 +76,8 @@ async function askPasswords(context: Context, fromInput: boolean) {
     return { currentPassword, newPassword }
   }
   const flag = '--password-stdin, and the current and the new one on standard input, a line each'
-  const typed = (label: string) => ask(context, { label, flag, secret: true })
-  const currentPassword = await typed('Current password')
-  const newPassword = await typed('New password')
-  if ((await typed('The same again')) !== newPassword)
-    throw usageError('The two new passwords differ; nothing was changed.')
-  return { currentPassword, newPassword }
+  const currentPassword = await ask(context, { label: 'Current password', flag, secret: true })
+  return { currentPassword, newPassword: await askNewPassword(context, { label: 'New password', flag }) }
 }
 
 function profileText(me: DeveloperProfile, { paint, when }: Output) {

@@ -99,6 +99,13 @@ describe('login', () => {
     expect(form()).toMatchObject({ password: 'correct horse battery' })
   })
 
+  test('asks again at once for what is no e-mail address', async () => {
+    const ran = await login([], { answers: ['ada', 'ada@example.com', 'correct horse battery'] })
+    expect(ran.questions).toEqual(['Email: ', 'Email: ', 'Password: '])
+    expect(ran.stderr).toContain('That is no e-mail address.')
+    expect(form()).toMatchObject({ username: 'ada@example.com' })
+  })
+
   test('asks for the setup token where nobody has an account yet', async () => {
     setupTokenAwaited = true
     const answers = ['st_1', 'ada@example.com', '', 'correct horse battery', 'correct horse battery']
