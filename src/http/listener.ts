@@ -150,7 +150,8 @@ export function withPlainAuthority(request: Request): Request | undefined {
   const { url } = request
   // HTTP/1.0 without a Host: the URL is the path.
   if (host === null || host === '') return url.startsWith('/') ? rebase(request, url) : undefined
-  if (!authority.test(host)) return undefined
+  // Of an authority that is none Bun leaves the path as it came, and resolves no dot segments in it.
+  if (!authority.test(host) || !URL.canParse(url)) return undefined
   const start = url.indexOf('://') + 3
   const length = url.indexOf('/', start) - start
   if (length < 0) return undefined

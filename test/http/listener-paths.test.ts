@@ -133,6 +133,17 @@ describe('a Host that could move the path', () => {
     '"',
     '<x>',
     '{}',
+    // None of these is an authority, so that no URL can be made of it.
+    'a:b:c:d',
+    '[::1',
+    '[]:80',
+    '[zz]',
+    'localhost:99999',
+    'localhost:-1',
+    'localhost:80:80',
+    '1.2.3.4.5',
+    '999.999.1.1',
+    'xn--a',
   ])('is refused: %s', async (host) => {
     const answer = await raw.ask(getRequest('/v1/health', `Host: ${host}`))
     const details = [{ in: 'header', path: 'host', code: 'INVALID' }]
