@@ -42,7 +42,10 @@ export const damage: Family = {
       end: 'SIGKILL',
       harm: (at) => writeFileSync(`${database(at)}-shm`, noise(trial, 32 * 1024), { mode: 0o600 }),
     })
-    for (let i = 0; i < times; i++) await spoilPage(trial, i)
+    // A start reads the requests; of the log it sees nothing, unless it looks for damage.
+    for (const table of ['otp_requests', 'events']) {
+      for (let i = 0; i < times; i++) await spoilPage(trial, table, i)
+    }
   },
 }
 
@@ -62,7 +65,7 @@ let homes = 0
 
 /** A home with acknowledged requests, whose server has ended. */
 async function leave(trial: Trial, end: Damage['end'], sends: number) {
-  const at = makeHome(trial, `damaged-${homes++}`)
+  const at = makeHome(trial, `used-${homes++}`)
   const server = await startAt(at)
   const app = await (await logIn(server.url)).createApplication()
   const answers = await Promise.all(Array.from({ length: sends }, () => send(server.url, app)))
@@ -103,10 +106,10 @@ async function repeat(trial: Trial, times: number, { tried, promised, end, harm 
   })
 }
 
-/** Of the table of requests, behind the back of SQLite, after a stop that was not clean. */
-async function spoilPage(trial: Trial, number: number): Promise<void> {
+/** Behind the back of SQLite, after a stop that was not clean. */
+async function spoilPage(trial: Trial, table: string, number: number): Promise<void> {
   const { at } = await leave(trial, 'SIGTERM', 200)
-  const page = choosePage(trial, at)
+  const page = choosePage(trial, at, table)
   const file = openSync(database(at), 'r+')
   writeSync(file, noise(trial, 2_000), 0, 2_000, (page - 1) * pageBytes + 100)
   closeSync(file)
@@ -125,7 +128,7 @@ async function spoilPage(trial: Trial, number: number): Promise<void> {
   const told = /damaged|could not be checked/.test(said)
   const kept = readFileSync(database(at)).subarray((page - 1) * pageBytes, page * pageBytes)
   trial.report({
-    tried: `page ${page} of the database is overwritten, and the last stop was not clean (${number + 1})`,
+    tried: `page ${page} of the database, in ${table}, is overwritten, and the last stop was not clean (${number + 1})`,
     promised: 'the start is refused, or the log says that the database is damaged; the damage is not hidden',
     figures: { told: told ? 'yes' : 'no' },
     broken: [
@@ -139,12 +142,12 @@ async function spoilPage(trial: Trial, number: number): Promise<void> {
 }
 
 /** A leaf of a table, where rows lie. */
-function choosePage({ random }: Trial, at: Home): number {
+function choosePage({ random }: Trial, at: Home, table: string): number {
   const bytes = readFileSync(database(at))
   const connection = new Database(database(at), { readonly: true })
   const root = connection
-    .query<{ rootpage: number }, []>(`select rootpage from sqlite_schema where name = 'otp_requests'`)
-    .get()?.rootpage
+    .query<{ rootpage: number }, [string]>('select rootpage from sqlite_schema where name = ?')
+    .get(table)?.rootpage
   connection.close()
   const children: number[] = []
   const start = ((root ?? 1) - 1) * pageBytes
