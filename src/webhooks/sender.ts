@@ -10,6 +10,8 @@ import type { TargetGuard } from './targets.ts'
 
 const bytesReadMax = 16 * 1024
 const bytesKeptMax = 4 * 1024
+/** Before an answer a receiver may send any number of these (RFC 9110 §15.2); none needs more than one or two. */
+const interimAnswersMax = 10
 
 export type SenderOptions = {
   guard: TargetGuard
@@ -104,6 +106,7 @@ function exchange(
   let retryAfter: string | undefined
   const kept: Buffer[] = []
   let bytesRead = 0
+  let interimAnswers = 0
 
   const request = (secure ? https : http).request(url, {
     method: 'POST',
@@ -143,6 +146,9 @@ function exchange(
   // A destroyed request reports errors late; without a listener they would end the process.
   request.on('error', () => end(phase))
   request.on('close', () => end(phase))
+  request.on('information', () => {
+    if (++interimAnswers > interimAnswersMax) end('reset')
+  })
   request.on('response', (response) => {
     statusCode = response.statusCode
     retryAfter = response.headers['retry-after']

@@ -115,6 +115,35 @@ describe('an attempt', () => {
     await gone.opened
   })
 
+  test('waits for the answer behind an interim one', async () => {
+    const address = await listen((socket) =>
+      socket.once('data', () =>
+        socket.end(
+          'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n',
+        ),
+      ),
+    )
+    expect(await senderWith()(messageTo(`http://${address}/`))).toMatchObject({
+      statusCode: 204,
+      error: null,
+    })
+  })
+
+  test('is given up where interim answers do not end', async () => {
+    const gone = createGate()
+    const address = await listen((socket) => {
+      socket.once('close', gone.open)
+      const goOn = () => {
+        if (socket.write('HTTP/1.1 100 Continue\r\n\r\n'.repeat(100))) setImmediate(goOn)
+        else socket.once('drain', goOn)
+      }
+      socket.once('data', goOn)
+    })
+    const answer = await senderWith()(messageTo(`http://${address}/`))
+    expect(answer).toMatchObject({ statusCode: null, error: 'reset', body: null })
+    await gone.opened
+  })
+
   test('leaves out what PostgreSQL cannot hold', async () => {
     const receiver = await receive(() => new Response('a\0b'))
     expect((await senderWith()(messageTo(receiver.url))).body).toBe('ab')
