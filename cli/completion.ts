@@ -146,7 +146,12 @@ ${cases(
     _files
   fi
 }
-compdef _otpd otpd
+# Autoloaded from $fpath this file is the function, and its first call is for an answer.
+if [[ "$funcstack[1]" == _otpd ]]; then
+  _otpd "$@"
+else
+  compdef _otpd otpd
+fi
 `
 
 const fish = (places: Place[]) =>

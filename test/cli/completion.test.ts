@@ -92,6 +92,20 @@ describe('a script', () => {
     expect(ran.stdout).toContain('live')
   })
 
+  test.skipIf(Bun.which('zsh') === null)(
+    'completes in zsh, sourced or from $fpath, at the first key',
+    async () => {
+      writeFileSync(join(home.directory, '_otpd'), scripts['zsh'] ?? '')
+      const ask = '_describe() { print -l "${(@P)2}" }; words=(otpd pro); CURRENT=2; _otpd'
+      const sourced = await inShell('zsh', `compdef() { print "$@" }; source otpd.zsh; ${ask}`)
+      expect(sourced.stdout).toStartWith('_otpd otpd\n')
+      expect(sourced.stdout).toContain('\nproject:projects')
+      const autoloaded = await inShell('zsh', `fpath=($PWD); autoload -U _otpd; ${ask}`)
+      expect(autoloaded).toMatchObject({ exitCode: 0, stderr: '' })
+      expect(autoloaded.stdout).toContain('\nproject:projects')
+    },
+  )
+
   test('for another shell is refused', async () => {
     expect((await home.otpd(['completion', 'tcsh'])).exitCode).toBe(2)
   })
