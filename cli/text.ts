@@ -115,6 +115,12 @@ export function remaining(durationMs: number) {
 export const lasting = (durationMs: number) =>
   durationMs < 1000 ? `${Math.round(durationMs)} ms` : remaining(durationMs)
 
+/** How far away what is still to come is: `in 40 s`, and `now` once it is there. */
+export function comingTime(iso: string, nowMs: number) {
+  const left = remaining(Date.parse(iso) - nowMs)
+  return left === 'now' ? left : `in ${left}`
+}
+
 /** How far a moment is from now, in words: `just now`, `5 min ago`, `in 2 h`, and after a month the day itself. */
 export function relativeTime(iso: string, nowMs: number) {
   const seconds = Math.floor((nowMs - Date.parse(iso)) / 1000)

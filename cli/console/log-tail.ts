@@ -77,6 +77,7 @@ export async function tailLog(
       if (place === undefined) {
         const recent = await findRecent(api, wanted)
         rows = recent.entries.map((entry) => ({ kind: 'entry', id: entry.id, entry }))
+        arrivals = recent.entries.map(({ at }) => Date.parse(at))
         place = recent.newestId ?? logStart
       }
       const query = { appId: search.appId, type: search.type, after: place }

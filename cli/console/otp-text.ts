@@ -1,5 +1,5 @@
 import type { OtpRequest } from '../resources.ts'
-import { recentTime, relativeTime, remaining } from '../text.ts'
+import { comingTime, recentTime, relativeTime } from '../text.ts'
 import { factLines, type Fact } from './fact-lines.ts'
 import type { Line, Span } from './spans.ts'
 import { statusTone, type Theme } from './theme.ts'
@@ -16,7 +16,7 @@ export const statusSpan = ({ status }: Pick<OtpRequest, 'status'>, theme: Theme)
 
 /** How long a code is good for, in a few columns; `-` once it is over. */
 export const expiryText = ({ status, expiresAt }: OtpRequest, nowMs: number) =>
-  status === 'pending' ? `in ${remaining(Math.max(0, Date.parse(expiresAt) - nowMs))}` : '-'
+  status === 'pending' ? comingTime(expiresAt, nowMs) : '-'
 
 /** How the message went: `sms by twilio, delivered`. */
 const deliveryText = ({ channel, provider, deliveryStatus }: OtpRequest) =>

@@ -1,5 +1,5 @@
 import type { WebhookDelivery, WebhookEndpoint } from '../resources.ts'
-import { remaining } from '../text.ts'
+import { comingTime } from '../text.ts'
 import type { Span } from './spans.ts'
 import { statusTone, type Theme } from './theme.ts'
 
@@ -18,4 +18,4 @@ export const deliveryStatus = ({ status }: Pick<WebhookDelivery, 'status'>, them
 
 /** When it is tried again: `in 40 s`; `-` where it is not. */
 export const nextText = ({ nextAttemptAt }: Pick<WebhookDelivery, 'nextAttemptAt'>, nowMs: number) =>
-  nextAttemptAt === null ? '-' : `in ${remaining(Math.max(0, Date.parse(nextAttemptAt) - nowMs))}`
+  nextAttemptAt === null ? '-' : comingTime(nextAttemptAt, nowMs)

@@ -113,7 +113,7 @@ test('a webhook that fails is named, and w opens it', async () => {
   await own.otpd(['webhook', 'create', '--app', 'web', '--url', url, '--events', 'otp.sent'])
   await own.otpd(['otp', 'send', '+14155550132', '--env-file', 'live.env'])
   const screen = await own.open([], { columns: 100, rows: 30 })
-  await screen.seen(`▲ webhook of web fails since just now: ${url}`)
+  await screen.seen(`▲ webhook of web fails, first just now: ${url}`)
   screen.press('w')
   await screen.seen('[5 Webhooks]')
   await own.stop()

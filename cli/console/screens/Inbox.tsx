@@ -1,6 +1,6 @@
 import { Box } from 'ink'
 import type { InboxItem } from '../../resources.ts'
-import { recentTime, remaining } from '../../text.ts'
+import { comingTime, recentTime } from '../../text.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'
@@ -79,4 +79,4 @@ const codeSpan = (
 ): Span => (code === null ? { text: 'over', paint: dim } : { text: code, paint: bold })
 
 const expiry = ({ code, expiresAt }: InboxItem, nowMs: number) =>
-  code === null ? '' : `in ${remaining(Math.max(0, Date.parse(expiresAt) - nowMs))}`
+  code === null ? '' : comingTime(expiresAt, nowMs)

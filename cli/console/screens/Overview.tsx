@@ -149,7 +149,7 @@ function useFailingWebhook() {
   const line: Line = [
     ' ',
     theme.status('warning', `webhook of ${nameOf(first.appId)} fails`),
-    ` since ${relativeTime(first.failingSince, nowMs)}${more}: ${first.url}`,
+    `, first ${relativeTime(first.failingSince, nowMs)}${more}: ${first.url}`,
   ]
   return { line, open: () => go('webhooks', { webhookId: first.id }) }
 }

@@ -79,6 +79,17 @@ test('what was drawn is never changed afterwards', async () => {
   expect(drawn.map(({ rows }) => rows.length)).toEqual(lengths)
 })
 
+test('what happened in the minute before it was opened counts as of that minute', async () => {
+  const abort = new AbortController()
+  const drawn: LogTail[] = []
+  const at = Date.parse(entryOf(1).at)
+  await tailLog({ ...needs(), now: () => at + 30_000 }, { appId: 'slow' }, abort.signal, (tail) => {
+    drawn.push(tail)
+    abort.abort()
+  })
+  expect(drawn[0]?.arrivals).toContain(at)
+})
+
 test('a refusal is drawn, and what is allowed again comes by itself', async () => {
   const abort = new AbortController()
   const drawn: LogTail[] = []
