@@ -204,7 +204,7 @@ describeEachDatabase('of a phone number', (database) => {
         targetId: app.id,
         targetName: 'Application',
       })
-    }, 30_000)
+    }, 300_000)
 
     test('of what is not there says so, or that there was nothing', async () => {
       expect(await unlock(needs(), '+14155550399')).toEqual({ checkBudgets: 0, admissions: 0 })

@@ -7,7 +7,7 @@ import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 import type { OpenScreen } from '../helpers/screen.ts'
 
 // A thousand applications are made first.
-setDefaultTimeout(120_000)
+setDefaultTimeout(300_000)
 
 const planFile = join(mkdtempSync(join(tmpdir(), 'otpd-console-')), 'otpd.toml')
 writeFileSync(planFile, '[plans.free]\nprojects = 200\napplications = 2000\n')

@@ -7,7 +7,7 @@ import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 import { copiedIn } from '../helpers/screen.ts'
 
 // A terminal, a server and a dozen commands on a busy machine.
-setDefaultTimeout(60_000)
+setDefaultTimeout(300_000)
 
 const directory = mkdtempSync(join(tmpdir(), 'otpd-console-'))
 const savedFile = join(directory, 'web.env')

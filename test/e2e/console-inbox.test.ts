@@ -3,7 +3,7 @@ import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 import { copiedIn } from '../helpers/screen.ts'
 
 // A terminal, a server and a dozen commands on a busy machine.
-setDefaultTimeout(30_000)
+setDefaultTimeout(300_000)
 
 let host: ConsoleHost
 beforeAll(async () => {

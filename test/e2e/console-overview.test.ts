@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, setDefaultTimeout, test } from 'bun:test
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 
 // A terminal, a server and a dozen commands on a busy machine.
-setDefaultTimeout(30_000)
+setDefaultTimeout(300_000)
 
 let host: ConsoleHost
 beforeAll(async () => {

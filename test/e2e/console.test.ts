@@ -10,7 +10,7 @@ import { openScreen, type OpenScreen } from '../helpers/screen.ts'
 // The console in a real terminal: how it opens, how it ends, and what surrounds every screen.
 
 // A terminal, a server and a dozen commands on a busy machine.
-setDefaultTimeout(30_000)
+setDefaultTimeout(300_000)
 
 let host: ConsoleHost
 beforeAll(async () => {

@@ -129,7 +129,7 @@ test('every example of every help text works as it stands', async () => {
     }
   }
   expect(failures).toEqual([])
-}, 90_000)
+}, 300_000)
 
 /** A request to verify and a token are new for each example; the address is that of this test's server. */
 async function prepared(example: string) {

@@ -143,7 +143,7 @@ describe('a backup of a running server', () => {
     // Another port is another origin. The account is the restored one.
     expect((await otpd(['login', '--email', 'ada@example.com', '--password-stdin'], input)).exitCode).toBe(0)
     expect((await json(['app', 'list']))[0].name).toBe('web')
-  }, 60_000)
+  }, 300_000)
 
   test('says what a person needs to know, and takes a name of its own', async () => {
     const ran = await otpd(['backup'])
@@ -259,7 +259,7 @@ describe('a restore', () => {
     expect(seen).toContain('old')
     expect(await restore(files.new).exited).toBe(0)
     expect(mark()).toBe('new')
-  }, 60_000)
+  }, 300_000)
 })
 
 describe('accounts, beside a running server', () => {

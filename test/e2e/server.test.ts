@@ -191,7 +191,7 @@ describe('what was answered', () => {
     database.close()
     await server.logged('whole after the unclean stop')
     await server.stop()
-  }, 60_000)
+  }, 300_000)
 })
 
 test('secrets lie in files that only their owner reads', async () => {

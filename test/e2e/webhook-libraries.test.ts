@@ -26,7 +26,7 @@ beforeAll(async () => {
   server = await startServer(options)
   client = await logIn(server.url)
   app = await client.createApplication()
-}, 30_000)
+}, 300_000)
 afterAll(async () => {
   await server.stop()
   for (const end of ends) await end()
@@ -128,7 +128,7 @@ describe.skipIf(!hasPython)('standardwebhooks for Python', () => {
     ends.push(() => rmSync(folder, { recursive: true, force: true }))
     writeFileSync(join(folder, 'receiver.py'), pythonReceiver)
     await expectVerified([python, 'receiver.py'], folder, app.webhookSecret)
-  }, 30_000)
+  }, 300_000)
 })
 
 const goModule = `module receiver
@@ -198,5 +198,5 @@ else ends.push(() => rmSync(goFolder, { recursive: true, force: true }))
 describe.skipIf(goFolder === undefined)('standardwebhooks for Go', () => {
   test('verifies an event with the secret as it is, and nothing else', async () => {
     await expectVerified(['./receiver'], goFolder ?? '', app.webhookSecret)
-  }, 30_000)
+  }, 300_000)
 })

@@ -15,6 +15,6 @@ describeEachDatabase('calls at once:', (database, kind) => {
       await runRounds(race, rounds, seededRandom(1))
       await race.close()
     },
-    180_000,
+    300_000,
   )
 })

@@ -117,6 +117,6 @@ describe('the page of the documentation', () => {
         await visited.close()
       }
     },
-    30_000,
+    300_000,
   )
 })

@@ -55,7 +55,7 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
       expect(tally(answers)).toEqual({ '201': 5, '429 RATE_LIMITED APP_RATE': 45 })
     }
     await stop()
-  }, 180_000)
+  }, 300_000)
 
   test('50 verifications with the right code succeed once, with the wrong one are compared five times', async () => {
     const { atOnce, newApplication, otp, stop } = await start()
@@ -71,7 +71,7 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
       expect(tally(failures)).toEqual({ '400 INVALID_CODE': 5, '410 ATTEMPTS_EXHAUSTED': 45 })
     }
     await stop()
-  }, 180_000)
+  }, 300_000)
 
   test('everything at once waits for nothing in a ring and answers no 5xx', async () => {
     const { services, atOnce, newApplication, otp, stop } = await start({}, {})
@@ -94,5 +94,5 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
       expect(failed.map(({ text }) => text)).toEqual([])
     }
     await stop()
-  }, 180_000)
+  }, 300_000)
 })

@@ -52,7 +52,7 @@ async function live() {
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'otpd-secrets-'))
   await live()
-}, 60_000)
+}, 300_000)
 afterAll(() => {
   receiver.stop()
   rmSync(folder, { recursive: true, force: true })

@@ -241,7 +241,7 @@ describe('a restore', () => {
     command.close()
     expect(existsSync(dataFiles(dataDir).backups)).toBe(false)
     expect(countIn(database, 'data')).toBe(rows)
-  }, 15_000)
+  }, 300_000)
 })
 
 test('the status of migrations is read without making anything', () => {

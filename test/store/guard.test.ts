@@ -45,7 +45,7 @@ describeEachDatabase('the counts of the guard', (database, kind) => {
       expect(verdicts.flatMap(({ rules }) => rules)).toEqual(Array(33).fill('TOTAL_DAILY'))
       expect(await store().read.guard.sentOn('total', Math.floor(clock.now() / dayMs))).toBe(7)
     }
-  }, 60_000)
+  }, 300_000)
 
   test('of decisions are kept by hour, rule and country', async () => {
     const { guard } = store().read

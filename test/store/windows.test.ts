@@ -45,7 +45,7 @@ describeEachDatabase('a page of a filtered list', (database) => {
         await recordEvent(tx, newId, 'otp.sent', request, start)
       }
     })
-  }, 60_000)
+  }, 300_000)
 
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the lists look at nothing else of a developer
   const mine = { id: 'mine' } as Developer

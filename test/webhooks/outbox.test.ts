@@ -271,7 +271,7 @@ describeEachDatabase('the outbox', (database, kind) => {
       if (!next) throw new Error('a delivery was overlooked')
       await finish(next.owner, next)
     }
-  }, 60_000)
+  }, 300_000)
 
   test('forgets what waits when its endpoint or its application is deleted', async () => {
     const app = await scene.createApplication()
