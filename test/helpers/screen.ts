@@ -11,6 +11,7 @@ export function openScreen(command: string[], env: Record<string, string>, { col
   let written = ''
   let awaited: (() => void)[] = []
   const decoder = new TextDecoder()
+  const drawn = Promise.withResolvers<void>()
   const child = Bun.spawn(command, {
     env: { TERM: 'xterm-256color', LC_ALL: 'C.UTF-8', ...env },
     terminal: {
@@ -22,8 +23,11 @@ export function openScreen(command: string[], env: Record<string, string>, { col
           for (const look of awaited) look()
         })
       },
+      // What was written before comes out of the emulator before this does.
+      exit: () => emulator.write('', drawn.resolve),
     },
   })
+  const exited = drawn.promise.then(() => child.exited)
   const { terminal } = child
   if (terminal === undefined) throw new Error('This system has no pseudo-terminals.')
 
@@ -36,7 +40,7 @@ export function openScreen(command: string[], env: Record<string, string>, { col
     )
   }
 
-  /** Resolves once it is so; fails with the screen where the program ends before, or after ten seconds. */
+  /** Resolves once it is so; fails with the screen where the program ends before, or after a minute. */
   async function until(isSo: () => boolean, what: string) {
     const changed = Promise.withResolvers<void>()
     const look = () => {
@@ -44,9 +48,9 @@ export function openScreen(command: string[], env: Record<string, string>, { col
     }
     awaited.push(look)
     look()
-    const ended = child.exited.then(() => Bun.sleep(50)).then(() => (isSo() ? null : 'the program ended'))
+    const ended = exited.then(() => (isSo() ? null : 'the program ended'))
     const late = Promise.withResolvers<string>()
-    const timer = setTimeout(() => late.resolve('it did not come in ten seconds'), 10_000)
+    const timer = setTimeout(() => late.resolve('it did not come in a minute'), 60_000)
     const fault = await Promise.race([changed.promise.then(() => null), ended, late.promise])
     clearTimeout(timer)
     awaited = awaited.filter((one) => one !== look)
@@ -60,7 +64,8 @@ export function openScreen(command: string[], env: Record<string, string>, { col
 
   return {
     child,
-    exited: child.exited,
+    /** The exit code, once all that the program wrote is on the screen. */
+    exited,
     /** Everything that the program wrote, with its escape sequences. */
     written: () => written,
     /** The rows as a person sees them. */

@@ -22,6 +22,7 @@ export function runInTerminal(home: string, args: string[], options: TerminalOpt
   const text = () => Bun.stripANSI(raw).replaceAll('\r', '')
 
   const command = shell === undefined ? [binaryPath] : ['sh', '-c', shell, binaryPath]
+  const closed = Promise.withResolvers<void>()
 
   const child = Bun.spawn([...command, ...args], {
     env: { PATH: process.env.PATH ?? '', HOME: home, TERM: 'xterm-256color', ...env },
@@ -37,8 +38,11 @@ export function runInTerminal(home: string, args: string[], options: TerminalOpt
           return found === null
         })
       },
+      exit: () => closed.resolve(),
     },
   })
+  // What a program printed may be read after it has ended.
+  const ended = closed.promise.then(() => child.exited)
 
   return {
     text,
@@ -50,13 +54,13 @@ export function runInTerminal(home: string, args: string[], options: TerminalOpt
         const found = pattern.exec(text())
         if (found) return resolve(found)
         awaited.push({ pattern, resolve })
-        void child.exited.then(() => reject(new Error(`It ended without ${pattern}:\n${text()}`)))
+        void ended.then(() => reject(new Error(`It ended without ${pattern}:\n${text()}`)))
       }),
     type: (keys: string) => void child.terminal?.write(keys),
     kill: (signal: NodeJS.Signals) => child.kill(signal),
     /** The exit code, once everything that was printed has been read. */
     async ended() {
-      const exitCode = await child.exited
+      const exitCode = await ended
       child.terminal?.close()
       return exitCode
     },
