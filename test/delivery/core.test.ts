@@ -179,7 +179,7 @@ describe('a send', () => {
   })
 
   test('that may have been handed over goes to nobody else', async () => {
-    await start({}, 200)
+    await start({}, 2_000)
     const gate = Promise.withResolvers<Response>()
     main.answersWith((call) => {
       main.take(call)

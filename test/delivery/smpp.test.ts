@@ -233,7 +233,7 @@ describe('when the way to the SMSC fails', () => {
   })
 
   test('asks whether the SMSC is there, and leaves one that does not answer', async () => {
-    // One second is the least that the settings take; the answer is waited for 50 ms.
+    // One second is the least that the settings take, and the answer is waited for as long.
     await sendTo(make({ enquireLinkSeconds: '1' }))
     await smsc.until(() => smsc.enquiries() >= 1)
     expect(smsc.binds).toHaveLength(1)

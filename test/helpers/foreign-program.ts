@@ -37,9 +37,9 @@ export async function startProgram(command: string[], ready: string) {
   }
 }
 
-/** What is found as soon as it is there. Waits for five seconds at most: nobody tells when a file or a log has grown. */
+/** What is found as soon as it is there. Waits for a minute at most: nobody tells when a file or a log has grown. */
 export async function waitFor<T>(what: string, find: () => T | undefined): Promise<T> {
-  const deadline = performance.now() + 5_000
+  const deadline = performance.now() + 60_000
   while (performance.now() < deadline) {
     const found = find()
     if (found !== undefined) return found

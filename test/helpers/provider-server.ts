@@ -101,7 +101,7 @@ export function outgoing(changes: Partial<OutgoingMessage> = {}): OutgoingMessag
 }
 
 /** Long enough that only a fault of the test ends by it. */
-export const patience = () => AbortSignal.timeout(10_000)
+export const patience = () => AbortSignal.timeout(60_000)
 
 /** Sends the message as it stands. */
 export const sendTo = (provider: Provider, changes: Partial<OutgoingMessage> = {}) =>

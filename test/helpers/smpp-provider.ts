@@ -3,7 +3,7 @@ import type { Provider } from '../../src/delivery/provider.ts'
 import { createSmpp, smpp } from '../../src/delivery/smpp.ts'
 import { startSmsc } from './smsc.ts'
 
-export const smppTimes = { bindMs: 2_000, answerMs: 50, pauseMsMin: 5, pauseMsMax: 20 }
+export const smppTimes = { bindMs: 30_000, answerMs: 1_000, pauseMsMin: 5, pauseMsMax: 20 }
 /** A pause that no test outlives. */
 export const longPause = { ...smppTimes, pauseMsMin: 600_000, pauseMsMax: 600_000 }
 
