@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { openTestSqlite } from '../helpers/databases.ts'
 import { createScene } from './scene.ts'
 
-/** The median time of a claim and its two outcomes, behind so many deliveries that are over. */
+/** The best time, as whatever else the machine does only adds to it, of a claim and its two outcomes, behind so many deliveries that are over. */
 async function timeWith(history: number): Promise<number> {
   const { database, dispose } = await openTestSqlite()
   const scene = await createScene(database)
@@ -46,11 +46,11 @@ async function timeWith(history: number): Promise<number> {
     times.push(performance.now() - before)
   }
   await dispose()
-  return times.toSorted((a, b) => a - b)[20] ?? NaN
+  return Math.min(...times)
 }
 
 test('what an attempt costs does not grow with what was ever delivered', async () => {
   const young = await timeWith(0)
   // A walk over these would take a hundred times as long.
   expect(await timeWith(60_000)).toBeLessThan(8 * young)
-}, 60_000)
+}, 300_000)
