@@ -4,7 +4,8 @@ import { properties } from './properties/all.ts'
 test.each(properties.map((property) => [property.name, property] as const))(
   '%s',
   async (_, property) => {
-    expect(await property.check(property.shortRuns)).toBeUndefined()
+    // The same values each time; `npm run fuzz` makes up others.
+    expect(await property.check(property.shortRuns, 1)).toBeUndefined()
   },
-  60_000,
+  300_000,
 )
