@@ -94,7 +94,7 @@ refusals = """
 Authorization failed = auth_failed
 receiver number = invalid_number"""
 `)
-  }, 30_000)
+  }, 300_000)
 
   afterAll(async () => {
     await otpd?.stop()
@@ -118,7 +118,7 @@ receiver number = invalid_number"""
       expect(await otpd.see(requestId)).toMatchObject({ deliveryStatus: 'sent', provider: 'kannel' })
       expect(await otpd.verify(requestId, code)).toBe(200)
     },
-    10_000,
+    300_000,
   )
 })
 
@@ -139,7 +139,7 @@ systemId = "otpd"
 passwordEnv = "GATEWAY_SECRET"
 from = "ACME"
 `)
-  }, 30_000)
+  }, 300_000)
 
   afterAll(async () => {
     await otpd?.stop()
@@ -152,8 +152,7 @@ from = "ACME"
     const taken = await smsc.takenFor(phone)
     let seen = await otpd.see(requestId)
     // The SMSC has its answer before otpd has written down what it said; each look is a call, so this waits.
-    for (let looks = 0; seen.deliveryStatus === 'sent' && looks < 1_000; looks++)
-      seen = await otpd.see(requestId)
+    while (seen.deliveryStatus === 'sent') seen = await otpd.see(requestId)
     return { requestId, taken, seen, code: codeIn(taken.text) }
   }
 
@@ -169,12 +168,12 @@ from = "ACME"
       expect(await otpd.events('otp.delivered')).toContainEqual(expect.objectContaining({ requestId }))
       expect(await otpd.verify(requestId, code)).toBe(200)
     },
-    10_000,
+    300_000,
   )
 
   test('tells that a phone is not there', async () => {
     const { requestId, seen } = await sendTo('+31612345600', 'en')
     expect(seen.deliveryStatus).toBe('undelivered')
     expect(await otpd.events('otp.undelivered')).toContainEqual(expect.objectContaining({ requestId }))
-  }, 10_000)
+  }, 300_000)
 })

@@ -121,7 +121,7 @@ describe('a login in the browser', () => {
     expect((await fetch(new URL('/favicon.ico', callback))).status).toBe(404)
     await createPageVisitor().logIn(url, 'ada')
     expect(await run.ended()).toBe(0)
-    expect(fetch(callback)).rejects.toThrow()
+    await expect(fetch(callback)).rejects.toThrow()
   })
 
   test('that the person refuses is 4, says so in both places, and keeps nothing', async () => {
@@ -141,7 +141,7 @@ describe('a login in the browser', () => {
     expect(await run.ended()).toBe(130)
     expect(run.text()).toContain('Canceled; nothing was changed.')
     expect(existsSync(credentials())).toBe(false)
-    expect(fetch(callback)).rejects.toThrow()
+    await expect(fetch(callback)).rejects.toThrow()
   })
 
   test('is not begun where there is no terminal', async () => {
@@ -184,7 +184,7 @@ describe('a login on another device', () => {
     const { child, said, userCode } = await beginOnDevice()
     await provider.refuseDevice(userCode)
     expect(await child.exited).toBe(4)
-    expect(said.text()).toContain(`Error: ${provider.issuer} refused`)
+    await said.seen(`Error: ${provider.issuer} refused`)
     expect(existsSync(credentials())).toBe(false)
   })
 })
