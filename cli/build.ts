@@ -13,8 +13,10 @@ const { values } = parseArgs({
 mkdirSync(dirname(values.outfile), { recursive: true })
 
 const result = await Bun.build({
-  entrypoints: [resolve(root, 'cli/main.ts')],
+  entrypoints: [resolve(root, 'cli/main.ts'), resolve(root, 'src/store/integrity-worker.ts')],
   root,
+  // Flat: a worker is looked for beside the file that it is started from.
+  naming: { entry: '[name].[ext]' },
   target: 'bun',
   // Bytecode halves the start; with the top-level awaits of our libraries it needs ESM.
   format: 'esm',

@@ -189,7 +189,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
         if (existsSync(files.setupToken) && (await store.read.accounts.any())) rmSync(files.setupToken)
       }),
     )
-    if (unclean) checkIntegrity(files.database, log)
+    if (unclean) stops.push(checkIntegrity(files.database, log))
     const reload = async ({ delivery, guard }: Pick<Config, 'delivery' | 'guard'>) => {
       await messaging.reload(delivery)
       services.guard.apply(guard)

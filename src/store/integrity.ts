@@ -1,32 +1,36 @@
-import { Database as SqliteConnection } from 'bun:sqlite'
+import { Worker } from 'node:worker_threads'
+import type { CheckedTable } from './integrity-worker.ts'
 
 type Report = { error(msg: string, fields?: Record<string, unknown>): void; info(msg: string): void }
 
 /**
- * Looks for damage table by table, giving way to requests in between. For a start after an unclean stop: SQLite repairs
- * what a crash leaves, and not what a disk breaks.
+ * Looks for damage table by table. For a start after an unclean stop: SQLite repairs what a crash leaves, and not what a
+ * disk breaks. In a thread of its own, since a large table takes seconds to read from the disk, and every call would wait.
+ *
+ * @param onEnd told when nothing more will be reported
+ * @returns ends it. The log of the database then stays, so that the next start looks anew
  */
-export function checkIntegrity(path: string, report: Report): void {
-  const connection = new SqliteConnection(path, { readonly: true })
-  const tables = connection
-    .query<{ name: string }, []>(`select name from sqlite_schema where type = 'table'`)
-    .all()
-    .map(({ name }) => name)
-
-  const next = () => {
-    const table = tables.shift()
-    if (table === undefined) {
-      connection.close()
-      report.info('the database is whole after the unclean stop')
-      return
-    }
-    try {
-      const row = connection.query<{ quick_check: string }, []>(`PRAGMA quick_check('${table}')`).get()
-      if (row?.quick_check !== 'ok') report.error('the database is damaged. Restore a backup.', { table })
-    } catch (error) {
-      report.error('the database could not be checked', { table, error })
-    }
-    setTimeout(next, 10).unref()
+export function checkIntegrity(path: string, report: Report, onEnd = () => {}): () => void {
+  const worker = new Worker(new URL('./integrity-worker.ts', import.meta.url), { workerData: path })
+  worker.unref()
+  let isWhole = true
+  let isStopped = false
+  worker.on('message', ({ table, found }: CheckedTable) => {
+    if (found === 'ok') return
+    isWhole = false
+    report.error('the database is damaged. Restore a backup.', { table })
+  })
+  worker.on('error', (error) => {
+    isWhole = false
+    report.error('the database could not be checked', { error })
+  })
+  worker.on('exit', () => {
+    if (isWhole && !isStopped) report.info('the database is whole after the unclean stop')
+    onEnd()
+  })
+  return () => {
+    isStopped = true
+    // Not waited for: the thread ends with its table only, and the process need not.
+    void worker.terminate()
   }
-  setTimeout(next, 10).unref()
 }
