@@ -19,7 +19,7 @@ export function listQuery({ limit, cursor }: ListOptions) {
 /** Says that a list goes on: a person would take the first page for all of it. */
 export function noteMore(output: Output, { nextCursor }: Answer<unknown>) {
   if (nextCursor !== null)
-    output.note(output.paintError.dim(`There are more: --limit 200, or --cursor ${nextCursor}`))
+    output.note(output.paintError.dim(`There are more: --limit 200, or\n  --cursor ${nextCursor}`))
 }
 
 const emptyPagesMax = 50

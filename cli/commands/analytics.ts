@@ -1,9 +1,10 @@
 import { Argument, Option, type Command } from 'commander'
 import type { Api } from '../api.ts'
 import type { Context } from '../context.ts'
-import { usageError, type ExitCode } from '../errors.ts'
+import { CliError, usageError, type ExitCode } from '../errors.ts'
 import { examples } from '../examples.ts'
-import { untilInterrupted } from '../interrupt.ts'
+import { isPassing } from '../follow-log.ts'
+import { aborted, untilInterrupted } from '../interrupt.ts'
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import type { DayCounts, Summary } from '../resources.ts'
@@ -80,11 +81,22 @@ async function watch(context: Context, view: View | undefined, options: Options)
     return await chartText(api, range, output)
   }
   return await untilInterrupted(io, async (signal) => {
-    const interrupted = new Promise((resolve) => signal.addEventListener('abort', resolve))
+    const interrupted = aborted(signal)
     output.note(output.paintError.dim('Every 5 seconds (Ctrl+C to quit)'))
     let linesAbove = 0
+    let picture: string | undefined
     while (!signal.aborted) {
-      const text = await draw()
+      let gap = ''
+      try {
+        const drawn = await Promise.race([draw(), interrupted])
+        if (drawn === undefined) return
+        picture = drawn
+      } catch (error) {
+        // A server that was there may come back; the last picture stays until then.
+        if (picture === undefined || !(error instanceof CliError && isPassing(error))) throw error
+        gap = `\n${output.paint.yellow('── the connection was lost, trying again ──')}`
+      }
+      const text = `${picture}${gap}`
       // Back to where the last picture began, and away with it.
       const back = linesAbove === 0 ? '' : `\u001b[${linesAbove}A\u001b[0J`
       io.writeOut(`${back}${text}\n`)

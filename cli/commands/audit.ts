@@ -4,7 +4,7 @@ import { addListOptions, firstFilled, listQuery, noteMore, type ListOptions } fr
 import type { Output } from '../output.ts'
 import type { Run } from '../program.ts'
 import type { AuditEntry } from '../resources.ts'
-import { printable } from '../text.ts'
+import { cut, printable } from '../text.ts'
 
 type Options = ListOptions & { action?: AuditEntry['action']; target?: string }
 
@@ -33,18 +33,20 @@ export function addAuditCommand(program: Command, run: Run) {
 /** The trail as a table; of the operator's as well, which has the same fields. */
 export function auditText(entries: Array<Omit<AuditEntry, 'id'>>, { columns, table, when }: Output): string {
   if (entries.length === 0) return 'Nothing noted yet: no change and no login.'
+  // A terminal that is not very wide has room for what was done, and by whom.
+  const isNarrow = (columns() ?? Infinity) < 132
+  const actor = (id: string) => (isNarrow ? cut(id, 12, '…') : id)
   const rows = entries.map((entry) => [
     when(entry.at),
     entry.action,
     printable(entry.targetName ?? entry.targetId ?? '-'),
     printable(entry.detail ?? ''),
-    entry.actorId === null && entry.source === 'api' ? 'nobody' : (entry.actorId ?? 'operator'),
+    entry.actorId === null && entry.source === 'api' ? 'nobody' : actor(entry.actorId ?? 'operator'),
     entry.ip ?? entry.source,
     printable(entry.userAgent ?? ''),
   ])
   const headings = ['WHEN', 'ACTION', 'OF', 'DETAIL', 'BY', 'FROM', 'WITH']
-  // A terminal that is not very wide has room for what was done, and by whom.
-  const shown = (columns() ?? Infinity) < 132 ? 5 : headings.length
+  const shown = isNarrow ? 5 : headings.length
   return table(
     headings.slice(0, shown),
     rows.map((row) => row.slice(0, shown)),

@@ -91,12 +91,20 @@ describe('analytics', () => {
     expect(rest).toEqual([])
   })
 
-  test('--watch ends where the server goes away, with the error', async () => {
-    const from = talk.home.clock.nowMs
-    talk.answer = async (asked) => {
-      if (talk.home.clock.nowMs > from) await talk.server.stop()
-      return answer(asked)
-    }
+  test('--watch keeps the last picture while the server is away, says so, and goes on', async () => {
+    const answers = [answer, () => refusal(503, 'UNAVAILABLE', 'Restarting.'), answer]
+    talk.answer = (asked) => (answers.shift() ?? (() => refusal(404, 'NOT_FOUND', 'Enough.')))(asked)
+    const ran = await talk.home.otpd(['analytics', 'timeseries', '--watch'], { columns: 80 })
+    const [first = '', lost = '', back] = ran.stdout
+      .replace('\u001b[9A', '\u001b[8A')
+      .split('\u001b[8A\u001b[0J')
+    expect(Bun.stripANSI(lost)).toBe(`${Bun.stripANSI(first)}── the connection was lost, trying again ──\n`)
+    expect(back).toBe(first)
+    expect(ran.exitCode).toBe(5)
+  })
+
+  test('--watch ends where there is no server at the first look, with the error', async () => {
+    await talk.server.stop()
     const ran = await talk.home.otpd(['analytics', 'timeseries', '--watch'], { columns: 80 })
     expect(ran.exitCode).toBe(3)
     expect(ran.stderr).toContain(`Cannot reach ${talk.server.url}`)

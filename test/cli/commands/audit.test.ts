@@ -43,6 +43,13 @@ describe('audit', () => {
     expect(stdout).not.toContain('\u001b[2J')
   })
 
+  test('cuts the id of who did it before what they did, on a terminal of 80 columns', async () => {
+    talk.answer = () =>
+      page({ ...entry, actorId: 'dev_01arz3ndektsv4rrffq69g5fav', targetName: 'a long name' })
+    const { stdout } = await talk.home.otpd(['audit'], { columns: 80 })
+    expect(stdout).toMatch(/credential\.rotated +a long name +api +dev_01arz3n…\n$/)
+  })
+
   test('asks for one action, one target and one page', async () => {
     talk.answer = () => page()
     const { stdout } = await talk.home.otpd([
