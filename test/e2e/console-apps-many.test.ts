@@ -114,6 +114,7 @@ test('names of every width keep the columns in line, at every size', async () =>
     const [, , , heading = ''] = terminal.screen()
     expect(heading).toMatch(/(LIVE|test) {2}● active$/)
     expect(Bun.stringWidth(heading)).toBe(79)
+    expect(heading.includes('…')).toBe(['漢', 'xxx'].includes(name))
     terminal.press('esc')
     await terminal.seen('in all')
   }

@@ -11,7 +11,7 @@ import { useCrumbs } from '../hooks/use-shell.ts'
 import type { Issued } from '../issued.ts'
 import type { Handler } from '../key-router.ts'
 import type { ScreenProps } from '../screen.ts'
-import { spread, type Span } from '../spans.ts'
+import { fitSpan, spread, widthOf, type Span } from '../spans.ts'
 import { AppActivity } from './AppActivity.tsx'
 import { AppCredentials } from './AppCredentials.tsx'
 import { AppQuickStart } from './AppQuickStart.tsx'
@@ -82,13 +82,14 @@ function Found({ app, width, height, isCompact, tab, setTab, issue, close }: Pro
     remove: () => ask(removeAppDialog(console, app, close)),
   }
   const state: Span[] = [environmentSpan(app.environment, theme), '  ', appStatus(app, theme), ' ']
+  const nameWidth = width - widthOf(state) - 2
   const heading: Span[] = tabs.map((one) =>
     one === tab
       ? { text: `[${tabTitles[one]}]`, paint: paint.bold }
       : { text: ` ${tabTitles[one]} `, paint: paint.dim },
   )
   const top = [
-    spread([' ', { text: app.name, paint: paint.bold }], state, width),
+    [' ', fitSpan({ text: app.name, paint: paint.bold }, nameWidth, theme.symbols.more), ' ', ...state],
     spread(heading, isCompact ? '' : { text: `${app.id} `, paint: paint.dim }, width),
     '',
   ]
