@@ -1,4 +1,5 @@
-import { logIn } from '../helpers/webhook-client.ts'
+import { appendFileSync } from 'node:fs'
+import { logIn, type TestApp } from '../helpers/webhook-client.ts'
 import { countStatuses, send, unless, type Answer } from './calls.ts'
 import type { Family, Trial } from './family.ts'
 import { findLost } from './full.ts'
@@ -8,7 +9,7 @@ const endsMsMax = 10_000
 
 export const stops: Family = {
   name: 'stops',
-  about: 'SIGTERM under load, once and twice',
+  about: 'SIGTERM under load, once and twice, and while a provider is slow',
   counts: { stops: { full: 20, short: 1 } },
   async run(trial) {
     const runs: Stopped[] = []
@@ -23,6 +24,7 @@ export const stops: Family = {
       },
       broken: runs.flatMap(({ broken }) => broken),
     })
+    await stopWhileCarried(trial)
     await stopTwice(trial)
   },
 }
@@ -73,6 +75,44 @@ async function stopUnderLoad(trial: Trial, number: number): Promise<Stopped> {
       ...unless(lost.length === 0, `lost ${lost.slice(0, 3).join(', ')}`),
     ],
   }
+}
+
+const carriedAfterMs = 4_000
+
+/** The message of a call that is under way is longer on its way than callers are waited for. */
+async function stopWhileCarried(trial: Trial): Promise<void> {
+  const provider = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch() {
+      await Bun.sleep(carriedAfterMs)
+      return Response.json({ messageId: 'm' })
+    },
+  })
+  const at = makeHome(trial, 'stopped-while-carried')
+  const url = `http://127.0.0.1:${provider.port}/`
+  const account = `[[providers]]\nname = "slow"\nkind = "http"\nurl = "${url}"\nsecretEnv = "OTPD_SECRET_PROVIDER"\n`
+  appendFileSync(at.config, account)
+  const secret = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
+  const server = await startAt(at, { OTPD_SECRET_PROVIDER: secret })
+  const app: TestApp = await (await logIn(server.url)).createApplication('Live', 'live')
+  const answer = send(server.url, app)
+  await Bun.sleep(500)
+  const askedAt = performance.now()
+  const exitCode = await server.stop()
+  const tookMs = Math.round(performance.now() - askedAt)
+  const { status } = await answer
+  await provider.stop(true)
+  trial.report({
+    tried: `SIGTERM while a provider takes ${carriedAfterMs / 1000} s for a message`,
+    promised: 'the call is answered 201, exit code 0 within 10 s',
+    figures: { answered: status, ms: tookMs },
+    broken: [
+      ...unless(status === 201, `the call was ${status}`),
+      ...unless(exitCode === 0, `it ended with ${exitCode}`),
+      ...unless(tookMs <= endsMsMax, `it took ${tookMs} ms`),
+    ],
+  })
 }
 
 /** A call that its client does not finish holds the server for seconds; whoever asks twice does not wait for it. */
