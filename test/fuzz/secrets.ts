@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -66,11 +67,29 @@ async function live() {
     for (const needed of [/\.db$/, /-wal$/, /backup/]) {
       if (!Object.keys(texts).some((place) => needed.test(place))) throw new Error(`no file like ${needed}`)
     }
+    for (const path of files.filter((path) => path.endsWith('.db'))) {
+      texts[`${path.slice(home.length)}, by its rows`] = dumpRows(path)
+    }
     return { life, texts }
   } finally {
     await server.stop('SIGKILL')
     await receiver.stop()
     rmSync(home, { recursive: true, force: true })
+  }
+}
+
+/** Values of a row stand side by side in the file, so that a code would be taken for a part of its neighbour. */
+function dumpRows(path: string): string {
+  const connection = new Database(path)
+  try {
+    const tables = connection
+      .query<{ name: string }, []>(`select name from sqlite_schema where type = 'table'`)
+      .all()
+    const rows = tables.flatMap(({ name }) => connection.query(`select * from "${name}"`).values())
+    if (rows.length === 0) throw new Error(`${path} is empty`)
+    return rows.map((row) => JSON.stringify(row)).join('\n')
+  } finally {
+    connection.close()
   }
 }
 
