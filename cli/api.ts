@@ -1,4 +1,5 @@
 import type { AppCredentials } from './app-credentials.ts'
+import { exitCodes } from './errors.ts'
 import type { HttpReply, SendHttp } from './http.ts'
 import { replyError } from './reply-error.ts'
 import { isRecord } from './profile.ts'
@@ -50,7 +51,12 @@ export function createApi(server: ServerChoice, send: SendHttp, tokens: Tokens) 
       const headers = { ...content.headers, ...applicationHeaders(credentials) }
       const reply = await send({ method, path: pathOf(path, call), ...content, headers })
       const hints =
-        reply.status === 401 ? [`The application's credentials came from ${credentials.from}.`] : []
+        reply.status === 401
+          ? [
+              `The application's credentials came from ${credentials.from}.`,
+              'Make new ones with: otpd rotate APP secret, otpd rotate APP api',
+            ]
+          : []
       return answerOf(server, reply, [...hints, ...missingHints(server, reply, path)])
     },
     /** Any call, with the body as it is and a token where there is one; throws where the status is 400 or more. */
@@ -81,8 +87,10 @@ const applicationHeaders = ({ clientId, clientSecret, apiKey }: AppCredentials) 
   'x-api-key': apiKey,
 })
 
+/** Where the token came from, where another one would have been answered otherwise: a limit is nobody's token's fault. */
 function tokenHints(server: ServerChoice, reply: HttpReply, token: Token | null) {
   if (reply.status !== 401 && reply.status !== 403) return []
+  if (replyError(server, reply).exitCode === exitCodes.refused) return []
   const login = `Log in with: otpd login --server ${server.url}`
   if (token === null) return [login]
   const from = `The token came from ${token.from}.`

@@ -32,6 +32,14 @@ export function replyError(server: ServerChoice, reply: HttpReply, moreHints: st
   })
 }
 
+/** What to do where the sentence of the server cannot know which command does it, by reason or else by code. */
+const nextSteps: Partial<Record<string, string>> = {
+  APPLICATION_DISABLED: 'Let it work again with: otpd app enable APP',
+  PROJECT_NOT_EMPTY: 'See them with: otpd app list',
+  PLAN_LIMIT_REACHED: 'Delete one, or ask the operator for another plan: otpd admin set-plan',
+  ENDPOINT_LIMIT_REACHED: 'Delete one: otpd webhook list, otpd webhook delete WEBHOOK',
+}
+
 function readError(json: unknown) {
   if (!isRecord(json)) return null
   if (typeof json.error === 'string')
@@ -42,10 +50,12 @@ function readError(json: unknown) {
       traceId: null,
     }
   if (!isRecord(json.error) || typeof json.error.code !== 'string') return null
-  const { code, message, details, metadata, traceId } = json.error
+  const { code, reason, message, details, metadata, traceId } = json.error
   const lines = detailLines(details, stringOr(message, ''))
   if (isRecord(metadata) && typeof metadata.attemptsRemaining === 'number')
     lines.push(`Attempts left: ${metadata.attemptsRemaining}.`)
+  const nextStep = nextSteps[stringOr(reason, code)]
+  if (nextStep !== undefined) lines.push(nextStep)
   return {
     code,
     message: stringOr(message, code),

@@ -91,6 +91,11 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
   }
 }
 
+const remedies: Partial<Record<string, string>> = {
+  password: "Forgotten? On the server's machine: otpd admin reset-password EMAIL",
+  'urn:otpd:setup-token': "Another one, on the server's machine: otpd admin setup-token",
+}
+
 /** One call of the token endpoint (RFC 6749 §4.3, §6): form in, JSON out. Throws CliError as the server answers. */
 export async function requestToken(
   io: Io,
@@ -104,7 +109,11 @@ export async function requestToken(
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: new URLSearchParams(form).toString(),
   })
-  if (reply.status >= 400) throw replyError(server, reply)
+  if (reply.status >= 400) {
+    const error = replyError(server, reply)
+    const remedy = error.code === 'invalid_grant' && remedies[form.grant_type ?? '']
+    throw remedy ? replyError(server, reply, [remedy]) : error
+  }
   if (!isRecord(reply.json) || typeof reply.json.id_token !== 'string')
     throw replyError(server, { ...reply, json: null })
   const { id_token: idToken, refresh_token: refreshToken, expires_in: expiresIn } = reply.json

@@ -39,7 +39,7 @@ const times = (count: number) => (count === 1 ? 'once' : `${count} times`)
 
 function listText(users: User[], { table, when }: Output) {
   if (users.length === 0)
-    return 'No phones verified yet. Send a code and verify it: otpd otp send PHONE --env-file FILE'
+    return 'No phones verified yet. Send a code and verify it:\n  otpd otp send PHONE --env-file FILE'
   const rows = users.map((one) => [
     printable(one.phone),
     one.country ?? '',

@@ -36,6 +36,20 @@ describe('exit code', () => {
       expect(await talk.home.otpd(['api', 'GET', '/v1/x'])).toMatchObject({ exitCode, stdout: '' })
     })
 
+  test.each([
+    [409, 'CONFLICT', 'PROJECT_NOT_EMPTY', 'otpd app list'],
+    [403, 'FORBIDDEN', 'APPLICATION_DISABLED', 'otpd app enable APP'],
+    [403, 'PLAN_LIMIT_REACHED', undefined, 'otpd admin set-plan'],
+    [403, 'ENDPOINT_LIMIT_REACHED', undefined, 'otpd webhook delete WEBHOOK'],
+  ])('%d %s %s names the command that helps', async (status, code, reason, command) => {
+    const error = { code, message: 'A sentence.', traceId: 'req_1', reason }
+    talk.answer = () => Response.json({ error }, { status })
+    const { exitCode, stderr } = await talk.home.otpd(['api', 'GET', '/v1/x'])
+    expect(stderr).toContain(command)
+    // A limit is not the fault of a token.
+    expect(stderr.includes('The token came from')).toBe(exitCode === 4)
+  })
+
   test('3 where no server answers, with what to do', async () => {
     await talk.server.stop()
     const ran = await talk.home.otpd(['project', 'list'])

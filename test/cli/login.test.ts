@@ -146,6 +146,11 @@ describe('login', () => {
     const ran = await login(['--email', 'ada@example.com', '--password-stdin'], { input: 'x' })
     expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
     expect(ran.stderr).toContain('E-mail or password is wrong.')
+    expect(ran.stderr).toContain('otpd admin reset-password EMAIL')
+    const setup = await login(['--setup-token', 'st_1', '--email', 'a@b.c', '--password-stdin'], {
+      input: 'x',
+    })
+    expect(setup.stderr).toContain('otpd admin setup-token')
     expect(existsSync(home.credentials)).toBe(false)
   })
 

@@ -130,7 +130,7 @@ describe('with requests', () => {
     terminal.press('3')
     await terminal.seen('(S send)')
     terminal.press('S')
-    await terminal.seen('S is unavailable: it needs OTPD_CLIENT_ID')
+    await terminal.seen('S is unavailable: set OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY')
     await terminal.close()
   })
 })

@@ -22,8 +22,8 @@ export function useAppCalls() {
   }
 }
 
-const missing =
-  'it needs OTPD_CLIENT_ID, OTPD_CLIENT_SECRET and OTPD_API_KEY; without them: otpd otp send PHONE --env-file FILE'
+/** As long as fits behind the key on 80 columns. */
+const missing = 'set OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY'
 
 function findApplication(find: () => AsApplication): AsApplication | null {
   try {
