@@ -73,7 +73,8 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
   )
   addProcessMetrics(registry)
 
-  const otpOutcomes = (path: string) => {
+  const otpOutcomes = (called: string) => {
+    const path = called.replace(/\/$/, '')
     if (path === '/v1/otp/verify') return { counter: verifications, done: 'verified' }
     return path === '/v1/otp/send' || path === '/v1/otp/resend' ? { counter: sends, done: 'sent' } : undefined
   }

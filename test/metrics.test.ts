@@ -206,11 +206,14 @@ describe('a server with metrics', () => {
     await send(message as Parameters<typeof send>[0])
     metrics.carried('main', 'uncertain', 8000)
     metrics.refused(new ServiceError('DESTINATION_BLOCKED', ''), '/v1/otp/send')
+    // With a slash at its end the path is served as well.
+    metrics.refused(new ServiceError('OTP_EXPIRED', ''), '/v1/otp/verify/')
     const samples = await read(metrics)
     expect(valueOf(samples, 'otpd_webhook_attempts_total', { outcome: 'bad_status' })).toBe(1)
     const carried = { provider: 'main', outcome: 'uncertain' }
     expect(valueOf(samples, 'otpd_delivery_duration_seconds_count', carried)).toBe(1)
     expect(valueOf(samples, 'otpd_otp_sends_total', { outcome: 'destination_blocked' })).toBe(1)
+    expect(valueOf(samples, 'otpd_otp_verifications_total', { outcome: 'otp_expired' })).toBe(1)
   })
 })
 

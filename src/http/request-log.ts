@@ -24,15 +24,14 @@ export function observeCalls(
   onAnswer: (call: AnsweredCall) => void,
 ): Handle {
   // Most calls are for a path that is spelled out, and such a path is no instance of a pattern.
-  const exact = new Set(routes.map(({ path }) => path).filter((path) => !path.includes(':')))
+  const exact = new Map(
+    routes.filter(({ path }) => !path.includes(':')).map(({ path }) => [withoutSlash(path), path]),
+  )
   const patterns = routes
     .filter(({ path }) => path.includes(':'))
     .map(({ path }) => ({ path, pattern: patternOf(path) }))
-  const routeOf = (path: string) => {
-    if (exact.has(path)) return path
-    if (exact.has(`${path}/`)) return `${path}/`
-    return patterns.find(({ pattern }) => pattern.test(path))?.path ?? null
-  }
+  const routeOf = (path: string) =>
+    exact.get(withoutSlash(path)) ?? patterns.find(({ pattern }) => pattern.test(path))?.path ?? null
   return async (request) => {
     const startedAt = now()
     const response = await handle(request)
@@ -47,3 +46,6 @@ export function observeCalls(
     return response
   }
 }
+
+/** A route serves its path with a slash at its end and without. */
+const withoutSlash = (path: string) => (path.endsWith('/') ? path.slice(0, -1) : path)
