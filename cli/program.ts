@@ -40,9 +40,11 @@ export type Run = (command: Command, body: (context: Context) => Promise<ExitCod
 /**
  * Runs the command line and gives the exit code; never throws, and leaves ending the process to its caller.
  *
- * @param args what stands behind `otpd`.
+ * @param typed what stands behind `otpd`.
  */
-export async function runCommandLine(args: string[], io: Io): Promise<number> {
+export async function runCommandLine(typed: string[], io: Io): Promise<number> {
+  // Commander's own help command looks at one word only.
+  const args = typed[0] === 'help' && typed.length > 2 ? [...typed.slice(1), '--help'] : typed
   let exitCode: number = exitCodes.done
   const run: Run = async (command, body) => {
     const flags = command.optsWithGlobals<GlobalFlags>()

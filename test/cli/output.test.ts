@@ -89,6 +89,14 @@ describe('help', () => {
     }
   })
 
+  test('is asked for with the word as with the flag, at any depth', async () => {
+    for (const words of [['app'], ['app', 'create'], ['apps', 'new']]) {
+      const { stdout } = await talk.home.otpd(['help', ...words])
+      expect(stdout).toBe((await talk.home.otpd([...words, '--help'])).stdout)
+      expect(stdout).toContain('Usage: otpd app')
+    }
+  })
+
   test('of what groups commands shows examples of them', async () => {
     const { stdout } = await talk.home.otpd(['app', '--help'])
     expect(stdout).toContain('Examples:\n  otpd app create web ')
