@@ -89,9 +89,9 @@ async function stepWhileRunning(trial: Trial, wall: Wall, words: string, stepMs:
     const next = await send(server.url, fresh)
     const ttl = await ttlOf(server.url, next)
     const seen = await isServed(client)
-    const arrived = await within(5_000, () => receiver.stamps.length > 0)
+    const arrived = await within(trial.allowMs(5_000), () => receiver.stamps.length > 0)
     const stampOff = Math.abs((receiver.stamps[0] ?? 0) - wall.now())
-    const told = await within(15_000, () => server.log().includes('the system clock was set'))
+    const told = await within(trial.allowMs(15_000), () => server.log().includes('the system clock was set'))
     let heldMs: number | undefined
     if (!trial.short) {
       await within(90_000, async () => (await send(server.url, app)).status === 201)
@@ -114,9 +114,9 @@ async function stepWhileRunning(trial: Trial, wall: Wall, words: string, stepMs:
         ...unless(stepped.status === 429, `the limit let a send through: ${stepped.status}`),
         ...unless(retryAfter(stepped) > 0 && retryAfter(stepped) <= 60, `Retry-After ${retryAfter(stepped)}`),
         ...unless(verified.status === 200, `the code of before was ${verified.status}`),
-        ...unless(ttl > ttlMs - 5_000 && ttl <= ttlMs, `a new code lives ${ttl} ms`),
+        ...unless(ttl > ttlMs - trial.allowMs(5_000) && ttl <= ttlMs, `a new code lives ${ttl} ms`),
         ...unless(seen, 'the session of before is no longer served'),
-        ...unless(arrived && stampOff < 10_000, `the signature's time is ${stampOff} ms off`),
+        ...unless(arrived && stampOff < trial.allowMs(10_000), `the signature's time is ${stampOff} ms off`),
         ...unless(told, 'the log says nothing'),
         ...unless(
           heldMs === undefined || (heldMs >= 60_000 && heldMs < 65_000),
@@ -149,7 +149,7 @@ async function stepOverRestart(trial: Trial, wall: Wall, words: string, stepMs: 
     const before = await sendAll(server.url, app)
     const [first, second] = before.map(({ data }) => data)
     await verify(server.url, app, first?.['requestId'], first?.['code'])
-    const tried = await within(5_000, () => receiver.stamps.length > 0)
+    const tried = await within(trial.allowMs(5_000), () => receiver.stamps.length > 0)
     await server.stop()
 
     wall.set(stepMs)
@@ -162,7 +162,7 @@ async function stepOverRestart(trial: Trial, wall: Wall, words: string, stepMs: 
     })
     const ttl = await ttlOf(server.url, found)
     const verified = await verify(server.url, app, second?.['requestId'], second?.['code'])
-    const again = await within(15_000, () => receiver.stamps.length > 1)
+    const again = await within(trial.allowMs(15_000), () => receiver.stamps.length > 1)
     const againMs = Math.round(performance.now() - startedAt)
     const login = await logIn(server.url).then(isServed, () => false)
     trial.report({

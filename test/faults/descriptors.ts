@@ -63,15 +63,18 @@ async function exhaust(trial: Trial, { name, tried, limit, connections, answersM
   for (let i = 0; i < connections; i += 100) await Promise.all(Array.from({ length: 100 }, open))
   await Bun.sleep(500)
   const filesMost = openFiles()
-  const meanwhile = await ask('GET', `${server.url}/v1/health`, { timeoutMs: 3_000 })
+  const meanwhile = await ask('GET', `${server.url}/v1/health`, { timeoutMs: trial.allowMs(3_000) })
   const memoryMost = residentMb(server.pid)
 
   // In the full form nobody lets go: the server has to.
   if (trial.short) for (const socket of sockets) socket.terminate()
   const openedAt = performance.now()
-  const recovered = await within(recoversMsMax, async () => (await send(server.url, app)).status === 201)
+  const recovered = await within(
+    trial.allowMs(recoversMsMax),
+    async () => (await send(server.url, app)).status === 201,
+  )
   const recoveredMs = Math.round(performance.now() - openedAt)
-  const freed = await within(recoversMsMax, () => openFiles() <= filesBefore + 10)
+  const freed = await within(trial.allowMs(recoversMsMax), () => openFiles() <= filesBefore + 10)
   const stillRuns = await Promise.race([server.exited, Promise.resolve(null)])
   for (const socket of sockets) socket.end()
   const exitCode = await server.stop()
@@ -87,7 +90,7 @@ async function exhaust(trial: Trial, { name, tried, limit, connections, answersM
     },
     broken: [
       ...unless(!answersMeanwhile || meanwhile.status === 200, `health was ${meanwhile.status} meanwhile`),
-      ...unless(recovered, `no send worked within ${recoversMsMax} ms`),
+      ...unless(recovered, `no send worked within ${trial.allowMs(recoversMsMax)} ms`),
       ...unless(freed, `${filesMost} descriptors were not freed`),
       ...unless(stillRuns === null, `it ended with ${stillRuns}`),
       ...unless(exitCode === 0, `it ended with ${exitCode}`),

@@ -20,6 +20,8 @@ export type Trial = {
   count: (name: string) => number
   /** The short form, for checks of every change. */
   short: boolean
+  /** How long something may take that takes so long at most: ten times that in the short form, which runs beside others. */
+  allowMs: (ms: number) => number
   /** An empty folder, removed after the family. */
   folder: string
   report: (finding: Finding) => void

@@ -85,7 +85,10 @@ async function tryDisk(trial: Trial, at: Home, tried: string, disk: Disk): Promi
 
     const freedAt = performance.now()
     disk.free()
-    const healed = await within(healsMsMax, async () => (await send(server.url, app)).status === 201)
+    const healed = await within(
+      trial.allowMs(healsMsMax),
+      async () => (await send(server.url, app)).status === 201,
+    )
     const healedMs = Math.round(performance.now() - freedAt)
     const health = await stopWatch()
     const stillRuns = await Promise.race([server.exited, Promise.resolve(null)])

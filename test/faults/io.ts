@@ -114,7 +114,8 @@ async function attempt(
       !ended && ledger.count.acknowledged < acknowledgedPerRun && performance.now() < patience
     while (apps.length > 0 && goesOn()) await Bun.sleep(5)
     await load.stop()
-    if (!(await serves(server.url, apps[0], () => ended)) && !ended) broken.push('it neither serves nor ends')
+    if (!(await serves(trial, server.url, apps[0], () => ended)) && !ended)
+      broken.push('it neither serves nor ends')
     if (shim.get('failedCall') === 0) outcome = 'not reached'
     else outcome = ended ? 'ended by itself' : 'recovered'
     const exitCode = await server.stop('SIGKILL')
@@ -122,17 +123,22 @@ async function attempt(
   }
   const calls = shim.get('calls')
   shim.close()
-  broken.push(...(await liveAgain(home, apps, ledger.requests.values())))
+  broken.push(...(await liveAgain(trial, home, apps, ledger.requests.values())))
   rmSync(folder, { recursive: true })
   return { outcome, calls, acknowledged: ledger.count.acknowledged, broken }
 }
 
 /** Starts it without a fault, and looks at what is there. @returns what is wrong */
-async function liveAgain(home: Home, apps: TestApp[], requests: Parameters<typeof checkRequests>[1]) {
+async function liveAgain(
+  trial: Trial,
+  home: Home,
+  apps: TestApp[],
+  requests: Parameters<typeof checkRequests>[1],
+) {
   const server = await startAt(home).catch((error: unknown) => String(error))
   if (typeof server === 'string') return [`it does not start again: ${server}`]
   try {
-    if (!(await serves(server.url, apps[0]))) return ['it does not serve after its next start']
+    if (!(await serves(trial, server.url, apps[0]))) return ['it does not serve after its next start']
     const database = new Database(join(home.dataDir, 'otpd.db'), { readonly: true })
     const found = [
       checkFile(database, 'integrity_check'),
@@ -147,11 +153,16 @@ async function liveAgain(home: Home, apps: TestApp[], requests: Parameters<typeo
 }
 
 /** Whether a code can be sent; or, where there is no application, whether it says that it is ready. */
-async function serves(url: string, app: TestApp | undefined, hasEnded = () => false): Promise<boolean> {
+async function serves(
+  trial: Trial,
+  url: string,
+  app: TestApp | undefined,
+  hasEnded = () => false,
+): Promise<boolean> {
   const call = app
     ? encodeCall('POST', '/v1/otp/send', app.headers, { phone: '+14155550123' })
     : encodeCall('GET', '/v1/health/ready', {})
-  const patience = performance.now() + recoversMsMax
+  const patience = performance.now() + trial.allowMs(recoversMsMax)
   while (performance.now() < patience && !hasEnded()) {
     const connection = await openConnection(url).catch(() => undefined)
     const answer = await connection?.ask(call)

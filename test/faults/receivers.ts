@@ -39,7 +39,7 @@ export const receivers: Family = {
         if (typeof data['requestId'] === 'string') sentAt.set(data['requestId'], startedAt)
         await Bun.sleep(20)
       }
-      await within(arrivesMsMax, () => [...sentAt.keys()].every((id) => arrivals.has(id)))
+      await within(trial.allowMs(arrivesMsMax), () => [...sentAt.keys()].every((id) => arrivals.has(id)))
       const times = [...sentAt].map(([id, at]) => (arrivals.get(id) ?? Infinity) - at)
       const grownMb = residentMb(server.pid) - memoryBefore
       const tested = await ask('GET', `${server.url}/v1/health/ready`)
@@ -58,7 +58,7 @@ export const receivers: Family = {
             times.every(Number.isFinite),
             `${times.filter((ms) => !Number.isFinite(ms)).length} did not arrive`,
           ),
-          ...unless(Math.max(...times) <= arrivesMsMax, 'an event came late'),
+          ...unless(Math.max(...times) <= trial.allowMs(arrivesMsMax), 'an event came late'),
           ...unless(grownMb < growthMbMax, `${grownMb.toFixed(1)} MB more`),
           ...unless(tested.status === 200, `readiness was ${tested.status}`),
         ],
@@ -69,7 +69,10 @@ export const receivers: Family = {
         tried: 'SIGTERM while receivers hang',
         promised: 'exit code 0 within 10 s',
         figures: { ms: Math.round(performance.now() - stopAt), 'exit code': exitCode },
-        broken: unless(exitCode === 0 && performance.now() - stopAt <= 10_000, 'it did not end in time'),
+        broken: unless(
+          exitCode === 0 && performance.now() - stopAt <= trial.allowMs(10_000),
+          'it did not end in time',
+        ),
       })
     } finally {
       await server.stop('SIGKILL')

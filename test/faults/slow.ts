@@ -85,7 +85,7 @@ async function tryFailures(trial: Trial, library: string) {
     await Bun.sleep(200 + trial.random() * 300)
     shim.set('syncErrno', errno.EIO)
     const failedAt = performance.now()
-    const exitCode = await Promise.race([server.exited, Bun.sleep(5_000)])
+    const exitCode = await Promise.race([server.exited, Bun.sleep(trial.allowMs(5_000))])
     endsMs.push(performance.now() - failedAt)
     if (exitCode === undefined) broken.push('it did not end')
     if (exitCode === 0) broken.push('it ended as if all were well')
@@ -96,7 +96,7 @@ async function tryFailures(trial: Trial, library: string) {
     broken.push(...ledger.broken, ...(await lookAfter(subject)))
   }
   const longestMs = Math.max(0, ...endsMs)
-  if (longestMs > endsMsMax) broken.push(`it took ${Math.round(longestMs)} ms to end`)
+  if (longestMs > trial.allowMs(endsMsMax)) broken.push(`it took ${Math.round(longestMs)} ms to end`)
   trial.report({
     tried: `every sync fails with EIO, ${endsMs.length} times`,
     promised: `the server ends within ${endsMsMax} ms, and everything acknowledged is there at the next start`,

@@ -62,7 +62,7 @@ async function soakServer(trial: Trial, at: Home, server: RunningServer): Promis
   const live = apps.at(-1)
   if (!live) throw new Error('there is no application')
   const stream = readStream(server.url, bearer, streamed)
-  await within(5_000, () => stream.count.opened > 0)
+  await within(trial.allowMs(5_000), () => stream.count.opened > 0)
 
   const happened = (type: 'otp.sent' | 'otp.verified', requestId: string) => {
     sent.tell(type, requestId)
