@@ -6,7 +6,7 @@ import { seconds, seededRandom, type Part } from './part.ts'
 /** How many connections are open at once. */
 const atOnce = 32
 /** Longer than Bun waits for the rest of a request, which is at most some 12 seconds. */
-const patienceMs = 20_000
+const patienceMs = 60_000
 
 type Random = () => number
 type Attack = {
