@@ -215,13 +215,15 @@ describe('a provider that', () => {
     ['account', 'auth_failed 20003'],
     ['fails', 'provider_down 20500'],
     ['busy', 'throttled 20429'],
-    ['nowhere', 'provider_down ENOTFOUND'],
+    // The second where there is no resolver.
+    ['nowhere', 'provider_down (ENOTFOUND|EAI_AGAIN)'],
     ...(hasOpenssl ? [['impostor', 'provider_down ERR_TLS_CERT_ALTNAME_INVALID'] as const] : []),
   ])('refuses the message (%s): the next one takes it at once', async (name, why) => {
     const { status, requestId, seen, ofSpare, log } = await send(name)
     expect([status, seen.deliveryStatus, seen.provider]).toEqual([201, 'sent', 'spare'])
     expect(ofSpare).toHaveLength(1)
-    expect(log).toEqual([`message refused ${name} ${why}`, 'message accepted spare'])
+    const refused = expect.stringMatching(`^message refused ${name} ${why}$`)
+    expect(log).toEqual([refused, 'message accepted spare'])
     expect((await verify(requestId, ofSpare[0])).status).toBe(200)
   })
 
