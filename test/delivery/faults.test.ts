@@ -222,7 +222,7 @@ describe('a provider that', () => {
     const { status, requestId, seen, ofSpare, log } = await send(name)
     expect([status, seen.deliveryStatus, seen.provider]).toEqual([201, 'sent', 'spare'])
     expect(ofSpare).toHaveLength(1)
-    const refused = expect.stringMatching(`^message refused ${name} ${why}$`)
+    const refused = expect.stringMatching(new RegExp(`^message refused ${name} ${why}$`))
     expect(log).toEqual([refused, 'message accepted spare'])
     expect((await verify(requestId, ofSpare[0])).status).toBe(200)
   })
