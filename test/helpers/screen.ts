@@ -10,7 +10,17 @@ export function openScreen(command: string[], env: Record<string, string>, { col
   const emulator = new Emulator({ cols: columns, rows, allowProposedApi: true })
   let written = ''
   let awaited: (() => void)[] = []
+  let shown: string[] = []
   const decoder = new TextDecoder()
+
+  function show() {
+    const { active } = emulator.buffer
+    shown = Array.from({ length: emulator.rows }, (_, row) =>
+      (active.getLine(active.baseY + row)?.translateToString(true) ?? '').trimEnd(),
+    )
+    for (const look of awaited) look()
+  }
+
   const drawn = Promise.withResolvers<void>()
   const child = Bun.spawn(command, {
     env: { TERM: 'xterm-256color', LC_ALL: 'C.UTF-8', ...env },
@@ -19,12 +29,17 @@ export function openScreen(command: string[], env: Record<string, string>, { col
       rows,
       data(_, bytes) {
         written += decoder.decode(bytes, { stream: true })
+        // Half a frame is no screen: a person does not see one either.
         emulator.write(bytes, () => {
-          for (const look of awaited) look()
+          if (!emulator.modes.synchronizedOutputMode) show()
         })
       },
       // What was written before comes out of the emulator before this does.
-      exit: () => emulator.write('', drawn.resolve),
+      exit: () =>
+        emulator.write('', () => {
+          show()
+          drawn.resolve()
+        }),
     },
   })
   const exited = drawn.promise.then(() => child.exited)
@@ -32,13 +47,6 @@ export function openScreen(command: string[], env: Record<string, string>, { col
   if (terminal === undefined) throw new Error('This system has no pseudo-terminals.')
 
   const flagsBefore = terminal.localFlags
-
-  const screen = () => {
-    const { active } = emulator.buffer
-    return Array.from({ length: emulator.rows }, (_, row) =>
-      (active.getLine(active.baseY + row)?.translateToString(true) ?? '').trimEnd(),
-    )
-  }
 
   /** Resolves once it is so; fails with the screen where the program ends before, or after a minute. */
   async function until(isSo: () => boolean, what: string) {
@@ -54,11 +62,11 @@ export function openScreen(command: string[], env: Record<string, string>, { col
     const fault = await Promise.race([changed.promise.then(() => null), ended, late.promise])
     clearTimeout(timer)
     awaited = awaited.filter((one) => one !== look)
-    if (fault !== null) throw new Error(`Waited for ${what}, but ${fault}:\n${screen().join('\n')}`)
+    if (fault !== null) throw new Error(`Waited for ${what}, but ${fault}:\n${shown.join('\n')}`)
   }
 
   const isThere = (wanted: string | RegExp) => {
-    const text = screen().join('\n')
+    const text = shown.join('\n')
     return typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text)
   }
 
@@ -69,8 +77,8 @@ export function openScreen(command: string[], env: Record<string, string>, { col
     /** Everything that the program wrote, with its escape sequences. */
     written: () => written,
     /** The rows as a person sees them. */
-    screen,
-    text: () => screen().join('\n'),
+    screen: () => shown,
+    text: () => shown.join('\n'),
     /** The alternate screen is shown. */
     isAlternate: () => emulator.buffer.active.type === 'alternate',
     /** Presses keys: text as it is, or the name of a key. */
@@ -82,6 +90,7 @@ export function openScreen(command: string[], env: Record<string, string>, { col
     until,
     resize(size: Size) {
       emulator.resize(size.columns, size.rows)
+      show()
       terminal.resize(size.columns, size.rows)
     },
     /** Echo, line editing and their kind (termios `c_lflag`) are as the program found them. */
