@@ -6,6 +6,7 @@ type Report = { error(msg: string, fields?: Record<string, unknown>): void; info
 /**
  * Looks for damage table by table. For a start after an unclean stop: SQLite repairs what a crash leaves, and not what a
  * disk breaks. In a thread of its own, since a large table takes seconds to read from the disk, and every call would wait.
+ * Meanwhile the write-ahead log grows, as it does beside a backup.
  *
  * @param onEnd told when nothing more will be reported
  * @returns ends it. The log of the database then stays, so that the next start looks anew
