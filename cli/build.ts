@@ -3,7 +3,7 @@
  * [--target bun-linux-arm64] [--outfile FILE]`
  */
 import { mkdirSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname, parse, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
 const root = resolve(import.meta.dir, '..')
@@ -12,8 +12,24 @@ const { values } = parseArgs({
 })
 mkdirSync(dirname(values.outfile), { recursive: true })
 
+/**
+ * Bundles of their own within the executable: what is started is in memory as a whole, and most runs need none of these.
+ * The errors stand among them because the console knows those of the commands by their class.
+ */
+const parts = [
+  './cli/console/run-console.tsx',
+  './cli/errors.ts',
+  './src/service.ts',
+  './src/store/integrity-worker.ts',
+  'openid-client',
+  'smpp',
+].map((name) => Bun.resolveSync(name, root))
+
+/** Where a part lies in the executable. */
+const embedded = (file: string) => `/$bunfs/root/${parse(file).name}.js`
+
 const result = await Bun.build({
-  entrypoints: [resolve(root, 'cli/main.ts'), resolve(root, 'src/store/integrity-worker.ts')],
+  entrypoints: [resolve(root, 'cli/main.ts'), ...parts],
   root,
   // Flat: a worker is looked for beside the file that it is started from.
   naming: { entry: '[name].[ext]' },
@@ -34,6 +50,17 @@ const result = await Bun.build({
     autoloadBunfig: false,
   },
   plugins: [
+    {
+      name: 'parts',
+      setup: (build) => {
+        const filter = /(\/run-console\.tsx|\/errors\.ts|\/service\.ts|^openid-client|^smpp)$/
+        build.onResolve({ filter }, ({ path, importer, kind }) => {
+          if (kind === 'entry-point-build') return undefined
+          const file = Bun.resolveSync(path, dirname(importer))
+          return parts.includes(file) ? { path: embedded(file), external: true } : undefined
+        })
+      },
+    },
     {
       name: 'without react-devtools',
       setup: (build) => {

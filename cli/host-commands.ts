@@ -23,7 +23,7 @@ export async function withHost<T>(
   work: (host: Host) => Promise<T>,
 ): Promise<T> {
   const config = requireConfig(await loadServerConfig(flags), exitCodes.usage)
-  const { openHost } = await import('../src/host.ts')
+  const { openHost } = await import('../src/service.ts')
   try {
     const host = await openHost({ config, warn: output.warn })
     try {
@@ -41,12 +41,12 @@ export async function withDataDir<T>(
   { output }: Context,
   flags: HostFlags,
   work: (
-    host: typeof import('../src/host.ts'),
+    host: typeof import('../src/service.ts'),
     needs: { config: Config; warn: Output['warn'] },
   ) => Promise<T>,
 ): Promise<T> {
   const config = requireConfig(await loadServerConfig(flags), exitCodes.usage)
-  const host = await import('../src/host.ts')
+  const host = await import('../src/service.ts')
   try {
     return await work(host, { config, warn: output.warn })
   } catch (error) {

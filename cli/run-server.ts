@@ -17,7 +17,7 @@ import { version } from './version.ts'
  */
 export async function runServer({ io, output }: Context, flags: Flags): Promise<ExitCode> {
   const config = requireConfig(await loadServerConfig(flags), exitCodes.startRefused)
-  const { startServer, createLog, descriptorSink } = await import('../src/server.ts')
+  const { startServer, createLog, descriptorSink } = await import('../src/service.ts')
   const clock = { now: io.now }
   const log = createLog({ ...config.log, write: descriptorSink(2), clock })
 

@@ -19,7 +19,7 @@ export const addConfigFlags = (command: Command) =>
 
 /** Reads the server's configuration, as the server does. The only other part of `src` that commands reach. */
 export async function loadServerConfig(flags: Flags): Promise<LoadedConfig> {
-  const { loadConfig, processInput } = await import('../src/config.ts')
+  const { loadConfig, processInput } = await import('../src/service.ts')
   const { config, listen, dataDir, publicUrl, dev, migrate, logFormat, logLevel } = flags
   return loadConfig(processInput({ config, listen, dataDir, publicUrl, dev, migrate, logFormat, logLevel }))
 }

@@ -39,11 +39,16 @@ const rules: Rule[] = [
     packages: anyLibraryBut(...server, ...terminal),
   },
   { folder: /^src\/server[\w-]*\.ts$/, ours: /^src\//, packages: anyLibraryBut(...terminal) },
+  {
+    folder: /^src\/service\.ts$/,
+    ours: /^src\/(config|delivery\/template-lint|host|server)\.ts$/,
+    packages: /^$/,
+  },
 ]
 
 /** What of the server the command line may know: types, and what the host commands load when they run. */
-const cliTypes = /^src\/(http\/app|config|delivery\/template-lint|host|server)\.ts$/
-const cliDynamic = /^src\/(config|delivery\/template-lint|host|server)\.ts$/
+const cliTypes = /^src\/(http\/app|config|delivery\/template-lint|host|server|service)\.ts$/
+const cliDynamic = /^src\/service\.ts$/
 
 const isOurs = (target: string) => /^(src|cli|test|migrations)\//.test(target) || target === 'package.json'
 
@@ -108,7 +113,7 @@ describe('imports', () => {
     ],
     ['src/webhooks/a.ts', "import 'node:https'\nimport 'ipaddr.js'\nimport '../domain/events.ts'"],
     ['cli/api.ts', "import type { App } from '../src/http/app.ts'"],
-    ['cli/commands/serve.ts', "const load = () => import('../../src/server.ts')"],
+    ['cli/commands/serve.ts', "const load = () => import('../../src/service.ts')"],
   ])('from %s are fine: %s', (path, text) => {
     expect(breachesOf([parseSource(path, text)])).toEqual([])
   })

@@ -16,7 +16,7 @@ export function addConfigCommands(program: Command, run: Run) {
     .action((flags: Flags, command: Command) =>
       run(command, async ({ output }) => {
         const loaded = await loadServerConfig(flags)
-        const { settingRows } = await import('../../src/config.ts')
+        const { settingRows } = await import('../../src/service.ts')
         output.answer(JSON.stringify({ data: loaded.settings }), () =>
           output.table(
             ['SETTING', 'VALUE', 'FROM'],

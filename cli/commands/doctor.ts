@@ -72,7 +72,7 @@ async function inspectHere(flags: HostFlags, connection: ReturnType<typeof conne
   const place = settings.find(({ setting }) => setting === 'server.dataDir')
   const given = typeof place?.value === 'string' && place.value.startsWith('/') ? place.value : null
   const dataDir = config === null ? given : config.dataDir
-  const { inspectHost } = await import('../../src/host.ts')
+  const { inspectHost } = await import('../../src/service.ts')
   const inspection = dataDir === null ? null : inspectHost(dataDir, config)
   const isServerHere = !('server' in connection) || isLoopback(new URL(connection.server.url).hostname)
   const isConfigured = settings.some(({ origin }) => origin !== 'default')
@@ -100,7 +100,7 @@ function hereChecks({ io }: Context, here: Here | null): Check[] {
 async function liveChecks({ io }: Context, here: Here | null): Promise<Check[]> {
   const config = here?.loaded.config ?? null
   if (here === null || config === null) return []
-  const { openProviders } = await import('../../src/server.ts')
+  const { openProviders } = await import('../../src/service.ts')
   const opened = openProviders(config, version)
   try {
     const { inspection } = here

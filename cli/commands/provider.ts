@@ -62,9 +62,9 @@ export function addProviderCommands(program: Command, run: Run) {
 
 async function withProviders<T>(
   config: Config,
-  work: (providers: ReturnType<(typeof import('../../src/server.ts'))['openProviders']>) => Promise<T>,
+  work: (providers: ReturnType<(typeof import('../../src/service.ts'))['openProviders']>) => Promise<T>,
 ): Promise<T> {
-  const { openProviders } = await import('../../src/server.ts')
+  const { openProviders } = await import('../../src/service.ts')
   const providers = openProviders(config, version)
   try {
     return await work(providers)

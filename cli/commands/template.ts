@@ -30,7 +30,7 @@ export function addTemplateCommands(program: Command, run: Run) {
     .action((options: ConfigFlag, command: Command) =>
       run(command, async ({ output }) => {
         const templates = await ownTemplates(options)
-        const { lintTemplates } = await import('../../src/delivery/template-lint.ts')
+        const { lintTemplates } = await import('../../src/service.ts')
         const rows = lintTemplates(templates)
         output.answer(JSON.stringify({ data: rows }), () => lintText(rows, output))
         const long = rows.filter(({ parts }) => parts > 1)
@@ -53,7 +53,7 @@ export function addTemplateCommands(program: Command, run: Run) {
     )
     .action((options: PreviewOptions, command: Command) =>
       run(command, async ({ output }) => {
-        const { faultyWish, previewMessage } = await import('../../src/delivery/template-lint.ts')
+        const { faultyWish, previewMessage } = await import('../../src/service.ts')
         const wish = wishOf(options)
         const faulty = faultyWish(wish)
         if (faulty !== undefined) throw usageError(faults[faulty])
