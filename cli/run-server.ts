@@ -37,6 +37,9 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
     await answer.flush()
   } else greet(io, output, server, { config, readyMs })
   offerAccount(io, output, server, config)
+  // What only the start needed goes back to the machine: its garbage, and its code, which can be loaded again.
+  Bun.gc(true)
+  Bun.shrink()
 
   const exitCode = await stopped
   await server.stop()

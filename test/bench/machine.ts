@@ -27,8 +27,6 @@ export type Server = {
   pid: number
   /** Between the start of the process and its being ready. */
   startMs: number
-  /** What memory it has then. */
-  startMegabytes: number
   /** @param signal default SIGKILL */
   stop(signal?: NodeJS.Signals): Promise<void>
 }
@@ -64,14 +62,13 @@ export async function startServer(
     text += Buffer.from(value).toString()
   }
   const startMs = performance.now() - startedAt
-  const startMegabytes = memoryMegabytes(child.pid)
   // The rest is read too: a full pipe would stop the server.
   void (async () => {
     while (!(await reader.read()).done);
   })()
   const line = text.slice(0, text.indexOf('\n'))
   const port = line.startsWith('{') ? portOf(line) : Number(line)
-  return { port, pid: child.pid, startMs, startMegabytes, stop }
+  return { port, pid: child.pid, startMs, stop }
 }
 
 function portOf(line: string): number {

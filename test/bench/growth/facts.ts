@@ -1,6 +1,7 @@
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { runLoad } from '../load.ts'
+import { memoryMegabytes } from '../machine.ts'
 import { openOtpd } from '../otpd.ts'
 import type { Filled } from './databases.ts'
 import { encodeSends, open, type Subject } from './measure.ts'
@@ -10,11 +11,16 @@ export type Facts = Record<string, number>
 
 const seconds = 3
 
+/** Until a server that was started is idle. */
+const idleMs = 1000
+
 /** @param stop how the server before was ended, which this start has to deal with. */
 async function start(binary: string, filled: Filled, stop: NodeJS.Signals): Promise<Facts> {
   const { server } = await openOtpd({ command: [binary], folder: filled.folder, env: {} })
+  await Bun.sleep(idleMs)
+  const megabytes = memoryMegabytes(server.pid)
   await server.stop(stop)
-  return { 'ready, ms': server.startMs, 'memory when ready, MB': server.startMegabytes }
+  return { 'ready, ms': server.startMs, 'memory when idle, MB': megabytes }
 }
 
 /** Starts after a clean stop, and after a kill. */
