@@ -42,10 +42,12 @@ export function createHome() {
         return left.shift() ?? null
       },
       now: () => clock.nowMs,
-      // Waiting moves the clock; the millisecond is for what other callers do meanwhile over real sockets.
+      // Waiting moves the clock, once for all who wait beside each other. What is real of it is for what other callers do
+      // meanwhile over real sockets.
       sleep: async (durationMs) => {
-        clock.nowMs += durationMs
-        await Bun.sleep(1)
+        const endsAt = clock.nowMs + durationMs
+        await Bun.sleep(Math.min(durationMs, 20))
+        clock.nowMs = Math.max(clock.nowMs, endsAt)
       },
     }
     ran.exitCode = await runCommandLine(args, io)
