@@ -88,6 +88,8 @@ const refusals: [operations: string[], statuses: string[]][] = [
   ],
 ]
 
+const longNames = ['x'.repeat(80), '\u{1f600}'.repeat(40), ` ${'\u0301'.repeat(78)}x`]
+
 function knownTo({ kept, spent, ownRequestIds, requestIds, phones }: SchemaScene): Known[] {
   const often = 0.5
   const path = (operations: string[], values: string[]): Known => ({
@@ -128,6 +130,8 @@ function knownTo({ kept, spent, ownRequestIds, requestIds, phones }: SchemaScene
       probability: 0.9,
     },
     { operations: ['getUser'], place: 'path.phoneNumber', values: phones, probability: often },
+    // Next to a pattern, Schemathesis leaves out the longest text that a schema takes.
+    body('name', ['createProject', 'updateProject', 'createApplication', 'updateApplication'], longNames),
     body('projectId', ['createApplication'], kept.projectIds),
     body('appId', ['createWebhook'], kept.appIds),
     body('requestId', ['resendOtp', 'verifyOtp', 'cancelOtp'], requestIds),
