@@ -80,7 +80,7 @@ function errorJson(error: unknown) {
   }
   if (error.body !== undefined) return error.body
   const { code, message, hints } = error
-  return JSON.stringify({ error: { code, message, ...(hints.length > 0 && { hint: hints.join(' ') }) } })
+  return JSON.stringify({ error: { code, message, ...(hints.length > 0 && { hint: hints.join('\n') }) } })
 }
 
 export const exitCodeOfError = (error: unknown) =>

@@ -32,6 +32,8 @@ describe('output', () => {
     expect(JSON.parse(ran.stderr).error).toMatchObject({
       code: 'USAGE',
       message: "Unknown command 'craete'.",
+      // A line each, as on a terminal: one may be a command.
+      hint: 'Did you mean create?\nSee: otpd project --help',
     })
   })
 
