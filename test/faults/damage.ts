@@ -119,7 +119,7 @@ async function spoilPage(trial: Trial, table: string, number: number): Promise<v
   let said = ''
   try {
     const server = await startAt(at)
-    await within(5_000, () => /damaged|could not be checked|is whole/.test(server.log()))
+    await within(trial.allowMs(5_000), () => /damaged|could not be checked|is whole/.test(server.log()))
     said = server.log()
     await server.stop()
   } catch (error) {
