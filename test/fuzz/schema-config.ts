@@ -88,7 +88,7 @@ const refusals: [operations: string[], statuses: string[]][] = [
   ],
 ]
 
-const longNames = ['x'.repeat(80), '\u{1f600}'.repeat(40), ` ${'\u0301'.repeat(78)}x`]
+const longNames = ['x'.repeat(80), '\u{1f600}'.repeat(40)]
 
 function knownTo({ kept, spent, ownRequestIds, requestIds, phones }: SchemaScene): Known[] {
   const often = 0.5
