@@ -25,17 +25,15 @@ export async function startOtpd(around: Surroundings): Promise<Otpd> {
   return talkTo(server, url, headers, await createApplications(url, headers, around.applications))
 }
 
-/** On whatever its data directory holds, logged in. */
-export async function openOtpd({
-  command,
-  folder,
-  env,
-}: { command: string[] } & Pick<Surroundings, 'folder' | 'env'>) {
+type Start = { command: string[] } & Pick<Surroundings, 'folder' | 'env'>
+
+/** On whatever its data directory holds. */
+export async function serveOtpd({ command, folder, env }: Start): Promise<Server> {
   const passwordFile = join(folder, 'password')
   writeFileSync(passwordFile, password, { mode: 0o600 })
   const config = join(folder, 'otpd.toml')
   writeFileSync(config, plans)
-  const server = await startServer([...command, 'serve', '--config', config, '--log-format', 'json'], {
+  return startServer([...command, 'serve', '--config', config, '--log-format', 'json'], {
     env: {
       HOME: folder,
       OTPD_DATA_DIR: join(folder, 'data'),
@@ -45,6 +43,11 @@ export async function openOtpd({
       ...env,
     },
   })
+}
+
+/** The same, logged in. */
+export async function openOtpd(start: Start) {
+  const server = await serveOtpd(start)
   const url = `http://127.0.0.1:${server.port}`
   return { server, url, headers: await logIn(url) }
 }

@@ -1,8 +1,9 @@
+import { Database } from 'bun:sqlite'
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { runLoad } from '../load.ts'
 import { memoryMegabytes } from '../machine.ts'
-import { openOtpd } from '../otpd.ts'
+import { serveOtpd } from '../otpd.ts'
 import type { Filled } from './databases.ts'
 import { encodeSends, open, type Subject } from './measure.ts'
 
@@ -14,9 +15,9 @@ const seconds = 3
 /** Until a server that was started is idle. */
 const idleMs = 1000
 
-/** @param stop how the server before was ended, which this start has to deal with. */
+/** @param stop how this server is ended, which the next start has to deal with. */
 async function start(binary: string, filled: Filled, stop: NodeJS.Signals): Promise<Facts> {
-  const { server } = await openOtpd({ command: [binary], folder: filled.folder, env: {} })
+  const server = await serveOtpd({ command: [binary], folder: filled.folder, env: {} })
   await Bun.sleep(idleMs)
   const megabytes = memoryMegabytes(server.pid)
   await server.stop(stop)
@@ -25,7 +26,10 @@ async function start(binary: string, filled: Filled, stop: NodeJS.Signals): Prom
 
 /** Starts after a clean stop, and after a kill. */
 export async function measureStarts(binary: string, filled: Filled): Promise<Facts> {
-  await start(binary, filled, 'SIGTERM')
+  // As after a clean stop, even if the server before was ended while it checked the database.
+  const database = new Database(join(filled.folder, 'data', 'otpd.db'))
+  database.run('PRAGMA wal_checkpoint(TRUNCATE)')
+  database.close()
   const clean = await start(binary, filled, 'SIGKILL')
   const killed = await start(binary, filled, 'SIGTERM')
   return { ...clean, 'ready after a kill, ms': killed['ready, ms'] ?? NaN }
