@@ -3,7 +3,7 @@
  * [--target bun-linux-arm64] [--outfile FILE]`
  */
 import { mkdirSync } from 'node:fs'
-import { dirname, parse, resolve } from 'node:path'
+import { basename, dirname, parse, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
 const root = resolve(import.meta.dir, '..')
@@ -16,14 +16,15 @@ mkdirSync(dirname(values.outfile), { recursive: true })
  * Bundles of their own within the executable: what is started is in memory as a whole, and most runs need none of these.
  * The errors stand among them because the console knows those of the commands by their class.
  */
-const parts = [
+const partNames = [
   './cli/console/run-console.tsx',
   './cli/errors.ts',
   './src/service.ts',
   './src/store/integrity-worker.ts',
   'openid-client',
   'smpp',
-].map((name) => Bun.resolveSync(name, root))
+]
+const parts = partNames.map((name) => Bun.resolveSync(name, root))
 
 /** Where a part lies in the executable. */
 const embedded = (file: string) => `/$bunfs/root/${parse(file).name}.js`
@@ -53,7 +54,8 @@ const result = await Bun.build({
     {
       name: 'parts',
       setup: (build) => {
-        const filter = /(\/run-console\.tsx|\/errors\.ts|\/service\.ts|^openid-client|^smpp)$/
+        const endings = partNames.map((name) => RegExp.escape(basename(name)))
+        const filter = new RegExp(`(^|/)(${endings.join('|')})$`)
         build.onResolve({ filter }, ({ path, importer, kind }) => {
           if (kind === 'entry-point-build') return undefined
           const file = Bun.resolveSync(path, dirname(importer))
