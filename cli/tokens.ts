@@ -110,9 +110,9 @@ export async function requestToken(
     body: new URLSearchParams(form).toString(),
   })
   if (reply.status >= 400) {
-    const error = replyError(server, reply)
-    const remedy = error.code === 'invalid_grant' && remedies[form.grant_type ?? '']
-    throw remedy ? replyError(server, reply, [remedy]) : error
+    const isWrong = isRecord(reply.json) && reply.json.error === 'invalid_grant'
+    const remedy = isWrong ? remedies[form.grant_type ?? ''] : undefined
+    throw replyError(server, reply, remedy === undefined ? [] : [remedy])
   }
   if (!isRecord(reply.json) || typeof reply.json.id_token !== 'string')
     throw replyError(server, { ...reply, json: null })
