@@ -6,7 +6,6 @@ import type { Subscription } from '../../src/domain/event-kinds.ts'
 import { recordEvent, type LogType } from '../../src/domain/events.ts'
 import { createIds } from '../../src/domain/ids.ts'
 import { deriveKeys } from '../../src/domain/keys.ts'
-import type { OtpRequest } from '../../src/domain/otp-requests.ts'
 import type { Random } from '../../src/domain/ports.ts'
 import { createProjectService } from '../../src/domain/projects.ts'
 import { createWebhookEndpointService } from '../../src/domain/webhook-endpoints.ts'
@@ -14,6 +13,7 @@ import type { Database } from '../../src/store/database.ts'
 import { createStore } from '../../src/store/store.ts'
 import { createTargetGuard } from '../../src/webhooks/targets.ts'
 import { testClock } from '../helpers/clock.ts'
+import { pendingRequest } from '../helpers/otp-request.ts'
 
 export type Scene = Awaited<ReturnType<typeof createScene>>
 
@@ -83,33 +83,18 @@ export async function createScene(database: Database) {
     },
   }
 
-  function madeUpRequest(developerId: string, projectId: string, appId: string): OtpRequest {
+  function madeUpRequest(developerId: string, projectId: string, appId: string) {
     const now = clock.now()
-    return {
+    return pendingRequest(now, {
       id: newId('otp'),
       developerId,
       projectId,
       appId,
-      environment: 'live',
       phone: '+14155550123',
-      country: 'US',
       status: 'verified',
-      failureReason: null,
-      channel: 'sms',
-      provider: null,
-      deliveryStatus: null,
-      locale: null,
-      clientIp: null,
       metadata: { order: '7' },
-      codeSalt: '',
-      codeHash: '',
       attempts: 1,
-      resends: 0,
-      createdAt: now,
-      sentAt: now,
-      expiresAt: now + 300_000,
       verifiedAt: now,
-      updatedAt: now,
-    }
+    })
   }
 }
