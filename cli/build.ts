@@ -18,9 +18,9 @@ mkdirSync(dirname(values.outfile), { recursive: true })
  */
 const partNames = [
   './cli/console/run-console.tsx',
-  './cli/errors.ts',
-  './src/service.ts',
-  './src/store/integrity-worker.ts',
+  './cli/terminal/errors.ts',
+  './src/server/bundle.ts',
+  './src/store/files/integrity-worker.ts',
   'openid-client',
   'smpp',
 ]

@@ -1,12 +1,12 @@
-import { createApi } from './api.ts'
-import { usageError } from './errors.ts'
-import { createHttp } from './http.ts'
-import type { Io } from './io.ts'
-import type { Output } from './output.ts'
-import { credentialsPath, readProfile } from './profile.ts'
-import { currentServer, requireContext } from './server-contexts.ts'
-import { chooseServer } from './server-choice.ts'
-import { createTokens } from './tokens.ts'
+import { createApi } from './client/api.ts'
+import { usageError } from './terminal/errors.ts'
+import { createHttp } from './client/http.ts'
+import type { Io } from './terminal/io.ts'
+import type { Output } from './terminal/output.ts'
+import { credentialsPath, readProfile } from './session/profile.ts'
+import { currentServer, requireContext } from './session/server-contexts.ts'
+import { chooseServer } from './session/server-choice.ts'
+import { createTokens } from './session/tokens.ts'
 
 /** The flags that every command takes. */
 export type GlobalFlags = {

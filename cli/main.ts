@@ -1,7 +1,7 @@
 // oxlint-disable-next-line import/no-unassigned-import -- it sets what the imports below read while they load
 import './environment.ts'
 import { runCommandLine } from './program.ts'
-import { processIo } from './terminal.ts'
+import { processIo } from './terminal/terminal.ts'
 
 // `otpd … | head -1` closes the pipe early; that is the reader's choice and no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))

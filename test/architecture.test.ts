@@ -27,28 +27,24 @@ const rules: Rule[] = [
     packages: /^(elysia|@elysiajs\/swagger|@sinclair\/typebox|swagger-ui-dist(\/.*)?|node:[\w/]+)$/,
   },
   {
-    folder: /^src\/config(\.ts$|\/)/,
-    ours: /^src\/(config(\.ts$|\/)|domain\/|delivery\/kinds(-list)?\.ts$)/,
+    folder: /^src\/config\//,
+    ours: /^src\/(config\/|domain\/|delivery\/(kit\/kinds|providers\/kinds-list)\.ts$)/,
     packages: foreign,
   },
-  { folder: /^src\/metrics(\.ts$|\/)/, ours: /^src\/(metrics\/|domain\/)/, packages: foreign },
-  { folder: /^src\/log(\.ts$|\/)/, ours: /^src\/(log(\.ts$|\/)|domain\/)/, packages: foreign },
+  { folder: /^src\/metrics\//, ours: /^src\/(metrics|domain)\//, packages: foreign },
+  { folder: /^src\/log\//, ours: /^src\/(log|domain)\//, packages: foreign },
   {
-    folder: /^src\/host(-[\w-]+)?\.ts$/,
-    ours: /^src\/((host(-[\w-]+)?|config)\.ts$|(domain|store|auth)\/)/,
+    folder: /^src\/host\//,
+    ours: /^src\/(host|config|domain|store|auth)\//,
     packages: anyLibraryBut(...server, ...terminal),
   },
-  { folder: /^src\/server[\w-]*\.ts$/, ours: /^src\//, packages: anyLibraryBut(...terminal) },
-  {
-    folder: /^src\/service\.ts$/,
-    ours: /^src\/(config|delivery\/template-lint|host|server)\.ts$/,
-    packages: /^$/,
-  },
+  { folder: /^src\/server\//, ours: /^src\//, packages: anyLibraryBut(...terminal) },
 ]
 
 /** What of the server the command line may know: types, and what the host commands load when they run. */
-const cliTypes = /^src\/(http\/app|config|delivery\/template-lint|host|server|service)\.ts$/
-const cliDynamic = /^src\/service\.ts$/
+const cliTypes =
+  /^src\/(http\/app|config\/config|delivery\/text\/template-lint|host\/host|server\/(start|bundle))\.ts$/
+const cliDynamic = /^src\/server\/bundle\.ts$/
 
 const isOurs = (target: string) => /^(src|cli|test|migrations)\//.test(target) || target === 'package.json'
 
@@ -89,13 +85,13 @@ describe('imports', () => {
     ['src/webhooks/a.ts', "const load = () => import('../store/store.ts')"],
     ['src/http/a.ts', "import { jwtVerify } from 'jose'\njwtVerify()"],
     ['src/http/routes/a.ts', "import type { Store } from '../../store/store.ts'"],
-    ['src/config/x.ts', "import { open } from '../store/sqlite.ts'\nopen()"],
-    ['src/log.ts', "import { loadConfig } from './config.ts'\nloadConfig()"],
-    ['src/host.ts', "import { createApp } from './http/app.ts'\ncreateApp()"],
-    ['src/server.ts', "import { run } from '../cli/main.ts'\nrun()"],
+    ['src/config/x.ts', "import { open } from '../store/engine/sqlite.ts'\nopen()"],
+    ['src/log/log.ts', "import { loadConfig } from '../config/config.ts'\nloadConfig()"],
+    ['src/host/host.ts', "import { createApp } from '../http/app.ts'\ncreateApp()"],
+    ['src/server/start.ts', "import { run } from '../../cli/main.ts'\nrun()"],
     ['src/another.ts', "import 'node:fs'"],
-    ['cli/commands/a.ts', "import { startServer } from '../../src/server.ts'\nstartServer()"],
-    ['cli/commands/a.ts', "import type { Otp } from '../../src/domain/otp.ts'"],
+    ['cli/commands/a.ts', "import { startServer } from '../../src/server/start.ts'\nstartServer()"],
+    ['cli/commands/a.ts', "import type { Otp } from '../../src/domain/otp/otp.ts'"],
     ['cli/commands/a.ts', "const load = () => import('../../src/store/store.ts')"],
     ['cli/commands/a.ts', "import { App } from '../../src/http/app.ts'\nApp()"],
   ])('from %s would be refused: %s', (path, text) => {
@@ -111,9 +107,9 @@ describe('imports', () => {
       'src/store/a.ts',
       "import sql from '../../migrations/sqlite/0001_initial.sql'\nimport 'drizzle-orm/pg-core'\nsql()",
     ],
-    ['src/webhooks/a.ts', "import 'node:https'\nimport 'ipaddr.js'\nimport '../domain/events.ts'"],
-    ['cli/api.ts', "import type { App } from '../src/http/app.ts'"],
-    ['cli/commands/serve.ts', "const load = () => import('../../src/service.ts')"],
+    ['src/webhooks/a.ts', "import 'node:https'\nimport 'ipaddr.js'\nimport '../domain/log/events.ts'"],
+    ['cli/client/api.ts', "import type { App } from '../../src/http/app.ts'"],
+    ['cli/commands/serve.ts', "const load = () => import('../../src/server/bundle.ts')"],
   ])('from %s are fine: %s', (path, text) => {
     expect(breachesOf([parseSource(path, text)])).toEqual([])
   })
@@ -157,9 +153,9 @@ describe('the rules', () => {
   })
 
   test('and everything else of the server leave the environment to the configuration', () => {
-    const rest = program.filter(({ path }) => path.startsWith('src/') && path !== 'src/config.ts')
+    const rest = program.filter(({ path }) => path.startsWith('src/') && path !== 'src/config/config.ts')
     expect(matching(rest, /\b(process|Bun)\.env\b/)).toEqual([])
-    expect(matching(program, /\bprocess\.env\b/)).toContain('src/config.ts')
+    expect(matching(program, /\bprocess\.env\b/)).toContain('src/config/config.ts')
   })
 })
 

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { examples } from '../examples.ts'
-import { logIn, type LoginOptions } from '../login.ts'
-import { logOut } from '../logout.ts'
+import { logIn, type LoginOptions } from '../session/login.ts'
+import { logOut } from '../session/logout.ts'
 import type { Run } from '../program.ts'
-import { facts, printable } from '../text.ts'
+import { facts, printable } from '../terminal/text.ts'
 
 export function addAccountCommands(program: Command, run: Run) {
   program

@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
-import type { HostDeveloper } from '../../src/host.ts'
-import { confirm } from '../confirm.ts'
+import type { HostDeveloper } from '../../src/host/host.ts'
+import { confirm } from '../terminal/confirm.ts'
 import type { Context } from '../context.ts'
 import { examples } from '../examples.ts'
-import { addHostFlags, withHost, type HostFlags } from '../host-commands.ts'
-import type { Output } from '../output.ts'
+import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
+import type { Output } from '../terminal/output.ts'
 import type { Run } from '../program.ts'
-import { chooseServer } from '../server-choice.ts'
-import { printable, remaining } from '../text.ts'
+import { chooseServer } from '../session/server-choice.ts'
+import { printable, remaining } from '../terminal/text.ts'
 
 type Answer = (output: Output, developer: HostDeveloper, what: string) => void
 

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { confirm } from '../confirm.ts'
+import { confirm } from '../terminal/confirm.ts'
 import { examples } from '../examples.ts'
-import { addHostFlags, withHost, type HostFlags } from '../host-commands.ts'
+import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
 import type { Run } from '../program.ts'
-import { printable } from '../text.ts'
+import { printable } from '../terminal/text.ts'
 import { auditText } from './audit.ts'
-import { usageError } from '../errors.ts'
+import { usageError } from '../terminal/errors.ts'
 
 type AuditOptions = HostFlags & { limit?: string }
 

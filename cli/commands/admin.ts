@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
-import type { HostDeveloper } from '../../src/host.ts'
+import type { HostDeveloper } from '../../src/host/host.ts'
 import { examples } from '../examples.ts'
 import { addAdminAccountCommands } from './admin-accounts.ts'
 import { addAdminPeopleCommands } from './admin-people.ts'
-import { addHostFlags, hasBuiltInProvider, withHost, type HostFlags } from '../host-commands.ts'
-import type { Output } from '../output.ts'
+import { addHostFlags, hasBuiltInProvider, withHost, type HostFlags } from '../host/commands.ts'
+import type { Output } from '../terminal/output.ts'
 import type { Run } from '../program.ts'
-import { ask, askPassword, emailQuestion } from '../prompt.ts'
-import { facts, printable, remaining } from '../text.ts'
+import { ask, askPassword, emailQuestion } from '../terminal/prompt.ts'
+import { facts, printable, remaining } from '../terminal/text.ts'
 
 type CreateOptions = HostFlags & { email?: string; name?: string; passwordStdin?: boolean }
 type PasswordOptions = HostFlags & { passwordStdin?: boolean }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Context } from '../context.ts'
-import { usageError } from '../errors.ts'
+import { usageError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
 import type { Run } from '../program.ts'
 

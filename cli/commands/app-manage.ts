@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
-import type { Api } from '../api.ts'
-import { applicationText } from '../app-text.ts'
-import { confirm } from '../confirm.ts'
-import { usageError } from '../errors.ts'
+import type { Api } from '../client/api.ts'
+import { applicationText } from '../terminal/app-text.ts'
+import { confirm } from '../terminal/confirm.ts'
+import { usageError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import { findApplication } from '../find.ts'
+import { findApplication } from '../client/find.ts'
 import type { Run } from '../program.ts'
-import type { Route } from '../routes.ts'
-import { printable } from '../text.ts'
+import type { Route } from '../client/routes.ts'
+import { printable } from '../terminal/text.ts'
 
 type Changes = Route<'PATCH', '/v1/applications/:id'>['body']
 

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { examples } from '../examples.ts'
-import { addListOptions, firstFilled, listQuery, noteMore, type ListOptions } from '../lists.ts'
-import type { Output } from '../output.ts'
+import { addListOptions, firstFilled, listQuery, noteMore, type ListOptions } from '../client/lists.ts'
+import type { Output } from '../terminal/output.ts'
 import type { Run } from '../program.ts'
-import type { AuditEntry } from '../resources.ts'
-import { cut, printable } from '../text.ts'
+import type { AuditEntry } from '../client/resources.ts'
+import { cut, printable } from '../terminal/text.ts'
 
 type Options = ListOptions & { action?: AuditEntry['action']; target?: string }
 

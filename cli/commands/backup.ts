@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { confirm } from '../confirm.ts'
+import { confirm } from '../terminal/confirm.ts'
 import { examples } from '../examples.ts'
-import { addHostFlags, withDataDir, type HostFlags } from '../host-commands.ts'
+import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import type { Run } from '../program.ts'
-import { facts, printable, shellWord } from '../text.ts'
+import { facts, printable, shellWord } from '../terminal/text.ts'
 
 type Rows = { accounts: number; applications: number; otpRequests: number; logEntries: number }
 

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
-import type { Flags } from '../../src/config.ts'
-import { exitCodes } from '../errors.ts'
+import type { Flags } from '../../src/config/config.ts'
+import { exitCodes } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
 import type { Run } from '../program.ts'
-import { addConfigFlags, loadServerConfig, requireConfig } from '../server-config.ts'
-import { printable } from '../text.ts'
+import { addConfigFlags, loadServerConfig, requireConfig } from '../host/config.ts'
+import { printable } from '../terminal/text.ts'
 
 export function addConfigCommands(program: Command, run: Run) {
   const config = program.command('config').description("the server's configuration on this machine")
@@ -16,7 +16,7 @@ export function addConfigCommands(program: Command, run: Run) {
     .action((flags: Flags, command: Command) =>
       run(command, async ({ output }) => {
         const loaded = await loadServerConfig(flags)
-        const { settingRows } = await import('../../src/service.ts')
+        const { settingRows } = await import('../../src/server/bundle.ts')
         output.answer(JSON.stringify({ data: loaded.settings }), () =>
           output.table(
             ['SETTING', 'VALUE', 'FROM'],

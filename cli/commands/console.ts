@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Context } from '../context.ts'
-import { CliError } from '../errors.ts'
+import { CliError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
 import type { Run } from '../program.ts'
 

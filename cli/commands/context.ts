@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
 import type { Context } from '../context.ts'
-import { CliError, exitCodes, usageError } from '../errors.ts'
+import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import { withLock } from '../lock.ts'
-import { credentialsPath, readProfile, writeProfile, type Profile } from '../profile.ts'
+import { withLock } from '../session/lock.ts'
+import { credentialsPath, readProfile, writeProfile, type Profile } from '../session/profile.ts'
 import type { Run } from '../program.ts'
-import { parseServer } from '../server-choice.ts'
-import { requireContext } from '../server-contexts.ts'
-import { printable } from '../text.ts'
+import { parseServer } from '../session/server-choice.ts'
+import { requireContext } from '../session/server-contexts.ts'
+import { printable } from '../terminal/text.ts'
 
 const namePattern = /^[A-Za-z0-9][\w.-]{0,62}$/
 

@@ -1,22 +1,22 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import type { LoadedConfig } from '../../src/config.ts'
-import type { HostInspection } from '../../src/host.ts'
+import type { LoadedConfig } from '../../src/config/config.ts'
+import type { HostInspection } from '../../src/host/host.ts'
 import type { Context } from '../context.ts'
-import { checksText, fault, ok, type Check } from '../doctor-check.ts'
-import { addressChecks, configurationChecks, webhookChecks } from '../doctor-config.ts'
-import { deliveryChecks } from '../doctor-delivery.ts'
-import { hostChecks } from '../doctor-host.ts'
-import { serverChecks } from '../doctor-server.ts'
-import { programCheck, terminalCheck } from '../doctor-terminal.ts'
-import { CliError, exitCodes } from '../errors.ts'
+import { checksText, fault, ok, type Check } from '../doctor/check.ts'
+import { addressChecks, configurationChecks, webhookChecks } from '../doctor/config.ts'
+import { deliveryChecks } from '../doctor/delivery.ts'
+import { hostChecks } from '../doctor/host.ts'
+import { serverChecks } from '../doctor/server.ts'
+import { programCheck, terminalCheck } from '../doctor/terminal.ts'
+import { CliError, exitCodes } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import type { HostFlags } from '../host-commands.ts'
-import type { Io } from '../io.ts'
+import type { HostFlags } from '../host/commands.ts'
+import type { Io } from '../terminal/io.ts'
 import type { Run } from '../program.ts'
-import { isLoopback } from '../server-choice.ts'
-import { loadServerConfig } from '../server-config.ts'
-import { shortPath } from '../text.ts'
+import { isLoopback } from '../session/server-choice.ts'
+import { loadServerConfig } from '../host/config.ts'
+import { shortPath } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 export function addDoctorCommand(program: Command, run: Run) {
@@ -72,7 +72,7 @@ async function inspectHere(flags: HostFlags, connection: ReturnType<typeof conne
   const place = settings.find(({ setting }) => setting === 'server.dataDir')
   const given = typeof place?.value === 'string' && place.value.startsWith('/') ? place.value : null
   const dataDir = config === null ? given : config.dataDir
-  const { inspectHost } = await import('../../src/service.ts')
+  const { inspectHost } = await import('../../src/server/bundle.ts')
   const inspection = dataDir === null ? null : inspectHost(dataDir, config)
   const isServerHere = !('server' in connection) || isLoopback(new URL(connection.server.url).hostname)
   const isConfigured = settings.some(({ origin }) => origin !== 'default')
@@ -100,7 +100,7 @@ function hereChecks({ io }: Context, here: Here | null): Check[] {
 async function liveChecks({ io }: Context, here: Here | null): Promise<Check[]> {
   const config = here?.loaded.config ?? null
   if (here === null || config === null) return []
-  const { openProviders } = await import('../../src/service.ts')
+  const { openProviders } = await import('../../src/server/bundle.ts')
   const opened = openProviders(config, version)
   try {
     const { inspection } = here

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
-import type { HostGuardStatus } from '../../src/host.ts'
+import type { HostGuardStatus } from '../../src/host/host.ts'
 import { examples } from '../examples.ts'
-import { withHost, type HostFlags } from '../host-commands.ts'
-import type { Output } from '../output.ts'
+import { withHost, type HostFlags } from '../host/commands.ts'
+import type { Output } from '../terminal/output.ts'
 import type { Run } from '../program.ts'
-import { localTime, printable } from '../text.ts'
+import { localTime, printable } from '../terminal/text.ts'
 
 export function addGuardCommands(program: Command, run: Run) {
   const guard = program

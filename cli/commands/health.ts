@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
 import { durationMs } from '../context.ts'
-import { exitCodes } from '../errors.ts'
+import { exitCodes } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import type { HttpReply, SendHttp } from '../http.ts'
-import { replyError } from '../reply-error.ts'
-import { isRecord } from '../profile.ts'
+import type { HttpReply, SendHttp } from '../client/http.ts'
+import { replyError } from '../client/reply-error.ts'
+import { isRecord } from '../session/profile.ts'
 import type { Run } from '../program.ts'
-import type { ServerChoice } from '../server-choice.ts'
-import type { Io } from '../io.ts'
+import type { ServerChoice } from '../session/server-choice.ts'
+import type { Io } from '../terminal/io.ts'
 
 const pauseMs = 200
 

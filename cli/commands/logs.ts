@@ -1,15 +1,15 @@
 import { Argument, type Command } from 'commander'
 import { durationMs, type Context } from '../context.ts'
-import { usageError, type ExitCode } from '../errors.ts'
+import { usageError, type ExitCode } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import { findApplication, listApplications } from '../find.ts'
-import { followLog } from '../follow-log.ts'
-import { untilInterrupted } from '../interrupt.ts'
-import { logLine } from '../log-lines.ts'
+import { findApplication, listApplications } from '../client/find.ts'
+import { followLog } from '../client/follow-log.ts'
+import { untilInterrupted } from '../terminal/interrupt.ts'
+import { logLine } from '../terminal/log-lines.ts'
 import type { Run } from '../program.ts'
-import { findRecent, isWanted, type LogSearch } from '../recent-log.ts'
-import type { LogEntry } from '../resources.ts'
-import { lasting } from '../text.ts'
+import { findRecent, isWanted, type LogSearch } from '../client/recent-log.ts'
+import type { LogEntry } from '../client/resources.ts'
+import { lasting } from '../terminal/text.ts'
 
 type Options = { tail?: true; app?: string; type?: string; phone?: string; since?: string; limit?: string }
 

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { examples } from '../examples.ts'
-import { addHostFlags, withDataDir, type HostFlags } from '../host-commands.ts'
+import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import type { Run } from '../program.ts'
-import { printable } from '../text.ts'
+import { printable } from '../terminal/text.ts'
 
 export function addMigrateCommands(program: Command, run: Run) {
   const migrate = program.command('migrate').description("the database's schema, on this machine")

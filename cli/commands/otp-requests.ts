@@ -1,13 +1,13 @@
 import { Option, type Command } from 'commander'
-import { asApplication } from '../app-credentials.ts'
+import { asApplication } from '../client/credentials.ts'
 import type { Context } from '../context.ts'
 import { examples } from '../examples.ts'
-import { findApplication } from '../find.ts'
-import { addListOptions, firstFilled, listQuery, noteMore, type ListOptions } from '../lists.ts'
-import type { Output } from '../output.ts'
+import { findApplication } from '../client/find.ts'
+import { addListOptions, firstFilled, listQuery, noteMore, type ListOptions } from '../client/lists.ts'
+import type { Output } from '../terminal/output.ts'
 import type { Run } from '../program.ts'
-import type { OtpRequest } from '../resources.ts'
-import { facts, printable, type Paint } from '../text.ts'
+import type { OtpRequest } from '../client/resources.ts'
+import { facts, printable, type Paint } from '../terminal/text.ts'
 
 type Status = OtpRequest['status']
 type Filters = ListOptions & { app?: string; status?: Status }

@@ -1,11 +1,11 @@
 import { Option, type Command } from 'commander'
-import { asApplication } from '../app-credentials.ts'
-import type { Answer } from '../api.ts'
+import { asApplication } from '../client/credentials.ts'
+import type { Answer } from '../client/api.ts'
 import type { Context } from '../context.ts'
 import { examples } from '../examples.ts'
 import type { Run } from '../program.ts'
-import type { SentOtp } from '../resources.ts'
-import { facts, printable, shellWord } from '../text.ts'
+import type { SentOtp } from '../client/resources.ts'
+import { facts, printable, shellWord } from '../terminal/text.ts'
 import { addOtpRequestCommands } from './otp-requests.ts'
 
 export type EnvFileOption = { envFile?: string }

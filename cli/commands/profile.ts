@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import type { Context } from '../context.ts'
-import { usageError } from '../errors.ts'
+import { usageError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import type { Output } from '../output.ts'
+import type { Output } from '../terminal/output.ts'
 import type { Run } from '../program.ts'
-import { ask, askNewPassword, readSecret } from '../prompt.ts'
-import type { DeveloperProfile } from '../resources.ts'
-import { facts, printable } from '../text.ts'
+import { ask, askNewPassword, readSecret } from '../terminal/prompt.ts'
+import type { DeveloperProfile } from '../client/resources.ts'
+import { facts, printable } from '../terminal/text.ts'
 
 type UpdateOptions = { name?: string; company?: string }
 

@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
-import { confirm } from '../confirm.ts'
-import { usageError } from '../errors.ts'
+import { confirm } from '../terminal/confirm.ts'
+import { usageError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import { findProject } from '../find.ts'
-import type { Output } from '../output.ts'
+import { findProject } from '../client/find.ts'
+import type { Output } from '../terminal/output.ts'
 import type { Run } from '../program.ts'
-import type { Project } from '../resources.ts'
-import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.ts'
-import { facts, printable, shellWord } from '../text.ts'
+import type { Project } from '../client/resources.ts'
+import { addListOptions, listQuery, noteMore, type ListOptions } from '../client/lists.ts'
+import { facts, printable, shellWord } from '../terminal/text.ts'
 
 type UpdateOptions = { name?: string; description?: string }
 

@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import type { Config } from '../../src/config.ts'
-import type { ConfiguredProvider, TestedProvider } from '../../src/server.ts'
+import type { Config } from '../../src/config/config.ts'
+import type { ConfiguredProvider, TestedProvider } from '../../src/server/start.ts'
 import type { Context } from '../context.ts'
-import { exitCodes } from '../errors.ts'
+import { exitCodes } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import { asCliError, withHost, type HostFlags } from '../host-commands.ts'
-import type { Output } from '../output.ts'
+import { asCliError, withHost, type HostFlags } from '../host/commands.ts'
+import type { Output } from '../terminal/output.ts'
 import type { Run } from '../program.ts'
-import { loadServerConfig, requireConfig } from '../server-config.ts'
-import { facts, printable, type Paint } from '../text.ts'
+import { loadServerConfig, requireConfig } from '../host/config.ts'
+import { facts, printable, type Paint } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 const addHostFlags = (command: Command) =>
@@ -62,9 +62,9 @@ export function addProviderCommands(program: Command, run: Run) {
 
 async function withProviders<T>(
   config: Config,
-  work: (providers: ReturnType<(typeof import('../../src/service.ts'))['openProviders']>) => Promise<T>,
+  work: (providers: ReturnType<(typeof import('../../src/server/bundle.ts'))['openProviders']>) => Promise<T>,
 ): Promise<T> {
-  const { openProviders } = await import('../../src/service.ts')
+  const { openProviders } = await import('../../src/server/bundle.ts')
   const providers = openProviders(config, version)
   try {
     return await work(providers)

@@ -1,10 +1,10 @@
 import { Argument, type Command } from 'commander'
-import { reserveEnvFile } from '../app-credentials.ts'
-import { confirm } from '../confirm.ts'
+import { reserveEnvFile } from '../client/credentials.ts'
+import { confirm } from '../terminal/confirm.ts'
 import { examples } from '../examples.ts'
-import { findApplication } from '../find.ts'
+import { findApplication } from '../client/find.ts'
 import type { Run } from '../program.ts'
-import { printable, shellWord } from '../text.ts'
+import { printable, shellWord } from '../terminal/text.ts'
 
 type Kind = 'secret' | 'api' | 'webhook-secret'
 

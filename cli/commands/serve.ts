@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import type { Flags } from '../../src/config.ts'
+import type { Flags } from '../../src/config/config.ts'
 import { examples } from '../examples.ts'
 import type { Run } from '../program.ts'
-import { runServer } from '../run-server.ts'
-import { addConfigFlags } from '../server-config.ts'
+import { runServer } from '../host/run-server.ts'
+import { addConfigFlags } from '../host/config.ts'
 
 export function addServeCommand(program: Command, run: Run) {
   addConfigFlags(program.command('serve').description('run the server'))

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import type { LintedTemplate, Outcome, PreviewWish } from '../../src/delivery/template-lint.ts'
-import { exitCodes, usageError } from '../errors.ts'
+import type { LintedTemplate, Outcome, PreviewWish } from '../../src/delivery/text/template-lint.ts'
+import { exitCodes, usageError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import type { Output } from '../output.ts'
+import type { Output } from '../terminal/output.ts'
 import type { Run } from '../program.ts'
-import { loadServerConfig, requireConfig } from '../server-config.ts'
-import { printable } from '../text.ts'
+import { loadServerConfig, requireConfig } from '../host/config.ts'
+import { printable } from '../terminal/text.ts'
 
 type ConfigFlag = { config?: string }
 type PreviewOptions = ConfigFlag & {
@@ -30,7 +30,7 @@ export function addTemplateCommands(program: Command, run: Run) {
     .action((options: ConfigFlag, command: Command) =>
       run(command, async ({ output }) => {
         const templates = await ownTemplates(options)
-        const { lintTemplates } = await import('../../src/service.ts')
+        const { lintTemplates } = await import('../../src/server/bundle.ts')
         const rows = lintTemplates(templates)
         output.answer(JSON.stringify({ data: rows }), () => lintText(rows, output))
         const long = rows.filter(({ parts }) => parts > 1)
@@ -53,7 +53,7 @@ export function addTemplateCommands(program: Command, run: Run) {
     )
     .action((options: PreviewOptions, command: Command) =>
       run(command, async ({ output }) => {
-        const { faultyWish, previewMessage } = await import('../../src/service.ts')
+        const { faultyWish, previewMessage } = await import('../../src/server/bundle.ts')
         const wish = wishOf(options)
         const faulty = faultyWish(wish)
         if (faulty !== undefined) throw usageError(faults[faulty])

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { examples } from '../examples.ts'
-import { addListOptions, listQuery, noteMore, type ListOptions } from '../lists.ts'
-import type { Output } from '../output.ts'
+import { addListOptions, listQuery, noteMore, type ListOptions } from '../client/lists.ts'
+import type { Output } from '../terminal/output.ts'
 import type { Run } from '../program.ts'
-import type { User } from '../resources.ts'
-import { facts, printable } from '../text.ts'
+import type { User } from '../client/resources.ts'
+import { facts, printable } from '../terminal/text.ts'
 
 export function addUserCommands(program: Command, run: Run) {
   const user = program.command('user').alias('users').description('the phones that were verified')

@@ -1,13 +1,13 @@
 import { Option, type Command } from 'commander'
-import { exitCodes, type ExitCode } from '../errors.ts'
+import { exitCodes, type ExitCode } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import { addListOptions, firstFilled, listQuery, noteMore, type ListOptions } from '../lists.ts'
-import type { Output } from '../output.ts'
+import { addListOptions, firstFilled, listQuery, noteMore, type ListOptions } from '../client/lists.ts'
+import type { Output } from '../terminal/output.ts'
 import type { Run } from '../program.ts'
-import type { WebhookDelivery, WebhookDeliveryDetail } from '../resources.ts'
-import { eventKinds } from '../event-kinds.ts'
-import { facts, lasting, printable, type Paint } from '../text.ts'
-import { faultOf, faultSentence, resultText, type Fault } from '../webhook-text.ts'
+import type { WebhookDelivery, WebhookDeliveryDetail } from '../client/resources.ts'
+import { eventKinds } from '../webhooks/event-kinds.ts'
+import { facts, lasting, printable, type Paint } from '../terminal/text.ts'
+import { faultOf, faultSentence, resultText, type Fault } from '../terminal/webhook-text.ts'
 
 type Status = WebhookDelivery['status']
 type Filters = ListOptions & { status?: Status; type?: (typeof eventKinds)[number] }

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { readEnvFile } from '../app-credentials.ts'
+import { readEnvFile } from '../client/credentials.ts'
 import { durationMs, type Context } from '../context.ts'
-import { exitCodes, usageError } from '../errors.ts'
+import { exitCodes, usageError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import { findApplication } from '../find.ts'
+import { findApplication } from '../client/find.ts'
 import type { Run } from '../program.ts'
-import { printable } from '../text.ts'
-import { checkWebhook, type Check } from '../webhook-check.ts'
+import { printable } from '../terminal/text.ts'
+import { checkWebhook, type Check } from '../webhooks/check.ts'
 
 type Options = {
   secretStdin?: true

@@ -1,4 +1,4 @@
-import type { Application, CreatedApplication } from '../resources.ts'
+import type { Application, CreatedApplication } from '../client/resources.ts'
 
 /** A credential as the console names it, short enough for a whole value beside it. */
 export type Credential = { name: string; label: string; variable: string; value: string }

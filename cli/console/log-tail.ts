@@ -1,9 +1,9 @@
-import { CliError } from '../errors.ts'
-import { followLog, isPassing } from '../follow-log.ts'
-import { aborted } from '../interrupt.ts'
-import { findRecent, isWanted, type LogSearch } from '../recent-log.ts'
-import type { LogEntry } from '../resources.ts'
-import { lasting } from '../text.ts'
+import { CliError } from '../terminal/errors.ts'
+import { followLog, isPassing } from '../client/follow-log.ts'
+import { aborted } from '../terminal/interrupt.ts'
+import { findRecent, isWanted, type LogSearch } from '../client/recent-log.ts'
+import type { LogEntry } from '../client/resources.ts'
+import { lasting } from '../terminal/text.ts'
 import type { Console } from './console-context.ts'
 
 export type LogRow =

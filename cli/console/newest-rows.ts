@@ -1,4 +1,4 @@
-import type { Answer } from '../api.ts'
+import type { Answer } from '../client/api.ts'
 
 const pagesMax = 10
 

@@ -1,4 +1,4 @@
-import { cut, printable } from '../text.ts'
+import { cut, printable } from '../terminal/text.ts'
 
 /** Colours a text and leaves its width as it is. */
 export type Painter = (text: string) => string

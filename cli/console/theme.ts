@@ -1,5 +1,5 @@
-import type { BarSet } from '../sparkline.ts'
-import type { Paint } from '../text.ts'
+import type { BarSet } from '../terminal/sparkline.ts'
+import type { Paint } from '../terminal/text.ts'
 import type { Painter } from './spans.ts'
 
 const unicode = {

@@ -4,15 +4,15 @@ import {
   type AppAuth,
   type ApplicationCredentials,
   type CallingApplication,
-} from '../domain/app-auth.ts'
+} from '../domain/apps/authentication.ts'
 import {
   hasCredentialForm,
   matchesCredential,
   previewCredential,
   spendComparison,
-} from '../domain/credentials.ts'
-import { notAllowed } from '../domain/developers.ts'
-import type { Store } from '../domain/store.ts'
+} from '../domain/apps/credentials.ts'
+import { notAllowed } from '../domain/accounts/developers.ts'
+import type { Store } from '../domain/store/store.ts'
 
 /** Checks the credentials of applications against the store, anew for every call. */
 export function createAppAuthenticator({ store }: { store: Store }): AppAuth {

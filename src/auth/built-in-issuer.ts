@@ -1,10 +1,15 @@
 import { SignJWT } from 'jose'
-import type { AccountService } from '../domain/accounts.ts'
-import type { Client } from '../domain/audit.ts'
-import { builtInIssuer, type Developer } from '../domain/developers.ts'
-import type { GrantForm, GrantRefusal, IdentityProvider, TokenAnswer } from '../domain/identity-provider.ts'
-import type { Clock } from '../domain/ports.ts'
-import type { RefreshTokens } from '../domain/refresh-tokens.ts'
+import type { AccountService } from '../domain/accounts/accounts.ts'
+import type { Client } from '../domain/accounts/audit.ts'
+import { builtInIssuer, type Developer } from '../domain/accounts/developers.ts'
+import type {
+  GrantForm,
+  GrantRefusal,
+  IdentityProvider,
+  TokenAnswer,
+} from '../domain/accounts/identity-provider.ts'
+import type { Clock } from '../domain/model/clock.ts'
+import type { RefreshTokens } from '../domain/accounts/refresh-tokens.ts'
 import { createIdTokenVerifier, type IdTokenVerifier } from './id-token.ts'
 import { createKeySource } from './jwks.ts'
 import { signingAlgorithm, type SigningKeys } from './signing-keys.ts'

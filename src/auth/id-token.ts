@@ -1,6 +1,6 @@
 import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose'
-import { ServiceError } from '../domain/errors.ts'
-import type { Clock } from '../domain/ports.ts'
+import { ServiceError } from '../domain/model/errors.ts'
+import type { Clock } from '../domain/model/clock.ts'
 import type { KeySet, KeySource } from './jwks.ts'
 import { createTokenMemory } from './token-memory.ts'
 

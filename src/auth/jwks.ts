@@ -1,6 +1,6 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
-import { ServiceError } from '../domain/errors.ts'
-import type { Clock } from '../domain/ports.ts'
+import { ServiceError } from '../domain/model/errors.ts'
+import type { Clock } from '../domain/model/clock.ts'
 
 /** Loads the whole key set afresh; throws when the provider cannot be asked or answers nonsense. */
 export type LoadKeys = () => Promise<JSONWebKeySet>

@@ -1,5 +1,5 @@
-import type { PasswordHashing } from '../domain/accounts.ts'
-import { ServiceError } from '../domain/errors.ts'
+import type { PasswordHashing } from '../domain/accounts/accounts.ts'
+import { ServiceError } from '../domain/model/errors.ts'
 
 /** Between the 8 that OWASP ASVS 5.0 §6.2.1 requires and the 15 that it recommends. */
 export const passwordLengthMin = 12

@@ -1,11 +1,11 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type CryptoKey } from 'jose'
-import { fromHost, recordAudit } from '../domain/audit.ts'
-import type { NewId } from '../domain/ids.ts'
-import type { Clock, Random } from '../domain/ports.ts'
-import type { PublicKey } from '../domain/identity-provider.ts'
-import { seal, unseal } from '../domain/sealed.ts'
-import type { SigningKey } from '../domain/signing-keys.ts'
-import type { Store } from '../domain/store.ts'
+import { fromHost, recordAudit } from '../domain/accounts/audit.ts'
+import type { NewId } from '../domain/model/ids.ts'
+import type { Clock, Random } from '../domain/model/clock.ts'
+import type { PublicKey } from '../domain/accounts/identity-provider.ts'
+import { seal, unseal } from '../domain/model/sealed.ts'
+import type { SigningKey } from '../domain/accounts/signing-keys.ts'
+import type { Store } from '../domain/store/store.ts'
 
 /** One curve, known to every OpenID library. */
 export const signingAlgorithm = 'ES256'

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path'
-import { findSettingFaults, type ProviderKind } from '../delivery/kinds.ts'
-import { providerKinds } from '../delivery/kinds-list.ts'
+import { findSettingFaults, type ProviderKind } from '../delivery/kit/kinds.ts'
+import { providerKinds } from '../delivery/providers/kinds-list.ts'
 import {
   inboxProvider,
   type DeliverySettings,
   type ProviderSettings,
   type Route,
-} from '../domain/delivery.ts'
-import { channels, type Channel } from '../domain/otp-requests.ts'
+} from '../domain/model/delivery.ts'
+import { channels, type Channel } from '../domain/model/request.ts'
 import type { FileEntry } from './file.ts'
 import { readBytes } from './places.ts'
 import { secretPrefix, type ConfigInput, type Reader } from './reader.ts'

@@ -1,6 +1,6 @@
 import { getCountries } from 'libphonenumber-js/max/es6'
-import { noCountry } from '../domain/guard.ts'
-import type { GuardSettings } from '../domain/guard-rules.ts'
+import { noCountry } from '../domain/guard/guard.ts'
+import type { GuardSettings } from '../domain/guard/rules.ts'
 import type { Given, Reader } from './reader.ts'
 import type { SettingId } from './settings.ts'
 import { parseChoice, parseCidrs, parseEach, parseInteger, quote, type Parsed } from './values.ts'

@@ -1,4 +1,4 @@
-import type { RetentionSettings } from '../domain/retention.ts'
+import type { RetentionSettings } from '../domain/upkeep/retention.ts'
 import type { Reader } from './reader.ts'
 import { parseInteger, parseListen, type ListenAddress } from './values.ts'
 

@@ -1,6 +1,6 @@
 import { isTable, type FileEntry } from './file.ts'
 import type { Given, Reader } from './reader.ts'
-import { FREE_PLAN, type Plan, type Plans } from '../domain/plans.ts'
+import { FREE_PLAN, type Plan, type Plans } from '../domain/model/plans.ts'
 
 export const ratePerMinuteMax = 10_000
 const countMax = 1_000_000

@@ -1,4 +1,4 @@
-import { masterKeyBytes } from '../domain/keys.ts'
+import { masterKeyBytes } from '../domain/model/keys.ts'
 import type { Parsed } from './values.ts'
 
 /** Nothing here ever repeats what it read: a message may end in a log. */

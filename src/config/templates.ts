@@ -1,4 +1,4 @@
-import type { MessageTemplates } from '../domain/message-settings.ts'
+import type { MessageTemplates } from '../domain/model/message-settings.ts'
 import { isTable, type FileEntry } from './file.ts'
 import type { Reader } from './reader.ts'
 import { suggest } from './suggestion.ts'

@@ -1,15 +1,20 @@
-import { destinationOf, type Delivery, type DeliverySettings, type Receipt } from '../domain/delivery.ts'
-import type { MessageTemplates } from '../domain/message-settings.ts'
-import type { Clock } from '../domain/ports.ts'
-import type { Rest } from './breaker.ts'
-import { createCarrier, type Report } from './carrier.ts'
-import { createFleet } from './fleet.ts'
-import { createProviderHttp } from './http-client.ts'
-import { providerKinds } from './kinds-list.ts'
-import type { ProviderKind } from './kinds.ts'
-import type { Callback, CallbackResult } from './provider.ts'
+import {
+  destinationOf,
+  type Delivery,
+  type DeliverySettings,
+  type Receipt,
+} from '../domain/model/delivery.ts'
+import type { MessageTemplates } from '../domain/model/message-settings.ts'
+import type { Clock } from '../domain/model/clock.ts'
+import type { Rest } from './circuit-breaker.ts'
+import { createCarrier, type Report } from './dispatcher.ts'
+import { createFleet } from './provider-pool.ts'
+import { createProviderHttp } from './kit/http-client.ts'
+import { providerKinds } from './providers/kinds-list.ts'
+import type { ProviderKind } from './kit/kinds.ts'
+import type { Callback, CallbackResult } from './kit/provider.ts'
 import { createRouting, usualRoutes } from './routes.ts'
-import { createMessages } from './templates.ts'
+import { createMessages } from './text/templates.ts'
 
 export type RouterNeeds = {
   clock: Clock

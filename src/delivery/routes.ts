@@ -1,5 +1,5 @@
-import { inboxProvider, type Destination, type Route, type Way } from '../domain/delivery.ts'
-import type { Channel } from '../domain/otp-requests.ts'
+import { inboxProvider, type Destination, type Route, type Way } from '../domain/model/delivery.ts'
+import type { Channel } from '../domain/model/request.ts'
 
 export type Routing = {
   channelsTo(destination: Destination): Channel[]

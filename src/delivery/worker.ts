@@ -1,5 +1,5 @@
-import type { DeliveryAttempts } from '../domain/delivery-attempts.ts'
-import { createPump } from '../domain/pump.ts'
+import type { DeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
+import { createPump } from '../domain/model/coalescing-runner.ts'
 
 /** More than one provider may have, so that there is room beside one that hangs. */
 const underWayMax = 300

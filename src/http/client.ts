@@ -1,4 +1,4 @@
-import type { Client } from '../domain/audit.ts'
+import type { Client } from '../domain/accounts/audit.ts'
 import { networkOf, type ClientAddress } from './client-address.ts'
 
 /** What a handler of the framework knows of its call. */

@@ -1,7 +1,13 @@
 import { ParseError, ValidationError } from 'elysia'
-import { type ErrorCode, type ErrorDetail, invalidRequest, notFound, ServiceError } from '../domain/errors.ts'
-import { ReplayedError } from '../domain/idempotency.ts'
-import { challengeOf } from './console-auth.ts'
+import {
+  type ErrorCode,
+  type ErrorDetail,
+  invalidRequest,
+  notFound,
+  ServiceError,
+} from '../domain/model/errors.ts'
+import { ReplayedError } from '../domain/limits/idempotency.ts'
+import { challengeOf } from './require-developer.ts'
 
 /** The one status of each code. A new code without a status does not compile. */
 export const statusOf = {

@@ -1,6 +1,6 @@
-import type { LogEntry } from '../domain/events.ts'
-import type { LogStream } from '../domain/log-stream.ts'
-import type { Clock } from '../domain/ports.ts'
+import type { LogEntry } from '../domain/log/events.ts'
+import type { LogStream } from '../domain/log/stream.ts'
+import type { Clock } from '../domain/model/clock.ts'
 
 /** Bun cuts a connection on which nothing moves for 30 seconds. */
 const heartbeatEveryMs = 10_000

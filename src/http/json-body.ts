@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import { ServiceError } from '../domain/errors.ts'
+import { ServiceError } from '../domain/model/errors.ts'
 import { parseStrictJson } from './strict-json.ts'
 
 export const bodyBytesMax = 64 * 1024

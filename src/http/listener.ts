@@ -1,6 +1,6 @@
 import type { AnyElysia } from 'elysia'
-import { invalidField, ServiceError } from '../domain/errors.ts'
-import type { NewId } from '../domain/ids.ts'
+import { invalidField, ServiceError } from '../domain/model/errors.ts'
+import type { NewId } from '../domain/model/ids.ts'
 import { securityHeaders } from './app.ts'
 import { answerError, internalMessage } from './errors.ts'
 import { observeCalls, type AnsweredCall } from './request-log.ts'

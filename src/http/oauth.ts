@@ -1,5 +1,5 @@
-import { ServiceError, type ErrorCode } from '../domain/errors.ts'
-import type { GrantForm, GrantRefusal } from '../domain/identity-provider.ts'
+import { ServiceError, type ErrorCode } from '../domain/model/errors.ts'
+import type { GrantForm, GrantRefusal } from '../domain/accounts/identity-provider.ts'
 import { readText } from './json-body.ts'
 
 /** What a token endpoint answers instead of the contract's error body (RFC 6749 §5.2). */

@@ -1,4 +1,4 @@
-import { pageLimitDefault, type Page, type PageRequest } from '../domain/pages.ts'
+import { pageLimitDefault, type Page, type PageRequest } from '../domain/model/pages.ts'
 
 /** @param query already checked against `pageQuery` */
 export const readPage = (query: { limit?: string; cursor?: string }): PageRequest => ({

@@ -1,4 +1,4 @@
-import { invalidRequest } from '../domain/errors.ts'
+import { invalidRequest } from '../domain/model/errors.ts'
 
 /**
  * Refuses a query that two readers may understand differently: a parameter that stands twice, of which the framework

@@ -1,4 +1,4 @@
-import type { RateState } from '../domain/rate-limit.ts'
+import type { RateState } from '../domain/limits/rate-limit.ts'
 
 /** `RateLimit-Policy` and `RateLimit` as in the IETF draft (draft-ietf-httpapi-ratelimit-headers-10). */
 export function markRate(headers: Record<string, string | number>, rate: RateState | undefined) {

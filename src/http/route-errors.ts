@@ -1,4 +1,4 @@
-import { ServiceError } from '../domain/errors.ts'
+import { ServiceError } from '../domain/model/errors.ts'
 
 /** The paths that a route serves. */
 export const patternOf = (path: string) =>

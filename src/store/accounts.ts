@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
-import type { AccountStore } from '../domain/accounts.ts'
-import type { Builders, Database } from './database.ts'
+import type { AccountStore } from '../domain/accounts/accounts.ts'
+import type { Builders, Database } from './engine/database.ts'
 
 export function createAccountStore(database: Database, on: Builders): AccountStore {
   const { accounts } = database.tables

@@ -1,7 +1,7 @@
 import { and, count, eq, gte, sql, type SQL } from 'drizzle-orm'
-import type { AnalyticsStore } from '../domain/analytics.ts'
-import { boundInteger, boundText } from './bound.ts'
-import type { Builders, Database } from './database.ts'
+import type { AnalyticsStore } from '../domain/log/analytics.ts'
+import { boundInteger, boundText } from './engine/typed-placeholders.ts'
+import type { Builders, Database } from './engine/database.ts'
 
 export function createAnalyticsStore(database: Database, on: Builders): AnalyticsStore {
   const { dailyCounts: days, applications } = database.tables

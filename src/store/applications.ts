@@ -1,11 +1,11 @@
 import { and, count, desc, eq, lt, sql } from 'drizzle-orm'
-import type { Application, ApplicationListQuery, ApplicationStore } from '../domain/applications.ts'
-import type { FreshCredential } from '../domain/credentials.ts'
-import type { Developer } from '../domain/developers.ts'
-import { atMost } from './bound.ts'
-import type { Builders, Database } from './database.ts'
-import { prepareFiltered, type Given } from './prepare-filtered.ts'
-import type { Tables } from './tables.ts'
+import type { Application, ApplicationListQuery, ApplicationStore } from '../domain/apps/applications.ts'
+import type { FreshCredential } from '../domain/apps/credentials.ts'
+import type { Developer } from '../domain/accounts/developers.ts'
+import { atMost } from './engine/typed-placeholders.ts'
+import type { Builders, Database } from './engine/database.ts'
+import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
+import type { Tables } from './engine/tables.ts'
 
 /** What a message takes from its application, for a query that joins it; null where it joins none. */
 export const messageSettings = ({

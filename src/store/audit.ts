@@ -1,9 +1,9 @@
 import { and, desc, eq, gte, lt, sql } from 'drizzle-orm'
-import type { AuditAction, AuditQuery, AuditStore } from '../domain/audit.ts'
-import { atMost } from './bound.ts'
-import type { Builders, Database } from './database.ts'
-import { deleteOldestInOrder } from './delete-oldest.ts'
-import { prepareFiltered, type Given } from './prepare-filtered.ts'
+import type { AuditAction, AuditQuery, AuditStore } from '../domain/accounts/audit.ts'
+import { atMost } from './engine/typed-placeholders.ts'
+import type { Builders, Database } from './engine/database.ts'
+import { deleteOldestInOrder } from './engine/delete-oldest.ts'
+import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
 
 export function createAuditStore(database: Database, on: Builders): AuditStore {
   const { auditEntries: entries } = database.tables

@@ -1,6 +1,6 @@
 import { and, asc, eq, isNull, sql } from 'drizzle-orm'
-import type { DeveloperStore } from '../domain/developers.ts'
-import type { Builders, Database } from './database.ts'
+import type { DeveloperStore } from '../domain/accounts/developers.ts'
+import type { Builders, Database } from './engine/database.ts'
 
 export function createDeveloperStore(database: Database, on: Builders): DeveloperStore {
   const { developers } = database.tables

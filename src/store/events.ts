@@ -1,12 +1,12 @@
 import { and, asc, desc, eq, gt, gte, lt, lte, sql } from 'drizzle-orm'
-import { eventIdOf, readEventId } from '../domain/event-ids.ts'
-import type { EventStore, LogQuery, LogType } from '../domain/events.ts'
-import { atMost } from './bound.ts'
-import type { Builders, Database } from './database.ts'
-import { deleteOldestInOrder } from './delete-oldest.ts'
-import { entryId } from './event-id-columns.ts'
-import { isOwnedBy, shortOwner, type ShortOwner } from './owner.ts'
-import { prepareFiltered, type Given } from './prepare-filtered.ts'
+import { eventIdOf, readEventId } from '../domain/model/event-ids.ts'
+import type { EventStore, LogQuery, LogType } from '../domain/log/events.ts'
+import { atMost } from './engine/typed-placeholders.ts'
+import type { Builders, Database } from './engine/database.ts'
+import { deleteOldestInOrder } from './engine/delete-oldest.ts'
+import { entryId } from './engine/event-id-columns.ts'
+import { isOwnedBy, shortOwner, type ShortOwner } from './engine/owner.ts'
+import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
 
 /** @param onEvent told of each entry that is written, by the developer's id, before its transaction ends */
 export function createEventStore(

@@ -1,6 +1,6 @@
 import { and, eq, gt, inArray, sql } from 'drizzle-orm'
-import type { GuardStore } from '../domain/guard-counts.ts'
-import type { Builders, Database } from './database.ts'
+import type { GuardStore } from '../domain/guard/counts.ts'
+import type { Builders, Database } from './engine/database.ts'
 
 type GuardWindows = Pick<GuardStore, 'usage' | 'addUnverified' | 'settle'>
 

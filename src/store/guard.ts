@@ -1,8 +1,8 @@
 import { and, eq, gt, gte, lt, max, sql } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { guardDayMs, guardHourMs, guardLifetimes, type GuardStore } from '../domain/guard-counts.ts'
-import type { GuardRule } from '../domain/guard-rules.ts'
-import type { Builders, Database } from './database.ts'
+import { guardDayMs, guardHourMs, guardLifetimes, type GuardStore } from '../domain/guard/counts.ts'
+import type { GuardRule } from '../domain/guard/rules.ts'
+import type { Builders, Database } from './engine/database.ts'
 import { createGuardWindows } from './guard-windows.ts'
 
 export function createGuardStore(database: Database, on: Builders): GuardStore {

@@ -1,7 +1,7 @@
 import { and, eq, lte, sql } from 'drizzle-orm'
-import type { IdempotencyScope, IdempotencyStore } from '../domain/idempotency.ts'
-import type { Builders, Database } from './database.ts'
-import { deleteOldest } from './delete-oldest.ts'
+import type { IdempotencyScope, IdempotencyStore } from '../domain/limits/idempotency.ts'
+import type { Builders, Database } from './engine/database.ts'
+import { deleteOldest } from './engine/delete-oldest.ts'
 
 export function createIdempotencyStore(database: Database, on: Builders): IdempotencyStore {
   const { idempotencyKeys: keys } = database.tables

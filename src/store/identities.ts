@@ -1,8 +1,8 @@
 import { and, asc, desc, eq, lt, sql } from 'drizzle-orm'
-import type { IdentityStore } from '../domain/identities.ts'
-import { atMost } from './bound.ts'
-import type { Builders, Database } from './database.ts'
-import { prepareFiltered, type Given } from './prepare-filtered.ts'
+import type { IdentityStore } from '../domain/otp/identities.ts'
+import { atMost } from './engine/typed-placeholders.ts'
+import type { Builders, Database } from './engine/database.ts'
+import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
 
 export function createIdentityStore(database: Database, on: Builders): IdentityStore {
   const { identities, identityApplications: links } = database.tables

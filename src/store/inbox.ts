@@ -1,11 +1,11 @@
 import { and, desc, eq, gt, lt, sql } from 'drizzle-orm'
-import type { InboxStore } from '../domain/inbox.ts'
+import type { InboxStore } from '../domain/otp/inbox.ts'
 import { messageSettings } from './applications.ts'
-import { atMost } from './bound.ts'
-import type { Builders, Database } from './database.ts'
-import { deleteOldestInOrder } from './delete-oldest.ts'
+import { atMost } from './engine/typed-placeholders.ts'
+import type { Builders, Database } from './engine/database.ts'
+import { deleteOldestInOrder } from './engine/delete-oldest.ts'
 import { toOtpRequest } from './otp-requests.ts'
-import { prepareFiltered, type Given } from './prepare-filtered.ts'
+import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
 
 export function createInboxStore(database: Database, on: Builders): InboxStore {
   const { inboxMessages: inbox, otpRequests, applications } = database.tables

@@ -1,6 +1,6 @@
 import { and, asc, between, eq, gt, lte } from 'drizzle-orm'
-import type { LoginAttemptStore } from '../domain/login-attempts.ts'
-import type { Builders, Database } from './database.ts'
+import type { LoginAttemptStore } from '../domain/accounts/login-attempts.ts'
+import type { Builders, Database } from './engine/database.ts'
 
 /** The name under which failed logins stand among the admissions of the rate limits. */
 const policy = 'login'

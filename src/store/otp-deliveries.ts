@@ -12,14 +12,14 @@ import {
   sql,
   type InferSelectModel,
 } from 'drizzle-orm'
-import type { FailureClass } from '../domain/delivery.ts'
-import type { ClaimedMessage, Message, MessageKey, OtpDeliveryStore } from '../domain/otp-deliveries.ts'
-import type { Channel } from '../domain/otp-requests.ts'
+import type { FailureClass } from '../domain/model/delivery.ts'
+import type { ClaimedMessage, Message, MessageKey, OtpDeliveryStore } from '../domain/model/message.ts'
+import type { Channel } from '../domain/model/request.ts'
 import { messageSettings } from './applications.ts'
-import type { Builders, Database } from './database.ts'
-import { deleteOldestInOrder } from './delete-oldest.ts'
+import type { Builders, Database } from './engine/database.ts'
+import { deleteOldestInOrder } from './engine/delete-oldest.ts'
 import { toOtpRequest } from './otp-requests.ts'
-import type { Tables } from './tables.ts'
+import type { Tables } from './engine/tables.ts'
 
 type Row = InferSelectModel<Tables['otpDeliveries']>
 

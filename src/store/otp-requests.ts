@@ -8,13 +8,13 @@ import {
   type OtpRequest,
   type OtpRequestStore,
   type OtpStatus,
-} from '../domain/otp-requests.ts'
-import { atMost } from './bound.ts'
-import type { Builders, Database } from './database.ts'
-import { deleteOldestInOrder } from './delete-oldest.ts'
-import { isOwnedBy, shortOwner, type ShortOwner } from './owner.ts'
-import { prepareFiltered, type Given } from './prepare-filtered.ts'
-import type { Tables } from './tables.ts'
+} from '../domain/model/request.ts'
+import { atMost } from './engine/typed-placeholders.ts'
+import type { Builders, Database } from './engine/database.ts'
+import { deleteOldestInOrder } from './engine/delete-oldest.ts'
+import { isOwnedBy, shortOwner, type ShortOwner } from './engine/owner.ts'
+import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
+import type { Tables } from './engine/tables.ts'
 
 type Row = InferSelectModel<Tables['otpRequests']>
 

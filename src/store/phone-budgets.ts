@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
-import type { CheckBudgetStore } from '../domain/phone-budgets.ts'
-import type { Builders, Database } from './database.ts'
-import { deleteOldest } from './delete-oldest.ts'
+import type { CheckBudgetStore } from '../domain/limits/phone-budgets.ts'
+import type { Builders, Database } from './engine/database.ts'
+import { deleteOldest } from './engine/delete-oldest.ts'
 
 export function createCheckBudgetStore(database: Database, on: Builders): CheckBudgetStore {
   const { phoneCheckBudgets: budgets } = database.tables

@@ -1,8 +1,8 @@
 import { and, count, desc, eq, exists, lt, not, sql } from 'drizzle-orm'
-import type { ProjectStore } from '../domain/projects.ts'
-import { atMost } from './bound.ts'
-import type { Builders, Database } from './database.ts'
-import { prepareFiltered, type Given } from './prepare-filtered.ts'
+import type { ProjectStore } from '../domain/apps/projects.ts'
+import { atMost } from './engine/typed-placeholders.ts'
+import type { Builders, Database } from './engine/database.ts'
+import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
 
 export function createProjectStore(database: Database, on: Builders): ProjectStore {
   const { projects, applications } = database.tables

@@ -1,9 +1,9 @@
 import { and, asc, desc, eq, gt, gte, inArray, lte, sql, type SQL } from 'drizzle-orm'
-import type { RateLimitStore } from '../domain/rate-limit.ts'
-import { boundInteger, boundText, onlyFirst } from './bound.ts'
-import type { Builders, Database } from './database.ts'
-import { deleteOldest } from './delete-oldest.ts'
-import type { Tables } from './tables.ts'
+import type { RateLimitStore } from '../domain/limits/rate-limit.ts'
+import { boundInteger, boundText, onlyFirst } from './engine/typed-placeholders.ts'
+import type { Builders, Database } from './engine/database.ts'
+import { deleteOldest } from './engine/delete-oldest.ts'
+import type { Tables } from './engine/tables.ts'
 
 /** What the index of times has: spelled out, as SQLite knows it again by its words. */
 export const isTimed = ({ policy }: Tables['rateAdmissions']): SQL =>

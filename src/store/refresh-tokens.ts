@@ -1,7 +1,7 @@
 import { and, eq, isNull } from 'drizzle-orm'
-import type { RefreshTokenStore } from '../domain/refresh-tokens.ts'
-import type { Builders, Database } from './database.ts'
-import { deleteOldest } from './delete-oldest.ts'
+import type { RefreshTokenStore } from '../domain/accounts/refresh-tokens.ts'
+import type { Builders, Database } from './engine/database.ts'
+import { deleteOldest } from './engine/delete-oldest.ts'
 
 export function createRefreshTokenStore(database: Database, on: Builders): RefreshTokenStore {
   const { refreshTokens: tokens } = database.tables

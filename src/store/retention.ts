@@ -1,6 +1,6 @@
 import { and, asc, between, eq, gt, inArray, isNotNull, like, lt, lte, sql } from 'drizzle-orm'
-import type { RetentionStore } from '../domain/retention-store.ts'
-import type { Builders, Database } from './database.ts'
+import type { RetentionStore } from '../domain/upkeep/retention-store.ts'
+import type { Builders, Database } from './engine/database.ts'
 
 export function createRetentionStore(database: Database, on: Builders): RetentionStore {
   const {

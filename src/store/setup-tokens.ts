@@ -1,6 +1,6 @@
 import { and, eq, gt, lte, notExists, or } from 'drizzle-orm'
-import type { SetupTokenStore } from '../domain/setup-tokens.ts'
-import type { Builders, Database } from './database.ts'
+import type { SetupTokenStore } from '../domain/accounts/setup-tokens.ts'
+import type { Builders, Database } from './engine/database.ts'
 
 export function createSetupTokenStore(database: Database, on: Builders): SetupTokenStore {
   const { setupTokens: tokens, accounts } = database.tables

@@ -1,6 +1,6 @@
 import { desc, gt, isNull, lte, or } from 'drizzle-orm'
-import type { SigningKeyStore } from '../domain/signing-keys.ts'
-import type { Builders, Database } from './database.ts'
+import type { SigningKeyStore } from '../domain/accounts/signing-keys.ts'
+import type { Builders, Database } from './engine/database.ts'
 
 export function createSigningKeyStore(database: Database, on: Builders): SigningKeyStore {
   const { signingKeys: keys } = database.tables

@@ -1,5 +1,5 @@
-import type { Attempt } from '../domain/webhook-deliveries.ts'
-import type { Builders, Database } from './database.ts'
+import type { Attempt } from '../domain/webhooks/delivery.ts'
+import type { Builders, Database } from './engine/database.ts'
 
 /** @param number how many attempts of the delivery there are with this one */
 export async function recordAttempt(

@@ -1,6 +1,6 @@
 import { inArray, sql } from 'drizzle-orm'
-import { sendsPerEndpointMax } from '../domain/webhook-queue.ts'
-import type { Builders, Database } from './database.ts'
+import { sendsPerEndpointMax } from '../domain/webhooks/outbox.ts'
+import type { Builders, Database } from './engine/database.ts'
 
 /**
  * The leases of the `webhook_endpoints` of the statement around. `lease_owner is not null` is how SQLite knows its partial

@@ -1,10 +1,10 @@
 import { and, count, desc, eq, getTableColumns, lt, lte, sql } from 'drizzle-orm'
-import { subscriptions, type Subscription } from '../domain/event-kinds.ts'
-import type { EndpointListQuery, WebhookEndpointStore } from '../domain/webhook-endpoints.ts'
-import type { SealedHeaders } from '../domain/webhook-headers.ts'
-import { atMost, boundText } from './bound.ts'
-import type { Builders, Database } from './database.ts'
-import { prepareFiltered, type Given } from './prepare-filtered.ts'
+import { subscriptions, type Subscription } from '../domain/model/event-kinds.ts'
+import type { EndpointListQuery, WebhookEndpointStore } from '../domain/webhooks/endpoints.ts'
+import type { SealedHeaders } from '../domain/webhooks/headers.ts'
+import { atMost, boundText } from './engine/typed-placeholders.ts'
+import type { Builders, Database } from './engine/database.ts'
+import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
 
 export function createWebhookEndpointStore(
   database: Database,

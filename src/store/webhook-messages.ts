@@ -1,6 +1,6 @@
 import { and, eq, isNotNull, type SQL } from 'drizzle-orm'
-import type { Builders, Database } from './database.ts'
-import { eventColumns, withEventId } from './event-id-columns.ts'
+import type { Builders, Database } from './engine/database.ts'
+import { eventColumns, withEventId } from './engine/event-id-columns.ts'
 import { readHeaders } from './webhook-endpoints.ts'
 
 /**

@@ -4,8 +4,8 @@ import {
   type ClaimedDelivery,
   type DeliveryClaim,
   type WebhookQueueStore,
-} from '../domain/webhook-queue.ts'
-import type { Builders, Database } from './database.ts'
+} from '../domain/webhooks/outbox.ts'
+import type { Builders, Database } from './engine/database.ts'
 import { earliestDue, leased, settleDue } from './webhook-due.ts'
 import { loadMessages } from './webhook-messages.ts'
 import { recordAttempt } from './webhook-attempts.ts'

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js'
-import type { WebhookTargets } from '../domain/webhook-endpoints.ts'
+import type { WebhookTargets } from '../domain/webhooks/endpoints.ts'
 
 /** What the operator allows although it is private: names in lower case, and CIDRs. By `http`, too. */
 export type TargetAllowance = { hosts: string[]; cidrs: string[] }

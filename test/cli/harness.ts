@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Io } from '../../cli/io.ts'
-import { writeProfile } from '../../cli/profile.ts'
+import type { Io } from '../../cli/terminal/io.ts'
+import { writeProfile } from '../../cli/session/profile.ts'
 import { runCommandLine } from '../../cli/program.ts'
 
 export type Typed = {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Command } from 'commander'
 import { createProgram } from '../../cli/program.ts'
-import { processIo } from '../../cli/terminal.ts'
+import { processIo } from '../../cli/terminal/terminal.ts'
 
 const treeFor = (firstWord?: string) => createProgram(processIo(), async () => {}, firstWord)
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import type { DeliverySettings, Route } from '../../src/domain/delivery.ts'
+import type { DeliverySettings, Route } from '../../src/domain/model/delivery.ts'
 import { createTestService, type TestApplication, type TestService } from '../helpers/service.ts'
 import { closedPort } from '../helpers/provider-faults.ts'
 import { startGateway, twilioAt, type Gateway } from './gateway.ts'

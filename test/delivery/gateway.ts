@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { ProviderSettings } from '../../src/domain/delivery.ts'
+import type { ProviderSettings } from '../../src/domain/model/delivery.ts'
 import { startProviderServer, type ProviderCall } from '../helpers/provider-server.ts'
 
 export const authToken = 'f'.repeat(32)

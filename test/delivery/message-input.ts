@@ -1,4 +1,4 @@
-import type { MessageInput } from '../../src/delivery/message.ts'
+import type { MessageInput } from '../../src/delivery/text/message.ts'
 
 /** A message in English for `Acme`, its code `012345`, as far as nothing else is said. */
 export const input = (over: Partial<MessageInput> = {}): MessageInput => ({

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import type { Database } from '../../src/store/database.ts'
+import type { Database } from '../../src/store/engine/database.ts'
 import { openTestSqlite, runningTwice } from '../helpers/databases.ts'
 import { createTestService, type TestApplication, type TestService } from '../helpers/service.ts'
 import { receiptOf, startGateway, twilioAt, type Gateway, type Text } from './gateway.ts'

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import type { Destination, Route } from '../../src/domain/delivery.ts'
-import { createBreaker } from '../../src/delivery/breaker.ts'
-import { failureOf } from '../../src/delivery/failures.ts'
-import { accepted, refused, uncertain } from '../../src/delivery/provider.ts'
+import type { Destination, Route } from '../../src/domain/model/delivery.ts'
+import { createBreaker } from '../../src/delivery/circuit-breaker.ts'
+import { failureOf } from '../../src/delivery/kit/failures.ts'
+import { accepted, refused, uncertain } from '../../src/delivery/kit/provider.ts'
 import { createRouting, usualRoutes } from '../../src/delivery/routes.ts'
 
 const dutch: Destination = {

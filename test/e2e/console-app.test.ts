@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Application } from '../../cli/resources.ts'
+import type { Application } from '../../cli/client/resources.ts'
 import { appsScreenOf, copyOf, valuesOf } from '../helpers/console-apps.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 

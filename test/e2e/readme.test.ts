@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { commandPath, findCommand } from '../../cli/help.ts'
-import { processIo } from '../../cli/terminal.ts'
+import { processIo } from '../../cli/terminal/terminal.ts'
 import { createProgram } from '../../cli/program.ts'
 import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
 import { providersTable } from '../helpers/providers-table.ts'

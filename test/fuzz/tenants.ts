@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { createIds } from '../../src/domain/ids.ts'
+import { createIds } from '../../src/domain/model/ids.ts'
 import { createEdge } from '../helpers/edge.ts'
 import { createTenantWalk } from '../helpers/tenant-walk.ts'
 import { describeError, seconds, seededRandom, type Part } from './part.ts'

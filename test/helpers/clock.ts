@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/domain/ports.ts'
+import type { Clock } from '../../src/domain/model/clock.ts'
 
 export type TestClock = Clock & { advance(ms: number): void; set(ms: number): void }
 

@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { loadConfig, type Config, type ConfigInput } from '../../src/config.ts'
+import { loadConfig, type Config, type ConfigInput } from '../../src/config/config.ts'
 
 /** Files by path; an error is thrown as the file system would. */
 export type Options = Partial<Omit<ConfigInput, 'readFile'>> & {

@@ -6,10 +6,10 @@ import { PGlite } from '@electric-sql/pglite'
 import { drizzle } from 'drizzle-orm/pglite'
 import { sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { Client } from 'pg'
-import type { Database } from '../../src/store/database.ts'
-import { migrateSqlite, postgresMigrations } from '../../src/store/migrate.ts'
-import { openPostgres, wrapPostgres } from '../../src/store/postgres.ts'
-import { connect, openSqlite } from '../../src/store/sqlite.ts'
+import type { Database } from '../../src/store/engine/database.ts'
+import { migrateSqlite, postgresMigrations } from '../../src/store/engine/migrate.ts'
+import { openPostgres, wrapPostgres } from '../../src/store/engine/postgres.ts'
+import { connect, openSqlite } from '../../src/store/engine/sqlite.ts'
 
 /** A migrated database and how to get rid of it. */
 export type Opened = { database: Database; dispose(): Promise<void> }

@@ -1,7 +1,7 @@
-import { createGuard, withGuard, type GuardedRequest } from '../../src/domain/guard.ts'
-import type { GuardSettings } from '../../src/domain/guard-rules.ts'
-import { deriveKeys, masterKeyBytes } from '../../src/domain/keys.ts'
-import type { Store } from '../../src/domain/store.ts'
+import { createGuard, withGuard, type GuardedRequest } from '../../src/domain/guard/guard.ts'
+import type { GuardSettings } from '../../src/domain/guard/rules.ts'
+import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
+import type { Store } from '../../src/domain/store/store.ts'
 import { testClock } from './clock.ts'
 
 /** Every rule off, so that a test sees the one that it turns on. */

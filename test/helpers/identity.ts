@@ -1,8 +1,8 @@
-import { masterKeyBytes } from '../../src/domain/keys.ts'
-import type { Clock } from '../../src/domain/ports.ts'
+import { masterKeyBytes } from '../../src/domain/model/keys.ts'
+import type { Clock } from '../../src/domain/model/clock.ts'
 import { createApp } from '../../src/http/app.ts'
 import { listen } from '../../src/http/listener.ts'
-import { createServices } from '../../src/server-services.ts'
+import { createServices } from '../../src/server/services.ts'
 import { configOf, loadEnv } from './config.ts'
 import type { TestService } from './service.ts'
 

@@ -1,4 +1,4 @@
-import { createLog, type LogFields, type LogLevel } from '../../src/log.ts'
+import { createLog, type LogFields, type LogLevel } from '../../src/log/log.ts'
 import { testClock } from './clock.ts'
 
 /** A log that writes into a text. */

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../src/domain/errors.ts'
+import type { ErrorCode } from '../../src/domain/model/errors.ts'
 import { faultsOf, type Schema } from './json-schema.ts'
 
 export type OpenApiDocument = {

@@ -1,4 +1,4 @@
-import type { OtpRequest } from '../../src/domain/otp-requests.ts'
+import type { OtpRequest } from '../../src/domain/model/request.ts'
 
 /** A request that was sent at that time and waits for its code, of made-up owners. */
 export const pendingRequest = (at: number, change: Partial<OtpRequest> = {}): OtpRequest => ({

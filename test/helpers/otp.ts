@@ -1,5 +1,5 @@
-import { deriveKeys, masterKeyBytes } from '../../src/domain/keys.ts'
-import { deriveCode } from '../../src/domain/otp-code.ts'
+import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
+import { deriveCode } from '../../src/domain/model/code.ts'
 import type { TestAnswer, TestCaller, TestService } from './service.ts'
 
 export type SentData = {

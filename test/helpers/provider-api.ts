@@ -1,5 +1,5 @@
-import type { ProviderKind } from '../../src/delivery/kinds.ts'
-import type { Callback, OutgoingMessage } from '../../src/delivery/provider.ts'
+import type { ProviderKind } from '../../src/delivery/kit/kinds.ts'
+import type { Callback, OutgoingMessage } from '../../src/delivery/kit/provider.ts'
 import { callback, makeProvider, providerNeeds, readCallback, sendTo } from './provider-server.ts'
 import { startProviderServer } from './provider-server.ts'
 

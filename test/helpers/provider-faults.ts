@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import net from 'node:net'
-import type { Provider } from '../../src/delivery/provider.ts'
+import type { Provider } from '../../src/delivery/kit/provider.ts'
 import { sendTo, outgoing, startProviderServer } from './provider-server.ts'
 
 export type FaultyServer = { url: string; port: number; stop(): void }

@@ -1,8 +1,8 @@
-import type { ProviderHttp } from '../../src/delivery/http-client.ts'
-import { createProviderHttp } from '../../src/delivery/http-client.ts'
-import type { ProviderKind, ProviderNeeds } from '../../src/delivery/kinds.ts'
-import { findSettingFaults } from '../../src/delivery/kinds.ts'
-import type { Callback, OutgoingMessage, Provider } from '../../src/delivery/provider.ts'
+import type { ProviderHttp } from '../../src/delivery/kit/http-client.ts'
+import { createProviderHttp } from '../../src/delivery/kit/http-client.ts'
+import type { ProviderKind, ProviderNeeds } from '../../src/delivery/kit/kinds.ts'
+import { findSettingFaults } from '../../src/delivery/kit/kinds.ts'
+import type { Callback, OutgoingMessage, Provider } from '../../src/delivery/kit/provider.ts'
 import { testClock } from './clock.ts'
 
 /** A call as a provider's server got it. */

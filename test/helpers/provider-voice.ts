@@ -1,4 +1,4 @@
-import type { Provider } from '../../src/delivery/provider.ts'
+import type { Provider } from '../../src/delivery/kit/provider.ts'
 
 /** The provider, calling whatever it is given. */
 export const calling = (provider: Provider): Provider => ({

@@ -1,4 +1,4 @@
-import { providerKinds } from '../../src/delivery/kinds-list.ts'
+import { providerKinds } from '../../src/delivery/providers/kinds-list.ts'
 
 /**
  * The table of the kinds of providers as the README has it, in Markdown. Run this file to print it:

@@ -1,5 +1,5 @@
-import { deriveKeys, masterKeyBytes } from '../../src/domain/keys.ts'
-import { createRetention, type Pace, type RetentionSettings } from '../../src/domain/retention.ts'
+import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
+import { createRetention, type Pace, type RetentionSettings } from '../../src/domain/upkeep/retention.ts'
 import type { TestService } from './service.ts'
 
 /** The keys of every test service. */

@@ -1,4 +1,4 @@
-import { settingList } from '../../src/config.ts'
+import { settingList } from '../../src/config/config.ts'
 
 /**
  * The table of settings as the README has it, in Markdown. Run this file to print it:

@@ -1,6 +1,6 @@
-import { findSettingFaults } from '../../src/delivery/kinds.ts'
-import type { Provider } from '../../src/delivery/provider.ts'
-import { createSmpp, smpp } from '../../src/delivery/smpp.ts'
+import { findSettingFaults } from '../../src/delivery/kit/kinds.ts'
+import type { Provider } from '../../src/delivery/kit/provider.ts'
+import { createSmpp, smpp } from '../../src/delivery/providers/smpp.ts'
 import { startSmsc } from './smsc.ts'
 
 export const smppTimes = { bindMs: 30_000, answerMs: 1_000, pauseMsMin: 5, pauseMsMax: 20 }

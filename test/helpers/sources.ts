@@ -3,7 +3,7 @@ import { dirname, join, normalize } from 'node:path'
 const root = join(import.meta.dir, '../..')
 
 /**
- * One import of a file. `target` is a path from the top of the project for our own files (`src/domain/otp.ts`), the
+ * One import of a file. `target` is a path from the top of the project for our own files (`src/domain/otp/otp.ts`), the
  * package or module otherwise (`drizzle-orm`, `node:fs`).
  */
 export type Import = { target: string; kind: 'static' | 'dynamic' | 'type' }

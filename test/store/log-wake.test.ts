@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createIds } from '../../src/domain/ids.ts'
+import { createIds } from '../../src/domain/model/ids.ts'
 import { createStore } from '../../src/store/store.ts'
 import { testClock } from '../helpers/clock.ts'
 import { describeEachDatabase, nameIds } from '../helpers/databases.ts'

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test'
-import type { OtpRequest } from '../../src/domain/otp-requests.ts'
-import type { Store, Stores } from '../../src/domain/store.ts'
+import type { OtpRequest } from '../../src/domain/model/request.ts'
+import type { Store, Stores } from '../../src/domain/store/store.ts'
 import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase, nameIds } from '../helpers/databases.ts'
 import { pendingRequest } from '../helpers/otp-request.ts'

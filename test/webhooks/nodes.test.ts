@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { SendWebhook } from '../../src/domain/webhook-deliveries.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
+import type { SendWebhook } from '../../src/domain/webhooks/delivery.ts'
+import { openPostgres } from '../../src/store/engine/postgres.ts'
 import { createStore } from '../../src/store/store.ts'
 import { createWebhookWorker } from '../../src/webhooks/worker.ts'
 import { openTestPostgres } from '../helpers/databases.ts'
-import { createScene, type Scene } from './scene.ts'
+import { createScene, type Scene } from '../domain/webhooks/scene.ts'
 import { until } from './worker-scene.ts'
 
 const url = process.env['OTPD_TEST_POSTGRES_URL']

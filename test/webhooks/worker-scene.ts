@@ -1,13 +1,13 @@
 import { expect } from 'bun:test'
-import type { SendWebhook } from '../../src/domain/webhook-deliveries.ts'
-import type { Clock } from '../../src/domain/ports.ts'
-import type { Store } from '../../src/domain/store.ts'
+import type { SendWebhook } from '../../src/domain/webhooks/delivery.ts'
+import type { Clock } from '../../src/domain/model/clock.ts'
+import type { Store } from '../../src/domain/store/store.ts'
 import { createResolver } from '../../src/webhooks/resolve.ts'
 import { createWebhookSender } from '../../src/webhooks/sender.ts'
 import { createWebhookWorker } from '../../src/webhooks/worker.ts'
 import { openTestSqlite } from '../helpers/databases.ts'
 import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
-import { createScene } from './scene.ts'
+import { createScene } from '../domain/webhooks/scene.ts'
 
 export type WorkerWishes = {
   pollMs?: number

@@ -1,5 +1,5 @@
 import { errorLines, useConsole } from '../console-context.ts'
-import type { Live } from '../hooks/use-live.ts'
+import type { Live } from '../hooks/use-polled.ts'
 import { wrap, type Line } from '../spans.ts'
 import { Lines } from './Lines.tsx'
 

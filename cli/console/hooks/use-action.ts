@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { CliError } from '../../errors.ts'
+import { CliError } from '../../terminal/errors.ts'
 import { errorLines, useConsole, type Dialog } from '../console-context.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { useState } from 'react'
-import { asApplication } from '../../app-credentials.ts'
-import { CliError } from '../../errors.ts'
+import { asApplication } from '../../client/credentials.ts'
+import { CliError } from '../../terminal/errors.ts'
 import { useConsole } from '../console-context.ts'
 import type { Handler } from '../key-router.ts'
 

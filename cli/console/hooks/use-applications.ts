@@ -1,8 +1,8 @@
 import { createContext, useContext, useMemo } from 'react'
-import { listApplications } from '../../find.ts'
-import type { Application } from '../../resources.ts'
+import { listApplications } from '../../client/find.ts'
+import type { Application } from '../../client/resources.ts'
 import { useConsole } from '../console-context.ts'
-import { calmlyMs, useLive, type Live } from './use-live.ts'
+import { calmlyMs, useLive, type Live } from './use-polled.ts'
 
 export type Applications = Live<Application[]> & {
   /** The application's name; its id where it was deleted, `-` where there is none. */

@@ -1,6 +1,6 @@
-import type { InboxItem } from '../../resources.ts'
+import type { InboxItem } from '../../client/resources.ts'
 import { useConsole } from '../console-context.ts'
-import { useLive, type Live } from './use-live.ts'
+import { useLive, type Live } from './use-polled.ts'
 
 /** The newest messages that were kept here instead of sent, each with its code while that is good. */
 export function useInbox(): Live<InboxItem[]> {

@@ -1,7 +1,7 @@
 import { useConsole, type Target } from '../console-context.ts'
-import { failureTypes } from '../log-text.ts'
+import { failureTypes } from '../lines/log.ts'
 import { useApplications } from './use-applications.ts'
-import { useKept } from './use-kept.ts'
+import { useKept } from './use-persistent-state.ts'
 import type { LogSelection } from './use-log.ts'
 
 /** Types that are looked for together, by the word for them. */

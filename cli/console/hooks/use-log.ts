@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import { useConsole } from '../console-context.ts'
 import { emptyTail, tailLog, type LogTail } from '../log-tail.ts'
-import { useKept } from './use-kept.ts'
+import { useKept } from './use-persistent-state.ts'
 import { useShell } from './use-shell.ts'
 
 export type LogSelection = {

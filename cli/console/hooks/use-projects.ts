@@ -1,7 +1,7 @@
-import { listProjects } from '../../find.ts'
-import type { DeveloperProfile, Project } from '../../resources.ts'
+import { listProjects } from '../../client/find.ts'
+import type { DeveloperProfile, Project } from '../../client/resources.ts'
 import { useConsole } from '../console-context.ts'
-import { calmlyMs, useLive, type Live } from './use-live.ts'
+import { calmlyMs, useLive, type Live } from './use-polled.ts'
 
 /** Every project of the developer, newest first. */
 export function useProjects(): Live<Project[]> {

@@ -1,5 +1,5 @@
 import { useEffect } from 'react'
-import { CliError } from '../../errors.ts'
+import { CliError } from '../../terminal/errors.ts'
 import { useConsole, type ServerState } from '../console-context.ts'
 
 const everyMs = 2000

@@ -1,6 +1,6 @@
 import { Box } from 'ink'
-import type { Application, Project } from '../../resources.ts'
-import { amountText, appColumns, emptyApps, paneTitle } from '../app-lines.ts'
+import type { Application, Project } from '../../client/resources.ts'
+import { amountText, appColumns, emptyApps, paneTitle } from '../lines/application.ts'
 import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'
 import { useConsole } from '../console-context.ts'

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { useKept } from '../hooks/use-kept.ts'
+import { useKept } from '../hooks/use-persistent-state.ts'
 import type { Issued } from '../issued.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import { AppDetail, type AppTab } from './AppDetail.tsx'

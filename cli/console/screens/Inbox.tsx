@@ -1,6 +1,6 @@
 import { Box } from 'ink'
-import type { InboxItem } from '../../resources.ts'
-import { comingTime, recentTime } from '../../text.ts'
+import type { InboxItem } from '../../client/resources.ts'
+import { comingTime, recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'

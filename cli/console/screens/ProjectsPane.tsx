@@ -1,6 +1,6 @@
 import { Box } from 'ink'
-import type { Project } from '../../resources.ts'
-import { amountText, emptyProjects, paneTitle, projectColumns } from '../app-lines.ts'
+import type { Project } from '../../client/resources.ts'
+import { amountText, emptyProjects, paneTitle, projectColumns } from '../lines/application.ts'
 import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'
 import { useConsole } from '../console-context.ts'

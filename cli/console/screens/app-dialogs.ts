@@ -1,4 +1,4 @@
-import type { Application, Project } from '../../resources.ts'
+import type { Application, Project } from '../../client/resources.ts'
 import type { Console, Dialog } from '../console-context.ts'
 import { required } from '../field-checks.ts'
 import { credentialNames, issuedByCreation, issuedByRotation, rotations, type Issued } from '../issued.ts'

@@ -1,5 +1,5 @@
-import type { asApplication } from '../../app-credentials.ts'
-import type { OtpRequest } from '../../resources.ts'
+import type { asApplication } from '../../client/credentials.ts'
+import type { OtpRequest } from '../../client/resources.ts'
 import type { Console, Dialog } from '../console-context.ts'
 import { required } from '../field-checks.ts'
 

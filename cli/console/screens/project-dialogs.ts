@@ -1,4 +1,4 @@
-import type { Project } from '../../resources.ts'
+import type { Project } from '../../client/resources.ts'
 import type { Console, Dialog } from '../console-context.ts'
 import { required } from '../field-checks.ts'
 

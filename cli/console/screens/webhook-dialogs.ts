@@ -1,7 +1,7 @@
-import { eventKinds, readEvents } from '../../event-kinds.ts'
-import { findApplication } from '../../find.ts'
-import type { WebhookDelivery, WebhookEndpoint } from '../../resources.ts'
-import { faultOf, faultSentence } from '../../webhook-text.ts'
+import { eventKinds, readEvents } from '../../webhooks/event-kinds.ts'
+import { findApplication } from '../../client/find.ts'
+import type { WebhookDelivery, WebhookEndpoint } from '../../client/resources.ts'
+import { faultOf, faultSentence } from '../../terminal/webhook-text.ts'
 import type { Console, Dialog, Field } from '../console-context.ts'
 import { required } from '../field-checks.ts'
 

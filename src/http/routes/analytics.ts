@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { dateOf, type AnalyticsService } from '../../domain/analytics.ts'
-import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import { dateOf, type AnalyticsService } from '../../domain/log/analytics.ts'
+import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
 import { consoleErrors, data, object, oneOf } from '../schemas.ts'
 
 const ranges = { '7d': 7, '30d': 30, '90d': 90 } as const

@@ -6,9 +6,13 @@ import {
   type ApplicationService,
   type ApplicationView,
   type CreatedApplication,
-} from '../../domain/applications.ts'
-import { androidAppHashPattern, localePattern, webOtpDomainPattern } from '../../domain/message-settings.ts'
-import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+} from '../../domain/apps/applications.ts'
+import {
+  androidAppHashPattern,
+  localePattern,
+  webOtpDomainPattern,
+} from '../../domain/model/message-settings.ts'
+import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
 import { idempotencyScope, markReplayed } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { pageAnswer, readPage, time } from '../pages.ts'

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { auditActions, type AuditEntry, type AuditService } from '../../domain/audit.ts'
-import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import { auditActions, type AuditEntry, type AuditService } from '../../domain/accounts/audit.ts'
+import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
 import { pageAnswer, readPage, time } from '../pages.ts'
 import { consoleErrors, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
 

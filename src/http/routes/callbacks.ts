@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { Type } from '@sinclair/typebox'
-import { notFound, ServiceError } from '../../domain/errors.ts'
+import { notFound, ServiceError } from '../../domain/model/errors.ts'
 import { readText } from '../json-body.ts'
 import { data, errorBody, object } from '../schemas.ts'
 

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { DeveloperService, Profile } from '../../domain/developers.ts'
-import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import type { DeveloperService, Profile } from '../../domain/accounts/developers.ts'
+import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
 import { jsonBody } from '../json-body.ts'
 import { time } from '../pages.ts'
 import {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { Clock } from '../../domain/ports.ts'
+import type { Clock } from '../../domain/model/clock.ts'
 import { time } from '../pages.ts'
 import { data, object, publicErrors, timestamp } from '../schemas.ts'
 

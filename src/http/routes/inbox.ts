@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { InboxItem, InboxService } from '../../domain/inbox.ts'
-import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import type { InboxItem, InboxService } from '../../domain/otp/inbox.ts'
+import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
 import { pageAnswer, readPage, time } from '../pages.ts'
 import { consoleErrors, nullable, object, page, pageQuery, timestamp } from '../schemas.ts'
 

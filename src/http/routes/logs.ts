@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { logTypes, type LogType } from '../../domain/event-kinds.ts'
-import type { LogEntry, LogService } from '../../domain/events.ts'
-import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import { logTypes, type LogType } from '../../domain/model/event-kinds.ts'
+import type { LogEntry, LogService } from '../../domain/log/events.ts'
+import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
 import { pageAnswer, readPage, time } from '../pages.ts'
 import { consoleErrors, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
 

@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { AppAuth } from '../../domain/app-auth.ts'
-import { attemptsMax, isDue, otpStatuses, type OtpRequest } from '../../domain/otp-requests.ts'
-import type { OtpService } from '../../domain/otp.ts'
-import type { Clock } from '../../domain/ports.ts'
-import { consoleOrAppAuth } from '../app-auth.ts'
-import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+import type { AppAuth } from '../../domain/apps/authentication.ts'
+import { attemptsMax, isDue, otpStatuses, type OtpRequest } from '../../domain/model/request.ts'
+import type { OtpService } from '../../domain/otp/otp.ts'
+import type { Clock } from '../../domain/model/clock.ts'
+import { consoleOrAppAuth } from '../require-application.ts'
+import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
 import { pageAnswer, readPage, time, timeOrNull } from '../pages.ts'
 import {
   consoleErrors,

@@ -1,14 +1,14 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { eventKinds } from '../../domain/event-kinds.ts'
+import { eventKinds } from '../../domain/model/event-kinds.ts'
 import {
   deliveryStatuses,
   webhookErrors,
   type Attempt,
   type WebhookDelivery,
-} from '../../domain/webhook-deliveries.ts'
-import type { DeliveryWithAttempts, WebhookDeliveryService } from '../../domain/webhook-delivery-log.ts'
-import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+} from '../../domain/webhooks/delivery.ts'
+import type { DeliveryWithAttempts, WebhookDeliveryService } from '../../domain/webhooks/deliveries.ts'
+import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
 import { jsonBody } from '../json-body.ts'
 import { pageAnswer, readPage, time, timeOrNull } from '../pages.ts'
 import {

@@ -1,15 +1,15 @@
 import { Type, type TSchema } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { subscriptions } from '../../domain/event-kinds.ts'
-import { webhookErrors } from '../../domain/webhook-deliveries.ts'
+import { subscriptions } from '../../domain/model/event-kinds.ts'
+import { webhookErrors } from '../../domain/webhooks/delivery.ts'
 import {
   webhookUrlLengthMax,
   type WebhookEndpoint,
   type WebhookEndpointService,
-} from '../../domain/webhook-endpoints.ts'
-import { headerNamePattern, headerValuePattern, webhookHeadersMax } from '../../domain/webhook-headers.ts'
-import type { WebhookTester } from '../../domain/webhook-test-event.ts'
-import { consoleAuth, type ConsoleAuth } from '../console-auth.ts'
+} from '../../domain/webhooks/endpoints.ts'
+import { headerNamePattern, headerValuePattern, webhookHeadersMax } from '../../domain/webhooks/headers.ts'
+import type { WebhookTester } from '../../domain/webhooks/test-event.ts'
+import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
 import { idempotencyScope, markReplayed } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { pageAnswer, readPage, time, timeOrNull } from '../pages.ts'

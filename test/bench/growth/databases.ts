@@ -10,9 +10,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { Database } from 'bun:sqlite'
-import { deriveKeys } from '../../../src/domain/keys.ts'
-import { pseudonymOf } from '../../../src/domain/pseudonyms.ts'
-import { readMasterKey } from '../../../src/store/data-dir.ts'
+import { deriveKeys } from '../../../src/domain/model/keys.ts'
+import { pseudonymOf } from '../../../src/domain/model/pseudonyms.ts'
+import { readMasterKey } from '../../../src/store/files/data-dir.ts'
 import { call, createApplications, openOtpd, type Application } from '../otpd.ts'
 import { writeHistory } from './history.ts'
 

@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { createIds } from '../../../src/domain/ids.ts'
+import { createIds } from '../../../src/domain/model/ids.ts'
 import { createPeople, type Owner } from './people.ts'
 import { createRecords, type Ending, type Sent } from './records.ts'
 import { forgetIdentities, forgetPhones, type Pseudonym } from './pseudonyms.ts'

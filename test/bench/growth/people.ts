@@ -1,5 +1,5 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
-import type { NewId } from '../../../src/domain/ids.ts'
+import type { NewId } from '../../../src/domain/model/ids.ts'
 
 /** The busy developer. Of a fifth of his requests each are the first application and the second. */
 export type Owner = { developerId: string; applicationIds: readonly string[] }

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { lowestId } from '../../../src/domain/ids.ts'
+import { lowestId } from '../../../src/domain/model/ids.ts'
 
 export type Pseudonym = (developerId: string, phone: string) => string
 

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
-import { dayOf } from '../../../src/domain/analytics.ts'
-import type { NewId } from '../../../src/domain/ids.ts'
+import { dayOf } from '../../../src/domain/log/analytics.ts'
+import type { NewId } from '../../../src/domain/model/ids.ts'
 import type { Asked, Source } from './people.ts'
 
 export type Sent = Asked & { id: string; at: number }

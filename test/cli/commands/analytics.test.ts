@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { sparkline } from '../../../cli/sparkline.ts'
+import { sparkline } from '../../../cli/terminal/sparkline.ts'
 import { createConversation, refusal } from '../harness.ts'
 
 let talk: ReturnType<typeof createConversation>

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { dataFiles } from '../../../src/store/data-dir.ts'
-import { openSqlite } from '../../../src/store/sqlite.ts'
+import { dataFiles } from '../../../src/store/files/data-dir.ts'
+import { openSqlite } from '../../../src/store/engine/sqlite.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { createHome } from '../harness.ts'
 

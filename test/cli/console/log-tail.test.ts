@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'bun:test'
 import { rowsMax, tailLog, type LogTail } from '../../../cli/console/log-tail.ts'
 import { createContext } from '../../../cli/context.ts'
-import { createOutput } from '../../../cli/output.ts'
-import { processIo } from '../../../cli/terminal.ts'
+import { createOutput } from '../../../cli/terminal/output.ts'
+import { processIo } from '../../../cli/terminal/terminal.ts'
 import { createScriptedServer, page, refusal } from '../harness.ts'
 
 const entryOf = (number: number) => ({

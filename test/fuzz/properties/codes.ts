@@ -1,10 +1,14 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
-import { ServiceError } from '../../../src/domain/errors.ts'
-import { createIds, isId } from '../../../src/domain/ids.ts'
-import { deriveKeys } from '../../../src/domain/keys.ts'
-import { deriveCode, hashCode, matchesCode } from '../../../src/domain/otp-code.ts'
-import { afterFailure, requireCheckBudget, type CheckBudget } from '../../../src/domain/phone-budgets.ts'
+import { ServiceError } from '../../../src/domain/model/errors.ts'
+import { createIds, isId } from '../../../src/domain/model/ids.ts'
+import { deriveKeys } from '../../../src/domain/model/keys.ts'
+import { deriveCode, hashCode, matchesCode } from '../../../src/domain/model/code.ts'
+import {
+  afterFailure,
+  requireCheckBudget,
+  type CheckBudget,
+} from '../../../src/domain/limits/phone-budgets.ts'
 import { defineProperty } from '../property.ts'
 import { possiblePhone } from './texts.ts'
 

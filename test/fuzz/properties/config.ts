@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
-import { settingList } from '../../../src/config.ts'
+import { settingList } from '../../../src/config/config.ts'
 import { load } from '../../helpers/config.ts'
 import { defineProperty } from '../property.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
-import { clientOf, isInRange, parseRange } from '../../../src/domain/guard-address.ts'
+import { clientOf, isInRange, parseRange } from '../../../src/domain/guard/address.ts'
 import { defineProperty } from '../property.ts'
 
 const process = (text: string) => ipaddr.process(text)

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
-import { encodeCursor } from '../../../src/domain/pages.ts'
+import { encodeCursor } from '../../../src/domain/model/pages.ts'
 import { createEdge } from '../../helpers/edge.ts'
 import { guardOff, otpCalls, unlimited } from '../../helpers/otp.ts'
 import { createTestService } from '../../helpers/service.ts'

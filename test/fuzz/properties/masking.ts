@@ -1,6 +1,6 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
-import { createLog } from '../../../src/log.ts'
+import { createLog } from '../../../src/log/log.ts'
 import { scrub } from '../../../src/log/mask.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { defineProperty } from '../property.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { recheckCaller, type CallingApplication } from '../../../src/domain/app-auth.ts'
+import { recheckCaller, type CallingApplication } from '../../../src/domain/apps/authentication.ts'
 import type { TestAnswer } from '../../helpers/service.ts'
 import { atOnce, racers, type Race } from './race.ts'
 import { openRaceScene } from './scene.ts'

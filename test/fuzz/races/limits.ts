@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { ServiceError } from '../../../src/domain/errors.ts'
+import { ServiceError } from '../../../src/domain/model/errors.ts'
 import { tally } from '../../helpers/otp.ts'
 import { createTestService } from '../../helpers/service.ts'
 import { atOnce, racers, type Race } from './race.ts'

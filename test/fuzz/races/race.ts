@@ -1,4 +1,4 @@
-import type { Database } from '../../../src/store/database.ts'
+import type { Database } from '../../../src/store/engine/database.ts'
 
 /** What holds however many calls come at once. A unit test runs few rounds on each database, `npm run fuzz` many. */
 export type Race = {

@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import type { Database } from '../../../src/store/database.ts'
+import type { Database } from '../../../src/store/engine/database.ts'
 import { guardOff, otpCalls } from '../../helpers/otp.ts'
 import { createTestService } from '../../helpers/service.ts'
 

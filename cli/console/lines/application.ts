@@ -1,0 +1,88 @@
+import type { Application, Project } from '../../client/resources.ts'
+import { recentTime, relativeTime, remaining } from '../../terminal/text.ts'
+import type { Column } from '../columns.ts'
+import { factLines, type Fact } from './facts.ts'
+import { spread, type Line, type Span } from '../spans.ts'
+import { statusTone, type Theme } from '../theme.ts'
+
+/** Live is red wherever it stands. */
+export const environmentSpan = (environment: 'live' | 'test', { paint }: Theme): Span =>
+  environment === 'live' ? { text: 'LIVE', paint: paint.red } : { text: 'test', paint: paint.cyan }
+
+export const appStatus = ({ status }: Application, theme: Theme): Span =>
+  theme.status(statusTone(status), status)
+
+/** What a pane shows, and how much of what the plan allows there is. */
+export const paneTitle = (
+  title: string,
+  amount: string,
+  isActive: boolean,
+  width: number,
+  { paint }: Theme,
+): Line =>
+  spread(
+    { text: ` ${title}`, paint: isActive ? paint.bold : paint.dim },
+    { text: `${amount} `, paint: paint.dim },
+    width,
+  )
+
+export const amountText = (count: number, limit: number | undefined) =>
+  limit === undefined ? String(count) : `${count} of ${limit}`
+
+export const projectColumns: Column<Project>[] = [
+  { title: 'NAME', width: 12, grow: 1, cell: ({ name }) => name },
+  { title: 'APPS', width: 4, align: 'right', cell: ({ applicationCount }) => String(applicationCount) },
+]
+
+export const appColumns = (theme: Theme, nowMs: number): Column<Application>[] => [
+  { title: 'NAME', width: 12, grow: 1, widest: 60, cell: ({ name }) => name },
+  { title: 'ENV', width: 4, cell: ({ environment }) => environmentSpan(environment, theme) },
+  { title: 'STATUS', width: 10, cell: (app) => appStatus(app, theme) },
+  { title: 'CREATED', width: 11, spare: 1, cell: ({ createdAt }) => recentTime(createdAt, nowMs) },
+  { title: 'ID', width: 30, spare: 2, cell: ({ id }) => id },
+]
+
+const createdText = (iso: string, nowMs: number) => `${recentTime(iso, nowMs)}  ${relativeTime(iso, nowMs)}`
+
+export const projectFacts = (project: Project, theme: Theme, nowMs: number): Line[] =>
+  factLines(
+    [
+      ['description', project.description ?? { text: 'none', paint: theme.paint.dim }],
+      ['created', createdText(project.createdAt, nowMs)],
+      ['id', project.id],
+    ],
+    theme,
+  )
+
+export const appFacts = (app: Application, theme: Theme, nowMs: number): Line[] =>
+  factLines(
+    [
+      ['status', [environmentSpan(app.environment, theme), '  ', appStatus(app, theme)]],
+      ['codes live', remaining(app.otpTtlSeconds * 1000)],
+      ['created', createdText(app.createdAt, nowMs)],
+      ['id', app.id],
+    ],
+    theme,
+  )
+
+/** What the messages of an application say, where that is anything of its own. */
+export const messageFacts = (app: Application): Fact[] => [
+  ['language', app.defaultLocale],
+  ['WebOTP host', app.webOtpDomain],
+  ['Android hash', app.androidAppHash],
+]
+
+export const emptyProjects = [
+  'No projects yet. A project holds applications.',
+  '',
+  'n makes the first one, and an application in it; or:',
+  '',
+  '  otpd project create shop',
+  '  otpd app create web --project shop --env test --env-file .env.otpd',
+]
+
+export const emptyApps = (isActive: boolean) => [
+  'No applications yet.',
+  '',
+  isActive ? 'n makes one.' : 'tab, then n makes one.',
+]

@@ -1,0 +1,30 @@
+import type { LogEntry } from '../../client/resources.ts'
+import type { Span } from '../spans.ts'
+import type { Theme, Tone } from '../theme.ts'
+
+const toneOfType: Partial<Record<string, Tone>> = {
+  'otp.sent': 'sent',
+  'otp.delivered': 'good',
+  'otp.undelivered': 'bad',
+  'otp.verified': 'done',
+  'otp.failed': 'bad',
+  'otp.expired': 'off',
+  'otp.canceled': 'off',
+  'otp.blocked': 'bad',
+  'otp.attempt_failed': 'warning',
+  'webhook.disabled': 'warning',
+  'guard.flagged': 'warning',
+}
+
+/** The ends that nobody wanted; the counts of what failed have them too. */
+export const failureTypes = ['otp.failed', 'otp.expired', 'otp.undelivered', 'otp.blocked'] as const
+
+/** `✓ otp.verified` */
+export const typeSpan = ({ type }: LogEntry, theme: Theme): Span =>
+  theme.status(toneOfType[type] ?? 'neutral', type)
+
+/** What happened, in words: `attempt failed`, and what else is known. */
+export const eventWords = ({ type, detail }: LogEntry) =>
+  [type.replace(/^otp\./, '').replaceAll(/[._]/g, ' '), detail?.replaceAll('_', ' ')]
+    .filter(Boolean)
+    .join(': ')

@@ -1,0 +1,132 @@
+import type { DayCounts, Summary } from '../../client/resources.ts'
+import { sparkline } from '../../terminal/sparkline.ts'
+import { fitSpan, wrap, type Line, type Painter, type Span } from '../spans.ts'
+import type { Theme } from '../theme.ts'
+
+export const ranges = ['7d', '30d', '90d'] as const
+export type Range = (typeof ranges)[number]
+
+const number = (value: number) => value.toLocaleString('en-US')
+
+/** The five counts, side by side under their names. */
+export function countLines(summary: Summary, width: number, { paint, symbols }: Theme): Line[] {
+  const counts: [name: string, short: string, value: string][] = [
+    ['APPLICATIONS', 'APPS', number(summary.applications)],
+    ['OTP REQUESTS', 'REQUESTS', number(summary.otpRequests)],
+    ['VERIFIED', 'VERIFIED', number(summary.otpVerified)],
+    ['SUCCESS', 'SUCCESS', summary.otpRequests === 0 ? '-' : `${summary.successRate}%`],
+    ['ACTIVE USERS', 'USERS', number(summary.activeUsers)],
+  ]
+  const each = Math.min(20, Math.floor((width - 1) / counts.length))
+  const across = (texts: string[], style: (text: string) => string): Line => [
+    ' ',
+    ...texts.map((text): Span => fitSpan({ text, paint: style }, each, symbols.more)),
+  ]
+  const isNarrow = each < 'OTP REQUESTS  '.length
+  return [
+    across(
+      counts.map(([name, short]) => (isNarrow ? short : name)),
+      paint.dim,
+    ),
+    across(
+      counts.map(([, , value]) => value),
+      paint.bold,
+    ),
+  ]
+}
+
+const labelWidth = 12
+const numberWidth = 8
+const counted = ['sent', 'verified', 'failed'] as const
+
+/**
+ * Day by day: bars that grow from zero, each row with a scale of its own and therefore with its largest day, today and
+ * its total. Where there are more days than columns a bar is several days, the newest of them whole.
+ */
+export function chartLines(days: readonly DayCounts[], range: Range, width: number, theme: Theme): Line[] {
+  const { paint, bars } = theme
+  const room = Math.max(7, width - labelWidth - 3 * numberWidth - 2)
+  const grouped = groupDays(days, Math.ceil(days.length / room))
+  const row = (label: string, line: string, colour: Painter, texts: readonly string[]): Line => [
+    ` ${label.padEnd(labelWidth - 1)}`,
+    { text: line, paint: colour },
+    ...texts.map((text) => text.padStart(numberWidth)),
+  ]
+  const heading: Line = [
+    ...rangeSpans(range, paint),
+    ' '.repeat(Math.max(0, labelWidth + grouped.length - rangesWidth)),
+    { text: ['max', 'today', 'total'].map((text) => text.padStart(numberWidth)).join(''), paint: paint.dim },
+  ]
+  const colours = { sent: paint.cyan, verified: paint.green, failed: paint.red }
+  const today = days.at(-1)
+  const total = addUp(days)
+  const used = days.filter(({ sent }) => sent > 0).map(rateOf)
+  // The scale of a rate is always the same: full is all.
+  const rateBars = sparkline([...grouped.map(rateOf), 100], grouped.length + 1, bars).slice(0, -1)
+  return [
+    heading,
+    ...counted.map((key) => {
+      const largest = Math.max(0, ...days.map((day) => day[key]))
+      const line = sparkline(
+        grouped.map((group) => group[key]),
+        grouped.length,
+        bars,
+      )
+      return row(key, line, colours[key], [largest, today?.[key] ?? 0, total[key]].map(number))
+    }),
+    row('verified %', rateBars, paint.green, [
+      used.length === 0 ? '-' : percent(Math.max(...used)),
+      today === undefined || today.sent === 0 ? '-' : percent(rateOf(today)),
+      total.sent === 0 ? '-' : percent(rateOf(total)),
+    ]),
+  ]
+}
+
+type Counts = Pick<DayCounts, (typeof counted)[number]>
+
+const percent = (rate: number) => `${Math.round(rate)}%`
+
+/** Of what was sent that day; a code that was sent before midnight may be verified after it. */
+const rateOf = ({ sent, verified }: Counts) => (sent === 0 ? 0 : Math.min(100, (100 * verified) / sent))
+
+const addUp = (days: readonly Counts[]): Counts => ({
+  sent: days.reduce((sum, day) => sum + day.sent, 0),
+  verified: days.reduce((sum, day) => sum + day.verified, 0),
+  failed: days.reduce((sum, day) => sum + day.failed, 0),
+})
+
+function groupDays(days: readonly Counts[], size: number): Counts[] {
+  const groups: Counts[] = []
+  for (let end = days.length; end > 0; end -= size)
+    groups.unshift(addUp(days.slice(Math.max(0, end - size), end)))
+  return groups
+}
+
+const rangesWidth = ranges.reduce((sum, range) => sum + range.length + 2, 0)
+
+const rangeSpans = (range: Range, { bold, dim }: Theme['paint']): Span[] =>
+  ranges.map((one) => (one === range ? { text: `[${one}]`, paint: bold } : { text: ` ${one} `, paint: dim }))
+
+/** What to do in an account where no code has been sent yet; what is done has its tick. */
+export function firstStepLines(
+  hasProject: boolean,
+  hasApplication: boolean,
+  width: number,
+  theme: Theme,
+): Line[] {
+  const step = (isDone: boolean, command: string): Line[] =>
+    wrap(command, width - 6).map((text, index) => [
+      '   ',
+      index > 0 ? ' ' : theme.status(isDone ? 'done' : 'off', ''),
+      ' ',
+      { text, paint: isDone ? theme.paint.dim : undefined },
+    ])
+  return [
+    { text: ' No codes yet. To the first one, in another terminal:', paint: theme.paint.bold },
+    '',
+    ...step(hasProject, 'otpd project create shop'),
+    ...step(hasApplication, 'otpd app create web --project shop --env test --env-file .env.otpd'),
+    ...step(false, 'otpd otp send +14155550132 --env-file .env.otpd'),
+    ...step(false, 'otpd otp verify REQUEST CODE --env-file .env.otpd'),
+  ]
+}

@@ -1,0 +1,48 @@
+import type { Context } from '../context.ts'
+import { CliError } from '../terminal/errors.ts'
+import type { SendHttp } from '../client/http.ts'
+import { withLock } from './lock.ts'
+import { credentialsPath, readProfile, writeProfile, type Login } from './profile.ts'
+
+/** Forgets the login first: whatever the server answers, this machine no longer holds it. */
+export async function logOut(context: Context) {
+  const { io, output, timeoutMs } = context
+  const { server, send } = context.connect()
+  const path = credentialsPath(io)
+  const login = await withLock(io, `${path}.lock`, async () => {
+    const profile = readProfile(path)
+    const { [server.origin]: found, ...logins } = profile.logins
+    // A server that has a name was chosen by it, and stays so.
+    const forget = profile.current === server.url && !Object.values(profile.contexts).includes(server.url)
+    if (found !== undefined)
+      writeProfile(path, { ...profile, current: forget ? null : profile.current, logins })
+    return found
+  })
+  if (login === undefined) return output.note(`Not logged in to ${server.url}; nothing to do.`)
+  if (login.refreshToken !== null && !(await isRevoked(login, login.refreshToken, { send, timeoutMs })))
+    output.warn('The server could not be told: the session there ends by itself.')
+  output.note(`${output.paintError.green('✓')} Logged out of ${server.url}`)
+  if (io.env.OTPD_TOKEN) output.warn('OTPD_TOKEN is still set; commands go on using it.')
+}
+
+/** RFC 7009: whatever is answered but a failure of the exchange means that the token is no good any more. */
+async function isRevoked(
+  { provider }: Login,
+  token: string,
+  { send, timeoutMs }: { send: SendHttp; timeoutMs: number },
+) {
+  try {
+    if (provider !== undefined) {
+      const { openProvider } = await import('./oidc-provider.ts')
+      await (await openProvider(provider, timeoutMs)).revoke(token)
+      return true
+    }
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const body = new URLSearchParams({ token }).toString()
+    const { status } = await send({ method: 'POST', path: '/v1/auth/revoke', headers, body })
+    return status < 400
+  } catch (error) {
+    if (error instanceof CliError) return false
+    throw error
+  }
+}

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto'
+import {
+  mkdirSync,
+  openSync,
+  closeSync,
+  fsyncSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
+import type { Io } from '../terminal/io.ts'
+import type { OidcProvider } from './oidc-provider.ts'
+
+/** What the CLI keeps between two commands, in `credentials.json`. Every login belongs to one server's origin. */
+export type Profile = {
+  /** The server that was logged in to or chosen last, which commands use when they are told no other. */
+  current: string | null
+  logins: Record<string, Login>
+  /** Addresses of servers by the names that their user gave them. */
+  contexts: Record<string, string>
+}
+
+export type Login = {
+  email: string | null
+  idToken: string
+  idTokenExpiresAt: string | null
+  /** Null for a token that was handed in with --token-stdin: it cannot be renewed. */
+  refreshToken: string | null
+  /** Who renews it, where that is not the server itself. */
+  provider?: OidcProvider
+}
+
+const empty = (): Profile => ({ current: null, logins: {}, contexts: {} })
+
+/** `$OTPD_CONFIG_DIR`, or `otpd` below the user's configuration directory (XDG Base Directory Specification). */
+export function configDirectory(io: Io) {
+  if (io.env.OTPD_CONFIG_DIR) return io.env.OTPD_CONFIG_DIR
+  return join(io.env.XDG_CONFIG_HOME || join(io.homeDirectory, '.config'), 'otpd')
+}
+
+export const credentialsPath = (io: Io) => join(configDirectory(io), 'credentials.json')
+
+/**
+ * Empty where there is no file yet. A file that others can read is refused, not silently tightened: whoever
+ * could read it may already have.
+ */
+export function readProfile(path: string): Profile {
+  let text: string
+  try {
+    const { mode } = statSync(path)
+    if ((mode & 0o077) !== 0)
+      throw new CliError(
+        exitCodes.notAllowed,
+        'CREDENTIALS_EXPOSED',
+        `${path} can be read by other users (mode ${(mode & 0o777).toString(8)}).`,
+        { hints: [`Close it, then log in again to be safe: chmod 600 ${path} && otpd login`] },
+      )
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return empty()
+    if (isRecord(error) && error.code === 'EACCES')
+      throw new CliError(exitCodes.notAllowed, 'CREDENTIALS_CLOSED', `This user may not read ${path}.`, {
+        hints: ['Run as its owner, or keep credentials elsewhere: OTPD_CONFIG_DIR=DIR'],
+        cause: error,
+      })
+    throw error
+  }
+  const profile = parseProfile(text)
+  if (profile === null)
+    throw usageError(
+      `${path} is not a credentials file of otpd.`,
+      'Move it away and log in again: otpd login',
+    )
+  return profile
+}
+
+/** Written whole or not at all: a reader never sees half a file, and a full disk leaves the old one. */
+export function writeProfile(path: string, profile: Profile) {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const draft = `${path}.${randomUUID()}.tmp`
+  try {
+    const file = openSync(draft, 'wx', 0o600)
+    try {
+      writeSync(file, `${JSON.stringify({ version: 1, ...profile }, null, 2)}\n`)
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+    renameSync(draft, path)
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
+  }
+}
+
+function parseProfile(text: string): Profile | null {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return null
+  }
+  if (!isRecord(value) || value.version !== 1 || !isRecord(value.logins)) return null
+  const logins: Record<string, Login> = {}
+  for (const [origin, login] of Object.entries(value.logins)) {
+    if (!isRecord(login) || typeof login.idToken !== 'string') return null
+    logins[origin] = {
+      email: stringOrNull(login.email),
+      idToken: login.idToken,
+      idTokenExpiresAt: stringOrNull(login.idTokenExpiresAt),
+      refreshToken: stringOrNull(login.refreshToken),
+      ...providerOf(login.provider),
+    }
+  }
+  // Files from before there were contexts have none.
+  const named = isRecord(value.contexts) ? Object.entries(value.contexts) : []
+  const contexts = Object.fromEntries(
+    named.filter((one): one is [string, string] => typeof one[1] === 'string'),
+  )
+  return { current: stringOrNull(value.current), logins, contexts }
+}
+
+function providerOf(value: unknown): Pick<Login, 'provider'> {
+  if (!isRecord(value) || typeof value.issuer !== 'string' || typeof value.clientId !== 'string') return {}
+  return { provider: { issuer: value.issuer, clientId: value.clientId } }
+}
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const stringOrNull = (value: unknown) => (typeof value === 'string' ? value : null)
+
+const isMissing = (error: unknown) => isRecord(error) && error.code === 'ENOENT'

@@ -1,0 +1,50 @@
+import type { LogEntry } from '../client/resources.ts'
+import type { Output } from './output.ts'
+import { cut, printable, recentTime } from './text.ts'
+
+type Mark = { symbol: string; paint: 'green' | 'red' | 'yellow' | 'cyan' | 'dim' }
+
+const marks: Partial<Record<string, Mark>> = {
+  'otp.sent': { symbol: '→', paint: 'cyan' },
+  'otp.delivered': { symbol: '●', paint: 'green' },
+  'otp.undelivered': { symbol: '✗', paint: 'red' },
+  'otp.verified': { symbol: '✓', paint: 'green' },
+  'otp.failed': { symbol: '✗', paint: 'red' },
+  'otp.expired': { symbol: '○', paint: 'dim' },
+  'otp.canceled': { symbol: '○', paint: 'dim' },
+  'otp.blocked': { symbol: '✗', paint: 'red' },
+  'otp.attempt_failed': { symbol: '▲', paint: 'yellow' },
+  'webhook.disabled': { symbol: '▲', paint: 'yellow' },
+  'guard.flagged': { symbol: '▲', paint: 'yellow' },
+}
+
+/**
+ * One entry a line: local time, type, phone, application by name, what else is known, request. On a terminal that is too
+ * narrow the words in the middle give way, and then the request.
+ */
+export function logLine(
+  entry: LogEntry,
+  appNames: ReadonlyMap<string, string>,
+  nowMs: number,
+  { paint, columns }: Pick<Output, 'paint' | 'columns'>,
+) {
+  const { symbol, paint: colour } = marks[entry.type] ?? { symbol: '·', paint: 'dim' }
+  const appName = entry.appId === null ? '' : (appNames.get(entry.appId) ?? entry.appId)
+  const head = [
+    paint.dim(recentTime(entry.at, nowMs).padEnd(8)),
+    paint[colour](`${symbol} ${printable(entry.type).padEnd(18)}`),
+    printable(entry.phone ?? '-').padEnd(13),
+  ]
+  const words = [printable(appName), printable(entry.detail ?? '')]
+  const request = paint.dim(entry.requestId ?? '')
+  const whole = joined([...head, ...words, request], '  ')
+  const width = columns() ?? Infinity
+  if (Bun.stringWidth(whole) <= width) return whole
+  const roomFor = (tail: string) => width - Bun.stringWidth(joined([...head, tail], ' ')) - 1
+  const tail = roomFor(request) < wordsWidthMin ? '' : request
+  return joined([...head, cut(joined(words, ' '), Math.max(0, roomFor(tail)), '…'), tail], ' ')
+}
+
+const wordsWidthMin = 4
+
+const joined = (cells: string[], gap: string) => cells.filter((cell) => cell !== '').join(gap)

@@ -1,0 +1,73 @@
+import type { Application } from '../client/resources.ts'
+
+export type QuickStart = {
+  /** As it is named to people. */
+  title: string
+  text: string
+}
+
+type Needs = { serverUrl: string; app: Pick<Application, 'clientId' | 'environment'> }
+
+/** Test applications have numbers with a code that is always the same; live ones would send to them. */
+const exampleOf = ({ environment }: Needs['app']) =>
+  environment === 'test'
+    ? { phone: '+14155550100', code: '424242', about: 'The code of this number is always 424242.' }
+    : { phone: '+14155550132', code: '123456', about: 'Until there is a provider, the code is in the inbox.' }
+
+/**
+ * How a backend sends and verifies a code, in what may be pasted as it is. Holds no secret: those come from the
+ * environment.
+ */
+export const quickStarts = (needs: Needs): readonly [QuickStart, ...QuickStart[]] => [
+  { title: 'curl', text: curlText(needs) },
+  { title: 'TypeScript', text: typescriptText(needs) },
+]
+
+function curlText({ serverUrl, app }: Needs) {
+  const { phone, code, about } = exampleOf(app)
+  const call = (path: string, body: string) => `curl ${serverUrl}${path} \\
+  -H "x-client-id: $OTPD_CLIENT_ID" \\
+  -H "x-client-secret: $OTPD_CLIENT_SECRET" \\
+  -H "x-api-key: $OTPD_API_KEY" \\
+  -H 'content-type: application/json' \\
+  -d '${body}'
+`
+  return `OTPD_CLIENT_ID=${app.clientId}
+# OTPD_CLIENT_SECRET and OTPD_API_KEY come from your environment.
+
+# Send a code. ${about}
+${call('/v1/otp/send', `{"phone": "${phone}"}`)}
+# Verify it, with the requestId of the answer.
+${call('/v1/otp/verify', `{"requestId": "otp_...", "code": "${code}"}`)}`
+}
+
+function typescriptText({ serverUrl, app }: Needs) {
+  const { phone, about } = exampleOf(app)
+  return `// OTPD_CLIENT_SECRET and OTPD_API_KEY come from your environment.
+const server = '${serverUrl}'
+const headers = {
+  'content-type': 'application/json',
+  'x-client-id':
+    '${app.clientId}',
+  'x-client-secret': process.env.OTPD_CLIENT_SECRET ?? '',
+  'x-api-key': process.env.OTPD_API_KEY ?? '',
+}
+
+async function post(path: string, values: object) {
+  const body = JSON.stringify(values)
+  const answer = await fetch(server + path, { method: 'POST', headers, body })
+  return { status: answer.status, ...(await answer.json()) }
+}
+
+// ${about}
+const sent = await post('/v1/otp/send', { phone: '${phone}' })
+if (sent.error) throw new Error(sent.error.message)
+const { requestId } = sent.data
+
+// 200 verified; 400 wrong, ask again; 409 done before; 410 ask for a new
+// code; 429 wait for as long as the header Retry-After says.
+const code = prompt('Code:')
+const verified = await post('/v1/otp/verify', { requestId, code })
+console.log(verified.status, verified.data?.status ?? verified.error.code)
+`
+}

@@ -1,0 +1,88 @@
+import { homedir } from 'node:os'
+import { openBrowser } from '../session/browser.ts'
+import type { Io } from './io.ts'
+
+/** The real process. `isTTY` is undefined, not false, in Bun when a stream is piped. */
+export function processIo(): Io {
+  return {
+    env: Bun.env,
+    workingDirectory: process.cwd(),
+    homeDirectory: Bun.env.HOME ?? homedir(),
+    stdinIsTerminal: Boolean(process.stdin.isTTY),
+    stdoutIsTerminal: Boolean(process.stdout.isTTY),
+    stderrIsTerminal: Boolean(process.stderr.isTTY),
+    columns: () => process.stdout.columns || null,
+    writeOut: (text) => void process.stdout.write(text),
+    writeError: (text) => void process.stderr.write(text),
+    readInput: () => Bun.stdin.text(),
+    askLine,
+    openPage: (url) => openBrowser(url, Bun.env),
+    now: Date.now,
+    sleep: (durationMs) => Bun.sleep(durationMs),
+    onInterrupt,
+  }
+}
+
+function onInterrupt(handler: (signal: 'SIGINT' | 'SIGTERM') => void) {
+  const onInt = () => handler('SIGINT')
+  const onTerm = () => handler('SIGTERM')
+  process.on('SIGINT', onInt)
+  process.on('SIGTERM', onTerm)
+  return () => {
+    process.off('SIGINT', onInt)
+    process.off('SIGTERM', onTerm)
+  }
+}
+
+type Typed = { text: string; ended: 'no' | 'entered' | 'given up'; rest: string }
+
+/** What the line is after these keys. Exported for its tests: everything else about a terminal is side effects. */
+export function typeKeys(before: string, keys: string): Typed {
+  let text = before
+  // Arrow keys and their kind arrive as escape sequences; a line of input has no use for them.
+  // oxlint-disable-next-line no-control-regex -- they begin with one
+  const characters = [...keys.replaceAll(/\u001b(?:\[[0-9;?]*[ -/]*[@-~]|O.|)/g, '')]
+  for (const [index, key] of characters.entries()) {
+    const rest = characters.slice(index + 1).join('')
+    if (key === '\r' || key === '\n') return { text, ended: 'entered', rest }
+    if (key === '\u0003' || (key === '\u0004' && text === '')) return { text: '', ended: 'given up', rest }
+    if (key === '\u007f' || key === '\b') text = [...text].slice(0, -1).join('')
+    else if (key === '\u0015') text = ''
+    else if (key === '\u0017') text = text.replace(/\S*\s*$/, '')
+    else if (key >= ' ') text += key
+  }
+  return { text, ended: 'no', rest: '' }
+}
+
+/** What was typed ahead of the next question. */
+let typedAhead = ''
+
+/**
+ * Reads a line in raw mode with the question on stderr, so that a redirected stdout stays clean. Not readline:
+ * it keeps hold of stdin, and it cannot hide what is typed.
+ */
+function askLine(question: string, { secret }: { secret: boolean }): Promise<string | null> {
+  const { stdin, stderr } = process
+  return new Promise((resolve) => {
+    let text = ''
+    const onData = (chunk: string) => {
+      const typed = typeKeys(text, chunk)
+      if (!secret) stderr.write('\b \b'.repeat(Bun.stringWidth(text)) + typed.text)
+      text = typed.text
+      typedAhead = typed.rest
+      if (typed.ended === 'no') return
+      stdin.off('data', onData)
+      stdin.setRawMode(false)
+      stdin.pause()
+      stderr.write('\n')
+      resolve(typed.ended === 'entered' ? text : null)
+    }
+    // Before the question is there to be answered: a fast answer would be shown, a password too.
+    stdin.setRawMode(true)
+    stderr.write(question)
+    stdin.setEncoding('utf8')
+    stdin.on('data', onData)
+    stdin.resume()
+    if (typedAhead !== '') onData(typedAhead)
+  })
+}

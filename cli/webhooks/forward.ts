@@ -1,0 +1,109 @@
+import http from 'node:http'
+import https from 'node:https'
+import type { Api } from '../client/api.ts'
+import { usageError } from '../terminal/errors.ts'
+import type { LogEntry } from '../client/resources.ts'
+import type { Data } from '../client/routes.ts'
+import { version } from '../version.ts'
+import { signWebhook } from './signature.ts'
+
+export type Webhook = { id: string; type: string; body: string; secret: string }
+
+export type Forwarded = { statusCode: number | null; error: string | null; durationMs: number }
+
+const exchangeMs = 15_000
+
+/** `localhost:3000/hook` and `3000/hook` too, as they are typed. */
+export function readTarget(text: string): URL {
+  const whole = /^https?:\/\//i.test(text)
+    ? text
+    : `http://${/^\d+(\/|$)/.test(text) ? 'localhost:' : ''}${text}`
+  const url = URL.parse(whole)
+  if (/^(?!https?:)[\w+.-]+:\/\//i.test(text) || url === null || url.hostname === '' || url.hash !== '')
+    throw usageError('--forward-to is an address like http://localhost:3000/hook.')
+  return url
+}
+
+/**
+ * The webhook that an endpoint would have been sent, made of the log entry and of what the API knows of the request
+ * now. What changes between events is told as it was after this one; `metadata` is told to endpoints alone.
+ */
+export async function buildWebhook(api: Api, entry: LogEntry): Promise<Webhook | null> {
+  const { id, type, appId, requestId, at } = entry
+  if (appId === null || requestId === null) return null
+  const [request, application, secret] = await Promise.all([
+    api.asDeveloper('GET', '/v1/otp/:id', { params: { id: requestId } }),
+    api.asDeveloper('GET', '/v1/applications/:id', { params: { id: appId } }),
+    api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', { params: { id: appId } }),
+  ])
+  const body = { id, type, timestamp: at, data: eventData(entry, request.data, application.data.projectId) }
+  return { id, type, body: JSON.stringify(body), secret: secret.data.webhookSecret }
+}
+
+function eventData(entry: LogEntry, request: Data<'GET', '/v1/otp/:id'>, projectId: string) {
+  const isEnd = entry.status !== 'pending'
+  return {
+    requestId: request.id,
+    appId: request.appId,
+    projectId,
+    environment: request.environment,
+    phone: request.phone,
+    country: request.country,
+    status: entry.status ?? request.status,
+    failureReason: isEnd ? request.failureReason : null,
+    channel: request.channel,
+    attempts: entry.type === 'otp.sent' ? 0 : request.attempts,
+    createdAt: request.createdAt,
+    expiresAt: request.expiresAt,
+    verifiedAt: isEnd ? request.verifiedAt : null,
+    metadata: null,
+  }
+}
+
+/**
+ * Posts a webhook as the service would. Not by `fetch`, which obeys proxy variables: what is to be reached is a
+ * program on this machine.
+ */
+export function forward(url: URL, { id, body, secret }: Webhook, nowMs: number): Promise<Forwarded> {
+  const timestamp = String(Math.floor(nowMs / 1000))
+  const startedAt = performance.now()
+  const { promise, resolve } = Promise.withResolvers<Forwarded>()
+  const bytes = Buffer.from(body)
+  const request = (url.protocol === 'https:' ? https : http).request(url, {
+    method: 'POST',
+    agent: false,
+    headers: {
+      'content-type': 'application/json',
+      'content-length': String(bytes.byteLength),
+      'user-agent': `otpd/${version}`,
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': signWebhook(secret, { id, timestamp, body }),
+    },
+  })
+  const end = (statusCode: number | null, error: string | null) => {
+    clearTimeout(timer)
+    resolve({ statusCode, error, durationMs: Math.round(performance.now() - startedAt) })
+    request.destroy()
+  }
+  const timer = setTimeout(() => end(null, 'no answer within 15 s'), exchangeMs)
+  request.on('response', (response) => {
+    // Only the status counts; whatever follows it is not waited for.
+    response.on('error', () => {})
+    end(response.statusCode ?? null, null)
+  })
+  request.on('error', (error) => end(null, wordOf(error)))
+  request.end(bytes)
+  return promise
+}
+
+function wordOf(error: Error) {
+  const code = 'code' in error ? String(error.code) : ''
+  const words: Record<string, string> = {
+    ECONNREFUSED: 'connection refused',
+    ConnectionRefused: 'connection refused',
+    ECONNRESET: 'connection reset',
+    ENOTFOUND: 'no such host',
+  }
+  return words[code] ?? (code === '' ? 'connection failed' : code)
+}

@@ -1,0 +1,175 @@
+import { readFileSync } from 'node:fs'
+import { readAdmin, readMasterKey, readOidc, type OidcConfig } from './auth.ts'
+import { readDelivery } from './delivery.ts'
+import { readGuard } from './guard.ts'
+import { readMetricsListen, readRetention } from './operations.ts'
+import { readConfigFile, readDataDir } from './places.ts'
+import { ratePerMinuteMax, readPlans } from './plans.ts'
+import { readTemplates } from './templates.ts'
+import { createReader, type ConfigInput, type Flags, type Problem, type SettingValue } from './reader.ts'
+import {
+  isLoopback,
+  parseChoice,
+  parseCidrs,
+  parseInteger,
+  parseListen,
+  parseOrigins,
+  parsePublicUrl,
+  parseSwitch,
+  parseWebhookAllow,
+} from './values.ts'
+import type { ListenAddress, WebhookAllow } from './values.ts'
+import type { DeliverySettings } from '../domain/model/delivery.ts'
+import type { MessageTemplates } from '../domain/model/message-settings.ts'
+import type { GuardSettings } from '../domain/guard/rules.ts'
+import type { Plans } from '../domain/model/plans.ts'
+import type { RetentionSettings } from '../domain/upkeep/retention.ts'
+
+export type { OidcConfig } from './auth.ts'
+export type { ConfigInput, Flags, Problem, SettingValue } from './reader.ts'
+export { settingList, type Setting } from './settings.ts'
+
+export type Config = {
+  /** The file that was read, if any. */
+  configFile: string | null
+  listen: ListenAddress
+  /** Null in development: the server makes a temporary folder and removes it. */
+  dataDir: string | null
+  /** Without a slash at its end. Null: `http://` and the address that was bound. */
+  publicUrl: string | null
+  dev: boolean
+  /** False: refuse an older database. */
+  migrate: boolean
+  log: { format: 'text' | 'json'; level: 'debug' | 'info' | 'warn' | 'error' }
+  /** Null: the built-in provider. */
+  oidc: OidcConfig | null
+  signup: 'open' | 'closed'
+  /** The first account, made at start; its password is among the secrets. */
+  adminEmail: string | null
+  /** CIDRs. */
+  trustedProxies: string[]
+  corsOrigins: string[]
+  webhooks: { allow: WebhookAllow; endpointsMax: number }
+  budgets: {
+    /** Failed checks per application and phone; 0 is off. */
+    phoneCheckFailures: number
+    phoneSend: 'off' | 'monitor' | 'enforce'
+  }
+  guard: GuardSettings
+  retention: RetentionSettings
+  /** Where Prometheus asks; null: nowhere. */
+  metricsListen: ListenAddress | null
+  /** With the rates of the whole installation, if set, already in every plan. */
+  plans: Plans
+  /** Who carries messages; with their secrets, so that it is never printed or logged. */
+  delivery: DeliverySettings
+  /** Texts of messages, instead of or beside those that otpd brings. */
+  templates: MessageTemplates
+  /** Never printed, never logged. */
+  secrets: {
+    /** 32 bytes. Null: `master.key` in the data directory. */
+    masterKey: Uint8Array | null
+    adminPassword: string | null
+  }
+}
+
+export type LoadedConfig = {
+  /** Null as soon as there is a problem. */
+  config: Config | null
+  /** All of them, not only the first. */
+  problems: Problem[]
+  /** Every setting with its origin, secrets covered; also while there are problems. */
+  settings: SettingValue[]
+}
+
+/** What `loadConfig` needs, from this process. Nothing else of the program looks at its environment for the server. */
+export function processInput(flags: Flags): ConfigInput {
+  return {
+    flags,
+    env: process.env,
+    readFile: (path) => readFileSync(path),
+    cwd: process.cwd(),
+    isRoot: process.getuid?.() === 0,
+  }
+}
+
+/** Reads the configuration: flags before `OTPD_*` variables before the file before defaults. Throws nothing. */
+export function loadConfig(input: ConfigInput): LoadedConfig {
+  const reader = createReader(input)
+  reader.reportUnknownVariables()
+  const configFile = readConfigFile(reader, input)
+  const { read, report } = reader
+
+  const listen = read('listen', parseListen, { host: '127.0.0.1', port: 8080 }, { show: showListen })
+  const dev = read('dev', parseSwitch, false)
+  const dataDir = readDataDir(reader, input, dev)
+  if (dev.value && !isLoopback(listen.value.host)) {
+    report(
+      listen.source ?? 'default',
+      'Development mode listens on loopback only.',
+      `Listen on 127.0.0.1, or leave out ${dev.source ?? '--dev'}.`,
+    )
+  }
+  const publicUrl = read<string | null>('publicUrl', parsePublicUrl, null)
+  const noMigrate = read('noMigrate', parseSwitch, false)
+  const logFormat = read('logFormat', parseChoice('text', 'json'), 'text')
+  const logLevel = read('logLevel', parseChoice('debug', 'info', 'warn', 'error'), 'info')
+  const masterKey = readMasterKey(reader, input)
+  const trustedProxies = read('trustedProxies', parseCidrs, [])
+  const corsOrigins = read('corsOrigins', parseOrigins, [])
+  const oidc = readOidc(reader)
+  const signup = read('signup', parseChoice('open', 'closed'), oidc ? 'open' : 'closed')
+  const admin = readAdmin(reader, input)
+  const allow = read('webhookAllow', parseWebhookAllow, { hosts: [], cidrs: [] }, { show: showAllow })
+  const endpointsMax = read('webhookEndpointsMax', parseInteger(1, 10_000), 20)
+  const parseRate = parseInteger(0, ratePerMinuteMax)
+  const sendPerMinute = read<number | null>('sendPerMinute', parseRate, null)
+  const verifyPerMinute = read<number | null>('verifyPerMinute', parseRate, null)
+  // NIST SP 800-63B §5.2.2 allows no more than 100 failures in a row, so a larger budget could not be used up.
+  const phoneCheckBudget = read('phoneCheckBudget', parseInteger(0, 100), 25)
+  const phoneSendBudget = read('phoneSendBudget', parseChoice('off', 'monitor', 'enforce'), 'monitor')
+  const guard = readGuard(reader)
+  const metricsListen = readMetricsListen(reader, showListen)
+  const retention = readRetention(reader)
+  const plans = readPlans(reader, configFile.entries, { sendPerMinute, verifyPerMinute })
+  const delivery = readDelivery(reader, input, configFile.entries)
+  const templates = readTemplates(reader, configFile.entries)
+
+  const config: Config = {
+    configFile: configFile.path,
+    listen: listen.value,
+    dataDir,
+    publicUrl: publicUrl.value,
+    dev: dev.value,
+    migrate: !noMigrate.value,
+    log: { format: logFormat.value, level: logLevel.value },
+    oidc,
+    signup: signup.value,
+    adminEmail: admin.email,
+    trustedProxies: trustedProxies.value,
+    corsOrigins: corsOrigins.value,
+    webhooks: { allow: allow.value, endpointsMax: endpointsMax.value },
+    budgets: { phoneCheckFailures: phoneCheckBudget.value, phoneSend: phoneSendBudget.value },
+    guard,
+    retention,
+    metricsListen,
+    plans,
+    delivery,
+    templates,
+    secrets: { masterKey, adminPassword: admin.password },
+  }
+  const { problems, values } = reader
+  return { config: problems.length === 0 ? config : null, problems, settings: values }
+}
+
+/** The rows of `otpd config show`: setting, value, origin. */
+export function settingRows(settings: readonly SettingValue[]): [string, string, string][] {
+  return settings.map(({ setting, value, origin }) => {
+    const text = Array.isArray(value) ? value.join(', ') : String(value ?? '')
+    return [setting, text === '' ? '-' : text, origin]
+  })
+}
+
+const showListen = ({ host, port }: ListenAddress) =>
+  host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+const showAllow = ({ hosts, cidrs }: WebhookAllow) => [...hosts, ...cidrs]

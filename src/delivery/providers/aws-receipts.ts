@@ -1,0 +1,105 @@
+import { createPublicKey, verify, type KeyObject } from 'node:crypto'
+import { awsHost } from './aws.ts'
+import { forged, noReceipt, unreadable } from '../kit/callbacks.ts'
+import type { ProviderHttp } from '../kit/http-client.ts'
+import { parseJson, textAt } from '../kit/json.ts'
+import type { Callback, CallbackResult } from '../kit/provider.ts'
+
+const maxAgeMs = 3_600_000
+const fetchTimeoutMs = 8_000
+const certificatesMax = 8
+
+export type TopicSettings = {
+  region: string
+  /** Anybody with an AWS account can have SNS sign messages of theirs: only this topic's count. */
+  receiptTopicArn: string
+  /** An endpoint of the operator's own may also hand out the certificate. */
+  baseUrl: string | undefined
+}
+
+/**
+ * Reads what an SNS topic posts to the callback URL, its signature first
+ * (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html), and confirms the subscription when
+ * SNS asks for it. Gives the text of a notification, or what to answer where there is none.
+ */
+export function createTopicReader(
+  { region, receiptTopicArn, baseUrl }: TopicSettings,
+  { http }: { http: ProviderHttp },
+): (callback: Callback, nowMs: number) => Promise<{ message: string } | CallbackResult> {
+  const origins = [
+    `https://${awsHost('sns', region)}`,
+    ...(baseUrl === undefined ? [] : [new URL(baseUrl).origin]),
+  ]
+  const keys = new Map<string, KeyObject>()
+
+  const isTrusted = (url: string) => URL.canParse(url) && origins.includes(new URL(url).origin)
+  const get = async (url: string) => {
+    const reply = await http.request({ method: 'GET', url }, AbortSignal.timeout(fetchTimeoutMs))
+    return reply.kind === 'answer' && reply.status === 200 ? reply.text : undefined
+  }
+
+  const findKey = async (url: string): Promise<KeyObject | undefined> => {
+    const known = keys.get(url)
+    if (known) return known
+    const key = readKey(await get(url))
+    if (key && keys.size < certificatesMax) keys.set(url, key)
+    return key
+  }
+
+  return async ({ body }, nowMs) => {
+    const envelope = parseJson(body)
+    const type = textAt(envelope, 'Type')
+    const names = type === undefined ? undefined : signedNames[type]
+    const message = textAt(envelope, 'Message')
+    if (names === undefined || message === undefined) return unreadable
+    if (textAt(envelope, 'TopicArn') !== receiptTopicArn) return forged
+    const age = nowMs - Date.parse(textAt(envelope, 'Timestamp') ?? '')
+    if (!(Math.abs(age) <= maxAgeMs)) return forged
+
+    const certificateUrl = textAt(envelope, 'SigningCertURL') ?? ''
+    if (!isTrusted(certificateUrl) || !certificateUrl.endsWith('.pem')) return forged
+    const key = await findKey(certificateUrl)
+    // The certificate could not be had: SNS will come again.
+    if (!key) return unreadable
+    if (!isSigned(envelope, names, key)) return forged
+
+    if (type === 'Notification') return { message }
+    const confirmUrl = textAt(envelope, 'SubscribeURL') ?? ''
+    if (type !== 'SubscriptionConfirmation' || !isTrusted(confirmUrl)) return noReceipt
+    return (await get(confirmUrl)) === undefined ? unreadable : noReceipt
+  }
+}
+
+/** What the signature of each type covers, in its order. */
+const signedNames: Partial<Record<string, readonly string[]>> = {
+  Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
+  SubscriptionConfirmation: [
+    'Message',
+    'MessageId',
+    'SubscribeURL',
+    'Timestamp',
+    'Token',
+    'TopicArn',
+    'Type',
+  ],
+  UnsubscribeConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
+}
+
+function isSigned(envelope: unknown, names: readonly string[], key: KeyObject): boolean {
+  const signed = names.flatMap((name) => {
+    const value = textAt(envelope, name)
+    return value === undefined ? [] : `${name}\n${value}\n`
+  })
+  const algorithm = textAt(envelope, 'SignatureVersion') === '2' ? 'RSA-SHA256' : 'RSA-SHA1'
+  const signature = Buffer.from(textAt(envelope, 'Signature') ?? '', 'base64')
+  return verify(algorithm, Buffer.from(signed.join('')), key, signature)
+}
+
+function readKey(pem: string | undefined): KeyObject | undefined {
+  if (pem === undefined) return undefined
+  try {
+    return createPublicKey(pem)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,112 @@
+import { awsFields, awsHost, postToAws } from './aws.ts'
+import {
+  failureOf,
+  findFailure,
+  readReply,
+  readStatus,
+  throttledBy,
+  type CodeTable,
+} from '../kit/failures.ts'
+import type { HttpAnswer } from '../kit/http-client.ts'
+import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
+import { accepted, refused, type Provider, type SendOutcome } from '../kit/provider.ts'
+
+const fields = {
+  ...awsFields,
+  senderId: { description: 'the sender name', pattern: /^[\w-]{1,11}$/ },
+  originationNumber: { description: 'the number to send from', pattern: /^\+\d{5,15}$/ },
+  maxPrice: { description: 'the most that the message may cost, in USD', pattern: /^\d{1,2}(\.\d{1,5})?$/ },
+  dltEntityId: { description: 'the DLT entity id, for India' },
+  dltTemplateId: { description: 'the DLT template id, for India' },
+} as const
+
+/** The `Code` of an error. */
+const codes: CodeTable = {
+  OptedOut: 'opted_out',
+  AuthorizationError: 'auth_failed',
+  AuthorizationErrorException: 'auth_failed',
+  AccessDenied: 'auth_failed',
+  ExpiredToken: 'auth_failed',
+  InvalidClientTokenId: 'auth_failed',
+  SignatureDoesNotMatch: 'auth_failed',
+  IncompleteSignature: 'auth_failed',
+  MissingAuthenticationToken: 'auth_failed',
+  UserError: ['unknown', { permanent: true }],
+  ValidationException: ['unknown', { permanent: true }],
+  ParameterValueInvalid: ['unknown', { permanent: true }],
+  InternalError: 'provider_down',
+  InternalFailure: 'provider_down',
+  ServiceUnavailable: 'provider_down',
+}
+
+/**
+ * AWS SNS, publishing to a phone. It takes no lifetime and tells of no receipts but to CloudWatch: a message can arrive
+ * after its code has expired. `aws-sms` has both.
+ */
+export const awsSns = defineKind({
+  kind: 'aws-sns',
+  title: 'AWS SNS',
+  channels: ['sms'],
+  fields,
+  create: createAwsSns,
+})
+
+function createAwsSns(settings: SettingValues<typeof fields>, needs: ProviderNeeds): Provider {
+  const url = `${settings.baseUrl ?? `https://${awsHost('sns', settings.region)}`}/`
+  const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' }
+  const attributes = [
+    { name: 'AWS.SNS.SMS.SMSType', type: 'String', value: 'Transactional' },
+    { name: 'AWS.SNS.SMS.SenderID', type: 'String', value: settings.senderId },
+    { name: 'AWS.SNS.SMS.MaxPrice', type: 'Number', value: settings.maxPrice },
+    { name: 'AWS.MM.SMS.OriginationNumber', type: 'String', value: settings.originationNumber },
+    { name: 'AWS.MM.SMS.EntityId', type: 'String', value: settings.dltEntityId },
+    { name: 'AWS.MM.SMS.TemplateId', type: 'String', value: settings.dltTemplateId },
+  ].flatMap(({ name, type, value }) => (value === undefined ? [] : { name, type, value }))
+
+  return {
+    channels: ['sms'],
+
+    async send(message, signal) {
+      const form = new URLSearchParams({
+        Action: 'Publish',
+        Version: '2010-03-31',
+        PhoneNumber: message.to,
+        Message: message.text,
+      })
+      for (const [index, { name, type, value }] of attributes.entries()) {
+        const entry = `MessageAttributes.entry.${index + 1}`
+        form.set(`${entry}.Name`, name)
+        form.set(`${entry}.Value.DataType`, type)
+        form.set(`${entry}.Value.StringValue`, value)
+      }
+      const call = { service: 'sns', url, headers, body: form.toString() }
+      return readReply(await postToAws(settings, needs, call, signal), readAnswer)
+    },
+  }
+}
+
+function readAnswer(answer: HttpAnswer): SendOutcome {
+  if (answer.status >= 200 && answer.status < 300)
+    return accepted(elementOf(answer.text, 'MessageId') ?? null)
+  const code = elementOf(answer.text, 'Code')
+  if (
+    answer.status === 429 ||
+    code === 'Throttled' ||
+    code === 'Throttling' ||
+    code === 'ThrottledException'
+  ) {
+    return refused(throttledBy(answer, code ?? null))
+  }
+  if (code === 'InvalidParameter' || code === 'InvalidParameterValue') {
+    // Which parameter it is, only the sentence says.
+    const isPhone = /phone ?number/i.test(elementOf(answer.text, 'Message') ?? '')
+    return refused(
+      isPhone ? failureOf('invalid_number', code) : failureOf('unknown', code, { permanent: true }),
+    )
+  }
+  const failure = findFailure(codes, code)
+  return failure ? refused(failure) : readStatus(answer, code)
+}
+
+/** The text of the only element of that name. The bodies are flat and never hold markup inside of text. */
+const elementOf = (xml: string, name: string) => new RegExp(`<${name}>([^<]+)</${name}>`).exec(xml)?.[1]

@@ -1,0 +1,56 @@
+import type { CodeTable } from '../kit/failures.ts'
+import { escapes } from '../kit/placeholders.ts'
+import type { OutgoingMessage } from '../kit/provider.ts'
+import { speak, type Voices } from '../text/speech.ts'
+
+/**
+ * One `VoiceId` of the service's model for each language that these voices of Amazon Polly speak; the service takes no
+ * language beside it.
+ */
+const voices = {
+  en: 'JOANNA',
+  es: 'LUCIA',
+  pt: 'INES',
+  'pt-BR': 'CAMILA',
+  fr: 'LEA',
+  de: 'VICKI',
+  it: 'BIANCA',
+  nl: 'LOTTE',
+  sv: 'ASTRID',
+  da: 'NAJA',
+  nb: 'LIV',
+  pl: 'EWA',
+  ro: 'CARMEN',
+  tr: 'FILIZ',
+  ru: 'TATYANA',
+  ar: 'ZEINA',
+  ja: 'MIZUKI',
+  ko: 'SEOYEON',
+  'zh-CN': 'ZHIYU',
+} as const satisfies Voices<string>
+
+/** The fields of `SendVoiceMessage` that say what is to be heard. */
+export function voiceFields(message: OutgoingMessage) {
+  const { voice, sentence, digits } = speak(message, voices)
+  const say = (text: string) => `<break time="1s"/>${escapes.xml(text)}.`
+  return {
+    MessageBody: `<speak>${say(sentence)}${say(digits)}</speak>`,
+    MessageBodyTextType: 'SSML',
+    VoiceId: voice,
+  }
+}
+
+/** The `Reason` of an exception, those of calls alone. */
+export const voiceReasons: CodeTable = {
+  DAILY_DESTINATION_CALL_LIMIT: ['throttled', { at: 'number' }],
+  MONTHLY_SPEND_LIMIT_REACHED_FOR_VOICE: 'no_credit',
+  VOICE_CAPABILITY_NOT_AVAILABLE: 'sender_invalid',
+}
+
+/** The `eventType` of an event about a call that was not heard. `VOICE_COMPLETED` may have been heard by a mailbox. */
+export const failedCallEvents: CodeTable = {
+  VOICE_BUSY: 'unreachable',
+  VOICE_NO_ANSWER: 'unreachable',
+  VOICE_TTL_EXPIRED: 'unreachable',
+  VOICE_FAILED: 'unknown',
+}

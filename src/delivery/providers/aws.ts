@@ -1,0 +1,54 @@
+import { AwsV4Signer } from 'aws4fetch'
+import type { Clock } from '../../domain/model/clock.ts'
+import type { HttpReply, ProviderHttp } from '../kit/http-client.ts'
+
+/** The settings that both of AWS's ways share. */
+export const awsFields = {
+  region: {
+    description: 'the region',
+    required: true,
+    pattern: /^[a-z]{2}(-[a-z]+)+-\d$/,
+    example: 'eu-central-1',
+  },
+  accessKeyId: { description: 'the access key id', required: true, pattern: /^\w{16,128}$/ },
+  secretAccessKey: { description: 'the secret access key', required: true, secret: true },
+  sessionToken: { description: 'the session token of temporary credentials', secret: true },
+  baseUrl: { description: 'the address of the endpoint, where it is not the region’s own', url: true },
+} as const
+
+export type AwsAccount = {
+  region: string
+  accessKeyId: string
+  secretAccessKey: string
+  sessionToken: string | undefined
+}
+
+/** The part of AWS that the region belongs to has its own domain. */
+export const awsHost = (service: string, region: string) =>
+  `${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
+
+/** A POST with Signature Version 4 in its headers, its time from the clock. */
+export async function postToAws(
+  account: AwsAccount,
+  { http, clock }: { http: ProviderHttp; clock: Clock },
+  call: { service: string; url: string; headers: Record<string, string>; body: string },
+  signal: AbortSignal,
+): Promise<HttpReply> {
+  const { service, url, headers, body } = call
+  const signer = new AwsV4Signer({
+    method: 'POST',
+    url,
+    headers,
+    body,
+    service,
+    region: account.region,
+    accessKeyId: account.accessKeyId,
+    secretAccessKey: account.secretAccessKey,
+    ...(account.sessionToken !== undefined && { sessionToken: account.sessionToken }),
+    datetime: new Date(clock.now()).toISOString().replaceAll(/[-:]|\.\d{3}/g, ''),
+    // Also `content-type`, which the library leaves out of itself.
+    allHeaders: true,
+  })
+  const signed = await signer.sign()
+  return http.request({ method: 'POST', url, headers: Object.fromEntries(signed.headers), body }, signal)
+}

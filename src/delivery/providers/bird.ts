@@ -1,0 +1,105 @@
+import { createHash, createHmac } from 'node:crypto'
+import { forged, noReceipt, receiptOf, unreadable } from '../kit/callbacks.ts'
+import { failureOf, readReply, readStatus } from '../kit/failures.ts'
+import type { HttpAnswer } from '../kit/http-client.ts'
+import { parseJson, textAt, valueAt } from '../kit/json.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
+import { readSmsReason } from './messagebird.ts'
+import { accepted, uncertain } from '../kit/provider.ts'
+import type { Callback, CallbackResult, Provider, SendOutcome } from '../kit/provider.ts'
+import { isSameBytes, isWithin } from '../kit/signature-checks.ts'
+
+const id = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+const fields = {
+  accessKey: {
+    description: 'an access key with the role Application Developer',
+    required: true,
+    secret: true,
+  },
+  workspaceId: { description: 'the id of the workspace', required: true, pattern: id },
+  channelId: { description: 'the id of the installed SMS channel', required: true, pattern: id },
+  signingKey: {
+    description:
+      'the signing key of a webhook subscription to sms.outbound; without it there are no receipts',
+    secret: true,
+  },
+  baseUrl: baseUrlField('https://api.bird.com'),
+} as const
+
+/**
+ * Bird repeats a callback for eight hours with the time of the event, so that only this much age is suspicious. A
+ * receipt that is told twice changes nothing.
+ */
+const toleranceSeconds = 9 * 3600
+
+/**
+ * SMS by a channel of Bird. Its interface has no field for a validity and none for a callback URL: receipts come by a
+ * webhook subscription that is set up there with our callback URL.
+ */
+export const bird = defineKind({
+  kind: 'bird',
+  title: 'Bird',
+  channels: ['sms'],
+  fields,
+  create: createBird,
+})
+
+function createBird(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
+  const { baseUrl, workspaceId, channelId, accessKey, signingKey } = settings
+  const url = `${baseUrl}/workspaces/${workspaceId}/channels/${channelId}/messages`
+  return {
+    channels: ['sms'],
+
+    async send(message, signal) {
+      const body = {
+        receiver: { contacts: [{ identifierKey: 'phonenumber', identifierValue: message.to }] },
+        body: { type: 'text', text: { text: message.text } },
+        reference: message.requestId,
+      }
+      const headers = { authorization: `AccessKey ${accessKey}`, 'content-type': 'application/json' }
+      const request = { method: 'POST', url, headers, body: JSON.stringify(body) } as const
+      return readReply(await http.request(request, signal), readAnswer)
+    },
+
+    ...(signingKey !== undefined && {
+      readCallback: (callback: Callback, nowMs: number) => readCallback(callback, signingKey, nowMs),
+    }),
+  }
+}
+
+/** 202 is documented for a message that was taken; of errors only their status is relied on. */
+function readAnswer(answer: HttpAnswer): SendOutcome {
+  const body = parseJson(answer.text)
+  if (answer.status < 200 || answer.status > 299) return readStatus(answer, textAt(body, 'code'))
+  const messageId = textAt(body, 'id')
+  return messageId === undefined ? uncertain(`HTTP ${answer.status}`) : accepted(messageId)
+}
+
+function readCallback(callback: Callback, signingKey: string, nowMs: number): CallbackResult {
+  if (!isSigned(callback, signingKey, nowMs)) return forged
+  const event = parseJson(callback.body)
+  const payload = valueAt(event, 'payload')
+  const status = textAt(payload, 'status')
+  const messageId = textAt(payload, 'id')
+  if (status === undefined || messageId === undefined) return unreadable
+  if (textAt(event, 'event') !== 'sms.outbound') return noReceipt
+  const ids = { messageId, requestId: textAt(payload, 'reference') ?? null }
+  if (status === 'sent' || status === 'delivered') return receiptOf(ids, status)
+  if (status !== 'sending_failed' && status !== 'delivery_failed' && status !== 'rejected') return noReceipt
+  const code = textAt(payload, 'failure', 'code') ?? null
+  const reason = textAt(payload, 'details')
+  const failure = reason === undefined ? failureOf('unknown', code) : readSmsReason(reason, code)
+  return receiptOf(ids, 'undelivered', failure)
+}
+
+/** HMAC-SHA-256 over the time, the URL and the 32 bytes of the body's SHA-256, with line feeds between them. */
+function isSigned({ headers, url, body }: Callback, signingKey: string, nowMs: number): boolean {
+  const timestamp = headers['messagebird-request-timestamp'] ?? ''
+  const given = Buffer.from(headers['messagebird-signature'] ?? '', 'base64')
+  const expected = createHmac('sha256', signingKey)
+    .update(`${timestamp}\n${url}\n`)
+    .update(createHash('sha256').update(body).digest())
+    .digest()
+  return isWithin(timestamp, nowMs, toleranceSeconds) && isSameBytes(given, expected)
+}

@@ -1,0 +1,194 @@
+import { noReceipt, unreadable } from '../kit/callbacks.ts'
+import { failureOf, findFailure, readReply, readStatus, type CodeTable } from '../kit/failures.ts'
+import type { HttpAnswer } from '../kit/http-client.ts'
+import { listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
+import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
+import { callOf } from './infobip-voice.ts'
+import { clamp, digitsOf } from '../kit/message-fields.ts'
+import {
+  accepted,
+  refused,
+  uncertain,
+  type Failure,
+  type OutgoingMessage,
+  type Provider,
+  type Receipt,
+  type SendOutcome,
+} from '../kit/provider.ts'
+
+const fields = {
+  baseUrl: {
+    description: 'the base URL of your account',
+    required: true,
+    url: true,
+    example: 'https://abc123.api.infobip.com',
+  },
+  apiKey: {
+    description: 'an API key with the scope sms:message:send, and that of voice messages for voice',
+    required: true,
+    secret: true,
+  },
+  from: { description: 'the number or the sender name', required: true },
+  voiceFrom: {
+    description: 'the number that calls, for voice',
+    pattern: /^\+?\d{5,15}$/,
+    example: '+15005550006',
+  },
+  dltEntityId: { description: 'the DLT principal entity id, for India' },
+  dltTemplateId: { description: 'the DLT content template id, for India' },
+} as const
+
+/** https://www.infobip.com/docs/essentials/response-status-and-error-codes: ids of the `status` object. */
+const statusCodes: CodeTable = {
+  6: ['unreachable', { permanent: true, at: 'route' }], // REJECTED_NETWORK
+  8: 'invalid_number', // REJECTED_PREFIX_MISSING
+  9: 'unreachable', // UNDELIVERABLE_NOT_DELIVERED
+  10: 'opted_out', // REJECTED_DND
+  11: 'sender_invalid', // REJECTED_SOURCE
+  12: 'no_credit', // REJECTED_NOT_ENOUGH_CREDITS
+  13: 'sender_invalid', // REJECTED_SENDER
+  14: 'opted_out', // REJECTED_DESTINATION: on the blocklist
+  17: 'no_credit', // REJECTED_PREPAID_PACKAGE_EXPIRED
+  18: 'sender_invalid', // REJECTED_DESTINATION_NOT_REGISTERED: a trial account
+  19: 'geo_blocked', // REJECTED_ROUTE_NOT_AVAILABLE
+  20: ['throttled', { at: 'number' }], // REJECTED_FLOODING_FILTER: the same message too often
+  21: 'provider_down', // REJECTED_SYSTEM_ERROR
+  51: 'invalid_number', // MISSING_TO
+  52: 'invalid_number', // REJECTED_DESTINATION
+  87: 'geo_blocked', // fraud protection; not seen on a live account
+}
+
+/** Ids of the `error` object that say more than the status beside them. */
+const errorCodes: CodeTable = {
+  1: ['unreachable', { permanent: true }], // EC_UNKNOWN_SUBSCRIBER
+  603: 'content_blocked',
+}
+
+/** Of a status: 1 and 3 are no failures. */
+const groups = { pending: '1', undeliverable: '2', delivered: '3', expired: '4', rejected: '5' } as const
+
+/**
+ * Infobip's SMS API and its voice messages, version 3 of both. An HTTP 200 may carry a rejection. Receipts are not
+ * signed: that they came by the callback URL, which nobody else knows, is all there is to go by.
+ */
+export const infobip = defineKind({
+  kind: 'infobip',
+  title: 'Infobip',
+  channels: ['sms', 'voice'],
+  fields,
+  create: createInfobip,
+})
+
+function createInfobip(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
+  const headers = {
+    authorization: `App ${settings.apiKey}`,
+    'content-type': 'application/json',
+    accept: 'application/json',
+  }
+  const { dltEntityId, dltTemplateId } = settings
+  const indiaDlt = { principalEntityId: dltEntityId, contentTemplateId: dltTemplateId }
+
+  const textOf = (message: OutgoingMessage) => ({
+    sender: settings.from,
+    destinations: [{ to: digitsOf(message.to) }],
+    content: { text: message.text },
+    options: {
+      validityPeriod: { amount: clamp(message.validitySeconds, 1, 172_800), timeUnit: 'SECONDS' },
+      ...(dltEntityId !== undefined && { regional: { indiaDlt } }),
+    },
+    webhooks: {
+      ...(message.callbackUrl !== null && { delivery: { url: message.callbackUrl } }),
+      contentType: 'application/json',
+      callbackData: message.requestId,
+    },
+  })
+
+  return {
+    channels: settings.voiceFrom === undefined ? ['sms'] : ['sms', 'voice'],
+
+    async send(message, signal) {
+      const isCall = message.channel === 'voice'
+      const url = `${settings.baseUrl}${isCall ? '/tts/3/advanced' : '/sms/3/messages'}`
+      const body = JSON.stringify({
+        messages: [isCall ? callOf(message, settings.voiceFrom) : textOf(message)],
+      })
+      return readReply(await http.request({ method: 'POST', url, headers, body }, signal), readAnswer)
+    },
+
+    readCallback({ body }) {
+      const results = valueAt(parseJson(body), 'results')
+      if (!Array.isArray(results)) return unreadable
+      const receipts = results.flatMap((result) => readReceipt(result) ?? [])
+      return receipts.length > 0 ? { kind: 'receipts', receipts } : noReceipt
+    },
+  }
+}
+
+function readAnswer(answer: HttpAnswer): SendOutcome {
+  const body = parseJson(answer.text)
+  if (answer.status < 200 || answer.status >= 300) return readError(answer, body)
+  const message = valueAt(body, 'messages', 0)
+  const group = textAt(message, 'status', 'groupId')
+  // Nothing of what is documented: it may have been taken.
+  if (group === undefined) return uncertain(`HTTP ${answer.status}`)
+  if (group === groups.pending || group === groups.delivered) {
+    return accepted(textAt(message, 'messageId') ?? null)
+  }
+  return refused(failureIn(message))
+}
+
+/**
+ * A violation names the field that is at fault, and so does a validation error, which voice messages have in its place;
+ * the form of neither was seen on a live account.
+ */
+function readError(answer: HttpAnswer, body: unknown): SendOutcome {
+  const exception = valueAt(body, 'requestError', 'serviceException')
+  const code = textAt(body, 'errorCode') ?? textAt(exception, 'messageId')
+  if (answer.status !== 400) return readStatus(answer, code)
+  const properties = [
+    ...listAt(body, 'violations').map((violation) => textAt(violation, 'property') ?? ''),
+    ...Object.keys(valueAt(exception, 'validationErrors') ?? {}),
+  ]
+  if (properties.some((name) => /\bdestinations\b/.test(name)))
+    return refused(failureOf('invalid_number', code ?? null))
+  if (properties.some((name) => /\b(sender|from)$/.test(name)))
+    return refused(failureOf('sender_invalid', code ?? null))
+  return refused(failureOf('unknown', code ?? 'HTTP 400', { permanent: true }))
+}
+
+function readReceipt(result: unknown): Receipt | undefined {
+  const messageId = textAt(result, 'messageId') ?? null
+  const requestId = textAt(result, 'callbackData') ?? null
+  if (messageId === null && requestId === null) return undefined
+  const ids = { messageId, requestId }
+  switch (textAt(result, 'status', 'groupId')) {
+    case groups.pending:
+      return { ...ids, status: 'sent', failure: null }
+    case groups.delivered:
+      // A call hangs up on a machine before it says anything.
+      return /MACHINE/.test(textAt(result, 'error', 'name') ?? '')
+        ? { ...ids, status: 'undelivered', failure: failureIn(result) }
+        : { ...ids, status: 'delivered', failure: null }
+    case groups.undeliverable:
+    case groups.expired:
+    case groups.rejected:
+      return { ...ids, status: 'undelivered', failure: failureIn(result) }
+    default:
+      return undefined
+  }
+}
+
+/** What the message's `error` and `status` say together. */
+function failureIn(message: unknown): Failure {
+  const status = textAt(message, 'status', 'id')
+  // Of a call that nobody took. By name, since the ids changed in 2024; that the newer names hold these words was not
+  // seen on a live account. Infobip calls all of them permanent, but the next call may be taken.
+  const call = /BUSY|NO_ANSWER|MACHINE/.exec(textAt(message, 'error', 'name') ?? '')
+  if (call) return failureOf('unreachable', call.input)
+  const known = findFailure(errorCodes, textAt(message, 'error', 'id')) ?? findFailure(statusCodes, status)
+  if (known) return known
+  const code = textAt(message, 'status', 'name') ?? status ?? null
+  const isLost = ['2', '4'].includes(textAt(message, 'status', 'groupId') ?? '')
+  const permanent = valueAt(message, 'error', 'permanent') === true
+  return failureOf(isLost ? 'unreachable' : 'unknown', code, { permanent })
+}

@@ -1,0 +1,146 @@
+import { createHmac } from 'node:crypto'
+import {
+  callbackUrlOf,
+  forged,
+  formOf,
+  noReceipt,
+  receiptOf,
+  requestIdOf,
+  unreadable,
+} from '../kit/callbacks.ts'
+import { failureOf, findFailure, readReply, readStatus, type CodeTable } from '../kit/failures.ts'
+import type { HttpAnswer } from '../kit/http-client.ts'
+import { parseJson, textAt } from '../kit/json.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
+import { basicAuth, clamp, digitsOf, given } from '../kit/message-fields.ts'
+import { accepted, refused, type Callback, type Provider } from '../kit/provider.ts'
+import { isSameBytes } from '../kit/signature-checks.ts'
+
+const fields = {
+  authId: { description: 'the Auth ID of the Plivo Console', required: true, pattern: /^\w+$/ },
+  authToken: { description: 'the Auth Token of the Plivo Console', required: true, secret: true },
+  from: { description: 'the number without its plus sign, or the sender name' },
+  powerpackUuid: { description: 'the Powerpack that chooses the sender' },
+  dltEntityId: { description: 'the DLT entity id, for India' },
+  dltTemplateId: { description: 'the DLT template id, for India' },
+  baseUrl: baseUrlField('https://api.plivo.com'),
+} as const
+
+/** https://www.plivo.com/docs/messaging/troubleshooting/error-codes. From 60 on, but for 200, not seen on a live account. */
+const codes: CodeTable = {
+  10: 'content_blocked',
+  20: ['unreachable', { at: 'route' }],
+  30: 'content_blocked',
+  40: 'sender_invalid',
+  50: 'invalid_number',
+  60: ['unreachable', { at: 'route' }],
+  70: ['unreachable', { permanent: true }],
+  80: 'unreachable',
+  90: ['unreachable', { permanent: true, at: 'route' }],
+  100: 'content_blocked',
+  110: ['unknown', { permanent: true }],
+  200: 'opted_out',
+  300: 'provider_down',
+  420: 'unreachable',
+  450: 'geo_blocked',
+}
+
+/**
+ * Plivo's Message API, version 1. The signature of its receipts has a nonce but no time, and in version 2 covers nothing
+ * but the address: whoever saw one receipt could make others, so that the address is to be kept secret.
+ */
+export const plivo = defineKind({
+  kind: 'plivo',
+  title: 'Plivo',
+  channels: ['sms'],
+  fields,
+  oneOf: ['from', 'powerpackUuid'],
+  create: createPlivo,
+})
+
+function createPlivo(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
+  // Without the slash at its end the interface answers with a redirect.
+  const url = `${settings.baseUrl}/v1/Account/${settings.authId}/Message/`
+  const headers = {
+    authorization: basicAuth(settings.authId, settings.authToken),
+    'content-type': 'application/json',
+  }
+
+  return {
+    channels: ['sms'],
+
+    async send(message, signal) {
+      const callbackUrl = callbackUrlOf(message)
+      const body = JSON.stringify(
+        given<string | number>({
+          src: settings.from,
+          powerpack_uuid: settings.powerpackUuid,
+          dst: digitsOf(message.to),
+          text: message.text,
+          url: callbackUrl,
+          method: callbackUrl === null ? null : 'POST',
+          // The text holds a code: it should not be read in Plivo's console.
+          log: 'false',
+          message_expiry: clamp(message.validitySeconds, 5, 10_800),
+          dlt_entity_id: settings.dltEntityId,
+          dlt_template_id: settings.dltTemplateId,
+        }),
+      )
+      return readReply(await http.request({ method: 'POST', url, headers, body }, signal), readAnswer)
+    },
+
+    readCallback(callback) {
+      if (!isSigned(callback, settings.authToken)) return forged
+      const form = formOf(callback)
+      const status = form.get('Status')
+      const messageId = form.get('MessageUUID')
+      if (status === null || messageId === null) return unreadable
+      const ids = { messageId, requestId: requestIdOf(callback) }
+      if (status === 'delivered' || status === 'read') return receiptOf(ids, 'delivered')
+      if (status === 'sent') return receiptOf(ids, 'sent')
+      if (status !== 'undelivered' && status !== 'failed' && status !== 'rejected') return noReceipt
+      const code = form.get('ErrorCode') ?? status
+      return receiptOf(ids, 'undelivered', findFailure(codes, code) ?? failureOf('unknown', code))
+    },
+  }
+}
+
+/** An error is a sentence without a code: the status alone is to go by. */
+function readAnswer(answer: HttpAnswer) {
+  if (answer.status >= 200 && answer.status < 300) {
+    return accepted(textAt(parseJson(answer.text), 'message_uuid', 0) ?? null)
+  }
+  if (answer.status !== 400) return readStatus(answer)
+  return refused(failureOf('unknown', 'HTTP 400', { permanent: true }))
+}
+
+/**
+ * Version 2 is documented for messages (https://www.plivo.com/docs/messaging/concepts/signature-validation): the address
+ * without its query, and the nonce. Where version 3 comes it counts alone, since it covers the query and the form as
+ * well. While an account changes its token a header lists two signatures.
+ */
+function isSigned(callback: Callback, authToken: string): boolean {
+  const { url, headers } = callback
+  if (!URL.canParse(url)) return false
+  const version = headers['x-plivo-signature-v3'] === undefined ? 'v2' : 'v3'
+  const nonce = headers[`x-plivo-signature-${version}-nonce`]
+  if (nonce === undefined) return false
+  const { origin, pathname } = new URL(url)
+  const signed = version === 'v2' ? `${origin}${pathname}${nonce}` : `${textOfVersion3(callback)}.${nonce}`
+  const expected = createHmac('sha256', authToken).update(signed).digest()
+  const signatures = (headers[`x-plivo-signature-${version}`] ?? '').split(',')
+  return signatures.some((signature) => isSameBytes(Buffer.from(signature, 'base64'), expected))
+}
+
+/** The address with its query in order, then the form's fields in order. */
+function textOfVersion3({ method, url, body }: Callback): string {
+  const { origin, pathname, searchParams } = new URL(url)
+  const query = inOrder(searchParams).map(([name, value]) => `${name}=${value}`)
+  const form = method === 'GET' ? [] : inOrder(new URLSearchParams(body))
+  const asked = query.length > 0 || form.length > 0 ? `?${query.join('&')}` : ''
+  const separator = query.length > 0 && form.length > 0 ? '.' : ''
+  return `${origin}${pathname}${asked}${separator}${form.flat().join('')}`
+}
+
+const inOrder = (entries: Iterable<[string, string]>) =>
+  [...entries].toSorted(([a, x], [b, y]) => (a < b ? -1 : a > b ? 1 : x < y ? -1 : x > y ? 1 : 0))

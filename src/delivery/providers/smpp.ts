@@ -1,0 +1,216 @@
+import { failureOf, findFailure, type CodeTable } from '../kit/failures.ts'
+import { defineKind, type SettingValues } from '../kit/kinds.ts'
+import { clamp, digitsOf } from '../kit/message-fields.ts'
+import { accepted, refused, uncertain } from '../kit/provider.ts'
+import type { OutgoingMessage, Provider, Receipt, SendOutcome } from '../kit/provider.ts'
+import { createSmppLink } from './smpp-link.ts'
+import { idFormats, normalizeId, readSmppReceipt, type IdFormat } from './smpp-receipts.ts'
+import type { SmppTimes, Submission } from './smpp-session.ts'
+import { splitForSmpp, type SmppPart } from './smpp-text.ts'
+
+const printable = /^[\x21-\x7e]+$/
+const tons = ['0', '1', '2', '3', '4', '5', '6']
+const npis = ['0', '1', '3', '4', '6', '8', '9', '10', '14', '18']
+
+const fields = {
+  host: {
+    description: 'the host of the SMSC, a name or an address',
+    required: true,
+    pattern: /^[A-Za-z0-9.:_-]+$/,
+  },
+  port: {
+    description: 'its port; 3550 with TLS and 2775 without are usual',
+    required: true,
+    pattern: /^(?!0)\d{1,4}$|^[1-5]\d{4}$|^6[0-4]\d{3}$|^65[0-4]\d\d$|^655[0-2]\d$|^6553[0-5]$/,
+    example: '3550',
+  },
+  tls: {
+    description: 'whether the connection is encrypted; off only where a VPN does that',
+    default: 'on',
+    choices: ['on', 'off'],
+  },
+  caCertificate: {
+    description: "the certificates that sign the SMSC's, in PEM, instead of the system's",
+    multiline: true,
+    pattern: /^\s*-----BEGIN CERTIFICATE-----[^]+-----END CERTIFICATE-----\s*$/,
+  },
+  systemId: {
+    description: 'the system id (at most 15 characters)',
+    required: true,
+    pattern: /^[\x21-\x7e]{1,15}$/,
+  },
+  password: { description: 'the password', required: true, secret: true, pattern: printable },
+  systemType: { description: 'the system type, where one was given', pattern: /^[\x21-\x7e]{1,12}$/ },
+  bind: {
+    description: 'how to bind; a transmitter gets no receipts',
+    default: 'transceiver',
+    choices: ['transceiver', 'transmitter'],
+  },
+  from: {
+    description: 'the sender: a number, a short code or up to 11 letters',
+    required: true,
+    pattern: /^(\+?\d{3,20}|[\x20-\x7e]{1,11})$/,
+    example: 'ACME',
+  },
+  fromTon: { description: 'its type of number; else 5 for letters, 3 for a short code, 1', choices: tons },
+  fromNpi: { description: 'its numbering plan; else 0 for letters and short codes, 1', choices: npis },
+  toTon: { description: 'the type of number of phones', default: '1', choices: tons },
+  toNpi: { description: 'the numbering plan of phones', default: '1', choices: npis },
+  serviceType: { description: 'the service type, where one was given', pattern: /^[\x21-\x7e]{1,5}$/ },
+  dataCodingGsm: {
+    description: 'the data coding that stands for the GSM alphabet: 0, the default of the SMSC, or 1',
+    default: '0',
+    choices: ['0', '1'],
+  },
+  submitIdFormat: {
+    description: 'how the SMSC writes message ids in its answers, where receipts have them differently',
+    default: 'text',
+    choices: idFormats,
+  },
+  receiptIdFormat: {
+    description: 'how it writes them in receipts',
+    default: 'text',
+    choices: idFormats,
+  },
+  enquireLinkSeconds: {
+    description: 'how often to ask whether the SMSC is there',
+    default: '30',
+    pattern: /^[1-9]\d{0,3}$/,
+  },
+} as const
+
+/** SMPP 3.4 §5.1.3, in hexadecimal. Anything from 400 to 4FF is the SMSC's own. */
+const codes: CodeTable = {
+  '1': 'content_blocked', // length of the message
+  '4': 'provider_down', // not bound
+  '5': 'provider_down', // bound already
+  '8': 'provider_down',
+  a: 'sender_invalid',
+  b: 'invalid_number',
+  d: 'auth_failed', // bind failed
+  e: 'auth_failed', // password
+  f: 'auth_failed', // system id
+  '14': 'throttled', // queue full
+  '33': 'invalid_number',
+  '48': 'sender_invalid', // source type of number
+  '49': 'sender_invalid', // source numbering plan
+  '50': ['unknown', { permanent: true }], // destination type of number: our settings
+  '51': ['unknown', { permanent: true }],
+  '58': 'throttled',
+  '64': 'provider_down', // temporary
+  '65': 'provider_down', // permanent, and of the other side
+  fe: 'provider_down',
+}
+
+/**
+ * SMPP 3.4 over one connection, for SMSCs and aggregators. There is no field for our reference: receipts are matched by
+ * the message id, and of a text in several parts by that of the last.
+ */
+export const smpp = defineKind({
+  kind: 'smpp',
+  title: 'SMPP 3.4',
+  channels: ['sms'],
+  fields,
+  create: (settings) => createSmpp(settings),
+})
+
+type Settings = SettingValues<typeof fields>
+
+/** @param times shorter ones for tests */
+export function createSmpp(settings: Settings, times?: SmppTimes): Provider {
+  const receiptFormat = readFormat(settings.receiptIdFormat)
+  const submitFormat = readFormat(settings.submitIdFormat)
+  let report: ((receipt: Receipt) => void) | undefined
+  let messages = 0
+
+  const link = createSmppLink(
+    {
+      host: settings.host,
+      port: Number(settings.port),
+      tls: settings.tls === 'on',
+      ca: settings.caCertificate,
+      systemId: settings.systemId,
+      password: settings.password,
+      systemType: settings.systemType ?? '',
+      bind: settings.bind === 'transmitter' ? 'transmitter' : 'transceiver',
+      enquireLinkMs: Number(settings.enquireLinkSeconds) * 1000,
+    },
+    (pdu) => {
+      const receipt = readSmppReceipt(pdu, receiptFormat)
+      if (receipt && !report) return false
+      if (receipt) report?.(receipt)
+      return true
+    },
+    times,
+  )
+
+  return {
+    channels: ['sms'],
+
+    async send(message, signal) {
+      const parts = splitForSmpp(message.text, messages++)
+      const common = commonFields(settings, message)
+      let outcome = refused(failureOf('unknown', 'EMPTY'))
+      for (const [index, part] of parts.entries()) {
+        const isLast = index === parts.length - 1
+        const fields = { ...common, ...partFields(settings, part), registered_delivery: isLast ? 1 : 0 }
+        outcome = readSubmission(await link.submit(fields, signal), submitFormat)
+        // A text that lacks a part is never shown as a whole: it counts as not taken.
+        if (outcome.kind !== 'accepted') return outcome
+      }
+      return outcome
+    },
+
+    listen(onReceipt) {
+      report = onReceipt
+      link.open()
+    },
+
+    close: () => link.close(),
+  }
+}
+
+const readFormat = (text: string): IdFormat => idFormats.find((format) => format === text) ?? 'text'
+
+function commonFields(settings: Settings, { to, validitySeconds }: OutgoingMessage) {
+  const { from } = settings
+  const isNumber = /^\+?\d+$/.test(from)
+  const isShort = isNumber && !from.startsWith('+') && from.length <= 6
+  const [ton, npi] = isShort ? ['3', '0'] : isNumber ? ['1', '1'] : ['5', '0']
+  return {
+    service_type: settings.serviceType ?? '',
+    source_addr_ton: Number(settings.fromTon ?? ton),
+    source_addr_npi: Number(settings.fromNpi ?? npi),
+    source_addr: isNumber ? digitsOf(from) : from,
+    dest_addr_ton: Number(settings.toTon),
+    dest_addr_npi: Number(settings.toNpi),
+    destination_addr: digitsOf(to),
+    validity_period: writeValidity(validitySeconds),
+  }
+}
+
+const partFields = (settings: Settings, { bytes, isUnicode, hasHeader }: SmppPart) => ({
+  esm_class: hasHeader ? 0x40 : 0,
+  data_coding: isUnicode ? 8 : Number(settings.dataCodingGsm),
+  short_message: bytes,
+})
+
+/** SMPP 3.4 §7.1.1, relative: `YYMMDDhhmmsstnnp`. */
+function writeValidity(seconds: number): string {
+  const whole = clamp(seconds, 1, 86_399)
+  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
+  return `000000${parts.map((part) => String(part).padStart(2, '0')).join('')}000R`
+}
+
+function readSubmission(submission: Submission, format: IdFormat): SendOutcome {
+  if (submission.kind === 'unanswered') return uncertain(submission.code)
+  if (submission.kind === 'unsent') {
+    const { bindStatus, code } = submission
+    const failure = bindStatus === undefined ? undefined : findFailure(codes, bindStatus.toString(16))
+    return refused(failure ?? failureOf('provider_down', code))
+  }
+  const { status, messageId } = submission
+  if (status === 0) return accepted(messageId === null ? null : normalizeId(messageId, format))
+  const code = status.toString(16)
+  return refused({ ...(findFailure(codes, code) ?? failureOf('unknown', code)), providerCode: `0x${code}` })
+}

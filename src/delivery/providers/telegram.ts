@@ -1,0 +1,114 @@
+import { createHash, createHmac } from 'node:crypto'
+import { forged, noReceipt, receiptOf, unreadable } from '../kit/callbacks.ts'
+import { readErrorCode } from '../kit/error-codes.ts'
+import { failureOf, readReply, type CodeTable } from '../kit/failures.ts'
+import type { HttpAnswer } from '../kit/http-client.ts'
+import { parseJson, textAt, valueAt } from '../kit/json.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
+import { clamp, given } from '../kit/message-fields.ts'
+import { accepted, refused, uncertain } from '../kit/provider.ts'
+import type { Callback, CallbackResult, Provider, SendOutcome } from '../kit/provider.ts'
+import { isSameBytes, isWithin } from '../kit/signature-checks.ts'
+
+const fields = {
+  token: {
+    description: 'the access token (gateway.telegram.org/account/api)',
+    required: true,
+    secret: true,
+  },
+  senderUsername: {
+    description: 'the verified channel that codes come from',
+    pattern: /^@?[A-Za-z]\w{3,31}$/,
+    example: 'acme',
+  },
+  baseUrl: baseUrlField('https://gatewayapi.telegram.org'),
+} as const
+
+const ttlSecondsMin = 30
+const ttlSecondsMax = 3600
+const callbackUrlLengthMax = 256
+const toleranceSeconds = 300
+
+/** The names that the interface was seen to answer; its documentation lists none. */
+const codes: CodeTable = {
+  ACCESS_TOKEN_INVALID: 'auth_failed',
+  ACCESS_TOKEN_REQUIRED: 'auth_failed',
+  PHONE_NUMBER_INVALID: 'invalid_number',
+  // Not on Telegram: it says nothing about the number elsewhere.
+  PHONE_NUMBER_NOT_FOUND: 'unreachable',
+  PHONE_NUMBER_NOT_AVAILABLE: 'unreachable',
+  SENDER_NOT_VERIFIED: 'sender_invalid',
+  SENDER_NOT_OWNED: 'sender_invalid',
+  BALANCE_NOT_ENOUGH: 'no_credit',
+}
+
+/** Codes as messages in Telegram. The text is Telegram's own; a message that is not delivered in time is refunded. */
+export const telegram = defineKind({
+  kind: 'telegram',
+  title: 'Telegram Gateway',
+  channels: ['telegram'],
+  fields,
+  create: createTelegram,
+})
+
+function createTelegram(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
+  const url = `${settings.baseUrl}/sendVerificationMessage`
+  return {
+    channels: ['telegram'],
+
+    async send({ to, code, requestId, validitySeconds, callbackUrl }, signal) {
+      // Telegram would deliver it for longer than it is worth anything.
+      if (validitySeconds < ttlSecondsMin) return refused(failureOf('unknown', 'TTL_INVALID'))
+      const fits = callbackUrl !== null && callbackUrl.length <= callbackUrlLengthMax
+      const body = given<unknown>({
+        phone_number: to,
+        code,
+        ttl: clamp(validitySeconds, ttlSecondsMin, ttlSecondsMax),
+        payload: requestId,
+        sender_username: settings.senderUsername?.replace(/^@/, ''),
+        callback_url: fits ? callbackUrl : null,
+      })
+      const headers = { authorization: `Bearer ${settings.token}`, 'content-type': 'application/json' }
+      const request = { method: 'POST', url, headers, body: JSON.stringify(body) } as const
+      return readReply(await http.request(request, signal), readAnswer)
+    },
+
+    readCallback: (callback, nowMs) => readCallback(callback, settings.token, nowMs),
+  }
+}
+
+/** Errors may come with any status, 200 among them. */
+function readAnswer(answer: HttpAnswer): SendOutcome {
+  const body = parseJson(answer.text)
+  const id = textAt(body, 'result', 'request_id')
+  const isSuccess = answer.status >= 200 && answer.status < 300
+  if (isSuccess && valueAt(body, 'ok') === true && id !== undefined) return accepted(id)
+  const error = textAt(body, 'error')
+  if (isSuccess && error === undefined) return uncertain(`HTTP ${answer.status}`)
+  // An earlier try of ours arrived after all, or another's did.
+  if (error === 'MESSAGE_ALREADY_SENT') return uncertain(error)
+  const wait = /^FLOOD_WAIT(?:_(\d{1,6}))?/.exec(error ?? '')
+  if (!wait || answer.status >= 500) return readErrorCode(answer, error, codes)
+  const but = wait[1] === undefined ? {} : { retryAfterSeconds: Number(wait[1]) }
+  return refused(failureOf('throttled', error ?? null, but))
+}
+
+/** HMAC-SHA-256 over the time and the body; the key is the SHA-256 of the token. */
+function readCallback({ headers, body }: Callback, token: string, nowMs: number): CallbackResult {
+  const timestamp = headers['x-request-timestamp'] ?? ''
+  const given = Buffer.from(headers['x-request-signature'] ?? '', 'hex')
+  const key = createHash('sha256').update(token).digest()
+  const expected = createHmac('sha256', key).update(`${timestamp}\n${body}`).digest()
+  if (!isWithin(timestamp, nowMs, toleranceSeconds) || !isSameBytes(given, expected)) return forged
+
+  const report = parseJson(body)
+  const messageId = textAt(report, 'request_id')
+  const status = textAt(report, 'delivery_status', 'status')
+  if (messageId === undefined || status === undefined) return unreadable
+  const ids = { messageId, requestId: textAt(report, 'payload') ?? null }
+  if (status === 'sent') return receiptOf(ids, 'sent')
+  if (status === 'delivered' || status === 'read') return receiptOf(ids, 'delivered')
+  if (status === 'expired') return receiptOf(ids, 'undelivered', failureOf('unreachable', status))
+  if (status === 'revoked') return receiptOf(ids, 'undelivered', failureOf('unknown', status))
+  return noReceipt
+}

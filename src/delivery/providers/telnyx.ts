@@ -1,0 +1,188 @@
+import { createPublicKey, verify, type KeyObject } from 'node:crypto'
+import { callbackUrlOf, forged, noReceipt, receiptOf, requestIdOf, unreadable } from '../kit/callbacks.ts'
+import { readErrorCode } from '../kit/error-codes.ts'
+import { failureOf, findFailure, readReply, type CodeTable } from '../kit/failures.ts'
+import type { HttpAnswer } from '../kit/http-client.ts'
+import { parseJson, textAt, valueAt } from '../kit/json.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
+import { given } from '../kit/message-fields.ts'
+import { accepted, uncertain } from '../kit/provider.ts'
+import type { Callback, CallbackResult, Failure, Provider, Receipt, SendOutcome } from '../kit/provider.ts'
+import { isWithin } from '../kit/signature-checks.ts'
+
+/** How old the time in a signed callback may be. */
+const toleranceSeconds = 300
+
+/** https://support.telnyx.com/en/articles/6505121-telnyx-messaging-error-codes */
+const codes: CodeTable = {
+  10001: 'invalid_number',
+  10002: 'invalid_number',
+  10007: 'provider_down', // unexpected error
+  10009: 'auth_failed',
+  10010: 'auth_failed',
+  10011: 'throttled',
+  10016: 'invalid_number',
+  20002: 'auth_failed',
+  20006: 'auth_failed',
+  20012: 'no_credit', // inactive, mostly for want of funds
+  20013: 'auth_failed',
+  20014: 'auth_failed',
+  20015: 'auth_failed',
+  20016: 'auth_failed',
+  20017: 'auth_failed',
+  20100: 'no_credit',
+  40001: 'invalid_number', // a landline
+  40002: 'content_blocked',
+  40003: 'content_blocked',
+  40005: 'unreachable', // expired under way
+  40006: 'unreachable',
+  40009: 'content_blocked',
+  40010: 'sender_invalid', // not registered for 10DLC
+  40011: 'throttled',
+  40012: 'unreachable', // gone, without credit or not for short codes
+  40013: 'sender_invalid',
+  40014: 'unreachable', // expired in the queue
+  40015: 'content_blocked',
+  40016: 'throttled', // daily limit of T-Mobile
+  40017: 'content_blocked',
+  40018: 'throttled', // limit of AT&T
+  40100: 'sender_invalid',
+  40150: 'sender_invalid',
+  40151: 'sender_invalid',
+  40300: 'opted_out',
+  40301: 'sender_invalid',
+  40302: 'content_blocked',
+  40305: 'sender_invalid',
+  40306: 'sender_invalid',
+  40309: 'geo_blocked', // not whitelisted in the profile
+  40310: 'invalid_number',
+  40311: 'auth_failed',
+  40312: 'sender_invalid', // profile disabled
+  40313: 'auth_failed',
+  40314: 'auth_failed',
+  40315: 'sender_invalid',
+  40318: 'throttled', // queue full
+  40319: 'sender_invalid',
+  40320: 'sender_invalid',
+  40321: 'sender_invalid', // no number left in the pool
+  40322: 'content_blocked',
+  40329: 'sender_invalid', // toll-free number not verified
+}
+
+const fields = {
+  apiKey: { description: 'an API key (Account, Keys & Credentials)', required: true, secret: true },
+  messagingProfileId: {
+    description: 'the id of the messaging profile to send with',
+    required: true,
+    pattern: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
+    example: '40017f8e-49c2-4b6a-9f0a-5d2c4d3e1b7a',
+  },
+  from: {
+    description: 'the sender: a number with +, a short code or up to 11 letters; else one of the profile',
+    pattern: /^(\+?\d{3,15}|[A-Za-z0-9 ]{1,11})$/,
+    example: '+15551230000',
+  },
+  publicKey: {
+    description: 'the public key that signs callbacks (Keys & Credentials); without it there are no receipts',
+    pattern: /^[A-Za-z0-9+/]{43}=$/,
+  },
+  baseUrl: baseUrlField('https://api.telnyx.com'),
+} as const
+
+/** SMS by Telnyx, `POST /v2/messages`. It takes no validity: how long it tries is its own affair. */
+export const telnyx = defineKind({
+  kind: 'telnyx',
+  title: 'Telnyx',
+  channels: ['sms'],
+  fields,
+  create: createTelnyx,
+})
+
+function createTelnyx(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
+  const key = settings.publicKey === undefined ? undefined : readPublicKey(settings.publicKey)
+  return {
+    channels: ['sms'],
+
+    async send(message, signal) {
+      const body = given<unknown>({
+        from: settings.from,
+        messaging_profile_id: settings.messagingProfileId,
+        to: message.to,
+        text: message.text,
+        type: 'SMS',
+        // Otherwise the profile's own address is told what we did not ask it to know.
+        use_profile_webhooks: false,
+        webhook_url: key && callbackUrlOf(message),
+      })
+      const url = `${settings.baseUrl}/v2/messages`
+      const headers = { authorization: `Bearer ${settings.apiKey}`, 'content-type': 'application/json' }
+      const request = { method: 'POST', url, headers, body: JSON.stringify(body) } as const
+      return readReply(await http.request(request, signal), readAnswer)
+    },
+
+    ...(key && { readCallback: (callback: Callback, nowMs: number) => readCallback(callback, key, nowMs) }),
+  }
+}
+
+function readAnswer(answer: HttpAnswer): SendOutcome {
+  const body = parseJson(answer.text)
+  if (answer.status < 200 || answer.status > 299) {
+    return readErrorCode(answer, textAt(body, 'errors', 0, 'code'), codes)
+  }
+  const id = textAt(body, 'data', 'id')
+  // Whoever answers like this is not Telnyx, or took the message and said so in a way that nobody knows.
+  return id === undefined ? uncertain(`HTTP ${answer.status}`) : accepted(id)
+}
+
+/** The 32 bytes that Telnyx shows, as a key. */
+const readPublicKey = (base64: string): KeyObject =>
+  createPublicKey({
+    format: 'jwk',
+    key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(base64, 'base64').toString('base64url') },
+  })
+
+/** Ed25519 over `{timestamp}|{body}`. */
+function readCallback(callback: Callback, key: KeyObject, nowMs: number): CallbackResult {
+  const { headers, body } = callback
+  const timestamp = headers['telnyx-timestamp'] ?? ''
+  const signature = Buffer.from(headers['telnyx-signature-ed25519'] ?? '', 'base64')
+  if (!isWithin(timestamp, nowMs, toleranceSeconds)) return forged
+  if (!verify(null, Buffer.from(`${timestamp}|${body}`), key, signature)) return forged
+
+  const event = parseJson(body)
+  const type = textAt(event, 'data', 'event_type')
+  if (type === undefined) return unreadable
+  // Whatever else happens on the account, such as messages that come in.
+  if (type !== 'message.sent' && type !== 'message.finalized') return noReceipt
+  const payload = valueAt(event, 'data', 'payload')
+  const messageId = textAt(payload, 'id')
+  return messageId === undefined
+    ? unreadable
+    : readReceipt(payload, { messageId, requestId: requestIdOf(callback) })
+}
+
+function readReceipt(payload: unknown, ids: Pick<Receipt, 'messageId' | 'requestId'>): CallbackResult {
+  switch (textAt(payload, 'to', 0, 'status')) {
+    case 'sent':
+    // The carrier took it and tells nothing more.
+    case 'delivery_unconfirmed':
+      return receiptOf(ids, 'sent')
+    case 'delivered':
+      return receiptOf(ids, 'delivered')
+    case 'expired':
+      return receiptOf(ids, 'undelivered', failureOf('unreachable', 'expired'))
+    case 'sending_failed':
+    case 'delivery_failed':
+      return receiptOf(ids, 'undelivered', readFailure(valueAt(payload, 'errors', 0)))
+    default:
+      return noReceipt
+  }
+}
+
+function readFailure(error: unknown): Failure {
+  const code = textAt(error, 'code')
+  // In a receipt the same code stands for phones that are gone as well; only its title tells them apart.
+  if (code === '40300' && !/\bSTOP\b/.test(textAt(error, 'title') ?? ''))
+    return failureOf('unreachable', code)
+  return findFailure(codes, code) ?? failureOf('unknown', code ?? null)
+}

@@ -1,0 +1,191 @@
+import { createHmac } from 'node:crypto'
+import {
+  callbackUrlOf,
+  forged,
+  formOf,
+  noReceipt,
+  receiptOf,
+  requestIdOf,
+  unreadable,
+} from '../kit/callbacks.ts'
+import {
+  failureOf,
+  findFailure,
+  readReply,
+  readStatus,
+  throttledBy,
+  type CodeTable,
+} from '../kit/failures.ts'
+import type { HttpAnswer } from '../kit/http-client.ts'
+import { parseJson, textAt } from '../kit/json.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
+import { basicAuth, clamp, given } from '../kit/message-fields.ts'
+import { accepted, refused, type Callback, type OutgoingMessage, type Provider } from '../kit/provider.ts'
+import { isSameBytes } from '../kit/signature-checks.ts'
+import { callCodes, callFields, readCallStatus } from './twilio-voice.ts'
+
+const fields = {
+  accountSid: {
+    description: 'the Account SID of the Twilio Console',
+    required: true,
+    pattern: /^AC[0-9a-f]{32}$/i,
+    example: 'AC followed by 32 hexadecimal digits',
+  },
+  authToken: {
+    description: 'the Auth Token of the Twilio Console; it signs the receipts also where an API key sends',
+    required: true,
+    secret: true,
+  },
+  apiKeySid: { description: 'the SID of an API key, to send with it', pattern: /^SK[0-9a-f]{32}$/i },
+  apiKeySecret: { description: 'the secret of that API key', secret: true },
+  from: { description: 'the number or the sender name', example: '+15005550006' },
+  messagingServiceSid: {
+    description: 'the Messaging Service that chooses the sender',
+    pattern: /^MG[0-9a-f]{32}$/i,
+  },
+  whatsappFrom: { description: 'the WhatsApp sender', pattern: /^\+\d{5,15}$/, example: '+15005550006' },
+  whatsappContentSid: {
+    description: 'the approved authentication template, whose variable 1 is the code',
+    pattern: /^HX[0-9a-f]{32}$/i,
+  },
+  voiceFrom: {
+    description: 'the number that calls, for voice: of Twilio or a verified caller id',
+    pattern: /^\+\d{5,15}$/,
+    example: '+15005550006',
+  },
+  baseUrl: baseUrlField('https://api.twilio.com'),
+} as const
+
+/** https://www.twilio.com/docs/api/errors. Those of 30000 and more come in receipts. */
+const codes: CodeTable = {
+  ...callCodes,
+  20003: 'auth_failed',
+  20005: 'auth_failed', // account not active
+  20429: 'throttled',
+  21211: 'invalid_number',
+  21217: 'invalid_number',
+  21614: 'invalid_number', // not a mobile number
+  21635: 'invalid_number', // a landline
+  21612: ['unreachable', { permanent: true, at: 'route' }], // no way from this sender to this number
+  21212: 'sender_invalid',
+  21603: 'sender_invalid',
+  21606: 'sender_invalid',
+  21608: 'sender_invalid', // a trial account may only write to verified numbers
+  21659: 'sender_invalid',
+  21660: 'sender_invalid',
+  21408: 'geo_blocked',
+  21610: 'opted_out',
+  21609: ['unknown', { permanent: true }], // the callback URL
+  21617: ['unknown', { permanent: true }], // too long
+  30001: 'throttled',
+  30002: 'auth_failed', // account suspended
+  30003: 'unreachable',
+  30004: ['unreachable', { permanent: true }], // blocked for this number
+  30005: ['unreachable', { permanent: true }], // unknown destination
+  30006: ['unreachable', { permanent: true }], // landline or carrier out of reach
+  30007: 'content_blocked',
+  30008: 'unknown',
+  30022: 'throttled',
+  30034: 'sender_invalid', // not registered for A2P 10DLC
+  30036: 'unreachable', // the validity period ended
+  30450: 'geo_blocked', // fraud protection; not seen on a live account
+  63003: ['invalid_number', { at: 'route' }], // not on WhatsApp
+  63016: 'content_blocked', // outside of the window, no template
+  63018: 'throttled',
+  63024: ['invalid_number', { at: 'route' }], // not on WhatsApp
+}
+
+/**
+ * Twilio's Messages and Calls resources, version 2010-04-01. Receipts carry `X-Twilio-Signature`; the scheme has no time in it, so
+ * that a receipt can be repeated by whoever saw it, but not changed.
+ */
+export const twilio = defineKind({
+  kind: 'twilio',
+  title: 'Twilio',
+  channels: ['sms', 'whatsapp', 'voice'],
+  fields,
+  oneOf: ['from', 'messagingServiceSid'],
+  together: [
+    ['apiKeySid', 'apiKeySecret'],
+    ['whatsappFrom', 'whatsappContentSid'],
+  ],
+  create: createTwilio,
+})
+
+function createTwilio(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
+  const account = `${settings.baseUrl}/2010-04-01/Accounts/${settings.accountSid}`
+  const authorization = basicAuth(
+    settings.apiKeySid ?? settings.accountSid,
+    settings.apiKeySecret ?? settings.authToken,
+  )
+
+  const addressed = ({ channel, to, text, code }: OutgoingMessage) =>
+    channel === 'whatsapp'
+      ? {
+          To: `whatsapp:${to}`,
+          From: `whatsapp:${settings.whatsappFrom}`,
+          ContentSid: settings.whatsappContentSid,
+          ContentVariables: JSON.stringify({ 1: code }),
+        }
+      : { To: to, From: settings.from, MessagingServiceSid: settings.messagingServiceSid, Body: text }
+
+  return {
+    channels: [
+      'sms',
+      ...(settings.whatsappFrom === undefined ? [] : (['whatsapp'] as const)),
+      ...(settings.voiceFrom === undefined ? [] : (['voice'] as const)),
+    ],
+
+    async send(message, signal) {
+      const isCall = message.channel === 'voice'
+      const url = `${account}/${isCall ? 'Calls' : 'Messages'}.json`
+      const ValidityPeriod = String(clamp(message.validitySeconds, 1, 36_000))
+      const form = given<string>({
+        ...(isCall ? callFields(message, settings.voiceFrom) : { ...addressed(message), ValidityPeriod }),
+        StatusCallback: callbackUrlOf(message),
+      })
+      const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
+      const body = new URLSearchParams(form).toString()
+      return readReply(await http.request({ method: 'POST', url, headers, body }, signal), readAnswer)
+    },
+
+    readCallback(callback) {
+      if (!isSigned(callback, settings.authToken)) return forged
+      const form = formOf(callback)
+      if (form.has('CallStatus')) return readCallStatus(form, requestIdOf(callback))
+      const status = form.get('MessageStatus')
+      const messageId = form.get('MessageSid')
+      if (status === null || messageId === null) return unreadable
+      const ids = { messageId, requestId: requestIdOf(callback) }
+      if (status === 'delivered' || status === 'read') return receiptOf(ids, 'delivered')
+      if (status === 'sent') return receiptOf(ids, 'sent')
+      if (status !== 'undelivered' && status !== 'failed' && status !== 'canceled') return noReceipt
+      const code = form.get('ErrorCode') ?? status
+      return receiptOf(ids, 'undelivered', findFailure(codes, code) ?? failureOf('unknown', code))
+    },
+  }
+}
+
+function readAnswer(answer: HttpAnswer) {
+  const body = parseJson(answer.text)
+  if (answer.status >= 200 && answer.status < 300) {
+    const status = textAt(body, 'status')
+    if (status !== 'failed' && status !== 'undelivered') return accepted(textAt(body, 'sid') ?? null)
+    const code = textAt(body, 'error_code')
+    return refused(findFailure(codes, code) ?? failureOf('unknown', code ?? status))
+  }
+  const code = textAt(body, 'code')
+  if (answer.status === 429) return refused(throttledBy(answer, code ?? null))
+  const failure = findFailure(codes, code)
+  return failure ? refused(failure) : readStatus(answer, code)
+}
+
+/** https://www.twilio.com/docs/usage/security: the URL, then each field and its value in the order of the names. */
+function isSigned({ url, body, method, headers }: Callback, authToken: string): boolean {
+  const entries = method === 'GET' ? [] : [...new URLSearchParams(body)]
+  const inOrder = entries.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  const expected = createHmac('sha1', authToken)
+    .update(url + inOrder.flat().join(''))
+    .digest()
+  return isSameBytes(Buffer.from(headers['x-twilio-signature'] ?? '', 'base64'), expected)
+}

@@ -1,0 +1,150 @@
+import { createHash, createHmac } from 'node:crypto'
+import { forged, noReceipt, receiptOf, unreadable } from '../kit/callbacks.ts'
+import {
+  failureOf,
+  findFailure,
+  readReply,
+  readStatus,
+  throttledBy,
+  type CodeTable,
+} from '../kit/failures.ts'
+import type { HttpAnswer } from '../kit/http-client.ts'
+import { parseJson, textAt, valueAt } from '../kit/json.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
+import { basicAuth, clamp, digitsOf, given } from '../kit/message-fields.ts'
+import { accepted, refused, type Callback, type Failure, type Provider } from '../kit/provider.ts'
+import { isSameBytes, isWithin } from '../kit/signature-checks.ts'
+
+const fields = {
+  apiKey: { description: 'the API key of the Vonage Dashboard', required: true },
+  apiSecret: { description: 'the API secret of the Vonage Dashboard', required: true, secret: true },
+  from: { description: 'the number without its plus sign, or the sender name', required: true },
+  entityId: { description: 'the DLT entity id, for India' },
+  contentId: { description: 'the DLT content id, for India' },
+  signatureSecret: {
+    description: 'the signature secret of the account; unsigned receipts are refused where it is given',
+    secret: true,
+  },
+  baseUrl: baseUrlField('https://api.nexmo.com'),
+} as const
+
+/**
+ * https://developer.vonage.com/api-errors/messages, in answers and receipts alike. From 1170 on the meaning follows the
+ * err-codes of the SMS API; those were not seen on a live account.
+ */
+const codes: CodeTable = {
+  1000: 'throttled',
+  1010: ['unknown', { permanent: true }],
+  1020: ['unknown', { permanent: true }],
+  1030: 'provider_down',
+  1040: 'invalid_number',
+  1050: 'opted_out',
+  1060: 'auth_failed',
+  1070: 'no_credit',
+  1080: 'auth_failed',
+  1090: ['unknown', { permanent: true }],
+  1100: 'provider_down',
+  1120: 'sender_invalid',
+  1130: ['unknown', { permanent: true }],
+  1140: 'auth_failed', // not enabled for this account
+  1160: 'sender_invalid', // a trial account may only write to listed numbers
+  1170: 'invalid_number',
+  1180: 'unreachable',
+  1190: ['unreachable', { permanent: true }],
+  1200: 'unreachable',
+  1210: 'content_blocked',
+  1220: 'unreachable',
+  1230: ['unreachable', { at: 'route' }],
+  1240: 'invalid_number',
+  1250: ['unreachable', { permanent: true, at: 'route' }],
+  1260: ['unreachable', { at: 'route' }],
+}
+
+const receiptMaxAgeSeconds = 3600
+
+/** Vonage's Messages API, version 1. Its receipts carry a JWT that covers their body. */
+export const vonageMessages = defineKind({
+  kind: 'vonage-messages',
+  title: 'Vonage Messages',
+  channels: ['sms'],
+  fields,
+  create: createVonageMessages,
+})
+
+function createVonageMessages(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
+  const url = `${settings.baseUrl}/v1/messages`
+  const headers = {
+    authorization: basicAuth(settings.apiKey, settings.apiSecret),
+    'content-type': 'application/json',
+    accept: 'application/json',
+  }
+  const dlt = given<string>({ entity_id: settings.entityId, content_id: settings.contentId })
+
+  return {
+    channels: ['sms'],
+
+    async send(message, signal) {
+      const body = JSON.stringify({
+        message_type: 'text',
+        channel: 'sms',
+        to: digitsOf(message.to),
+        from: settings.from,
+        text: message.text,
+        ttl: clamp(message.validitySeconds, 20, 604_800),
+        client_ref: message.requestId,
+        ...(message.callbackUrl !== null && { webhook_url: message.callbackUrl, webhook_version: 'v1' }),
+        ...(Object.keys(dlt).length > 0 && { sms: dlt }),
+      })
+      return readReply(await http.request({ method: 'POST', url, headers, body }, signal), readAnswer)
+    },
+
+    readCallback(callback, nowMs) {
+      const { signatureSecret } = settings
+      if (signatureSecret !== undefined && !isSigned(callback, signatureSecret, nowMs)) return forged
+      const body = parseJson(callback.body)
+      const status = textAt(body, 'status')
+      const messageId = textAt(body, 'message_uuid')
+      if (status === undefined || messageId === undefined) return unreadable
+      const ids = { messageId, requestId: textAt(body, 'client_ref') ?? null }
+      if (status === 'delivered' || status === 'read') return receiptOf(ids, 'delivered')
+      if (status === 'submitted') return receiptOf(ids, 'sent')
+      if (status !== 'rejected' && status !== 'undeliverable') return noReceipt
+      return receiptOf(ids, 'undelivered', failureIn(valueAt(body, 'error')) ?? failureOf('unknown', status))
+    },
+  }
+}
+
+function readAnswer(answer: HttpAnswer) {
+  const body = parseJson(answer.text)
+  if (answer.status >= 200 && answer.status < 300) return accepted(textAt(body, 'message_uuid') ?? null)
+  const failure = failureIn(body)
+  if (answer.status === 429) return refused(throttledBy(answer, failure?.providerCode ?? null))
+  if (failure && failure.class !== 'unknown') return refused(failure)
+  return answer.status === 422
+    ? refused({ ...(failure ?? failureOf('unknown', 'HTTP 422')), permanent: true })
+    : readStatus(answer, failure?.providerCode)
+}
+
+/** RFC 7807; the code ends the `type`, and is the `title` of receipts. */
+function failureIn(problem: unknown): Failure | undefined {
+  const code = /#(\d{3,5})$/.exec(textAt(problem, 'type') ?? '')?.[1] ?? textAt(problem, 'title')
+  if (code === undefined || !/^\d{3,5}$/.test(code)) return undefined
+  return findFailure(codes, code) ?? failureOf('unknown', code)
+}
+
+/**
+ * https://developer.vonage.com/en/getting-started/concepts/webhooks: a JWT (RFC 7519) with HS256, whose `payload_hash`
+ * is the SHA-256 of the body. `iat` bounds its age; `exp` is not among its claims.
+ */
+function isSigned({ headers, body }: Callback, secret: string, nowMs: number): boolean {
+  const token = /^Bearer (([\w-]+)\.([\w-]+))\.([\w-]+)$/i.exec(headers['authorization'] ?? '')
+  const [, signed = '', header = '', payload = '', signature = ''] = token ?? []
+  const readPart = (part: string) => parseJson(Buffer.from(part, 'base64url').toString())
+  if (textAt(readPart(header), 'alg') !== 'HS256') return false
+  const expected = createHmac('sha256', secret).update(signed).digest()
+  if (!isSameBytes(Buffer.from(signature, 'base64url'), expected)) return false
+  const claims = readPart(payload)
+  const hash = createHash('sha256').update(body).digest()
+  if (!isSameBytes(Buffer.from(textAt(claims, 'payload_hash') ?? '', 'hex'), hash)) return false
+  return isWithin(textAt(claims, 'iat') ?? '', nowMs, receiptMaxAgeSeconds)
+}

@@ -1,0 +1,184 @@
+import { createHash, createHmac } from 'node:crypto'
+import { forged, formOf, noReceipt, receiptOf, unreadable } from '../kit/callbacks.ts'
+import { failureOf, findFailure, readReply, readStatus, type CodeTable } from '../kit/failures.ts'
+import type { HttpAnswer } from '../kit/http-client.ts'
+import { parseJson, textAt, valueAt } from '../kit/json.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
+import { clamp, digitsOf, fitsGsmAlphabet, given } from '../kit/message-fields.ts'
+import {
+  accepted,
+  refused,
+  uncertain,
+  type Callback,
+  type Provider,
+  type SendOutcome,
+} from '../kit/provider.ts'
+import { isSameBytes, isWithin } from '../kit/signature-checks.ts'
+
+const fields = {
+  apiKey: { description: 'the API key of the Vonage Dashboard', required: true },
+  apiSecret: { description: 'the API secret of the Vonage Dashboard', required: true, secret: true },
+  from: { description: 'the number without its plus sign, or the sender name', required: true },
+  entityId: { description: 'the DLT entity id, for India' },
+  contentId: { description: 'the DLT content id, for India' },
+  signatureSecret: {
+    description:
+      'the signature secret, where the account signs its webhooks; unsigned receipts are refused then',
+    secret: true,
+  },
+  signatureMethod: {
+    description: 'the signature method of the account',
+    choices: ['md5hash', 'md5', 'sha1', 'sha256', 'sha512'],
+    default: 'md5hash',
+  },
+  baseUrl: baseUrlField('https://rest.nexmo.com'),
+} as const
+
+/** https://developer.vonage.com/api-errors/sms: the `status` of a send. */
+const sendCodes: CodeTable = {
+  1: 'throttled',
+  2: ['unknown', { permanent: true }],
+  3: ['unknown', { permanent: true }], // a parameter is invalid; which, only the text says
+  4: 'auth_failed',
+  5: 'provider_down',
+  6: 'invalid_number',
+  7: 'opted_out',
+  8: 'auth_failed', // account suspended
+  9: 'no_credit',
+  10: 'throttled',
+  11: 'auth_failed', // no access to this interface
+  12: ['unknown', { permanent: true }], // too long
+  14: 'auth_failed',
+  15: 'sender_invalid',
+  22: 'sender_invalid', // network code and number do not fit
+  23: ['unknown', { permanent: true }], // callback URL
+  29: 'sender_invalid', // a trial account may only write to listed numbers
+  33: 'invalid_number', // deactivated
+}
+
+/** The `err-code` of a receipt. */
+const receiptCodes: CodeTable = {
+  1: 'unknown',
+  2: 'unreachable',
+  3: ['unreachable', { permanent: true }],
+  4: 'opted_out', // barred by the user
+  5: 'unreachable', // ported
+  6: 'content_blocked',
+  7: 'unreachable',
+  8: ['unreachable', { at: 'route' }],
+  9: 'invalid_number',
+  10: 'content_blocked',
+  11: ['unreachable', { permanent: true, at: 'route' }],
+  12: 'unreachable',
+  13: 'content_blocked', // age of the subscriber
+  14: ['unreachable', { permanent: true }], // barred by the carrier
+  15: 'unreachable', // the subscriber's prepaid credit
+  16: 'no_credit',
+  50: 'content_blocked',
+  51: 'sender_invalid',
+  52: 'content_blocked',
+  53: 'opted_out',
+  54: 'content_blocked',
+}
+
+const receiptMaxAgeSeconds = 3600
+
+/** Vonage's SMS API. Its answers are always HTTP 200: what became of the message stands in the body. */
+export const vonageSms = defineKind({
+  kind: 'vonage-sms',
+  title: 'Vonage SMS',
+  channels: ['sms'],
+  fields,
+  create: createVonageSms,
+})
+
+function createVonageSms(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
+  const url = `${settings.baseUrl}/sms/json`
+
+  return {
+    channels: ['sms'],
+
+    async send(message, signal) {
+      const form = given<string>({
+        api_key: settings.apiKey,
+        api_secret: settings.apiSecret,
+        from: settings.from,
+        to: digitsOf(message.to),
+        text: message.text,
+        // As `text`, other characters would arrive as question marks.
+        type: fitsGsmAlphabet(message.text) ? 'text' : 'unicode',
+        ttl: String(clamp(message.validitySeconds, 20, 604_800) * 1000),
+        callback: message.callbackUrl,
+        'client-ref': message.requestId,
+        'entity-id': settings.entityId,
+        'content-id': settings.contentId,
+      })
+      const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
+      const body = new URLSearchParams(form).toString()
+      return readReply(await http.request({ method: 'POST', url, headers, body }, signal), readAnswer)
+    },
+
+    readCallback(callback, nowMs) {
+      const form = fieldsOf(callback)
+      if (form === undefined) return unreadable
+      if (settings.signatureSecret !== undefined && !isSigned(form, settings, nowMs)) return forged
+      const status = form.get('status')
+      const messageId = form.get('messageId')
+      if (status === undefined || messageId === undefined) return unreadable
+      const ids = { messageId, requestId: form.get('client-ref') ?? null }
+      if (status === 'delivered') return receiptOf(ids, 'delivered')
+      if (status === 'accepted' || status === 'buffered') return receiptOf(ids, 'sent')
+      if (status !== 'expired' && status !== 'failed' && status !== 'rejected') return noReceipt
+      const code = form.get('err-code') ?? status
+      const other = failureOf(status === 'expired' ? 'unreachable' : 'unknown', code)
+      return receiptOf(ids, 'undelivered', findFailure(receiptCodes, code) ?? other)
+    },
+  }
+}
+
+/** A message of several parts is answered part by part; the first that was taken may arrive. */
+function readAnswer(answer: HttpAnswer): SendOutcome {
+  if (answer.status < 200 || answer.status >= 300) return readStatus(answer)
+  const body = parseJson(answer.text)
+  const [first] = listOfParts(body)
+  const code = textAt(first, 'status')
+  if (code === '0') return accepted(textAt(first, 'message-id') ?? null)
+  if (code === undefined) return uncertain(`HTTP ${answer.status}`)
+  return refused(findFailure(sendCodes, code) ?? failureOf('unknown', code))
+}
+
+function listOfParts(body: unknown): unknown[] {
+  const parts = valueAt(body, 'messages')
+  if (!Array.isArray(parts)) return []
+  return parts.toSorted((a, b) => Number(textAt(b, 'status') === '0') - Number(textAt(a, 'status') === '0'))
+}
+
+/** A GET, a form or a JSON object, as the account's settings say. */
+function fieldsOf(callback: Callback): Map<string, string> | undefined {
+  if (callback.method === 'GET' || !callback.body.trimStart().startsWith('{'))
+    return new Map(formOf(callback))
+  const body = parseJson(callback.body)
+  if (typeof body !== 'object' || body === null) return undefined
+  return new Map(Object.keys(body).map((name) => [name, textAt(body, name) ?? '']))
+}
+
+/** https://developer.vonage.com/en/getting-started/concepts/signing-messages */
+function isSigned(
+  form: ReadonlyMap<string, string>,
+  { signatureSecret = '', signatureMethod }: SettingValues<typeof fields>,
+  nowMs: number,
+): boolean {
+  const text = [...form]
+    .filter(([name]) => name !== 'sig')
+    .toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    .map(([name, value]) => `&${name}=${value.replaceAll(/[&=]/g, '_')}`)
+    .join('')
+  const expected =
+    signatureMethod === 'md5hash'
+      ? createHash('md5')
+          .update(text + signatureSecret)
+          .digest()
+      : createHmac(signatureMethod, signatureSecret).update(text).digest()
+  if (!isSameBytes(Buffer.from(form.get('sig') ?? '', 'hex'), expected)) return false
+  return isWithin(form.get('timestamp') ?? '', nowMs, receiptMaxAgeSeconds)
+}

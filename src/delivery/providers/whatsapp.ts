@@ -1,0 +1,226 @@
+import { createHmac } from 'node:crypto'
+import { forged, unreadable } from '../kit/callbacks.ts'
+import { readErrorCode } from '../kit/error-codes.ts'
+import { failureOf, findFailure, readReply, type CodeTable } from '../kit/failures.ts'
+import type { HttpAnswer } from '../kit/http-client.ts'
+import { listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
+import { digitsOf } from '../kit/message-fields.ts'
+import { accepted, uncertain } from '../kit/provider.ts'
+import type {
+  Callback,
+  CallbackResult,
+  OutgoingMessage,
+  Provider,
+  Receipt,
+  SendOutcome,
+} from '../kit/provider.ts'
+import { isSameBytes } from '../kit/signature-checks.ts'
+
+const fields = {
+  accessToken: { description: 'a token of a system user that does not expire', required: true, secret: true },
+  phoneNumberId: {
+    description: 'the id of the sending phone number (not the number)',
+    required: true,
+    pattern: /^\d{5,20}$/,
+  },
+  template: {
+    description: 'the name of an approved template of the category authentication',
+    required: true,
+    pattern: /^[a-z0-9_]{1,512}$/,
+    example: 'otp_code',
+  },
+  languages: {
+    description: 'the languages that the template was approved in, with commas; the first is for all others',
+    required: true,
+    pattern: /^[a-z]{2,3}(_[A-Z]{2})?(\s*,\s*[a-z]{2,3}(_[A-Z]{2})?)*$/,
+    example: 'en_US, nl, pt_BR',
+  },
+  appSecret: {
+    description: 'the secret of the app, that signs callbacks; without it there are no receipts',
+    secret: true,
+    pattern: /^[0-9a-f]{32}$/,
+  },
+  verifyToken: {
+    description: 'the words given at Meta beside the callback URL, by which it checks the URL once',
+    secret: true,
+  },
+  apiVersion: {
+    description: 'the version of the Graph API',
+    default: 'v23.0',
+    pattern: /^v\d{1,3}\.\d$/,
+    example: 'v23.0',
+  },
+  baseUrl: baseUrlField('https://graph.facebook.com'),
+} as const
+
+/**
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes; what concerns one
+ * phone alone must not stop the way to all others.
+ */
+const codes: CodeTable = {
+  0: 'auth_failed',
+  3: 'auth_failed',
+  10: 'auth_failed',
+  190: 'auth_failed', // token expired
+  200: 'auth_failed',
+  368: 'auth_failed', // account restricted
+  131005: 'auth_failed',
+  131031: 'auth_failed', // account locked
+  131042: 'no_credit', // payment
+  4: 'throttled',
+  80007: 'throttled',
+  130429: 'throttled',
+  131048: 'throttled', // too much reported as spam
+  131049: ['throttled', { at: 'number' }], // too many business messages to this phone
+  131056: ['throttled', { at: 'number' }], // too many from this sender to this phone
+  130472: 'unreachable', // part of an experiment
+  131026: 'unreachable', // not on WhatsApp, or too old a version
+  131021: 'invalid_number', // the sender itself
+  131030: 'sender_invalid', // a test number, and the phone not on its list
+  131045: 'sender_invalid', // the sender's registration
+  133010: 'sender_invalid', // the sender is not registered
+  130497: 'geo_blocked',
+  1: 'provider_down',
+  2: 'provider_down',
+  131000: 'provider_down',
+  131016: 'provider_down',
+  131057: 'provider_down', // maintenance
+  131047: 'content_blocked', // out of the window for texts; templates have none
+  132000: 'content_blocked', // wrong number of parameters
+  132001: 'content_blocked', // no such template in this language
+  132005: 'content_blocked',
+  132007: 'content_blocked',
+  132012: 'content_blocked',
+  132015: 'content_blocked', // paused for low quality
+  132016: 'content_blocked', // disabled
+  33: ['unknown', { permanent: true }],
+  100: ['unknown', { permanent: true }],
+  131008: ['unknown', { permanent: true }],
+  131009: ['unknown', { permanent: true }],
+  131051: ['unknown', { permanent: true }],
+}
+
+/**
+ * An authentication template of the WhatsApp Cloud API. The text is Meta's; how long a message is tried stands in the
+ * template (`message_send_ttl_seconds`) and cannot be given with a message.
+ */
+export const whatsapp = defineKind({
+  kind: 'whatsapp',
+  title: 'WhatsApp Cloud',
+  channels: ['whatsapp'],
+  fields,
+  together: [['appSecret', 'verifyToken']],
+  create: createWhatsapp,
+})
+
+function createWhatsapp(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
+  const { baseUrl, apiVersion, phoneNumberId, accessToken, appSecret, verifyToken } = settings
+  const url = `${baseUrl}/${apiVersion}/${phoneNumberId}/messages`
+  const languages = settings.languages.split(',').map((language) => language.trim())
+  return {
+    channels: ['whatsapp'],
+
+    async send(message, signal) {
+      const body = JSON.stringify(templateMessage(message, settings.template, languages))
+      const headers = { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' }
+      return readReply(await http.request({ method: 'POST', url, headers, body }, signal), readAnswer)
+    },
+
+    ...(appSecret !== undefined &&
+      verifyToken !== undefined && {
+        readCallback: (callback: Callback) =>
+          callback.method === 'GET'
+            ? answerChallenge(callback, verifyToken)
+            : readCallback(callback, appSecret),
+      }),
+  }
+}
+
+/** The code stands in it twice: in the text and behind the button that copies it. */
+function templateMessage(
+  { to, code, locale, requestId }: OutgoingMessage,
+  name: string,
+  languages: readonly string[],
+) {
+  const parameters = [{ type: 'text', text: code }]
+  return {
+    messaging_product: 'whatsapp',
+    recipient_type: 'individual',
+    to: digitsOf(to),
+    type: 'template',
+    template: {
+      name,
+      language: { code: chooseLanguage(languages, locale) },
+      components: [
+        { type: 'body', parameters },
+        { type: 'button', sub_type: 'url', index: '0', parameters },
+      ],
+    },
+    // Comes back in each status.
+    biz_opaque_callback_data: requestId,
+  }
+}
+
+/** The same language and region, the same language, or the first. */
+function chooseLanguage(languages: readonly string[], locale: string): string | undefined {
+  const parts = locale.split('-')
+  const language = parts[0]?.toLowerCase()
+  const region = parts.slice(1).find((part) => /^[a-z]{2}$/i.test(part))
+  return (
+    languages.find((one) => one === `${language}_${region?.toUpperCase()}`) ??
+    languages.find((one) => one.split('_')[0] === language) ??
+    languages[0]
+  )
+}
+
+function readAnswer(answer: HttpAnswer): SendOutcome {
+  const body = parseJson(answer.text)
+  if (answer.status < 200 || answer.status > 299) {
+    return readErrorCode(answer, textAt(body, 'error', 'code'), codes)
+  }
+  const id = textAt(body, 'messages', 0, 'id')
+  return id === undefined ? uncertain(`HTTP ${answer.status}`) : accepted(id)
+}
+
+/** Meta asks once, when the callback URL is entered there, whether it is ours. */
+function answerChallenge({ url }: Callback, verifyToken: string): CallbackResult {
+  const query = new URL(url).searchParams
+  const challenge = query.get('hub.challenge') ?? ''
+  const given = Buffer.from(query.get('hub.verify_token') ?? '')
+  if (query.get('hub.mode') !== 'subscribe' || !isSameBytes(given, Buffer.from(verifyToken))) return forged
+  // It is repeated to whoever asks: only what cannot be anything else than a challenge.
+  return /^\w{1,64}$/.test(challenge) ? { kind: 'challenge', text: challenge } : unreadable
+}
+
+/** `X-Hub-Signature-256` over the body. The scheme has no time in it: a receipt may be repeated, but not changed. */
+function readCallback({ headers, body }: Callback, appSecret: string): CallbackResult {
+  const given = Buffer.from((headers['x-hub-signature-256'] ?? '').replace(/^sha256=/, ''), 'hex')
+  if (!isSameBytes(given, createHmac('sha256', appSecret).update(body).digest())) return forged
+  const event = parseJson(body)
+  if (!Array.isArray(valueAt(event, 'entry'))) return unreadable
+  const statuses = listAt(event, 'entry')
+    .flatMap((entry) => listAt(entry, 'changes'))
+    .flatMap((change) => listAt(change, 'value', 'statuses'))
+  return { kind: 'receipts', receipts: statuses.map(readReceipt).filter((receipt) => receipt !== undefined) }
+}
+
+function readReceipt(status: unknown): Receipt | undefined {
+  const messageId = textAt(status, 'id')
+  if (messageId === undefined) return undefined
+  const ids = { messageId, requestId: textAt(status, 'biz_opaque_callback_data') ?? null }
+  switch (textAt(status, 'status')) {
+    case 'sent':
+      return { ...ids, status: 'sent', failure: null }
+    case 'delivered':
+    case 'read':
+      return { ...ids, status: 'delivered', failure: null }
+    case 'failed': {
+      const code = textAt(status, 'errors', 0, 'code')
+      const failure = findFailure(codes, code) ?? failureOf('unknown', code ?? null)
+      return { ...ids, status: 'undelivered', failure }
+    }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,127 @@
+import { doerOf, recordAudit, type Actor, type Deed } from '../accounts/audit.ts'
+import { notFound, ServiceError } from '../model/errors.ts'
+import { answerOnce, type Answer, type IdempotencyScope } from '../limits/idempotency.ts'
+import { isId, type NewId } from '../model/ids.ts'
+import { pageOf, readPosition, type Page, type PageRequest } from '../model/pages.ts'
+import { planOf, type Plans } from '../model/plans.ts'
+import type { Clock } from '../model/clock.ts'
+import type { Developer } from '../accounts/developers.ts'
+import type { Store, Stores } from '../store/store.ts'
+
+export type Project = {
+  id: string
+  developerId: string
+  name: string
+  /** Up to 280 characters. */
+  description: string | null
+  createdAt: number
+  updatedAt: number
+}
+
+export type ProjectWithCount = Project & { applicationCount: number }
+
+export type ProjectChanges = { name?: string | undefined; description?: string | null | undefined }
+
+/** Every finder names the developer: somebody else's project is simply not there. */
+export type ProjectStore = {
+  find(developerId: string, id: string): Promise<ProjectWithCount | undefined>
+  /** Newest first. @param before an id; only older ones are listed */
+  list(developerId: string, limit: number, before?: string): Promise<ProjectWithCount[]>
+  count(developerId: string): Promise<number>
+  insert(project: Project): Promise<void>
+  update(developerId: string, id: string, changes: ProjectChanges, now: number): Promise<boolean>
+  /** Holds the project until the transaction ends, against an application that is put into it meanwhile. */
+  lock(id: string): Promise<void>
+  /** Removes the project unless applications refer to it. */
+  deleteEmpty(developerId: string, id: string): Promise<boolean>
+}
+
+export type ProjectService = ReturnType<typeof createProjectService>
+
+export function createProjectService(needs: { store: Store; clock: Clock; newId: NewId; plans: Plans }) {
+  const { store, clock, newId, plans } = needs
+  const note = (tx: Stores, by: Actor, deed: Deed) => recordAudit(tx, newId, doerOf(by), deed, clock.now())
+
+  return {
+    /** @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+    async list(developer: Developer, page: PageRequest): Promise<Page<ProjectWithCount>> {
+      const before = readPosition(page, 'prj')
+      const rows = await store.read.projects.list(developer.id, page.limit + 1, before)
+      return pageOf(rows, page.limit, (project) => project.id)
+    },
+
+    /** @throws NOT_FOUND absent or somebody else's */
+    async get(developer: Developer, id: string): Promise<ProjectWithCount> {
+      const project = isId('prj', id) ? await store.read.projects.find(developer.id, id) : undefined
+      if (!project) throw notFound()
+      return project
+    },
+
+    /**
+     * Atomic: the developer's row is held while the projects are counted, so that the plan's number is never passed.
+     *
+     * @throws PLAN_LIMIT_REACHED; IDEMPOTENCY_KEY_REUSED
+     */
+    create(
+      developer: Actor,
+      input: { name: string; description?: string | null | undefined },
+      idempotency?: IdempotencyScope,
+    ): Promise<Answer<ProjectWithCount>> {
+      return answerOnce(store, clock, idempotency, async (tx) => {
+        await tx.developers.lock(developer.id)
+        const limit = planOf(plans, developer.plan).projects
+        if ((await tx.projects.count(developer.id)) >= limit) {
+          return planLimitReached('projects', limit, developer.plan)
+        }
+        const now = clock.now()
+        const project: Project = {
+          id: newId('prj'),
+          developerId: developer.id,
+          name: input.name,
+          description: input.description ?? null,
+          createdAt: now,
+          updatedAt: now,
+        }
+        await tx.projects.insert(project)
+        const { id: targetId, name: targetName } = project
+        await note(tx, developer, { action: 'project.created', targetId, targetName })
+        return { ...project, applicationCount: 0 }
+      })
+    },
+
+    /** @throws NOT_FOUND */
+    update(developer: Actor, id: string, changes: ProjectChanges): Promise<ProjectWithCount> {
+      return store.write(async (tx) => {
+        const changed = isId('prj', id) && (await tx.projects.update(developer.id, id, changes, clock.now()))
+        const project = changed ? await tx.projects.find(developer.id, id) : undefined
+        if (!project) throw notFound()
+        const deed = { action: 'project.updated', targetId: id, targetName: project.name } as const
+        await note(tx, developer, { ...deed, detail: Object.keys(changes).join(',') })
+        return project
+      })
+    },
+
+    /** @throws NOT_FOUND; CONFLICT (PROJECT_NOT_EMPTY) it still has applications */
+    delete(developer: Actor, id: string): Promise<void> {
+      return store.write(async (tx) => {
+        if (!isId('prj', id)) throw notFound()
+        await tx.projects.lock(id)
+        const project = await tx.projects.find(developer.id, id)
+        if (!project) throw notFound()
+        if (await tx.projects.deleteEmpty(developer.id, id)) {
+          await note(tx, developer, { action: 'project.deleted', targetId: id, targetName: project.name })
+          return
+        }
+        throw new ServiceError('CONFLICT', 'The project still has applications. Delete them first.', {
+          reason: 'PROJECT_NOT_EMPTY',
+        })
+      })
+    },
+  }
+}
+
+/** @param resource what the plan counts, in the words of the API */
+export const planLimitReached = (resource: 'projects' | 'applications', limit: number, plan: string) =>
+  new ServiceError('PLAN_LIMIT_REACHED', `The plan allows no more ${resource}.`, {
+    metadata: { resource, limit, plan },
+  })

@@ -1,0 +1,81 @@
+import { guardHourMs, type GuardDecisions } from './counts.ts'
+import { guardRules, type GuardRule, type GuardSettings } from './rules.ts'
+import type { Store } from '../store/store.ts'
+
+export type GuardStatus = {
+  mode: GuardSettings['mode']
+  /** Of the decisions: the last 24 hours, from a full hour on. */
+  since: string
+  rules: Array<{
+    rule: GuardRule
+    /** What the settings say of it, in words; null where it is off. */
+    limit: string | null
+    flagged: number
+    blocked: number
+  }>
+  /** Most of them first. */
+  countries: GuardDecisions[]
+}
+
+const hours = 24
+
+/** What the guard did of late, rule by rule and country by country. */
+export async function readGuardStatus(
+  store: Store,
+  settings: GuardSettings,
+  now: number,
+): Promise<GuardStatus> {
+  const fromHour = Math.floor(now / guardHourMs) - hours + 1
+  const decisions = await store.read.guard.decisions(fromHour)
+  const sumOf = (rule: GuardRule, kind: 'flagged' | 'blocked') =>
+    decisions.reduce((sum, one) => (one.rule === rule ? sum + one[kind] : sum), 0)
+  return {
+    mode: settings.mode,
+    since: new Date(fromHour * guardHourMs).toISOString(),
+    rules: guardRules.map((rule) => ({
+      rule,
+      limit: limitOf(rule, settings),
+      flagged: sumOf(rule, 'flagged'),
+      blocked: sumOf(rule, 'blocked'),
+    })),
+    countries: decisions.toSorted(
+      (a, b) =>
+        b.flagged + b.blocked - a.flagged - a.blocked ||
+        guardRules.indexOf(a.rule) - guardRules.indexOf(b.rule) ||
+        a.country.localeCompare(b.country),
+    ),
+  }
+}
+
+function limitOf(rule: GuardRule, settings: GuardSettings): string | null {
+  const { unverified, hourlyPercent, dailyPercent, caps } = settings
+  const list = (words: string, countries: readonly string[]) =>
+    countries.length > 0 ? words + countries.join(' ') : null
+  const adaptive = (floor: number, percent: number) =>
+    floor > 0 ? `${floor} unverified, or ${percent} % of the verified` : null
+  const fixed = (max: number, what: string) => (max > 0 ? `${max} ${what}` : null)
+  switch (rule) {
+    case 'COUNTRY_NOT_ALLOWED':
+      return list('only ', settings.countries)
+    case 'COUNTRY_DENIED':
+      return list('all but ', settings.deniedCountries)
+    case 'COUNTRY_HOURLY':
+      return adaptive(unverified.countryPerHour, hourlyPercent)
+    case 'COUNTRY_DAILY':
+      return adaptive(unverified.countryPerDay, dailyPercent)
+    case 'PREFIX_HOURLY':
+      return adaptive(unverified.prefixPerHour, hourlyPercent)
+    case 'PREFIX_DAILY':
+      return adaptive(unverified.prefixPerDay, dailyPercent)
+    case 'ADDRESS_HOURLY':
+      return adaptive(unverified.addressPerHour, hourlyPercent)
+    case 'ADDRESS_DAILY':
+      return adaptive(unverified.addressPerDay, dailyPercent)
+    case 'ADDRESS_COUNTRIES':
+      return fixed(unverified.addressCountries, 'countries')
+    case 'APPLICATION_DAILY':
+      return fixed(caps.applicationPerDay, 'messages')
+    case 'TOTAL_DAILY':
+      return fixed(caps.totalPerDay, 'messages')
+  }
+}

@@ -1,0 +1,139 @@
+import { ServiceError, type ErrorCode } from '../model/errors.ts'
+import type { Clock } from '../model/clock.ts'
+import type { Store, Stores } from '../store/store.ts'
+
+/** Whose call this is, and what it asks for. The same key of another caller or route is another key. */
+export type IdempotencyScope = { caller: string; route: string; key: string; bodyHash: string }
+
+/** A result, and whether it is the one of an earlier call with the same key. */
+export type Answer<T> = { value: T; replayed: boolean }
+
+export type IdempotencyRecord = { bodyHash: string; answer: string | null }
+
+export type IdempotencyStore = {
+  /**
+   * Takes the key for this call. Of several calls at once exactly one takes it.
+   *
+   * @param expiredBefore a record from before this time counts as absent
+   * @returns undefined when the key is now ours, otherwise what the earlier call left
+   */
+  claim(scope: IdempotencyScope, now: number, expiredBefore: number): Promise<IdempotencyRecord | undefined>
+  finish(scope: IdempotencyScope, answer: string): Promise<void>
+  /** About `chunk` of the oldest, up to a time. False when none was left. */
+  deleteOldest(until: number, chunk: number): Promise<boolean>
+}
+
+export const idempotencyLifetimeMs = 24 * 60 * 60 * 1000
+
+/** What is kept: the value, the refusal, or only that it was done, where the value held credentials. */
+type Stored =
+  | { value: unknown; open?: true }
+  | { withheld: true }
+  | {
+      refusal: {
+        code: ErrorCode
+        message: string
+        reason?: string | undefined
+        metadata?: ServiceError['metadata']
+      }
+    }
+
+/** For work that goes on after its transaction: how its answer is found again where it was never written down. */
+export type OpenAnswer<T> = {
+  /** Whether the work goes on, so that its answer is yet to come. `finishAnswer` writes it down. */
+  isOpen(value: T): boolean
+  /** @returns the answer as things stand, or undefined while the work goes on */
+  settle(tx: Stores, value: T): Promise<T | ServiceError | undefined>
+}
+
+/**
+ * Does the work once for each key: a repeat within 24 hours gets the first call's answer and does nothing. The claim
+ * of the key, the work and its answer are one transaction.
+ *
+ * @param work returns its value or the refusal that is final; what it wrote stays in both cases. What it throws
+ *   undoes everything, the claim included, so that the call may be repeated.
+ * @param options.open the answer is final only later, and lost with a process that dies meanwhile
+ * @param options.withhold the value holds credentials and must not be stored; a repeat is refused
+ * @throws what `work` threw or returned as a refusal; IDEMPOTENCY_KEY_REUSED the key came with another body;
+ *   CONFLICT (IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_RESULT_NOT_STORED)
+ */
+export async function answerOnce<T>(
+  store: Store,
+  clock: Clock,
+  scope: IdempotencyScope | undefined,
+  work: (tx: Stores) => Promise<T | ServiceError>,
+  options: { withhold?: boolean; open?: OpenAnswer<T> } = {},
+): Promise<Answer<T>> {
+  const answer = await store.write(async (tx): Promise<Answer<T | ServiceError>> => {
+    if (scope) {
+      const now = clock.now()
+      const earlier = await tx.idempotency.claim(scope, now, now - idempotencyLifetimeMs)
+      if (earlier) return { value: await recall(tx, earlier, scope, options.open), replayed: true }
+    }
+    const value = await work(tx)
+    if (scope) await tx.idempotency.finish(scope, JSON.stringify(toStored(value, options)))
+    return { value, replayed: false }
+  })
+  const { value, replayed } = answer
+  if (value instanceof ServiceError) throw replayed ? new ReplayedError(value) : value
+  return { value, replayed }
+}
+
+/** A refusal of an earlier call, told again. */
+export class ReplayedError extends ServiceError {
+  constructor(refusal: ServiceError) {
+    super(refusal.code, refusal.message, { reason: refusal.reason, metadata: refusal.metadata })
+  }
+}
+
+/** Writes down what the call with this key has come to. */
+export const finishAnswer = (tx: Stores, scope: IdempotencyScope, answer: unknown): Promise<void> =>
+  tx.idempotency.finish(scope, JSON.stringify(toStored(answer)))
+
+function toStored<T>(
+  value: T | ServiceError,
+  { withhold = false, open }: { withhold?: boolean; open?: OpenAnswer<T> } = {},
+): Stored {
+  if (value instanceof ServiceError) {
+    const { code, message, reason, metadata } = value
+    return { refusal: { code, message, reason, metadata } }
+  }
+  if (withhold) return { withheld: true }
+  return open?.isOpen(value) ? { value, open: true } : { value }
+}
+
+async function recall<T>(
+  tx: Stores,
+  record: IdempotencyRecord,
+  scope: IdempotencyScope,
+  open: OpenAnswer<T> | undefined,
+): Promise<T | ServiceError> {
+  if (record.bodyHash !== scope.bodyHash) {
+    throw new ServiceError('IDEMPOTENCY_KEY_REUSED', 'This idempotency key came with another body before.')
+  }
+  if (record.answer === null) throw inProgress()
+  // Written by toStored of this very route, with this very body.
+  const stored = JSON.parse(record.answer) as Stored
+  if ('withheld' in stored) {
+    throw new ServiceError(
+      'CONFLICT',
+      'The first call succeeded. Its answer held credentials and was not kept.',
+      {
+        reason: 'IDEMPOTENCY_RESULT_NOT_STORED',
+      },
+    )
+  }
+  if ('refusal' in stored)
+    return new ServiceError(stored.refusal.code, stored.refusal.message, stored.refusal)
+  const value = stored.value as T
+  if (!stored.open || !open) return value
+  const settled = await open.settle(tx, value)
+  if (settled === undefined) throw inProgress()
+  return settled
+}
+
+const inProgress = () =>
+  new ServiceError('CONFLICT', 'The first call with this idempotency key is still being worked on.', {
+    reason: 'IDEMPOTENCY_IN_PROGRESS',
+    retryAfterSeconds: 1,
+  })

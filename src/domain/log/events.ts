@@ -1,0 +1,210 @@
+import type { Developer } from '../accounts/developers.ts'
+import { invalidField } from '../model/errors.ts'
+import { eventKinds, type LogType } from '../model/event-kinds.ts'
+import { isId, type NewId } from '../model/ids.ts'
+import { pageOf, readSeq } from '../model/pages.ts'
+import type { OtpRequest } from '../model/request.ts'
+import type { Store, Stores } from '../store/store.ts'
+
+export type { LogType }
+
+export type LogEntry = {
+  /** Grows in the order of commits. */
+  seq: number
+  id: string
+  type: LogType
+  appId: string | null
+  requestId: string | null
+  phone: string | null
+  /** Of the OTP request, after the event. */
+  status: string | null
+  detail: string | null
+  at: number
+}
+
+export type NewLogEntry = Omit<LogEntry, 'seq' | 'id'> & { developerId: string }
+
+export type LogQuery = {
+  appId?: string | undefined
+  /** Only entries of these types. */
+  types?: readonly LogType[] | undefined
+  limit: number
+  /** Only entries before this one. */
+  beforeSeq?: number | undefined
+  /** Only entries after this one, the earliest of them. */
+  afterSeq?: number | undefined
+  /** The lowest number. */
+  fromSeq?: number | undefined
+  /** The highest number. */
+  untilSeq?: number | undefined
+}
+
+export type EventStore = {
+  /**
+   * Takes the next number, which makes the id, and writes the entry.
+   *
+   * @param toPayload makes the body of the webhook event, where one is sent
+   * @returns the number
+   */
+  insert(entry: NewLogEntry, toPayload?: (id: string) => string): Promise<number>
+  /** Newest first, unless `afterSeq` is given: then oldest first. */
+  list(developerId: string, query: LogQuery): Promise<LogEntry[]>
+  seqOf(developerId: string, id: string): Promise<number | undefined>
+  /** Some of the oldest, up to a time. False when none was left. */
+  deleteOldest(until: number, chunk: number): Promise<boolean>
+}
+
+const webhookKinds: ReadonlySet<string> = new Set(eventKinds)
+
+const time = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
+
+/**
+ * Writes what happened to an OTP request: the log entry, and a webhook delivery for each endpoint that subscribed to
+ * it. Part of the transaction that makes it happen, so that neither is ever without the other.
+ *
+ * @param request as it is after the event
+ * @returns the number of the entry
+ */
+export async function recordEvent(
+  tx: Stores,
+  newId: NewId,
+  type: LogType,
+  request: OtpRequest,
+  at: number,
+  detail: string | null = null,
+): Promise<number> {
+  const subscribers = webhookKinds.has(type)
+    ? (await tx.webhookEndpoints.subscribers(request.appId)).filter(
+        ({ events }) => events.includes(type) || events.includes('*'),
+      )
+    : []
+  const entry = {
+    type,
+    developerId: request.developerId,
+    appId: request.appId,
+    requestId: request.id,
+    phone: request.phone,
+    status: request.status,
+    detail,
+    at,
+  }
+  const toPayload = (id: string) => JSON.stringify(eventBody(id, type, request, at))
+  const seq = await tx.events.insert(entry, subscribers.length > 0 ? toPayload : undefined)
+  for (const { id: endpointId } of subscribers) {
+    await tx.webhookQueue.insert({ id: newId('dlv'), endpointId, eventSeq: seq, type, now: at })
+  }
+  return seq
+}
+
+/** The body of a webhook, in the shape of Standard Webhooks: never the code. */
+export function eventBody(id: string, type: string, request: OtpRequest, at: number) {
+  return {
+    id,
+    type,
+    timestamp: time(at),
+    data: {
+      requestId: request.id,
+      appId: request.appId,
+      projectId: request.projectId,
+      environment: request.environment,
+      phone: request.phone,
+      country: request.country,
+      status: request.status,
+      failureReason: request.failureReason,
+      channel: request.channel,
+      attempts: request.attempts,
+      createdAt: time(request.createdAt),
+      expiresAt: time(request.expiresAt),
+      verifiedAt: time(request.verifiedAt),
+      metadata: request.metadata,
+    },
+  }
+}
+
+export type LogFilter = {
+  appId?: string | undefined
+  types?: readonly LogType[] | undefined
+  limit: number
+  cursor?: string | undefined
+  /** The id of an entry. */
+  after?: string | undefined
+  order: 'asc' | 'desc'
+}
+
+export type LogPage = { items: LogEntry[]; limit: number; nextCursor: string | null }
+
+type LaterFilter = Pick<LogQuery, 'appId' | 'types' | 'limit'>
+
+const isFiltered = ({ appId, types }: Pick<LogQuery, 'appId' | 'types'>) =>
+  appId !== undefined || types !== undefined
+
+/**
+ * The earliest entries after one, of which only so many are looked at.
+ *
+ * @returns `end` the last that was looked at, where others are left behind it
+ */
+export async function lookLater(
+  { events, windows }: Stores,
+  developerId: string,
+  filter: LaterFilter,
+  afterSeq: number,
+): Promise<{ entries: LogEntry[]; end: Pick<LogEntry, 'seq' | 'id'> | undefined }> {
+  const owner = { developerId, appId: filter.appId }
+  const window = isFiltered(filter) ? await windows.ofLaterEvents(owner, afterSeq) : undefined
+  const entries = await events.list(developerId, { ...filter, afterSeq, untilSeq: window?.key })
+  // In another's application there is nothing to look for.
+  const isOwn = window?.developerId === developerId
+  return { entries, end: isOwn ? { seq: window.key, id: window.id } : undefined }
+}
+
+export type LogService = ReturnType<typeof createLogService>
+
+/** @param needs.pause lets other calls have their turn */
+export function createLogService(needs: { store: Store; pause(): Promise<void> }) {
+  const { events, windows } = needs.store.read
+
+  /** Looks on until the page is full, or no entry is left: whoever asks has no cursor to look on with. */
+  async function listLater(developerId: string, filter: LaterFilter, afterSeq: number): Promise<LogEntry[]> {
+    const items: LogEntry[] = []
+    for (let from = afterSeq; ;) {
+      const rest = { ...filter, limit: filter.limit - items.length }
+      const { entries, end } = await lookLater(needs.store.read, developerId, rest, from)
+      items.push(...entries)
+      if (!end || items.length === filter.limit) return items
+      from = end.seq
+      await needs.pause()
+    }
+  }
+
+  return {
+    /**
+     * The most recent entries, oldest of them first. A cursor leads to older pages; `after` gives the earliest of what
+     * came later. A page looks at so many entries only, whatever the filter leaves of them.
+     *
+     * @throws INVALID_ARGUMENT an unknown `after`, both `after` and a cursor, or a bad cursor (CURSOR_INVALID)
+     */
+    async list(developer: Developer, filter: LogFilter): Promise<LogPage> {
+      const { appId, types, limit } = filter
+      if (appId !== undefined && !isId('app', appId)) return nothing(limit)
+      if (filter.after !== undefined) {
+        if (filter.cursor !== undefined) throw invalid('after', 'Give either after or cursor.')
+        const afterSeq = isId('evt', filter.after) && (await events.seqOf(developer.id, filter.after))
+        if (typeof afterSeq !== 'number') throw invalid('after', 'There is no such entry.')
+        const items = await listLater(developer.id, { appId, types, limit }, afterSeq)
+        return { limit, nextCursor: null, items: filter.order === 'desc' ? items.toReversed() : items }
+      }
+      const beforeSeq = readSeq(filter)
+      const owner = { developerId: developer.id, appId }
+      const end = isFiltered(filter) ? await windows.ofEvents(owner, beforeSeq) : undefined
+      if (end && end.developerId !== developer.id) return nothing(limit)
+      const query = { appId, types, limit: limit + 1, beforeSeq, fromSeq: end?.key }
+      const rows = await events.list(developer.id, query)
+      const { items, nextCursor } = pageOf(rows, limit, ({ seq }) => String(seq), end && String(end.key))
+      return { limit, nextCursor, items: filter.order === 'desc' ? items : items.toReversed() }
+    },
+  }
+}
+
+const nothing = (limit: number): LogPage => ({ limit, nextCursor: null, items: [] })
+
+const invalid = (path: string, message: string) => invalidField('query', path, message)

@@ -1,0 +1,121 @@
+import type { MessageSettings } from './message-settings.ts'
+import type { Channel, OtpRequest } from './request.ts'
+import { isVirtualPhone } from './phone.ts'
+
+/** The provider of what never leaves otpd: such a message lies in a developer's inbox. */
+export const inboxProvider = 'inbox'
+
+/** Why a message did not go out or did not arrive. The list is closed: every provider maps its own words to it. */
+export type FailureClass =
+  | 'invalid_number'
+  | 'unreachable'
+  | 'opted_out'
+  | 'geo_blocked'
+  | 'content_blocked'
+  | 'sender_invalid'
+  | 'auth_failed'
+  | 'no_credit'
+  | 'throttled'
+  | 'provider_down'
+  | 'uncertain'
+  | 'unknown'
+
+export type Failure = {
+  class: FailureClass
+  /** Another try by the same way cannot help. */
+  permanent: boolean
+  /** What is at fault: this phone number, this way to it (sender, country, network), or the account as a whole. */
+  at: 'number' | 'route' | 'account'
+  /** The provider's own word or number for it; goes to the operator's log, never to a caller. */
+  providerCode: string | null
+  /** Where the provider said when to come back. */
+  retryAfterSeconds?: number
+}
+
+/** What a provider tells later about a message that it took. */
+export type Receipt = {
+  /** One of the two is there. */
+  messageId: string | null
+  requestId: string | null
+  status: 'sent' | 'delivered' | 'undelivered'
+  failure: Failure | null
+}
+
+export type Destination = Pick<OtpRequest, 'environment' | 'phone' | 'country' | 'appId'> & {
+  /** A virtual number of a developer. */
+  isVirtual: boolean
+}
+
+/** One provider of the operator's: its settings are those of its kind, secrets among them. */
+export type ProviderSettings = { name: string; kind: string; values: Readonly<Record<string, string>> }
+
+/** Who carries one channel to some of the phones. A list that is empty leaves nobody out. */
+export type Route = {
+  channel: Channel
+  /** ISO codes. */
+  countries: readonly string[]
+  /** Beginnings of numbers in E.164. */
+  prefixes: readonly string[]
+  /** Ids. */
+  applications: readonly string[]
+  /** Names, in the order in which they are asked; or `inbox` alone. */
+  providers: readonly string[]
+}
+
+export type DeliverySettings = { providers: readonly ProviderSettings[]; routes: readonly Route[] }
+
+/** A provider on one of its channels. */
+export type Way = { channel: Channel; provider: string }
+
+/** A way as a message remembers it. */
+export const wayKey = ({ channel, provider }: Way) => `${channel}/${provider}`
+
+/** One message to be carried, and how it fared so far. */
+export type Letter = {
+  request: OtpRequest
+  code: string
+  application: MessageSettings
+  /** Those that it may take, in order. */
+  channels: readonly Channel[]
+  /** From 1. */
+  attempt: number
+  /** Ways that will never carry it, as `wayKey` writes them. */
+  excluded: readonly string[]
+}
+
+/**
+ * How one round over the ways ended.
+ *
+ * `accepted`: a provider has it. `uncertain`: one may have it, so that nobody else may get it for now. `refused`: nobody
+ * will ever take it. `later`: nobody has it, and somebody may take it in `waitMs` or later.
+ */
+export type Carried =
+  | { kind: 'accepted'; way: Way; messageId: string | null }
+  | { kind: 'uncertain'; way: Way; failure: Failure }
+  | { kind: 'refused'; failure: Failure }
+  | { kind: 'later'; failure: Failure | null; excluded: string[]; waitMs: number }
+
+export type Delivery = {
+  /** The channels that lead to this destination, the first choice first. Empty where none does. */
+  channelsTo(destination: Destination): Channel[]
+  /** Who carries these channels to it, in order; only `inbox` where the message stays. */
+  waysTo(destination: Destination, channels: readonly Channel[]): Way[]
+  /** Offers the letter by one way after the other, until somebody has it or may have it. Never rejects. */
+  carry(letter: Letter): Promise<Carried>
+  /**
+   * The message of a code, as the phone shows it.
+   *
+   * @param application null once it is deleted: such a message names nobody
+   * @param sentAtMs when it is sent, for the minutes that it tells
+   */
+  render(request: OtpRequest, code: string, application: MessageSettings | null, sentAtMs: number): string
+}
+
+/** Where the messages of a request go to. */
+export const destinationOf = (request: Omit<Destination, 'isVirtual'>): Destination => ({
+  environment: request.environment,
+  phone: request.phone,
+  country: request.country,
+  appId: request.appId,
+  isVirtual: isVirtualPhone(request.phone),
+})

@@ -1,0 +1,234 @@
+import type { Carried, Delivery, FailureClass } from '../model/delivery.ts'
+import { applyReceipt, type EarlyReceipt, type EarlyReceipts } from './delivery-receipts.ts'
+import { ServiceError } from '../model/errors.ts'
+import { recordEvent } from '../log/events.ts'
+import type { NewId } from '../model/ids.ts'
+import type { Keys } from '../model/keys.ts'
+import { deriveCode } from '../model/code.ts'
+import {
+  messageLeaseMs,
+  type ClaimedMessage,
+  type LoadedMessage,
+  type MessageKey,
+  type MessageOutcome,
+} from '../model/message.ts'
+import { markEnded, recordEnd } from './lifecycle.ts'
+import { isDue, type Channel, type OtpRequest } from '../model/request.ts'
+import type { Clock } from '../model/clock.ts'
+import type { Store, Stores } from '../store/store.ts'
+
+export type DeliveryNeeds = {
+  store: Store
+  clock: Clock
+  newId: NewId
+  keys: Keys
+  delivery: Delivery
+  /** Names this sender; no other one, past or present, has the same. */
+  owner: string
+  early: EarlyReceipts
+  /** Told, once that is committed, of a request that failed because no message of it can arrive. Never rejects. */
+  onUndeliverable(request: OtpRequest): Promise<void>
+  /** Told of what is nobody's fault outside; the message is tried again. */
+  onError(error: unknown): void
+}
+
+/** Written in the transaction that ends an attempt. @param refusal what the caller is told, undefined where nothing */
+export type OnAttempted = (tx: Stores, refusal: ServiceError | undefined) => Promise<void>
+
+type Settled = { refusal?: ServiceError; failed: OtpRequest[]; early?: EarlyReceipt | undefined }
+
+const unanswered: Settled = { failed: [] }
+
+/** A code that arrives with less to live helps nobody. */
+const lifeLeftMinMs = 5_000
+const retryAfterMaxMs = 30_000
+
+/** 2 s after the first attempt, then twice as long each time. */
+const retryAfterMs = (attempt: number) => Math.min(retryAfterMaxMs, 1000 * 2 ** attempt)
+
+export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
+
+/**
+ * Messages on their way out. Each is written down with its request, in one transaction, before anybody is asked to carry
+ * it, so that no crash loses one; its code is derived for every attempt anew, so that no attempt has another.
+ */
+export function createDeliveryAttempts(needs: DeliveryNeeds) {
+  const { store, clock, newId, keys, delivery, owner, early, onError, onUndeliverable } = needs
+
+  async function carryAndSettle(claim: ClaimedMessage, onAttempted: OnAttempted | undefined) {
+    const loaded = await store.read.otpDeliveries.load(claim)
+    if (!loaded) return undefined
+    const { request, message, application } = loaded
+    const isOver = request.status !== 'pending' || isDue(request, clock.now()) || application === null
+    const carried = isOver
+      ? undefined
+      : await delivery.carry({
+          request,
+          code: deriveCode(keys, request),
+          application,
+          channels: message.channels,
+          attempt: claim.attempt,
+          excluded: message.excluded,
+        })
+    const settled = await store.write(async (tx) => {
+      const ended = await settle(tx, loaded, claim, carried, clock.now())
+      await onAttempted?.(tx, ended.refusal)
+      return ended
+    })
+    const { refusal, failed } = settled
+    settled.early?.forget()
+    for (const one of failed) await onUndeliverable(one)
+    return refusal
+  }
+
+  /** @returns what the caller is told where nobody takes the message, and the request if that was its end */
+  async function settle(
+    tx: Stores,
+    { request, message }: LoadedMessage,
+    claim: ClaimedMessage,
+    carried: Carried | undefined,
+    now: number,
+  ): Promise<Settled> {
+    const outcome = outcomeOf(carried, request, message.excluded, claim.attempt, now)
+    if (!(await tx.otpDeliveries.finish(claim, outcome, now))) return unanswered
+    if (carried?.kind === 'accepted' || carried?.kind === 'uncertain') {
+      const { way } = carried
+      const deliveryStatus = carried.kind === 'accepted' ? 'sent' : 'unknown'
+      await tx.otpRequests.setDelivery(claim, { deliveryStatus, way }, now)
+      const found = early.find(way.provider, { messageId: outcome.messageId, requestId: request.id })
+      if (found) await applyReceipt(tx, needs, claim, way.provider, found.receipt, now)
+      return { ...unanswered, early: found }
+    }
+    if (outcome.status !== 'refused') return unanswered
+    const failed = await recordRefusal(tx, request, claim, outcome.failure, now)
+    return { refusal: deliveryFailed(request.id, outcome.failure), failed }
+  }
+
+  /** The request fails where no message of it can arrive any more. */
+  async function recordRefusal(
+    tx: Stores,
+    request: OtpRequest,
+    key: MessageKey,
+    failure: FailureClass | null,
+    now: number,
+  ): Promise<OtpRequest[]> {
+    const changed = await tx.otpRequests.setDelivery(key, { deliveryStatus: 'undelivered' }, now)
+    const others = (await tx.otpDeliveries.list(request.id)).filter(({ message }) => message !== key.message)
+    const hopeless = !others.some(({ status }) => hopeful.has(status))
+    const failed = { status: 'failed', failureReason: 'delivery_failed' } as const
+    const ended = hopeless ? await markEnded(tx, [request.id], failed, now) : []
+    await recordEvent(tx, newId, 'otp.undelivered', ended[0] ?? changed ?? request, now, failure)
+    for (const one of ended) await recordEnd(tx, newId, one, now)
+    return ended
+  }
+
+  /**
+   * Makes one attempt, and writes down how it ended: message, request, events and counters in one transaction.
+   *
+   * Never rejects. Where the end could not be written the message is sent again when its lease has run out, with the
+   * same code.
+   *
+   * @returns DELIVERY_FAILED nobody takes the message, and nobody will
+   */
+  async function attempt(
+    claim: ClaimedMessage,
+    onAttempted?: OnAttempted,
+  ): Promise<ServiceError | undefined> {
+    try {
+      return await carryAndSettle(claim, onAttempted)
+    } catch (error) {
+      onError(error)
+      return undefined
+    }
+  }
+
+  return {
+    /** Writes a message down, its first attempt as ours to make. Part of the transaction of the send. */
+    async plan(tx: Stores, key: MessageKey, channels: Channel[], now: number): Promise<void> {
+      if (key.message > 0) await tx.otpDeliveries.supersede(key, now)
+      await tx.otpDeliveries.insert({ ...key, channels }, owner, now, now + messageLeaseMs)
+    },
+
+    /** The attempt that `plan` keeps for us. As `attempt`. */
+    attemptFirst: (key: MessageKey, onAttempted?: OnAttempted): Promise<ServiceError | undefined> =>
+      attempt({ ...key, owner, attempt: 1 }, onAttempted),
+
+    attempt,
+
+    /** Takes messages that wait. */
+    claimDue: (limit: number): Promise<ClaimedMessage[]> =>
+      store.write((tx) => {
+        const now = clock.now()
+        return tx.otpDeliveries.claim({ owner, now, leaseUntil: now + messageLeaseMs, limit })
+      }),
+
+    /** To be called before the first call is served, where no other process works on this database. */
+    voidLeases: (): Promise<void> => store.write((tx) => tx.otpDeliveries.releaseAll()),
+  }
+}
+
+/** A message of such a status may yet arrive, or has. */
+const hopeful: ReadonlySet<string> = new Set(['pending', 'sent', 'unknown', 'delivered'])
+
+function outcomeOf(
+  carried: Carried | undefined,
+  request: OtpRequest,
+  excludedBefore: readonly string[],
+  attempt: number,
+  now: number,
+): MessageOutcome {
+  const rest = {
+    provider: null,
+    messageId: null,
+    failure: null,
+    nextAttemptAt: null,
+    excluded: excludedBefore,
+  }
+  switch (carried?.kind) {
+    case undefined:
+      return { ...rest, status: 'void' }
+    case 'accepted':
+      return { ...rest, status: 'sent', provider: carried.way.provider, messageId: carried.messageId }
+    case 'uncertain':
+      return { ...rest, status: 'unknown', provider: carried.way.provider, failure: carried.failure.class }
+    case 'refused':
+      return { ...rest, status: 'refused', failure: carried.failure.class }
+    case 'later': {
+      const nextAttemptAt = now + Math.max(retryAfterMs(attempt), carried.waitMs)
+      const failure = carried.failure?.class ?? null
+      if (nextAttemptAt > request.expiresAt - lifeLeftMinMs) return { ...rest, status: 'refused', failure }
+      return { ...rest, status: 'pending', failure, nextAttemptAt, excluded: carried.excluded }
+    }
+  }
+}
+
+/** Says whether the number is at fault, and nothing of who was asked to carry the message or why they would not. */
+const deliveryFailed = (requestId: string, failure: FailureClass | null) =>
+  new ServiceError('DELIVERY_FAILED', 'The code could not be delivered to this number.', {
+    reason: failure !== null && faultsOfNumbers.has(failure) ? failure.toUpperCase() : 'NO_ROUTE',
+    metadata: { requestId },
+  })
+
+const faultsOfNumbers: ReadonlySet<FailureClass> = new Set([
+  'invalid_number',
+  'unreachable',
+  'opted_out',
+  'geo_blocked',
+])
+
+/**
+ * How a call whose answer was never written down has to be answered now: with the refusal, if there is one.
+ *
+ * @returns undefined while the first attempt is under way
+ */
+export async function answerOfMessage(
+  tx: Stores,
+  key: MessageKey,
+  now: number,
+): Promise<{ refusal: ServiceError | undefined } | undefined> {
+  const message = await tx.otpDeliveries.find(key)
+  if (!message) return { refusal: undefined }
+  const { status, attempts, leaseUntil, failure } = message
+  if (status === 'pending' && attempts === 1 && leaseUntil !== null && leaseUntil > now) return undefined
+  return { refusal: status === 'refused' ? deliveryFailed(key.requestId, failure) : undefined }
+}

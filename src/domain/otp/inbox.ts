@@ -1,0 +1,87 @@
+import type { Delivery } from '../model/delivery.ts'
+import type { Developer } from '../accounts/developers.ts'
+import { eventIdOf } from '../model/event-ids.ts'
+import type { Keys } from '../model/keys.ts'
+import type { MessageSettings } from '../model/message-settings.ts'
+import { deriveCode } from '../model/code.ts'
+import { isDue, type OtpRequest } from '../model/request.ts'
+import { pageOf, readSeq, type Page, type PageRequest } from '../model/pages.ts'
+import type { Clock } from '../model/clock.ts'
+import type { Store } from '../store/store.ts'
+
+/** That a message of a request lies in somebody's inbox. Never its text: that is made when it is read. */
+export type InboxMessage = {
+  /** The number of the `otp.sent` entry that put it there. */
+  seq: number
+  developerId: string
+  requestId: string
+  /** 0 where another developer sent it, whose ids are nobody else's business. */
+  requestVisible: number
+  sentAt: number
+}
+
+export type ListedMessage = InboxMessage & {
+  request: OtpRequest
+  /** Null once the application is deleted. */
+  application: MessageSettings | null
+}
+
+export type InboxStore = {
+  insert(message: InboxMessage): Promise<void>
+  /** Newest first, with the requests that they belong to, and what is left of their applications. */
+  list(developerId: string, since: number, limit: number, before?: number): Promise<ListedMessage[]>
+  /** About `chunk` of the oldest, up to a time. False when none was left. */
+  deleteOldest(until: number, chunk: number): Promise<boolean>
+}
+
+export type InboxItem = {
+  id: string
+  requestId: string | null
+  appId: string | null
+  phone: string
+  /** Null once the request has ended, as is the text. */
+  code: string | null
+  text: string | null
+  sentAt: number
+  expiresAt: number
+}
+
+export const inboxLifetimeMs = 24 * 60 * 60 * 1000
+
+export type InboxService = ReturnType<typeof createInboxService>
+
+/** @param needs.render writes the message of a code, as the phone would show it */
+export function createInboxService(needs: {
+  store: Store
+  clock: Clock
+  keys: Keys
+  render: Delivery['render']
+}) {
+  const { store, clock, keys, render } = needs
+  return {
+    /** The messages of the last day, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+    async list(developer: Developer, page: PageRequest): Promise<Page<InboxItem>> {
+      const now = clock.now()
+      const before = readSeq(page)
+      const rows = await store.read.inbox.list(developer.id, now - inboxLifetimeMs, page.limit + 1, before)
+      const cut = pageOf(rows, page.limit, ({ seq }) => String(seq))
+      return { ...cut, items: cut.items.map((row) => open(row, now)) }
+    },
+  }
+
+  function open(message: ListedMessage, now: number): InboxItem {
+    const { request, application, sentAt } = message
+    const alive = request.status === 'pending' && !isDue(request, now)
+    const code = alive ? deriveCode(keys, request) : null
+    return {
+      id: eventIdOf(sentAt, message.seq),
+      requestId: message.requestVisible ? request.id : null,
+      appId: message.requestVisible ? request.appId : null,
+      phone: request.phone,
+      code,
+      text: code === null ? null : render(request, code, application, sentAt),
+      sentAt,
+      expiresAt: request.expiresAt,
+    }
+  }
+}

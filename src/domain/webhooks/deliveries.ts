@@ -1,0 +1,127 @@
+import type { Developer } from '../accounts/developers.ts'
+import { invalidField, notFound } from '../model/errors.ts'
+import { isId } from '../model/ids.ts'
+import type { Keys } from '../model/keys.ts'
+import { pageOf, readPosition, type Page, type PageRequest } from '../model/pages.ts'
+import type { Clock } from '../model/clock.ts'
+import { admit } from '../limits/rate-limit.ts'
+import type { Store } from '../store/store.ts'
+import type { Attempt, DeliveryFilter, SendWebhook, WebhookDelivery } from './delivery.ts'
+import { openHeaders } from './headers.ts'
+
+export type DeliveryWithAttempts = { delivery: WebhookDelivery; attempts: Attempt[] }
+
+/** Enough for somebody who tries out a repaired receiver; whoever has more to send again recovers a range. */
+const redeliveriesPerMinute = 60
+
+const requeuedAtOnce = 500
+
+export type WebhookDeliveryService = ReturnType<typeof createWebhookDeliveryService>
+
+/** What became of each event that was to be sent, and how to have it sent again. Kept as long as log entries. */
+export function createWebhookDeliveryService(needs: {
+  store: Store
+  clock: Clock
+  keys: Pick<Keys, 'webhookHeader'>
+  send: SendWebhook
+}) {
+  const { store, clock, keys, send } = needs
+  const { webhookDeliveries, webhookEndpoints, windows } = store.read
+
+  const requireEndpoint = async (developer: Developer, id: string) => {
+    if (!isId('whk', id) || !(await webhookEndpoints.find(developer.id, id))) throw notFound()
+  }
+
+  async function get(developer: Developer, endpointId: string, id: string): Promise<DeliveryWithAttempts> {
+    await requireEndpoint(developer, endpointId)
+    const delivery = isId('dlv', id) ? await webhookDeliveries.find(endpointId, id) : undefined
+    if (!delivery) throw notFound()
+    return { delivery, attempts: await webhookDeliveries.attempts(id) }
+  }
+
+  return {
+    /** Newest first. @throws NOT_FOUND the endpoint; INVALID_ARGUMENT (CURSOR_INVALID) */
+    async list(
+      developer: Developer,
+      endpointId: string,
+      filter: DeliveryFilter,
+      page: PageRequest,
+    ): Promise<Page<WebhookDelivery>> {
+      await requireEndpoint(developer, endpointId)
+      const before = readPosition(page, 'dlv')
+      // One filter alone has an index.
+      const isFiltered = filter.status !== undefined && filter.type !== undefined
+      const from = isFiltered ? await windows.ofDeliveries(endpointId, before) : undefined
+      const rows = await webhookDeliveries.list(endpointId, {
+        ...filter,
+        limit: page.limit + 1,
+        before,
+        from,
+      })
+      return pageOf(rows, page.limit, ({ id }) => id, from)
+    },
+
+    /** With its attempts, oldest first. @throws NOT_FOUND */
+    get,
+
+    /**
+     * Sends the event once more and at once, whatever became of it: the same `webhook-id`, signed with the secret of the
+     * moment, also to a disabled endpoint. A failure changes neither the delivery's schedule nor what is known of the
+     * endpoint; a success ends the delivery.
+     *
+     * @returns the delivery after that, with this attempt as the last
+     * @throws NOT_FOUND; RATE_LIMITED (WEBHOOK_REDELIVERIES) more than 60 in any minute by this developer
+     */
+    async redeliver(developer: Developer, endpointId: string, id: string): Promise<DeliveryWithAttempts> {
+      await get(developer, endpointId, id)
+      await store.write(async (tx) => {
+        await tx.developers.lock(developer.id)
+        const policy = 'webhook-redeliver'
+        const limit = { policy, subject: developer.id, limit: redeliveriesPerMinute, windowMs: 60_000 }
+        await admit(tx, limit, clock.now(), 'WEBHOOK_REDELIVERIES')
+      })
+      const stored = await webhookDeliveries.load(endpointId, id)
+      if (!stored) throw notFound()
+      const at = clock.now()
+      const headers = openHeaders(keys, endpointId, stored.headers)
+      const { retryAfterMs: _, ...answer } = await send({ ...stored, headers })
+      const now = clock.now()
+      const isThere = await store.write((tx) =>
+        tx.webhookDeliveries.recordManual(endpointId, id, { at, ...answer }, now),
+      )
+      if (!isThere) throw notFound()
+      return get(developer, endpointId, id)
+    },
+
+    /**
+     * Puts every failed delivery of an event from `since` to `until` back into the queue, as if it had never been tried. A
+     * disabled endpoint gets them once it is enabled. In chunks, each a transaction of its own: a call that fails midway
+     * has put back some, and may be repeated.
+     *
+     * @param range.until now, where it is left out
+     * @returns how many
+     * @throws NOT_FOUND; INVALID_ARGUMENT `until` is before `since`
+     */
+    async recover(
+      developer: Developer,
+      endpointId: string,
+      range: { since: number; until?: number | undefined },
+    ): Promise<number> {
+      await requireEndpoint(developer, endpointId)
+      const now = clock.now()
+      const { since, until = Math.max(now, since) } = range
+      if (until < since) throw endsBeforeItBegins()
+      let recovered = 0
+      let after: string | undefined
+      do {
+        const bounds = { since, until, after, limit: requeuedAtOnce }
+        const ids = await store.write((tx) => tx.webhookDeliveries.requeueFailed(endpointId, bounds, now))
+        recovered += ids.length
+        after = ids.at(-1)
+      } while (after !== undefined)
+      return recovered
+    },
+  }
+}
+
+const endsBeforeItBegins = () => invalidField('body', 'until', 'Expected a time after since.')

@@ -1,0 +1,105 @@
+import type { Developer } from '../accounts/developers.ts'
+import { notFound } from '../model/errors.ts'
+import { eventBody } from '../log/events.ts'
+import { isId, type NewId } from '../model/ids.ts'
+import type { Keys } from '../model/keys.ts'
+import type { OtpRequest } from '../model/request.ts'
+import type { Clock } from '../model/clock.ts'
+import { admit } from '../limits/rate-limit.ts'
+import type { Store } from '../store/store.ts'
+import type { SendWebhook, WebhookError } from './delivery.ts'
+import type { EndpointWithApplication } from './endpoints.ts'
+import { openHeaders } from './headers.ts'
+
+/** Sends go to addresses that the caller chose: without a limit, the service could be made to knock on doors. */
+const testsPerMinute = 10
+
+/** `statusCode` is 0, and `error` says why, where the receiver gave none. */
+export type WebhookTestResult = { delivered: boolean; statusCode: number; error?: WebhookError }
+
+export type WebhookTester = ReturnType<typeof createWebhookTester>
+
+export function createWebhookTester(needs: {
+  store: Store
+  clock: Clock
+  newId: NewId
+  keys: Pick<Keys, 'webhookHeader'>
+  send: SendWebhook
+}) {
+  const { store, clock, newId, keys, send } = needs
+
+  return {
+    /**
+     * Sends one `otp.verified` event of a made-up request at once, signed with the secret of the moment, also to a
+     * disabled endpoint. It is told apart by `"test": true`; nothing of it is kept.
+     *
+     * @returns whatever the receiver did
+     * @throws NOT_FOUND; RATE_LIMITED (WEBHOOK_TESTS) more than 10 in any minute by this developer
+     */
+    async test(developer: Developer, id: string): Promise<WebhookTestResult> {
+      if (!isId('whk', id)) throw notFound()
+      const now = clock.now()
+      const endpoint = await store.write(async (tx) => {
+        const found = await tx.webhookEndpoints.findWithApplication(developer.id, id)
+        if (!found) throw notFound()
+        await tx.developers.lock(developer.id)
+        const limit = {
+          policy: 'webhook-test',
+          subject: developer.id,
+          limit: testsPerMinute,
+          windowMs: 60_000,
+        }
+        await admit(tx, limit, now, 'WEBHOOK_TESTS')
+        return found
+      })
+      const eventId = newId('evt')
+      const request = madeUpRequest(endpoint, developer, newId('otp'), now)
+      const { statusCode, error } = await send({
+        id: eventId,
+        url: endpoint.url,
+        secret: endpoint.webhookSecret,
+        headers: openHeaders(keys, endpoint.id, endpoint.headers),
+        body: JSON.stringify({ ...eventBody(eventId, 'otp.verified', request, now), test: true }),
+      })
+      const delivered = error === null
+      if (statusCode !== null) return { delivered, statusCode }
+      return { delivered, statusCode: 0, ...(error !== null && { error }) }
+    },
+  }
+}
+
+/** What a verification of the developer's own virtual number would have left. */
+function madeUpRequest(
+  endpoint: EndpointWithApplication,
+  developer: Developer,
+  id: string,
+  now: number,
+): OtpRequest {
+  const createdAt = now - 12_000
+  return {
+    id,
+    developerId: developer.id,
+    projectId: endpoint.projectId,
+    appId: endpoint.appId,
+    environment: endpoint.environment,
+    phone: developer.virtualPhone,
+    country: null,
+    status: 'verified',
+    failureReason: null,
+    channel: 'sms',
+    provider: null,
+    deliveryStatus: null,
+    locale: null,
+    clientIp: null,
+    metadata: null,
+    codeSalt: '',
+    codeHash: '',
+    attempts: 1,
+    resends: 0,
+    createdAt,
+    sentAt: createdAt,
+    expiresAt: createdAt + 300_000,
+    verifiedAt: now,
+    updatedAt: now,
+  }
+}

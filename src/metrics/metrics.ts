@@ -1,0 +1,159 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { ServiceError } from '../domain/model/errors.ts'
+import type { GrantRefusal, IdentityProvider } from '../domain/accounts/identity-provider.ts'
+import type { SendWebhook } from '../domain/webhooks/delivery.ts'
+import { addProcessMetrics } from './process.ts'
+
+export { serveMetrics } from './listener.ts'
+
+export type Metrics = ReturnType<typeof createMetrics>
+
+/** What waits to be sent to webhooks, and since when the oldest of it does; the count ends at some bound. */
+export type Backlog = { pending: number; oldestAt: number | null }
+
+/** Seconds, as OpenTelemetry advises for HTTP. */
+const buckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+
+const methods = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS'])
+
+/**
+ * Counts what happens, in memory, for Prometheus to fetch. Labels are words of closed lists and the names of providers,
+ * never a phone, an id or a URL, so that there are as many series after a year as after a day.
+ *
+ * @param needs.backlog asked by each scrape; what it costs must not grow with what was sent
+ * @param needs.now milliseconds since the epoch
+ */
+export function createMetrics(needs: { version: string; backlog(): Promise<Backlog>; now(): number }) {
+  const registry = new Registry()
+  const registers = [registry]
+  const counter = <T extends string>(name: string, help: string, ...labelNames: T[]) =>
+    new Counter({ name, help, labelNames, registers })
+
+  const requests = new Histogram({
+    name: 'http_server_request_duration_seconds',
+    help: 'Calls by route and status.',
+    labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
+    buckets,
+    registers,
+  })
+  const sends = counter('otpd_otp_sends_total', 'Sends and resends, by what was answered.', 'outcome')
+  const verifications = counter(
+    'otpd_otp_verifications_total',
+    'Checks of a code, by what was answered.',
+    'outcome',
+  )
+  const limited = counter('otpd_rate_limited_total', 'Calls refused by a limit.', 'policy')
+  const refused = counter(
+    'otpd_auth_failures_total',
+    'Refused logins, ID tokens and credentials of applications.',
+    'kind',
+    'reason',
+  )
+  const deliveries = new Histogram({
+    name: 'otpd_delivery_duration_seconds',
+    help: 'Messages given to providers, by what became of that.',
+    labelNames: ['provider', 'outcome'],
+    buckets,
+    registers,
+  })
+  const webhooks = counter('otpd_webhook_attempts_total', 'Attempts to deliver an event.', 'outcome')
+  const pending = new Gauge({
+    name: 'otpd_webhook_pending',
+    help: 'Events that webhooks still wait for, up to 100,000.',
+    registers,
+  })
+  const oldest = new Gauge({
+    name: 'otpd_webhook_oldest_pending_seconds',
+    help: 'Age of the oldest event that a webhook still waits for.',
+    registers,
+  })
+  new Gauge({ name: 'otpd_build_info', help: 'Always 1.', labelNames: ['version'], registers }).set(
+    { version: needs.version },
+    1,
+  )
+  addProcessMetrics(registry)
+
+  const otpOutcomes = (called: string) => {
+    const path = called.replace(/\/$/, '')
+    if (path === '/v1/otp/verify') return { counter: verifications, done: 'verified' }
+    return path === '/v1/otp/send' || path === '/v1/otp/resend' ? { counter: sends, done: 'sent' } : undefined
+  }
+
+  return {
+    /** @param call as the listener tells of it, by the pattern of its route */
+    answered(call: { method: string; route: string | null; status: number; durationMs: number }): void {
+      const { method, status, durationMs } = call
+      const route = call.route ?? 'none'
+      requests.observe(
+        {
+          http_request_method: methods.has(method) ? method : '_OTHER',
+          http_route: route,
+          http_response_status_code: status,
+        },
+        durationMs / 1000,
+      )
+      if (status < 300) {
+        const otp = otpOutcomes(route)
+        otp?.counter.inc({ outcome: otp.done })
+      }
+    },
+
+    /** @param path of the call; not a label, but for what it is about */
+    refused({ code, reason }: Pick<ServiceError, 'code' | 'reason'>, path: string): void {
+      const word = (reason ?? code).toLowerCase()
+      otpOutcomes(path)?.counter.inc({ outcome: word })
+      if (code === 'RATE_LIMITED') limited.inc({ policy: word })
+      const isToken = reason?.startsWith('TOKEN_') === true || reason === 'ACCOUNT_NOT_ALLOWED'
+      if (code === 'UNAUTHENTICATED' || (code === 'FORBIDDEN' && reason !== undefined))
+        refused.inc({ kind: isToken ? 'console' : 'application', reason: word })
+    },
+
+    /** @param provider by its name in the configuration */
+    carried(provider: string, outcome: string, tookMs: number): void {
+      deliveries.observe({ provider, outcome }, tookMs / 1000)
+    },
+
+    /** The same provider, whose refused logins are counted. */
+    watchLogins(provider: IdentityProvider): IdentityProvider {
+      const grant: IdentityProvider['grant'] = async (form, client) => {
+        try {
+          const answer = await provider.grant(form, client)
+          if (isRefusal(answer)) refused.inc({ kind: 'login', reason: answer.error })
+          return answer
+        } catch (error) {
+          refused.inc({ kind: 'login', reason: wordOf(error) })
+          throw error
+        }
+      }
+      return { ...provider, grant }
+    },
+
+    /** The same sender, whose attempts are counted. */
+    watchWebhooks:
+      (send: SendWebhook): SendWebhook =>
+      async (message, abort) => {
+        const answer = await send(message, abort)
+        webhooks.inc({ outcome: answer.error ?? 'delivered' })
+        return answer
+      },
+
+    contentType: registry.contentType,
+
+    /** Everything in the text format of Prometheus. */
+    async render(): Promise<string> {
+      const backlog = await needs.backlog()
+      pending.set(backlog.pending)
+      oldest.set(backlog.oldestAt === null ? 0 : Math.max(0, needs.now() - backlog.oldestAt) / 1000)
+      return registry.metrics()
+    },
+  }
+}
+
+const isRefusal = (answer: object): answer is GrantRefusal => 'error' in answer
+
+function wordOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return 'internal'
+  const { reason, code }: { reason?: unknown; code?: unknown } = error
+  const word = reason ?? code
+  return typeof word === 'string' ? word.toLowerCase() : 'internal'
+}

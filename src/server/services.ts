@@ -1,0 +1,151 @@
+import { createAppAuthenticator } from '../auth/app-credentials.ts'
+import { createBuiltInIdentity, createExternalIdentity } from '../auth/identity.ts'
+import type { Config } from '../config/config.ts'
+import type { Report } from '../delivery/dispatcher.ts'
+import { createAnalyticsService } from '../domain/log/analytics.ts'
+import { createApplicationService } from '../domain/apps/applications.ts'
+import { createAuditService } from '../domain/accounts/audit.ts'
+import { createLogService } from '../domain/log/events.ts'
+import { createGuard, withdrawMessages } from '../domain/guard/guard.ts'
+import { createIdentityService } from '../domain/otp/identities.ts'
+import { createIds } from '../domain/model/ids.ts'
+import { createInboxService } from '../domain/otp/inbox.ts'
+import { deriveKeys } from '../domain/model/keys.ts'
+import { createLogStreams } from '../domain/log/stream.ts'
+import { createOtpService } from '../domain/otp/otp.ts'
+import type { Clock, Random } from '../domain/model/clock.ts'
+import { createProjectService } from '../domain/apps/projects.ts'
+import { createSetupTokens } from '../domain/accounts/setup-tokens.ts'
+import type { Store } from '../domain/store/store.ts'
+import type { SendWebhook } from '../domain/webhooks/delivery.ts'
+import { createWebhookDeliveryService } from '../domain/webhooks/deliveries.ts'
+import { createWebhookEndpointService } from '../domain/webhooks/endpoints.ts'
+import { createWebhookTester } from '../domain/webhooks/test-event.ts'
+import { createClientOf } from '../http/client.ts'
+import { createClientAddress } from '../http/client-address.ts'
+import { createConsoleAuth } from '../http/require-developer.ts'
+import { createMessaging, type MessagingNeeds } from './messaging.ts'
+import { createResolver } from '../webhooks/resolve.ts'
+import { createWebhookSender } from '../webhooks/sender.ts'
+import { createTargetGuard } from '../webhooks/targets.ts'
+
+export type ServiceNeeds = {
+  config: Pick<
+    Config,
+    | 'oidc'
+    | 'signup'
+    | 'trustedProxies'
+    | 'corsOrigins'
+    | 'webhooks'
+    | 'budgets'
+    | 'guard'
+    | 'plans'
+    | 'templates'
+  >
+  store: Store
+  masterKey: Uint8Array
+  clock: Clock
+  /** What others' clocks show, for what they compare with theirs; the same clock if left out. */
+  wall?: Clock | undefined
+  random: Random
+  version: string
+  /** Where callers reach this server; asked each time, as the port may be known only once it listens. */
+  publicUrl: () => string
+  /** Told when the keys of an external identity provider could not be loaded. */
+  onKeysFailed?(cause: unknown): void
+  /** Told what becomes of messages. */
+  report?: Report | undefined
+  /** Told of every message that a provider was given. */
+  onCarried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
+  /** Of messages, in place of the usual. */
+  messaging?: Pick<MessagingNeeds, 'kinds' | 'ca' | 'attemptMs' | 'pollMs'> | undefined
+  /** Told when the guard failed, and a code was sent or verified without it. */
+  onGuardFailed?(error: unknown): void
+}
+
+export type Services = ReturnType<typeof createServices>
+
+/** Every service of otpd over one store. Starts nothing and opens nothing. */
+export function createServices(needs: ServiceNeeds) {
+  const { config, store, clock, wall = clock, random, version } = needs
+  const { plans } = config
+  const keys = deriveKeys(needs.masterKey)
+  const newId = createIds(clock, random)
+  const base = { store, clock, newId, random, keys, plans }
+
+  const identityNeeds = { ...base, wall, signUp: config.signup }
+  const identity = config.oidc
+    ? createExternalIdentity(identityNeeds, {
+        ...config.oidc,
+        onKeysFailed: (cause) => needs.onKeysFailed?.(cause),
+      })
+    : createBuiltInIdentity(identityNeeds, needs.publicUrl)
+  const clientOf = createClientOf(createClientAddress(config.trustedProxies))
+  const targets = createTargetGuard(config.webhooks.allow)
+  const send: SendWebhook = createWebhookSender({
+    guard: targets,
+    resolve: createResolver(),
+    clock: wall,
+    version,
+  })
+  const guard = createGuard({
+    settings: config.guard,
+    keys,
+    onFault: (error) => needs.onGuardFailed?.(error),
+  })
+  const messaging = createMessaging({
+    ...base,
+    wall,
+    version,
+    templates: config.templates,
+    publicUrl: needs.publicUrl,
+    report: needs.report,
+    onCarried: needs.onCarried,
+    onUndeliverable: (request) => withdrawMessages(store, guard, request),
+    ...needs.messaging,
+  })
+  const { delivery, attempts, receiveCallback } = messaging
+
+  return {
+    clock,
+    newId,
+    version,
+    corsOrigins: config.corsOrigins,
+    analytics: createAnalyticsService(base),
+    appAuth: createAppAuthenticator(base),
+    applications: createApplicationService(base),
+    audit: createAuditService(base),
+    builtIn: identity.builtIn,
+    clientOf,
+    consoleAuth: createConsoleAuth({ ...identity, clientOf }),
+    developers: identity.developers,
+    ensureAccount: identity.ensureAccount,
+    guard,
+    identities: createIdentityService(base),
+    inbox: createInboxService({ ...base, render: delivery.render }),
+    keys,
+    loginSettings: identity.loginSettings,
+    logs: createLogService({ ...base, pause: () => new Promise(setImmediate) }),
+    logStreams: createLogStreams(base),
+    otp: createOtpService({
+      ...base,
+      delivery,
+      attempts,
+      checkFailuresMax: config.budgets.phoneCheckFailures,
+      sendBudget: config.budgets.phoneSend,
+      guard,
+    }),
+    messaging,
+    projects: createProjectService(base),
+    receiveCallback,
+    sendWebhook: send,
+    setupTokens: createSetupTokens(base),
+    webhookDeliveries: createWebhookDeliveryService({ ...base, send }),
+    webhookEndpoints: createWebhookEndpointService({
+      ...base,
+      targets,
+      endpointsMax: config.webhooks.endpointsMax,
+    }),
+    webhookTester: createWebhookTester({ ...base, send }),
+  }
+}

@@ -1,0 +1,233 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir, uptime } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../config/config.ts'
+import { createHousekeeping } from '../domain/upkeep/clock-rollback.ts'
+import { systemClock, type Clock } from '../domain/model/clock.ts'
+import { createRetention } from '../domain/upkeep/retention.ts'
+import { createApp } from '../http/app.ts'
+import { listen, type Listener, type ListenerNeeds } from '../http/listener.ts'
+import type { Log } from '../log/log.ts'
+import { createStepReport } from './clock-steps.ts'
+import { orRefuse } from './listen.ts'
+import { createServerMetrics, observerOf, serveServerMetrics, watched } from './metrics.ts'
+import { createReadiness } from './readiness.ts'
+import { createServices, type Services } from './services.ts'
+import { every, purgePace } from './periodic-tasks.ts'
+import { dataFiles, prepareDataDir, readMasterKey, StartRefused } from '../store/files/data-dir.ts'
+import { checkIntegrity } from '../store/files/integrity.ts'
+import { acquireLock } from '../store/files/lock.ts'
+import { explain, prepareDatabase, wasUncleanStop } from '../store/files/open.ts'
+import { openSqlite } from '../store/engine/sqlite.ts'
+import { createStore } from '../store/store.ts'
+import { createWebhookWorker } from '../webhooks/worker.ts'
+
+export { openProviders, type ConfiguredProvider, type TestedProvider } from './providers.ts'
+export { createLog, descriptorSink, type Log } from '../log/log.ts'
+export { StartRefused } from '../store/files/data-dir.ts'
+
+export type RunningServer = {
+  /** Where it listens, with the port that was really bound. */
+  url: string
+  dataDir: string
+  /** Where Prometheus asks, with the port that was really bound; null where it is not configured. */
+  metricsUrl: string | null
+  /** The single-use token for the first account, while there is none. */
+  setupToken: { token: string; expiresAt: number } | undefined
+  /** Takes the providers, routes and guard of a new configuration. What is under way ends as it began. */
+  reload(config: Pick<Config, 'delivery' | 'guard'>): Promise<void>
+  /** Finishes what is under way and closes everything, within ten seconds. Calling it again does nothing more. */
+  stop(): Promise<void>
+  /** Resolves when the server has ended by itself: the disk failed and going on could lose what was promised. */
+  failed: Promise<unknown>
+}
+
+export type ServerNeeds = {
+  log: Log
+  version: string
+  clock?: Clock
+}
+
+/**
+ * Ten seconds together: a second in which callers are told, the calls under way, then the messages and webhooks that
+ * they caused.
+ */
+const callsDrainMs = 7_000
+const messagesDrainMs = 500
+const webhooksDrainMs = 1_000
+const hostCommandMs = 1_000
+const sweepEveryMs = 10_000
+const purgeEveryMs = 10 * 60_000
+/** For what another process wrote, and for tokens that end. */
+const streamsPollMs = 2_000
+
+/**
+ * Starts the server: directory, lock, key, database, services, workers, and last of all the listener. What was started
+ * is stopped again when a later step fails.
+ *
+ * @throws StartRefused with the cause and a remedy
+ */
+export async function startServer(config: Config, needs: ServerNeeds): Promise<RunningServer> {
+  const { log, version } = needs
+  const clock = needs.clock ?? systemClock(Date.now, () => performance.now(), uptime)
+  const wall = needs.clock ?? { now: Date.now }
+  const stops: Array<() => unknown> = []
+  let stopping: Promise<void> | undefined
+  const stop = () => (stopping ??= stopAll(stops, log))
+  const failure = Promise.withResolvers<unknown>()
+
+  const dataDir = config.dataDir ?? makeTemporaryDir(stops)
+  try {
+    prepareDataDir(dataDir, (message) => log.warn(message))
+    const files = dataFiles(dataDir)
+    // A command of the operator's may hold it for a moment.
+    const lock = acquireLock(files.lock, hostCommandMs)
+    if (!lock) {
+      throw new StartRefused(
+        `another otpd runs on ${dataDir}`,
+        'Stop it, or choose another directory with --data-dir.',
+      )
+    }
+    stops.push(lock.release)
+
+    const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
+    const unclean = wasUncleanStop(dataDir)
+    const { migrated, backup } = prepareDatabase(dataDir, {
+      masterKey,
+      migrate: config.migrate,
+      now: clock.now(),
+    })
+    if (migrated.length > 0) log.info('database migrated', { migrations: migrated, backup })
+
+    const onDiskFault = (error: unknown) => {
+      log.error('the disk failed a commit, so that its outcome is unknown; the server ends', { error })
+      failure.resolve(error)
+    }
+    const database = openSqlite(files.database, { onDiskFault })
+    stops.push(database.close)
+    let wake = () => {}
+    let wakeStreams = (_developerId: string) => {}
+    const store = createStore(database, {
+      onDelivery: () => wake(),
+      onEvent: (developerId) => wakeStreams(developerId),
+    })
+    let url = ''
+    const metrics = await createServerMetrics(config, { store, clock, version })
+    const services = createServices({
+      config,
+      store,
+      masterKey,
+      clock,
+      wall,
+      version,
+      random: (bytes) => crypto.getRandomValues(bytes),
+      publicUrl: () => config.publicUrl ?? url,
+      report: (level, text, fields) => log[level](text, fields),
+      onCarried: metrics?.carried,
+      onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
+      onGuardFailed: (error) => log.error('the guard failed and was left out', { error }),
+    })
+    const { logStreams } = services
+    wakeStreams = logStreams.wake
+    const housekeeping = createHousekeeping({ store, clock })
+    const setBackMs = await housekeeping.start()
+    if (setBackMs > 0) {
+      const seconds = Math.round(setBackMs / 1000)
+      log.warn('the system clock was set back since otpd last ran', { seconds })
+    }
+    const { adminEmail, secrets } = config
+    if (adminEmail !== null && secrets.adminPassword !== null) {
+      await services.ensureAccount({ email: adminEmail, password: secrets.adminPassword })
+    }
+
+    const worker = createWebhookWorker({
+      store,
+      clock,
+      newId: services.newId,
+      keys: services.keys,
+      random: Math.random,
+      send: metrics?.watchWebhooks(services.sendWebhook) ?? services.sendWebhook,
+      ownsAllLeases: true,
+      onError: (error) => log.error('a webhook could not be handled', { error }),
+    })
+    wake = worker.wake
+    await worker.start()
+    stops.push(() => worker.stop(webhooksDrainMs))
+    const { messaging } = services
+    await messaging.start(config.delivery)
+    stops.push(() => messaging.stop(messagesDrainMs))
+    stops.push(every(sweepEveryMs, log, () => services.otp.expireDue()))
+    const reportStep = createStepReport(clock, wall, log)
+    stops.push(every(sweepEveryMs, log, async () => reportStep()))
+    const { keys } = services
+    const retention = createRetention({ store, clock, keys, settings: config.retention })
+    stops.push(every(purgeEveryMs, log, (hasEnded) => retention.purge(purgePace(hasEnded))))
+
+    const readiness = createReadiness(store, clock, () => stopping !== undefined)
+    const onBug = (error: unknown, traceId: string) => log.error('unexpected error', { error, traceId })
+    const app = createApp({ ...services, ...watched(metrics, services.builtIn), readiness, onBug })
+    const listener = bind(config, app, {
+      newId: services.newId,
+      onBug,
+      onAnswer: observerOf(
+        metrics,
+        config.log.level === 'debug' ? (call) => log.debug('request', call) : undefined,
+      ),
+    })
+    stops.push(() => listener.stop(callsDrainMs))
+    stops.push(listener.announceEnd)
+    stops.push(every(streamsPollMs, log, async () => logStreams.wake()))
+    // First of all: the listener waits for calls, and a stream would never end by itself.
+    stops.push(() => logStreams.drain())
+    url = listener.url
+    const metricsUrl = await serveServerMetrics(config.metricsListen, metrics, log, stops)
+
+    const setupToken = await offerSetupToken(services, files.setupToken)
+    // A token dies with the first account, whichever process made it.
+    stops.push(
+      every(sweepEveryMs, log, async () => {
+        if (existsSync(files.setupToken) && (await store.read.accounts.any())) rmSync(files.setupToken)
+      }),
+    )
+    if (unclean) stops.push(checkIntegrity(files.database, log))
+    const reload = async ({ delivery, guard }: Pick<Config, 'delivery' | 'guard'>) => {
+      await messaging.reload(delivery)
+      services.guard.apply(guard)
+      const { providers, routes } = delivery
+      log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
+    }
+    return { url, dataDir, metricsUrl, setupToken, reload, stop, failed: failure.promise }
+  } catch (error) {
+    await stop()
+    // The disk can fail any of these steps.
+    throw explain(error, dataDir)
+  }
+}
+
+/** In reverse order; what fails to stop keeps nothing else from stopping. */
+async function stopAll(stops: Array<() => unknown>, log: Log): Promise<void> {
+  for (const stop of stops.splice(0).toReversed()) {
+    try {
+      await stop()
+    } catch (error) {
+      log.error('a part of the server did not stop cleanly', { error })
+    }
+  }
+}
+
+function makeTemporaryDir(stops: Array<() => unknown>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'otpd-dev-'))
+  stops.push(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** While there is no account: a token for whoever reads this machine's terminal or files. */
+async function offerSetupToken(services: Services, path: string) {
+  const issued = services.builtIn ? await services.setupTokens.issueFirst() : undefined
+  rmSync(path, { force: true })
+  if (issued && !process.stderr.isTTY) writeFileSync(path, `${issued.token}\n`, { mode: 0o600, flag: 'wx' })
+  return issued
+}
+
+const bind = (config: Config, app: Parameters<typeof listen>[1], needs: ListenerNeeds): Listener =>
+  orRefuse(config.listen, '--listen', () => listen(config.listen, app, needs))

@@ -1,0 +1,16 @@
+import { existsSync } from 'node:fs'
+import { reading } from '../files/backup.ts'
+import { appliedToSqlite, pendingMigrations, sqliteMigrations } from './migrate.ts'
+
+export type MigrationStatus = { applied: string[]; pending: string[] }
+
+/**
+ * Reads what a database has and what this version would apply; changes nothing, not even where there is none yet.
+ *
+ * @throws MigrationError see pendingMigrations
+ */
+export function readMigrationStatus(database: string): MigrationStatus {
+  const applied = existsSync(database) ? reading(database, appliedToSqlite) : []
+  const pending = pendingMigrations(sqliteMigrations, applied)
+  return { applied: applied.map(({ name }) => name), pending: pending.map(({ name }) => name) }
+}

@@ -1,0 +1,173 @@
+import { copyFileSync, existsSync, linkSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { Database as SqliteConnection } from 'bun:sqlite'
+import { masterKeyCheck } from '../../domain/model/keys.ts'
+import { copyDatabase, reading, synchronize } from './backup.ts'
+import { dataFiles, errorWord, OperationRefused } from './data-dir.ts'
+import { driverCode } from '../engine/errors.ts'
+import { appliedToSqlite, MigrationError, pendingMigrations, sqliteMigrations } from '../engine/migrate.ts'
+
+export type Restored = {
+  /** Where the database that was there before lies now; null where there was none. */
+  keptAs: string | null
+  /** What the next start of the server applies to it. */
+  pendingMigrations: string[]
+}
+
+/**
+ * Puts a checked copy of a backup in the place of the database, and keeps what was there. The change is one rename: a
+ * process that is killed, or a power cut, leaves the old database or the new one. Whoever calls holds the lock of the
+ * directory.
+ *
+ * @param options.now for the name of what is kept
+ * @throws OperationRefused FILE_MISSING, BACKUP_INVALID, BACKUP_OF_ANOTHER_VERSION, BACKUP_OF_ANOTHER_KEY,
+ *   DATABASE_BUSY a command works on the database. Nothing was changed.
+ */
+export function restoreDatabase(
+  dataDir: string,
+  file: string,
+  options: { masterKey: Uint8Array; now: number },
+): Restored {
+  const files = dataFiles(dataDir)
+  const draft = `${files.database}.restoring`
+  // Left by one that was killed.
+  rmSync(draft, { force: true })
+  try {
+    takeCopy(file, draft)
+    const pending = reading(draft, (connection) => requireOurs(connection, file, options.masterKey))
+    const keptAs = replaceDatabase(dataDir, draft, options.now)
+    return { keptAs, pendingMigrations: pending }
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
+/** What is checked is the copy that takes the place: nobody can change it in between. */
+function takeCopy(file: string, draft: string): void {
+  if (!existsSync(file)) {
+    throw new OperationRefused('FILE_MISSING', `there is no ${file}`, 'Name the file of a backup.')
+  }
+  if (!statSync(file).isFile()) throw invalid(file)
+  try {
+    copyDatabase(file, draft)
+  } catch (error) {
+    if (error instanceof OperationRefused) throw invalid(file, error)
+    const code = driverCode(error) ?? errorWord(error)
+    if (/^SQLITE_(NOTADB|CORRUPT|ERROR)/.test(code)) throw invalid(file, error)
+    if (!/^(E[A-Z]+|SQLITE_\w+)$/.test(code)) throw error
+    throw new OperationRefused(
+      'FILE_NOT_READABLE',
+      `${file} cannot be copied into the data directory (${code})`,
+      'Check the rights of the file and of the data directory, and the free space.',
+      error,
+    )
+  }
+}
+
+function requireOurs(connection: SqliteConnection, file: string, masterKey: Uint8Array): string[] {
+  let pending: string[]
+  let check: { value: string } | null
+  try {
+    const applied = appliedToSqlite(connection)
+    if (applied.length === 0) throw invalid(file)
+    pending = pendingMigrations(sqliteMigrations, applied).map(({ name }) => name)
+    if (connection.query('PRAGMA foreign_key_check').get() !== null) throw invalid(file)
+    check = connection
+      .query<{ value: string }, []>(`select value from meta where name = 'master_key_check'`)
+      .get()
+  } catch (error) {
+    if (error instanceof MigrationError) {
+      throw new OperationRefused(
+        'BACKUP_OF_ANOTHER_VERSION',
+        `${file} is not for this otpd`,
+        `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}`,
+        error,
+      )
+    }
+    // Somebody else's tables, under the same names.
+    if (driverCode(error) === 'SQLITE_ERROR') throw invalid(file, error)
+    throw error
+  }
+  if (check?.value === masterKeyCheck(masterKey)) return pending
+  throw new OperationRefused(
+    'BACKUP_OF_ANOTHER_KEY',
+    `${file} was made with another master key`,
+    'Put that key into master.key of the data directory, or name it with OTPD_MASTER_KEY_FILE.',
+  )
+}
+
+function replaceDatabase(dataDir: string, draft: string, now: number): string | null {
+  const files = dataFiles(dataDir)
+  const present = existsSync(files.database) ? holdAlone(files.database) : undefined
+  try {
+    const keptAs = existsSync(files.database) ? keepAside(dataDir, now) : null
+    // A log of the old database must never be applied to the new one.
+    for (const log of logsOf(files.database)) rmSync(log, { force: true })
+    synchronize(dataDir)
+    renameSync(draft, files.database)
+    synchronize(dataDir)
+    return keptAs
+  } finally {
+    present?.close()
+  }
+}
+
+/**
+ * Leaving WAL mode folds the log into the database and works only while no other connection is open: not even a host
+ * command that does not hold the lock.
+ *
+ * @returns undefined where the database is too damaged to be opened; it is kept with its log as it is
+ */
+function holdAlone(database: string): SqliteConnection | undefined {
+  const connection = new SqliteConnection(database)
+  try {
+    connection.run('PRAGMA busy_timeout = 5000')
+    connection.run('PRAGMA journal_mode = DELETE')
+    connection.run('BEGIN EXCLUSIVE')
+    return connection
+  } catch (error) {
+    connection.close()
+    if (/^SQLITE_(NOTADB|CORRUPT)/.test(driverCode(error) ?? '')) return undefined
+    if (driverCode(error)?.startsWith('SQLITE_BUSY')) {
+      throw new OperationRefused(
+        'DATABASE_BUSY',
+        `another process works on ${database}`,
+        'Wait until it is done, or stop it.',
+        error,
+      )
+    }
+    throw error
+  }
+}
+
+/** Under a second name, so that at no moment there is no database. */
+function keepAside(dataDir: string, now: number): string {
+  const files = dataFiles(dataDir)
+  mkdirSync(files.backups, { recursive: true, mode: 0o700 })
+  const stamp = new Date(now).toISOString().replaceAll(/[:.]/g, '-')
+  const aside = join(files.backups, `before-restore-${stamp}.db`)
+  try {
+    linkSync(files.database, aside)
+  } catch (error) {
+    if (errorWord(error) === 'EEXIST') throw error
+    // A file system without links.
+    copyFileSync(files.database, aside)
+    synchronize(aside)
+  }
+  const [log = '', ...others] = logsOf(files.database)
+  if (existsSync(log)) renameSync(log, `${aside}-wal`)
+  for (const other of others) rmSync(other, { force: true })
+  synchronize(files.backups)
+  return aside
+}
+
+/** The write-ahead log first, then what SQLite makes anew. */
+const logsOf = (database: string) => [`${database}-wal`, `${database}-shm`]
+
+const invalid = (file: string, cause?: unknown) =>
+  new OperationRefused(
+    'BACKUP_INVALID',
+    `${file} is damaged or not a backup of otpd`,
+    'Choose another backup. Nothing was changed.',
+    cause,
+  )

@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'bun:test'
+import { addressChecks, configurationChecks, webhookChecks } from '../../../cli/doctor/config.ts'
+import { configOf, loadEnv, loadFile } from '../../helpers/config.ts'
+
+describe('the configuration', () => {
+  test('has every problem as a fault, with its line and what to do', () => {
+    const checks = configurationChecks(loadFile('[server]\nlisten = "nowhere"\nlitsen = "127.0.0.1:1"\n'))
+    expect(checks).toHaveLength(2)
+    expect(checks.every(({ status }) => status === 'fault')).toBe(true)
+    expect(checks.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^\/etc\/o\.toml:3: There is no setting server\.litsen/),
+      expect.stringMatching(/^\/etc\/o\.toml:2: /),
+    ])
+  })
+
+  test('that is whole names its file', () => {
+    expect(configurationChecks(loadFile(''))).toMatchObject([{ status: 'ok', message: '/etc/o.toml' }])
+  })
+})
+
+describe('the address', () => {
+  const amiss = (env: Record<string, string>) =>
+    addressChecks(configOf(loadEnv(env))).filter(({ status }) => status !== 'ok')
+
+  test.each<Record<string, string>>([
+    { OTPD_LISTEN: '127.0.0.1:8080' },
+    { OTPD_LISTEN: '[::1]:8080' },
+    { OTPD_PUBLIC_URL: 'http://localhost:8080' },
+    { OTPD_PUBLIC_URL: 'https://otp.example.com', OTPD_TRUSTED_PROXIES: '127.0.0.1' },
+    { OTPD_LISTEN: '0.0.0.0:80', OTPD_PUBLIC_URL: 'https://a.example', OTPD_TRUSTED_PROXIES: '10.0.0.0/8' },
+  ])('is fine: %p', (env) => {
+    expect(amiss(env)).toEqual([])
+  })
+
+  test.each<[Record<string, string>, string]>([
+    [{ OTPD_LISTEN: '0.0.0.0:80' }, 'plain http'],
+    [{ OTPD_PUBLIC_URL: 'http://otp.example.com' }, 'in clear'],
+    [{ OTPD_PUBLIC_URL: 'https://otp.example.com' }, 'no proxy is trusted'],
+    [{ OTPD_TRUSTED_PROXIES: '0.0.0.0/0' }, 'can claim any client address'],
+  ])('%p is a warning', (env, words) => {
+    expect(amiss(env)).toMatchObject([{ status: 'warning', message: expect.stringContaining(words) }])
+  })
+})
+
+describe('webhooks', () => {
+  const checkOf = (allow: string) => webhookChecks(configOf(loadEnv({ OTPD_WEBHOOK_ALLOW: allow })))
+
+  test.each(['', '10.0.0.0/8', 'hooks.internal,fd00::/8', '127.0.0.1'])('may be allowed "%s"', (allow) => {
+    expect(checkOf(allow)).toMatchObject([{ status: 'ok' }])
+  })
+
+  test.each([
+    ['0.0.0.0/0', 'nearly everything'],
+    ['10.0.0.0/8,::/0', '::/0'],
+    ['169.254.0.0/16', 'credentials'],
+    ['169.254.169.254', 'credentials'],
+  ])('that are allowed %s are a warning', (allow, words) => {
+    expect(checkOf(allow)).toMatchObject([{ status: 'warning', message: expect.stringContaining(words) }])
+  })
+})

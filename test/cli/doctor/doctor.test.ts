@@ -1,0 +1,152 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { createColors } from 'picocolors'
+import { checksText, fault, ok, warning, type Check } from '../../../cli/doctor/check.ts'
+import { clockChecks } from '../../../cli/doctor/server.ts'
+import { terminalCheck } from '../../../cli/doctor/terminal.ts'
+import { createOutput } from '../../../cli/terminal/output.ts'
+import { processIo } from '../../../cli/terminal/terminal.ts'
+import { version } from '../../../cli/version.ts'
+import { createConversation, refusal, type Asked } from '../harness.ts'
+
+const plain = createColors(false)
+
+describe('the text', () => {
+  test('aligns names and remedies, and counts what is amiss', () => {
+    const checks = [ok('a', 'fine'), warning('long name', 'so so', 'Do.'), fault('b', 'bad', 'otpd serve')]
+    expect(checksText(checks, plain).split('\n')).toEqual([
+      '✓ a          fine',
+      '▲ long name  so so',
+      '             → Do.',
+      '✗ b          bad',
+      '             → otpd serve',
+      '',
+      '1 fault, 1 warning.',
+    ])
+    expect(checksText([ok('a', 'fine')], plain)).toEndWith('\n\nNothing is amiss.')
+  })
+
+  test('breaks lines at the width of a terminal, and nowhere in a pipe', () => {
+    const checks = [warning('name', 'word '.repeat(20).trim(), 'step '.repeat(20).trim())]
+    expect(checksText(checks, plain).split('\n')).toHaveLength(4)
+    const lines = checksText(checks, plain, 60).split('\n')
+    expect(lines.length).toBeGreaterThan(5)
+    expect(lines.every((line) => line.length <= 60)).toBe(true)
+    expect(lines.slice(1, 3)).toEqual([
+      expect.stringMatching(/^ {8}word/),
+      expect.stringMatching(/^ {8}(word|→ step)/),
+    ])
+  })
+
+  test('shows no control characters of others', () => {
+    expect(checksText([ok('a', 'x\u001b[31my')], plain)).not.toContain('\u001b')
+  })
+})
+
+describe('the clock', () => {
+  const nowMs = Date.parse('2026-11-20T12:00:00Z')
+  const check = (time: unknown) => clockChecks(time, nowMs)[0]
+
+  test.each(['2026-11-20T12:00:05Z', '2026-11-20T11:59:55.000Z'])('agrees with %s', (time) => {
+    expect(check(time)?.status).toBe('ok')
+  })
+
+  test('that is off by more than 5 s is a warning that says which way', () => {
+    expect(check('2026-11-20T12:02:00Z')?.message).toStartWith("it is 2 min behind the server's")
+    expect(check('2026-11-20T11:59:54Z')?.message).toStartWith("it is 6 s ahead of the server's")
+  })
+
+  test('is left out where the server tells no time', () => {
+    expect(check('')).toBeUndefined()
+    expect(check(undefined)).toBeUndefined()
+  })
+})
+
+describe('the terminal', () => {
+  const checkOf = (env: Record<string, string>, stdoutIsTerminal = true) => {
+    const io = { ...processIo(), env, stdoutIsTerminal, columns: () => 80 }
+    return terminalCheck(io, createOutput(io, {}))
+  }
+
+  test('is told by its width, encoding and colours', () => {
+    expect(checkOf({ LANG: 'en_US.UTF-8' })).toMatchObject({
+      status: 'ok',
+      message: '80 columns, UTF-8, colour',
+    })
+    expect(checkOf({ LC_ALL: 'C.utf8', NO_COLOR: '1' }).message).toBe('80 columns, UTF-8, no colour')
+    expect(checkOf({ LANG: 'en_US.UTF-8', LC_ALL: 'C' })).toMatchObject({ status: 'warning' })
+    expect(checkOf({}, false)).toMatchObject({ status: 'ok', message: expect.stringContaining('none') })
+  })
+})
+
+describe('a server', () => {
+  let talk: ReturnType<typeof createConversation>
+
+  beforeEach(() => {
+    talk = createConversation()
+  })
+  afterEach(() => talk.end())
+
+  const healthy = (asked: Asked, its = version) => {
+    if (asked.path === '/v1/health') {
+      const time = new Date(talk.home.clock.nowMs).toISOString()
+      return Response.json({ data: { status: 'operational', service: 'otpd', time } })
+    }
+    if (asked.path === '/v1/health/ready') return Response.json({ data: { status: 'ready', cause: null } })
+    if (asked.path === '/v1/openapi.json') return Response.json({ openapi: '3.0.3', info: { version: its } })
+    return Response.json({ data: { id: 'dev_1', email: 'ada@example.com' } })
+  }
+
+  async function checks() {
+    const args = ['doctor', '--json', '--data-dir', join(talk.home.directory, 'none')]
+    const ran = await talk.home.otpd(args)
+    const { data }: { data: { checks: Check[]; ok: boolean } } = JSON.parse(ran.stdout)
+    expect(data.ok).toBe(ran.exitCode === 0)
+    expect(ran.exitCode === 0 || ran.exitCode === 8).toBe(true)
+    return (name: string) => data.checks.find((check) => check.name === name)
+  }
+
+  test('that is well has four checks', async () => {
+    talk.answer = (asked) => healthy(asked)
+    const find = await checks()
+    for (const name of ['server', 'version', 'clock', 'login']) expect(find(name)?.status).toBe('ok')
+    expect(find('login')?.message).toStartWith('ada@example.com, token from ~/.config/otpd/credentials.json')
+  })
+
+  test('of another version is a warning', async () => {
+    talk.answer = (asked) => healthy(asked, '99.0.0')
+    expect((await checks())('version')).toMatchObject({
+      status: 'warning',
+      message: `this program is ${version}, the server 99.0.0`,
+    })
+  })
+
+  test('that is not ready, or not otpd, is a fault', async () => {
+    talk.answer = (asked) =>
+      asked.path === '/v1/health/ready'
+        ? Response.json({ data: { status: 'not_ready', cause: 'database' } }, { status: 503 })
+        : healthy(asked)
+    expect((await checks())('server')).toMatchObject({
+      status: 'fault',
+      message: expect.stringContaining('its database cannot be written'),
+    })
+    talk.answer = () => new Response('<h1>It works!</h1>')
+    expect((await checks())('server')?.message).toContain('not like otpd')
+  })
+
+  test('that refuses the token asks for a login', async () => {
+    talk.answer = (asked) =>
+      asked.path === '/v1/developer/me' ? refusal(401, 'UNAUTHENTICATED', 'No.') : healthy(asked)
+    expect((await checks())('login')).toMatchObject({
+      status: 'warning',
+      remedy: `otpd login --server ${talk.server.url}`,
+    })
+  })
+
+  test('that is gone is a fault, and is asked nothing more', async () => {
+    await talk.server.stop()
+    const find = await checks()
+    expect(find('server')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('otpd serve') })
+    expect(find('login')).toBeUndefined()
+  })
+})

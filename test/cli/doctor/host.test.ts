@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'bun:test'
+import { hostChecks } from '../../../cli/doctor/host.ts'
+import type { HostInspection } from '../../../src/host/host.ts'
+
+type Open = Extract<HostInspection, { state: 'open' }>
+type Readable = Extract<Open['database'], { state: 'readable' }>
+
+const place = { dataDir: '/srv/otpd data', shown: '/srv/otpd data', migrate: true }
+const readable: Readable = { state: 'readable', pending: [], misfit: null, damage: null, resting: [] }
+const sound: Open = {
+  state: 'open',
+  ownerId: 7,
+  isOwn: true,
+  isExposed: false,
+  exposed: [],
+  strayed: [],
+  freeBytes: 5_400_000_000,
+  isHeld: false,
+  masterKey: 'fits',
+  database: readable,
+}
+
+const amiss = (changes: Partial<Open>, at = place) =>
+  hostChecks({ ...sound, ...changes }, at).filter(({ status }) => status !== 'ok')
+
+describe('a data directory', () => {
+  test('that is sound has nothing to do', () => {
+    const checks = hostChecks(sound, place)
+    expect(checks.map(({ name, message }) => `${name}: ${message}`)).toEqual([
+      'data directory: /srv/otpd data, yours, closed to others, no server runs on it',
+      'disk space: 5.4 GB free',
+      'master key: fits the database',
+      'schema: of this version',
+      'database: whole',
+    ])
+    expect(checks.every(({ remedy }) => remedy === null)).toBe(true)
+  })
+
+  test('that is missing is made by the first start', () => {
+    const [check, ...rest] = hostChecks({ state: 'missing' }, place)
+    expect(check).toMatchObject({ status: 'warning', remedy: expect.stringContaining('otpd serve') })
+    expect(rest).toEqual([])
+  })
+
+  test('of somebody else names whom to be', () => {
+    const [check] = hostChecks({ state: 'closed', ownerId: 7, cause: 'EACCES' }, place)
+    expect(check).toMatchObject({ status: 'fault' })
+    expect(check?.remedy).toContain("sudo -u '#7' otpd doctor --data-dir '/srv/otpd data'")
+  })
+
+  test('that others can look into is a warning, files that they can read a fault', () => {
+    const [directory, files] = amiss({ isExposed: true, exposed: ['master.key'] })
+    expect(directory).toMatchObject({ status: 'warning', remedy: "Close it: chmod 700 '/srv/otpd data'" })
+    expect(files).toMatchObject({
+      status: 'fault',
+      remedy: "Close: chmod go= '/srv/otpd data/master.key'",
+    })
+  })
+
+  test('with files of another owner is given back', () => {
+    expect(amiss({ strayed: ['otpd.db-wal'] })).toEqual([
+      {
+        name: 'data directory',
+        status: 'fault',
+        message: expect.stringContaining('otpd.db-wal'),
+        remedy: "Give them back: sudo chown -R 7 '/srv/otpd data'",
+      },
+    ])
+  })
+
+  test.each([
+    [99_000_000, 'fault', '99 MB free'],
+    [100_000_000, 'warning', '100 MB free'],
+    [999_999_999, 'warning', '999 MB free'],
+    [1_000_000_000, 'ok', '1.0 GB free'],
+  ])('with %i bytes free: %s', (freeBytes, status, message) => {
+    const check = hostChecks({ ...sound, freeBytes }, place).find(({ name }) => name === 'disk space')
+    expect(check).toMatchObject({ status, message })
+  })
+
+  test.each(['missing', 'wrong', 'unusable'] as const)('whose master key is %s has a fault', (masterKey) => {
+    expect(amiss({ masterKey })).toEqual([expect.objectContaining({ name: 'master key', status: 'fault' })])
+  })
+
+  test('without a database yet has no fault', () => {
+    expect(amiss({ masterKey: 'missing', database: { state: 'missing' } })).toEqual([])
+  })
+
+  test('with an older database waits for the next start, or for another server', () => {
+    const database = { ...readable, pending: ['0006_x'] }
+    expect(amiss({ database })).toMatchObject([{ name: 'schema', status: 'warning' }])
+    expect(amiss({ database, isHeld: true })[0]?.message).toContain('an older otpd runs on it')
+    expect(amiss({ database }, { ...place, migrate: false })).toMatchObject([{ status: 'fault' }])
+  })
+
+  test('with a newer database, a damaged one or one that cannot be read has a fault', () => {
+    const misfit = 'the database is newer than this otpd: it has 9. Install the newer otpd, or else.'
+    expect(amiss({ database: { ...readable, misfit } })).toEqual([
+      {
+        name: 'schema',
+        status: 'fault',
+        message: 'the database is newer than this otpd: it has 9',
+        remedy: 'Install the newer otpd, or else.',
+      },
+    ])
+    expect(amiss({ database: { ...readable, damage: 'x' } })[0]?.remedy).toContain('backup')
+    expect(amiss({ database: { state: 'unreadable', cause: 'SQLITE_NOTADB' } })[0]?.remedy).toContain(
+      'backup',
+    )
+    expect(amiss({ database: { state: 'unreadable', cause: 'SQLITE_CANTOPEN' } })[0]?.remedy).toContain(
+      'rights',
+    )
+  })
+})

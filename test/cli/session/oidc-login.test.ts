@@ -1,0 +1,219 @@
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { existsSync, readFileSync } from 'node:fs'
+import { openBrowser } from '../../../cli/session/browser.ts'
+import { writeProfile } from '../../../cli/session/profile.ts'
+import { createHome, createScriptedServer, type Answering } from '../harness.ts'
+
+let home: ReturnType<typeof createHome>
+let server: ReturnType<typeof createScriptedServer>
+let provider: ReturnType<typeof createScriptedServer>
+let metadata: Record<string, unknown>
+let tokenEndpoint: Answering
+
+/** An ID token of the provider; nothing here looks at its signature. */
+function idToken(claims: object = {}) {
+  const nowSeconds = Math.floor(Date.now() / 1000)
+  const standard = { iss: provider.url, aud: 'cli', sub: 'ada', iat: nowSeconds, exp: nowSeconds + 300 }
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  return `${part({ alg: 'RS256' })}.${part({ ...standard, ...claims })}.c2ln`
+}
+
+const oauthError = (error: string, status = 400) => Response.json({ error }, { status })
+const grant = (more: object = {}) =>
+  Response.json({ access_token: 'access', token_type: 'Bearer', expires_in: 300, ...more })
+
+beforeEach(() => {
+  home = createHome()
+  tokenEndpoint = () => grant({ id_token: idToken() })
+  provider = createScriptedServer(async (asked) => {
+    if (asked.path === '/.well-known/openid-configuration') return Response.json(metadata)
+    if (asked.path === '/token') return await tokenEndpoint(asked)
+    const device = { device_code: 'd', user_code: 'ABCD-EFGH', verification_uri: `${provider.url}/device` }
+    return Response.json({ ...device, expires_in: 600, interval: 1 })
+  })
+  metadata = {
+    issuer: provider.url,
+    authorization_endpoint: `${provider.url}/authorize`,
+    device_authorization_endpoint: `${provider.url}/device`,
+    token_endpoint: `${provider.url}/token`,
+    scopes_supported: ['openid'],
+  }
+  server = createScriptedServer(({ path }) =>
+    path === '/v1/auth/config'
+      ? Response.json({ data: { kind: 'oidc', issuer: provider.url, clientId: 'cli' } })
+      : Response.json({ data: [], pagination: { limit: 50, nextCursor: null } }),
+  )
+})
+
+afterEach(() => {
+  home.remove()
+  void server.stop()
+  void provider.stop()
+})
+
+const login = (...args: string[]) => home.otpd(['login', '--server', server.url, ...args])
+
+/** Lets the library wait for nothing, and tells for how many seconds it would have. */
+function withoutWaiting() {
+  const waits: number[] = []
+  const real = globalThis.setTimeout
+  const spy = spyOn(globalThis, 'setTimeout').mockImplementation(
+    Object.assign((run: () => void, waitMs = 0) => {
+      if (waitMs >= 1000) waits.push(waitMs / 1000)
+      return real(run, waitMs >= 1000 ? 0 : waitMs)
+    }, real),
+  )
+  return { waits, [Symbol.dispose]: () => spy.mockRestore() }
+}
+
+describe('login --device', () => {
+  test('asks again until it is done, and more slowly where it is told to', async () => {
+    using clock = withoutWaiting()
+    const answers = [oauthError('authorization_pending'), oauthError('slow_down')]
+    tokenEndpoint = () => answers.shift() ?? grant({ id_token: idToken(), refresh_token: 'refresh' })
+    expect(await login('--device')).toMatchObject({ exitCode: 0, stdout: '' })
+    // RFC 8628 §3.5: five seconds more for good.
+    expect(clock.waits).toEqual([1, 1, 5, 1])
+  })
+
+  test.each(['expired_token', 'access_denied'])('that ends with %s is 4', async (error) => {
+    using _clock = withoutWaiting()
+    tokenEndpoint = () => oauthError(error)
+    const ran = await login('--device')
+    expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(ran.stderr).toContain('otpd login')
+    expect(existsSync(home.credentials)).toBe(false)
+  })
+
+  test('without an answer that lasts says when it ends', async () => {
+    using _clock = withoutWaiting()
+    const ran = await login('--device')
+    expect(ran.stderr).toContain('there is nothing to renew it with')
+  })
+
+  test('goes on with --quiet to say what has to be entered', async () => {
+    using _clock = withoutWaiting()
+    expect((await login('--device', '--quiet')).stderr).toContain('ABCD-EFGH')
+  })
+})
+
+describe('login in the browser', () => {
+  test('waits for five minutes', async () => {
+    const ran = await login()
+    expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(ran.stderr).toContain('Nobody logged in within 5 min.')
+  })
+
+  test('asks for a session that lasts only where the provider knows how', async () => {
+    expect((await login()).stderr).toContain('scope=openid+email+profile&')
+    metadata.scopes_supported = ['openid', 'offline_access']
+    expect((await login()).stderr).toContain('scope=openid+email+profile+offline_access&prompt=consent&')
+  })
+
+  test('comes back to the port that the provider knows, unless it is taken', async () => {
+    const { port } = new URL(server.url)
+    const ran = await login('--callback-port', port)
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(ran.stderr).toContain(`Port ${port} of this machine is taken.`)
+    for (const port of ['http', '70000']) expect((await login('--callback-port', port)).exitCode).toBe(2)
+  })
+})
+
+describe('a provider', () => {
+  test.each([
+    ['without a login in a browser', 'authorization_endpoint', []],
+    ['without a login for other devices', 'device_authorization_endpoint', ['--device']],
+  ])('%s is told from one that is broken', async (_, endpoint, flags) => {
+    delete metadata[endpoint]
+    const ran = await login(...flags)
+    expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(ran.stderr).toContain('--token-stdin')
+  })
+
+  test.each(['file:///etc/passwd', 'otpd-helper://run', 'nowhere'])(
+    'whose login is %s has nothing opened, and is told as its fault',
+    async (endpoint) => {
+      metadata.authorization_endpoint = endpoint
+      const ran = await login()
+      expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
+      expect(ran.stderr).toContain('does not answer like an OpenID provider')
+      expect(ran.stderr).not.toContain('Waiting')
+    },
+  )
+
+  test('that is not even an address is told as its fault', async () => {
+    void server.stop()
+    server = createScriptedServer(() =>
+      Response.json({ data: { kind: 'oidc', issuer: 'nowhere', clientId: 'cli' } }),
+    )
+    const ran = await login('--device')
+    expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(ran.stderr).toContain('nowhere is not an address.')
+  })
+
+  test('that says it is another is not believed', async () => {
+    metadata.issuer = 'https://other.example'
+    const ran = await login()
+    expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(ran.stderr).toContain('does not answer like an OpenID provider')
+  })
+
+  test('that cannot be reached is 3', async () => {
+    void provider.stop()
+    const ran = await login()
+    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(ran.stderr).toContain(`Cannot reach ${provider.url} (connection refused).`)
+  })
+
+  test('that does not know this client leads to the setting', async () => {
+    using _clock = withoutWaiting()
+    tokenEndpoint = () => oauthError('invalid_client', 401)
+    const ran = await login('--device')
+    expect(ran).toMatchObject({ exitCode: 6, stdout: '' })
+    expect(ran.stderr).toContain('OTPD_OIDC_CLIENT_ID')
+  })
+})
+
+describe('a session of a provider', () => {
+  beforeEach(() => {
+    const kept = {
+      email: null,
+      idToken: idToken(),
+      idTokenExpiresAt: '2020-01-01T00:00:00.000Z',
+      refreshToken: 'refresh-1',
+      provider: { issuer: provider.url, clientId: 'cli' },
+    }
+    writeProfile(home.credentials, { current: server.url, logins: { [server.url]: kept }, contexts: {} })
+  })
+  const kept = () => JSON.parse(readFileSync(home.credentials, 'utf8')).logins[server.url]
+
+  test('is renewed there, and keeps its refresh token where no other comes', async () => {
+    const renewed = idToken({ jti: 'new' })
+    tokenEndpoint = () => grant({ id_token: renewed })
+    expect(await home.otpd(['auth', 'token'])).toMatchObject({ exitCode: 0, stdout: `${renewed}\n` })
+    expect(kept()).toMatchObject({ idToken: renewed, refreshToken: 'refresh-1' })
+    expect(server.asked).toEqual([])
+  })
+
+  test('is not taken over by somebody else', async () => {
+    tokenEndpoint = () => grant({ id_token: idToken({ sub: 'eve' }) })
+    expect(await home.otpd(['auth', 'token'])).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(kept().refreshToken).toBe('refresh-1')
+  })
+
+  test('that gives no new ID token has ended', async () => {
+    tokenEndpoint = () => grant()
+    const ran = await home.otpd(['project', 'list'])
+    expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(ran.stderr).toContain('has ended')
+    expect(ran.stderr).toContain('otpd login')
+  })
+})
+
+describe('the browser', () => {
+  test('is the one that is named, else that of a desktop', () => {
+    expect(openBrowser('http://127.0.0.1', { BROWSER: '/bin/true' }, 'linux')).toBe(true)
+    expect(openBrowser('http://127.0.0.1', { BROWSER: '/nowhere' }, 'linux')).toBe(false)
+    expect(openBrowser('http://127.0.0.1', {}, 'linux')).toBe(false)
+  })
+})

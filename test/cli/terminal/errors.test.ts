@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createConversation, refusal } from '../harness.ts'
+
+let talk: ReturnType<typeof createConversation>
+
+beforeEach(() => {
+  talk = createConversation()
+})
+
+afterEach(() => talk.end())
+
+describe('exit code', () => {
+  const cases: [status: number, code: string, exitCode: number][] = [
+    [400, 'INVALID_ARGUMENT', 6],
+    [400, 'INVALID_CODE', 6],
+    [401, 'UNAUTHENTICATED', 4],
+    [403, 'FORBIDDEN', 4],
+    [403, 'PLAN_LIMIT_REACHED', 6],
+    [403, 'ENDPOINT_LIMIT_REACHED', 6],
+    [403, 'DESTINATION_BLOCKED', 6],
+    [404, 'NOT_FOUND', 5],
+    [405, 'METHOD_NOT_ALLOWED', 6],
+    [409, 'CONFLICT', 6],
+    [410, 'OTP_EXPIRED', 6],
+    [413, 'PAYLOAD_TOO_LARGE', 6],
+    [415, 'UNSUPPORTED_MEDIA_TYPE', 6],
+    [422, 'IDEMPOTENCY_KEY_REUSED', 6],
+    [429, 'RATE_LIMITED', 7],
+    [500, 'INTERNAL', 1],
+    [502, 'DELIVERY_FAILED', 1],
+    [503, 'UNAVAILABLE', 1],
+  ]
+  for (const [status, code, exitCode] of cases)
+    test(`${exitCode} for ${status} ${code}`, async () => {
+      talk.answer = () => refusal(status, code, 'A sentence.')
+      expect(await talk.home.otpd(['api', 'GET', '/v1/x'])).toMatchObject({ exitCode, stdout: '' })
+    })
+
+  test.each([
+    [409, 'CONFLICT', 'PROJECT_NOT_EMPTY', 'otpd app list'],
+    [403, 'FORBIDDEN', 'APPLICATION_DISABLED', 'otpd app enable APP'],
+    [403, 'PLAN_LIMIT_REACHED', undefined, 'otpd admin set-plan'],
+    [403, 'ENDPOINT_LIMIT_REACHED', undefined, 'otpd webhook delete WEBHOOK'],
+  ])('%d %s %s names the command that helps', async (status, code, reason, command) => {
+    const error = { code, message: 'A sentence.', traceId: 'req_1', reason }
+    talk.answer = () => Response.json({ error }, { status })
+    const { exitCode, stderr } = await talk.home.otpd(['api', 'GET', '/v1/x'])
+    expect(stderr).toContain(command)
+    // A limit is not the fault of a token.
+    expect(stderr.includes('The token came from')).toBe(exitCode === 4)
+  })
+
+  test('3 where no server answers, with what to do', async () => {
+    await talk.server.stop()
+    const ran = await talk.home.otpd(['project', 'list'])
+    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(ran.stderr).toContain(`Cannot reach ${talk.server.url} (connection refused).`)
+    expect(ran.stderr).toContain('the last login')
+    expect(ran.stderr).toContain('otpd serve')
+  })
+
+  test('3 where the answer takes longer than --timeout', async () => {
+    const { promise, resolve } = Promise.withResolvers<Response>()
+    talk.answer = () => promise
+    const ran = await talk.home.otpd(['project', 'list', '--timeout', '50ms'])
+    resolve(new Response())
+    expect(ran.exitCode).toBe(3)
+    expect(ran.stderr).toContain('no answer')
+  })
+
+  test('1 for an answer that is not of otpd', async () => {
+    talk.answer = () => new Response('<html>', { status: 502 })
+    const ran = await talk.home.otpd(['project', 'list'])
+    expect(ran.exitCode).toBe(1)
+    expect(ran.stderr).toContain('not like otpd')
+    expect(ran.stderr).not.toContain('<html>')
+  })
+
+  test('4 where nobody is logged in, with the command that helps', async () => {
+    const ran = await talk.home.otpd(['project', 'list', '--server', 'http://127.0.0.1:9'])
+    expect(ran.exitCode).toBe(4)
+    expect(ran.stderr).toContain('otpd login --server http://127.0.0.1:9')
+  })
+
+  test('7 says when to try again', async () => {
+    talk.answer = () => refusal(429, 'RATE_LIMITED', 'Too many sends.', { 'retry-after': '41' })
+    expect((await talk.home.otpd(['project', 'list'])).stderr).toContain('Try again in 41 s.')
+  })
+})

@@ -1,0 +1,318 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { Webhook } from 'standardwebhooks'
+import { signWebhook } from '../../../cli/webhooks/signature.ts'
+import { startReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.ts'
+import { createConversation, page, refusal } from '../harness.ts'
+
+const secret = 'whsec_0123456789abcdef0123456789abcdef0123456789abcdef'
+const nowSeconds = Date.parse('2026-11-20T12:00:00Z') / 1000
+const body = '{"id":"evt_1","type":"otp.verified"}'
+const appId = 'app_01arz3ndektsv4rrffq69g5fav'
+
+let talk: ReturnType<typeof createConversation>
+
+beforeEach(() => {
+  talk = createConversation()
+})
+
+afterEach(() => talk.end())
+
+test('the signature is that of the vector in the documentation', () => {
+  expect(signWebhook(secret, { id: 'msg_1', timestamp: '1700000000', body: '{"a":1}' })).toBe(
+    'v1,YForqA5y0HLhU/b+46qmStvR80u6DaHHtk9wY/o80/Y=',
+  )
+})
+
+describe('webhook verify', () => {
+  type Delivery = { id: string; timestamp: string; signature: string; body: string; secret: string }
+  const genuine = (): Delivery => {
+    const message = { id: 'evt_1', timestamp: String(nowSeconds), body }
+    return { ...message, secret, signature: signWebhook(secret, message) }
+  }
+
+  const verify = (delivery: Delivery, ...flags: string[]) =>
+    talk.home.otpd(
+      [
+        'webhook',
+        'verify',
+        '--secret-stdin',
+        '--id',
+        delivery.id,
+        '--timestamp',
+        delivery.timestamp,
+        '--signature',
+        delivery.signature,
+        ...flags,
+      ],
+      { input: `${delivery.secret}\n${delivery.body}` },
+    )
+
+  const faultsOf = async (delivery: Delivery) => {
+    const ran = await verify(delivery, '--json')
+    const { valid, faults }: { valid: boolean; faults: Array<{ part: string; message: string }> } =
+      JSON.parse(ran.stdout).data
+    expect(ran.exitCode).toBe(valid ? 0 : 8)
+    return faults
+  }
+
+  test('takes what is genuine, also among signatures of other versions and secrets', async () => {
+    expect(await faultsOf(genuine())).toEqual([])
+    const { signature } = genuine()
+    const other = `v1,${'A'.repeat(43)}=`
+    expect(await faultsOf({ ...genuine(), signature: `v1a,xyz ${other} ${signature}` })).toEqual([])
+    const ran = await verify(genuine())
+    expect([ran.exitCode, ran.stdout]).toEqual([0, expect.stringContaining('✓ The delivery is genuine.')])
+  })
+
+  const signed = (change: Partial<Delivery>) => {
+    const delivery = { ...genuine(), ...change }
+    return { ...delivery, signature: signWebhook(secret, delivery) }
+  }
+
+  test.each<[string, () => Delivery, string, RegExp]>([
+    ['a newline at the end', () => ({ ...genuine(), body: `${body}\n` }), 'body', /newline at its end/],
+    [
+      'a body that was parsed',
+      () => ({ ...genuine(), body: '{ "id": "evt_1", "type": "otp.verified" }' }),
+      'body',
+      /written anew/,
+    ],
+    ['another line end', () => ({ ...signed({ body: '{\n}' }), body: '{\r\n}' }), 'body', /line ends/],
+    [
+      'another body',
+      () => ({ ...genuine(), body: body.replace('verified', 'failed') }),
+      'signature',
+      /does not fit/,
+    ],
+    [
+      'another secret',
+      () => ({ ...genuine(), secret: secret.replaceAll('0', '1') }),
+      'signature',
+      /another one/,
+    ],
+    [
+      'an old timestamp',
+      () => signed({ timestamp: String(nowSeconds - 301) }),
+      'timestamp',
+      /too old: signed 5 min 1 s ago/,
+    ],
+    ['a timestamp ahead', () => signed({ timestamp: String(nowSeconds + 301) }), 'timestamp', /too new/],
+    [
+      'no version',
+      () => ({ ...genuine(), signature: genuine().signature.slice(3) }),
+      'signature',
+      /no version/,
+    ],
+    ['hexadecimal', () => ({ ...genuine(), signature: 'ab'.repeat(32) }), 'signature', /hexadecimal/],
+  ])('names what is wrong: %s', async (_, make, part, message) => {
+    expect(await faultsOf(make())).toEqual([{ part, message: expect.stringMatching(message) }])
+  })
+
+  test('tells the id from the rest', async () => {
+    const faults = await faultsOf({ ...genuine(), id: 'evt_2' })
+    expect(faults.map(({ part }) => part)).toEqual(['id', 'id'])
+  })
+
+  test.each([
+    ['ph_test_api_0123', /another credential/],
+    ['0123456789abcdef', /does not begin with whsec_/],
+    [secret.slice(0, -1), /has 47 characters/],
+    [secret.replace('0', 'x'), /not hexadecimal/],
+  ])('tells the form of the secret: %s', async (wrong, message) => {
+    const faults = await faultsOf({ ...genuine(), secret: wrong })
+    expect(faults).toEqual([
+      { part: 'secret', message: expect.stringMatching(message) },
+      { part: 'signature', message: expect.stringContaining('cannot be checked') },
+    ])
+    expect(JSON.stringify(faults)).not.toContain(wrong)
+  })
+
+  test('takes milliseconds for what they are', async () => {
+    const faults = await faultsOf({ ...genuine(), timestamp: `${nowSeconds}000` })
+    expect(faults).toEqual([
+      { part: 'timestamp', message: expect.stringContaining('milliseconds') },
+      { part: 'timestamp', message: 'was signed in seconds' },
+    ])
+  })
+
+  test('reads headers and body from files, and the secret from the file of the application', async () => {
+    const { id, timestamp, signature } = genuine()
+    const { directory } = talk.home
+    await Bun.write(
+      join(directory, 'headers'),
+      `HTTP/1.1 200 OK\r\nWebhook-Id: ${id}\r\nwebhook-timestamp:${timestamp}\r\nWEBHOOK-SIGNATURE: ${signature}\r\n`,
+    )
+    await Bun.write(join(directory, 'body'), body)
+    await Bun.write(join(directory, '.env'), `OTPD_WEBHOOK_SECRET=${secret}\n`)
+    const files = ['--header-file', 'headers', '--body-file', 'body']
+    const run = async (...flags: string[]) =>
+      (await talk.home.otpd(['webhook', 'verify', ...files, ...flags])).exitCode
+    expect(await run('--env-file', '.env')).toBe(0)
+    talk.answer = () => Response.json({ data: { webhookSecret: secret } })
+    expect(await run('--app', appId)).toBe(0)
+    expect(await run()).toBe(2)
+    expect(await run('--app', appId, '--env-file', '.env')).toBe(2)
+    expect(await run('--env-file', '.env', '--body-file', 'nothing')).toBe(2)
+  })
+})
+
+describe('webhook listen', () => {
+  let receiver: WebhookReceiver
+  let status = 200
+
+  beforeEach(async () => {
+    status = 200
+    receiver = await startReceiver(() => new Response('ok', { status }))
+  })
+  afterEach(() => receiver.stop())
+
+  const requestId = 'otp_01arz3ndektsv4rrffq69g5fav'
+  const entry = (over: Record<string, unknown> = {}) => ({
+    id: 'evt_1',
+    type: 'otp.verified',
+    appId,
+    requestId,
+    phone: '+14155550100',
+    status: 'verified',
+    detail: null,
+    at: '2026-11-20T11:59:59.000Z',
+    ...over,
+  })
+  const request = {
+    id: requestId,
+    requestId,
+    appId,
+    environment: 'test',
+    phone: '+14155550100',
+    country: 'US',
+    status: 'verified',
+    failureReason: null,
+    channel: 'sms',
+    provider: null,
+    deliveryStatus: null,
+    attempts: 1,
+    maxAttempts: 5,
+    resends: 0,
+    createdAt: '2026-11-20T11:59:00.000Z',
+    expiresAt: '2026-11-20T12:04:00.000Z',
+    verifiedAt: '2026-11-20T11:59:59.000Z',
+    updatedAt: '2026-11-20T11:59:59.000Z',
+  }
+
+  /** A server with one stream of these entries; then the session is over, which ends the listening. */
+  function serve(...entries: object[]) {
+    const streams: string[] = []
+    talk.answer = async ({ path }) => {
+      if (path.startsWith('/v1/logs/stream')) {
+        streams.push(path)
+        const text = entries.map((one) => `data: ${JSON.stringify(one)}\n\n`).join('')
+        if (streams.length === 1)
+          return new Response(text, { headers: { 'content-type': 'text/event-stream' } })
+        await receiver.hasReceived(entries.length)
+        return refusal(401, 'UNAUTHENTICATED', 'The token has expired.')
+      }
+      if (path.startsWith('/v1/otp/')) return Response.json({ data: request })
+      if (path.endsWith('/webhook-secret')) return Response.json({ data: { webhookSecret: secret } })
+      return path.includes('?')
+        ? page({ id: appId, name: 'web' })
+        : Response.json({ data: { id: appId, name: 'web', projectId: 'prj_1' } })
+    }
+    return streams
+  }
+
+  test('brings an event as the service would have sent it, which a stock library verifies', async () => {
+    const streams = serve(entry())
+    const target = `${receiver.url}/hook?a=1`
+    const ran = await talk.home.otpd(['webhook', 'listen', '--forward-to', target, '--app', 'web'])
+    const [received] = receiver.received
+    if (!received) throw new Error('nothing came')
+    expect(received.path).toBe('/hook?a=1')
+    // The library looks at the clock of this machine, which is not the one of this test.
+    const { 'webhook-timestamp': timestamp = '' } = received.headers
+    expect(timestamp).toBe(String(nowSeconds))
+    const expected = new Webhook(secret).sign('evt_1', new Date(nowSeconds * 1000), received.body)
+    expect(received.headers).toMatchObject({
+      'content-type': 'application/json',
+      'webhook-id': 'evt_1',
+      'webhook-signature': expected,
+    })
+    expect(JSON.parse(received.body)).toEqual({
+      id: 'evt_1',
+      type: 'otp.verified',
+      timestamp: '2026-11-20T11:59:59.000Z',
+      data: {
+        requestId,
+        appId,
+        projectId: 'prj_1',
+        environment: 'test',
+        phone: '+14155550100',
+        country: 'US',
+        status: 'verified',
+        failureReason: null,
+        channel: 'sms',
+        attempts: 1,
+        metadata: null,
+        createdAt: request.createdAt,
+        expiresAt: request.expiresAt,
+        verifiedAt: request.verifiedAt,
+      },
+    })
+    expect(new URL(streams[0] ?? '', 'http://x').searchParams.get('appId')).toBe(appId)
+    expect(ran.stdout).toMatch(/^\d\d:\d\d:\d\d --> otp\.verified evt_1\n/)
+    expect(ran.stdout).toContain(`<-- 200 POST ${target} [`)
+  })
+
+  test('tells what was not so yet when the event happened', async () => {
+    serve(entry({ type: 'otp.sent', status: 'pending' }))
+    await talk.home.otpd(['webhook', 'listen', '--forward-to', receiver.url])
+    expect(JSON.parse(receiver.received[0]?.body ?? '').data).toMatchObject({
+      status: 'pending',
+      attempts: 0,
+      verifiedAt: null,
+    })
+  })
+
+  test('says when it was not delivered, and as a line of JSON with --json', async () => {
+    status = 500
+    serve(entry())
+    const ran = await talk.home.otpd(['webhook', 'listen', '--forward-to', receiver.url, '--json'])
+    expect(JSON.parse(ran.stdout)).toEqual({
+      id: 'evt_1',
+      type: 'otp.verified',
+      url: `${receiver.url}/`,
+      statusCode: 500,
+      error: null,
+      durationMs: expect.any(Number),
+    })
+  })
+
+  test('asks the server for the chosen kinds alone, never for what is no webhook', async () => {
+    const streams = serve()
+    const listen = (...flags: string[]) =>
+      talk.home.otpd(['webhook', 'listen', '--forward-to', '3000', ...flags])
+    await listen('--events', 'otp.failed, otp.expired')
+    await listen()
+    const types = streams.map((path) => new URL(path, 'http://x').searchParams.get('type'))
+    expect(types[0]).toBe('otp.failed,otp.expired')
+    expect(types.at(-1)?.split(',')).toHaveLength(8)
+    expect(types.at(-1)).not.toContain('attempt_failed')
+  })
+
+  test('prints the secret alone with --print-secret', async () => {
+    serve()
+    const ran = await talk.home.otpd(['webhook', 'listen', '--print-secret', '--app', 'web'])
+    expect([ran.exitCode, ran.stdout, ran.stderr]).toEqual([0, `${secret}\n`, ''])
+  })
+
+  test.each([
+    [[]],
+    [['--forward-to', 'ftp://x']],
+    [['--forward-to', 'http://']],
+    [['--forward-to', '3000', '--events', 'otp.unheard']],
+    [['--print-secret']],
+  ])('refuses %j before it asks', async (flags) => {
+    expect((await talk.home.otpd(['webhook', 'listen', ...flags])).exitCode).toBe(2)
+    expect(talk.server.asked).toEqual([])
+  })
+})

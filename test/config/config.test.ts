@@ -1,0 +1,223 @@
+import { describe, expect, test } from 'bun:test'
+import { processInput, settingList, settingRows } from '../../src/config/config.ts'
+import { configOf, load, loadEnv, loadFile, originOf, problemOf, type Options } from '../helpers/config.ts'
+import { settingsTable } from '../helpers/settings-table.ts'
+
+const hexKey = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff'
+
+test('needs nothing to be configured', () => {
+  expect(configOf(load())).toEqual({
+    configFile: null,
+    listen: { host: '127.0.0.1', port: 8080 },
+    dataDir: '/home/ada/.local/share/otpd',
+    publicUrl: null,
+    dev: false,
+    migrate: true,
+    log: { format: 'text', level: 'info' },
+    oidc: null,
+    signup: 'closed',
+    adminEmail: null,
+    trustedProxies: [],
+    corsOrigins: [],
+    webhooks: { allow: { hosts: [], cidrs: [] }, endpointsMax: 20 },
+    budgets: { phoneCheckFailures: 25, phoneSend: 'monitor' },
+    plans: { free: { projects: 10, applications: 5, sendPerMinute: 5, verifyPerMinute: 10 } },
+    delivery: { providers: [], routes: [] },
+    retention: { phoneDays: 30, logDays: 90, requestDays: 0, auditDays: 365 },
+    metricsListen: null,
+    guard: {
+      mode: 'monitor',
+      countries: [],
+      deniedCountries: [],
+      trusted: { countries: [], prefixes: [], addresses: [] },
+      unverified: {
+        countryPerHour: 3,
+        countryPerDay: 20,
+        prefixPerHour: 5,
+        prefixPerDay: 10,
+        addressPerHour: 5,
+        addressPerDay: 10,
+        addressCountries: 3,
+      },
+      hourlyPercent: 20,
+      dailyPercent: 30,
+      caps: { applicationPerDay: 0, totalPerDay: 0 },
+    },
+    templates: {},
+    secrets: { masterKey: null, adminPassword: null },
+  })
+})
+
+describe('precedence', () => {
+  const file = '[server]\nlisten = "127.0.0.1:1"\n'
+
+  test('takes the file before the default', () => {
+    const loaded = loadFile(file)
+    expect(configOf(loaded).listen.port).toBe(1)
+    expect(originOf(loaded, 'server.listen')).toBe('/etc/o.toml:2')
+  })
+
+  test('takes the variable before the file', () => {
+    const loaded = loadFile(file, { env: { HOME: '/h', OTPD_LISTEN: '127.0.0.1:2' } })
+    expect(configOf(loaded).listen.port).toBe(2)
+    expect(originOf(loaded, 'server.listen')).toBe('OTPD_LISTEN')
+  })
+
+  test('takes the flag before the variable', () => {
+    const env = { HOME: '/h', OTPD_LISTEN: '127.0.0.1:2' }
+    const loaded = loadFile(file, { env, flags: { listen: '127.0.0.1:3' } })
+    expect(configOf(loaded).listen.port).toBe(3)
+    expect(originOf(loaded, 'server.listen')).toBe('--listen')
+  })
+
+  test('lets a variable turn off a switch of the file', () => {
+    const loaded = loadFile('[server]\nnoMigrate = true', { env: { HOME: '/h', OTPD_NO_MIGRATE: 'false' } })
+    expect(configOf(loaded).migrate).toBe(true)
+  })
+
+  test('lets an empty variable take back a list of the file', () => {
+    const toml = '[server]\ncorsOrigins = ["https://a.example"]'
+    expect(configOf(loadFile(toml, { env: { HOME: '/h', OTPD_CORS_ORIGINS: '' } })).corsOrigins).toEqual([])
+  })
+
+  test('leaves a flag that was not given to the variable', () => {
+    const env = { HOME: '/h', OTPD_NO_MIGRATE: '1', OTPD_DEV: 'yes' }
+    const config = configOf(load({ flags: { migrate: true, dev: false }, env }))
+    expect([config.migrate, config.dev]).toEqual([false, true])
+  })
+})
+
+test('reports every problem at once, each with its source', () => {
+  const env = { HOME: '/h', OTPD_LISTEN: 'nope', OTPD_LOG_LEVEL: 'loud', OTPD_OOPS: '1' }
+  const loaded = loadFile('[webhooks]\nendpointsMax = 0\n[oops]\na = 1\n', {
+    env,
+    flags: { publicUrl: 'ftp://x' },
+  })
+  expect(loaded.config).toBeNull()
+  expect(loaded.problems.map(({ source }) => source).toSorted()).toEqual([
+    '--public-url',
+    '/etc/o.toml:2',
+    '/etc/o.toml:4',
+    'OTPD_LISTEN',
+    'OTPD_LOG_LEVEL',
+    'OTPD_OOPS',
+  ])
+  for (const { message, remedy } of loaded.problems)
+    expect(`${message} ${remedy}`).toMatch(/^["A-Z].*\. [A-Z].*[.?]$/)
+})
+
+describe('development mode', () => {
+  test('keeps nothing', () => {
+    const loaded = load({ flags: { dev: true }, env: { HOME: '/h', OTPD_DATA_DIR: '/data' } })
+    expect(configOf(loaded)).toMatchObject({ dev: true, dataDir: null })
+    expect(originOf(loaded, 'server.dataDir')).toBe('--dev')
+  })
+
+  test.each(['127.0.0.2:1', '[::1]:1', 'localhost:1', '[::ffff:127.0.0.1]:1'])('listens on %s', (listen) => {
+    configOf(load({ flags: { dev: true, listen } }))
+  })
+
+  test.each(['0.0.0.0:1', '[::]:1', '192.168.1.2:1', 'otp.internal:1'])('refuses %s', (listen) => {
+    expect(problemOf(load({ flags: { dev: true, listen } })).message).toContain('loopback only')
+  })
+
+  test('refuses a data directory beside it', () => {
+    expect(problemOf(load({ flags: { dev: true, dataDir: '/data' } })).source).toBe('--data-dir')
+  })
+})
+
+describe('the data directory', () => {
+  const env = { HOME: '/h', STATE_DIRECTORY: '/state/otpd:/state/two', XDG_DATA_HOME: '/x' }
+
+  test.each<[string, Options, string, string]>([
+    ['the flag', { flags: { dataDir: 'd' }, env: { ...env, OTPD_DATA_DIR: '/v' } }, '/work/d', '--data-dir'],
+    ['the variable', { env: { ...env, OTPD_DATA_DIR: '/v' }, isRoot: true }, '/v', 'OTPD_DATA_DIR'],
+    ["systemd's folder", { env, isRoot: true }, '/state/otpd', 'STATE_DIRECTORY'],
+    [
+      '/var/lib for root',
+      { env: { HOME: '/root', XDG_DATA_HOME: '/x' }, isRoot: true },
+      '/var/lib/otpd',
+      'default',
+    ],
+    ['XDG_DATA_HOME', { env: { HOME: '/h', XDG_DATA_HOME: '/x' } }, '/x/otpd', 'default'],
+    [
+      'the home folder',
+      { env: { HOME: '/h', XDG_DATA_HOME: 'relative' } },
+      '/h/.local/share/otpd',
+      'default',
+    ],
+  ])('is %s', (_, options, path, origin) => {
+    const loaded = load(options)
+    expect(configOf(loaded).dataDir).toBe(path)
+    expect(originOf(loaded, 'server.dataDir')).toBe(origin)
+  })
+
+  test('needs a home folder where nothing else is said', () => {
+    expect(problemOf(load({ env: {} })).remedy).toContain('--data-dir')
+  })
+
+  test('is not a folder called ~', () => {
+    expect(problemOf(load({ flags: { dataDir: '~/otpd' } })).text).toContain('in full')
+  })
+})
+
+describe('what config show prints', () => {
+  test('covers every setting and never a secret', () => {
+    const env = {
+      HOME: '/h',
+      OTPD_MASTER_KEY: hexKey,
+      OTPD_ADMIN_EMAIL: 'ada@example.com',
+      OTPD_ADMIN_PASSWORD_FILE: '/pw',
+      OTPD_TRUSTED_PROXIES: '10.0.0.0/8,::1',
+    }
+    const rows = settingRows(load({ env, files: { '/pw': 'correct horse battery' } }).settings)
+    expect(rows.map(([setting]) => setting)).toEqual([
+      ...settingList.map(({ name }) => name),
+      'plans.free.projects',
+      'plans.free.applications',
+      'plans.free.sendPerMinute',
+      'plans.free.verifyPerMinute',
+    ])
+    expect(rows).toContainEqual(['masterKey', '(set)', 'OTPD_MASTER_KEY'])
+    expect(rows).toContainEqual(['server.listen', '127.0.0.1:8080', 'default'])
+    expect(rows).toContainEqual(['server.trustedProxies', '10.0.0.0/8, ::1/128', 'OTPD_TRUSTED_PROXIES'])
+    expect(rows).toContainEqual(['server.corsOrigins', '-', 'default'])
+    expect(JSON.stringify(rows)).not.toMatch(/00112233|correct horse/)
+    expect(settingRows(load().settings)).toContainEqual(['masterKey', '(not set)', 'default'])
+  })
+
+  test('says which value is not valid', () => {
+    expect(settingRows(loadEnv({ OTPD_LISTEN: 'nope' }).settings)).toContainEqual([
+      'server.listen',
+      '(not valid)',
+      'OTPD_LISTEN',
+    ])
+  })
+
+  test('keeps the types for --json', () => {
+    const { settings } = loadEnv({ OTPD_WEBHOOK_ENDPOINTS_MAX: '7', OTPD_WEBHOOK_ALLOW: 'localhost' })
+    expect(settings).toContainEqual({
+      setting: 'webhooks.endpointsMax',
+      value: 7,
+      origin: 'OTPD_WEBHOOK_ENDPOINTS_MAX',
+    })
+    expect(settings).toContainEqual({
+      setting: 'webhooks.allow',
+      value: ['localhost'],
+      origin: 'OTPD_WEBHOOK_ALLOW',
+    })
+  })
+})
+
+test('reads the environment and the files of this process', () => {
+  const input = processInput({ listen: '127.0.0.1:0' })
+  expect(input.env).toBe(process.env)
+  expect(input.cwd).toBe(process.cwd())
+  expect(new TextDecoder().decode(input.readFile(import.meta.path))).toContain('files of this process')
+})
+
+test('every setting stands in the README as the program has it', async () => {
+  const plain = (text: string) => text.replaceAll(/ +/g, ' ')
+  const readme = plain(await Bun.file(new URL('../../README.md', import.meta.url)).text())
+  for (const row of settingsTable()) if (!row.includes('---')) expect(readme).toContain(plain(row))
+})

@@ -1,0 +1,283 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import https from 'node:https'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
+import tls from 'node:tls'
+import { createProviderHttp } from '../../../src/delivery/kit/http-client.ts'
+import { closedPort, startFaultyServer, type FaultyServer } from '../../helpers/provider-faults.ts'
+import { patience, startProviderServer } from '../../helpers/provider-server.ts'
+import { hasOpenssl, makeCertificate } from '../../helpers/webhook-receiver.ts'
+
+const http = createProviderHttp({ version: '1.2.3' })
+const stops: (() => void)[] = [() => http.close()]
+afterAll(() => stops.forEach((stop) => stop()))
+
+const startFaulty = async (onConnection: (socket: Socket) => void): Promise<FaultyServer> => {
+  const server = await startFaultyServer(onConnection)
+  stops.push(server.stop)
+  return server
+}
+const post = (url: string, client = http, signal = patience()) =>
+  client.request({ method: 'POST', url, body: 'hello' }, signal)
+
+describe('an answer', () => {
+  test('has its status, its headers and its text', async () => {
+    const server = startProviderServer()
+    stops.push(server.stop)
+    server.answers(202, 'grüße', { 'X-Reference': 'r1', 'content-type': 'text/plain' })
+    const reply = await http.request(
+      { method: 'POST', url: `${server.url}/a?b=c`, headers: { 'x-key': 'k' }, body: 'héllo' },
+      patience(),
+    )
+    expect(reply).toMatchObject({
+      kind: 'answer',
+      status: 202,
+      text: 'grüße',
+      headers: { 'x-reference': 'r1' },
+    })
+    expect(server.takeCall()).toMatchObject({
+      method: 'POST',
+      path: '/a?b=c',
+      body: 'héllo',
+      headers: {
+        'x-key': 'k',
+        'user-agent': 'otpd/1.2.3',
+        'content-length': '6',
+        'accept-encoding': 'identity',
+      },
+    })
+  })
+
+  test('is read to 64 KiB and no further', async () => {
+    const server = startProviderServer()
+    stops.push(server.stop)
+    server.answers(200, 'x'.repeat(1_000_000))
+    const reply = await post(server.url)
+    expect(reply.kind === 'answer' && reply.text.length).toBe(65_536)
+  })
+
+  test('that leads elsewhere is not followed', async () => {
+    const server = startProviderServer()
+    stops.push(server.stop)
+    server.answers(307, '', { location: `${server.url}/elsewhere` })
+    expect(await post(server.url)).toMatchObject({ kind: 'answer', status: 307 })
+    expect(server.calls).toHaveLength(1)
+  })
+
+  test('of an empty body to a GET is an answer', async () => {
+    const server = startProviderServer()
+    stops.push(server.stop)
+    server.answersWith(() => new Response(null, { status: 204 }))
+    expect(await http.request({ method: 'GET', url: server.url }, patience())).toMatchObject({
+      status: 204,
+      text: '',
+    })
+  })
+})
+
+describe('a connection', () => {
+  test('is kept for the next request', async () => {
+    let connections = 0
+    const server = await startFaulty((socket) => {
+      connections += 1
+      socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'))
+    })
+    for (const _ of [1, 2, 3]) expect(await post(server.url)).toMatchObject({ kind: 'answer', text: 'ok' })
+    expect(connections).toBe(1)
+  })
+
+  test('that hangs holds up no other', async () => {
+    const server = startProviderServer()
+    stops.push(server.stop)
+    const gate = Promise.withResolvers<void>()
+    server.answersWith(async ({ path }) => {
+      if (path === '/slow') await gate.promise
+      return new Response('ok')
+    })
+    const slow = Array.from({ length: 50 }, () => post(`${server.url}/slow`))
+    expect(await post(`${server.url}/fast`)).toMatchObject({ kind: 'answer' })
+    gate.resolve()
+    expect(new Set((await Promise.all(slow)).map(({ kind }) => kind))).toEqual(new Set(['answer']))
+  })
+
+  test('that was kept and is reset before an answer leaves open what became of the request', async () => {
+    const server = await startFaulty((socket) =>
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
+        socket.once('data', () => socket.resetAndDestroy())
+      }),
+    )
+    expect(await post(server.url)).toMatchObject({ kind: 'answer' })
+    expect(await post(server.url)).toEqual({ kind: 'unanswered', code: 'ECONNRESET' })
+  })
+})
+
+describe('a request is certainly unsent', () => {
+  test('where nobody listens', async () => {
+    expect(await post(`http://127.0.0.1:${await closedPort()}`)).toEqual({
+      kind: 'unsent',
+      code: 'ECONNREFUSED',
+    })
+  })
+
+  test('where the name does not exist', async () => {
+    const reply = await post('https://no-such-host.invalid/')
+    expect(reply).toMatchObject({ kind: 'unsent' })
+  })
+
+  test('where the TLS handshake breaks off', async () => {
+    const server = await startFaulty((socket) => socket.once('data', () => socket.resetAndDestroy()))
+    expect(await post(server.url.replace('http:', 'https:'))).toEqual({ kind: 'unsent', code: 'ECONNRESET' })
+  })
+
+  test('where it is given up before the TLS handshake ends', async () => {
+    const abort = new AbortController()
+    const server = await startFaulty((socket) => socket.once('data', () => abort.abort()))
+    const reply = await post(server.url.replace('http:', 'https:'), http, abort.signal)
+    expect(reply).toEqual({ kind: 'unsent', code: 'ABORTED' })
+  })
+
+  test('where it was given up from the start', async () => {
+    const server = startProviderServer()
+    stops.push(server.stop)
+    expect(await post(server.url, http, AbortSignal.abort())).toEqual({ kind: 'unsent', code: 'ABORTED' })
+    expect(server.calls).toEqual([])
+  })
+
+  test('where its address is none', async () => {
+    expect(await post('https://')).toMatchObject({ kind: 'unsent' })
+  })
+})
+
+describe('a request may have been carried out', () => {
+  test('where the connection is reset before the request is read', async () => {
+    const server = await startFaulty((socket) => socket.resetAndDestroy())
+    expect(await post(server.url)).toEqual({ kind: 'unanswered', code: 'ECONNRESET' })
+  })
+
+  test('where the connection is closed after the request is read', async () => {
+    const server = await startFaulty((socket) => socket.once('data', () => socket.end()))
+    expect(await post(server.url)).toEqual({ kind: 'unanswered', code: 'ECONNRESET' })
+  })
+
+  test('where nothing is answered until it is given up', async () => {
+    const abort = new AbortController()
+    const server = await startFaulty((socket) => socket.once('data', () => abort.abort()))
+    expect(await post(server.url, http, abort.signal)).toEqual({ kind: 'unanswered', code: 'ABORTED' })
+  })
+
+  test.each([['content-length: 100\r\n\r\nabc'], ['transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n']])(
+    'where the answer ends within its body: %j',
+    async (rest) => {
+      const server = await startFaulty((socket) =>
+        socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\n${rest}`)),
+      )
+      expect(await post(server.url)).toEqual({ kind: 'unanswered', code: 'ECONNRESET' })
+    },
+  )
+
+  test('where the answer stops within its body until it is given up', async () => {
+    const abort = new AbortController()
+    const server = await startFaulty((socket) =>
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc', () =>
+          setImmediate(() => abort.abort()),
+        )
+      }),
+    )
+    expect(await post(server.url, http, abort.signal)).toEqual({ kind: 'unanswered', code: 'ABORTED' })
+  })
+
+  test('where what answers is no HTTP server', async () => {
+    const server = await startFaulty((socket) => socket.once('data', () => socket.end('SSH-2.0-OpenSSH\r\n')))
+    expect(await post(server.url)).toMatchObject({ kind: 'unanswered' })
+  })
+})
+
+describe.skipIf(!hasOpenssl)('over TLS', () => {
+  const startSecure = async (name: string) => {
+    const { key, cert } = makeCertificate(name)
+    let requests = 0
+    const server = https.createServer({ key, cert }, (_, response) => {
+      requests += 1
+      response.end('ok')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    stops.push(() => server.close())
+    const address = server.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    return { url: `https://localhost:${port}`, cert, requests: () => requests }
+  }
+
+  test('a certificate that is trusted and has the name is right', async () => {
+    const server = await startSecure('localhost')
+    const trusting = createProviderHttp({ ca: server.cert })
+    expect(await post(server.url, trusting)).toMatchObject({ kind: 'answer', text: 'ok' })
+    trusting.close()
+  })
+
+  test('a certificate with another name leaves the request unsent', async () => {
+    const server = await startSecure('other.example.com')
+    const trusting = createProviderHttp({ ca: server.cert })
+    expect(await post(server.url, trusting)).toEqual({ kind: 'unsent', code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
+    expect(server.requests()).toBe(0)
+    trusting.close()
+  })
+
+  test('a certificate that nobody vouches for leaves the request unsent, whatever the environment says', async () => {
+    const server = await startSecure('localhost')
+    expect(await post(server.url)).toEqual({ kind: 'unsent', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+    // Bun reads the variable once, when it starts.
+    const program = `
+      const { createProviderHttp } = await import(${JSON.stringify(join(import.meta.dir, '../../../src/delivery/kit/http-client.ts'))})
+      const request = { method: 'POST', url: ${JSON.stringify(server.url)}, body: 'hello' }
+      console.log(JSON.stringify(await createProviderHttp().request(request, AbortSignal.timeout(10_000))))
+    `
+    const child = Bun.spawn([process.execPath, '-e', program], {
+      env: { ...process.env, NODE_TLS_REJECT_UNAUTHORIZED: '0', HTTPS_PROXY: 'http://127.0.0.1:1' },
+      stderr: 'ignore',
+    })
+    expect(JSON.parse(await child.stdout.text())).toEqual({
+      kind: 'unsent',
+      code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+    })
+    expect(server.requests()).toBe(0)
+  })
+
+  test('not a byte of a request reaches a server with a wrong name', async () => {
+    const { key, cert } = makeCertificate('other.example.com')
+    let bytes = 0
+    const server = tls.createServer({ key, cert }, (socket) => {
+      socket.on('error', () => {})
+      socket.on('data', (chunk) => (bytes += chunk.length))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    stops.push(() => server.close())
+    const address = server.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    const trusting = createProviderHttp({ ca: cert })
+    expect(await post(`https://localhost:${port}`, trusting)).toMatchObject({ kind: 'unsent' })
+    // Whatever was written would arrive before the answer to a later connection.
+    await post(`https://localhost:${port}`, trusting)
+    expect(bytes).toBe(0)
+    trusting.close()
+  })
+
+  test('an answer that breaks off after the handshake leaves open what became of the request', async () => {
+    const { key, cert } = makeCertificate('localhost')
+    const server = tls.createServer({ key, cert }, (socket) => {
+      socket.on('error', () => {})
+      socket.once('data', () => socket.destroy())
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    stops.push(() => server.close())
+    const address = server.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    const trusting = createProviderHttp({ ca: cert })
+    expect(await post(`https://localhost:${port}`, trusting)).toEqual({
+      kind: 'unanswered',
+      code: 'ECONNRESET',
+    })
+    trusting.close()
+  })
+})

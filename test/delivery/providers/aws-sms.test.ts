@@ -1,0 +1,322 @@
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { createSign, generateKeyPairSync } from 'node:crypto'
+import { awsHost } from '../../../src/delivery/providers/aws.ts'
+import { awsSms } from '../../../src/delivery/providers/aws-sms.ts'
+import { awsSignatureOf } from '../../helpers/aws-signature.ts'
+import { testClock } from '../../helpers/clock.ts'
+import { describeHttpFaults } from '../../helpers/provider-faults.ts'
+import {
+  callback,
+  makeProvider,
+  readCallback,
+  sendTo,
+  startProviderServer,
+} from '../../helpers/provider-server.ts'
+
+const server = startProviderServer()
+afterAll(server.stop)
+
+const settings = {
+  region: 'eu-central-1',
+  accessKeyId: 'AKIDEXAMPLE0123456',
+  secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY',
+  baseUrl: server.url,
+}
+const provider = makeProvider(awsSms, settings)
+const errorOf = (type: string, rest: object = {}) => ({
+  __type: `com.amazonaws.pinpointsmsvoicev2#${type}`,
+  Message: 'words',
+  ...rest,
+})
+
+describe('a message', () => {
+  test('is posted as AWS documents it, signed, with its lifetime and its reference', async () => {
+    server.answers(200, { MessageId: 'm1' })
+    expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: 'm1' })
+    const call = server.takeCall()
+    expect([call.method, call.path]).toEqual(['POST', '/'])
+    expect(call.headers['content-type']).toBe('application/x-amz-json-1.0')
+    expect(call.headers['x-amz-target']).toBe('PinpointSMSVoiceV2.SendTextMessage')
+    expect(call.headers['authorization']).toBe(
+      'AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE0123456/20261120/eu-central-1/sms-voice/aws4_request, ' +
+        'SignedHeaders=content-type;host;x-amz-date;x-amz-target, ' +
+        `Signature=${awsSignatureOf(call, settings.secretAccessKey)}`,
+    )
+    expect(JSON.parse(call.body)).toEqual({
+      DestinationPhoneNumber: '+31612345678',
+      MessageBody: '482913 is your verification code. It is valid for 5 minutes.',
+      MessageType: 'TRANSACTIONAL',
+      TimeToLive: 300,
+      Context: { requestId: 'otp_01jd3m2k5xe8r9s0t1v2w3x4y5' },
+    })
+  })
+
+  test('carries whatever else is set', async () => {
+    const other = makeProvider(awsSms, {
+      ...settings,
+      originationIdentity: 'ACME',
+      configurationSet: 'otp',
+      protectConfigurationId: 'protect-1',
+      maxPrice: '0.10',
+      dltEntityId: '1101',
+      dltTemplateId: '1107',
+    })
+    server.answers(200, { MessageId: 'm1' })
+    await sendTo(other, { validitySeconds: 1 })
+    expect(JSON.parse(server.takeCall().body)).toMatchObject({
+      OriginationIdentity: 'ACME',
+      ConfigurationSetName: 'otp',
+      ProtectConfigurationId: 'protect-1',
+      MaxPrice: '0.10',
+      TimeToLive: 5,
+      DestinationCountryParameters: { IN_ENTITY_ID: '1101', IN_TEMPLATE_ID: '1107' },
+    })
+  })
+
+  test('goes to the region’s own host', () => {
+    expect(awsHost('sms-voice', 'eu-central-1')).toBe('sms-voice.eu-central-1.amazonaws.com')
+    expect(awsHost('sns', 'cn-north-1')).toBe('sns.cn-north-1.amazonaws.com.cn')
+  })
+})
+
+describe('an error', () => {
+  const phoneField = { Fields: [{ Name: 'DestinationPhoneNumber', Message: 'words' }] }
+
+  test.each([
+    ['ValidationException', { Reason: 'DESTINATION_COUNTRY_BLOCKED' }, 'geo_blocked', 'route', true],
+    ['ValidationException', { Reason: 'SENDER_ID_REQUIRES_REGISTRATION' }, 'sender_invalid', 'route', true],
+    ['ValidationException', { Reason: 'INVALID_PARAMETER', ...phoneField }, 'invalid_number', 'number', true],
+    ['ValidationException', { Reason: 'FIELD_VALIDATION_FAILED' }, 'unknown', 'route', true],
+    ['ConflictException', { Reason: 'DESTINATION_PHONE_NUMBER_OPTED_OUT' }, 'opted_out', 'number', true],
+    [
+      'ConflictException',
+      { Reason: 'DESTINATION_PHONE_NUMBER_NOT_VERIFIED' },
+      'sender_invalid',
+      'route',
+      true,
+    ],
+    [
+      'ConflictException',
+      { Reason: 'DESTINATION_COUNTRY_BLOCKED_BY_PROTECT_CONFIGURATION' },
+      'geo_blocked',
+      'route',
+      true,
+    ],
+    [
+      'ServiceQuotaExceededException',
+      { Reason: 'MONTHLY_SPEND_LIMIT_REACHED_FOR_TEXT' },
+      'no_credit',
+      'account',
+      true,
+    ],
+    ['AccessDeniedException', { Reason: 'ACCOUNT_DISABLED' }, 'auth_failed', 'account', true],
+    ['UnrecognizedClientException', {}, 'auth_failed', 'account', true],
+    ['ResourceNotFoundException', { ResourceType: 'sender-id' }, 'sender_invalid', 'route', true],
+    ['ThrottlingException', {}, 'throttled', 'route', false],
+    ['SomethingNewException', {}, 'unknown', 'route', false],
+  ])('HTTP 400 with %s %j is %s of the %s', async (type, rest, failureClass, at, permanent) => {
+    server.answers(400, errorOf(type, rest))
+    expect(await sendTo(provider)).toEqual({
+      kind: 'refused',
+      failure: expect.objectContaining({
+        class: failureClass,
+        at,
+        permanent,
+        providerCode: 'Reason' in rest ? rest.Reason : type,
+      }),
+    })
+    server.takeCall()
+  })
+
+  test('of AWS itself refuses for now', async () => {
+    server.answers(500, errorOf('InternalServerException'))
+    expect(await sendTo(provider)).toMatchObject({ kind: 'refused', failure: { class: 'provider_down' } })
+    server.takeCall()
+  })
+})
+
+describeHttpFaults((baseUrl) => makeProvider(awsSms, { ...settings, baseUrl }))
+
+describe('a receipt by an SNS topic', () => {
+  const receiptTopicArn = 'arn:aws:sns:eu-central-1:123456789012:otp-receipts'
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const certificate = publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  const now = testClock().now()
+  const withTopic = () => makeProvider(awsSms, { ...settings, receiptTopicArn })
+
+  const event = (eventType: string) => ({
+    eventType,
+    eventVersion: '1.0',
+    eventTimestamp: now,
+    isFinal: true,
+    destinationPhoneNumber: '+31612345678',
+    messageId: 'm1',
+    messageType: 'TRANSACTIONAL',
+    messageStatus: 'STATUS',
+    context: { requestId: 'otp_1' },
+  })
+  const envelopeOf = (message: string, changes: Record<string, string> = {}) => ({
+    Type: 'Notification',
+    MessageId: '22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324',
+    TopicArn: receiptTopicArn,
+    Message: message,
+    Timestamp: new Date(now).toISOString(),
+    SignatureVersion: '2',
+    SigningCertURL: `${server.url}/SimpleNotificationService-1.pem`,
+    ...changes,
+  })
+  const signed = (envelope: Record<string, string>, key = privateKey) => {
+    const names =
+      envelope['Type'] === 'Notification'
+        ? ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type']
+        : ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']
+    const text = names
+      .filter((name) => envelope[name] !== undefined)
+      .map((name) => `${name}\n${envelope[name]}\n`)
+      .join('')
+    const algorithm = envelope['SignatureVersion'] === '1' ? 'RSA-SHA1' : 'RSA-SHA256'
+    const Signature = createSign(algorithm).update(text).sign(key, 'base64')
+    return callback({
+      body: JSON.stringify({ ...envelope, Signature }),
+      headers: {
+        'content-type': 'text/plain; charset=UTF-8',
+        'x-amz-sns-message-type': envelope['Type'] ?? '',
+      },
+    })
+  }
+  const tell = (eventType: string, changes: Record<string, string> = {}) =>
+    signed(envelopeOf(JSON.stringify(event(eventType)), changes))
+
+  beforeEach(() => {
+    server.calls.splice(0)
+    server.answersWith(({ path }) =>
+      path.endsWith('.pem') ? new Response(certificate) : new Response('<ConfirmSubscriptionResponse/>'),
+    )
+  })
+
+  test.each([
+    ['TEXT_DELIVERED', 'delivered'],
+    ['TEXT_SUCCESSFUL', 'sent'],
+    ['TEXT_SENT', 'sent'],
+  ])('of %s is %s', async (type, meant) => {
+    expect(await readCallback(withTopic(), tell(type))).toEqual({
+      kind: 'receipts',
+      receipts: [
+        {
+          messageId: 'm1',
+          requestId: 'otp_1',
+          status: meant === 'sent' ? 'sent' : 'delivered',
+          failure: null,
+        },
+      ],
+    })
+  })
+
+  test.each([
+    ['TEXT_INVALID', 'invalid_number', 'number', true],
+    ['TEXT_INVALID_MESSAGE', 'content_blocked', 'route', true],
+    ['TEXT_UNREACHABLE', 'unreachable', 'number', false],
+    ['TEXT_CARRIER_UNREACHABLE', 'unreachable', 'route', false],
+    ['TEXT_BLOCKED', 'opted_out', 'number', true],
+    ['TEXT_CARRIER_BLOCKED', 'content_blocked', 'route', true],
+    ['TEXT_SPAM', 'content_blocked', 'route', true],
+    ['TEXT_TTL_EXPIRED', 'unreachable', 'number', false],
+    ['TEXT_PROTECT_BLOCKED', 'geo_blocked', 'route', true],
+  ])('of %s says %s', async (type, failureClass, at, permanent) => {
+    expect(await readCallback(withTopic(), tell(type))).toMatchObject({
+      receipts: [
+        {
+          requestId: 'otp_1',
+          status: 'undelivered',
+          failure: { class: failureClass, at, permanent, providerCode: type },
+        },
+      ],
+    })
+  })
+
+  test('of an event that says nothing tells nothing, and without fields is unreadable', async () => {
+    for (const type of ['TEXT_PENDING', 'TEXT_QUEUED', 'TEXT_UNKNOWN', 'RCS_NEW']) {
+      expect(await readCallback(withTopic(), tell(type))).toEqual({ kind: 'receipts', receipts: [] })
+    }
+    expect(await readCallback(withTopic(), signed(envelopeOf('{}')))).toEqual({ kind: 'unreadable' })
+    expect(await readCallback(withTopic(), callback({ body: '{}' }))).toEqual({ kind: 'unreadable' })
+    expect(await readCallback(withTopic(), callback({ body: 'no JSON' }))).toEqual({ kind: 'unreadable' })
+  })
+
+  test('is right by the older signature and with a subject, and the certificate is asked for once', async () => {
+    const topic = withTopic()
+    await readCallback(topic, tell('TEXT_DELIVERED', { SignatureVersion: '1', Subject: 'words' }))
+    expect(await readCallback(topic, tell('TEXT_DELIVERED', { SignatureVersion: '1' }))).toMatchObject({
+      receipts: [{ status: 'delivered' }],
+    })
+    expect(server.calls).toHaveLength(1)
+  })
+
+  test('is forged by a stranger’s key, with another text, from another topic or another host', async () => {
+    const envelope = envelopeOf(JSON.stringify(event('TEXT_DELIVERED')))
+    const right = signed(envelope)
+    const forgeries = [
+      signed(envelope, stranger.privateKey),
+      { ...right, body: right.body.replace('TEXT_DELIVERED', 'TEXT_SPAM') },
+      tell('TEXT_DELIVERED', { TopicArn: 'arn:aws:sns:eu-central-1:999999999999:otp-receipts' }),
+      tell('TEXT_DELIVERED', { SigningCertURL: 'https://sns.eu-central-1.amazonaws.com.evil.example/a.pem' }),
+      tell('TEXT_DELIVERED', { SigningCertURL: 'https://evil.example/sns.eu-central-1.amazonaws.com.pem' }),
+      tell('TEXT_DELIVERED', { SigningCertURL: `${server.url}/certificate` }),
+      tell('TEXT_DELIVERED', { SigningCertURL: 'not a URL.pem' }),
+      callback({ body: JSON.stringify(envelope) }),
+    ]
+    for (const one of forgeries) expect(await readCallback(withTopic(), one)).toEqual({ kind: 'forged' })
+  })
+
+  test('is forged where it is repeated too late, or has no time', async () => {
+    const right = tell('TEXT_DELIVERED')
+    expect(await readCallback(withTopic(), right, now + 3_599_000)).toMatchObject({ kind: 'receipts' })
+    expect(await readCallback(withTopic(), right, now + 3_601_000)).toEqual({ kind: 'forged' })
+    expect(await readCallback(withTopic(), tell('TEXT_DELIVERED', { Timestamp: 'noon' }))).toEqual({
+      kind: 'forged',
+    })
+  })
+
+  test('is unreadable while the certificate cannot be had', async () => {
+    server.answers(503)
+    expect(await readCallback(withTopic(), tell('TEXT_DELIVERED'))).toEqual({ kind: 'unreadable' })
+    server.answers(200, 'no certificate')
+    expect(await readCallback(withTopic(), tell('TEXT_DELIVERED'))).toEqual({ kind: 'unreadable' })
+  })
+
+  test('is not read where no topic is set', () => {
+    expect(provider.readCallback).toBeUndefined()
+  })
+
+  describe('asks to be subscribed', () => {
+    const confirmation = (SubscribeURL: string) =>
+      envelopeOf('You have chosen to subscribe to the topic.', {
+        Type: 'SubscriptionConfirmation',
+        Token: '2336412f37',
+        SubscribeURL,
+      })
+    const confirmUrl = `${server.url}/?Action=ConfirmSubscription&Token=2336412f37`
+
+    test('and is', async () => {
+      expect(await readCallback(withTopic(), signed(confirmation(confirmUrl)))).toEqual({
+        kind: 'receipts',
+        receipts: [],
+      })
+      expect(server.calls.map(({ method, path }) => `${method} ${path}`)).toEqual([
+        'GET /SimpleNotificationService-1.pem',
+        'GET /?Action=ConfirmSubscription&Token=2336412f37',
+      ])
+    })
+
+    test('and is not where a stranger signed, or where it leads elsewhere', async () => {
+      const topic = withTopic()
+      expect(await readCallback(topic, signed(confirmation(confirmUrl), stranger.privateKey))).toEqual({
+        kind: 'forged',
+      })
+      const elsewhere = signed(confirmation('https://evil.example/?Action=ConfirmSubscription'))
+      expect(await readCallback(topic, elsewhere)).toEqual({ kind: 'receipts', receipts: [] })
+      expect(server.calls).toHaveLength(1)
+    })
+  })
+})

@@ -1,0 +1,189 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { Webhook } from 'standardwebhooks'
+import { genericHttp } from '../../../src/delivery/providers/generic-http.ts'
+import { findSettingFaults } from '../../../src/delivery/kit/kinds.ts'
+import { startProviderApi, trickyText, type ProviderApi } from '../../helpers/provider-api.ts'
+import { describeHttpFaults } from '../../helpers/provider-faults.ts'
+import { makeProvider } from '../../helpers/provider-server.ts'
+
+const secret = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`
+const settings = (origin: string) => ({ url: `${origin}/otp/?source=otpd`, secret, channels: 'sms, voice' })
+
+let api: ProviderApi
+beforeEach(() => {
+  api = startProviderApi(genericHttp, settings)
+})
+afterEach(() => api.stop())
+
+describe('sending by a service of the operator', () => {
+  test('posts a document that a stock library of Standard Webhooks verifies', async () => {
+    api.answers(200, { messageId: 'msg-1' })
+    expect(await api.send()).toEqual({ kind: 'accepted', messageId: 'msg-1' })
+    const { method, path, headers, body } = api.takeCall()
+    expect({ method, path }).toEqual({ method: 'POST', path: '/otp/?source=otpd' })
+    expect(headers['content-type']).toBe('application/json')
+    expect(headers['webhook-timestamp']).toBe(String(api.nowSeconds()))
+    // The library knows no other clock than the machine's; the time is checked above.
+    const signature = new Webhook(secret).sign(headers['webhook-id'] ?? '', new Date(api.now()), body)
+    expect(headers['webhook-signature']).toBe(signature)
+    expect(JSON.parse(body)).toEqual({
+      type: 'otp.deliver',
+      timestamp: new Date(api.now()).toISOString(),
+      data: {
+        requestId: 'otp_01jd3m2k5xe8r9s0t1v2w3x4y5',
+        attempt: 1,
+        channel: 'sms',
+        phone: '+31612345678',
+        country: 'NL',
+        text: trickyText,
+        code: '482913',
+        locale: 'en',
+        applicationName: 'Acme',
+        validitySeconds: 300,
+        callbackUrl: 'https://otp.example.com/v1/callbacks/main/k8s2',
+      },
+    })
+  })
+
+  test('gives every try an id of its own', async () => {
+    api.answers(204)
+    expect(await api.send({ attempt: 2 })).toEqual({ kind: 'accepted', messageId: null })
+    expect(api.takeCall().headers['webhook-id']).toBe('otp_01jd3m2k5xe8r9s0t1v2w3x4y5_2')
+  })
+
+  test('carries the channels of its settings', () => {
+    expect(api.provider.channels).toEqual(['sms', 'voice'])
+  })
+
+  test.each([
+    ['invalid_number', 'number', true],
+    ['unreachable', 'number', false],
+    ['opted_out', 'number', true],
+    ['geo_blocked', 'route', true],
+    ['content_blocked', 'route', true],
+    ['sender_invalid', 'route', true],
+    ['no_credit', 'account', true],
+  ])('422 with the reason %s is that', async (reason, at, permanent) => {
+    api.answers(422, { reason })
+    expect(await api.send()).toEqual({
+      kind: 'refused',
+      failure: expect.objectContaining({ class: reason, at, permanent, providerCode: reason }),
+    })
+  })
+
+  test('a service that is busy says for how long', async () => {
+    api.answers(422, { reason: 'throttled' }, { 'retry-after': '9' })
+    expect(await api.send()).toMatchObject({ failure: { class: 'throttled', retryAfterSeconds: 9 } })
+  })
+
+  test.each([
+    [422, { reason: 'uncertain' }, 'unknown'],
+    [422, 'no', 'unknown'],
+    [400, { reason: 'invalid_number' }, 'unknown'],
+    [401, {}, 'auth_failed'],
+    [302, {}, 'unknown'],
+    [500, {}, 'provider_down'],
+  ])('%i with %j is %s', async (status, body, failureClass) => {
+    api.answers(status, body)
+    expect(await api.send()).toMatchObject({ kind: 'refused', failure: { class: failureClass } })
+  })
+})
+
+describe('settings', () => {
+  const faultsOf = (url: string) => findSettingFaults(genericHttp, { url, secret })
+
+  test.each([
+    'https://sms.example.com',
+    'https://sms.example.com:8443/otp?a=b&c=%20',
+    'http://127.0.0.1:8080/otp',
+    'http://localhost?x=1',
+    'http://[::1]:80/',
+  ])('the address %s is fine', (url) => {
+    expect(faultsOf(url)).toEqual([])
+  })
+
+  test.each([
+    'http://sms.example.com/otp',
+    'http://localhost.example.com/',
+    'http://127.0.0.1@sms.example.com/',
+    'http://127.0.0.1:80@sms.example.com/',
+    'https://user:password@sms.example.com/',
+    'https://sms.example.com/#part',
+    'https://{{to}}.example.com/',
+    'ftp://sms.example.com',
+    'sms.example.com',
+  ])('the address %s is not', (url) => {
+    expect(faultsOf(url)).toMatchObject([{ name: 'url' }])
+  })
+
+  test('a secret that no library takes is refused, and not repeated', () => {
+    const faults = findSettingFaults(genericHttp, { url: 'https://sms.example.com', secret: 'swordfish' })
+    expect(faults).toMatchObject([{ name: 'secret' }])
+    expect(JSON.stringify(faults)).not.toContain('swordfish')
+  })
+})
+
+describe('receipts of a service of the operator', () => {
+  const call = (body: string, { ageSeconds = 0, by = secret } = {}) => {
+    const at = new Date(api.now() - ageSeconds * 1000)
+    return {
+      headers: {
+        'webhook-id': 'msg-1',
+        'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+        'webhook-signature': new Webhook(by).sign('msg-1', at, body),
+      },
+      body,
+    }
+  }
+  const other = `whsec_${Buffer.from('ffffffffffffffffffffffffffffffff').toString('base64')}`
+
+  test.each(['sent', 'delivered'] as const)('reads that a message was %s', async (status) => {
+    const body = JSON.stringify({ requestId: 'otp_7', messageId: 'msg-1', status })
+    expect(await api.readCallback(call(body))).toEqual({
+      kind: 'receipts',
+      receipts: [{ requestId: 'otp_7', messageId: 'msg-1', status, failure: null }],
+    })
+  })
+
+  test.each([
+    ['opted_out', 'opted_out'],
+    ['tomorrow', 'unknown'],
+  ])('reads that a message was undelivered for %s', async (reason, failureClass) => {
+    const body = JSON.stringify({ requestId: 'otp_7', status: 'undelivered', reason })
+    expect(await api.readCallback(call(body))).toMatchObject({
+      receipts: [
+        { messageId: null, status: 'undelivered', failure: { class: failureClass, providerCode: reason } },
+      ],
+    })
+  })
+
+  test('takes one of several signatures', async () => {
+    const good = call('{"requestId":"otp_7","status":"sent"}')
+    const both = `v1,AAAA v2,xyz ${good.headers['webhook-signature']}`
+    expect(
+      await api.readCallback({ ...good, headers: { ...good.headers, 'webhook-signature': both } }),
+    ).toMatchObject({ kind: 'receipts' })
+  })
+
+  test('refuses other secrets, other ids, other bodies and old calls', async () => {
+    const body = '{"requestId":"otp_7","status":"delivered"}'
+    const good = call(body)
+    const forgeries = [
+      call(body, { by: other }),
+      { ...good, body: body.replace('delivered', 'sent') },
+      { ...good, headers: { ...good.headers, 'webhook-id': 'msg-2' } },
+      call(body, { ageSeconds: 301 }),
+      call(body, { ageSeconds: -301 }),
+      { ...good, headers: {} },
+    ]
+    for (const forgery of forgeries) expect(await api.readCallback(forgery)).toEqual({ kind: 'forged' })
+  })
+
+  test('says so where a signed call cannot be read', async () => {
+    for (const body of ['no', '{"status":"sent"}', '{"requestId":"otp_7","status":"tomorrow"}']) {
+      expect(await api.readCallback(call(body))).toEqual({ kind: 'unreadable' })
+    }
+  })
+})
+
+describeHttpFaults((baseUrl) => makeProvider(genericHttp, { url: baseUrl, secret }))

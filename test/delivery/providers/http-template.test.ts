@@ -1,0 +1,212 @@
+import { afterEach, describe, expect, test } from 'bun:test'
+import { httpTemplate } from '../../../src/delivery/providers/http-template.ts'
+import { findSettingFaults } from '../../../src/delivery/kit/kinds.ts'
+import { startProviderApi, trickyText, type ProviderApi } from '../../helpers/provider-api.ts'
+import { describeHttpFaults } from '../../helpers/provider-faults.ts'
+import { makeProvider } from '../../helpers/provider-server.ts'
+
+let api: ProviderApi
+const start = (settings: Record<string, string> = {}) =>
+  (api = startProviderApi(httpTemplate, (origin) => ({ url: `${origin}/send`, ...settings })))
+afterEach(() => api.stop())
+
+describe('what a gateway gets', () => {
+  test('JSON whose texts are whole, whatever stands in them', async () => {
+    start({
+      body: '{"to": "{{to}}", "sms": {"text": "{{text}}", "ttl": {{validitySeconds}}}, "ref": "{{requestId}}"}',
+    })
+    api.answers(200)
+    expect(await api.send()).toEqual({ kind: 'accepted', messageId: null })
+    const { method, path, headers, body } = api.takeCall()
+    expect({ method, path }).toEqual({ method: 'POST', path: '/send' })
+    expect(headers['content-type']).toBe('application/json')
+    expect(JSON.parse(body)).toEqual({
+      to: '+31612345678',
+      sms: { text: trickyText, ttl: 300 },
+      ref: 'otp_01jd3m2k5xe8r9s0t1v2w3x4y5',
+    })
+  })
+
+  test('a form', async () => {
+    start({ bodyType: 'form', body: 'to={{digits}}&text={{text}}&app={{applicationName}}&c={{country}}' })
+    await api.send({ applicationName: 'a=b&c', country: null })
+    const { headers, body } = api.takeCall()
+    expect(headers['content-type']).toBe('application/x-www-form-urlencoded')
+    expect([...new URLSearchParams(body)]).toEqual([
+      ['to', '31612345678'],
+      ['text', trickyText],
+      ['app', 'a=b&c'],
+      ['c', ''],
+    ])
+  })
+
+  test('XML', async () => {
+    start({ bodyType: 'xml', body: '<sms to="{{to}}">{{text}}</sms>' })
+    await api.send({ text: `<b> & "it's"` })
+    const { headers, body } = api.takeCall()
+    expect(headers['content-type']).toBe('text/xml; charset=utf-8')
+    expect(body).toBe('<sms to="+31612345678">&#60;b&#62; &#38; &#34;it&#39;s&#34;</sms>')
+  })
+
+  test('bare text by PUT', async () => {
+    start({ method: 'PUT', bodyType: 'text', body: '{{code}}\n{{text}}' })
+    await api.send()
+    expect(api.takeCall()).toMatchObject({ method: 'PUT', body: `482913\n${trickyText}` })
+  })
+
+  test('a query that nothing breaks out of, and no body', async () => {
+    api = startProviderApi(httpTemplate, (origin) => ({
+      url: `${origin}/{{channel}}/send?u={{username}}&p={{password}}&to={{to}}&text={{text}}&min={{validityMinutes}}`,
+      method: 'GET',
+      body: 'never',
+      username: 'otpd',
+      password: 'a&b c#{{text}}',
+    }))
+    await api.send({ validitySeconds: 299 })
+    const { method, path, headers, body } = api.takeCall()
+    expect({ method, body }).toEqual({ method: 'GET', body: '' })
+    expect(headers).not.toHaveProperty('content-type')
+    const url = new URL(path, 'http://localhost')
+    expect(url.pathname).toBe('/sms/send')
+    expect([...url.searchParams]).toEqual([
+      ['u', 'otpd'],
+      ['p', 'a&b c#{{text}}'],
+      ['to', '+31612345678'],
+      ['text', trickyText],
+      ['min', '4'],
+    ])
+  })
+
+  test('headers, with credentials from their own settings', async () => {
+    start({
+      headers:
+        'Authorization: {{basic}}\nX-Request: {{requestId}}-{{attempt}}\ncontent-type: application/vnd.sms+json\n',
+      username: 'otpd',
+      password: 'pass:word',
+      body: '{}',
+    })
+    await api.send()
+    const { headers } = api.takeCall()
+    expect(headers['authorization']).toBe(`Basic ${Buffer.from('otpd:pass:word').toString('base64')}`)
+    expect(headers['x-request']).toBe('otp_01jd3m2k5xe8r9s0t1v2w3x4y5-1')
+    expect(headers['content-type']).toBe('application/vnd.sms+json')
+  })
+
+  test('another word for texts beyond the GSM alphabet', async () => {
+    start({ bodyType: 'form', body: 'coding={{gsm?0:2}}{{gsm?:&unicode=1}}' })
+    await api.send({ text: 'Your code is 482913 €' })
+    expect(api.takeCall().body).toBe('coding=0')
+    await api.send({ text: 'Ваш код 482913' })
+    expect(api.takeCall().body).toBe('coding=2&unicode=1')
+  })
+
+  test('a text that looks like a placeholder, as it is', async () => {
+    start({ bodyType: 'text', body: '{{text}}', password: 'secret' })
+    await api.send({ text: '{{password}}' })
+    expect(api.takeCall().body).toBe('{{password}}')
+  })
+})
+
+describe('how its answer is read', () => {
+  const taken = async (settings: Record<string, string>, status: number, body: unknown) => {
+    start(settings)
+    api.answers(status, body)
+    return api.send()
+  }
+  const yes = 'accepted'
+  const no = 'refused'
+
+  test.each([
+    ['2xx', 202, yes],
+    ['200, 202', 202, yes],
+    ['200', 202, no],
+    ['2xx, 302', 302, yes],
+  ])('with the success status %s, %i is %s', async (successStatus, status, expected) => {
+    expect(await taken({ successStatus }, status, '')).toMatchObject({ kind: expected })
+  })
+
+  test('a text that must be there', async () => {
+    expect(await taken({ successText: '0: Accepted' }, 200, '0: Accepted for delivery')).toEqual({
+      kind: yes,
+      messageId: null,
+    })
+    await api.stop()
+    expect(await taken({ successText: '0: Accepted' }, 200, 'ERR 17')).toMatchObject({
+      kind: 'refused',
+      failure: { class: 'unknown', providerCode: 'HTTP 200' },
+    })
+  })
+
+  test.each([
+    ['messages.0.status = 0', { messages: [{ status: '0' }] }, yes],
+    ['messages.0.status = 0', { messages: [{ status: 0 }] }, yes],
+    ['messages.0.status = 0', { messages: [{ status: 4 }] }, no],
+    ['messages.0.status = 0', 'no JSON', no],
+    ['state = queued | sent', { state: 'sent' }, yes],
+    ['ok=true', { ok: true }, yes],
+    ['ok=true', { ok: false }, no],
+    ['error=null', { error: null }, no],
+    ['note = a=b', { note: 'a=b' }, yes],
+  ])('of the value %s: %j is %s', async (successValue, body, expected) => {
+    expect(await taken({ successValue }, 200, body)).toMatchObject({ kind: expected })
+  })
+
+  test('the id of the message', async () => {
+    const settings = { messageIdPath: 'messages.0.id' }
+    expect(await taken(settings, 200, { messages: [{ id: 12345 }] })).toEqual({
+      kind: 'accepted',
+      messageId: '12345',
+    })
+    api.answers(200, { messages: [] })
+    expect(await api.send()).toEqual({ kind: yes, messageId: null })
+  })
+
+  const refusals =
+    'unknown subscriber = invalid_number\n  STOP=opted_out\nlow balance =no_credit \na=b = geo_blocked'
+  test.each([
+    [400, 'ERR: unknown subscriber', 'invalid_number', 'number'],
+    [200, '{"error": "STOP"}', 'opted_out', 'number'],
+    [403, 'low balance', 'no_credit', 'account'],
+    [400, 'a=b', 'geo_blocked', 'route'],
+    [400, 'something else', 'unknown', 'route'],
+    [403, 'something else', 'auth_failed', 'account'],
+    [500, 'something else', 'provider_down', 'route'],
+  ])('%i with %s', async (status, body, failureClass, at) => {
+    expect(await taken({ refusals, successText: 'OK' }, status, body)).toMatchObject({
+      kind: 'refused',
+      failure: { class: failureClass, at, providerCode: `HTTP ${status}` },
+    })
+  })
+
+  test('waits as long as the gateway says', async () => {
+    start()
+    api.answers(429, '', { 'retry-after': '3' })
+    expect(await api.send()).toMatchObject({ failure: { class: 'throttled', retryAfterSeconds: 3 } })
+  })
+})
+
+describe('settings that are refused', () => {
+  const url = 'https://sms.example.com/send'
+
+  test.each([
+    ['url', { url: 'https://sms.example.com/?to={{phone}}' }],
+    ['url', { url: 'https://{{username}}.example.com/' }],
+    ['url', { url: 'http://sms.example.com/?to={{to}}' }],
+    ['url', { url: 'https://sms.example.com/?text={{text}}#{{code}}' }],
+    ['body', { url, body: '{{txt}}' }],
+    ['body', { url, body: '{{gsm?0}}' }],
+    ['body', { url, body: 'ends in {{text' }],
+    ['headers', { url, headers: 'no header' }],
+    ['headers', { url, headers: 'X-Text: {{text}}' }],
+    ['successStatus', { url, successStatus: '2x' }],
+    ['successValue', { url, successValue: 'ok' }],
+    ['refusals', { url, refusals: 'ERR = whatever' }],
+    ['method', { url, method: 'DELETE' }],
+    ['channels', { url, channels: 'fax' }],
+  ])('%s of %j', (name, values) => {
+    start()
+    expect(findSettingFaults(httpTemplate, values)).toMatchObject([{ name }])
+  })
+})
+
+describeHttpFaults((baseUrl) => makeProvider(httpTemplate, { url: `${baseUrl}/?to={{to}}`, body: '{}' }))

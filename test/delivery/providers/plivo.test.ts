@@ -1,0 +1,212 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { createHmac } from 'node:crypto'
+import { plivo } from '../../../src/delivery/providers/plivo.ts'
+import { describeHttpFaults } from '../../helpers/provider-faults.ts'
+import {
+  callback,
+  makeProvider,
+  readCallback,
+  sendTo,
+  startProviderServer,
+} from '../../helpers/provider-server.ts'
+
+const server = startProviderServer()
+afterAll(server.stop)
+
+const settings = {
+  authId: 'MAXXXXXXXXXXXXXXXXXX',
+  authToken: 'token-of-plivo',
+  from: '15005550006',
+  baseUrl: server.url,
+}
+const provider = makeProvider(plivo, settings)
+const queued = { message: 'message(s) queued', message_uuid: ['db3ce55a-7f1d'], api_id: '5a9fcb68' }
+
+describe('a message', () => {
+  test('is posted as Plivo documents it, with its lifetime and its reference, unread by the console', async () => {
+    server.answers(202, queued)
+    expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: 'db3ce55a-7f1d' })
+    const call = server.takeCall()
+    expect([call.method, call.path]).toEqual(['POST', '/v1/Account/MAXXXXXXXXXXXXXXXXXX/Message/'])
+    expect(call.headers['content-type']).toBe('application/json')
+    expect(call.headers['authorization']).toBe(`Basic ${btoa('MAXXXXXXXXXXXXXXXXXX:token-of-plivo')}`)
+    expect(JSON.parse(call.body)).toEqual({
+      src: '15005550006',
+      dst: '31612345678',
+      text: '482913 is your verification code. It is valid for 5 minutes.',
+      url: 'https://otp.example.com/v1/callbacks/main/k8s2?request=otp_01jd3m2k5xe8r9s0t1v2w3x4y5',
+      method: 'POST',
+      log: 'false',
+      message_expiry: 300,
+    })
+  })
+
+  test('goes out by a Powerpack with the ids that India asks for, without a callback that nobody could reach', async () => {
+    const other = makeProvider(plivo, {
+      authId: 'MA1',
+      authToken: 'token-of-plivo',
+      powerpackUuid: 'p1',
+      dltEntityId: '1101',
+      dltTemplateId: '1107',
+      baseUrl: server.url,
+    })
+    server.answers(202, queued)
+    await sendTo(other, { callbackUrl: null, validitySeconds: 1 })
+    expect(JSON.parse(server.takeCall().body)).toEqual({
+      powerpack_uuid: 'p1',
+      dst: '31612345678',
+      text: '482913 is your verification code. It is valid for 5 minutes.',
+      log: 'false',
+      message_expiry: 5,
+      dlt_entity_id: '1101',
+      dlt_template_id: '1107',
+    })
+  })
+
+  test('that was taken without a readable answer is taken', async () => {
+    server.answers(202, 'OK')
+    expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: null })
+    server.takeCall()
+  })
+
+  test('that is wrong is refused for good', async () => {
+    server.answers(400, { api_id: '1', error: 'words' })
+    expect(await sendTo(provider)).toEqual({
+      kind: 'refused',
+      failure: { class: 'unknown', permanent: true, at: 'route', providerCode: 'HTTP 400' },
+    })
+    server.takeCall()
+  })
+})
+
+describeHttpFaults((baseUrl) => makeProvider(plivo, { ...settings, baseUrl }))
+
+describe('a receipt', () => {
+  const url = 'https://otp.example.com/v1/callbacks/main/k8s2?request=otp_1'
+  const nonce = '05429567804466091622'
+  const fields = {
+    From: '15005550006',
+    MessageUUID: 'db3ce55a-7f1d',
+    Status: 'delivered',
+    To: '31612345678',
+    TotalRate: '0.0035',
+    Units: '1',
+  }
+
+  /** As Plivo's own libraries do it: the address with its query, a dot where it has one, the fields, the nonce. */
+  const signatureOf = (address: string, form: Record<string, string>, token = settings.authToken) => {
+    const [path, query] = address.split('?')
+    const sorted = Object.entries(form).toSorted(([a], [b]) => (a < b ? -1 : 1))
+    const text = `${path}?${query === undefined ? '' : `${query}.`}${sorted.flat().join('')}.${nonce}`
+    return createHmac('sha256', token).update(text).digest('base64')
+  }
+  const signed = (form: Record<string, string>, address = url, token?: string) =>
+    callback({
+      url: address,
+      body: new URLSearchParams(form).toString(),
+      headers: {
+        'x-plivo-signature-v3': signatureOf(address, form, token),
+        'x-plivo-signature-v3-nonce': nonce,
+      },
+    })
+
+  test.each([
+    ['sent', 'sent'],
+    ['delivered', 'delivered'],
+    ['read', 'delivered'],
+  ])('of %s is %s', async (Status, meant) => {
+    expect(await readCallback(provider, signed({ ...fields, Status }))).toEqual({
+      kind: 'receipts',
+      receipts: [
+        {
+          messageId: 'db3ce55a-7f1d',
+          requestId: 'otp_1',
+          status: meant === 'sent' ? 'sent' : 'delivered',
+          failure: null,
+        },
+      ],
+    })
+  })
+
+  test.each([
+    ['failed', '10', 'content_blocked', 'route', true],
+    ['undelivered', '20', 'unreachable', 'route', false],
+    ['rejected', '30', 'content_blocked', 'route', true],
+    ['failed', '40', 'sender_invalid', 'route', true],
+    ['undelivered', '50', 'invalid_number', 'number', true],
+    ['undelivered', '80', 'unreachable', 'number', false],
+    ['rejected', '200', 'opted_out', 'number', true],
+    ['failed', '300', 'provider_down', 'route', false],
+    ['failed', '450', 'geo_blocked', 'route', true],
+    ['failed', '999', 'unknown', 'route', false],
+  ])('of %s with %s says %s', async (Status, ErrorCode, failureClass, at, permanent) => {
+    expect(await readCallback(provider, signed({ ...fields, Status, ErrorCode }))).toMatchObject({
+      receipts: [
+        {
+          requestId: 'otp_1',
+          status: 'undelivered',
+          failure: { class: failureClass, at, permanent, providerCode: ErrorCode },
+        },
+      ],
+    })
+  })
+
+  test('of a status that nobody knows tells nothing, and without fields is unreadable', async () => {
+    expect(await readCallback(provider, signed({ ...fields, Status: 'queued' }))).toEqual({
+      kind: 'receipts',
+      receipts: [],
+    })
+    expect(await readCallback(provider, signed({ Units: '1' }))).toEqual({ kind: 'unreadable' })
+  })
+
+  test('is right by version 2 alone, which covers the address without its query', async () => {
+    const path = 'https://otp.example.com/v1/callbacks/main/k8s2'
+    const sign = (address: string, token = settings.authToken) =>
+      callback({
+        url,
+        body: new URLSearchParams(fields).toString(),
+        headers: {
+          'x-plivo-signature-v2': createHmac('sha256', token).update(`${address}${nonce}`).digest('base64'),
+          'x-plivo-signature-v2-nonce': nonce,
+        },
+      })
+    expect(await readCallback(provider, sign(path))).toMatchObject({ receipts: [{ requestId: 'otp_1' }] })
+    const forgeries = [
+      sign(`${path}/other`),
+      sign(path, 'another token'),
+      { ...sign(path), headers: { ...sign(path).headers, 'x-plivo-signature-v2-nonce': '1' } },
+      // Where the better one comes, the worse one does not count.
+      { ...sign(path), headers: { ...sign(path).headers, 'x-plivo-signature-v3': 'AAAA' } },
+    ]
+    for (const one of forgeries) expect(await readCallback(provider, one)).toEqual({ kind: 'forged' })
+  })
+
+  test('is signed over an address without a query as well', async () => {
+    const bare = 'https://otp.example.com/v1/callbacks/main/k8s2'
+    expect(await readCallback(provider, signed(fields, bare))).toMatchObject({
+      receipts: [{ requestId: null }],
+    })
+  })
+
+  test('with the signatures of an old and a new token is right', async () => {
+    const both = signed(fields)
+    const headers = {
+      ...both.headers,
+      'x-plivo-signature-v3': `${signatureOf(url, fields, 'old')},${signatureOf(url, fields)}`,
+    }
+    expect(await readCallback(provider, { ...both, headers })).toMatchObject({ kind: 'receipts' })
+  })
+
+  test('is forged with another token, field, address or nonce, or without a signature', async () => {
+    const right = signed(fields)
+    const forgeries = [
+      signed(fields, url, 'another token'),
+      { ...right, body: right.body.replace('delivered', 'failed') },
+      { ...right, url: right.url.replace('otp_1', 'otp_2') },
+      { ...right, headers: { ...right.headers, 'x-plivo-signature-v3-nonce': '1' } },
+      { ...right, headers: { 'x-plivo-signature-v3': right.headers['x-plivo-signature-v3'] } },
+      { ...right, headers: { 'x-plivo-signature-v3-nonce': nonce } },
+    ]
+    for (const one of forgeries) expect(await readCallback(provider, one)).toEqual({ kind: 'forged' })
+  })
+})

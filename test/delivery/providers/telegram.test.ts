@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createHash, createHmac } from 'node:crypto'
+import { telegram } from '../../../src/delivery/providers/telegram.ts'
+import { startProviderApi, type ProviderApi } from '../../helpers/provider-api.ts'
+import { describeHttpFaults } from '../../helpers/provider-faults.ts'
+import { makeProvider } from '../../helpers/provider-server.ts'
+
+const settings = { token: 'AAE-token', senderUsername: '@acme_codes' }
+
+let api: ProviderApi
+beforeEach(() => {
+  api = startProviderApi(telegram, settings)
+})
+afterEach(() => api.stop())
+
+const taken = {
+  ok: true,
+  result: { request_id: '1234567890', phone_number: '31612345678', delivery_status: { status: 'sent' } },
+}
+
+describe('sending by Telegram Gateway', () => {
+  test('posts the code as its interface documents it', async () => {
+    api.answers(200, taken)
+    expect(await api.send()).toEqual({ kind: 'accepted', messageId: '1234567890' })
+    const { method, path, headers, body } = api.takeCall()
+    expect({ method, path }).toEqual({ method: 'POST', path: '/sendVerificationMessage' })
+    expect(headers['authorization']).toBe('Bearer AAE-token')
+    expect(headers['content-type']).toBe('application/json')
+    expect(JSON.parse(body)).toEqual({
+      phone_number: '+31612345678',
+      code: '482913',
+      ttl: 300,
+      payload: 'otp_01jd3m2k5xe8r9s0t1v2w3x4y5',
+      sender_username: 'acme_codes',
+      callback_url: 'https://otp.example.com/v1/callbacks/main/k8s2',
+    })
+  })
+
+  test('keeps to the bounds of a lifetime, and sends nothing that could come too late', async () => {
+    api.answers(200, taken)
+    await api.send({ validitySeconds: 9_999 })
+    expect(JSON.parse(api.takeCall().body)).toMatchObject({ ttl: 3_600 })
+    expect(await api.send({ validitySeconds: 29 })).toMatchObject({ kind: 'refused' })
+    expect(() => api.takeCall()).toThrow()
+  })
+
+  test('leaves out a callback URL that is longer than Telegram takes', async () => {
+    api.answers(200, taken)
+    const base = 'https://otp.example.com/'
+    await api.send({ callbackUrl: base.padEnd(256, 'x') })
+    expect(JSON.parse(api.takeCall().body)).toHaveProperty('callback_url')
+    await api.send({ callbackUrl: base.padEnd(257, 'x') })
+    expect(JSON.parse(api.takeCall().body)).not.toHaveProperty('callback_url')
+  })
+
+  test.each([
+    [200, 'PHONE_NUMBER_INVALID', 'invalid_number', 'number', true],
+    [200, 'PHONE_NUMBER_NOT_AVAILABLE', 'unreachable', 'number', false],
+    [400, 'PHONE_NUMBER_NOT_FOUND', 'unreachable', 'number', false],
+    [200, 'SENDER_NOT_VERIFIED', 'sender_invalid', 'route', true],
+    [401, 'ACCESS_TOKEN_INVALID', 'auth_failed', 'account', true],
+    [200, 'BALANCE_NOT_ENOUGH', 'no_credit', 'account', true],
+    [200, 'FLOOD_WAIT', 'throttled', 'route', false],
+    [200, 'A_NAME_OF_TOMORROW', 'unknown', 'route', false],
+    [500, 'FLOOD_WAIT_3', 'provider_down', 'route', false],
+  ])('%i with %s is %s', async (status, error, failureClass, at, permanent) => {
+    api.answers(status, { ok: false, error })
+    expect(await api.send()).toEqual({
+      kind: 'refused',
+      failure: expect.objectContaining({ class: failureClass, at, permanent, providerCode: error }),
+    })
+  })
+
+  test('waits as long as the name of the error says', async () => {
+    api.answers(200, { ok: false, error: 'FLOOD_WAIT_42' })
+    expect(await api.send()).toMatchObject({ failure: { class: 'throttled', retryAfterSeconds: 42 } })
+  })
+
+  test.each([
+    ['a message that was sent before', { ok: false, error: 'MESSAGE_ALREADY_SENT' }],
+    ['a success without an id', { ok: true, result: {} }],
+    ['a success that is a page', '<html>'],
+  ])('%s is uncertain', async (_, body) => {
+    api.answers(200, body)
+    expect(await api.send()).toMatchObject({ kind: 'uncertain' })
+  })
+})
+
+describe('receipts of Telegram Gateway', () => {
+  const call = (body: string, { token = 'AAE-token', at = api.nowSeconds() } = {}) => ({
+    headers: {
+      'x-request-timestamp': String(at),
+      'x-request-signature': createHmac('sha256', createHash('sha256').update(token).digest())
+        .update(`${at}\n${body}`)
+        .digest('hex'),
+    },
+    body,
+  })
+  const report = (status: string) =>
+    JSON.stringify({ request_id: '123', payload: 'otp_7', delivery_status: { status, updated_at: 1 } })
+
+  test.each([
+    ['sent', 'sent', null],
+    ['delivered', 'delivered', null],
+    ['read', 'delivered', null],
+    ['expired', 'undelivered', 'unreachable'],
+    ['revoked', 'undelivered', 'unknown'],
+  ] as const)('%s says %s', async (status, expected, failureClass) => {
+    expect(await api.readCallback(call(report(status)))).toEqual({
+      kind: 'receipts',
+      receipts: [
+        {
+          messageId: '123',
+          requestId: 'otp_7',
+          status: expected,
+          failure: failureClass && expect.objectContaining({ class: failureClass, providerCode: status }),
+        },
+      ],
+    })
+  })
+
+  test('a status that nobody knows tells nothing', async () => {
+    expect(await api.readCallback(call(report('tomorrow')))).toEqual({ kind: 'receipts', receipts: [] })
+  })
+
+  test('refuses other tokens, other bodies, other times and old calls', async () => {
+    const good = call(report('delivered'))
+    const forgeries = [
+      call(report('delivered'), { token: 'another' }),
+      { ...good, body: report('expired') },
+      { ...good, headers: { ...good.headers, 'x-request-timestamp': String(api.nowSeconds() + 1) } },
+      call(report('delivered'), { at: api.nowSeconds() - 301 }),
+      { ...good, headers: {} },
+    ]
+    for (const forgery of forgeries) expect(await api.readCallback(forgery)).toEqual({ kind: 'forged' })
+    expect(await api.readCallback(good)).toMatchObject({ kind: 'receipts' })
+  })
+
+  test('says so where a signed call cannot be read', async () => {
+    for (const body of ['no', '{}', '{"request_id":"123"}']) {
+      expect(await api.readCallback(call(body))).toEqual({ kind: 'unreadable' })
+    }
+  })
+})
+
+describeHttpFaults((baseUrl) => makeProvider(telegram, { ...settings, baseUrl }))

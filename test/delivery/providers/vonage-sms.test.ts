@@ -1,0 +1,230 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { createHash, createHmac } from 'node:crypto'
+import { vonageSms } from '../../../src/delivery/providers/vonage-sms.ts'
+import { testClock } from '../../helpers/clock.ts'
+import { describeHttpFaults } from '../../helpers/provider-faults.ts'
+import {
+  callback,
+  makeProvider,
+  readCallback,
+  sendTo,
+  startProviderServer,
+} from '../../helpers/provider-server.ts'
+
+const server = startProviderServer()
+afterAll(server.stop)
+
+const settings = { apiKey: 'abcd1234', apiSecret: 'secret-of-vonage', from: 'Acme', baseUrl: server.url }
+const provider = makeProvider(vonageSms, settings)
+const formOf = (body: string) => Object.fromEntries(new URLSearchParams(body))
+
+const taken = {
+  'message-count': '1',
+  messages: [
+    {
+      to: '31612345678',
+      'message-id': '0A0000000123ABCD1',
+      status: '0',
+      'remaining-balance': '3.14159265',
+      'message-price': '0.03330000',
+      network: '12345',
+    },
+  ],
+}
+const refusal = (status: string) => ({ 'message-count': '1', messages: [{ status, 'error-text': 'words' }] })
+
+describe('a message', () => {
+  test('is posted as Vonage documents it, with its lifetime and its reference', async () => {
+    server.answers(200, taken)
+    expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: '0A0000000123ABCD1' })
+    const call = server.takeCall()
+    expect([call.method, call.path]).toEqual(['POST', '/sms/json'])
+    expect(call.headers['content-type']).toBe('application/x-www-form-urlencoded')
+    expect(formOf(call.body)).toEqual({
+      api_key: 'abcd1234',
+      api_secret: 'secret-of-vonage',
+      from: 'Acme',
+      to: '31612345678',
+      text: '482913 is your verification code. It is valid for 5 minutes.',
+      type: 'text',
+      ttl: '300000',
+      callback: 'https://otp.example.com/v1/callbacks/main/k8s2',
+      'client-ref': 'otp_01jd3m2k5xe8r9s0t1v2w3x4y5',
+    })
+  })
+
+  test('outside of the GSM alphabet goes out as Unicode, and never lives less than 20 seconds', async () => {
+    server.answers(200, taken)
+    await sendTo(provider, { text: '482913 是您的验证码', validitySeconds: 4, callbackUrl: null })
+    const form = formOf(server.takeCall().body)
+    expect(form).toMatchObject({ type: 'unicode', ttl: '20000', text: '482913 是您的验证码' })
+    expect(form).not.toContainKey('callback')
+  })
+
+  test('of several parts is taken where one of them was', async () => {
+    server.answers(200, { 'message-count': '2', messages: [...refusal('1').messages, ...taken.messages] })
+    expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: '0A0000000123ABCD1' })
+    server.takeCall()
+  })
+
+  test.each([[''], ['<html>'], [{ messages: [] }], [{ 'message-count': '1' }]])(
+    'is uncertain after HTTP 200 with %j',
+    async (body) => {
+      server.answers(200, body)
+      expect(await sendTo(provider)).toMatchObject({
+        kind: 'uncertain',
+        failure: { providerCode: 'HTTP 200' },
+      })
+      server.takeCall()
+    },
+  )
+})
+
+describe('an error within HTTP 200', () => {
+  test.each([
+    ['1', 'throttled', 'route', false],
+    ['2', 'unknown', 'route', true],
+    ['3', 'unknown', 'route', true],
+    ['4', 'auth_failed', 'account', true],
+    ['5', 'provider_down', 'route', false],
+    ['6', 'invalid_number', 'number', true],
+    ['7', 'opted_out', 'number', true],
+    ['8', 'auth_failed', 'account', true],
+    ['9', 'no_credit', 'account', true],
+    ['15', 'sender_invalid', 'route', true],
+    ['29', 'sender_invalid', 'route', true],
+    ['33', 'invalid_number', 'number', true],
+    ['777', 'unknown', 'route', false],
+  ])('%s is %s of the %s', async (status, failureClass, at, permanent) => {
+    server.answers(200, refusal(status))
+    expect(await sendTo(provider)).toEqual({
+      kind: 'refused',
+      failure: expect.objectContaining({ class: failureClass, at, permanent, providerCode: status }),
+    })
+    server.takeCall()
+  })
+})
+
+describeHttpFaults((baseUrl) => makeProvider(vonageSms, { ...settings, baseUrl }))
+
+const receipt = {
+  msisdn: '31612345678',
+  to: 'Acme',
+  'network-code': '12345',
+  messageId: '0A0000000123ABCD1',
+  price: '0.03330000',
+  status: 'delivered',
+  scts: '2011201200',
+  'err-code': '0',
+  'api-key': 'abcd1234',
+  'client-ref': 'otp_1',
+  'message-timestamp': '2026-11-20 12:00:00',
+}
+const ids = { messageId: '0A0000000123ABCD1', requestId: 'otp_1' }
+const posted = (fields: Record<string, string>) => callback({ body: new URLSearchParams(fields).toString() })
+
+describe('a receipt', () => {
+  test.each([
+    ['delivered', 'delivered'],
+    ['accepted', 'sent'],
+    ['buffered', 'sent'],
+  ])('of %s is %s', async (status, meant) => {
+    expect(await readCallback(provider, posted({ ...receipt, status }))).toEqual({
+      kind: 'receipts',
+      receipts: [{ ...ids, status: meant === 'sent' ? 'sent' : 'delivered', failure: null }],
+    })
+  })
+
+  test.each([
+    ['failed', '2', 'unreachable', 'number', false],
+    ['failed', '3', 'unreachable', 'number', true],
+    ['rejected', '6', 'content_blocked', 'route', true],
+    ['failed', '9', 'invalid_number', 'number', true],
+    ['failed', '4', 'opted_out', 'number', true],
+    ['failed', '11', 'unreachable', 'route', true],
+    ['expired', '99', 'unreachable', 'number', false],
+    ['failed', '99', 'unknown', 'route', false],
+  ])('of %s with %s says %s', async (status, code, failureClass, at, permanent) => {
+    expect(await readCallback(provider, posted({ ...receipt, status, 'err-code': code }))).toEqual({
+      kind: 'receipts',
+      receipts: [
+        {
+          ...ids,
+          status: 'undelivered',
+          failure: expect.objectContaining({ class: failureClass, at, permanent, providerCode: code }),
+        },
+      ],
+    })
+  })
+
+  test('comes as a form, in the query of a GET or as JSON', async () => {
+    const query = new URLSearchParams(receipt).toString()
+    const ways = [
+      callback({ body: query }),
+      callback({ method: 'GET', url: `https://otp.example.com/v1/callbacks/main/k8s2?${query}` }),
+      callback({ body: JSON.stringify(receipt), headers: { 'content-type': 'application/json' } }),
+    ]
+    for (const way of ways) {
+      expect(await readCallback(provider, way)).toEqual({
+        kind: 'receipts',
+        receipts: [{ ...ids, status: 'delivered', failure: null }],
+      })
+    }
+  })
+
+  test('of a status that nobody knows tells nothing, and without fields is unreadable', async () => {
+    expect(await readCallback(provider, posted({ ...receipt, status: 'unknown' }))).toEqual({
+      kind: 'receipts',
+      receipts: [],
+    })
+    expect(await readCallback(provider, posted({}))).toEqual({ kind: 'unreadable' })
+    expect(await readCallback(provider, callback({ body: '{"broken' }))).toEqual({ kind: 'unreadable' })
+  })
+})
+
+describe('a signed receipt', () => {
+  const now = testClock().now()
+  const signatureSecret = 'the-signature-secret'
+  const withSignature = (signatureMethod: string) =>
+    makeProvider(vonageSms, { ...settings, signatureSecret, signatureMethod })
+
+  const sign = (method: string, fields: Record<string, string>) => {
+    const text = Object.keys(fields)
+      .toSorted()
+      .map((name) => `&${name}=${fields[name]?.replace(/&/g, '_').replace(/=/g, '_')}`)
+      .join('')
+    const sig =
+      method === 'md5hash'
+        ? createHash('md5').update(`${text}${signatureSecret}`).digest('hex')
+        : createHmac(method, signatureSecret).update(text).digest('hex').toUpperCase()
+    return posted({ ...fields, sig })
+  }
+  const timed = { ...receipt, price: '1=2&3', timestamp: String(now / 1000), nonce: 'n1' }
+
+  test.each(['md5hash', 'md5', 'sha1', 'sha256', 'sha512'])('by %s is right', async (method) => {
+    expect(await readCallback(withSignature(method), sign(method, timed))).toMatchObject({
+      receipts: [{ ...ids, status: 'delivered' }],
+    })
+  })
+
+  test('is forged where a field was changed, another method or secret signed, or nobody did', async () => {
+    const signing = withSignature('sha256')
+    const right = sign('sha256', timed)
+    const forgeries = [
+      { ...right, body: right.body.replace('delivered', 'failed') },
+      sign('sha1', timed),
+      posted(timed),
+      posted({ ...timed, sig: 'ff' }),
+    ]
+    for (const one of forgeries) expect(await readCallback(signing, one)).toEqual({ kind: 'forged' })
+  })
+
+  test('is forged where it is repeated too late, or has no time', async () => {
+    const signing = withSignature('sha256')
+    expect(await readCallback(signing, sign('sha256', timed), now + 3_599_000)).toMatchObject({
+      kind: 'receipts',
+    })
+    expect(await readCallback(signing, sign('sha256', timed), now + 3_601_000)).toEqual({ kind: 'forged' })
+    expect(await readCallback(signing, sign('sha256', receipt))).toEqual({ kind: 'forged' })
+  })
+})

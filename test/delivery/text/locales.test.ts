@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'bun:test'
+import { chooseLocale, matchLocale } from '../../../src/delivery/text/locale-choice.ts'
+import { languageOfCountry } from '../../../src/delivery/text/country-languages.ts'
+import { localeTexts } from '../../../src/delivery/text/locales.ts'
+import { lintTemplates } from '../../../src/delivery/text/template-lint.ts'
+import { renderMessage } from '../../../src/delivery/text/message.ts'
+import { codesIn, firstStrong, input, withoutMarks } from '../message-input.ts'
+
+const locales = Object.keys(localeTexts)
+const rightToLeft = ['ar', 'fa', 'he']
+const minutes = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+
+test('there are texts in 34 languages', () => {
+  expect(locales).toHaveLength(34)
+  expect(Intl.getCanonicalLocales(locales)).toEqual(locales)
+})
+
+describe.each(locales)('%s', (locale) => {
+  test.each(minutes)('shows the code once, in one piece, as ASCII digits, with %i minutes', (minutesLeft) => {
+    for (const applicationName of ['Northwind', null]) {
+      const { text } = renderMessage(input({ locale, applicationName, minutesLeft }))
+      expect(codesIn(text)).toEqual(['012345'])
+      expect(text.match(/\p{Nd}/gu)?.join('')).toMatch(/^[0-9]+$/)
+      expect(text).not.toMatch(/[{}]/)
+      expect(text).toBe(text.normalize('NFC').trim())
+    }
+  })
+
+  test('names the application, and does without a name', () => {
+    expect(renderMessage(input({ locale, applicationName: 'Northwind' })).text).toContain('Northwind')
+    const { text } = renderMessage(input({ locale, applicationName: null }))
+    expect(text.length).toBeGreaterThan(14)
+    expect(withoutMarks(text)).not.toMatch(/ {2}|^[\s:,.]|\[\]|【】| [.,:]/)
+  })
+
+  test.each(minutes)('tells %i minutes as the language counts them', (minutesLeft) => {
+    const { text } = renderMessage(input({ locale, minutesLeft }))
+    // Arabic and Hebrew have words for one and two of a thing.
+    const isWord = (locale === 'ar' && minutesLeft <= 2) || (locale === 'he' && minutesLeft === 1)
+    expect(text.replace('012345', '').match(/\d+/)?.[0]).toBe(isWord ? undefined : String(minutesLeft))
+    const expiry = localeTexts[locale]?.expiry
+    const form = expiry?.[new Intl.PluralRules(locale).select(minutesLeft)] ?? expiry?.other ?? '?'
+    expect(text).toContain(form.replace('{minutes}', String(minutesLeft)))
+  })
+
+  test('fits one part with a name of 20 characters and any minutes', () => {
+    const row = lintTemplates().find((one) => one.locale === locale)
+    expect(row?.text).toContain('Northwind Trading Co')
+    expect(row?.parts).toBe(1)
+    for (const minutesLeft of minutes) {
+      const message = renderMessage(input({ locale, applicationName: 'Northwind Trading Co', minutesLeft }))
+      expect(message.leftOut).toEqual([])
+    }
+  })
+
+  test('still fits one part with both lines for machines', () => {
+    expect(lintTemplates().find((one) => one.locale === locale)?.withBoth.parts).toBe(1)
+  })
+
+  test('runs its lines the way that it is read', () => {
+    for (const applicationName of ['Northwind', 'نورث', null]) {
+      const { text } = renderMessage(input({ locale, applicationName }))
+      expect(firstStrong(text)).toBe(rightToLeft.includes(locale) ? 'right to left' : 'left to right')
+    }
+  })
+})
+
+test.each([
+  ['pl', 1, '1 minutę'],
+  ['pl', 3, '3 minuty'],
+  ['pl', 5, '5 minut.'],
+  ['ru', 1, '1 минуту'],
+  ['ru', 4, '4 минуты'],
+  ['ru', 10, '10 минут.'],
+  ['cs', 2, '2 minuty'],
+  ['sk', 5, '5 minút'],
+  ['uk', 2, '2 хвилини'],
+  ['ro', 2, '2 minute.'],
+  ['ar', 2, 'دقيقتين'],
+  ['ar', 5, '5 دقائق'],
+  ['en', 1, '1 minute.'],
+  ['en', 2, '2 minutes.'],
+])('%s counts %i as %s', (locale, minutesLeft, words) => {
+  expect(renderMessage(input({ locale, minutesLeft })).text).toContain(words)
+})
+
+describe('the language of a message', () => {
+  const wish = { locale: null, applicationDefaultLocale: null, country: null }
+
+  test('is the one of the request before all others', () => {
+    const all = { locale: 'de', applicationDefaultLocale: 'fr', country: 'JP' }
+    expect(chooseLocale(all, locales)).toBe('de')
+  })
+
+  test('is the default of the application where the request names none, or one without a text', () => {
+    const rest = { applicationDefaultLocale: 'fr', country: 'JP' }
+    expect(chooseLocale({ ...rest, locale: null }, locales)).toBe('fr')
+    expect(chooseLocale({ ...rest, locale: 'sw' }, locales)).toBe('fr')
+    expect(chooseLocale({ ...rest, locale: 'not a tag' }, locales)).toBe('fr')
+  })
+
+  test.each([
+    ['JP', 'ja'],
+    ['BR', 'pt-BR'],
+    ['PT', 'pt'],
+    ['AO', 'pt'],
+    ['MX', 'es'],
+    ['HK', 'zh-TW'],
+    ['CN', 'zh-CN'],
+    ['EG', 'ar'],
+    ['CH', 'de'],
+    ['NO', 'nb'],
+    ['IN', 'en'],
+    ['US', 'en'],
+    ['ZZ', 'en'],
+  ])('is the one of the country %s where nobody names any: %s', (country, locale) => {
+    expect(chooseLocale({ ...wish, country }, locales)).toBe(locale)
+  })
+
+  test('is English where nothing is known', () => {
+    expect(chooseLocale(wish, locales)).toBe('en')
+    expect(
+      chooseLocale({ ...wish, locale: 'tlh', applicationDefaultLocale: 'sw', country: 'XX' }, locales),
+    ).toBe('en')
+  })
+
+  test('is one that there are texts in, for every country', () => {
+    const codes = Array.from({ length: 26 * 26 }, (_, n) =>
+      String.fromCharCode(65 + Math.floor(n / 26), 65 + (n % 26)),
+    )
+    const known = codes.flatMap((code) => languageOfCountry(code) ?? [])
+    expect(known.length).toBeGreaterThan(130)
+    expect(known.filter((locale) => !locales.includes(locale))).toEqual([])
+  })
+
+  test.each([
+    ['pt-BR', 'pt-BR'],
+    ['PT-br', 'pt-BR'],
+    ['pt', 'pt'],
+    ['pt-MZ', 'pt'],
+    ['en-GB', 'en'],
+    ['es-419', 'es'],
+    ['zh', 'zh-CN'],
+    ['zh-Hans-HK', 'zh-CN'],
+    ['zh-HK', 'zh-TW'],
+    ['zh-Hant', 'zh-TW'],
+    ['zh-Hant-MO', 'zh-TW'],
+    ['no', 'nb'],
+    ['nn-NO', 'nb'],
+    ['iw', 'he'],
+    ['in', 'id'],
+    ['de-u-nu-arab', 'de'],
+    ['ru-Latn', undefined],
+    ['hi-Latn', undefined],
+    ['sr', undefined],
+    ['x', undefined],
+    ['', undefined],
+    ['en_US', undefined],
+  ])('for the wish %s is %s', (wanted, found) => {
+    expect(matchLocale(wanted, locales)).toBe(found)
+  })
+
+  test('is the nearest one of an operator, never in another script', () => {
+    expect(matchLocale('en-GB', ['en', 'en-GB'])).toBe('en-GB')
+    expect(matchLocale('zh-Hant-HK', ['zh', 'zh-Hant', 'zh-TW'])).toBe('zh-Hant')
+    expect(matchLocale('zh-HK', ['zh', 'zh-TW'])).toBe('zh-TW')
+    expect(matchLocale('sr-Latn-RS', ['sr', 'sr-Latn'])).toBe('sr-Latn')
+  })
+})

@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'bun:test'
+import { localeTexts } from '../../../src/delivery/text/locales.ts'
+import { speak, speakPlainly, spokenText } from '../../../src/delivery/text/speech.ts'
+
+const words = { code: '482913', locale: 'en', applicationName: 'Acme' }
+const voices = { en: 'Joanna', fr: 'Lea', 'pt-BR': 'Camila', 'zh-CN': 'Zhiyu' }
+
+describe.each(Object.keys(localeTexts))('%s', (locale) => {
+  const { text } = speakPlainly({ ...words, locale })
+
+  test('says the code twice, one digit at a time, and nothing else in digits', () => {
+    expect(text.match(/4, 8, 2, 9, 1, 3/g)).toHaveLength(2)
+    expect(text.match(/\p{Nd}/gu)).toHaveLength(12)
+    expect(text).toEndWith('4, 8, 2, 9, 1, 3.')
+  })
+
+  test('says the name of the application, and does without', () => {
+    expect(text).toContain('Acme')
+    const nameless = speakPlainly({ ...words, locale, applicationName: '' }).text
+    expect(nameless.match(/4, 8, 2, 9, 1, 3/g)).toHaveLength(2)
+    expect(nameless).not.toMatch(/[{}]/)
+  })
+
+  test('has nothing that only eyes read', () => {
+    expect(text).not.toMatch(/[{}[\]【】\n@#\u2066-\u2069]/)
+  })
+})
+
+test('what is said is the sentence of the locale, then the code again', () => {
+  expect(speakPlainly(words)).toEqual({
+    text: '4, 8, 2, 9, 1, 3 is your Acme verification code. 4, 8, 2, 9, 1, 3.',
+    locale: 'en',
+  })
+})
+
+test.each([
+  ['en', 'Joanna', 'en'],
+  ['fr', 'Lea', 'fr'],
+  ['fr-CA', 'Lea', 'fr'],
+  ['pt', 'Camila', 'pt-BR'],
+  ['de', 'Joanna', 'en'],
+  ['zh-TW', 'Joanna', 'en'],
+  ['not a locale', 'Joanna', 'en'],
+])('%s is read by %s, in %s', (locale, voice, language) => {
+  const spoken = speak({ ...words, locale }, voices)
+  expect(spoken).toMatchObject({ voice, locale: language })
+  expect(spoken.sentence).toBe(speak({ ...words, locale: language }, voices).sentence)
+})
+
+test('a name cannot say another code, and its marks are not spoken', () => {
+  const say = (applicationName: string) => speak({ ...words, applicationName }, voices).sentence
+  expect(say('Acme 123456')).toBe('4, 8, 2, 9, 1, 3 is your Acme verification code')
+  expect(say('<break time="9s"/>')).not.toMatch(/[<>"/]/)
+  expect(say('{code}')).toContain('your code verification')
+  expect(spokenText(speak({ ...words, applicationName: 'Salt & Co' }, voices))).toContain('your Salt Co ver')
+})

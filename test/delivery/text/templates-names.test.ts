@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'bun:test'
+import { assert, constantFrom, oneof, property, string } from 'fast-check'
+import { cleanApplicationName } from '../../../src/delivery/text/application-name.ts'
+import { localeTexts } from '../../../src/delivery/text/locales.ts'
+import { renderMessage } from '../../../src/delivery/text/message.ts'
+import { measureSms } from '../../../src/delivery/text/sms-segments.ts'
+import { codesIn, firstStrong, input, withoutMarks } from '../message-input.ts'
+
+describe('a name', () => {
+  test.each([
+    ['Acme', 'Acme'],
+    ['  Acme \t Shop ', 'Acme Shop'],
+    ["Trader Joe's", "Trader Joe's"],
+    ['Trader Joe’s', "Trader Joe's"],
+    ['AT&T', 'AT&T'],
+    ['Yahoo!', 'Yahoo!'],
+    ['Area 51', 'Area 51'],
+    ['Route 128', 'Route 128'],
+    ['Smith & Sons (Leeds)', 'Smith & Sons (Leeds)'],
+    ['Acme Inc.', 'Acme Inc'],
+    ['St. Mary & Co. KG', 'St. Mary & Co. KG'],
+    ['Ünïcödé Æther', 'Ünïcödé Æther'],
+    ['中文商店', '中文商店'],
+    ['می‌خواهم', 'می‌خواهم'],
+    ['हिन्दी दुकान', 'हिन्दी दुकान'],
+    ['Cafe\u0301', 'Café'],
+  ])('%j is shown as %j', (name, shown) => {
+    expect(cleanApplicationName(name)).toBe(shown)
+  })
+
+  test.each([
+    ['a link', 'https://evil.example/login', 'https evil example login'],
+    ['a host', 'evil.example', 'evil example'],
+    ['a host in full-width dots', 'evil．example。com', 'evil example com'],
+    ['an address', 'help@evil.example', 'help evil example'],
+    ['a second line', 'Acme\n@evil.example #999999', 'Acme evil example'],
+    ['other ends of lines', 'Acme\r\u2028\u2029\u0085Shop', 'Acme Shop'],
+    ['another code', 'Acme: 999999', 'Acme'],
+    ['a number that is as long as a code may be', 'Studio 2024', 'Studio'],
+    ['another code in pieces', 'Acme 99-99 99', 'Acme'],
+    ['another code in other digits', 'Acme ٩٩٩٩٩٩ 𝟗𝟗𝟗𝟗', 'Acme'],
+    ['a phone number', 'Call +1 (415) 555-0100 now', 'Call now'],
+    ['marks of direction', '\u202eAcme\u2066 Shop\u2069', 'Acme Shop'],
+    ['characters of no width', 'Ac\u200bme\u200d \u200c!', 'Ac me !'],
+    ['placeholders', '{code} {minutes} $& $1', 'code minutes & 1'],
+    ['emoji', '🚀 Rocket 👩‍🚀', 'Rocket'],
+    ['the sign of a hash', '<#> FA+9qCX9VSu', 'FA+9qCX9VSu'],
+    ['nothing to read', '1234 !!! 🚀 --', ''],
+  ])('cannot bring %s along', (_, name, shown) => {
+    expect(cleanApplicationName(name)).toBe(shown)
+  })
+
+  test('is cut between words', () => {
+    expect(cleanApplicationName('Northwind Trading Company International')).toBe('Northwind Trading Company')
+    expect(cleanApplicationName('A'.repeat(80))).toBe('A'.repeat(30))
+  })
+
+  test('is not cut inside what people see as one character', () => {
+    const name = cleanApplicationName(`${'a'.repeat(28)}षि${'b'.repeat(20)}षि`)
+    expect(name).toBe(`${'a'.repeat(28)}षि`)
+    expect(cleanApplicationName(`${'a'.repeat(29)}षि`)).toBe('a'.repeat(29))
+  })
+})
+
+const locales = Object.keys(localeTexts)
+const hostile = oneof(
+  string({ unit: 'binary', maxLength: 80 }),
+  string({
+    unit: constantFrom(...'ab 19.:/@#{}$&\n\r\t-٩א中é€\u202e\u2066\u2069\u200d🚀'),
+    maxLength: 80,
+  }),
+  constantFrom('999999', '\n@evil.example #999999', '{code}', '$1$&', 'https://a.b', '\u2069\u202e'),
+)
+
+test('whatever the name, a message is one line with one code, no link and as many parts as without', () => {
+  assert(
+    property(hostile, constantFrom(...locales), (applicationName, locale) => {
+      const { text } = renderMessage(input({ applicationName, locale }))
+      expect(codesIn(text)).toEqual(['012345'])
+      expect(withoutMarks(text)).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e@#/]/u)
+      expect(text).not.toMatch(/[\p{L}\p{Nd}]\.[\p{L}\p{Nd}]/u)
+      expect((text.match(/[\u2066-\u2068]/g) ?? []).length).toBe((text.match(/\u2069/g) ?? []).length)
+      expect(measureSms(text).parts).toBe(1)
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+describe('in a text from right to left', () => {
+  test('code and foreign name are isolated where there is room', () => {
+    const { text } = renderMessage(input({ locale: 'ar', applicationName: 'Yahoo!' }))
+    expect(text).toStartWith('\u2066012345\u2069 ')
+    expect(text).toContain('\u2068Yahoo!\u2069')
+  })
+
+  test('a name of its own script needs no marks', () => {
+    const { text } = renderMessage(input({ locale: 'he', applicationName: 'חנות' }))
+    expect(text).toContain('ל-חנות')
+    expect(text).not.toContain('\u2068')
+  })
+
+  test('the marks go before anything else does', () => {
+    const message = renderMessage(
+      input({ locale: 'fa', applicationName: 'Northwind Trading Co', minutesLeft: 10 }),
+    )
+    expect(message.leftOut).toEqual([])
+    expect(message.text).toBe(withoutMarks(message.text))
+    expect(measureSms(message.text).parts).toBe(1)
+  })
+
+  test('the line of the browser runs from left to right, free of marks', () => {
+    const { text } = renderMessage(
+      input({ locale: 'he', applicationName: 'חנות', webOtpDomain: 'a.example' }),
+    )
+    const [first = '', last = ''] = text.split('\n')
+    expect([firstStrong(first), firstStrong(last)]).toEqual(['right to left', 'left to right'])
+    expect(last).toBe('@a.example #012345')
+  })
+})
+
+test('a name from right to left does not turn a text that runs the other way', () => {
+  for (const locale of ['tr', 'pt', 'ja', 'en']) {
+    const { text } = renderMessage(input({ locale, applicationName: 'חנות' }))
+    expect(text).toContain('\u2068חנות\u2069')
+    expect(firstStrong(text)).toBe('left to right')
+  }
+})

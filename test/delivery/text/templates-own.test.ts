@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'bun:test'
+import { renderMessage } from '../../../src/delivery/text/message.ts'
+import { configOf, loadFile, originOf, problemOf } from '../../helpers/config.ts'
+import { input } from '../message-input.ts'
+
+const template = (sms: string, locale = 'de') => `[templates.${locale}]\nsms = ${JSON.stringify(sms)}\n`
+
+describe("an operator's own text", () => {
+  const templates = { de: { sms: '{app}: {code} ({minutes} Min.)' }, sw: { sms: 'Nambari yako ni {code}' } }
+  const textFor = (over: object) => renderMessage(input(over), templates).text
+
+  test('takes the place of the one that otpd brings', () => {
+    expect(textFor({ locale: 'de-AT' })).toBe('Acme: 012345 (5 Min.)')
+    expect(textFor({ locale: 'en' })).toStartWith('012345 is your Acme')
+  })
+
+  test('adds a language', () => {
+    expect(textFor({ locale: 'sw' })).toBe('Nambari yako ni 012345')
+  })
+
+  test('gets the lines for machines as well', () => {
+    expect(textFor({ locale: 'sw', webOtpDomain: 'a.example' })).toBe(
+      'Nambari yako ni 012345\n@a.example #012345',
+    )
+  })
+
+  test('does without a name where there is none', () => {
+    const nameless = (sms: string) =>
+      renderMessage(input({ locale: 'de', applicationName: null }), { de: { sms } }).text
+    expect(nameless('{app}: {code} ({minutes} Min.)')).toBe('012345 (5 Min.)')
+    expect(nameless('Ihr Code bei {app}: {code}')).toBe('Ihr Code bei: 012345')
+    expect(nameless('[{app}] {code}')).toBe('012345')
+  })
+
+  test('stays as it is where it takes more than one part', () => {
+    const sms = `${'Lang '.repeat(40)}{code}`
+    const message = renderMessage(input({ locale: 'de' }), { de: { sms } })
+    expect(message).toEqual({ locale: 'de', leftOut: [], text: `${'Lang '.repeat(40)}012345` })
+  })
+})
+
+describe('the configuration of templates', () => {
+  test('keeps texts under the canonical tags of their languages, with their lines', () => {
+    const loaded = loadFile(template(' {code} ist Ihr Code. ') + template('{code}', 'zh-tw'))
+    expect(configOf(loaded).templates).toEqual({
+      de: { sms: '{code} ist Ihr Code.' },
+      'zh-TW': { sms: '{code}' },
+    })
+    expect(originOf(loaded, 'templates.zh-TW.sms')).toBe('/etc/o.toml:4')
+  })
+
+  test.each([
+    ['no code', template('Ihr Code'), 'Write {code}'],
+    ['the code twice', template('{code} {code}'), 'Keep one'],
+    ['the minutes twice', template('{code} {minutes} {minutes}'), 'Keep one'],
+    ['a placeholder that is none', template('{code} {minute}'), 'Did you mean {minutes}?'],
+    ['another placeholder that is none', template('{code} {user.name}'), 'Use {code}, {minutes}, {app}'],
+    ['a brace that stands alone', template('{code} {'), 'Braces hold placeholders only'],
+    ['letters that touch the code', template('G{code}'), 'Put a space'],
+    ['digits that touch the code', template('{code}0'), 'Put a space'],
+    ['a placeholder that touches the code', template('{minutes}{code}'), 'Put a space'],
+    ['a tab', template('{code}\t'), 'without tabs'],
+    ['too long a text', template(`{code}${' a'.repeat(240)}`), 'Use at most 480'],
+    ['nothing', template(' '), 'Put it in quotes'],
+    ['a number', '[templates.de]\nsms = 5', 'Put it in quotes'],
+    ['another key', '[templates.de]\nmms = "{code}"', 'It has sms'],
+    ['a key below the text', '[templates.de.sms]\ntext = "{code}"', 'It has sms'],
+    ['another way to write a tag', template('{code}', 'pt_BR'), 'Write pt-BR.'],
+    ['a word that is no tag', template('{code}', 'german'), 'Write a tag such as'],
+  ])('refuses %s and says where and what to do', (_, toml, remedy) => {
+    const problem = problemOf(loadFile(`# mine\n${toml}`))
+    expect(problem.remedy).toContain(remedy)
+    expect(problem.source).toMatch(/^\/etc\/o\.toml:[23]$/)
+  })
+
+  test('refuses a second text for the same language', () => {
+    const problem = problemOf(loadFile(template('{code}') + template('{code}', 'DE')))
+    expect(problem).toMatchObject({ source: '/etc/o.toml:4', remedy: 'Keep one of the two.' })
+  })
+
+  test.each([
+    ['a text in place of the tables', 'templates = "{code}"'],
+    ['a text in place of a table', '[templates]\nde = "{code}"'],
+  ])('refuses %s', (_, toml) => {
+    expect(problemOf(loadFile(toml)).remedy).toContain('[templates.LOCALE]')
+  })
+
+  test('lets the code stand beside letters of scripts that know no spaces', () => {
+    expect(configOf(loadFile(template('您的验证码是{code}。', 'zh-CN'))).templates['zh-CN']).toBeDefined()
+  })
+})

@@ -1,0 +1,315 @@
+import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { createPasswords } from '../../../src/auth/passwords.ts'
+import { createAccountService, type AccountService } from '../../../src/domain/accounts/accounts.ts'
+import { fromHost } from '../../../src/domain/accounts/audit.ts'
+import { createIds } from '../../../src/domain/model/ids.ts'
+import { createLoginAttempts } from '../../../src/domain/accounts/login-attempts.ts'
+import { createRefreshTokens, type RefreshTokens } from '../../../src/domain/accounts/refresh-tokens.ts'
+import { createSetupTokens, type SetupTokens } from '../../../src/domain/accounts/setup-tokens.ts'
+import type { Store } from '../../../src/domain/store/store.ts'
+import { createStore } from '../../../src/store/store.ts'
+import { testClock } from '../../helpers/clock.ts'
+import { describeEachDatabase } from '../../helpers/databases.ts'
+
+const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
+const clock = testClock()
+const newId = createIds(clock, random)
+const client = (network: string) => ({ network, origin: fromHost })
+const minutes = (count: number) => count * 60_000
+const password = 'correct horse battery'
+
+describeEachDatabase('accounts', (database) => {
+  let store: Store
+  let setupTokens: SetupTokens
+  let refreshTokens: RefreshTokens
+  let accounts: AccountService
+  let person = 0
+  /** An address that nobody had before. */
+  const newEmail = () => `person-${(person += 1)}@example.com`
+
+  beforeAll(() => {
+    store = createStore(database())
+    setupTokens = createSetupTokens({ store, clock, newId, random })
+    refreshTokens = createRefreshTokens({ store, clock, newId, random, key: Buffer.alloc(32, 1) })
+    accounts = createAccountService({
+      store,
+      clock,
+      newId,
+      random,
+      passwords: createPasswords(),
+      loginAttempts: createLoginAttempts({ store, clock, newId }),
+      setupTokens,
+    })
+  })
+  beforeEach(() => clock.advance(minutes(60)))
+
+  // First, while the database is empty.
+  describe('the first setup token', () => {
+    test('is replaced by the next start, works once, and dies with the first account', async () => {
+      const before = await setupTokens.issueFirst()
+      const first = await setupTokens.issueFirst()
+      if (!before || !first) throw new Error('there is an account already')
+      expect(first.expiresAt).toBe(clock.now() + minutes(30))
+      const input = { email: newEmail(), password }
+      expect(await accounts.createWithSetupToken(before.token, input, fromHost)).toBeUndefined()
+
+      await accounts.create({ email: newEmail(), password })
+      expect(await accounts.createWithSetupToken(first.token, input, fromHost)).toBeUndefined()
+      expect(await setupTokens.issueFirst()).toBeUndefined()
+    })
+  })
+
+  describe('create', () => {
+    test('makes a developer with a virtual number and an address in lower case', async () => {
+      const developer = await accounts.create({ email: ' Ada@Example.COM ', name: 'Ada\n', password })
+      expect(developer).toMatchObject({
+        email: 'ada@example.com',
+        name: 'Ada',
+        plan: 'free',
+        status: 'active',
+      })
+      expect(developer.virtualPhone).toMatch(/^\+999\d{10}$/)
+      expect(developer.subject).toBe(developer.id)
+      expect(await accounts.authenticate('ADA@example.com', password, client('192.0.2.1'))).toEqual(developer)
+    })
+
+    test('refuses an address that is taken, and leaves nothing behind', async () => {
+      const email = newEmail()
+      const made = await Promise.allSettled([1, 2, 3].map(() => accounts.create({ email, password })))
+      expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+      expect(made.find(({ status }) => status === 'rejected')).toMatchObject({
+        reason: { code: 'CONFLICT', reason: 'EMAIL_TAKEN' },
+      })
+      expect(await store.read.developers.findByEmail(email)).toHaveLength(1)
+    })
+
+    test.each([
+      ['a short password', { email: 'a@b.example', password: 'eleven char' }],
+      ['an address without @', { email: 'a.example', password }],
+      ['an address with a space', { email: 'a b@c.example', password }],
+      ['an empty address', { email: ' ', password }],
+    ])('refuses %s', async (_name, input) => {
+      await expect(accounts.create(input)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
+    })
+  })
+
+  test('ensure makes the account once and leaves an existing one as it is', async () => {
+    const email = newEmail()
+    await Promise.all([accounts.ensure({ email, password }), accounts.ensure({ email, password })])
+    await accounts.ensure({ email, password: 'quite another password' })
+    expect(await accounts.authenticate(email, password, client('192.0.2.1'))).toBeDefined()
+  })
+
+  describe('a setup token', () => {
+    test('makes exactly one account, however many try at once', async () => {
+      const { token } = await setupTokens.issue()
+      const tries = Array.from({ length: 8 }, () =>
+        accounts.createWithSetupToken(token, { email: newEmail(), password }, fromHost),
+      )
+      expect((await Promise.all(tries)).filter(Boolean)).toHaveLength(1)
+    })
+
+    test('survives a refused account', async () => {
+      const email = newEmail()
+      await accounts.create({ email, password })
+      const { token } = await setupTokens.issue()
+      await expect(accounts.createWithSetupToken(token, { email, password }, fromHost)).rejects.toMatchObject(
+        {
+          code: 'CONFLICT',
+        },
+      )
+      await expect(
+        accounts.createWithSetupToken(token, { email: 'x', password }, fromHost),
+      ).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+      })
+      expect(
+        await accounts.createWithSetupToken(token, { email: newEmail(), password }, fromHost),
+      ).toBeDefined()
+    })
+
+    test('ends after 30 minutes, and an unknown one is nothing', async () => {
+      const { token } = await setupTokens.issue()
+      clock.advance(minutes(30))
+      expect(
+        await accounts.createWithSetupToken(token, { email: newEmail(), password }, fromHost),
+      ).toBeUndefined()
+      expect(
+        await accounts.createWithSetupToken('st_unknown', { email: newEmail(), password }, fromHost),
+      ).toBeUndefined()
+    })
+
+    test('is not what the database holds', async () => {
+      const { token } = await setupTokens.issue()
+      const rows = await database().read.select().from(database().tables.setupTokens)
+      expect(rows.length).toBeGreaterThan(0)
+      expect(JSON.stringify(rows)).not.toContain(token)
+    })
+  })
+
+  describe('authenticate', () => {
+    test('knows only the right password of a known address', async () => {
+      const email = newEmail()
+      await accounts.create({ email, password })
+      expect(await accounts.authenticate(email, 'wrong horse battery', client('192.0.2.1'))).toBeUndefined()
+      expect(await accounts.authenticate('nobody@example.com', password, client('192.0.2.1'))).toBeUndefined()
+      expect(await accounts.authenticate(email, password, client('192.0.2.1'))).toBeDefined()
+    })
+
+    test('stops after 5 failures in 15 minutes, for that account and address alone', async () => {
+      const [email, other] = [newEmail(), newEmail()]
+      await accounts.create({ email, password })
+      await accounts.create({ email: other, password })
+      for (let i = 0; i < 5; i += 1)
+        await accounts.authenticate(email, 'wrong horse battery', client('192.0.2.1'))
+      const login = () => accounts.authenticate(email, password, client('192.0.2.1'))
+      clock.advance(minutes(5))
+      await expect(login()).rejects.toMatchObject({
+        code: 'RATE_LIMITED',
+        reason: 'LOGIN_ATTEMPTS',
+        retryAfterSeconds: 600,
+      })
+      expect(await accounts.authenticate(email, password, client('192.0.2.2'))).toBeDefined()
+      expect(await accounts.authenticate(other, password, client('192.0.2.1'))).toBeDefined()
+      clock.advance(minutes(10) - 1)
+      await expect(login()).rejects.toMatchObject({ retryAfterSeconds: 1 })
+      clock.advance(1)
+      expect(await login()).toBeDefined()
+    })
+
+    test('does not count logins that succeed', async () => {
+      const email = newEmail()
+      await accounts.create({ email, password })
+      for (let i = 0; i < 7; i += 1) {
+        expect(await accounts.authenticate(email, password, client('192.0.2.1'))).toBeDefined()
+      }
+    })
+
+    test('compares no more than 5 of 20 wrong passwords tried at once', async () => {
+      const email = newEmail()
+      await accounts.create({ email, password })
+      const tries = Array.from({ length: 20 }, () =>
+        accounts.authenticate(email, 'wrong horse battery', client('192.0.2.9')),
+      )
+      const outcomes = await Promise.allSettled(tries)
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
+    })
+
+    test('refuses a disabled account as if the password were wrong', async () => {
+      const email = newEmail()
+      const { id } = await accounts.create({ email, password })
+      await store.write((tx) => tx.developers.update(id, { status: 'disabled' }, clock.now()))
+      expect(await accounts.authenticate(email, password, client('192.0.2.1'))).toBeUndefined()
+    })
+  })
+
+  describe('another password', () => {
+    test('set by the operator ends every session', async () => {
+      const email = newEmail()
+      const developer = await accounts.create({ email, password })
+      const session = await refreshTokens.issue({ ...developer, origin: fromHost }, 'password')
+      await accounts.resetPassword(email.toUpperCase(), 'another password!')
+      expect(await accounts.authenticate(email, password, client('192.0.2.1'))).toBeUndefined()
+      expect(await accounts.authenticate(email, 'another password!', client('192.0.2.1'))).toBeDefined()
+      expect(await refreshTokens.rotate(session, fromHost)).toBeUndefined()
+    })
+
+    test('is refused when too short or for nobody', async () => {
+      await expect(accounts.resetPassword('nobody@example.com', password)).rejects.toMatchObject({
+        code: 'NOT_FOUND',
+      })
+      await expect(accounts.resetPassword('nobody@example.com', 'short')).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+      })
+    })
+
+    test('chosen by the developer needs the current one, and ends every session', async () => {
+      const email = newEmail()
+      const developer = await accounts.create({ email, password })
+      const session = await refreshTokens.issue({ ...developer, origin: fromHost }, 'password')
+      const change = (current: string) =>
+        accounts.changePassword({ ...developer, origin: fromHost }, current, 'another password!', '192.0.2.1')
+      await expect(change('wrong horse battery')).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        details: [{ path: 'currentPassword' }],
+      })
+      await change(password)
+      expect(await accounts.authenticate(email, 'another password!', client('192.0.2.1'))).toBeDefined()
+      expect(await refreshTokens.rotate(session, fromHost)).toBeUndefined()
+    })
+  })
+
+  describe('refresh tokens', () => {
+    const begin = async () => {
+      const developer = await accounts.create({ email: newEmail(), password })
+      return { developer, token: await refreshTokens.issue({ ...developer, origin: fromHost }, 'password') }
+    }
+    const successor = async (token: string) => (await refreshTokens.rotate(token, fromHost))?.refreshToken
+
+    test('each gives one successor, and the same again for 60 seconds', async () => {
+      const { developer, token } = await begin()
+      const next = await refreshTokens.rotate(token, fromHost)
+      expect(next).toMatchObject({ developer: { id: developer.id } })
+      expect(next?.refreshToken).not.toBe(token)
+      clock.advance(60_000)
+      expect(await successor(token)).toBe(next?.refreshToken ?? '')
+    })
+
+    test('16 calls at once get the same successor, which works', async () => {
+      const { token } = await begin()
+      const given = await Promise.all(Array.from({ length: 16 }, () => successor(token)))
+      expect(new Set(given).size).toBe(1)
+      expect(await successor(given[0] ?? '')).toBeString()
+    })
+
+    test('reuse after 60 seconds ends the family, and no other', async () => {
+      const { developer, token } = await begin()
+      const otherSession = await refreshTokens.issue({ ...developer, origin: fromHost }, 'password')
+      const second = (await successor(token)) ?? ''
+      const third = (await successor(second)) ?? ''
+      clock.advance(60_001)
+      expect(await successor(token)).toBeUndefined()
+      for (const dead of [token, second, third]) expect(await successor(dead)).toBeUndefined()
+      expect(await successor(otherSession)).toBeString()
+    })
+
+    test('reuse and a rightful exchange at once leave nothing usable', async () => {
+      const { token } = await begin()
+      const second = (await successor(token)) ?? ''
+      clock.advance(60_001)
+      const [third] = await Promise.all([successor(second), successor(token)])
+      expect(await successor(second)).toBeUndefined()
+      if (third) expect(await successor(third)).toBeUndefined()
+    })
+
+    test('end after 30 days without use', async () => {
+      const { token } = await begin()
+      clock.advance(minutes(60) * 24 * 30 - 1)
+      const next = await successor(token)
+      expect(next).toBeString()
+      clock.advance(minutes(60) * 24 * 30)
+      expect(await successor(next ?? '')).toBeUndefined()
+    })
+
+    test('a disabled developer gets none', async () => {
+      const { developer, token } = await begin()
+      await store.write((tx) => tx.developers.update(developer.id, { status: 'disabled' }, clock.now()))
+      expect(await successor(token)).toBeUndefined()
+    })
+
+    test('revoking any of them ends the family', async () => {
+      const { token } = await begin()
+      const next = (await successor(token)) ?? ''
+      await refreshTokens.revoke(token, fromHost)
+      expect(await successor(next)).toBeUndefined()
+      await refreshTokens.revoke('unknown', fromHost)
+    })
+
+    test('are not what the database holds', async () => {
+      const { token } = await begin()
+      const next = (await successor(token)) ?? ''
+      const rows = JSON.stringify(await database().read.select().from(database().tables.refreshTokens))
+      for (const secret of [token, next]) expect(rows).not.toContain(secret)
+    })
+  })
+})

@@ -1,0 +1,204 @@
+import { beforeAll, describe, expect, test } from 'bun:test'
+import {
+  builtInIssuer,
+  createDeveloperService,
+  insertDeveloper,
+  type Login,
+} from '../../../src/domain/accounts/developers.ts'
+import { fromHost } from '../../../src/domain/accounts/audit.ts'
+import { createIds } from '../../../src/domain/model/ids.ts'
+import { FREE_PLAN } from '../../../src/domain/model/plans.ts'
+import type { Store } from '../../../src/domain/store/store.ts'
+import { createStore } from '../../../src/store/store.ts'
+import { testClock } from '../../helpers/clock.ts'
+import { describeEachDatabase } from '../../helpers/databases.ts'
+
+const clock = testClock()
+const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
+const newId = createIds(clock, random)
+const issuer = 'https://idp.example'
+
+/** With calls that come from wherever. */
+function serviceOf(needs: Parameters<typeof createDeveloperService>[0]) {
+  const service = createDeveloperService(needs)
+  return {
+    ...service,
+    admit: async (login: Login) => ({ ...(await service.admit(login, fromHost)), origin: fromHost }),
+  }
+}
+
+describeEachDatabase('developers', (database) => {
+  let store: Store
+  let open: ReturnType<typeof serviceOf>
+  let closed: ReturnType<typeof serviceOf>
+  let person = 0
+  const newLogin = (): Login & { email: string } => {
+    person += 1
+    const email = `Person-${person}@example.com`
+    return { issuer, subject: `subject-${person}`, email, emailVerified: true, name: `Person ${person}` }
+  }
+  /** What the operator does beforehand. */
+  const invite = (email: string, name: string | null = null, plan = 'free') =>
+    store.write((tx) =>
+      insertDeveloper(
+        tx,
+        {
+          id: newId('dev'),
+          issuer: null,
+          subject: null,
+          email: email.toLowerCase(),
+          name,
+          plan,
+          now: clock.now(),
+        },
+        random,
+      ),
+    )
+
+  beforeAll(() => {
+    store = createStore(database())
+    const needs = { store, clock, newId, random, plans: { free: { ...FREE_PLAN } } }
+    open = serviceOf({ ...needs, signUp: 'open' })
+    closed = serviceOf({ ...needs, signUp: 'closed' })
+  })
+
+  describe('with sign-up open', () => {
+    test('a developer is made at first sight and found from then on', async () => {
+      const login = newLogin()
+      const developer = await open.admit(login)
+      expect(developer).toMatchObject({ email: login.email.toLowerCase(), name: login.name, plan: 'free' })
+      expect(developer.virtualPhone).toMatch(/^\+999\d{10}$/)
+      expect(await open.admit({ ...login, name: 'Changed', email: 'other@example.com' })).toEqual(developer)
+    })
+
+    test('16 first calls at once make one developer', async () => {
+      const login = newLogin()
+      const seen = await Promise.all(Array.from({ length: 16 }, () => open.admit(login)))
+      expect(new Set(seen.map(({ id }) => id)).size).toBe(1)
+    })
+
+    test('the same subject of another issuer is somebody else', async () => {
+      const login = newLogin()
+      const one = await open.admit(login)
+      const two = await open.admit({ ...login, issuer: 'https://other.example' })
+      expect(two.id).not.toBe(one.id)
+    })
+
+    test('an address that is not verified is not kept, and a long name is cut', async () => {
+      const developer = await open.admit({
+        ...newLogin(),
+        emailVerified: false,
+        name: `\u0007${'😀'.repeat(90)}`,
+      })
+      expect(developer.email).toBeNull()
+      expect(developer.name).toBe('😀'.repeat(80))
+    })
+
+    test('an unknown subject of the built-in provider is nobody', async () => {
+      await expect(open.admit({ issuer: builtInIssuer, subject: newId('dev') })).rejects.toMatchObject({
+        code: 'FORBIDDEN',
+        reason: 'ACCOUNT_NOT_ALLOWED',
+      })
+    })
+
+    test('a virtual number that is taken is not given twice', async () => {
+      const { virtualPhone } = await open.admit(newLogin())
+      const taken = new Uint8Array(8)
+      new DataView(taken.buffer).setBigUint64(0, BigInt(virtualPhone.slice(4)))
+      let draws = 0
+      const repeating = (bytes: Uint8Array<ArrayBuffer>) => {
+        if (bytes.length === 8 && (draws += 1) <= 2) bytes.set(taken)
+        else random(bytes)
+      }
+      const needs = { store, clock, newId, plans: { free: { ...FREE_PLAN } }, signUp: 'open' as const }
+      const developer = await serviceOf({ ...needs, random: repeating }).admit(newLogin())
+      expect(developer.virtualPhone).not.toBe(virtualPhone)
+      expect(draws).toBe(3)
+    })
+  })
+
+  describe('with sign-up closed', () => {
+    test('an unknown subject is refused', async () => {
+      await expect(closed.admit(newLogin())).rejects.toMatchObject({
+        code: 'FORBIDDEN',
+        reason: 'ACCOUNT_NOT_ALLOWED',
+      })
+    })
+
+    test('an account of the operator is bound by its verified address at the first login', async () => {
+      const login = newLogin()
+      const awaited = await invite(login.email, 'As the operator says', 'pro')
+      const developer = await closed.admit(login)
+      expect(developer).toMatchObject({
+        id: awaited?.id ?? '',
+        subject: login.subject,
+        name: 'As the operator says',
+        plan: 'pro',
+      })
+      expect((await closed.admit({ ...login, email: undefined })).id).toBe(developer.id)
+    })
+
+    test('an address that is not verified binds nothing', async () => {
+      const login = newLogin()
+      await invite(login.email)
+      for (const emailVerified of [false, undefined]) {
+        await expect(closed.admit({ ...login, emailVerified })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+      }
+    })
+
+    test('of 8 subjects with the same verified address at once exactly one is bound', async () => {
+      const login = newLogin()
+      await invite(login.email)
+      const tries = Array.from({ length: 8 }, (_, i) => closed.admit({ ...login, subject: `racer-${i}` }))
+      const outcomes = await Promise.allSettled(tries)
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    })
+
+    test('8 first logins of one subject at once all get the bound account', async () => {
+      const login = newLogin()
+      const awaited = await invite(login.email)
+      const seen = await Promise.all(Array.from({ length: 8 }, () => closed.admit(login)))
+      expect(new Set(seen.map(({ id }) => id))).toEqual(new Set([awaited?.id ?? '']))
+    })
+
+    test('an address is awaited once', async () => {
+      const { email } = newLogin()
+      expect(await invite(email)).toBeDefined()
+      expect(await invite(email)).toBeUndefined()
+    })
+  })
+
+  test('disabling holds from the next request on', async () => {
+    const login = newLogin()
+    const { id } = await open.admit(login)
+    await store.write((tx) => tx.developers.update(id, { status: 'disabled' }, clock.now()))
+    await expect(open.admit(login)).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      reason: 'ACCOUNT_NOT_ALLOWED',
+    })
+  })
+
+  test('the profile shows the numbers of the plan, and changes only what is named', async () => {
+    const developer = await open.admit(newLogin())
+    expect(open.profile(developer).limits).toEqual(FREE_PLAN)
+    clock.advance(1000)
+    const changed = await open.update(developer, { company: 'Analytical Engines' })
+    expect(changed).toMatchObject({
+      name: developer.name,
+      company: 'Analytical Engines',
+      updatedAt: clock.now(),
+    })
+    expect((await open.update(developer, { company: null })).company).toBeNull()
+  })
+
+  test('no name comes back to an account that was deleted while the call was under way', async () => {
+    const developer = await open.admit(newLogin())
+    await store.write((tx) => tx.developers.forget(developer.id, clock.now()))
+    await expect(open.update(developer, { name: 'Ada' })).rejects.toMatchObject({
+      reason: 'ACCOUNT_NOT_ALLOWED',
+    })
+    expect(await store.read.developers.find(developer.id)).toMatchObject({ name: null })
+    const trail = await store.read.audit.list(developer.id, { limit: 1 })
+    expect(trail).toMatchObject([{ action: 'account.created' }])
+  })
+})

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'bun:test'
+import { makeVirtualPhone, parsePhone, readPhone } from '../../../src/domain/model/phone.ts'
+
+describe('a phone number', () => {
+  test.each([
+    ['+14155552671', '+14155552671', 'US'],
+    ['+1 (415) 555-2671', '+14155552671', 'US'],
+    ['+1.415.555.2671', '+14155552671', 'US'],
+    ['0014155552671', '+14155552671', 'US'],
+    ['00 49 151 23456789', '+4915123456789', 'DE'],
+    ['(+49) 151-2345.6789', '+4915123456789', 'DE'],
+    ['+49 (0) 151 23456789', '+4915123456789', 'DE'],
+    ['+447400123456', '+447400123456', 'GB'],
+    ['+97150123 4567', '+971501234567', 'AE'],
+    // Not assigned, but of a possible length.
+    ['+12005550123', '+12005550123', null],
+    ['+800 1234 5678', '+80012345678', null],
+  ])('%s is %s', (text, phone, country) => {
+    expect(readPhone(text)).toEqual({ phone, country, isVirtual: false })
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['no country code', '4155552671'],
+    ['a plus alone', '+'],
+    ['two pluses', '++14155552671'],
+    ['a zero as country code', '+04155552671'],
+    ['letters', '+1415555CALL'],
+    ['too few digits', '+141555'],
+    ['a length that the country does not have', '+1415555'],
+    ['more than 15 digits', '+4915123456789012'],
+    ['an extension', '+14155552671;ext=5'],
+    ['a slash', '+1/4155552671'],
+    ['a tab', '+1\t4155552671'],
+    ['a line break at its end', '+14155552671\n'],
+    ['a zero byte', '+14155552671\0'],
+    ['digits of another script', '+１４１５５５５２６７１'],
+    ['an unknown country code', '+2101234567'],
+    ['too few digits behind 999', '+999123456789'],
+    ['too many digits behind 999', '+99912345678901'],
+  ])('with %s is none', (_, text) => {
+    expect(readPhone(text)).toBeUndefined()
+    expect(() => parsePhone(text)).toThrow(expect.objectContaining({ code: 'INVALID_PHONE_NUMBER' }))
+  })
+
+  test('never appears in the refusal', () => {
+    const text = '+1415555CALL'
+    try {
+      parsePhone(text)
+      expect.unreachable()
+    } catch (error) {
+      expect(JSON.stringify(error) + String(error)).not.toContain('CALL')
+    }
+  })
+})
+
+describe('a virtual number', () => {
+  test('is +999 and ten digits, of no country', () => {
+    expect(readPhone('+999 0123456789')).toEqual({
+      phone: '+9990123456789',
+      country: null,
+      isVirtual: true,
+    })
+  })
+
+  test('is made of ten digits, zeros kept', () => {
+    expect(makeVirtualPhone((bytes) => bytes.fill(0).set([42], 7))).toBe('+9990000000042')
+    expect(readPhone(makeVirtualPhone((bytes) => bytes.fill(255)))?.isVirtual).toBe(true)
+    expect(readPhone(makeVirtualPhone((bytes) => bytes.fill(0)))?.isVirtual).toBe(true)
+  })
+})

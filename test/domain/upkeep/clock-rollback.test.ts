@@ -1,0 +1,75 @@
+import { expect, test } from 'bun:test'
+import { createHousekeeping } from '../../../src/domain/upkeep/clock-rollback.ts'
+import { admit } from '../../../src/domain/limits/rate-limit.ts'
+import { createStore } from '../../../src/store/store.ts'
+import { testClock } from '../../helpers/clock.ts'
+import { describeEachDatabase } from '../../helpers/databases.ts'
+import { otpCalls } from '../../helpers/otp.ts'
+import { createTestService } from '../../helpers/service.ts'
+
+const dayMs = 24 * 60 * 60 * 1000
+
+describeEachDatabase('housekeeping', (database) => {
+  test('at the start lets nothing stand in the future, so that a limit neither opens early nor holds for long', async () => {
+    const store = createStore(database())
+    const limit = { policy: 'test', subject: 'app', limit: 2, windowMs: 60_000 }
+    const clock = testClock()
+    await store.write((tx) => admit(tx, limit, clock.now(), 'APP_RATE'))
+    await store.write((tx) => admit(tx, limit, clock.now(), 'APP_RATE'))
+    clock.advance(-2 * 60 * 60 * 1000)
+    await createHousekeeping({ store, clock }).start()
+    const again = () => store.write((tx) => admit(tx, limit, clock.now(), 'APP_RATE'))
+    expect(again()).rejects.toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: 60 })
+    clock.advance(60_000)
+    expect(await again()).toMatchObject({ remaining: 1 })
+  })
+
+  test('at the start ends codes, locks, retries and sessions as much earlier as the clock was set back', async () => {
+    const service = await createTestService({ database: database() })
+    const { store } = service
+    const ada = await service.createDeveloper()
+    await otpCalls(service).send(await service.createApplication(ada))
+    const { otpRequests, refreshTokens, phoneCheckBudgets } = database().tables
+    const sentAt = service.clock.now()
+    const lockedUntil = sentAt + dayMs
+    const session = {
+      family: 'f',
+      developerId: ada.developer.id,
+      createdAt: sentAt,
+      expiresAt: sentAt + 30 * dayMs,
+    }
+    await store.write(async (tx) => {
+      await tx.checkBudgets.put('app', 'phone', { refilledAt: sentAt, consecutiveFailures: 100, lockedUntil })
+      await tx.refreshTokens.insert({ ...session, hash: 'h', usedAt: sentAt })
+    })
+    const clock = testClock(sentAt - 7_200_000)
+    const housekeeping = createHousekeeping({ store, clock })
+    expect(await housekeeping.start()).toBe(7_200_000)
+    // What is set back once is not set back again.
+    expect(await housekeeping.start()).toBe(0)
+
+    const { read } = database()
+    const [request] = await read.select().from(otpRequests)
+    expect(request).toMatchObject({
+      sentAt: clock.now(),
+      expiresAt: clock.now() + 300_000,
+      createdAt: sentAt,
+    })
+    expect(await read.select().from(phoneCheckBudgets)).toMatchObject([{ lockedUntil: clock.now() + dayMs }])
+    expect(await read.select().from(refreshTokens)).toMatchObject([
+      { createdAt: clock.now(), usedAt: clock.now(), expiresAt: clock.now() + 30 * dayMs },
+    ])
+    await service.dispose()
+  })
+
+  test('at the start after a pause, or a clock that was set forward, moves nothing', async () => {
+    const service = await createTestService({ database: database() })
+    const application = await service.createApplication(await service.createDeveloper())
+    await otpCalls(service).send(application)
+    const before = await database().read.select().from(database().tables.otpRequests)
+    service.clock.advance(7_200_000)
+    expect(await createHousekeeping(service).start()).toBe(0)
+    expect(await database().read.select().from(database().tables.otpRequests)).toEqual(before)
+    await service.dispose()
+  })
+})

@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { erasePhone } from '../../../src/domain/upkeep/erasure.ts'
+import { hashPhone } from '../../../src/domain/model/keys.ts'
+import { pseudonymOf } from '../../../src/domain/model/pseudonyms.ts'
+import { unlock } from '../../../src/domain/upkeep/unlock.ts'
+import { describeEachDatabase } from '../../helpers/databases.ts'
+import { otpCalls, type LogData, type OtpCalls, type OtpRequestData } from '../../helpers/otp.ts'
+import { purger, testKeys } from '../../helpers/retention.ts'
+import {
+  createTestService,
+  type TestApplication,
+  type TestDeveloper,
+  type TestService,
+} from '../../helpers/service.ts'
+
+const dayMs = 24 * 60 * 60 * 1000
+
+describeEachDatabase('of a phone number', (database) => {
+  let service: TestService
+  let ada: TestDeveloper
+  let eve: TestDeveloper
+  let app: TestApplication
+  let eves: TestApplication
+  let otp: OtpCalls
+  beforeAll(async () => {
+    service = await createTestService({
+      database: database(),
+      env: { OTPD_SEND_PER_MINUTE: '0', OTPD_VERIFY_PER_MINUTE: '0', OTPD_PHONE_SEND_BUDGET: 'enforce' },
+    })
+    ada = await service.createDeveloper()
+    eve = await service.createDeveloper()
+    app = await service.createApplication(ada)
+    eves = await service.createApplication(eve)
+    otp = otpCalls(service)
+  })
+  afterAll(() => service.dispose())
+
+  const needs = () => ({ ...service, newId: service.services.newId, keys: testKeys })
+  const erase = (phone: string) => erasePhone(needs(), phone)
+  const get = async <T>(path: string, as = ada) => (await service.request<T>('GET', path, { as })).data
+  const everything = async () => {
+    const rows = []
+    for (const table of Object.values(database().tables))
+      rows.push(await database().read.select().from(table))
+    return JSON.stringify(rows)
+  }
+  const wrong = async (as: TestApplication, phone: string, times: number) => {
+    for (let left = times; left > 0; left -= 5) {
+      const { requestId } = (await otp.send(as, { phone })).data
+      for (let i = 1; i <= Math.min(5, left); i++)
+        await otp.verify(as, requestId, await otp.wrongCodeOf(requestId, i))
+      service.clock.advance(3 * 60_000)
+    }
+  }
+
+  describe('the erasure', () => {
+    test('leaves no trace in any table, of any developer, and cancels its codes', async () => {
+      const phone = '+14155550301'
+      await service.request('POST', '/v1/webhooks', {
+        as: ada,
+        body: { appId: app.id, url: 'https://hooks.example/otpd', events: ['*'] },
+      })
+      const wishes = { phone, metadata: { order: 'secret-order' }, clientIp: '203.0.113.78' }
+      // Some of it so old that a pseudonym stands in its place.
+      const old = await otp.send(app, wishes)
+      await otp.verify(app, old.data.requestId, await otp.codeOf(old.data.requestId))
+      service.clock.advance(31 * dayMs)
+      await purger(service)()
+      const pseudonyms = [ada, eve].map(({ developer }) => pseudonymOf(testKeys, developer.id, phone))
+      expect(await everything()).toContain(pseudonyms[0] ?? '')
+      await wrong(eves, phone, 3)
+      const pending = await otp.send(app, wishes, { 'idempotency-key': 'k1' })
+      expect(await everything()).toContain(phone)
+
+      expect(await erase(phone)).toEqual({ otpRequests: 3, logEntries: expect.any(Number), users: 1 })
+      const left = await everything()
+      for (const trace of [phone, ...pseudonyms, hashPhone(testKeys, phone), 'secret-order', '203.0.113.78'])
+        expect(left).not.toContain(trace)
+      const request = await get<OtpRequestData>(`/v1/otp/${pending.data.requestId}`)
+      expect(request).toMatchObject({ status: 'canceled', phone: 'erased', country: 'US' })
+      expect(await get<unknown[]>('/v1/inbox')).toEqual([])
+      expect(await get<unknown[]>('/v1/users')).toEqual([])
+      const log = await get<LogData[]>('/v1/logs?type=otp.canceled')
+      expect(log.map((entry) => entry.phone)).toEqual(['erased'])
+      for (const as of [ada, eve]) {
+        const trail = await get<Array<{ action: string; source: string; actorId: null }>>(
+          '/v1/audit?limit=1',
+          as,
+        )
+        expect(trail).toMatchObject([
+          { action: 'phone.erased', source: 'host', actorId: null, targetId: null },
+        ])
+      }
+      expect(await erase(phone)).toEqual({ otpRequests: 0, logEntries: 0, users: 0 })
+      // The same person may come again, as somebody new.
+      const again = await otp.send(app, { phone })
+      expect(again.status).toBe(201)
+      expect(
+        (await otp.verify(app, again.data.requestId, await otp.codeOf(again.data.requestId))).status,
+      ).toBe(200)
+    })
+
+    test('forgets whoever is verified while it runs', async () => {
+      const phone = '+14155550307'
+      const { requestId } = (await otp.send(app, { phone })).data
+      const code = await otp.codeOf(requestId)
+      const { read } = service.store
+      let isVerified = false
+      const listRequests: typeof read.retention.listRequests = async (...args) => {
+        if (!isVerified) isVerified = (await otp.verify(app, requestId, code)).status === 200
+        return read.retention.listRequests(...args)
+      }
+      const store = { ...service.store, read: { ...read, retention: { ...read.retention, listRequests } } }
+      await erasePhone({ ...needs(), store }, phone)
+      expect(isVerified).toBe(true)
+      expect(await everything()).not.toContain(phone)
+    })
+
+    test('touches nobody else', async () => {
+      const [theirs, other] = ['+14155550302', '+14155550303']
+      for (const phone of [theirs, other]) {
+        const { requestId } = (await otp.send(app, { phone })).data
+        await otp.verify(app, requestId, await otp.codeOf(requestId))
+      }
+      const stays = async () => {
+        const { otpRequests, events, identities } = database().tables
+        const rows = []
+        for (const table of [otpRequests, events, identities])
+          rows.push(...(await database().read.select().from(table)))
+        return rows.filter((row) => row.phone === other)
+      }
+      const before = await stays()
+      expect(before).toHaveLength(4)
+      await erase(theirs)
+      expect(await stays()).toEqual(before)
+    })
+
+    test('wants a phone number', async () => {
+      await expect(erase('nobody')).rejects.toMatchObject({ code: 'INVALID_PHONE_NUMBER' })
+    })
+  })
+
+  describe('the unlocking', () => {
+    test('of a phone lifts failed checks and sends, with every application', async () => {
+      const phone = '+14155550304'
+      for (const as of [app, eves]) await wrong(as, phone, 25)
+      const check = async (as: TestApplication) => {
+        const { requestId } = (await otp.send(as, { phone })).data
+        return (await otp.verify(as, requestId, await otp.codeOf(requestId))).status
+      }
+      for (const as of [app, eves]) expect(await check(as)).toBe(429)
+      expect(await unlock(needs(), phone)).toEqual({ checkBudgets: 2, admissions: expect.any(Number) })
+      for (const as of [app, eves]) expect(await check(as)).toBe(200)
+      const trail = await get<Array<{ action: string; targetId: string }>>('/v1/audit?limit=1')
+      expect(trail).toMatchObject([{ action: 'phone.unlocked', targetId: app.id }])
+
+      const sends = []
+      for (let i = 0; i < 6; i++) sends.push((await otp.send(app, { phone })).status)
+      expect(sends.at(-1)).toBe(429)
+      expect((await unlock(needs(), phone)).admissions).toBeGreaterThan(0)
+      expect((await otp.send(app, { phone })).status).toBe(201)
+    })
+
+    test('is noted for every application that it lifts something with, or does not happen', async () => {
+      const phone = '+14155550308'
+      for (const as of [app, eves]) await otp.send(as, { phone })
+      const { rateAdmissions } = database().tables
+      const counted = async () => JSON.stringify(await database().read.select().from(rateAdmissions))
+      const before = await counted()
+      const write: typeof service.store.write = (body) =>
+        service.store.write((tx) =>
+          body({ ...tx, audit: { ...tx.audit, insert: () => Promise.reject(new Error('no entry')) } }),
+        )
+      const broken = { ...needs(), store: { ...service.store, write } }
+      await expect(unlock(broken, phone)).rejects.toThrow('no entry')
+      expect(await counted()).toBe(before)
+
+      expect(await unlock(needs(), phone)).toMatchObject({ checkBudgets: 0 })
+      for (const as of [ada, eve]) {
+        const [entry] = await get<Array<{ action: string; targetId: string }>>('/v1/audit?limit=1', as)
+        const own = as === ada ? app : eves
+        expect(entry).toMatchObject({ action: 'phone.unlocked', targetId: own.id })
+      }
+    })
+
+    test('of an application lifts those of all its phones, and no other’s', async () => {
+      const phones = ['+14155550305', '+14155550306']
+      for (const phone of phones) await wrong(app, phone, 25)
+      await wrong(eves, '+14155550305', 25)
+      const { phoneCheckBudgets, rateAdmissions } = database().tables
+      const counted = async () => {
+        const rows = await database().read.select().from(rateAdmissions)
+        return new Set(rows.map(({ subject }) => subject.split(':')[0]))
+      }
+      expect(await counted()).toContain(app.id)
+      expect(await unlock(needs(), app.id)).toMatchObject({ checkBudgets: 2 })
+      expect(await counted()).not.toContain(app.id)
+      expect(await counted()).toContain(eves.id)
+      const budgets = await database().read.select().from(phoneCheckBudgets)
+      expect(budgets.map(({ appId }) => appId)).toEqual([eves.id])
+      const [entry] = await get<Array<{ action: string; targetId: string }>>('/v1/audit?limit=1')
+      expect(entry).toMatchObject({
+        action: 'application.unlocked',
+        targetId: app.id,
+        targetName: 'Application',
+      })
+    }, 300_000)
+
+    test('of what is not there says so, or that there was nothing', async () => {
+      expect(await unlock(needs(), '+14155550399')).toEqual({ checkBudgets: 0, admissions: 0 })
+      await expect(unlock(needs(), 'app_01h455vb4pex5vsknk084sn02q')).rejects.toMatchObject({
+        code: 'NOT_FOUND',
+      })
+      await expect(unlock(needs(), 'app_x')).rejects.toMatchObject({ code: 'INVALID_PHONE_NUMBER' })
+    })
+  })
+})

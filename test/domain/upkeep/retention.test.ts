@@ -1,0 +1,255 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { hashPhone } from '../../../src/domain/model/keys.ts'
+import { pseudonymOf } from '../../../src/domain/model/pseudonyms.ts'
+import type { Stores } from '../../../src/domain/store/store.ts'
+import { describeEachDatabase, raceRounds } from '../../helpers/databases.ts'
+import { otpCalls, type LogData, type OtpCalls, type OtpRequestData } from '../../helpers/otp.ts'
+import { purger, testKeys } from '../../helpers/retention.ts'
+import {
+  createTestService,
+  type TestApplication,
+  type TestDeveloper,
+  type TestService,
+} from '../../helpers/service.ts'
+
+const dayMs = 24 * 60 * 60 * 1000
+
+describeEachDatabase('retention', (database, kind) => {
+  let service: TestService
+  let ada: TestDeveloper
+  let app: TestApplication
+  let otp: OtpCalls
+  let purge: ReturnType<typeof purger>
+  beforeAll(async () => {
+    service = await createTestService({
+      database: database(),
+      env: { OTPD_SEND_PER_MINUTE: '0', OTPD_VERIFY_PER_MINUTE: '0' },
+    })
+    ada = await service.createDeveloper()
+    app = await service.createApplication(ada)
+    otp = otpCalls(service)
+    purge = purger(service)
+  })
+  afterAll(() => service.dispose())
+
+  const get = async <T>(path: string, as = ada) => (await service.request<T>('GET', path, { as })).data
+  const verified = async (phone: string, extra: object = {}) => {
+    const sent = await otp.send(app, { phone, ...extra })
+    expect(sent.status).toBe(201)
+    const { requestId } = sent.data
+    expect((await otp.verify(app, requestId, await otp.codeOf(requestId))).status).toBe(200)
+    return requestId
+  }
+  /** Every text that the database holds, all tables together. */
+  const everything = async () => {
+    const rows = []
+    for (const table of Object.values(database().tables))
+      rows.push(await database().read.select().from(table))
+    return JSON.stringify(rows)
+  }
+
+  describe('of phone numbers', () => {
+    test('puts pseudonyms in their place after 30 days, in every table, and no sooner', async () => {
+      const phone = '+14155550201'
+      await service.request('POST', '/v1/webhooks', {
+        as: ada,
+        body: { appId: app.id, url: 'https://hooks.example/otpd', events: ['*'] },
+      })
+      const wishes = { metadata: { order: 'secret-order' }, clientIp: '203.0.113.77' }
+      const requestId = await verified(phone, wishes)
+      const failing = await otp.send(app, { phone })
+      await otp.verify(app, failing.data.requestId, await otp.wrongCodeOf(failing.data.requestId))
+      service.clock.advance(30 * dayMs - 1)
+      await purge()
+      expect(await everything()).toContain(phone)
+      service.clock.advance(2 * 3_600_000)
+      await purge()
+      const left = await everything()
+      for (const trace of [phone, 'secret-order', '203.0.113.77', hashPhone(testKeys, phone)]) {
+        expect(left).not.toContain(trace)
+      }
+
+      const pseudonym = pseudonymOf(testKeys, ada.developer.id, phone)
+      expect(pseudonym).toMatch(/^anon_[\w-]{14}$/)
+      const request = await get<OtpRequestData>(`/v1/otp/${requestId}`)
+      expect(request).toMatchObject({ phone: pseudonym, status: 'verified', country: 'US' })
+      const log = await get<LogData[]>('/v1/logs?type=otp.verified')
+      expect(log.map((entry) => entry.phone)).toEqual([pseudonym])
+      const payloads = (await database().read.select().from(database().tables.events)).flatMap(
+        ({ payload }) => payload ?? [],
+      )
+      expect(payloads.length).toBeGreaterThan(2)
+      for (const payload of payloads)
+        expect(JSON.parse(payload)).toMatchObject({ data: { phone: pseudonym, metadata: null } })
+    }, 300_000)
+
+    test('keeps a number whose identity was verified since', async () => {
+      const phone = '+14155550202'
+      await verified(phone)
+      service.clock.advance(20 * dayMs)
+      await verified(phone)
+      service.clock.advance(20 * dayMs)
+      await purge()
+      const users = await get<Array<{ phone: string }>>('/v1/users')
+      expect(users.map((user) => user.phone)).toContain(phone)
+    })
+
+    test('finds the identity by its number all the same, and gives it back with the next verification', async () => {
+      const phone = '+14155550203'
+      const path = `/v1/users/${encodeURIComponent(phone)}`
+      await verified(phone)
+      const before = await get<{ id: string }>(path)
+      service.clock.advance(31 * dayMs)
+      await purge()
+      const listed = async () =>
+        (await get<Array<{ id: string; phone: string }>>('/v1/users')).filter(({ id }) => id === before.id)
+      expect((await listed()).map((user) => user.phone)).toEqual([
+        pseudonymOf(testKeys, ada.developer.id, phone),
+      ])
+      expect(await get(path)).toMatchObject({ id: before.id, phone, verificationCount: 1 })
+      await verified(phone)
+      expect((await listed()).map((user) => user.phone)).toEqual([phone])
+      expect(await get(path)).toMatchObject({ id: before.id, phone, verificationCount: 2 })
+    })
+
+    test('leaves none behind that was written while the clock went ahead', async () => {
+      const ahead = '+14155550207'
+      service.clock.advance(20 * dayMs)
+      await verified(ahead)
+      service.clock.advance(-20 * dayMs)
+      await verified('+14155550208')
+      for (const days of [31, 20]) {
+        service.clock.advance(days * dayMs)
+        await purge()
+      }
+      expect(await everything()).not.toContain(ahead)
+    })
+
+    test('gives each developer another pseudonym for one number', () => {
+      const of = (developerId: string) => pseudonymOf(testKeys, developerId, '+14155550203')
+      expect(of('dev_a')).not.toBe(of('dev_b'))
+      expect(of('dev_a')).toBe(of('dev_a'))
+    })
+
+    test('loses no verification that comes at the same time', async () => {
+      const phones = Array.from({ length: raceRounds(kind) }, (_, i) => `+1415556${1000 + i}`)
+      for (const phone of phones) await verified(phone)
+      service.clock.advance(31 * dayMs)
+      const codes = []
+      for (const phone of phones) {
+        const { requestId } = (await otp.send(app, { phone })).data
+        codes.push({ requestId, code: await otp.codeOf(requestId) })
+      }
+      const purging = purge()
+      const answers = await Promise.all(codes.map(({ requestId, code }) => otp.verify(app, requestId, code)))
+      await purging
+      expect(answers.map(({ status }) => status)).toEqual(phones.map(() => 200))
+      const all = await database().read.select().from(database().tables.identities)
+      const found = all.filter((one) => phones.includes(one.phone))
+      expect(found.map((one) => one.verificationCount)).toEqual(phones.map(() => 2))
+    }, 300_000)
+  })
+
+  test('removes log entries and deliveries after 90 days, requests when told so, and counts never', async () => {
+    const requestId = await verified('+14155550204')
+    service.clock.advance(90 * dayMs - 1)
+    await purge()
+    const types = async () =>
+      (await get<LogData[]>('/v1/logs')).filter((one) => one.requestId === requestId).map(({ type }) => type)
+    expect(await types()).toEqual(['otp.sent', 'otp.verified'])
+    service.clock.advance(1)
+    await purge()
+    expect(await types()).toEqual([])
+    const { webhookDeliveries } = database().tables
+    expect(await database().read.select().from(webhookDeliveries)).toEqual([])
+    expect(await get(`/v1/otp/${requestId}`)).toMatchObject({ status: 'verified' })
+    await purger(service, { phoneDays: 0, logDays: 0, requestDays: 90, auditDays: 0 })()
+    expect((await service.request('GET', `/v1/otp/${requestId}`, { as: ada })).status).toBe(404)
+    expect(await get<{ otpVerified: number }>('/v1/analytics/summary')).toMatchObject({
+      otpVerified: expect.any(Number),
+    })
+    expect((await get<{ otpRequests: number }>('/v1/analytics/summary')).otpRequests).toBeGreaterThan(3)
+  })
+
+  test('of zero days keeps for ever', async () => {
+    const phone = '+14155550205'
+    const requestId = await verified(phone)
+    service.clock.advance(100 * dayMs)
+    await purger(service, { phoneDays: 0, logDays: 0, requestDays: 0, auditDays: 0 })()
+    expect(await get(`/v1/otp/${requestId}`)).toMatchObject({ phone })
+    expect(await get<LogData[]>('/v1/logs')).not.toEqual([])
+    await purge()
+  })
+
+  test('goes on where it was cut short, and leaves the younger alone', async () => {
+    const phones = Array.from({ length: 10 }, (_, i) => `+1415555${3000 + i}`)
+    for (const phone of phones) await verified(phone)
+    service.clock.advance(31 * dayMs)
+    const young = '+14155554000'
+    await verified(young)
+    const plain = async () => {
+      const found = new Set((await everything()).match(/\+1415555[34]\d{3}/g))
+      return [...found].toSorted()
+    }
+    expect(await plain()).toEqual([...phones, young])
+    // As a kill would: after every single transaction.
+    let steps = 0
+    const before = async () => (await plain()).length
+    for (let left = await before(); left > 1; left = await before()) {
+      let turns = ++steps
+      await purge({ goOn: () => Promise.resolve(--turns > 0) })
+      if (steps > 100) throw new Error('it does not come to an end')
+    }
+    expect(await plain()).toEqual([young])
+  }, 300_000)
+
+  test('removes what serves a day only, budgets after 30 days and spent tokens, and nothing younger', async () => {
+    const { store, clock } = service
+    await purge()
+    let messages = 0
+    const fill = async (tx: Stores, name: string) => {
+      const now = clock.now()
+      const token = { hash: name, family: 'f', developerId: ada.developer.id, createdAt: now, usedAt: null }
+      await tx.rateLimits.insert(name, 'test', { at: now, seq: 1 })
+      await tx.idempotency.claim({ caller: 'c', route: 'r', key: name, bodyHash: 'h' }, now, 0)
+      await tx.inbox.insert({
+        seq: ++messages,
+        developerId: ada.developer.id,
+        requestId: name,
+        requestVisible: 1,
+        sentAt: now,
+      })
+      await tx.refreshTokens.insert({ ...token, expiresAt: now + dayMs })
+      await tx.checkBudgets.put(name, 'hash', {
+        refilledAt: now - 29 * dayMs,
+        consecutiveFailures: 1,
+        lockedUntil: null,
+      })
+    }
+    const namesIn = async () => {
+      const { read, tables } = database()
+      const { rateAdmissions, idempotencyKeys, inboxMessages, refreshTokens, phoneCheckBudgets } = tables
+      const names = [
+        (await read.select().from(rateAdmissions)).map(({ subject }) => subject),
+        (await read.select().from(idempotencyKeys)).map(({ key }) => key),
+        (await read.select().from(inboxMessages)).map(({ requestId }) => requestId),
+        (await read.select().from(refreshTokens)).map(({ hash }) => hash),
+        (await read.select().from(phoneCheckBudgets)).map(({ appId }) => appId),
+      ]
+      return names.map((some) => some.filter((name) => /^(aged|new)\d/.test(name)).toSorted())
+    }
+    const names = (prefix: string) => Array.from({ length: 25 }, (_, i) => `${prefix}${10 + i}`)
+    for (const name of names('aged')) {
+      await store.write((tx) => fill(tx, name))
+      // Some of the same millisecond, some not.
+      if (name.endsWith('5')) clock.advance(1)
+    }
+    clock.advance(dayMs - 1)
+    for (const name of names('new')) await store.write((tx) => fill(tx, name))
+    clock.advance(1)
+    await purge({ chunk: 4 })
+    expect(await namesIn()).toEqual(Array(5).fill(names('new')))
+    await purge({ chunk: 4 })
+    expect(await namesIn()).toEqual(Array(5).fill(names('new')))
+  })
+})

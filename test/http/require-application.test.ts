@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { eq } from 'drizzle-orm'
+import { makeCredential, previewCredential, storeCredential } from '../../src/domain/apps/credentials.ts'
+import {
+  createTestService,
+  type TestApplication,
+  type TestCaller,
+  type TestDeveloper,
+  type TestService,
+} from '../helpers/service.ts'
+
+let service: TestService
+let owner: TestDeveloper
+
+beforeAll(async () => {
+  service = await createTestService({
+    plans: { free: { projects: 1000, applications: 1000, sendPerMinute: 0, verifyPerMinute: 0 } },
+  })
+  owner = await service.createDeveloper()
+})
+afterAll(() => service.dispose())
+
+type Headers = Record<string, string | undefined>
+
+const phone = '+14155550100'
+const make = (as = owner) => service.createApplication(as, { environment: 'test' })
+const send = (headers: Headers, body: unknown = { phone }) =>
+  service.request<{ requestId: string }>('POST', '/v1/otp/send', { headers, body })
+const patch = (application: TestApplication, body: unknown) =>
+  service.request('PATCH', `/v1/applications/${application.id}`, { as: owner, body })
+const rotate = async ({ id }: TestApplication, type: string) => {
+  const path = `/v1/applications/${id}/rotate/${type}`
+  const answer = await service.request<{ value: string }>('POST', path, { as: owner })
+  expect(answer.status).toBe(200)
+  return answer.data.value
+}
+const withoutTrace = (text: string) => text.replace(/req_\w{26}/, 'req')
+const flipLast = (value: string) => value.slice(0, -1) + (value.endsWith('0') ? '1' : '0')
+
+describe('the three headers', () => {
+  test('let a call through when all of them match', async () => {
+    expect((await send((await make()).headers)).status).toBe(201)
+  })
+
+  test('answer one identical 401 whatever is wrong with them', async () => {
+    const { headers, clientId, clientSecret, apiKey } = await make()
+    const other = await make()
+    const unknown = (kind: 'secret' | 'api') =>
+      makeCredential(kind, 'test', (bytes) => crypto.getRandomValues(bytes))
+    const wrong: Record<string, Headers> = {
+      'nothing at all': { 'x-client-id': undefined, 'x-client-secret': undefined, 'x-api-key': undefined },
+      'no client ID': { 'x-client-id': undefined },
+      'no secret': { 'x-client-secret': undefined },
+      'no key': { 'x-api-key': undefined },
+      'empty client ID': { 'x-client-id': '' },
+      'empty secret': { 'x-client-secret': '' },
+      'empty key': { 'x-api-key': '' },
+      'malformed client ID': { 'x-client-id': clientId.toUpperCase() },
+      'malformed secret': { 'x-client-secret': `${clientSecret}0` },
+      'malformed key': { 'x-api-key': 'nonsense' },
+      'unknown key': { 'x-api-key': unknown('api') },
+      'key with the same preview': { 'x-api-key': apiKey.replace(/.{5}(.{4})$/, '00000$1') },
+      'wrong secret': { 'x-client-secret': unknown('secret') },
+      'last digit of the client ID': { 'x-client-id': flipLast(clientId) },
+      'last digit of the secret': { 'x-client-secret': flipLast(clientSecret) },
+      'last digit of the key': { 'x-api-key': flipLast(apiKey) },
+      'key of another environment': { 'x-api-key': apiKey.replace('test', 'live') },
+      'secret of another environment': { 'x-client-secret': clientSecret.replace('test', 'live') },
+      'client ID of another environment': { 'x-client-id': clientId.replace('test', 'live') },
+      'client ID of another application': { 'x-client-id': other.clientId },
+      'secret of another application': { 'x-client-secret': other.clientSecret },
+      'key of another application': { 'x-api-key': other.apiKey },
+      'only the key of another application missing': { ...other.headers, 'x-api-key': apiKey },
+      'key where the secret belongs': { 'x-client-secret': apiKey },
+      'two keys in one header': { 'x-api-key': `${apiKey}, ${apiKey}` },
+    }
+    const answers = await Promise.all(
+      Object.entries(wrong).map(async ([what, change]) => ({
+        what,
+        answer: await send({ ...headers, ...change }),
+      })),
+    )
+    expect(answers.filter(({ answer }) => answer.status !== 401).map(({ what }) => what)).toEqual([])
+    expect(new Set(answers.map(({ answer }) => withoutTrace(answer.text))).size).toBe(1)
+    expect(answers[0]?.answer.error).toEqual({
+      code: 'UNAUTHENTICATED',
+      message: expect.any(String),
+      traceId: expect.any(String),
+    })
+  })
+
+  test('are looked at before the body', async () => {
+    const { headers } = await make()
+    expect((await send({ ...headers, 'x-api-key': 'nonsense' }, { nonsense: true })).status).toBe(401)
+    expect((await send(headers, { nonsense: true })).status).toBe(400)
+  })
+
+  test('are no use on console routes, nor is a token on theirs', async () => {
+    const { headers } = await make()
+    expect((await service.request('GET', '/v1/projects', { headers })).status).toBe(401)
+    expect((await send(owner.headers)).status).toBe(401)
+  })
+})
+
+describe('keys that share their preview', () => {
+  test('each find their own application', async () => {
+    const { applications } = service.database.tables
+    const twins = [await make(), await make(), await make()]
+    for (const [index, twin] of twins.entries()) {
+      twin.apiKey = `ph_test_api_abcd${String(index).repeat(40)}ef01`
+      twin.headers = { ...twin.headers, 'x-api-key': twin.apiKey }
+      const { salt, hash } = storeCredential(twin.apiKey, (bytes) => crypto.getRandomValues(bytes))
+      const columns = { apiKeySalt: salt, apiKeyHash: hash, apiKeyPreview: previewCredential(twin.apiKey) }
+      await service.database.write((tx) =>
+        tx.update(applications).set(columns).where(eq(applications.id, twin.id)).returning(),
+      )
+    }
+    for (const { id, headers } of twins) {
+      const sent = await send(headers)
+      const request = await service.request<{ appId: string }>('GET', `/v1/otp/${sent.data.requestId}`, {
+        as: owner,
+      })
+      expect(request.data.appId).toBe(id)
+    }
+    const stranger = { ...twins[0]?.headers, 'x-api-key': `ph_test_api_abcd${'9'.repeat(40)}ef01` }
+    expect((await send(stranger)).status).toBe(401)
+  })
+})
+
+describe('a rotation', () => {
+  test.each([
+    ['secret', 'x-client-secret'],
+    ['api', 'x-api-key'],
+  ])('of %s ends the old value at once and leaves the others', async (type, header) => {
+    const application = await make()
+    const value = await rotate(application, type)
+    expect((await send(application.headers)).status).toBe(401)
+    expect((await send({ ...application.headers, [header]: value })).status).toBe(201)
+    const newest = await rotate(application, type)
+    expect((await send({ ...application.headers, [header]: value })).status).toBe(401)
+    expect((await send({ ...application.headers, [header]: newest })).status).toBe(201)
+  })
+
+  test('of the webhook secret leaves the three headers alone', async () => {
+    const application = await make()
+    await rotate(application, 'webhook_secret')
+    expect((await send(application.headers)).status).toBe(201)
+  })
+})
+
+describe('a disabled application', () => {
+  test('answers 403 to those who present everything rightly, and 401 to all others', async () => {
+    const application = await make()
+    await patch(application, { status: 'disabled' })
+    const right = await send(application.headers)
+    expect([right.status, right.error.code, right.error.reason]).toEqual([
+      403,
+      'FORBIDDEN',
+      'APPLICATION_DISABLED',
+    ])
+    for (const header of ['x-client-id', 'x-client-secret', 'x-api-key']) {
+      const wrong = { ...application.headers, [header]: flipLast(application.headers[header] ?? '') }
+      expect((await send(wrong)).status).toBe(401)
+    }
+    await patch(application, { status: 'active' })
+    expect((await send(application.headers)).status).toBe(201)
+  })
+
+  test('is known no more once it is deleted', async () => {
+    const application = await make()
+    await service.request('DELETE', `/v1/applications/${application.id}`, { as: owner })
+    expect((await send(application.headers)).status).toBe(401)
+  })
+
+  test('is one whose developer the operator has disabled', async () => {
+    const developer = await service.createDeveloper()
+    const { headers } = await make(developer)
+    const disable = { status: 'disabled' as const }
+    await service.store.write((tx) => tx.developers.update(developer.developer.id, disable, 0))
+    const answer = await send(headers)
+    expect([answer.status, answer.error.reason]).toEqual([403, 'ACCOUNT_NOT_ALLOWED'])
+  })
+})
+
+describe('GET /v1/users/:phoneNumber', () => {
+  const look = (headers: Headers) =>
+    service.request('GET', `/v1/users/${encodeURIComponent(phone)}`, { headers })
+
+  test('takes the API key alone', async () => {
+    const { apiKey } = await make()
+    const answer = await look({ 'x-api-key': apiKey })
+    expect([answer.status, answer.error.code]).toEqual([404, 'NOT_FOUND'])
+  })
+
+  test('takes a token alone', async () => {
+    expect((await look(owner.headers)).status).toBe(404)
+  })
+
+  test('answers the 401 of applications to a key that is not known', async () => {
+    const { apiKey } = await make()
+    const triple = await send({})
+    for (const wrong of ['nonsense', '', flipLast(apiKey), apiKey.replace('test', 'live')]) {
+      const answer = await look({ 'x-api-key': wrong })
+      expect(answer.status).toBe(401)
+      expect(withoutTrace(answer.text)).toBe(withoutTrace(triple.text))
+    }
+  })
+
+  test('answers 403 to the key of a disabled application', async () => {
+    const application = await make()
+    await patch(application, { status: 'disabled' })
+    expect((await look({ 'x-api-key': application.apiKey })).error.reason).toBe('APPLICATION_DISABLED')
+  })
+
+  test('counts a token alone where there is one', async () => {
+    const { apiKey } = await make()
+    const answer = await look({ 'x-api-key': apiKey, authorization: 'Bearer nonsense' })
+    expect([answer.status, answer.error.reason]).toEqual([401, 'TOKEN_INVALID'])
+  })
+
+  test('asks for a token where nothing was presented', async () => {
+    const answer = await look({})
+    expect([answer.status, answer.error.reason]).toEqual([401, 'TOKEN_MISSING'])
+  })
+})
+
+describe('GET /v1/otp/:id', () => {
+  const look = (id: string, as: TestCaller, headers: Headers = {}) =>
+    service.request('GET', `/v1/otp/${id}`, { as, headers })
+
+  test('shows a request to its application and its developer, and to nobody else', async () => {
+    const application = await make()
+    const { requestId } = (await send(application.headers)).data
+    expect((await look(requestId, application)).status).toBe(200)
+    expect((await look(requestId, owner)).status).toBe(200)
+    const strangers = [await make(), await service.createDeveloper()]
+    for (const stranger of strangers) expect((await look(requestId, stranger)).status).toBe(404)
+  })
+
+  test('wants all three headers of an application', async () => {
+    const application = await make()
+    const { requestId } = (await send(application.headers)).data
+    for (const header of ['x-client-id', 'x-client-secret', 'x-api-key']) {
+      expect((await look(requestId, application, { [header]: undefined })).status).toBe(401)
+    }
+  })
+
+  test('counts a token alone where there is one', async () => {
+    const application = await make()
+    const { requestId } = (await send(application.headers)).data
+    const answer = await look(requestId, application, { authorization: 'Bearer nonsense' })
+    expect([answer.status, answer.error.reason]).toEqual([401, 'TOKEN_INVALID'])
+    const other = await service.createDeveloper()
+    expect((await look(requestId, application, other.headers)).status).toBe(404)
+  })
+})

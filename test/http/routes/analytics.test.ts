@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { guardOff, otpCalls, unlimited, type OtpCalls } from '../../helpers/otp.ts'
+import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
+
+type Day = { date: string; sent: number; verified: number; failed: number }
+type Summary = Record<'applications' | 'otpRequests' | 'otpVerified' | 'successRate' | 'activeUsers', number>
+
+const dayMs = 24 * 60 * 60 * 1000
+const start = Date.parse('2026-11-20T12:00:00.000Z')
+
+let service: TestService
+let otp: OtpCalls
+beforeAll(async () => {
+  service = await createTestService({ plans: unlimited, env: guardOff })
+  otp = otpCalls(service)
+})
+afterAll(() => service.dispose())
+
+const summary = async (as: TestDeveloper) =>
+  (await service.request<Summary>('GET', '/v1/analytics/summary', { as })).data
+const series = async (as: TestDeveloper, query = '') =>
+  (await service.request<Day[]>('GET', `/v1/analytics/timeseries${query}`, { as })).data
+const eventful = (days: Day[]) => days.filter(({ sent, verified, failed }) => sent + verified + failed > 0)
+
+async function newCaller() {
+  const developer = await service.createDeveloper()
+  const application = await service.createApplication(developer)
+  return {
+    developer,
+    application,
+    verify: async (phone: string) =>
+      otp.verifyRight(application, (await otp.sent(application, { phone })).requestId),
+  }
+}
+
+describe('GET /v1/analytics/summary', () => {
+  test('is all zeros at first', async () => {
+    expect(await summary(await service.createDeveloper())).toEqual({
+      applications: 0,
+      otpRequests: 0,
+      otpVerified: 0,
+      successRate: 0,
+      activeUsers: 0,
+    })
+  })
+
+  test('counts applications, requests, verified ones and phones', async () => {
+    const { developer, application, verify } = await newCaller()
+    await service.createApplication(developer)
+    await verify('+14155552001')
+    await verify('+14155552001')
+    for (let i = 0; i < 4; i++) await otp.sent(application)
+    expect(await summary(developer)).toEqual({
+      applications: 2,
+      otpRequests: 6,
+      otpVerified: 2,
+      successRate: 33,
+      activeUsers: 1,
+    })
+  })
+
+  test.each([
+    [1, 1, 100],
+    [1, 3, 33],
+    [2, 3, 67],
+    [1, 8, 13],
+    [0, 3, 0],
+  ])('rounds %i of %i to %i percent', async (verified, requests, percent) => {
+    const { developer, application, verify } = await newCaller()
+    for (let i = 0; i < verified; i++) await verify('+14155552001')
+    for (let i = verified; i < requests; i++) await otp.sent(application)
+    expect((await summary(developer)).successRate).toBe(percent)
+  })
+
+  test('counts a phone as active for 30 days after its last verification, once', async () => {
+    service.clock.set(start)
+    const { developer, verify } = await newCaller()
+    await verify('+14155552001')
+    await verify('+14155552002')
+    service.clock.set(start + 10 * dayMs)
+    await verify('+14155552001')
+    expect((await summary(developer)).activeUsers).toBe(2)
+    // 30 UTC days, today included: the first day has left on the thirtieth after it.
+    service.clock.set(start + 29 * dayMs)
+    expect((await summary(developer)).activeUsers).toBe(2)
+    service.clock.set(start + 30 * dayMs)
+    expect((await summary(developer)).activeUsers).toBe(1)
+    service.clock.set(start + 40 * dayMs)
+    expect((await summary(developer)).activeUsers).toBe(0)
+    await verify('+14155552002')
+    await verify('+14155552002')
+    expect(await summary(developer)).toMatchObject({ activeUsers: 1, otpVerified: 5 })
+  })
+
+  test('knows nothing of other developers', async () => {
+    const { verify } = await newCaller()
+    await verify('+14155552001')
+    const { developer } = await newCaller()
+    expect(await summary(developer)).toMatchObject({ applications: 1, otpRequests: 0, activeUsers: 0 })
+  })
+})
+
+describe('GET /v1/analytics/timeseries', () => {
+  test.each([
+    ['', 30],
+    ['?range=7d', 7],
+    ['?range=30d', 30],
+    ['?range=90d', 90],
+  ])('with %j has every UTC day, oldest first, today last', async (query, days) => {
+    service.clock.set(Date.parse('2027-03-01T23:59:59.999Z'))
+    const { developer } = await newCaller()
+    const buckets = await series(developer, query)
+    expect(buckets).toHaveLength(days)
+    expect(buckets.at(-1)).toEqual({ date: '2027-03-01', sent: 0, verified: 0, failed: 0 })
+    const dates = buckets.map(({ date }) => Date.parse(date))
+    expect(dates.every((date, index) => index === 0 || date - (dates[index - 1] ?? 0) === dayMs)).toBe(true)
+    expect(buckets.find(({ date }) => date === '2027-02-28')).toBeDefined()
+  })
+
+  test('counts what happened on the UTC day on which it happened', async () => {
+    service.clock.set(Date.parse('2026-12-31T23:59:59.000Z'))
+    const { developer, application } = await newCaller()
+    const [late, wrong, due] = [
+      await otp.sent(application),
+      await otp.sent(application),
+      await otp.sent(application),
+    ]
+    await otp.sent(application).then(({ requestId }) => otp.verifyRight(application, requestId))
+    service.clock.set(Date.parse('2027-01-01T00:00:00.000Z'))
+    await otp.verifyRight(application, late.requestId)
+    for (let i = 0; i < 5; i++) await otp.verifyWrong(application, wrong.requestId)
+    service.clock.set(Date.parse('2027-01-02T00:00:00.000Z'))
+    await service.services.otp.expireDue()
+    expect((await otp.get(application, due.requestId)).data.status).toBe('expired')
+    expect(eventful(await series(developer))).toEqual([
+      { date: '2026-12-31', sent: 4, verified: 1, failed: 0 },
+      { date: '2027-01-01', sent: 0, verified: 1, failed: 1 },
+      { date: '2027-01-02', sent: 0, verified: 0, failed: 1 },
+    ])
+    service.clock.advance(5 * dayMs)
+    expect(eventful(await series(developer, '?range=7d')).map(({ date }) => date)).toEqual([
+      '2027-01-01',
+      '2027-01-02',
+    ])
+  })
+
+  test('counts an exhausted request once, however often it is tried again', async () => {
+    const { developer, application } = await newCaller()
+    const { requestId } = await otp.sent(application)
+    for (let i = 0; i < 8; i++) await otp.verifyWrong(application, requestId)
+    expect((await series(developer, '?range=7d')).at(-1)).toMatchObject({ sent: 1, verified: 0, failed: 1 })
+  })
+
+  test.each(['1d', '31d', '7', '7D', '', '30d '])('refuses the range %j', async (range) => {
+    const as = await service.createDeveloper()
+    const answer = await service.request(
+      'GET',
+      `/v1/analytics/timeseries?range=${encodeURIComponent(range)}`,
+      { as },
+    )
+    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+  })
+
+  test('and summary are of developers alone', async () => {
+    const { application } = await newCaller()
+    for (const path of ['timeseries', 'summary']) {
+      expect((await service.request('GET', `/v1/analytics/${path}`, { as: application })).status).toBe(401)
+    }
+  })
+})

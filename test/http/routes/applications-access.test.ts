@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
+
+let service: TestService
+let owner: TestDeveloper
+let stranger: TestDeveloper
+
+beforeAll(async () => {
+  service = await createTestService({
+    plans: { free: { projects: 1000, applications: 1000, sendPerMinute: 5, verifyPerMinute: 10 } },
+  })
+  owner = await service.createDeveloper()
+  stranger = await service.createDeveloper()
+})
+afterAll(() => service.dispose())
+
+const withoutTrace = (text: string) => text.replace(/req_\w{26}/, 'req')
+
+describe("an application that is not the caller's", () => {
+  const calls: Array<[method: string, path: string, body: unknown]> = [
+    ['GET', '', undefined],
+    ['PATCH', '', { name: 'mine' }],
+    ['DELETE', '', undefined],
+    ['POST', '/rotate/secret', undefined],
+    ['POST', '/rotate/api', undefined],
+    ['POST', '/rotate/webhook_secret', undefined],
+    ['GET', '/webhook-secret', undefined],
+  ]
+  // A project's id is well formed and names something of the caller's, but no application.
+  const makeIds = async () => [
+    (await service.createApplication(stranger)).id,
+    `app_${'0'.repeat(26)}`,
+    'nonsense',
+    'app_',
+    '%00',
+    (await service.createProject(owner)).id,
+  ]
+
+  test.each(calls)('answers %s …%s like an absent one', async (method, path, body) => {
+    const answers = []
+    for (const id of await makeIds()) {
+      answers.push(await service.request(method, `/v1/applications/${id}${path}`, { as: owner, body }))
+    }
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 404))
+    expect(answers[0]?.error.code).toBe('NOT_FOUND')
+    expect(new Set(answers.map(({ text }) => withoutTrace(text))).size).toBe(1)
+  })
+
+  test('stays as it was', async () => {
+    const foreign = await service.createApplication(stranger)
+    const path = `/v1/applications/${foreign.id}`
+    const look = () => service.request('GET', path, { as: stranger })
+    const before = (await look()).data
+    for (const [method, rest, body] of calls) await service.request(method, path + rest, { as: owner, body })
+    expect((await look()).data).toEqual(before)
+    const secret = await service.request('GET', `${path}/webhook-secret`, { as: stranger })
+    expect(secret.data).toEqual({ webhookSecret: foreign.webhookSecret })
+  })
+})
+
+describe('without a valid token', () => {
+  test.each([
+    ['GET', ''],
+    ['POST', ''],
+    ['GET', '/x'],
+    ['PATCH', '/x'],
+    ['DELETE', '/x'],
+    ['POST', '/x/rotate/nonsense'],
+    ['GET', '/x/webhook-secret'],
+  ])('%s /v1/applications%s answers 401 before anything else', async (method, path) => {
+    const body = method === 'GET' ? undefined : { nonsense: true }
+    const call = (headers: Record<string, string>) =>
+      service.request(method, `/v1/applications${path}`, { body, headers })
+    const credentials = (await service.createApplication(stranger)).headers
+    for (const headers of [{}, { authorization: 'Bearer nonsense' }, credentials]) {
+      const answer = await call(headers)
+      expect([answer.status, answer.error.code]).toEqual([401, 'UNAUTHENTICATED'])
+    }
+  })
+})

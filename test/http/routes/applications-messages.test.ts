@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import {
+  createTestService,
+  type TestApplication,
+  type TestDeveloper,
+  type TestService,
+} from '../../helpers/service.ts'
+
+let service: TestService
+let owner: TestDeveloper
+let application: TestApplication
+
+beforeAll(async () => {
+  const plans = { free: { projects: 100, applications: 100, sendPerMinute: 0, verifyPerMinute: 0 } }
+  service = await createTestService({ plans })
+  owner = await service.createDeveloper()
+  application = await service.createApplication(owner, { name: 'Storefront', environment: 'test' })
+})
+afterAll(() => service.dispose())
+
+type Wire = { defaultLocale: unknown; webOtpDomain: unknown; androidAppHash: unknown }
+type Item = { requestId: string; code: string | null; text: string | null }
+
+const patch = (body: unknown, id = application.id) =>
+  service.request<Wire>('PATCH', `/v1/applications/${id}`, { as: owner, body })
+
+async function send(body: object, as = application) {
+  const answer = await service.request<{ requestId: string }>('POST', '/v1/otp/send', { as, body })
+  expect(answer.status).toBe(201)
+  return answer.data.requestId
+}
+
+/** The message of a request as the inbox shows it, with its code as `######`. */
+async function textOf(requestId: string) {
+  const { data } = await service.request<Item[]>('GET', '/v1/inbox?limit=200', { as: owner })
+  const item = data.find((one) => one.requestId === requestId)
+  return item?.text?.replaceAll(item.code ?? '?', '######')
+}
+
+describe('what an application says about its messages', () => {
+  const all = { defaultLocale: 'de', webOtpDomain: 'login.example.com', androidAppHash: 'FA+9qCX9VSu' }
+  const none = { defaultLocale: null, webOtpDomain: null, androidAppHash: null }
+
+  test('is kept, shown, and taken back by null', async () => {
+    expect((await patch(all)).data).toMatchObject(all)
+    const { data } = await service.request('GET', `/v1/applications/${application.id}`, { as: owner })
+    expect(data).toMatchObject(all)
+    expect((await patch({ webOtpDomain: null })).data).toMatchObject({ ...all, webOtpDomain: null })
+    expect((await patch(none)).data).toMatchObject(none)
+  })
+
+  test.each([
+    ['defaultLocale', 'german'],
+    ['defaultLocale', ''],
+    ['defaultLocale', 'de_DE'],
+    ['defaultLocale', 5],
+    ['webOtpDomain', 'https://example.com'],
+    ['webOtpDomain', 'example.com:8080'],
+    ['webOtpDomain', 'example.com/login'],
+    ['webOtpDomain', 'example.com #999999'],
+    ['webOtpDomain', 'example.com\n'],
+    ['webOtpDomain', 'example.com.'],
+    ['webOtpDomain', '-a.example.com'],
+    ['webOtpDomain', 'localhost'],
+    ['webOtpDomain', '192.0.2.1'],
+    ['webOtpDomain', '*.example.com'],
+    ['webOtpDomain', `${'a'.repeat(64)}.example`],
+    ['webOtpDomain', `${'abc.'.repeat(63)}example`],
+    ['androidAppHash', 'FA+9qCX9VS'],
+    ['androidAppHash', 'FA+9qCX9VSuu'],
+    ['androidAppHash', 'FA-9qCX9VSu'],
+    ['androidAppHash', 'FA+9qCX9VS\n'],
+  ])('is refused where %s is %j', async (field, value) => {
+    const answer = await patch({ [field]: value })
+    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    expect(answer.error.details?.[0]?.path).toContain(field)
+  })
+})
+
+describe('a message', () => {
+  const plain = { defaultLocale: null, webOtpDomain: null, androidAppHash: null }
+
+  test('names the application, in the language of the country', async () => {
+    await patch(plain)
+    expect(await textOf(await send({ phone: '+4915112345678' }))).toBe(
+      '###### ist Ihr Bestätigungscode für Storefront. Er ist 5 Minuten gültig.',
+    )
+  })
+
+  test("is in the application's language where the request names none", async () => {
+    await patch({ ...plain, defaultLocale: 'fr' })
+    expect(await textOf(await send({ phone: '+4915112345678' }))).toStartWith('###### est votre code')
+    expect(await textOf(await send({ phone: '+4915112345678', locale: 'it' }))).toStartWith('###### è il tuo')
+  })
+
+  test('ends in the lines for machines', async () => {
+    await patch({ ...plain, webOtpDomain: 'Login.Example.com', androidAppHash: 'FA+9qCX9VSu' })
+    const text = await textOf(await send({ phone: '+14155550100' }))
+    expect(text?.split('\n').slice(1)).toEqual(['FA+9qCX9VSu', '@login.example.com #######'])
+  })
+
+  test('tells the minutes that were left when it was sent, and goes on to', async () => {
+    await patch(plain)
+    const requestId = await send({ phone: '+14155550101', ttlSeconds: 600 })
+    expect(await textOf(requestId)).toContain('10 minutes')
+    service.clock.advance(150_000)
+    expect(await textOf(requestId)).toContain('10 minutes')
+    await service.request('POST', '/v1/otp/resend', { as: application, body: { requestId } })
+    expect(await textOf(requestId)).toContain('7 minutes')
+  })
+
+  test('names nobody once the application is deleted', async () => {
+    const gone = await service.createApplication(owner, { name: 'Gone', environment: 'test' })
+    const requestId = await send({ phone: '+14155550102' }, gone)
+    expect(await textOf(requestId)).toContain('Gone')
+    await service.request('DELETE', `/v1/applications/${gone.id}`, { as: owner })
+    expect(await textOf(requestId)).toBe('###### is your verification code. It expires in 5 minutes.')
+  })
+})

@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createHmac } from 'node:crypto'
+import { callbackPath } from '../../../src/domain/otp/callback-tokens.ts'
+import { deriveKeys, masterKeyBytes } from '../../../src/domain/model/keys.ts'
+import { createTestService, type TestService } from '../../helpers/service.ts'
+
+const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
+const appSecret = 'a'.repeat(32)
+const meta = {
+  name: 'meta',
+  kind: 'whatsapp',
+  values: {
+    accessToken: 'token',
+    phoneNumberId: '12345678',
+    template: 'otp_code',
+    languages: 'en_US',
+    appSecret,
+    verifyToken: 'words',
+  },
+}
+const path = callbackPath(keys, 'meta')
+let service: TestService
+
+beforeEach(async () => {
+  service = await createTestService({ delivery: { providers: [meta], routes: [] } })
+})
+afterEach(() => service.dispose())
+
+const post = (body: string, headers: Record<string, string> = {}) =>
+  service.app.handle(new Request(`http://otpd.test${path}`, { method: 'POST', body, headers }))
+const signed = (body: string) => ({
+  'content-type': 'application/json',
+  'x-hub-signature-256': `sha256=${createHmac('sha256', appSecret).update(body).digest('hex')}`,
+})
+
+describe('a callback', () => {
+  test('is taken in any media type, as its provider signed it', async () => {
+    const body = JSON.stringify({ entry: [] })
+    for (const type of ['application/json', 'text/plain', 'application/x-www-form-urlencoded', 'what/ever']) {
+      const response = await post(body, { ...signed(body), 'content-type': type })
+      expect([response.status, await response.json()]).toEqual([200, { data: { received: true } }])
+    }
+  })
+
+  test('is refused where the body is another than the signed one', async () => {
+    expect((await post('{"entry": []} ', signed('{"entry": []}'))).status).toBe(403)
+  })
+
+  test('is told where its form is not the one of the provider', async () => {
+    expect((await post('[]', signed('[]'))).status).toBe(400)
+  })
+
+  test('is refused over 64 KiB', async () => {
+    const body = 'x'.repeat(64 * 1024 + 1)
+    expect((await post(body, signed(body))).status).toBe(413)
+  })
+
+  test('may ask whether the address is ours, and gets the text alone', async () => {
+    const ask = (token: string) =>
+      service.app.handle(
+        new Request(
+          `http://otpd.test${path}?hub.mode=subscribe&hub.challenge=8421&hub.verify_token=${token}`,
+        ),
+      )
+    const right = await ask('words')
+    expect([right.status, await right.text()]).toEqual([200, '8421'])
+    expect(right.headers.get('content-type')).toStartWith('text/plain')
+    expect((await ask('others')).status).toBe(403)
+  })
+
+  test('knows POST and GET alone', async () => {
+    const { status, headers } = await service.request('PUT', path, { body: {} })
+    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, POST'])
+  })
+})

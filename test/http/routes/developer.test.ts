@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
+
+type Profile = { id: string; uid: string; name: string; company: string | null; updatedAt: string }
+
+let service: TestService
+let developer: TestDeveloper
+
+beforeAll(async () => {
+  service = await createTestService()
+  developer = await service.createDeveloper()
+})
+afterAll(() => service.dispose())
+
+const patch = (body: unknown) =>
+  service.request<Profile>('PATCH', '/v1/developer/me', { as: developer, body })
+
+describe('GET /v1/developer/me', () => {
+  test('answers the profile with the numbers of the plan', async () => {
+    const answer = await service.request('GET', '/v1/developer/me', { as: developer })
+    const { id, virtualPhone, createdAt } = developer.developer
+    expect(answer.status).toBe(200)
+    expect(answer.data).toEqual({
+      id,
+      uid: id,
+      email: null,
+      name: 'Ada',
+      company: null,
+      plan: 'free',
+      virtualPhoneNumber: virtualPhone,
+      limits: { projects: 10, applications: 5, sendPerMinute: 5, verifyPerMinute: 10 },
+      createdAt: new Date(createdAt).toISOString(),
+      updatedAt: new Date(createdAt).toISOString(),
+    })
+  })
+
+  test('401 without a token', async () => {
+    expect((await service.request('GET', '/v1/developer/me')).status).toBe(401)
+  })
+})
+
+describe('PATCH /v1/developer/me', () => {
+  test('changes what is named and nothing else', async () => {
+    service.clock.advance(1000)
+    const answer = await patch({ name: 'Ada Lovelace' })
+    expect(answer.status).toBe(200)
+    expect(answer.data).toMatchObject({ name: 'Ada Lovelace', company: null })
+    expect(answer.data.updatedAt).toBe(new Date(service.clock.now()).toISOString())
+    expect((await patch({ company: 'Analytical Engines' })).data).toMatchObject({
+      name: 'Ada Lovelace',
+      company: 'Analytical Engines',
+    })
+    expect((await patch({ company: null })).data.company).toBeNull()
+  })
+
+  test.each([
+    ['nothing', {}],
+    ['the plan', { plan: 'pro' }],
+    ['the virtual number', { virtualPhoneNumber: '+9990000000000' }],
+    ['the plan beside a name', { name: 'Ada', plan: 'free' }],
+    ['an unknown field', { admin: true }],
+    ['an empty name', { name: '' }],
+    ['a name of spaces', { name: '  ' }],
+    ['no name', { name: null }],
+    ['a name of 81 characters', { name: 'x'.repeat(81) }],
+    ['a company of 121 characters', { company: 'x'.repeat(121) }],
+    ['a name that is a number', { name: 5 }],
+  ])('400 for %s, and nothing is changed', async (_name, body) => {
+    const before = (await service.request('GET', '/v1/developer/me', { as: developer })).data
+    const answer = await patch(body)
+    expect(answer.status).toBe(400)
+    expect(answer.error.code).toBe('INVALID_ARGUMENT')
+    expect((await service.request('GET', '/v1/developer/me', { as: developer })).data).toEqual(before)
+  })
+
+  test('400 for what is no JSON object, 415 for what is no JSON', async () => {
+    expect((await patch('[]')).error.code).toBe('MALFORMED_JSON')
+    const form = {
+      as: developer,
+      body: 'name=Ada',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    }
+    expect((await service.request('PATCH', '/v1/developer/me', form)).status).toBe(415)
+  })
+
+  test('401 without a token, whatever the body', async () => {
+    expect((await service.request('PATCH', '/v1/developer/me', { body: { plan: 'pro' } })).status).toBe(401)
+  })
+})

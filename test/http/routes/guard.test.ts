@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { sql, type SQL } from 'drizzle-orm'
+import { startGateway, twilioAt } from '../../delivery/gateway.ts'
+import { describeEachDatabase } from '../../helpers/databases.ts'
+import { otpCalls, tally, unlimited, type OtpCalls } from '../../helpers/otp.ts'
+import {
+  createTestService,
+  type TestApplication,
+  type TestDeveloper,
+  type TestService,
+} from '../../helpers/service.ts'
+
+/** Numbers of one country, no two of them neighbours. */
+const numberOf = (n: number) => `+316${String(10_000_000 + n * 10_007)}`
+
+describeEachDatabase('a guard that enforces', (database) => {
+  let service: TestService
+  let otp: OtpCalls
+  let developer: TestDeveloper
+  let app: TestApplication
+  beforeAll(async () => {
+    service = await createTestService({
+      database: database(),
+      plans: unlimited,
+      env: {
+        OTPD_GUARD_MODE: 'enforce',
+        OTPD_GUARD_DENIED_COUNTRIES: 'cu',
+        OTPD_PHONE_SEND_BUDGET: 'off',
+        OTPD_GUARD_APPLICATION_PER_DAY: '12',
+        OTPD_GUARD_ADDRESS_PER_HOUR: '2',
+      },
+    })
+    otp = otpCalls(service)
+    developer = await service.createDeveloper()
+    app = await service.createApplication(developer)
+  })
+  afterAll(() => service.dispose())
+
+  test('answers 403 with a request that failed before it began, and without the cause', async () => {
+    const answer = await otp.send(app, { phone: '+5352123456' })
+    expect(answer.status).toBe(403)
+    expect(answer.error).toMatchObject({
+      code: 'DESTINATION_BLOCKED',
+      message: 'No code is sent to this phone number.',
+    })
+    expect(answer.error.reason).toBeUndefined()
+    expect(answer.text).not.toMatch(/COUNTRY|5352/)
+    const requestId = String(answer.error.metadata?.['requestId'])
+    expect((await otp.get(developer, requestId)).data).toMatchObject({
+      status: 'failed',
+      failureReason: 'blocked',
+      country: 'CU',
+      provider: null,
+      deliveryStatus: null,
+    })
+    expect(await otp.logOf(developer, requestId)).toMatchObject([
+      { type: 'otp.blocked', status: 'failed', detail: 'COUNTRY_DENIED' },
+    ])
+    expect((await service.request<unknown[]>('GET', '/v1/inbox', { as: developer })).data).toEqual([])
+    // RFC 9110 §15.5.11: gone, for good; the client asks for a new code.
+    const verified = await otp.verifyRight(app, requestId)
+    expect([verified.status, verified.error.code, verified.error.reason]).toEqual([
+      410,
+      'OTP_CANCELED',
+      'BLOCKED',
+    ])
+    expect((await otp.resend(app, requestId)).status).toBe(410)
+    expect((await otp.cancel(app, requestId)).status).toBe(410)
+  })
+
+  test('counts a blocked send as a request that failed, and as a call', async () => {
+    const ada = await service.createDeveloper()
+    const hers = await service.createApplication(ada)
+    const before = await service.request<{ otpRequests: number }>('GET', '/v1/analytics/summary', { as: ada })
+    await otp.send(hers, { phone: '+5352123456' })
+    const after = await service.request<{ otpRequests: number }>('GET', '/v1/analytics/summary', { as: ada })
+    expect(after.data.otpRequests - before.data.otpRequests).toBe(1)
+    const days = await service.request<Array<{ sent: number; failed: number }>>(
+      'GET',
+      '/v1/analytics/timeseries',
+      { as: ada },
+    )
+    expect(days.data.at(-1)).toMatchObject({ sent: 0, failed: 1 })
+  })
+
+  test('repeats its refusal for the same idempotency key, and makes no second request', async () => {
+    const headers = { 'idempotency-key': 'k-1' }
+    const first = await otp.send(app, { phone: '+5352123456' }, headers)
+    const second = await otp.send(app, { phone: '+5352123456' }, headers)
+    expect([first.status, second.status]).toEqual([403, 403])
+    expect(second.error.metadata).toEqual(first.error.metadata ?? {})
+    expect(second.headers.get('idempotency-replayed')).toBe('true')
+  })
+
+  test('stops at the fourth unverified code of a country, until codes come back', async () => {
+    const hers = await service.createApplication(developer)
+    const sent = []
+    for (let n = 0; n < 3; n++) sent.push(await otp.sent(hers, { phone: numberOf(n) }))
+    const blocked = await otp.send(hers, { phone: numberOf(3) })
+    expect(tally([blocked])).toEqual({ '403 DESTINATION_BLOCKED': 1 })
+    expect((await otp.send(hers, { phone: '+32470123456' })).status).toBe(201)
+    expect((await otp.verifyRight(hers, sent[1]?.requestId ?? '')).status).toBe(200)
+    expect((await otp.send(hers, { phone: numberOf(4) })).status).toBe(201)
+    expect((await otp.send(hers, { phone: numberOf(5) })).status).toBe(403)
+  })
+
+  test('looks at resends too, and leaves the code that went out before', async () => {
+    const hers = await service.createApplication(developer)
+    const { requestId } = await otp.sent(hers, { phone: numberOf(10) })
+    await otp.sent(hers, { phone: numberOf(11) })
+    service.clock.advance(30_000)
+    expect((await otp.resend(hers, requestId)).status).toBe(200)
+    const soon = await otp.resend(hers, requestId)
+    expect([soon.status, soon.error.reason]).toEqual([429, 'RESEND_TOO_SOON'])
+    service.clock.advance(30_000)
+    const blocked = await otp.resend(hers, requestId)
+    expect([blocked.status, blocked.error.code]).toEqual([403, 'DESTINATION_BLOCKED'])
+    expect(blocked.error.metadata).toEqual({ requestId })
+    expect((await otp.logOf(developer, requestId)).at(-1)).toMatchObject({
+      type: 'otp.blocked',
+      status: 'pending',
+      detail: 'resend COUNTRY_HOURLY',
+    })
+    expect((await otp.get(developer, requestId)).data).toMatchObject({ status: 'pending', resends: 1 })
+    expect((await otp.verifyRight(hers, requestId)).status).toBe(200)
+    // Both messages of that request are forgiven, and one of the other is left.
+    expect((await otp.send(hers, { phone: numberOf(12) })).status).toBe(201)
+    expect((await otp.send(hers, { phone: numberOf(13) })).status).toBe(201)
+    expect((await otp.send(hers, { phone: numberOf(14) })).status).toBe(403)
+  })
+
+  test('knows the client by the address that the backend tells', async () => {
+    const hers = await service.createApplication(developer)
+    const send = (country: string, clientIp: string) =>
+      otp.send(hers, { phone: `${country}1234567`, clientIp })
+    const statuses = []
+    for (const country of ['+3247', '+3361', '+44790']) {
+      statuses.push((await send(country, '203.0.113.5')).status)
+    }
+    expect(statuses).toEqual([201, 201, 403])
+    expect((await send('+44790', '203.0.113.6')).status).toBe(201)
+  })
+
+  test('lets exactly the cap of the day out, however many come at once', async () => {
+    const hers = await service.createApplication(developer)
+    const countries = ['+3247', '+3361', '+44790', '+4917', '+3934', '+3461']
+    const race = Array.from({ length: 40 }, (_, n) =>
+      otp.send(hers, { phone: `${countries[n % countries.length]}${String(1_000_000 + n * 10_007)}` }),
+    )
+    const answers = await Promise.all(race)
+    expect(tally(answers)).toEqual({ '201': 12, '403 DESTINATION_BLOCKED': 28 })
+  })
+
+  test('spares test applications and virtual numbers', async () => {
+    const testing = await service.createApplication(developer, { environment: 'test' })
+    expect((await otp.send(testing, { phone: '+5352123456' })).status).toBe(201)
+    for (let n = 0; n < 5; n++) {
+      expect((await otp.send(app, { phone: developer.developer.virtualPhone })).status).toBe(201)
+    }
+  })
+})
+
+describe('a guard that only watches, as it does by default', () => {
+  test('sends what it would block, and notes why', async () => {
+    const gateway = startGateway()
+    const delivery = { providers: [twilioAt('sms', gateway.url)], routes: [] }
+    const service = await createTestService({ plans: unlimited, delivery })
+    const otp = otpCalls(service)
+    const developer = await service.createDeveloper()
+    const app = await service.createApplication(developer)
+    for (let n = 0; n < 3; n++) await otp.sent(app, { phone: numberOf(n) })
+    const { requestId } = await otp.sent(app, { phone: numberOf(3) })
+    expect(await otp.logOf(developer, requestId)).toMatchObject([
+      { type: 'guard.flagged', status: 'pending', detail: 'COUNTRY_HOURLY' },
+      { type: 'otp.sent', status: 'pending' },
+    ])
+    expect((await otp.verifyRight(app, requestId)).status).toBe(200)
+    expect(await service.store.read.guard.decisions(0)).toEqual([
+      { rule: 'COUNTRY_HOURLY', country: 'NL', flagged: 1, blocked: 0 },
+    ])
+    await service.dispose()
+    await gateway.stop()
+  })
+
+  test('looks away from what stays in the inbox', async () => {
+    const service = await createTestService({ plans: unlimited })
+    const otp = otpCalls(service)
+    const app = await service.createApplication(await service.createDeveloper())
+    for (let n = 0; n < 10; n++) await otp.sent(app, { phone: numberOf(n) })
+    expect(await service.store.read.guard.decisions(0)).toEqual([])
+    await service.dispose()
+  })
+})
+
+test('an outage of the provider is no reason to block a country', async () => {
+  const gateway = startGateway()
+  const service = await createTestService({
+    plans: unlimited,
+    env: { OTPD_GUARD_MODE: 'enforce', OTPD_PHONE_SEND_BUDGET: 'off' },
+    delivery: {
+      providers: [twilioAt('sms', gateway.url)],
+      routes: [],
+    },
+  })
+  const otp = otpCalls(service)
+  const app = await service.createApplication(await service.createDeveloper())
+  gateway.refuses(400, 21211)
+  for (let n = 0; n < 5; n++) {
+    const refused = await otp.send(app, { phone: numberOf(n) })
+    expect(tally([refused])).toEqual({ '502 DELIVERY_FAILED INVALID_NUMBER': 1 })
+  }
+  gateway.accepts()
+  const answers = []
+  for (let n = 5; n < 9; n++) answers.push(await otp.send(app, { phone: numberOf(n) }))
+  expect(tally(answers)).toEqual({ '201': 3, '403 DESTINATION_BLOCKED': 1 })
+  await service.dispose()
+  await gateway.stop()
+})
+
+describeEachDatabase('a guard whose table is gone', (database, kind) => {
+  /** What only one dialect's builders can do: a test breaks the database from below. */
+  const run = (statement: SQL) =>
+    database().write(async (tx) => {
+      const raw = tx as unknown as { run?(s: SQL): unknown; execute?(s: SQL): Promise<unknown> }
+      await (kind === 'SQLite' ? raw.run?.(statement) : raw.execute?.(statement))
+    })
+
+  test.each(['guard_windows', 'guard_days', 'guard_address_countries', 'guard_decisions'])(
+    '(%s) lets the code go, and its verification too',
+    async (table) => {
+      const env = {
+        OTPD_GUARD_MODE: 'enforce',
+        OTPD_GUARD_APPLICATION_PER_DAY: '100',
+        OTPD_PHONE_SEND_BUDGET: 'off',
+      }
+      const service = await createTestService({ database: database(), plans: unlimited, env })
+      const otp = otpCalls(service)
+      const developer = await service.createDeveloper()
+      const app = await service.createApplication(developer)
+      const send = (n: number) => otp.send(app, { phone: numberOf(n), clientIp: '203.0.113.9' })
+      const before = await otp.sent(app, { phone: numberOf(90), clientIp: '203.0.113.9' })
+      await run(sql.raw(`alter table ${table} rename to gone`))
+      try {
+        for (let n = 0; n < 6; n++) {
+          const answer = await send(n)
+          expect(answer.status).toBe(201)
+          expect((await otp.logOf(developer, answer.data.requestId)).map(({ type }) => type)).toEqual([
+            'otp.sent',
+          ])
+          if (n === 0) expect((await otp.verifyRight(app, answer.data.requestId)).status).toBe(200)
+        }
+        expect((await otp.verifyRight(app, before.requestId)).status).toBe(200)
+      } finally {
+        await run(sql.raw(`alter table gone rename to ${table}`))
+      }
+      // Back again, and with what was counted before.
+      const answers = []
+      for (let n = 10; n < 16; n++) answers.push(await send(n))
+      expect(tally(answers)['403 DESTINATION_BLOCKED']).toBeGreaterThan(0)
+      await service.dispose()
+    },
+  )
+})

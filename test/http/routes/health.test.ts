@@ -1,0 +1,21 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createTestService, type TestService } from '../../helpers/service.ts'
+
+let service: TestService
+beforeAll(async () => void (service = await createTestService()))
+afterAll(() => service.dispose())
+
+test('GET /v1/health needs no authentication and tells the time', async () => {
+  const answer = await service.request('GET', '/v1/health')
+  expect(answer.status).toBe(200)
+  expect(answer.data).toEqual({
+    status: 'operational',
+    service: 'otpd',
+    time: new Date(service.clock.now()).toISOString(),
+  })
+})
+
+test('GET /v1/health/ready answers 200 while there is a database', async () => {
+  const answer = await service.request<{ status: string }>('GET', '/v1/health/ready')
+  expect([answer.status, answer.data.status]).toEqual([200, 'ready'])
+})

@@ -1,0 +1,276 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { logStart, streamsPerDeveloperMax } from '../../../src/domain/log/stream.ts'
+import { createApp } from '../../../src/http/app.ts'
+import { readStream } from '../../helpers/event-stream.ts'
+import {
+  createTestService,
+  type TestApplication,
+  type TestDeveloper,
+  type TestService,
+} from '../../helpers/service.ts'
+
+let service: TestService
+let ada: TestDeveloper
+let web: TestApplication
+/** A phone for each send: the budget of one would add entries of its own. */
+let phones: number
+/** Streams that the tests have left open. */
+let readings: Array<ReturnType<typeof readStream>>
+
+beforeEach(async () => {
+  service = await createTestService({ env: { OTPD_SEND_PER_MINUTE: '0', OTPD_VERIFY_PER_MINUTE: '0' } })
+  ada = await service.createDeveloper()
+  web = await service.createApplication(ada, { environment: 'test' })
+  readings = []
+  phones = 0
+})
+
+afterEach(async () => {
+  for (const reading of readings) await reading.cancel()
+  await service.dispose()
+})
+
+const call = (
+  query = '',
+  headers: Record<string, string> = {},
+  app: Pick<typeof service.app, 'handle'> = service.app,
+) =>
+  app.handle(
+    new Request(`http://otpd.test/v1/logs/stream${query}`, { headers: { ...ada.headers, ...headers } }),
+  )
+
+async function open(
+  query = '',
+  headers: Record<string, string> = {},
+  app?: Pick<typeof service.app, 'handle'>,
+) {
+  const response = await call(query, headers, app)
+  expect(response.status).toBe(200)
+  const reading = readStream(response.body)
+  readings.push(reading)
+  return reading
+}
+
+async function send(application = web) {
+  const body = { phone: `+1415${5550000 + phones++}` }
+  const { data } = await service.request<{ requestId: string; code: string }>('POST', '/v1/otp/send', {
+    as: application,
+    body,
+  })
+  service.services.logStreams.wake()
+  return data
+}
+
+const verify = (requestId: string, code: string) =>
+  service.request('POST', '/v1/otp/verify', { as: web, body: { requestId, code } })
+
+type Entry = { id: string; type: string }
+const listLog = async (query = '?limit=200') =>
+  (await service.request<Entry[]>('GET', `/v1/logs${query}`, { as: ada })).data
+const idsOf = (entries: Entry[]) => entries.map(({ id }) => id)
+
+describe('a stream', () => {
+  test('begins with what comes, and gives each entry as the log does', async () => {
+    await send()
+    const [before] = await listLog()
+    const reading = await open()
+    expect(await reading.next()).toEqual({ id: before?.id ?? '' })
+    const { requestId } = await send()
+    const [, entry] = await listLog()
+    expect(entry).toMatchObject({ type: 'otp.sent', requestId, appId: web.id })
+    expect(await reading.next()).toEqual({ id: entry?.id ?? '', data: JSON.stringify(entry) })
+  })
+
+  test('has the headers of its kind, and those of every answer', async () => {
+    const response = await call()
+    await response.body?.cancel()
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+      'x-content-type-options': 'nosniff',
+      'x-request-id': expect.stringMatching(/^req_/),
+    })
+  })
+
+  test('on an empty log gives a place that leads to the first entry', async () => {
+    const reading = await open()
+    expect(await reading.next()).toEqual({ id: logStart })
+    await reading.cancel()
+    await send()
+    const resumed = await open('', { 'last-event-id': logStart })
+    expect(await resumed.entries(1)).toEqual(idsOf(await listLog()))
+  })
+
+  test('goes on after an entry, through pages and into what comes', async () => {
+    for (let count = 0; count < 5; count++) await send()
+    const [first] = await listLog()
+    const reading = await open(`?after=${first?.id}`)
+    expect(await reading.entries(4)).toEqual(idsOf((await listLog()).slice(1)))
+    await send()
+    expect(await reading.entries(1)).toEqual(idsOf((await listLog()).slice(-1)))
+  })
+
+  test('of a long log comes whole, once and in its order', async () => {
+    for (let count = 0; count < 250; count++) await send()
+    const reading = await open(`?after=${logStart}`)
+    const seen = await reading.entries(250)
+    const recent = idsOf(await listLog())
+    expect(seen.slice(-200)).toEqual(recent)
+    expect(new Set(seen).size).toBe(250)
+  })
+
+  test('believes Last-Event-ID over after, as a browser repeats its URL', async () => {
+    for (let count = 0; count < 3; count++) await send()
+    const [first, second, third] = idsOf(await listLog())
+    const reading = await open(`?after=${first}`, { 'last-event-id': second ?? '' })
+    expect(await reading.entries(1)).toEqual([third ?? ''])
+  })
+
+  test('shows nothing of another developer', async () => {
+    const eve = await service.createDeveloper()
+    const reading = await open()
+    await send(await service.createApplication(eve, { environment: 'test' }))
+    await send()
+    expect(await reading.entries(1)).toEqual(idsOf(await listLog()))
+  })
+})
+
+describe('filters', () => {
+  test('by application', async () => {
+    const ios = await service.createApplication(ada, { environment: 'test' })
+    const reading = await open(`?appId=${ios.id}`)
+    await send()
+    await send(ios)
+    expect(await reading.entries(1)).toEqual(idsOf(await listLog(`?appId=${ios.id}`)))
+  })
+
+  test('by types, in the stream and in the list', async () => {
+    const reading = await open('?type=otp.verified,otp.attempt_failed')
+    const { requestId, code } = await send()
+    await verify(requestId, code === '000000' ? '000001' : '000000')
+    await verify(requestId, code)
+    service.services.logStreams.wake()
+    const wanted = await listLog('?type=otp.verified,otp.attempt_failed')
+    expect(wanted.map(({ type }) => type)).toEqual(['otp.attempt_failed', 'otp.verified'])
+    expect(await reading.entries(2)).toEqual(idsOf(wanted))
+  })
+
+  test('by somebody else’s application give a stream of nothing', async () => {
+    const eve = await service.createDeveloper()
+    const hers = await service.createApplication(eve, { environment: 'test' })
+    const reading = await open(`?appId=${hers.id}&after=${logStart}`)
+    await send(hers)
+    expect(await reading.next()).toEqual({ id: logStart })
+  })
+
+  test('tell the place behind what they leave out, so that a resumed stream does not begin before it', async () => {
+    const app = createApp({
+      ...service.services,
+      heartbeatMs: 5,
+      readiness: () => Promise.resolve('ready' as const),
+      onBug: (error) => {
+        throw error
+      },
+    })
+    const reading = await open('?type=otp.expired', {}, app)
+    await reading.next()
+    expect(await reading.next()).toEqual({ comment: 'heartbeat' })
+    await send()
+    const [left] = await listLog()
+    let told = await reading.next()
+    while (told?.comment !== undefined) told = await reading.next()
+    expect(told).toEqual({ id: left?.id ?? '' })
+    expect(await reading.next()).toEqual({ comment: 'heartbeat' })
+  })
+})
+
+describe('a stream is refused', () => {
+  test.each([
+    ['?type=otp.unheard', 'type'],
+    ['?type=', 'type'],
+    ['?type=otp.sent,', 'type'],
+    ['?after=evt_01h455vb4pex5vsknk084sn02q', 'after'],
+    ['?after=nothing', 'after'],
+    ['?after=', 'after'],
+    ['?limit=5', 'limit'],
+  ])('with %s', async (query, path) => {
+    const answer = await service.request('GET', `/v1/logs/stream${query}`, { as: ada })
+    expect(answer.status).toBe(400)
+    expect(answer.error.details).toEqual([expect.objectContaining({ in: 'query', path })])
+  })
+
+  test('without a token, before anything is looked at', async () => {
+    const answer = await service.request('GET', '/v1/logs/stream?type=otp.unheard')
+    expect([answer.status, answer.error.reason]).toEqual([401, 'TOKEN_MISSING'])
+  })
+
+  test('beyond twenty of a developer, until one is closed', async () => {
+    const eve = await service.createDeveloper()
+    for (let count = 0; count < streamsPerDeveloperMax; count++) await open()
+    const refused = await service.request('GET', '/v1/logs/stream', { as: ada })
+    expect([refused.status, refused.error.reason, refused.headers.get('retry-after')]).toEqual([
+      429,
+      'STREAM_LIMIT',
+      '10',
+    ])
+    const hers = await call('', eve.headers)
+    expect(hers.status).toBe(200)
+    await hers.body?.cancel()
+    await readings[0]?.cancel()
+    await open()
+  })
+
+  test('with a bad place, and takes none of the twenty', async () => {
+    for (let count = 0; count < 2 * streamsPerDeveloperMax; count++) {
+      expect((await call('?after=nothing')).status).toBe(400)
+    }
+    await open()
+  })
+})
+
+describe('a stream ends', () => {
+  const endOf = async (reading: ReturnType<typeof readStream>) => [await reading.next(), await reading.next()]
+
+  test('when the service drains, and no other begins', async () => {
+    const reading = await open()
+    await reading.next()
+    const end = endOf(reading)
+    service.services.logStreams.drain()
+    expect(await end).toEqual([{ event: 'end', data: '{"reason":"draining"}' }, undefined])
+    const refused = await service.request('GET', '/v1/logs/stream', { as: ada })
+    expect([refused.status, refused.error.code]).toEqual([503, 'UNAVAILABLE'])
+  })
+
+  test('with its token', async () => {
+    const reading = await open()
+    await reading.next()
+    const end = endOf(reading)
+    service.clock.advance(400 * 24 * 3600_000)
+    service.services.logStreams.wake()
+    expect(await end).toEqual([{ event: 'end', data: '{"reason":"token_expired"}' }, undefined])
+  })
+
+  test('within ten seconds of its developer being disabled', async () => {
+    const reading = await open()
+    await reading.next()
+    await service.store.write((tx) => tx.developers.update(ada.developer.id, { status: 'disabled' }, 0))
+    const end = endOf(reading)
+    service.clock.advance(10_000)
+    service.services.logStreams.wake()
+    expect(await end).toEqual([{ event: 'end', data: '{"reason":"not_allowed"}' }, undefined])
+  })
+})
+
+test('HEAD has the headers of a stream and opens none', async () => {
+  for (let count = 0; count < 2 * streamsPerDeveloperMax; count++) {
+    const response = await service.app.handle(
+      new Request('http://otpd.test/v1/logs/stream', { method: 'HEAD', headers: ada.headers }),
+    )
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'text/event-stream; charset=utf-8',
+    ])
+    expect(await response.text()).toBe('')
+  }
+})

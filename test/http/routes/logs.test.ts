@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { guardOff, otpCalls, unlimited, type LogData, type OtpCalls } from '../../helpers/otp.ts'
+import {
+  createTestService,
+  type TestApplication,
+  type TestDeveloper,
+  type TestService,
+} from '../../helpers/service.ts'
+
+let service: TestService
+let otp: OtpCalls
+let developer: TestDeveloper
+let application: TestApplication
+/** Of ten sends, oldest first. */
+let all: string[]
+beforeAll(async () => {
+  service = await createTestService({ plans: unlimited, env: { ...guardOff, OTPD_PHONE_SEND_BUDGET: 'off' } })
+  otp = otpCalls(service)
+  developer = await service.createDeveloper()
+  application = await service.createApplication(developer)
+  for (let i = 0; i < 10; i++) {
+    await otp.sent(application)
+    service.clock.advance(1_000)
+  }
+  all = await idsOf('?limit=200')
+})
+afterAll(() => service.dispose())
+
+const list = (query = '', as = developer) => service.request<LogData[]>('GET', `/v1/logs${query}`, { as })
+const idsOf = async (query: string, as = developer) => (await list(query, as)).data.map(({ id }) => id)
+
+describe('GET /v1/logs', () => {
+  test('is chronological: the most recent entries, oldest of them first', async () => {
+    const { data, pagination } = await list('?limit=4')
+    expect(data.map(({ id }) => id)).toEqual(all.slice(6))
+    expect(data.map(({ at }) => at)).toEqual(data.map(({ at }) => at).toSorted())
+    expect(pagination.limit).toBe(4)
+    expect(all).toHaveLength(10)
+    expect((await list()).pagination).toEqual({ limit: 50, nextCursor: null })
+  })
+
+  test('walks to older pages, each chronological in itself, while new entries come', async () => {
+    const own = await service.createDeveloper()
+    const sender = await service.createApplication(own)
+    for (let i = 0; i < 7; i++) await otp.sent(sender)
+    const before = await idsOf('?limit=200', own)
+    const pages: string[][] = []
+    let cursor: string | null = ''
+    while (cursor !== null) {
+      const page = await list(`?limit=3${cursor && `&cursor=${cursor}`}`, own)
+      pages.push(page.data.map(({ id }) => id))
+      cursor = page.pagination.nextCursor
+      await otp.sent(sender)
+    }
+    expect(pages).toEqual([before.slice(4), before.slice(1, 4), before.slice(0, 1)])
+  })
+
+  test('turns a page round where the order is desc', async () => {
+    expect(await idsOf('?limit=4&order=desc')).toEqual(all.slice(6).toReversed())
+    expect(await idsOf('?limit=4&order=asc')).toEqual(all.slice(6))
+  })
+
+  test('gives what came after an entry, the earliest of it', async () => {
+    expect(await idsOf(`?after=${all[2]}&limit=3`)).toEqual(all.slice(3, 6))
+    expect(await idsOf(`?after=${all[2]}&limit=3&order=desc`)).toEqual(all.slice(3, 6).toReversed())
+    expect(await idsOf(`?after=${all[9]}`)).toEqual([])
+    expect(await idsOf(`?after=${all[0]}`)).toEqual(all.slice(1))
+  })
+
+  test('followed by after misses nothing and shows nothing twice', async () => {
+    const own = await service.createDeveloper()
+    const sender = await service.createApplication(own)
+    await otp.sent(sender)
+    const seen = await idsOf('', own)
+    for (let round = 0; round < 10; round++) {
+      await Promise.all(Array.from({ length: 5 }, () => otp.sent(sender)))
+      seen.push(...(await idsOf(`?limit=3&after=${seen.at(-1)}`, own)))
+    }
+    while (seen.length < 51) seen.push(...(await idsOf(`?limit=3&after=${seen.at(-1)}`, own)))
+    expect(seen).toEqual(await idsOf('?limit=200', own))
+  })
+
+  test('refuses an entry that there is not, or of somebody else, or with a cursor', async () => {
+    const stranger = await service.createDeveloper()
+    const theirs = await service.createApplication(stranger)
+    const { requestId } = await otp.sent(theirs)
+    const foreign = (await otp.logOf(stranger, requestId))[0]?.id
+    const cursor = (await list('?limit=1')).pagination.nextCursor
+    const answers = [
+      await list('?after=rubbish'),
+      await list('?after=evt_00000000000000000000000000'),
+      await list(`?after=${foreign}`),
+      await list(`?after=${all[0]}&cursor=${cursor}`),
+      await list('?order=sideways'),
+      await list('?cursor=rubbish'),
+      await list('?limit=0'),
+      await list('?limit=201'),
+    ]
+    expect(answers.map(({ status, error }) => `${status} ${error.code}`)).toEqual(
+      answers.map(() => '400 INVALID_ARGUMENT'),
+    )
+    expect(answers[5]?.error.reason).toBe('CURSOR_INVALID')
+  })
+
+  test('filters by application, and has nothing for one of somebody else', async () => {
+    const other = await service.createApplication(developer)
+    const { requestId } = await otp.sent(other)
+    expect((await list(`?appId=${other.id}`)).data.map((entry) => entry.requestId)).toEqual([requestId])
+    expect((await list(`?appId=${other.id}&after=${all[3]}`)).data).toHaveLength(1)
+    const stranger = await service.createDeveloper()
+    for (const appId of [other.id, 'rubbish'])
+      expect((await list(`?appId=${appId}`, stranger)).data).toEqual([])
+    all = await idsOf('?limit=200')
+  })
+
+  test('is of developers alone', async () => {
+    expect((await service.request('GET', '/v1/logs', { as: application })).status).toBe(401)
+  })
+
+  test('never holds a code', async () => {
+    const { requestId } = await otp.sent(application)
+    await otp.verifyWrong(application, requestId)
+    await otp.verifyRight(application, requestId)
+    const entries = await otp.logOf(developer, requestId)
+    expect(entries.map(({ type }) => type)).toEqual(['otp.sent', 'otp.attempt_failed', 'otp.verified'])
+    expect(Object.keys(entries[0] ?? {})).toEqual([
+      'id',
+      'type',
+      'appId',
+      'requestId',
+      'phone',
+      'status',
+      'detail',
+      'at',
+    ])
+    expect(JSON.stringify(entries)).not.toContain(`"${await otp.codeOf(requestId)}"`)
+  })
+})

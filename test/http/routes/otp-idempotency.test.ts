@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { runningTwice } from '../../helpers/databases.ts'
+import { guardOff, otpCalls, phone, unlimited, type OtpCalls } from '../../helpers/otp.ts'
+import {
+  createTestService,
+  type TestApplication,
+  type TestDeveloper,
+  type TestService,
+} from '../../helpers/service.ts'
+
+const dayMs = 24 * 60 * 60 * 1000
+
+let service: TestService
+let otp: OtpCalls
+let owner: TestDeveloper
+let live: TestApplication
+beforeAll(async () => {
+  const plans = { free: { ...unlimited.free, sendPerMinute: 5 } }
+  service = await createTestService({ plans, env: guardOff })
+  otp = otpCalls(service)
+  owner = await service.createDeveloper()
+})
+afterAll(() => service.dispose())
+
+let keys = 0
+const newKey = () => ({ 'idempotency-key': `key-${keys++}` })
+const newLive = async () => (live = await service.createApplication(owner))
+const requestsOf = async (application: TestApplication) =>
+  (await service.request<unknown[]>('GET', `/v1/otp?appId=${application.id}`, { as: owner })).data.length
+const isReplay = ({ headers }: { headers: Headers }) => headers.get('idempotency-replayed')
+
+describe('a send with an idempotency key', () => {
+  test('is done once; its repeat gets the same answer and says so', async () => {
+    await newLive()
+    const key = newKey()
+    const first = await otp.send(live, {}, key)
+    service.clock.advance(10_000)
+    const again = await otp.send(live, {}, key)
+    expect([first.status, isReplay(first)]).toEqual([201, null])
+    expect([again.status, isReplay(again)]).toEqual([201, 'true'])
+    expect(again.text).toBe(first.text)
+    expect(await requestsOf(live)).toBe(1)
+    expect(await otp.logOf(owner, first.data.requestId)).toHaveLength(1)
+  })
+
+  test('shows the code of the answer that stands, also where its transaction is run again behind another', async () => {
+    const app = await service.createApplication(owner, { environment: 'test' })
+    const key = newKey()
+    const codes: Array<string | undefined> = []
+    const meanwhile = async () => {
+      if (codes.length === 0) codes.push((await otp.send(app, {}, key)).data.code)
+    }
+    const node = await createTestService({ database: runningTwice(service.database, meanwhile) })
+    const again = await otpCalls(node).send(app, {}, key)
+    expect(isReplay(again)).toBe('true')
+    expect([again.data.code]).toEqual(codes)
+    await node.dispose()
+  })
+
+  test('is repeated before the rate limit and at no cost', async () => {
+    await newLive()
+    const key = newKey()
+    await otp.send(live, {}, key)
+    for (let i = 0; i < 4; i++) await otp.sent(live)
+    for (let i = 0; i < 10; i++) {
+      const again = await otp.send(live, {}, key)
+      expect([again.status, isReplay(again)]).toEqual([201, 'true'])
+      expect(again.headers.get('ratelimit')).toBe('"otp-send";r=0;t=60')
+    }
+    expect((await otp.send(live)).status).toBe(429)
+  })
+
+  test('of a test application shows the code again, which was not stored', async () => {
+    const testing = await service.createApplication(owner, { environment: 'test' })
+    const key = newKey()
+    const first = await otp.send(testing, {}, key)
+    const again = await otp.send(testing, {}, key)
+    expect(first.data.code).toBe(await otp.codeOf(first.data.requestId))
+    expect(again.text).toBe(first.text)
+    const { idempotencyKeys } = service.database.tables
+    const stored = JSON.stringify(await service.database.read.select().from(idempotencyKeys))
+    expect(stored).toContain(first.data.requestId)
+    expect(stored).not.toContain(first.data.code ?? '')
+    // Also when the request has ended.
+    await otp.cancel(testing, first.data.requestId)
+    expect((await otp.send(testing, {}, key)).text).toBe(first.text)
+  })
+
+  test('is refused where the key came with another body', async () => {
+    await newLive()
+    const key = newKey()
+    await otp.send(live, {}, key)
+    for (const body of [{ phone: '+14155552672' }, { ttlSeconds: 60 }]) {
+      const reused = await otp.send(live, body, key)
+      expect([reused.status, reused.error.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
+    }
+    expect(await requestsOf(live)).toBe(1)
+  })
+
+  test('takes a key bare or as a quoted string for the same', async () => {
+    await newLive()
+    const first = await otp.send(live, {}, { 'idempotency-key': 'the-same' })
+    const again = await otp.send(live, {}, { 'idempotency-key': '"the-same"' })
+    expect(again.data.requestId).toBe(first.data.requestId)
+    expect(isReplay(again)).toBe('true')
+  })
+
+  test.each(['', ' ', '""', '"', 'a b', '"a b"', 'a"b', 'é', 'x'.repeat(256), `"${'x'.repeat(256)}"`])(
+    'refuses %j as a key',
+    async (value) => {
+      const answer = await otp.send(live, {}, { 'idempotency-key': value })
+      expect(answer.status).toBe(400)
+      expect(answer.error).toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        reason: 'IDEMPOTENCY_KEY_INVALID',
+        details: [{ in: 'header', path: 'idempotency-key' }],
+      })
+    },
+  )
+
+  test('takes a key of 255 visible characters', async () => {
+    await newLive()
+    const key = { 'idempotency-key': '!~'.repeat(127) + 'x' }
+    expect((await otp.send(live, {}, key)).status).toBe(201)
+    expect(isReplay(await otp.send(live, {}, key))).toBe('true')
+  })
+
+  test('is another one for another application and another route', async () => {
+    const [one, other] = [await newLive(), await newLive()]
+    const key = newKey()
+    const first = await otp.send(one, {}, key)
+    const second = await otp.send(other, {}, key)
+    expect(isReplay(second)).toBeNull()
+    expect(second.data.requestId).not.toBe(first.data.requestId)
+    service.clock.advance(30_000)
+    const resent = await otp.resend(one, first.data.requestId, key)
+    expect([resent.status, isReplay(resent)]).toEqual([200, null])
+    expect(isReplay(await otp.resend(one, first.data.requestId, key))).toBe('true')
+    expect((await otp.get(owner, first.data.requestId)).data.resends).toBe(1)
+  })
+
+  test('is forgotten after 24 hours', async () => {
+    await newLive()
+    const key = newKey()
+    const first = await otp.send(live, {}, key)
+    service.clock.advance(dayMs - 1)
+    expect((await otp.send(live, {}, key)).data.requestId).toBe(first.data.requestId)
+    service.clock.advance(1)
+    const later = await otp.send(live, { phone: '+14155552672' }, key)
+    expect([later.status, isReplay(later)]).toEqual([201, null])
+    expect(isReplay(await otp.send(live, { phone: '+14155552672' }, key))).toBe('true')
+  })
+
+  test('that was not well formed or not admitted may be repeated', async () => {
+    await newLive()
+    const key = newKey()
+    expect((await otp.send(live, { phone: 'rubbish' }, key)).status).toBe(400)
+    for (let i = 0; i < 5; i++) await otp.sent(live)
+    const refused = await otp.send(live, {}, key)
+    expect([refused.status, isReplay(refused)]).toEqual([429, null])
+    service.clock.advance(60_000)
+    const admitted = await otp.send(live, {}, key)
+    expect([admitted.status, isReplay(admitted)]).toEqual([201, null])
+  })
+
+  test('is not replayed to who cannot authenticate any more', async () => {
+    await newLive()
+    const key = newKey()
+    await otp.send(live, {}, key)
+    await service.request('PATCH', `/v1/applications/${live.id}`, { as: owner, body: { status: 'disabled' } })
+    expect((await otp.send(live, {}, key)).status).toBe(403)
+  })
+})
+
+describe('a resend with an idempotency key', () => {
+  test('replays the refusal that is final, and not the one that passes', async () => {
+    await newLive()
+    const { requestId } = await otp.sent(live)
+    const early = newKey()
+    const tooSoon = await otp.resend(live, requestId, early)
+    expect([tooSoon.status, isReplay(tooSoon)]).toEqual([429, null])
+    service.clock.advance(30_000)
+    expect((await otp.resend(live, requestId, early)).status).toBe(200)
+    await otp.cancel(live, requestId)
+    const late = newKey()
+    const first = await otp.resend(live, requestId, late)
+    const again = await otp.resend(live, requestId, late)
+    expect([first.status, isReplay(first)]).toEqual([410, null])
+    expect([again.status, isReplay(again)]).toEqual([410, 'true'])
+    expect({ ...again.error, traceId: '' }).toEqual({ ...first.error, traceId: '' })
+    const unknown = newKey()
+    expect(isReplay(await otp.resend(live, 'rubbish', unknown))).toBeNull()
+    expect(isReplay(await otp.resend(live, 'rubbish', unknown))).toBe('true')
+  })
+})
+
+describe('a key that another call holds', () => {
+  test('is refused while that call is not done', async () => {
+    await newLive()
+    const key = newKey()
+    const body = { phone }
+    const first = await otp.send(live, body, key)
+    expect(first.status).toBe(201)
+    // As a node leaves it that has taken the key and is still at work.
+    const { idempotencyKeys } = service.database.tables
+    await service.database.write(async (tx) => {
+      await tx.update(idempotencyKeys).set({ answer: null })
+    })
+    const meanwhile = await otp.send(live, body, key)
+    expect(meanwhile.status).toBe(409)
+    expect(meanwhile.error).toMatchObject({ code: 'CONFLICT', reason: 'IDEMPOTENCY_IN_PROGRESS' })
+    expect(meanwhile.headers.get('retry-after')).toBe('1')
+  })
+})

@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { guardOff, otpCalls, type OtpCalls } from '../../helpers/otp.ts'
+import {
+  createTestService,
+  type TestApplication,
+  type TestDeveloper,
+  type TestService,
+} from '../../helpers/service.ts'
+
+let service: TestService
+let otp: OtpCalls
+let owner: TestDeveloper
+let application: TestApplication
+beforeAll(async () => {
+  service = await createTestService({
+    env: guardOff,
+    plans: { free: { projects: 100, applications: 100, sendPerMinute: 5, verifyPerMinute: 0 } },
+  })
+  otp = otpCalls(service)
+  owner = await service.createDeveloper()
+})
+afterAll(() => service.dispose())
+
+const newApplication = async () => {
+  application = await service.createApplication(owner, { environment: 'test' })
+  return application
+}
+
+describe('POST /v1/otp/resend', () => {
+  test('sends the same code again: same request, attempts and expiry', async () => {
+    await newApplication()
+    const sent = await otp.sent(application)
+    await otp.verifyWrong(application, sent.requestId)
+    service.clock.advance(30_000)
+    const answer = await otp.resend(application, sent.requestId)
+    expect(answer.status).toBe(200)
+    expect(answer.data).toEqual(sent)
+    expect((await otp.get(owner, sent.requestId)).data).toMatchObject({
+      status: 'pending',
+      attempts: 1,
+      resends: 1,
+      expiresAt: sent.expiresAt,
+    })
+    expect((await otp.verify(application, sent.requestId, sent.code ?? '')).status).toBe(200)
+  })
+
+  test('writes a log entry, an inbox message and a count of its own', async () => {
+    await newApplication()
+    const { requestId, code } = await otp.sent(application)
+    const sentBefore = (await service.services.analytics.timeSeries(owner.developer, 7)).at(-1)?.sent ?? 0
+    const requestsBefore = (await service.services.analytics.summary(owner.developer)).otpRequests
+    service.clock.advance(30_000)
+    await otp.resend(application, requestId)
+    const log = await otp.logOf(owner, requestId)
+    expect(log.map(({ type, detail }) => [type, detail])).toEqual([
+      ['otp.sent', null],
+      ['otp.sent', 'resend'],
+    ])
+    const inbox = await service.request<Array<{ requestId: string; code: string }>>('GET', '/v1/inbox', {
+      as: owner,
+    })
+    expect(inbox.data.filter((item) => item.requestId === requestId).map((item) => item.code)).toEqual([
+      code ?? '',
+      code ?? '',
+    ])
+    expect((await service.services.analytics.timeSeries(owner.developer, 7)).at(-1)?.sent).toBe(
+      sentBefore + 1,
+    )
+    expect((await service.services.analytics.summary(owner.developer)).otpRequests).toBe(requestsBefore)
+  })
+
+  test('changes the channel where the call names one', async () => {
+    await newApplication()
+    const { requestId } = await otp.sent(application)
+    service.clock.advance(30_000)
+    const body = { requestId, channel: 'voice' }
+    expect((await service.request('POST', '/v1/otp/resend', { as: application, body })).status).toBe(200)
+    expect((await otp.get(owner, requestId)).data.channel).toBe('voice')
+  })
+
+  test('answers 429 before 30 seconds have passed, exactly, and costs nothing', async () => {
+    await newApplication()
+    const { requestId } = await otp.sent(application)
+    service.clock.advance(10_001)
+    const early = await otp.resend(application, requestId)
+    expect(early.status).toBe(429)
+    expect(early.error).toMatchObject({ code: 'RATE_LIMITED', reason: 'RESEND_TOO_SOON' })
+    expect(early.headers.get('retry-after')).toBe('20')
+    expect(early.headers.get('ratelimit')).toBe('"otp-send";r=4;t=50')
+    service.clock.advance(19_998)
+    expect((await otp.resend(application, requestId)).headers.get('retry-after')).toBe('1')
+    service.clock.advance(1)
+    const answer = await otp.resend(application, requestId)
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('ratelimit')).toBe('"otp-send";r=3;t=30')
+    expect((await otp.get(owner, requestId)).data.resends).toBe(1)
+  })
+
+  test('answers 409 to the fourth', async () => {
+    await newApplication()
+    const { requestId } = await otp.sent(application)
+    for (let i = 0; i < 3; i++) {
+      service.clock.advance(30_000)
+      expect((await otp.resend(application, requestId)).status).toBe(200)
+    }
+    service.clock.advance(30_000)
+    const fourth = await otp.resend(application, requestId)
+    expect(fourth.status).toBe(409)
+    expect(fourth.error).toMatchObject({
+      code: 'CONFLICT',
+      reason: 'RESENDS_EXHAUSTED',
+      metadata: { resendsMax: 3 },
+    })
+    expect((await otp.verifyRight(application, requestId)).status).toBe(200)
+  })
+
+  test('counts as a send', async () => {
+    await newApplication()
+    const { requestId } = await otp.sent(application)
+    service.clock.advance(30_000)
+    for (let i = 0; i < 4; i++) await otp.sent(application)
+    const refused = await otp.resend(application, requestId)
+    expect(refused.status).toBe(429)
+    expect(refused.error).toMatchObject({ reason: 'APP_RATE', metadata: { policy: 'otp-send', limit: 5 } })
+    expect(refused.headers.get('retry-after')).toBe('30')
+    service.clock.advance(30_000)
+    expect((await otp.resend(application, requestId)).status).toBe(200)
+  })
+})

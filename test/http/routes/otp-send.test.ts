@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { guardOff, otpCalls, phone, unlimited, type OtpCalls } from '../../helpers/otp.ts'
+import {
+  createTestService,
+  type TestApplication,
+  type TestDeveloper,
+  type TestService,
+} from '../../helpers/service.ts'
+
+let service: TestService
+let otp: OtpCalls
+let owner: TestDeveloper
+let live: TestApplication
+let testing: TestApplication
+beforeAll(async () => {
+  service = await createTestService({ plans: unlimited, env: guardOff })
+  otp = otpCalls(service)
+  owner = await service.createDeveloper()
+  live = await service.createApplication(owner)
+  testing = await service.createApplication(owner, { environment: 'test' })
+})
+afterAll(() => service.dispose())
+
+const rowOf = (requestId: string) => service.store.read.otpRequests.find(requestId)
+const after = (ms: number) => new Date(service.clock.now() + ms).toISOString()
+
+describe('POST /v1/otp/send', () => {
+  test('answers 201 with the request, and not with the code of a live application', async () => {
+    const answer = await otp.send(live)
+    expect(answer.status).toBe(201)
+    expect(answer.data).toEqual({
+      requestId: expect.stringMatching(/^otp_[0-9a-z]{26}$/),
+      phone,
+      status: 'pending',
+      expiresAt: after(300_000),
+    })
+    expect(answer.text).not.toContain(await otp.codeOf(answer.data.requestId))
+  })
+
+  test('shows the code of a test application, which verifies', async () => {
+    const { requestId, code } = await otp.sent(testing)
+    expect(code).toMatch(/^[0-9]{6}$/)
+    expect((await otp.verify(testing, requestId, code ?? '')).status).toBe(200)
+  })
+
+  test('has the fixed code for fictional numbers in test applications alone', async () => {
+    expect((await otp.sent(testing, { phone: '+12125550142' })).code).toBe('424242')
+    const { requestId } = await otp.sent(live, { phone: '+12125550142' })
+    expect((await otp.verify(live, requestId, '424242')).error.code).toBe('INVALID_CODE')
+  })
+
+  test('answers and stores the number in E.164, whatever it was written like', async () => {
+    const { requestId, phone: answered } = await otp.sent(live, { phone: '00 1 (415) 555-26.71' })
+    expect(answered).toBe(phone)
+    expect(await rowOf(requestId)).toMatchObject({ phone, country: 'US' })
+  })
+
+  test('lasts as long as the application or the call says', async () => {
+    const short = await service.createApplication(owner)
+    const path = `/v1/applications/${short.id}`
+    expect((await service.request('PATCH', path, { as: owner, body: { otpTtlSeconds: 60 } })).status).toBe(
+      200,
+    )
+    expect((await otp.sent(short)).expiresAt).toBe(after(60_000))
+    expect((await otp.sent(short, { ttlSeconds: 600 })).expiresAt).toBe(after(600_000))
+  })
+
+  test('keeps what the call says besides', async () => {
+    const metadata = { order: '17', note: 'ünïcode ✓' }
+    const { requestId } = await otp.sent(live, {
+      channel: 'voice',
+      locale: 'pt-BR',
+      ttlSeconds: 120,
+      metadata,
+      clientIp: '2001:db8::1',
+    })
+    expect(await rowOf(requestId)).toMatchObject({
+      channel: 'voice',
+      locale: 'pt-BR',
+      metadata,
+      clientIp: '2001:db8::1',
+    })
+  })
+
+  test('makes a new request each time and leaves the older one valid', async () => {
+    const [first, second] = [await otp.sent(live), await otp.sent(live)]
+    expect(second.requestId).not.toBe(first.requestId)
+    expect((await otp.verifyRight(live, second.requestId)).status).toBe(200)
+    expect((await otp.verifyRight(live, first.requestId)).status).toBe(200)
+  })
+
+  test.each(['4155552671', '+1415556', '+999 0000000000', '+0123456789'])('refuses %s', async (text) => {
+    const { status, error, text: body } = await otp.send(live, { phone: text })
+    expect(status).toBe(400)
+    expect(error).toMatchObject({ code: 'INVALID_PHONE_NUMBER', details: [{ in: 'body', path: 'phone' }] })
+    expect(body).not.toContain(text)
+  })
+
+  test('reaches a virtual number of a developer, of no country', async () => {
+    const { requestId } = await otp.sent(live, { phone: owner.developer.virtualPhone })
+    expect(await rowOf(requestId)).toMatchObject({ country: null, provider: 'inbox' })
+  })
+
+  test('writes request, event, inbox and count together', async () => {
+    const developer = await service.createDeveloper()
+    const application = await service.createApplication(developer)
+    const { requestId } = await otp.sent(application)
+    expect(await otp.logOf(developer, requestId)).toEqual([
+      {
+        id: expect.stringMatching(/^evt_/),
+        type: 'otp.sent',
+        appId: application.id,
+        requestId,
+        phone,
+        status: 'pending',
+        detail: null,
+        at: after(0),
+      },
+    ])
+    expect((await service.services.analytics.summary(developer.developer)).otpRequests).toBe(1)
+  })
+
+  test('that is refused leaves nothing', async () => {
+    const developer = await service.createDeveloper()
+    const application = await service.createApplication(developer)
+    expect((await otp.send(application, { phone: '+9990000000000' })).status).toBe(400)
+    for (const path of ['/v1/otp', '/v1/logs', '/v1/inbox']) {
+      expect((await service.request('GET', path, { as: developer })).data).toEqual([])
+    }
+    expect((await service.services.analytics.summary(developer.developer)).otpRequests).toBe(0)
+  })
+})
+
+describe('what is kept of a code', () => {
+  test('does not hold it, in no table', async () => {
+    const { requestId } = await otp.sent(testing, { phone: '+14155552672' })
+    const code = await otp.codeOf(requestId)
+    const request = await rowOf(requestId)
+    const { codeSalt, codeHash, ...rest } = { codeSalt: '', codeHash: '', ...request }
+    expect(codeSalt.length).toBe(22)
+    expect(codeHash.length).toBe(16)
+    expect(JSON.stringify(rest)).not.toContain(code)
+    const { events, idempotencyKeys, inboxMessages } = service.database.tables
+    for (const table of [events, idempotencyKeys, inboxMessages]) {
+      const rows = JSON.stringify(await service.database.read.select().from(table))
+      expect(rows.includes(`"${code}"`)).toBe(false)
+    }
+  })
+})

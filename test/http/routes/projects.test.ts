@@ -1,0 +1,242 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
+
+let service: TestService
+let owner: TestDeveloper
+let stranger: TestDeveloper
+
+beforeAll(async () => {
+  service = await createTestService({
+    plans: { free: { projects: 1000, applications: 1000, sendPerMinute: 5, verifyPerMinute: 10 } },
+  })
+  owner = await service.createDeveloper()
+  stranger = await service.createDeveloper()
+})
+afterAll(() => service.dispose())
+
+type Wire = {
+  id: string
+  name: string
+  description: string | null
+  applicationCount: number
+  createdAt: string
+  updatedAt: string
+}
+
+const create = (body: unknown, headers = {}) =>
+  service.request<Wire>('POST', '/v1/projects', { as: owner, body, headers })
+const get = (id: string) => service.request<Wire>('GET', `/v1/projects/${id}`, { as: owner })
+const patch = (id: string, body: unknown) =>
+  service.request<Wire>('PATCH', `/v1/projects/${id}`, { as: owner, body })
+const withoutTrace = (text: string) => text.replace(/req_\w{26}/, 'req')
+
+describe('POST /v1/projects', () => {
+  test('answers the created project', async () => {
+    const answer = await create({ name: 'storefront', description: 'Sign-in of the shop' })
+    expect(answer.status).toBe(201)
+    expect(answer.data).toEqual({
+      id: expect.stringMatching(/^prj_[0-9a-z]{26}$/),
+      name: 'storefront',
+      description: 'Sign-in of the shop',
+      applicationCount: 0,
+      createdAt: '2026-11-20T12:00:00.000Z',
+      updatedAt: '2026-11-20T12:00:00.000Z',
+    })
+    expect((await get(answer.data.id)).data).toEqual(answer.data)
+  })
+
+  test.each([
+    ['no description', {}, null],
+    ['null as description', { description: null }, null],
+    ['an empty description', { description: '' }, ''],
+    ['a description of 280 characters', { description: 'd'.repeat(280) }, 'd'.repeat(280)],
+  ])('takes %s', async (_, body, description) => {
+    const answer = await create({ name: 'x'.repeat(80), ...body })
+    expect([answer.status, answer.data.description]).toEqual([201, description])
+  })
+
+  test.each([
+    ['no name', {}, 'name', 'REQUIRED'],
+    ['an empty name', { name: '' }, 'name', 'INVALID'],
+    ['a blank name', { name: ' \t' }, 'name', 'INVALID'],
+    ['a name of 81 characters', { name: 'x'.repeat(81) }, 'name', 'INVALID'],
+    ['a number as name', { name: 1 }, 'name', 'INVALID'],
+    [
+      'a description of 281 characters',
+      { name: 'x', description: 'd'.repeat(281) },
+      'description',
+      'INVALID',
+    ],
+    ['an id', { name: 'x', id: 'prj_1' }, 'id', 'UNKNOWN'],
+    ['an owner', { name: 'x', developerId: 'dev_1' }, 'developerId', 'UNKNOWN'],
+  ])('refuses %s', async (_, body, path, code) => {
+    const answer = await create(body)
+    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    expect(answer.error.details).toContainEqual(expect.objectContaining({ in: 'body', path, code }))
+  })
+
+  test('refuses the eleventh of the free plan, and a deletion makes room', async () => {
+    const limited = await createTestService()
+    const developer = await limited.createDeveloper()
+    const made = []
+    for (let i = 0; i < 10; i++) made.push(await limited.createProject(developer))
+    const eleventh = () =>
+      limited.request('POST', '/v1/projects', { as: developer, body: { name: 'eleventh' } })
+    const refused = await eleventh()
+    expect(refused.status).toBe(403)
+    expect(refused.error).toMatchObject({
+      code: 'PLAN_LIMIT_REACHED',
+      metadata: { resource: 'projects', limit: 10, plan: 'free' },
+    })
+    await limited.request('DELETE', `/v1/projects/${made[3]?.id}`, { as: developer })
+    expect((await eleventh()).status).toBe(201)
+    await limited.dispose()
+  })
+
+  test('with an idempotency key creates once and answers the same again', async () => {
+    const headers = { 'idempotency-key': '"once"' }
+    const first = await create({ name: 'once' }, headers)
+    const again = await create({ name: 'once' }, { 'idempotency-key': 'once' })
+    expect([first.status, again.status]).toEqual([201, 201])
+    expect(again.text).toBe(first.text)
+    expect(first.headers.get('idempotency-replayed')).toBeNull()
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    const other = await create({ name: 'other' }, headers)
+    expect([other.status, other.error.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
+    const ofAnother = await service.request<Wire>('POST', '/v1/projects', {
+      as: stranger,
+      body: { name: 'once' },
+      headers,
+    })
+    expect(ofAnother.status).toBe(201)
+    expect(ofAnother.data.id).not.toBe(first.data.id)
+  })
+})
+
+describe('GET /v1/projects', () => {
+  test("lists the caller's, newest first, in pages", async () => {
+    const developer = await service.createDeveloper()
+    const made: string[] = []
+    for (let i = 0; i < 7; i++) made.push((await service.createProject(developer)).id)
+    const seen: string[] = []
+    let cursor: string | null = ''
+    while (cursor !== null) {
+      const query: string = cursor === '' ? '' : `&cursor=${cursor}`
+      const page = await service.request<Wire[]>('GET', `/v1/projects?limit=3${query}`, { as: developer })
+      expect(page.pagination.limit).toBe(3)
+      seen.push(...page.data.map(({ id }) => id))
+      cursor = page.pagination.nextCursor
+    }
+    expect(seen).toEqual(made.toReversed())
+  })
+
+  test('counts the applications of each', async () => {
+    const developer = await service.createDeveloper()
+    const { projectId } = await service.createApplication(developer)
+    await service.createApplication(developer, { projectId })
+    const empty = await service.createProject(developer)
+    const { data } = await service.request<Wire[]>('GET', '/v1/projects', { as: developer })
+    expect(data.map(({ id, applicationCount }) => [id, applicationCount])).toEqual([
+      [empty.id, 0],
+      [projectId, 2],
+    ])
+  })
+
+  test("does not lead to another developer's by a cursor", async () => {
+    const developer = await service.createDeveloper()
+    for (let i = 0; i < 2; i++) await service.createProject(developer)
+    const { pagination } = await service.request('GET', '/v1/projects?limit=1', { as: developer })
+    const nobody = await service.createDeveloper()
+    const page = await service.request('GET', `/v1/projects?cursor=${pagination.nextCursor}`, { as: nobody })
+    expect([page.status, page.data]).toEqual([200, []])
+  })
+
+  test.each(['limit=0', 'limit=201', 'limit=abc', 'cursor=nonsense', 'sort=name', 'limit=1&limit=1'])(
+    'refuses ?%s',
+    async (query) => {
+      const answer = await service.request('GET', `/v1/projects?${query}`, { as: owner })
+      expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    },
+  )
+})
+
+describe('PATCH /v1/projects/:id', () => {
+  test('changes what is named; null clears the description', async () => {
+    const before = (await create({ name: 'old', description: 'text' })).data
+    service.clock.advance(1000)
+    const updatedAt = new Date(service.clock.now()).toISOString()
+    expect((await patch(before.id, { name: 'new' })).data).toEqual({ ...before, name: 'new', updatedAt })
+    const cleared = await patch(before.id, { description: null })
+    expect(cleared.data).toEqual({ ...before, name: 'new', description: null, updatedAt })
+    expect((await get(before.id)).data).toEqual(cleared.data)
+  })
+
+  test.each([
+    ['nothing', {}],
+    ['null as name', { name: null }],
+    ['a description of 281 characters', { description: 'd'.repeat(281) }],
+    ['a count', { applicationCount: 3 }],
+  ])('refuses %s', async (_, body) => {
+    const { data } = await create({ name: 'same' })
+    const answer = await patch(data.id, body)
+    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    expect((await get(data.id)).data).toEqual(data)
+  })
+})
+
+describe('DELETE /v1/projects/:id', () => {
+  test('deletes an empty project', async () => {
+    const { id } = await service.createProject(owner)
+    const remove = () => service.request('DELETE', `/v1/projects/${id}`, { as: owner })
+    const answer = await remove()
+    expect([answer.status, answer.data]).toEqual([200, { id, deleted: true }])
+    expect((await get(id)).status).toBe(404)
+    expect((await remove()).status).toBe(404)
+  })
+
+  test('answers 409 while the project has applications', async () => {
+    const { projectId } = await service.createApplication(owner)
+    const answer = await service.request('DELETE', `/v1/projects/${projectId}`, { as: owner })
+    expect(answer.status).toBe(409)
+    expect(answer.error).toMatchObject({ code: 'CONFLICT', reason: 'PROJECT_NOT_EMPTY' })
+    expect((await get(projectId)).status).toBe(200)
+  })
+})
+
+describe("a project that is not the caller's", () => {
+  test.each([
+    ['GET', undefined],
+    ['PATCH', { name: 'mine' }],
+    ['DELETE', undefined],
+  ])('answers %s like an absent one, and stays as it was', async (method, body) => {
+    const foreign = await service.createApplication(stranger)
+    const look = () => service.request('GET', `/v1/projects/${foreign.projectId}`, { as: stranger })
+    const before = (await look()).data
+    const answers = []
+    for (const id of [foreign.projectId, `prj_${'0'.repeat(26)}`, 'nonsense', '%00', foreign.id]) {
+      answers.push(await service.request(method, `/v1/projects/${id}`, { as: owner, body }))
+    }
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404])
+    expect(answers[0]?.error.code).toBe('NOT_FOUND')
+    expect(new Set(answers.map(({ text }) => withoutTrace(text))).size).toBe(1)
+    expect((await look()).data).toEqual(before)
+  })
+})
+
+describe('without a valid token', () => {
+  test.each([
+    ['GET', ''],
+    ['POST', ''],
+    ['GET', '/x'],
+    ['PATCH', '/x'],
+    ['DELETE', '/x'],
+  ])('%s /v1/projects%s answers 401 before anything else', async (method, path) => {
+    const body = method === 'GET' ? undefined : { nonsense: true }
+    for (const authorization of [undefined, 'Bearer nonsense', 'Basic YTpi']) {
+      const headers = authorization === undefined ? {} : { authorization }
+      const answer = await service.request(method, `/v1/projects${path}`, { body, headers })
+      expect([answer.status, answer.error.code]).toEqual([401, 'UNAUTHENTICATED'])
+      expect(answer.error.traceId).toBe(answer.headers.get('x-request-id') ?? '')
+    }
+  })
+})

@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { guardOff, otpCalls, phone, unlimited, type OtpCalls } from '../../helpers/otp.ts'
+import {
+  createTestService,
+  type TestApplication,
+  type TestCaller,
+  type TestDeveloper,
+  type TestService,
+} from '../../helpers/service.ts'
+
+type UserData = {
+  id: string
+  phone: string
+  country: string | null
+  verificationCount: number
+  applications: string[]
+  firstVerifiedAt: string
+  lastVerifiedAt: string
+}
+
+let service: TestService
+let otp: OtpCalls
+let owner: TestDeveloper
+let application: TestApplication
+let sibling: TestApplication
+beforeAll(async () => {
+  service = await createTestService({ plans: unlimited, env: guardOff })
+  otp = otpCalls(service)
+  owner = await service.createDeveloper()
+  application = await service.createApplication(owner)
+  sibling = await service.createApplication(owner)
+})
+afterAll(() => service.dispose())
+
+const verify = async (as: TestApplication, number: string) =>
+  otp.verifyRight(as, (await otp.sent(as, { phone: number })).requestId)
+const get = (number: string, as: TestCaller = owner) =>
+  service.request<UserData>('GET', `/v1/users/${number}`, { as })
+const list = (query = '', as: TestCaller = owner) =>
+  service.request<UserData[]>('GET', `/v1/users${query}`, { as })
+const keyAlone = ({ apiKey }: TestApplication) => ({ headers: { 'x-api-key': apiKey } })
+const now = () => new Date(service.clock.now()).toISOString()
+
+describe('GET /v1/users/:phoneNumber', () => {
+  test('answers one identity for all applications of a developer', async () => {
+    const firstVerifiedAt = now()
+    await verify(sibling, phone)
+    service.clock.advance(5_000)
+    await verify(application, phone)
+    await verify(application, phone)
+    const answer = await get(encodeURIComponent(phone))
+    expect(answer.status).toBe(200)
+    expect(answer.data).toEqual({
+      id: expect.stringMatching(/^idn_/),
+      phone,
+      country: 'US',
+      verificationCount: 3,
+      applications: [application.id, sibling.id],
+      firstVerifiedAt,
+      lastVerifiedAt: now(),
+    })
+  })
+
+  test('finds a number however it is written', async () => {
+    await verify(application, phone)
+    for (const written of [
+      phone,
+      '%2B1%20415%20555%202671',
+      '+1-415-555.2671',
+      '0014155552671',
+      '%2B1(415)5552671',
+    ]) {
+      expect((await get(written)).data.phone).toBe(phone)
+    }
+  })
+
+  test('answers to an API key alone, of any application of the developer', async () => {
+    await verify(application, phone)
+    const answers = [
+      await get(phone, keyAlone(application)),
+      await get(phone, keyAlone(sibling)),
+      await get(phone),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+  })
+
+  test('needs the key to be right, and looks at nothing else besides it', async () => {
+    expect((await get(phone, { headers: { 'x-api-key': 'rubbish' } })).status).toBe(401)
+    expect((await get(phone, { headers: {} })).status).toBe(401)
+    expect((await get(phone, { headers: { 'x-client-id': application.clientId } })).status).toBe(401)
+    const wrongSecret = { headers: { ...application.headers, 'x-client-secret': 'rubbish' } }
+    expect((await get('+14155559999', wrongSecret)).status).toBe(404)
+  })
+
+  test('lets the Authorization header alone count where there is one', async () => {
+    const both = { headers: { ...keyAlone(application).headers, authorization: 'Bearer rubbish' } }
+    expect((await get(phone, both)).status).toBe(401)
+  })
+
+  test('answers 403 to the key of a disabled application', async () => {
+    const disabled = await service.createApplication(owner)
+    const path = `/v1/applications/${disabled.id}`
+    await service.request('PATCH', path, { as: owner, body: { status: 'disabled' } })
+    expect((await get(phone, keyAlone(disabled))).status).toBe(403)
+  })
+
+  test('answers 404 to what was sent but not verified, and to what is no number', async () => {
+    await otp.sent(application, { phone: '+14155558888' })
+    for (const number of ['+14155558888', '+14155557777', 'rubbish', '14155552671', '%2F', '+1415']) {
+      const answer = await get(number)
+      expect([answer.status, answer.error.code]).toEqual([404, 'NOT_FOUND'])
+    }
+  })
+
+  test('knows nothing of what another developer verified', async () => {
+    const stranger = await service.createDeveloper()
+    const theirs = await service.createApplication(stranger)
+    await verify(application, '+14155556666')
+    expect((await get('+14155556666', stranger)).status).toBe(404)
+    expect((await get('+14155556666', keyAlone(theirs))).status).toBe(404)
+    await verify(theirs, '+14155556666')
+    const [mine, other] = [await get('+14155556666'), await get('+14155556666', stranger)]
+    expect(other.data.id).not.toBe(mine.data.id)
+    expect(other.data).toMatchObject({ verificationCount: 1, applications: [theirs.id] })
+  })
+
+  test('keeps an identity whose application is gone', async () => {
+    const developer = await service.createDeveloper()
+    const own = await service.createApplication(developer)
+    await verify(own, phone)
+    await service.request('DELETE', `/v1/applications/${own.id}`, { as: developer })
+    expect((await get(phone, developer)).data).toMatchObject({ verificationCount: 1, applications: [own.id] })
+  })
+})
+
+describe('GET /v1/users', () => {
+  test('lists identities newest first, page after page, each once', async () => {
+    const developer = await service.createDeveloper()
+    const own = await service.createApplication(developer)
+    const numbers = Array.from({ length: 5 }, (_, i) => `+1415555200${i}`)
+    for (const number of numbers) await verify(own, number)
+    // A later verification does not move an identity.
+    await verify(own, numbers[0] ?? '')
+    const first = await list('?limit=2', developer)
+    const second = await list(`?limit=2&cursor=${first.pagination.nextCursor}`, developer)
+    const third = await list(`?limit=2&cursor=${second.pagination.nextCursor}`, developer)
+    const pages = [first, second, third].map(({ data }) => data.map((user) => user.phone))
+    expect(pages.flat()).toEqual(numbers.toReversed())
+    expect([first, second, third].map(({ pagination }) => pagination.nextCursor === null)).toEqual([
+      false,
+      false,
+      true,
+    ])
+    expect(third.data[0]).toMatchObject({ verificationCount: 2, applications: [own.id] })
+  })
+
+  test('takes a limit from 1 to 200', async () => {
+    expect((await list()).pagination.limit).toBe(50)
+    expect((await list('?limit=200')).status).toBe(200)
+    for (const limit of ['0', '201', '-1', '1e2', 'x', ''])
+      expect((await list(`?limit=${limit}`)).status).toBe(400)
+  })
+
+  test('is of developers alone', async () => {
+    expect((await list('', keyAlone(application))).status).toBe(401)
+    expect((await list('', application)).status).toBe(401)
+  })
+
+  test('is empty at first', async () => {
+    expect((await list('', await service.createDeveloper())).data).toEqual([])
+  })
+})

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
+import { startReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.ts'
+
+let service: TestService
+let owner: TestDeveloper
+let receiver: WebhookReceiver
+
+beforeAll(async () => {
+  service = await createTestService({
+    plans: { free: { projects: 1000, applications: 1000, sendPerMinute: 0, verifyPerMinute: 0 } },
+    env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1/32' },
+  })
+  owner = await service.createDeveloper()
+  receiver = await startReceiver(({ path }) =>
+    path === '/bad' ? new Response('out of order', { status: 503 }) : new Response('ok'),
+  )
+})
+afterAll(async () => {
+  await receiver.stop()
+  await service.dispose()
+})
+
+type Delivery = { id: string; eventId: string; status: string; attempts: number }
+type Detail = Omit<Delivery, 'attempts'> & { attempts: object[] }
+
+const call = <T = unknown>(method: string, path: string, body?: unknown, as = owner) =>
+  service.request<T>(method, `/v1/webhooks/${path}`, { as, body })
+
+/** An endpoint with `count` events that wait. No worker runs here. */
+async function make(path = '', count = 1) {
+  const app = await service.createApplication(owner, { environment: 'test' })
+  const body = { appId: app.id, url: `${receiver.url}${path}`, events: ['*'] }
+  const { id } = (await service.request<{ id: string }>('POST', '/v1/webhooks', { as: owner, body })).data
+  for (let i = 0; i < count; i++) {
+    service.clock.advance(1)
+    await service.request('POST', '/v1/otp/send', { as: app, body: { phone: '+14155550123' } })
+  }
+  const list = (await call<Delivery[]>('GET', `${id}/deliveries`)).data
+  return { app, id, list, first: list[0] ?? { id: '', eventId: '' } }
+}
+
+describe('GET /v1/webhooks/:id/deliveries', () => {
+  test('answers with what waits', async () => {
+    const { id, list } = await make()
+    const now = new Date(service.clock.now()).toISOString()
+    expect(list).toEqual([
+      {
+        id: expect.stringMatching(/^dlv_[0-9a-z]{26}$/),
+        eventId: expect.stringMatching(/^evt_[0-9a-z]{26}$/),
+        type: 'otp.sent',
+        status: 'pending',
+        attempts: 0,
+        lastStatusCode: null,
+        lastError: null,
+        nextAttemptAt: now,
+        createdAt: now,
+        deliveredAt: null,
+      },
+    ] as never)
+    expect((await call('GET', `${id}/deliveries?status=failed`)).data).toEqual([])
+    expect((await call('GET', `${id}/deliveries?type=otp.sent&status=pending`)).data).toEqual(list)
+  })
+
+  test('goes page by page', async () => {
+    const { id, list } = await make('', 3)
+    const first = await call('GET', `${id}/deliveries?limit=2`)
+    expect(first.data).toEqual(list.slice(0, 2))
+    const { nextCursor } = first.pagination
+    const second = await call('GET', `${id}/deliveries?limit=2&cursor=${nextCursor}`)
+    expect([second.data, second.pagination.nextCursor]).toEqual([list.slice(2), null])
+    expect((await call('GET', `${id}/deliveries?cursor=${nextCursor}x`)).error.reason).toBe('CURSOR_INVALID')
+  })
+
+  test.each(['status=done', 'type=otp.unknown', 'type=*', 'limit=0', 'other=1', 'status='])(
+    'refuses %s',
+    async (query) => {
+      const { id } = await make()
+      const answer = await call('GET', `${id}/deliveries?${query}`)
+      expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    },
+  )
+})
+
+describe('POST …/redeliver', () => {
+  test('sends at once and answers with every attempt', async () => {
+    const { id, first } = await make('/bad')
+    const before = receiver.received.length
+    const answer = await call<Detail>('POST', `${id}/deliveries/${first.id}/redeliver`)
+    expect(answer.status).toBe(200)
+    expect(receiver.received.slice(before).map(({ headers }) => headers['webhook-id'])).toEqual([
+      first.eventId,
+    ])
+    expect(answer.data).toMatchObject({
+      id: first.id,
+      status: 'pending',
+      lastStatusCode: 503,
+      lastError: 'bad_status',
+      attempts: [
+        {
+          at: new Date(service.clock.now()).toISOString(),
+          statusCode: 503,
+          error: 'bad_status',
+          durationMs: expect.any(Number),
+          body: 'out of order',
+        },
+      ],
+    })
+    expect((await call('GET', `${id}/deliveries/${first.id}`)).data).toEqual(answer.data)
+  })
+
+  test('is refused more than 60 times a minute, over all endpoints of a developer', async () => {
+    const other = await service.createDeveloper()
+    const app = await service.createApplication(other, { environment: 'test' })
+    const body = { appId: app.id, url: 'http://127.0.0.1:9/', events: ['*'] }
+    const made = await service.request<{ id: string }>('POST', '/v1/webhooks', { as: other, body })
+    await service.request('POST', '/v1/otp/send', { as: app, body: { phone: '+14155550123' } })
+    const [delivery] = (await call<Delivery[]>('GET', `${made.data.id}/deliveries`, undefined, other)).data
+    const path = `${made.data.id}/deliveries/${delivery?.id}/redeliver`
+    const answers = await Promise.all(Array.from({ length: 61 }, () => call('POST', path, undefined, other)))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(60)
+    const refused = answers.find(({ status }) => status === 429)
+    expect(refused?.error).toMatchObject({ code: 'RATE_LIMITED', reason: 'WEBHOOK_REDELIVERIES' })
+    expect(refused?.headers.get('retry-after')).toBe('60')
+  })
+})
+
+describe('POST /v1/webhooks/:id/recover', () => {
+  const fail = (endpointId: string) => {
+    const { webhookDeliveries } = service.database.tables
+    return service.database.write(async (tx) => {
+      const rows = await tx.select().from(webhookDeliveries)
+      if (!rows.some((row) => row.endpointId === endpointId)) throw new Error('nothing waits')
+      await tx.update(webhookDeliveries).set({ status: 'failed', nextAttemptAt: null })
+    })
+  }
+
+  test('puts back what failed since a time', async () => {
+    const { id } = await make('', 2)
+    await fail(id)
+    const since = new Date(service.clock.now()).toISOString()
+    const answer = await call('POST', `${id}/recover`, { since })
+    expect([answer.status, answer.data]).toEqual([200, { recovered: 1 }])
+    const until = '2026-11-20T13:00:00+01:00'
+    expect((await call('POST', `${id}/recover`, { since: '2020-01-01T00:00:00Z', until })).data).toEqual({
+      recovered: 0,
+    })
+    expect((await call('POST', `${id}/recover`, { since: '2020-01-01T00:00:00Z' })).data).toEqual({
+      recovered: 1,
+    })
+  })
+
+  test.each([
+    [{}],
+    [{ since: '2026-11-20' }],
+    [{ since: 1_700_000_000 }],
+    [{ since: 'yesterday' }],
+    [{ since: '2026-13-20T12:00:00Z' }],
+    [{ since: '2026-11-20T25:00:00Z' }],
+    [{ since: '2026-11-20T12:00:00' }],
+    [{ since: null }],
+    [{ since: '2026-11-20T12:00:00Z', until: '2026-11-20T11:00:00Z' }],
+    [{ since: '2026-11-20T12:00:00Z', until: null }],
+    [{ since: '2026-11-20T12:00:00Z', limit: 1 }],
+  ])('refuses %p', async (body) => {
+    const { id } = await make()
+    const answer = await call('POST', `${id}/recover`, body)
+    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+  })
+})
+
+describe('what is not there', () => {
+  test('and what is of another endpoint or developer is answered alike', async () => {
+    const [one, two] = [await make(), await make()]
+    const stranger = await service.createDeveloper()
+    const absent = `dlv_${'0'.repeat(26)}`
+    const places: Array<[string, TestDeveloper]> = [
+      [`${one.id}/deliveries/${two.first.id}`, owner],
+      [`${one.id}/deliveries/${one.first.id}`, stranger],
+      [`${one.id}/deliveries/${absent}`, owner],
+      [`${one.id}/deliveries/nonsense`, owner],
+      [`whk_${'0'.repeat(26)}/deliveries/${one.first.id}`, owner],
+      [`nonsense/deliveries/${one.first.id}`, owner],
+    ]
+    for (const [path, as] of places) {
+      for (const [method, rest] of [
+        ['GET', ''],
+        ['POST', '/redeliver'],
+      ] as const) {
+        const answer = await call(method, path + rest, undefined, as)
+        expect([path, answer.status, answer.error.code]).toEqual([path, 404, 'NOT_FOUND'])
+      }
+    }
+    for (const [method, rest, body] of [
+      ['GET', 'deliveries', undefined],
+      ['POST', 'recover', { since: '2026-11-20T12:00:00Z' }],
+    ] as const) {
+      const answer = await call(method, `${one.id}/${rest}`, body, stranger)
+      expect([answer.status, answer.error.code]).toEqual([404, 'NOT_FOUND'])
+    }
+  })
+
+  test.each(['GET x/deliveries', 'GET x/deliveries/y', 'POST x/deliveries/y/redeliver', 'POST x/recover'])(
+    '%s needs a token before anything else',
+    async (line) => {
+      const [method = '', path = ''] = line.split(' ')
+      const answer = await service.request(method, `/v1/webhooks/${path}`)
+      expect([answer.status, answer.error.reason]).toEqual([401, 'TOKEN_MISSING'])
+    },
+  )
+})

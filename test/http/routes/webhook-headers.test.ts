@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
+import { startReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.ts'
+
+let service: TestService
+let owner: TestDeveloper
+let receiver: WebhookReceiver
+let appId: string
+
+beforeAll(async () => {
+  service = await createTestService({
+    env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1/32', OTPD_WEBHOOK_ENDPOINTS_MAX: '1000' },
+  })
+  owner = await service.createDeveloper()
+  appId = (await service.createApplication(owner)).id
+  receiver = await startReceiver()
+})
+afterAll(async () => {
+  await receiver.stop()
+  await service.dispose()
+})
+
+type Wire = { id: string; description: string | null; headers: Record<string, string> }
+
+const create = (wishes: object) =>
+  service.request<Wire>('POST', '/v1/webhooks', {
+    as: owner,
+    body: { appId, url: receiver.url, events: ['*'], ...wishes },
+  })
+const change = (id: string, body: object) =>
+  service.request<Wire>('PATCH', `/v1/webhooks/${id}`, { as: owner, body })
+
+/** What an endpoint receives of a test event. */
+async function receivedBy(id: string) {
+  service.clock.advance(60_000)
+  const before = receiver.received.length
+  await service.request('POST', `/v1/webhooks/${id}/test`, { as: owner })
+  return receiver.received[before]?.headers ?? {}
+}
+
+const secret = 'Bearer s3cret-of-the-receiver'
+
+describe('headers of an endpoint', () => {
+  test('are sent with every event and shown to nobody', async () => {
+    const made = await create({ headers: { Authorization: secret, 'X-Tenant': 'a b' } })
+    expect(made.status).toBe(201)
+    const masked = { authorization: '****', 'x-tenant': '****' }
+    expect(made.data.headers).toEqual(masked)
+    const { id } = made.data
+    const seen = await service.request<Wire>('GET', `/v1/webhooks/${id}`, { as: owner })
+    const listed = await service.request<Wire[]>('GET', '/v1/webhooks', { as: owner })
+    for (const { text } of [made, seen, listed]) expect(text).not.toContain('s3cret')
+    expect(seen.data.headers).toEqual(masked)
+    expect(await receivedBy(id)).toMatchObject({ authorization: secret, 'x-tenant': 'a b' })
+  })
+
+  test('lie in the database encrypted, each in its place', async () => {
+    const [one, two] = [
+      await create({ headers: { 'x-key': secret } }),
+      await create({ headers: { 'x-key': secret } }),
+    ]
+    const { webhookEndpoints } = service.database.tables
+    const rows = await service.database.read.select().from(webhookEndpoints)
+    expect(JSON.stringify(rows)).not.toContain('s3cret')
+    const stored = (id: string) => rows.find((row) => row.id === id)?.headers ?? ''
+    expect(stored(one.data.id)).toContain('x-key')
+    expect(stored(one.data.id)).not.toBe(stored(two.data.id))
+  })
+
+  test('change one at a time, as nobody can read the others back', async () => {
+    const { id } = (await create({ headers: { 'x-one': '1', 'x-two': '2' } })).data
+    const changed = await change(id, { headers: { 'X-ONE': '11', 'x-three': '3', 'x-absent': null } })
+    expect(Object.keys(changed.data.headers).toSorted()).toEqual(['x-one', 'x-three', 'x-two'])
+    expect(await receivedBy(id)).toMatchObject({ 'x-one': '11', 'x-two': '2', 'x-three': '3' })
+    const removed = await change(id, { headers: { 'x-two': null } })
+    expect(Object.keys(removed.data.headers).toSorted()).toEqual(['x-one', 'x-three'])
+    expect((await receivedBy(id))['x-two']).toBeUndefined()
+    expect((await change(id, { headers: {} })).data.headers).toEqual(removed.data.headers)
+    expect((await change(id, { events: ['otp.sent'] })).data.headers).toEqual(removed.data.headers)
+  })
+
+  test('are at most ten, also over changes at the same time', async () => {
+    const named = (from: number, count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-${from + i}`, 'v']))
+    expect((await create({ headers: named(0, 11) })).error.code).toBe('INVALID_ARGUMENT')
+    const { id } = (await create({ headers: named(0, 10) })).data
+    expect((await change(id, { headers: { 'x-10': 'v' } })).error.details).toMatchObject([
+      { in: 'body', path: 'headers' },
+    ])
+    expect((await change(id, { headers: { 'x-0': null, 'x-10': 'v' } })).status).toBe(200)
+    const raced = (await create({})).data
+    await Promise.all([0, 4, 8].map((from) => change(raced.id, { headers: named(from, 4) })))
+    const seen = await service.request<Wire>('GET', `/v1/webhooks/${raced.id}`, { as: owner })
+    expect(Object.keys(seen.data.headers)).toHaveLength(8)
+  })
+
+  test.each([
+    'Webhook-Id',
+    'webhook-signature',
+    'webhook-anything',
+    'svix-id',
+    'Host',
+    'content-type',
+    'Content-Length',
+    'content-encoding',
+    'Connection',
+    'keep-alive',
+    'proxy-authorization',
+    'Transfer-Encoding',
+    'te',
+    'trailer',
+    'upgrade',
+    'expect',
+    'user-agent',
+    'date',
+    'accept-encoding',
+    'sec-fetch-mode',
+  ])('may not be %s', async (name) => {
+    const answer = await create({ headers: { [name]: 's3cret' } })
+    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    expect(answer.error.details).toMatchObject([{ in: 'body', path: `headers.${name}` }])
+    const { id } = (await create({})).data
+    expect((await change(id, { headers: { [name]: null } })).status).toBe(400)
+  })
+
+  test.each([
+    ['x key', 'v'],
+    ['x_key', 'v'],
+    ['', 'v'],
+    ['1x', 'v'],
+    ['x:', 'v'],
+    ['é', 'v'],
+    ['a'.repeat(65), 'v'],
+    ['__proto__', 'v'],
+    ['x-a', ''],
+    ['x-a', ' v'],
+    ['x-a', 'v '],
+    ['x-a', 'v\r\nx-b: w'],
+    ['x-a', 'v\n'],
+    ['x-a', 'v\x7f'],
+    ['x-a', 'é'],
+    ['x-a', 'v'.repeat(1025)],
+    ['x-a', 7],
+    ['x-a', null],
+    ['x-a', ['v']],
+  ])('may not be %p: %p', async (name, value) => {
+    const answer = await create({ headers: JSON.parse(`{${JSON.stringify(name)}:${JSON.stringify(value)}}`) })
+    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+  })
+
+  test('may not stand twice', async () => {
+    const answer = await create({ headers: { 'X-A': '1', 'x-a': '2' } })
+    expect(answer.error.details).toMatchObject([{ path: 'headers.x-a' }])
+  })
+
+  test.each([[null], [[]], ['x-a: 1'], [7]])('may not be %p as a whole', async (headers) => {
+    expect((await create({ headers })).status).toBe(400)
+  })
+})
+
+describe('a description', () => {
+  test('is kept, changed and cleared', async () => {
+    const made = await create({ description: 'Orders, in Rust 🦀' })
+    expect(made.data.description).toBe('Orders, in Rust 🦀')
+    const { id } = made.data
+    expect((await change(id, { description: 'New' })).data.description).toBe('New')
+    expect((await change(id, { status: 'disabled' })).data.description).toBe('New')
+    expect((await change(id, { description: null })).data.description).toBeNull()
+  })
+
+  test('has at most 280 characters', async () => {
+    expect((await create({ description: '🦀'.repeat(280) })).status).toBe(201)
+    expect((await create({ description: 'a'.repeat(281) })).status).toBe(400)
+    expect((await create({ description: 7 })).status).toBe(400)
+  })
+})

@@ -1,0 +1,306 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import {
+  createTestService,
+  type TestApplication,
+  type TestDeveloper,
+  type TestService,
+} from '../../helpers/service.ts'
+
+let service: TestService
+let owner: TestDeveloper
+let app: TestApplication
+
+beforeAll(async () => {
+  service = await createTestService({
+    plans: { free: { projects: 1000, applications: 1000, sendPerMinute: 5, verifyPerMinute: 10 } },
+    env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1/32, hooks.internal', OTPD_WEBHOOK_ENDPOINTS_MAX: '3' },
+  })
+  owner = await service.createDeveloper()
+  app = await service.createApplication(owner)
+})
+afterAll(() => service.dispose())
+
+type Wire = {
+  id: string
+  appId: string
+  url: string
+  events: string[]
+  status: string
+  description: string | null
+  headers: Record<string, string>
+  disabledReason: string | null
+  failingSince: string | null
+  lastDeliveryAt: string | null
+  createdAt: string
+  updatedAt: string
+}
+
+const url = 'https://example.com/hooks'
+const call = (method: string, path: string, body?: unknown, headers = {}) =>
+  service.request<Wire>(method, `/v1/webhooks${path}`, { as: owner, body, headers })
+const list = (query = '') => service.request<Wire[]>('GET', `/v1/webhooks${query}`, { as: owner })
+const create = (wishes: object = {}, headers = {}) =>
+  call('POST', '', { appId: app.id, url, events: ['otp.verified'], ...wishes }, headers)
+const created = async (wishes: object = {}) => {
+  const appId = (await service.createApplication(owner)).id
+  const answer = await create({ appId, ...wishes })
+  expect(answer.status).toBe(201)
+  return answer.data
+}
+
+describe('POST /v1/webhooks', () => {
+  test('registers an endpoint', async () => {
+    const { id: appId } = await service.createApplication(owner)
+    const events = ['otp.verified', 'otp.failed']
+    const answer = await create({ appId, events })
+    expect(answer.status).toBe(201)
+    expect(answer.data).toEqual({
+      id: expect.stringMatching(/^whk_[0-9a-z]{26}$/),
+      appId,
+      url,
+      events,
+      status: 'enabled',
+      description: null,
+      headers: {},
+      disabledReason: null,
+      failingSince: null,
+      lastDeliveryAt: null,
+      createdAt: '2026-11-20T12:00:00.000Z',
+      updatedAt: '2026-11-20T12:00:00.000Z',
+    })
+    expect((await call('GET', `/${answer.data.id}`)).data).toEqual(answer.data)
+  })
+
+  test.each([
+    '*',
+    '* otp.sent',
+    'otp.sent otp.delivered otp.undelivered otp.verified',
+    'otp.failed otp.expired otp.canceled otp.blocked',
+  ])('takes the events %s', async (words) => {
+    const events = words.split(' ')
+    expect((await created({ events })).events).toEqual(events)
+  })
+
+  test.each(['https://example.com', `https://example.com/${'a'.repeat(2028)}`, 'http://127.0.0.1:3000/'])(
+    'takes the URL %p',
+    async (wish) => {
+      expect((await created({ url: wish })).url).toBe(wish)
+    },
+  )
+
+  test.each([
+    ['url', 'http://example.com/'],
+    ['url', 'https://user:secret-text@example.com/'],
+    ['url', 'https://example.com/#secret-text'],
+    ['url', `https://example.com/${'a'.repeat(2029)}`],
+    ['url', 'https://10.0.0.1/'],
+    ['url', 'https://[::1]/'],
+    ['url', 'https://2130706434/'],
+    ['url', 'secret-text'],
+    ['url', ''],
+    ['url', null],
+    ['url', 7],
+    ['events', []],
+    ['events', ['otp.sent', 'otp.sent']],
+    ['events', 'otp.sent'],
+    ['events', null],
+    ['events.0', ['otp.secret-text']],
+    ['events.1', ['otp.sent', 7]],
+    ['appId', 7],
+    ['extra', 'secret-text'],
+  ])('refuses a bad %s: %p', async (path, value) => {
+    const name = path.split('.')[0] ?? ''
+    const answer = await create({ [name]: value })
+    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    expect(answer.error.details).toMatchObject([{ in: 'body', path }])
+    expect(answer.text).not.toContain('secret-text')
+  })
+
+  test.each(['appId', 'url', 'events'])('refuses a body without %s', async (name) => {
+    const answer = await create({ [name]: undefined })
+    expect(answer.status).toBe(400)
+    expect(answer.error.details).toMatchObject([{ in: 'body', path: name, code: 'REQUIRED' }])
+  })
+
+  test("refuses an application that is absent or somebody else's alike", async () => {
+    const stranger = await service.createDeveloper()
+    const foreign = await service.createApplication(stranger)
+    for (const appId of [foreign.id, `app_${'0'.repeat(26)}`, 'nonsense', '']) {
+      const answer = await create({ appId })
+      expect([appId, answer.status, answer.error.code]).toEqual([appId, 404, 'NOT_FOUND'])
+    }
+  })
+
+  test('refuses more than the limit of an application', async () => {
+    const { id: appId } = await service.createApplication(owner)
+    for (let i = 0; i < 3; i++) expect((await create({ appId })).status).toBe(201)
+    const answer = await create({ appId })
+    expect(answer.status).toBe(403)
+    expect(answer.error).toMatchObject({ code: 'ENDPOINT_LIMIT_REACHED', metadata: { limit: 3 } })
+    const [first] = (await list(`?appId=${appId}`)).data
+    await call('DELETE', `/${first?.id}`)
+    expect((await create({ appId })).status).toBe(201)
+  })
+
+  test('is done once for an idempotency key', async () => {
+    const { id: appId } = await service.createApplication(owner)
+    const headers = { 'idempotency-key': crypto.randomUUID() }
+    const first = await create({ appId }, headers)
+    const again = await create({ appId }, headers)
+    expect([first.status, again.status]).toEqual([201, 201])
+    expect(again.data).toEqual(first.data)
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect((await create({ appId, events: ['*'] }, headers)).error.code).toBe('IDEMPOTENCY_KEY_REUSED')
+    expect((await list(`?appId=${appId}`)).data).toHaveLength(1)
+  })
+})
+
+describe('GET /v1/webhooks', () => {
+  test("lists the caller's alone, newest first, page by page", async () => {
+    const other = await service.createDeveloper()
+    const { id: appId } = await service.createApplication(other)
+    const ids: string[] = []
+    for (let i = 0; i < 3; i++) {
+      const body = { appId, url, events: ['*'] }
+      ids.unshift((await service.request<Wire>('POST', '/v1/webhooks', { as: other, body })).data.id)
+    }
+    const look = (query: string) => service.request<Wire[]>('GET', `/v1/webhooks${query}`, { as: other })
+    const all = await look('')
+    expect(all.data.map(({ id }) => id)).toEqual(ids)
+    expect(all.pagination).toEqual({ limit: 50, nextCursor: null })
+    const first = await look('?limit=2')
+    expect(first.data.map(({ id }) => id)).toEqual(ids.slice(0, 2))
+    const second = await look(`?limit=2&cursor=${first.pagination.nextCursor}`)
+    expect(second.data.map(({ id }) => id)).toEqual(ids.slice(2))
+    expect(second.pagination.nextCursor).toBeNull()
+  })
+
+  test('filters by application', async () => {
+    const one = await created()
+    await created()
+    expect((await list(`?appId=${one.appId}`)).data).toEqual([one])
+  })
+
+  test("gives an empty list for somebody else's application", async () => {
+    const stranger = await service.createDeveloper()
+    const foreign = await service.createApplication(stranger)
+    const body = { appId: foreign.id, url, events: ['*'] }
+    await service.request('POST', '/v1/webhooks', { as: stranger, body })
+    for (const appId of [foreign.id, `app_${'0'.repeat(26)}`, 'nonsense', '']) {
+      const answer = await list(`?appId=${appId}`)
+      expect([appId, answer.status, answer.data]).toEqual([appId, 200, []])
+    }
+  })
+
+  test.each(['?limit=0', '?limit=201', '?limit=x', '?cursor=x', '?other=1', '?limit=1&limit=2'])(
+    'refuses %s',
+    async (query) => {
+      expect((await list(query)).error.code).toBe('INVALID_ARGUMENT')
+    },
+  )
+})
+
+describe('PATCH /v1/webhooks/:id', () => {
+  test('changes what is named and nothing else', async () => {
+    const endpoint = await created()
+    service.clock.advance(1_000)
+    const moved = await call('PATCH', `/${endpoint.id}`, { url: 'https://example.com/new' })
+    const updatedAt = new Date(service.clock.now()).toISOString()
+    expect(moved.status).toBe(200)
+    expect(moved.data).toEqual({ ...endpoint, url: 'https://example.com/new', updatedAt })
+    const told = await call('PATCH', `/${endpoint.id}`, { events: ['*'] })
+    expect(told.data).toEqual({ ...moved.data, events: ['*'] })
+    const disabled = await call('PATCH', `/${endpoint.id}`, { status: 'disabled' })
+    expect(disabled.data).toEqual({ ...told.data, status: 'disabled' })
+  })
+
+  test('to enabled forgets why it was disabled and since when it failed', async () => {
+    const endpoint = await created()
+    const { webhookEndpoints } = service.database.tables
+    const failed = {
+      status: 'disabled',
+      disabledReason: 'failing',
+      failingSince: service.clock.now(),
+    } as const
+    await service.database.write(async (tx) => void (await tx.update(webhookEndpoints).set(failed)))
+    const seen = (await call('GET', `/${endpoint.id}`)).data
+    expect(seen).toMatchObject({
+      disabledReason: 'failing',
+      failingSince: new Date(service.clock.now()).toISOString(),
+    })
+    const renamed = await call('PATCH', `/${endpoint.id}`, { events: ['*'] })
+    expect(renamed.data).toMatchObject({ status: 'disabled', disabledReason: 'failing' })
+    const enabled = await call('PATCH', `/${endpoint.id}`, { status: 'enabled' })
+    expect(enabled.data).toMatchObject({ status: 'enabled', disabledReason: null, failingSince: null })
+  })
+
+  test.each([
+    [{}],
+    [{ url: 'http://example.com/' }],
+    [{ url: null }],
+    [{ events: [] }],
+    [{ events: ['otp.unknown'] }],
+    [{ status: 'active' }],
+    [{ status: null }],
+    [{ appId: 'app_0' }],
+    [{ disabledReason: null }],
+  ])('refuses %p', async (body) => {
+    const endpoint = await created()
+    const answer = await call('PATCH', `/${endpoint.id}`, body)
+    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    expect((await call('GET', `/${endpoint.id}`)).data).toEqual(endpoint)
+  })
+})
+
+describe('DELETE /v1/webhooks/:id', () => {
+  test('removes the endpoint', async () => {
+    const { id } = await created()
+    const answer = await call('DELETE', `/${id}`)
+    expect(answer.status).toBe(200)
+    expect(JSON.parse(answer.text)).toEqual({ data: { id, deleted: true } })
+    expect((await call('GET', `/${id}`)).status).toBe(404)
+    expect((await call('DELETE', `/${id}`)).status).toBe(404)
+  })
+})
+
+test('deleting an application deletes its endpoints', async () => {
+  const { id, appId } = await created()
+  await service.request('DELETE', `/v1/applications/${appId}`, { as: owner })
+  expect((await call('GET', `/${id}`)).status).toBe(404)
+  expect((await list(`?appId=${appId}`)).data).toEqual([])
+})
+
+const calls: Array<[method: string, rest: string, body: unknown]> = [
+  ['GET', '', undefined],
+  ['PATCH', '', { status: 'disabled' }],
+  ['DELETE', '', undefined],
+  ['POST', '/test', undefined],
+]
+
+describe("an endpoint that is not the caller's", () => {
+  test.each(calls)('answers %s …%s like an absent one, and stays as it was', async (method, rest, body) => {
+    const stranger = await service.createDeveloper()
+    const { id: appId } = await service.createApplication(stranger)
+    const wish = { appId, url, events: ['*'] }
+    const foreign = await service.request<Wire>('POST', '/v1/webhooks', { as: stranger, body: wish })
+    const texts = new Set<string>()
+    for (const id of [foreign.data.id, `whk_${'0'.repeat(26)}`, 'nonsense', '%00', appId]) {
+      const answer = await call(method, `/${id}${rest}`, body)
+      expect([id, answer.status, answer.error.code]).toEqual([id, 404, 'NOT_FOUND'])
+      texts.add(answer.text.replace(answer.error.traceId, ''))
+    }
+    expect(texts.size).toBe(1)
+    const after = await service.request('GET', `/v1/webhooks/${foreign.data.id}`, { as: stranger })
+    expect(after.data).toEqual(foreign.data)
+  })
+})
+
+test.each<[method: string, rest: string, body: unknown]>([
+  ['GET', '', undefined],
+  ['POST', '', {}],
+  ...calls,
+])('%s …%s needs a token before anything else', async (method, rest, body) => {
+  const path = rest === '' && method === 'POST' ? '/v1/webhooks' : `/v1/webhooks/nonsense${rest}`
+  const answer = await service.request(method, path, { body })
+  expect([answer.status, answer.error.reason]).toEqual([401, 'TOKEN_MISSING'])
+})

@@ -1,0 +1,242 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { get } from 'node:http'
+import { ServiceError } from '../../src/domain/model/errors.ts'
+import { createApp } from '../../src/http/app.ts'
+import { listen, type Listener } from '../../src/http/listener.ts'
+import { createMetrics, serveMetrics, type Backlog, type Metrics } from '../../src/metrics/metrics.ts'
+import { watched } from '../../src/server/metrics.ts'
+import { describeEachDatabase } from '../helpers/databases.ts'
+import { samplesOf, type Sample } from '../helpers/exposition.ts'
+import { otpCalls } from '../helpers/otp.ts'
+import { createTestService, type TestService } from '../helpers/service.ts'
+import { createScene } from '../domain/webhooks/scene.ts'
+
+let backlog: Backlog | Error = { pending: 0, oldestAt: null }
+const fresh = () =>
+  createMetrics({
+    version: '1.2.3',
+    now: () => 1_000_000,
+    backlog: () => (backlog instanceof Error ? Promise.reject(backlog) : Promise.resolve(backlog)),
+  })
+
+/** The value of a series; undefined where there is none. */
+const valueOf = (samples: Sample[], name: string, labels: Record<string, string> = {}) =>
+  samples.find(
+    (one) => one.name === name && Object.entries(labels).every(([key, value]) => one.labels[key] === value),
+  )?.value
+
+const read = async (metrics: Metrics) => samplesOf(await metrics.render())
+
+const statusOf = (url: string, host: string) =>
+  new Promise((resolve, reject) => {
+    get(url, { headers: { host } }, (answer) => resolve(answer.resume().statusCode)).on('error', reject)
+  })
+
+describe('the metrics', () => {
+  test('are of the text format, each with its help and type, and named as Prometheus asks', async () => {
+    const metrics = fresh()
+    metrics.answered({ method: 'GET', route: '/v1/health', status: 200, durationMs: 3 })
+    metrics.carried('main', 'accepted', 120)
+    const samples = await read(metrics)
+    expect(samples.length).toBeGreaterThan(20)
+    expect(metrics.contentType).toStartWith('text/plain; version=0.0.4')
+    for (const { family, type } of samples) {
+      expect(family).toMatch(/^(otpd|http|process)_[a-z_]+$/)
+      if (type === 'counter') expect(family).toEndWith('_total')
+      else expect(family).not.toEndWith('_total')
+    }
+    expect(valueOf(samples, 'otpd_build_info', { version: '1.2.3' })).toBe(1)
+    expect(valueOf(samples, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
+    expect(valueOf(samples, 'process_cpu_seconds_total')).toBeGreaterThan(0)
+  })
+
+  test('count calls by route and status in buckets, and invented methods as one', async () => {
+    const metrics = fresh()
+    for (const durationMs of [1, 30, 30, 20_000])
+      metrics.answered({ method: 'GET', route: '/v1/otp/:id', status: 200, durationMs })
+    metrics.answered({ method: 'BREW', route: null, status: 404, durationMs: 1 })
+    const samples = await read(metrics)
+    const name = 'http_server_request_duration_seconds'
+    const labels = { http_route: '/v1/otp/:id', http_response_status_code: '200' }
+    expect(valueOf(samples, `${name}_count`, labels)).toBe(4)
+    expect(valueOf(samples, `${name}_sum`, labels)).toBeCloseTo(20.061)
+    const inBuckets = ['0.005', '0.025', '0.05', '10', '+Inf'].map((le) =>
+      valueOf(samples, `${name}_bucket`, { ...labels, le }),
+    )
+    expect(inBuckets).toEqual([1, 1, 3, 3, 4])
+    expect(valueOf(samples, `${name}_count`, { http_request_method: '_OTHER', http_route: 'none' })).toBe(1)
+  })
+
+  test('tell what waits for webhooks, anew with each scrape', async () => {
+    const metrics = fresh()
+    backlog = { pending: 7, oldestAt: 940_000 }
+    let samples = await read(metrics)
+    expect(valueOf(samples, 'otpd_webhook_pending')).toBe(7)
+    expect(valueOf(samples, 'otpd_webhook_oldest_pending_seconds')).toBe(60)
+    backlog = { pending: 0, oldestAt: null }
+    samples = await read(metrics)
+    expect(valueOf(samples, 'otpd_webhook_pending')).toBe(0)
+    expect(valueOf(samples, 'otpd_webhook_oldest_pending_seconds')).toBe(0)
+  })
+
+  test('are served at one path of an address of their own, and a scrape that fails says no cause', async () => {
+    const errors: unknown[] = []
+    const served = serveMetrics({ host: '127.0.0.1', port: 0 }, fresh(), (error) => void errors.push(error))
+    const origin = new URL(served.url).origin
+    const answer = await fetch(served.url)
+    expect(answer.status).toBe(200)
+    expect(samplesOf(await answer.text()).length).toBeGreaterThan(5)
+    expect((await fetch(`${origin}/`)).status).toBe(404)
+    expect((await fetch(`${origin}/v1/health`)).status).toBe(404)
+    expect((await fetch(served.url, { method: 'POST' })).status).toBe(405)
+    expect(await statusOf(served.url, 'no host [')).toBe(404)
+    expect(errors).toEqual([])
+    backlog = new Error('a secret')
+    const failed = await fetch(served.url)
+    backlog = { pending: 0, oldestAt: null }
+    expect([failed.status, await failed.text()]).toEqual([500, 'Internal error\n'])
+    expect(errors).toEqual([new Error('a secret')])
+    expect(() =>
+      serveMetrics({ host: '127.0.0.1', port: Number(new URL(served.url).port) }, fresh(), () => {}),
+    ).toThrow()
+    await served.stop()
+  })
+})
+
+describe('a server with metrics', () => {
+  let service: TestService
+  let listener: Listener
+  let metrics: Metrics
+  beforeAll(async () => {
+    service = await createTestService()
+    metrics = fresh()
+    const app = createApp({
+      ...service.services,
+      ...watched(metrics, service.services.builtIn),
+      readiness: () => Promise.resolve('ready' as const),
+      onBug: (error) => {
+        throw error
+      },
+    })
+    const { newId } = service.services
+    listener = listen({ host: '127.0.0.1', port: 0 }, app, {
+      newId,
+      onBug: () => {},
+      onAnswer: metrics.answered,
+    })
+  })
+  afterAll(async () => {
+    await listener.stop(0)
+    await service.dispose()
+  })
+
+  test('counts sends and verifications by outcome, limits, and refused logins, and names nobody', async () => {
+    const ada = await service.createDeveloper()
+    const app = await service.createApplication(ada)
+    const otp = otpCalls(service)
+    const post = (path: string, headers: Record<string, string>, body: object) =>
+      fetch(`${listener.url}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      })
+    const phone = '+14155550401'
+    const sent = (await (await post('/v1/otp/send', app.headers, { phone })).json()) as {
+      data: { requestId: string }
+    }
+    const { requestId } = sent.data
+    const wrong = await otp.wrongCodeOf(requestId)
+    expect((await post('/v1/otp/verify', app.headers, { requestId, code: wrong })).status).toBe(400)
+    const right = { requestId, code: await otp.codeOf(requestId) }
+    expect((await post('/v1/otp/verify', app.headers, right)).status).toBe(200)
+    expect((await post('/v1/otp/verify', app.headers, right)).status).toBe(409)
+    for (let i = 0; i < 5; i++) await post('/v1/otp/send', app.headers, { phone })
+    expect((await post('/v1/otp/send', { ...app.headers, 'x-api-key': 'nonsense' }, { phone })).status).toBe(
+      401,
+    )
+    await fetch(`${listener.url}/v1/users/${encodeURIComponent(phone)}`, { headers: ada.headers })
+    await fetch(`${listener.url}/v1/projects`, { headers: { authorization: 'Bearer nonsense' } })
+    const form = { grant_type: 'password', username: 'nobody@example.com', password: 'correct horse battery' }
+    const login = () =>
+      fetch(`${listener.url}/v1/auth/token`, { method: 'POST', body: new URLSearchParams(form) })
+    for (let i = 0; i < 6; i++) await login()
+
+    const text = await metrics.render()
+    const samples = samplesOf(text)
+    const count = (name: string, labels: Record<string, string>) => valueOf(samples, name, labels)
+    expect(count('otpd_otp_sends_total', { outcome: 'sent' })).toBe(5)
+    expect(count('otpd_otp_sends_total', { outcome: 'app_rate' })).toBe(1)
+    expect(count('otpd_otp_sends_total', { outcome: 'unauthenticated' })).toBe(1)
+    expect(count('otpd_otp_verifications_total', { outcome: 'verified' })).toBe(1)
+    expect(count('otpd_otp_verifications_total', { outcome: 'invalid_code' })).toBe(1)
+    expect(count('otpd_otp_verifications_total', { outcome: 'already_verified' })).toBe(1)
+    expect(count('otpd_rate_limited_total', { policy: 'app_rate' })).toBe(1)
+    expect(count('otpd_auth_failures_total', { kind: 'application', reason: 'unauthenticated' })).toBe(1)
+    expect(count('otpd_auth_failures_total', { kind: 'console', reason: 'token_invalid' })).toBe(1)
+    expect(count('otpd_auth_failures_total', { kind: 'login', reason: 'invalid_grant' })).toBe(5)
+    expect(count('otpd_auth_failures_total', { kind: 'login', reason: 'login_attempts' })).toBe(1)
+    const users = { http_route: '/v1/users/:phoneNumber', http_response_status_code: '200' }
+    expect(count('http_server_request_duration_seconds_count', users)).toBe(1)
+    const sends = { http_route: '/v1/otp/send', http_response_status_code: '201' }
+    expect(count('http_server_request_duration_seconds_count', sends)).toBe(5)
+    for (const trace of [
+      phone,
+      phone.slice(1),
+      'example.com',
+      app.clientId,
+      app.id,
+      requestId,
+      ada.developer.id,
+      'nonsense',
+    ])
+      expect(text).not.toContain(trace)
+  })
+
+  test('counts attempts of webhooks and messages', async () => {
+    const answer = {
+      statusCode: 500,
+      error: 'bad_status',
+      durationMs: 1,
+      body: null,
+      retryAfterMs: null,
+    } as const
+    const message = { url: 'https://hooks.example/a' }
+    const send = metrics.watchWebhooks(() => Promise.resolve(answer))
+    // What is sent does not matter to who counts.
+    await send(message as Parameters<typeof send>[0])
+    metrics.carried('main', 'uncertain', 8000)
+    metrics.refused(new ServiceError('DESTINATION_BLOCKED', ''), '/v1/otp/send')
+    // With a slash at its end the path is served as well.
+    metrics.refused(new ServiceError('OTP_EXPIRED', ''), '/v1/otp/verify/')
+    const samples = await read(metrics)
+    expect(valueOf(samples, 'otpd_webhook_attempts_total', { outcome: 'bad_status' })).toBe(1)
+    const carried = { provider: 'main', outcome: 'uncertain' }
+    expect(valueOf(samples, 'otpd_delivery_duration_seconds_count', carried)).toBe(1)
+    expect(valueOf(samples, 'otpd_otp_sends_total', { outcome: 'destination_blocked' })).toBe(1)
+    expect(valueOf(samples, 'otpd_otp_verifications_total', { outcome: 'otp_expired' })).toBe(1)
+  })
+})
+
+describeEachDatabase('the backlog', (database) => {
+  test('counts what waits and nobody holds, up to a bound, and knows the oldest', async () => {
+    const scene = await createScene(database())
+    const { webhookQueue } = scene.store.read
+    expect(await webhookQueue.backlog(10)).toEqual({ pending: 0, oldestAt: null })
+    const app = await scene.createApplication()
+    const endpoint = await scene.createEndpoint(app.id, 'http://127.0.0.1:9/')
+    const since = scene.clock.now()
+    for (let i = 0; i < 5; i++) {
+      await scene.record(app.id)
+      scene.clock.advance(1000)
+    }
+    expect(await webhookQueue.backlog(10)).toEqual({ pending: 5, oldestAt: since })
+    expect(await webhookQueue.backlog(3)).toMatchObject({ pending: 3 })
+    const now = scene.clock.now()
+    await scene.store.write((tx) =>
+      tx.webhookQueue.claim({ owner: 'o', now, leaseUntil: now + 1000, limit: 2 }),
+    )
+    expect(await webhookQueue.backlog(10)).toMatchObject({ pending: 3 })
+    await scene.endpoints.delete(scene.developer, endpoint)
+    expect(await webhookQueue.backlog(10)).toEqual({ pending: 0, oldestAt: null })
+  })
+})

@@ -1,0 +1,125 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PGlite } from '@electric-sql/pglite'
+import { expect, test } from 'bun:test'
+import { drizzle } from 'drizzle-orm/pglite'
+import { eventIdOf } from '../../../src/domain/model/event-ids.ts'
+import { hmac } from '../../../src/domain/model/keys.ts'
+import { hashCode } from '../../../src/domain/model/code.ts'
+import { pseudonymOf } from '../../../src/domain/model/pseudonyms.ts'
+import type { Database } from '../../../src/store/engine/database.ts'
+import { migrateSqlite, postgresMigrations, sqliteMigrations } from '../../../src/store/engine/migrate.ts'
+import { wrapPostgres } from '../../../src/store/engine/postgres.ts'
+import { connect, openSqlite } from '../../../src/store/engine/sqlite.ts'
+import { createStore } from '../../../src/store/store.ts'
+import { testKeys } from '../../helpers/retention.ts'
+
+const phone = '+14155550142'
+const oldPseudonym = `anon_${hmac(testKeys.pseudonym).update(`dev_ada\n${phone}`).digest('base64url')}`
+const oldHash = hmac(testKeys.codeHash).update('otp_1').update('123456').digest('base64url')
+const application = (id: string) => `
+  insert into applications (id, developer_id, project_id, name, environment, status, otp_ttl_seconds, client_id_salt,
+    client_id_hash, client_secret_salt, client_secret_hash, client_secret_preview, api_key_salt, api_key_hash,
+    api_key_preview, webhook_secret, created_at, updated_at)
+  values ('${id}', 'dev_ada', 'prj_1', '', 'live', 'active', 300, '', '', '', '', '', '', '', '', 's', 0, 0);`
+
+/** As 0.1 left them: one application is gone, and one request is so old that a pseudonym stands for its phone. */
+const history = `
+  insert into developers (id, plan, virtual_phone, status, created_at, updated_at)
+    values ('dev_ada', 'free', '+15005550000', 'active', 0, 0);
+  insert into projects (id, developer_id, name, created_at, updated_at) values ('prj_1', 'dev_ada', '', 0, 0);
+  ${application('app_1')}
+  insert into otp_requests (id, developer_id, project_id, app_id, environment, phone, status, channel, code_salt, code_hash,
+    created_at, sent_at, expires_at, verified_at, updated_at)
+  values ('otp_0', 'dev_ada', 'prj_1', 'app_gone', 'live', '${oldPseudonym}', 'verified', 'sms', '', '', 1, 1, 2, 2, 2),
+    ('otp_1', 'dev_ada', 'prj_1', 'app_1', 'live', '${phone}', 'pending', 'sms', '', '${oldHash}', 3, 3, 4, null, 3);
+  insert into events (seq, id, type, developer_id, app_id, request_id, phone, status, payload, at)
+  values (1, 'evt_x', 'otp.verified', 'dev_ada', 'app_gone', 'otp_0', '${oldPseudonym}', 'verified', null, 2),
+    (2, 'evt_y', 'otp.sent', 'dev_ada', 'app_1', 'otp_1', '${phone}', 'pending', '{"id":"evt_y"}', 3),
+    (3, 'evt_z', 'webhook.disabled', 'dev_ada', null, null, null, null, null, 4);
+  update counters set value = 3 where name = 'event_seq';
+  insert into inbox_messages (id, developer_id, request_id, request_visible, sent_at)
+    values ('evt_y', 'dev_ada', 'otp_1', 1, 3);
+  insert into identities (id, developer_id, phone, verification_count, first_verified_at, last_verified_at)
+    values ('idn_1', 'dev_ada', '${oldPseudonym}', 1, 2, 2);
+  insert into identity_applications (identity_id, app_id) values ('idn_1', 'app_gone');
+  insert into webhook_endpoints (id, developer_id, app_id, url, events, status, created_at, updated_at)
+    values ('whk_1', 'dev_ada', 'app_1', 'https://example.com', '*', 'enabled', 0, 0);
+  insert into webhook_deliveries (id, endpoint_id, event_seq, type, status, created_at)
+    values ('dlv_1', 'whk_1', 2, 'otp.sent', 'pending', 3);`
+
+async function upgradedSqlite(): Promise<Database> {
+  const folder = mkdtempSync(join(tmpdir(), 'otpd-test-'))
+  const path = join(folder, 'otpd.db')
+  const connection = connect(path, 0)
+  migrateSqlite(connection, 0, sqliteMigrations.slice(0, 8))
+  connection.run(history)
+  migrateSqlite(connection, 0)
+  connection.close()
+  const database = openSqlite(path, {
+    onDiskFault: (error) => {
+      throw error
+    },
+  })
+  return {
+    ...database,
+    async close() {
+      await database.close()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+async function upgradedPglite(): Promise<Database> {
+  const client = new PGlite()
+  for (const { sql } of postgresMigrations.slice(0, 8)) await client.exec(sql)
+  await client.exec(history)
+  for (const { sql } of postgresMigrations.slice(8)) await client.exec(sql)
+  return wrapPostgres(drizzle(client), () => client.close())
+}
+
+test.each([
+  ['SQLite', upgradedSqlite],
+  ['PostgreSQL', upgradedPglite],
+])('what was there before rows became short is all there on %s', async (_, open) => {
+  const database = await open()
+  const { read, write } = createStore(database)
+
+  expect(await read.otpRequests.find('otp_0')).toMatchObject({
+    developerId: 'dev_ada',
+    projectId: 'prj_1',
+    appId: 'app_gone',
+    phone: pseudonymOf(testKeys, 'dev_ada', phone),
+  })
+  expect(await read.otpRequests.find('otp_1')).toMatchObject({
+    appId: 'app_1',
+    phone,
+    codeHash: hashCode(testKeys, 'otp_1', '123456'),
+  })
+
+  const log = await read.events.list('dev_ada', { limit: 9 })
+  expect(log.map(({ id, appId }) => [id, appId])).toEqual([
+    ['evt_z', null],
+    ['evt_y', 'app_1'],
+    ['evt_x', 'app_gone'],
+  ])
+  expect(await read.events.list('dev_ada', { limit: 9, appId: 'app_gone' })).toHaveLength(1)
+  expect(await read.events.seqOf('dev_ada', 'evt_y')).toBe(2)
+
+  const known = await read.identities.findByPhone('dev_ada', phone, pseudonymOf(testKeys, 'dev_ada', phone))
+  expect(known).toMatchObject({ id: 'idn_1', developerId: 'dev_ada' })
+  expect((await read.identities.applicationsOf(['idn_1'])).get('idn_1')).toEqual(['app_gone'])
+
+  const [message] = await read.inbox.list('dev_ada', 0, 9)
+  expect(message).toMatchObject({ seq: 2, requestId: 'otp_1', application: { name: '' } })
+  expect(await read.webhookDeliveries.find('whk_1', 'dlv_1')).toMatchObject({ eventId: 'evt_y' })
+
+  const entry = { type: 'otp.sent' as const, developerId: 'dev_ada', appId: 'app_1', detail: null, at: 5 }
+  const seq = await write((tx) => tx.events.insert({ ...entry, requestId: null, phone: null, status: null }))
+  const [newest] = await read.events.list('dev_ada', { limit: 1 })
+  expect(newest).toMatchObject({ seq, id: eventIdOf(5, 4) })
+  expect(await read.events.seqOf('dev_ada', eventIdOf(5, 4))).toBe(4)
+  expect(await read.events.seqOf('dev_ada', eventIdOf(6, 4))).toBeUndefined()
+  await database.close()
+})

@@ -1,0 +1,18 @@
+import { expect, test } from 'bun:test'
+import { openReader } from '../../../src/store/engine/sqlite-reader.ts'
+import { openTestSqlite } from '../../helpers/databases.ts'
+
+test('a snapshot that a failed read has ended is none to be ended once more', async () => {
+  await using opened = await openDisposable()
+  const reader = openReader(opened.path)
+  // As SQLite itself does where the disk fails a read.
+  reader.client.prepare('ROLLBACK').run()
+  reader.lookAway()
+  expect(reader.client.prepare('select 1').values()).toEqual([[1]])
+  reader.close()
+})
+
+async function openDisposable() {
+  const { path, dispose } = await openTestSqlite()
+  return { path, [Symbol.asyncDispose]: dispose }
+}

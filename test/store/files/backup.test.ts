@@ -1,0 +1,257 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { Database as SqliteConnection } from 'bun:sqlite'
+import { createHash } from 'node:crypto'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { backUpDatabase } from '../../../src/store/files/backup.ts'
+import { dataFiles } from '../../../src/store/files/data-dir.ts'
+import { readMigrationStatus } from '../../../src/store/engine/migration-status.ts'
+import { sqliteMigrations } from '../../../src/store/engine/migrate.ts'
+import { prepareDatabase } from '../../../src/store/files/open.ts'
+import { restoreDatabase } from '../../../src/store/files/restore.ts'
+import { connect } from '../../../src/store/engine/sqlite.ts'
+
+const masterKey = new Uint8Array(32).fill(1)
+const now = Date.parse('2026-11-20T12:00:00Z')
+const rows = 400
+let folder: string
+let dataDir: string
+let database: string
+let file: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'otpd-backup-'))
+  dataDir = makeDataDir('data')
+  database = dataFiles(dataDir).database
+  file = join(folder, 'copy.db')
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+function makeDataDir(name: string, key = masterKey) {
+  const made = join(folder, name)
+  mkdirSync(made)
+  prepareDatabase(made, { masterKey: key, migrate: true, now })
+  write(dataFiles(made).database, name, rows)
+  return made
+}
+
+/** Facts in a table, some of them only in the write-ahead log while `work` runs. */
+function write(path: string, name: string, count: number) {
+  const connection = connect(path, 0)
+  const insert = connection.prepare('insert into meta (name, value) values (?, ?)')
+  for (let index = 0; index < count; index += 1) insert.run(`${name} ${index}`, 'x'.repeat(200))
+  insert.finalize()
+  connection.close()
+}
+
+function countIn(path: string, name: string) {
+  const connection = new SqliteConnection(path, { readonly: true })
+  try {
+    const counting = connection.query<{ count: number }, [string]>(
+      'select count(*) as count from meta where name like ?',
+    )
+    return counting.get(`${name} %`)?.count
+  } finally {
+    connection.close()
+  }
+}
+
+/** Without what a connection that only reads leaves beside the database. */
+const filesIn = (directory: string) =>
+  readdirSync(directory)
+    .filter((name) => !/-(wal|shm)$/.test(name))
+    .toSorted()
+
+const restore = (from = file, into = dataDir, key = masterKey) =>
+  restoreDatabase(into, from, { masterKey: key, now })
+
+describe('a backup', () => {
+  test('has every committed row, those in the write-ahead log too, and no log of its own', async () => {
+    const server = connect(database, 0)
+    server.run(`insert into meta (name, value) values ('data late', 'x')`)
+    expect(statSync(`${database}-wal`).size).toBeGreaterThan(0)
+    await backUpDatabase(database, file)
+    server.close()
+    expect(countIn(file, 'data')).toBe(rows + 1)
+    // Bytes 18 and 19 of the header: 1 is a rollback journal, 2 a write-ahead log.
+    expect([...readFileSync(file).subarray(18, 20)]).toEqual([1, 1])
+    expect(filesIn(folder)).toEqual(['copy.db', 'data'])
+  })
+
+  test('is closed to others, and told with its size and checksum', async () => {
+    const made = await backUpDatabase(database, file)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex')
+    const rows = { accounts: 0, applications: 0, otpRequests: 0, logEntries: 0 }
+    expect(made).toEqual({ file, bytes: statSync(file).size, sha256, rows })
+  })
+
+  test('never replaces a file', async () => {
+    writeFileSync(file, 'dear')
+    await expect(backUpDatabase(database, file)).rejects.toMatchObject({ reason: 'FILE_EXISTS' })
+    expect(readFileSync(file, 'utf8')).toBe('dear')
+  })
+
+  test('of two to one name at once has one winner', async () => {
+    const both = await Promise.allSettled([backUpDatabase(database, file), backUpDatabase(database, file)])
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    expect(countIn(file, 'data')).toBe(rows)
+  })
+
+  test('of a damaged or missing database leaves nothing behind', async () => {
+    truncateSync(database, statSync(database).size - 8192)
+    await expect(backUpDatabase(database, file)).rejects.toMatchObject({ reason: 'DATABASE_DAMAGED' })
+    await expect(backUpDatabase(join(folder, 'none'), file)).rejects.toMatchObject({ reason: 'NO_DATABASE' })
+    const into = join(folder, 'none', 'copy.db')
+    await expect(backUpDatabase(dataFiles(makeDataDir('other')).database, into)).rejects.toMatchObject({
+      reason: 'FILE_NOT_WRITABLE',
+    })
+    expect(filesIn(folder)).toEqual(['data', 'other'])
+  })
+})
+
+describe('a restore', () => {
+  test('brings back what the backup had, and keeps what was there', async () => {
+    await backUpDatabase(database, file)
+    write(database, 'later', 5)
+    const { keptAs, pendingMigrations } = restore()
+    expect(pendingMigrations).toEqual([])
+    expect([countIn(database, 'data'), countIn(database, 'later')]).toEqual([rows, 0])
+    expect(statSync(database).mode & 0o777).toBe(0o600)
+    expect(keptAs).toBe(join(dataDir, 'backups/before-restore-2026-11-20T12-00-00-000Z.db'))
+    expect(countIn(keptAs ?? '', 'later')).toBe(5)
+    expect(filesIn(dataDir)).toEqual(['backups', 'otpd.db'])
+  })
+
+  test('what it keeps has what a killed server left in the log, and can be restored itself', async () => {
+    await backUpDatabase(database, file)
+    const server = connect(database, 0)
+    server.run(`insert into meta (name, value) values ('late 1', 'x')`)
+    const killed = join(folder, 'killed')
+    mkdirSync(killed)
+    for (const end of ['', '-wal']) copyFileSync(database + end, dataFiles(killed).database + end)
+    server.close()
+    const { keptAs } = restore(file, killed)
+    expect(countIn(dataFiles(killed).database, 'late')).toBe(0)
+    restoreDatabase(killed, keptAs ?? '', { masterKey, now: now + 1 })
+    expect(countIn(dataFiles(killed).database, 'late')).toBe(1)
+  })
+
+  test('works in place of a database that is damaged beyond opening, and keeps it', async () => {
+    await backUpDatabase(database, file)
+    writeFileSync(database, 'not a database at all, and longer than a header '.repeat(50))
+    const { keptAs } = restore()
+    expect(countIn(database, 'data')).toBe(rows)
+    expect(readFileSync(keptAs ?? '', 'utf8')).toStartWith('not a database')
+  })
+
+  test('into an empty directory keeps nothing', async () => {
+    await backUpDatabase(database, file)
+    const empty = join(folder, 'empty')
+    mkdirSync(empty)
+    expect(restore(file, empty)).toEqual({ keptAs: null, pendingMigrations: [] })
+    expect(countIn(dataFiles(empty).database, 'data')).toBe(rows)
+  })
+
+  test('of an older backup says what will be migrated', async () => {
+    const last = sqliteMigrations.at(-1)?.name ?? ''
+    await backUpDatabase(database, file)
+    change('delete from migrations where name = ?', last)
+    expect(restore().pendingMigrations).toEqual([last])
+    expect(readMigrationStatus(database).pending).toEqual([last])
+  })
+
+  /** Changes the backup. */
+  function change(sql: string, ...values: string[]) {
+    const connection = new SqliteConnection(file)
+    connection.run(sql, values)
+    connection.close()
+  }
+
+  const foreign = () => {
+    rmSync(file)
+    const connection = new SqliteConnection(file)
+    connection.run('create table migrations (id integer primary key, migration text)')
+    connection.run(`insert into migrations (migration) values ('2014_10_12_create_users_table')`)
+    connection.close()
+  }
+  const flip = () => {
+    const bytes = readFileSync(file)
+    bytes.fill(0xff, 3 * 4096, 3 * 4096 + 64)
+    writeFileSync(file, bytes)
+  }
+
+  test.each<[what: string, reason: string, spoil: () => void]>([
+    ['no file', 'FILE_MISSING', () => rmSync(file)],
+    ['text', 'BACKUP_INVALID', () => writeFileSync(file, 'hello '.repeat(1000))],
+    ['an empty file', 'BACKUP_INVALID', () => writeFileSync(file, '')],
+    ['a truncated file', 'BACKUP_INVALID', () => truncateSync(file, statSync(file).size - 4096)],
+    ['half a page', 'BACKUP_INVALID', () => truncateSync(file, 2000)],
+    ['a page overwritten', 'BACKUP_INVALID', flip],
+    ["somebody else's database", 'BACKUP_INVALID', foreign],
+    [
+      'a newer one',
+      'BACKUP_OF_ANOTHER_VERSION',
+      () => change(`insert into migrations (name, checksum, applied_at) values ('9999_next', 'x', 1)`),
+    ],
+    [
+      'one of another build',
+      'BACKUP_OF_ANOTHER_VERSION',
+      () => change(`update migrations set checksum = 'x' where name = '0001_initial'`),
+    ],
+    [
+      'one of another key',
+      'BACKUP_OF_ANOTHER_KEY',
+      () => change(`update meta set value = 'x' where name = 'master_key_check'`),
+    ],
+    [
+      'one without a key',
+      'BACKUP_OF_ANOTHER_KEY',
+      () => change(`delete from meta where name = 'master_key_check'`),
+    ],
+  ])('refuses %s and changes nothing', async (_, reason, spoil) => {
+    await backUpDatabase(database, file)
+    spoil()
+    const before = readFileSync(database)
+    expect(() => restore()).toThrow(expect.objectContaining({ reason }))
+    expect(readFileSync(database).equals(before)).toBe(true)
+    expect(filesIn(dataDir)).toEqual(['otpd.db'])
+  })
+
+  test('refuses a directory', () => {
+    expect(() => restore(folder)).toThrow(expect.objectContaining({ reason: 'BACKUP_INVALID' }))
+  })
+
+  test('waits for no command that works on the database, and changes nothing', async () => {
+    await backUpDatabase(database, file)
+    const command = connect(database, 0)
+    expect(() => restore()).toThrow(expect.objectContaining({ reason: 'DATABASE_BUSY' }))
+    command.close()
+    expect(existsSync(dataFiles(dataDir).backups)).toBe(false)
+    expect(countIn(database, 'data')).toBe(rows)
+  }, 300_000)
+})
+
+test('the status of migrations is read without making anything', () => {
+  expect(readMigrationStatus(join(folder, 'none.db'))).toEqual({
+    applied: [],
+    pending: sqliteMigrations.map(({ name }) => name),
+  })
+  expect(existsSync(join(folder, 'none.db'))).toBe(false)
+  expect(readMigrationStatus(database)).toEqual({
+    applied: sqliteMigrations.map(({ name }) => name),
+    pending: [],
+  })
+})
