@@ -16,7 +16,7 @@ mkdirSync(dirname(values.outfile), { recursive: true })
  * Bundles of their own within the executable: what is started is in memory as a whole, and most runs need none of these.
  * The errors stand among them because the console knows those of the commands by their class.
  */
-const partNames = [
+const bundleNames = [
   './cli/console/run-console.tsx',
   './cli/terminal/errors.ts',
   './src/server/bundle.ts',
@@ -24,13 +24,13 @@ const partNames = [
   'openid-client',
   'smpp',
 ]
-const parts = partNames.map((name) => Bun.resolveSync(name, root))
+const bundles = bundleNames.map((name) => Bun.resolveSync(name, root))
 
 /** Where a part lies in the executable. */
-const embedded = (file: string) => `/$bunfs/root/${parse(file).name}.js`
+const embeddedPath = (file: string) => `/$bunfs/root/${parse(file).name}.js`
 
 const result = await Bun.build({
-  entrypoints: [resolve(root, 'cli/main.ts'), ...parts],
+  entrypoints: [resolve(root, 'cli/main.ts'), ...bundles],
   root,
   // Flat: a worker is looked for beside the file that it is started from.
   naming: { entry: '[name].[ext]' },
@@ -54,12 +54,12 @@ const result = await Bun.build({
     {
       name: 'parts',
       setup: (build) => {
-        const endings = partNames.map((name) => RegExp.escape(basename(name)))
-        const filter = new RegExp(`(^|/)(${endings.join('|')})$`)
+        const nameEndings = bundleNames.map((name) => RegExp.escape(basename(name)))
+        const filter = new RegExp(`(^|/)(${nameEndings.join('|')})$`)
         build.onResolve({ filter }, ({ path, importer, kind }) => {
           if (kind === 'entry-point-build') return undefined
           const file = Bun.resolveSync(path, dirname(importer))
-          return parts.includes(file) ? { path: embedded(file), external: true } : undefined
+          return bundles.includes(file) ? { path: embeddedPath(file), external: true } : undefined
         })
       },
     },

@@ -4,11 +4,11 @@ export const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]
 
 /** One command as a shell needs to know it. */
-type Place = {
+type CommandNode = {
   /** `otpd app create` */
   path: string
   /** Its own words and their other names, and the path that each leads to. */
-  children: { words: string[]; name: string; about: string; path: string }[]
+  children: { names: string[]; name: string; about: string; path: string }[]
   flags: { names: string[]; about: string; takesValue: boolean; values: readonly string[] }[]
   /** What its arguments may be, where that is a closed list. */
   values: readonly string[]
@@ -17,30 +17,32 @@ type Place = {
 /** The script that teaches a shell the commands, flags and closed lists of values of this program. */
 export function completionScript(program: Command, shell: Shell): string {
   const help = { names: ['--help', '-h'], about: 'help for this command', takesValue: false, values: [] }
-  const places = placesOf(program, 'otpd', [...flagsOf(program), help])
-  return { bash, zsh, fish }[shell](places)
+  const nodes = collectNodes(program, 'otpd', [...visibleFlags(program), help])
+  return { bash, zsh, fish }[shell](nodes)
 }
 
-function placesOf(command: Command, path: string, shared: Place['flags']): Place[] {
-  const subs = command.commands
-  const children = subs.map((sub) => ({
-    words: [sub.name(), ...sub.aliases()],
-    name: sub.name(),
-    about: sub.description(),
-    path: `${path} ${sub.name()}`,
+function collectNodes(command: Command, path: string, globalFlags: CommandNode['flags']): CommandNode[] {
+  const subcommands = command.commands
+  const children = subcommands.map((subcommand) => ({
+    names: [subcommand.name(), ...subcommand.aliases()],
+    name: subcommand.name(),
+    about: subcommand.description(),
+    path: `${path} ${subcommand.name()}`,
   }))
-  const own = command.parent === null ? [] : flagsOf(command)
+  const ownFlags = command.parent === null ? [] : visibleFlags(command)
   const values = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
   return [
-    { path, children, flags: [...own, ...shared], values },
-    ...subs.flatMap((sub) => placesOf(sub, `${path} ${sub.name()}`, shared)),
+    { path, children, flags: [...ownFlags, ...globalFlags], values },
+    ...subcommands.flatMap((subcommand) =>
+      collectNodes(subcommand, `${path} ${subcommand.name()}`, globalFlags),
+    ),
   ]
 }
 
-const flagsOf = (command: Command): Place['flags'] =>
-  command.options.filter(({ hidden }) => !hidden).map(asFlag)
+const visibleFlags = (command: Command): CommandNode['flags'] =>
+  command.options.filter(({ hidden }) => !hidden).map(toFlag)
 
-const asFlag = ({ short, long, description, required, optional, argChoices }: Option) => ({
+const toFlag = ({ short, long, description, required, optional, argChoices }: Option) => ({
   names: [long, short].filter((name) => name !== undefined),
   about: description,
   takesValue: required || optional,
@@ -50,50 +52,54 @@ const asFlag = ({ short, long, description, required, optional, argChoices }: Op
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
 /** `pattern) body ;;` for each, as bash and zsh write it. */
-const cases = (lines: (readonly [patterns: string[], body: string])[], indent: string) =>
+const caseClauses = (lines: (readonly [patterns: string[], body: string])[], indent: string) =>
   lines.map(([patterns, body]) => `${indent}${patterns.map(quote).join(' | ')}) ${body} ;;`).join('\n')
 
 /** Which command the words so far lead to. */
-const steps = (places: Place[]) =>
-  places.flatMap(({ path, children }) =>
+const commandCases = (nodes: CommandNode[]) =>
+  nodes.flatMap(({ path, children }) =>
     children.map(
-      (child) => [child.words.map((word) => `${path} ${word}`), `at=${quote(child.path)}`] as const,
+      (child) =>
+        [child.names.map((commandName) => `${path} ${commandName}`), `at=${quote(child.path)}`] as const,
     ),
   )
 
 /** What may stand behind a flag that takes a value. */
-const valued = (places: Place[], offer: (values: readonly string[]) => string) =>
-  places.flatMap(({ path, flags }) =>
+const flagValueCases = (nodes: CommandNode[], renderValues: (values: readonly string[]) => string) =>
+  nodes.flatMap(({ path, flags }) =>
     flags
       .filter(({ takesValue }) => takesValue)
-      .map(({ names, values }) => [names.map((name) => `${path} ${name}`), offer(values)] as const),
+      .map(({ names, values }) => [names.map((name) => `${path} ${name}`), renderValues(values)] as const),
   )
 
-const namesOf = ({ flags }: Place) => flags.flatMap(({ names }) => names.slice(0, 1))
+const primaryFlagNames = ({ flags }: CommandNode) => flags.flatMap(({ names }) => names.slice(0, 1))
 
-const bash = (places: Place[]) => `# otpd in bash. In ~/.bashrc: source <(otpd completion bash)
+const bash = (nodes: CommandNode[]) => `# otpd in bash. In ~/.bashrc: source <(otpd completion bash)
 _otpd() {
   local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD - 1]}" at=otpd words= flags= i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$at \${COMP_WORDS[i]}" in
-${cases(steps(places), '      ')}
+${caseClauses(commandCases(nodes), '      ')}
     esac
   done
   # An empty answer leaves it to the shell, which offers files.
   case "$at $prev" in
-${cases(
-  valued(places, (values) =>
+${caseClauses(
+  flagValueCases(nodes, (values) =>
     values.length > 0 ? `COMPREPLY=($(compgen -W ${quote(values.join(' '))} -- "$cur")); return` : 'return',
   ),
   '    ',
 )}
   esac
   case "$at" in
-${cases(
-  places.map((place) => {
-    const words = [...place.children.map(({ name }) => name), ...place.values]
-    return [[place.path], `words=${quote(words.join(' '))} flags=${quote(namesOf(place).join(' '))}`]
+${caseClauses(
+  nodes.map((node) => {
+    const candidates = [...node.children.map(({ name }) => name), ...node.values]
+    return [
+      [node.path],
+      `words=${quote(candidates.join(' '))} flags=${quote(primaryFlagNames(node).join(' '))}`,
+    ]
   }),
   '    ',
 )}
@@ -105,35 +111,35 @@ complete -o default -F _otpd otpd
 `
 
 /** `name:what it is`, as _describe reads it. */
-const described = (name: string, about: string) => quote(`${name.replaceAll(':', '\\:')}:${about}`)
+const describeEntry = (name: string, about: string) => quote(`${name.replaceAll(':', '\\:')}:${about}`)
 
-const zsh = (places: Place[]) => `#compdef otpd
+const zsh = (nodes: CommandNode[]) => `#compdef otpd
 # otpd in zsh. In ~/.zshrc, behind compinit: source <(otpd completion zsh)
 _otpd() {
   local at=otpd i
   local -a answers flags
   for ((i = 2; i < CURRENT; i++)); do
     case "$at \${words[i]}" in
-${cases(steps(places), '      ')}
+${caseClauses(commandCases(nodes), '      ')}
     esac
   done
   case "$at \${words[CURRENT - 1]}" in
-${cases(
-  valued(places, (values) =>
+${caseClauses(
+  flagValueCases(nodes, (values) =>
     values.length > 0 ? `compadd -- ${values.map(quote).join(' ')}; return` : '_files; return',
   ),
   '    ',
 )}
   esac
   case "$at" in
-${cases(
-  places.map((place) => {
+${caseClauses(
+  nodes.map((node) => {
     const answers = [
-      ...place.children.map(({ name, about }) => described(name, about)),
-      ...place.values.map(quote),
+      ...node.children.map(({ name, about }) => describeEntry(name, about)),
+      ...node.values.map(quote),
     ]
-    const flags = place.flags.map(({ names, about }) => described(names[0] ?? '', about))
-    return [[place.path], `answers=(${answers.join(' ')}) flags=(${flags.join(' ')})`]
+    const flags = node.flags.map(({ names, about }) => describeEntry(names[0] ?? '', about))
+    return [[node.path], `answers=(${answers.join(' ')}) flags=(${flags.join(' ')})`]
   }),
   '    ',
 )}
@@ -154,30 +160,30 @@ else
 fi
 `
 
-const fish = (places: Place[]) =>
+const fish = (nodes: CommandNode[]) =>
   [
     '# otpd in fish: otpd completion fish > ~/.config/fish/completions/otpd.fish',
     'function __otpd_at',
     '  set -l at otpd',
     '  for word in (commandline -opc)[2..]',
     '    switch "$at $word"',
-    ...steps(places).flatMap(([patterns, step]) => [
+    ...commandCases(nodes).flatMap(([patterns, assignment]) => [
       `      case ${patterns.map(fishQuote).join(' ')}`,
-      `        set ${step.replace('=', ' ')}`,
+      `        set ${assignment.replace('=', ' ')}`,
     ]),
     '    end',
     '  end',
     '  test "$at" = "$argv[1]"',
     'end',
     'complete -c otpd -e',
-    ...places.flatMap((place) => {
-      const when = `complete -c otpd -n ${fishQuote(`__otpd_at "${place.path}"`)}`
+    ...nodes.flatMap((node) => {
+      const condition = `complete -c otpd -n ${fishQuote(`__otpd_at "${node.path}"`)}`
       return [
-        ...place.children.map(({ name, about }) => `${when} -f -a ${name} -d ${fishQuote(about)}`),
-        ...(place.values.length > 0 ? [`${when} -f -a ${fishQuote(place.values.join(' '))}`] : []),
-        ...place.flags.map(({ names, about, takesValue, values }) =>
+        ...node.children.map(({ name, about }) => `${condition} -f -a ${name} -d ${fishQuote(about)}`),
+        ...(node.values.length > 0 ? [`${condition} -f -a ${fishQuote(node.values.join(' '))}`] : []),
+        ...node.flags.map(({ names, about, takesValue, values }) =>
           [
-            when,
+            condition,
             ...names.map((name) => (name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`)),
             ...(takesValue ? ['-r'] : []),
             ...(values.length > 0 ? [`-f -a ${fishQuote(values.join(' '))}`] : []),

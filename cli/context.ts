@@ -40,14 +40,14 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
       !io.env.OTPD_NO_INPUT,
     /** Where to send calls and as whom. `envFileServer` is the server that an --env-file names. */
     connect(envFileServer?: string) {
-      const isTold = Boolean(flags.server || io.env.OTPD_SERVER)
-      const named = isTold ? undefined : flags.context || io.env.OTPD_CONTEXT || undefined
-      const needsProfile = !isTold && (named !== undefined || !envFileServer)
+      const hasExplicitServer = Boolean(flags.server || io.env.OTPD_SERVER)
+      const contextName = hasExplicitServer ? undefined : flags.context || io.env.OTPD_CONTEXT || undefined
+      const needsProfile = !hasExplicitServer && (contextName !== undefined || !envFileServer)
       const profile = needsProfile ? readProfile(credentialsPath(io)) : null
       const server = chooseServer(io, {
         flag: flags.server,
         envFile: envFileServer,
-        ...(profile && named !== undefined && { context: requireContext(profile, named) }),
+        ...(profile && contextName !== undefined && { context: requireContext(profile, contextName) }),
         current: profile && currentServer(profile),
       })
       const send = createHttp(server, timeoutMs)

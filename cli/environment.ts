@@ -8,6 +8,6 @@ Bun.env.NODE_ENV = 'production'
 // and the credentials of the call would pass through in clear.
 const loopback = ['localhost', '127.0.0.1', '::1', '[::1]']
 for (const name of ['NO_PROXY', 'no_proxy']) {
-  const given = Bun.env[name] ?? ''
-  Bun.env[name] = [...given.split(',').filter(Boolean), ...loopback].join(',')
+  const existing = Bun.env[name] ?? ''
+  Bun.env[name] = [...existing.split(',').filter(Boolean), ...loopback].join(',')
 }

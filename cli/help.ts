@@ -16,14 +16,16 @@ export const helpConfiguration: HelpConfiguration = {
 function formatHelp(command: Command, help: Help) {
   const isRoot = command.parent === null
   const sections: [title: string, lines: [term: string, description: string][]][] = [
-    ...groupsOf(command, help),
+    ...commandGroups(command, help),
     [
       'Arguments:',
-      help.visibleArguments(command).map((one) => [help.argumentTerm(one), help.argumentDescription(one)]),
+      help
+        .visibleArguments(command)
+        .map((argument) => [help.argumentTerm(argument), help.argumentDescription(argument)]),
     ],
     [
       isRoot ? 'Flags of every command:' : 'Flags:',
-      help.visibleOptions(command).map((one) => [help.optionTerm(one), help.optionDescription(one)]),
+      help.visibleOptions(command).map((option) => [help.optionTerm(option), help.optionDescription(option)]),
     ],
   ]
   const termWidth = Math.max(...sections.flatMap(([, lines]) => lines.map(([term]) => term.length)))
@@ -35,9 +37,9 @@ function formatHelp(command: Command, help: Help) {
         ...lines.map((line) => help.formatItem(line[0], termWidth, line[1], help)),
       ].join('\n'),
     )
-  const about = help.commandDescription(command)
+  const description = help.commandDescription(command)
   return [
-    `${about.charAt(0).toUpperCase()}${about.slice(1)}${about.endsWith('.') ? '' : '.'}`,
+    `${description.charAt(0).toUpperCase()}${description.slice(1)}${description.endsWith('.') ? '' : '.'}`,
     `${help.styleTitle('Usage:')} ${help.commandUsage(command)}`,
     ...blocks,
     isRoot
@@ -60,11 +62,14 @@ function firstExample(command: Command) {
   return /\n {2}(.+)/.exec(help)?.[1] ?? ''
 }
 
-function groupsOf(command: Command, help: Help) {
+function commandGroups(command: Command, help: Help) {
   const groups = new Map<string, [string, string][]>()
-  for (const sub of help.visibleCommands(command)) {
-    const title = sub.helpGroup() || 'Commands:'
-    groups.set(title, [...(groups.get(title) ?? []), [sub.name(), help.subcommandDescription(sub)]])
+  for (const subcommand of help.visibleCommands(command)) {
+    const title = subcommand.helpGroup() || 'Commands:'
+    groups.set(title, [
+      ...(groups.get(title) ?? []),
+      [subcommand.name(), help.subcommandDescription(subcommand)],
+    ])
   }
   return [...groups]
 }
@@ -76,9 +81,10 @@ export function commandPath(command: Command): string {
 
 /** The deepest command that these words name, for pointing at its help. */
 export function findCommand(program: Command, args: string[]): Command {
-  const [word, ...rest] = args.filter((arg) => !arg.startsWith('-'))
-  const found = program.commands.find(
-    (sub) => word !== undefined && [sub.name(), ...sub.aliases()].includes(word),
+  const [commandName, ...otherArgs] = args.filter((arg) => !arg.startsWith('-'))
+  const subcommand = program.commands.find(
+    (candidate) =>
+      commandName !== undefined && [candidate.name(), ...candidate.aliases()].includes(commandName),
   )
-  return found === undefined ? program : findCommand(found, rest)
+  return subcommand === undefined ? program : findCommand(subcommand, otherArgs)
 }

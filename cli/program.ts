@@ -8,7 +8,7 @@ import { addAuditCommand } from './commands/audit.ts'
 import { addBackupCommands } from './commands/backup.ts'
 import { addCompletionCommand } from './commands/completion.ts'
 import { addConfigCommands } from './commands/config.ts'
-import { addConsoleCommand, openConsoleOrTellMore } from './commands/console.ts'
+import { addConsoleCommand, openConsoleOrHintAtHelp } from './commands/console.ts'
 import { addContextCommands } from './commands/context.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addGuardCommands } from './commands/guard.ts'
@@ -31,47 +31,50 @@ import { exitCodes, usageError, type ExitCode } from './terminal/errors.ts'
 import { examples } from './examples.ts'
 import { addNounExamples, commandPath, findCommand, helpConfiguration } from './help.ts'
 import type { Io } from './terminal/io.ts'
-import { createOutput, exitCodeOfError } from './terminal/output.ts'
+import { createOutput, exitCodeForError } from './terminal/output.ts'
 import { version } from './version.ts'
 
 /** Carries out one command: makes its context, and takes the exit code where it is not 0. */
-export type Run = (command: Command, body: (context: Context) => Promise<ExitCode | void>) => Promise<void>
+export type RunCommand = (
+  command: Command,
+  body: (context: Context) => Promise<ExitCode | void>,
+) => Promise<void>
 
 /**
  * Runs the command line and gives the exit code; never throws, and leaves ending the process to its caller.
  *
- * @param typed what stands behind `otpd`.
+ * @param argv what stands behind `otpd`.
  */
-export async function runCommandLine(typed: string[], io: Io): Promise<number> {
+export async function runCommandLine(argv: string[], io: Io): Promise<number> {
   // Commander's own help command looks at one word only.
-  const args = typed[0] === 'help' && typed.length > 2 ? [...typed.slice(1), '--help'] : typed
+  const args = argv[0] === 'help' && argv.length > 2 ? [...argv.slice(1), '--help'] : argv
   let exitCode: number = exitCodes.done
-  const run: Run = async (command, body) => {
+  const runCommand: RunCommand = async (command, body) => {
     const flags = command.optsWithGlobals<GlobalFlags>()
     exitCode = (await body(createContext(io, flags, createOutput(io, flags)))) ?? exitCodes.done
   }
-  const program = createProgram(io, run, args[0])
+  const program = createProgram(io, runCommand, args[0])
   try {
     if (args.length > 0) await program.parseAsync(args, { from: 'user' })
     else if (io.stdinIsTerminal && io.stdoutIsTerminal)
-      return await openConsoleOrTellMore(createContext(io, {}, createOutput(io, {})))
+      return await openConsoleOrHintAtHelp(createContext(io, {}, createOutput(io, {})))
     else program.outputHelp()
     return exitCode
   } catch (error) {
     // Flags cannot be asked for where parsing them is what failed.
-    const has = (...names: string[]) => args.some((arg) => names.includes(arg))
-    const output = createOutput(io, { json: has('--json'), color: !has('--no-color') })
+    const hasFlag = (...names: string[]) => args.some((arg) => names.includes(arg))
+    const output = createOutput(io, { json: hasFlag('--json'), color: !hasFlag('--no-color') })
     if (!(error instanceof CommanderError)) {
-      output.fail(error)
-      return exitCodeOfError(error)
+      output.printError(error)
+      return exitCodeForError(error)
     }
     if (error.exitCode === 0) return exitCodes.done
-    if (error.code !== 'commander.help') output.fail(mistyped(error, program, args))
+    if (error.code !== 'commander.help') output.printError(toUsageError(error, program, args))
     return exitCodes.usage
   }
 }
 
-function mistyped(error: CommanderError, program: Command, args: string[]) {
+function toUsageError(error: CommanderError, program: Command, args: string[]) {
   // One sentence a line, without ending inside `-p, --project <id|name>`.
   const [message = '', ...suggestions] = error.message.replace(/^error: /, '').split(/\n|(?<=\.) (?=[A-Z])/)
   return usageError(
@@ -82,7 +85,11 @@ function mistyped(error: CommanderError, program: Command, args: string[]) {
 }
 
 /** Every command below its heading, and the words that the commands of one file begin with. */
-const parts: [heading: string, words: string[], add: (program: Command, run: Run) => void][] = [
+const commandFiles: [
+  heading: string,
+  words: string[],
+  add: (program: Command, runCommand: RunCommand) => void,
+][] = [
   ['Server:', ['serve'], addServeCommand],
   ['Server:', ['health'], addHealthCommand],
   ['Server:', ['doctor'], addDoctorCommand],
@@ -119,7 +126,7 @@ const parts: [heading: string, words: string[], add: (program: Command, run: Run
  * @param firstWord of the command line; where commands begin with it they alone are made, which is most of the time that a
  *   short command takes
  */
-export function createProgram(io: Io, run: Run, firstWord?: string) {
+export function createProgram(io: Io, runCommand: RunCommand, firstWord?: string) {
   const program = new Command('otpd')
   program
     .description('Issues and verifies one-time passcodes for phone numbers.')
@@ -147,10 +154,12 @@ export function createProgram(io: Io, run: Run, firstWord?: string) {
     .addHelpText('after', examples('otpd serve', 'otpd login', 'otpd project create storefront'))
     .addHelpText('after', exitCodeHelp)
 
-  const asked = parts.filter(([, words]) => firstWord !== undefined && words.includes(firstWord))
-  for (const [heading, , add] of asked.length > 0 ? asked : parts) {
+  const requested = commandFiles.filter(
+    ([, commandNames]) => firstWord !== undefined && commandNames.includes(firstWord),
+  )
+  for (const [heading, , register] of requested.length > 0 ? requested : commandFiles) {
     program.commandsGroup(heading)
-    add(program, run)
+    register(program, runCommand)
   }
   program.helpCommand('help [command]', 'help for a command')
   for (const noun of program.commands) {

@@ -3,42 +3,43 @@ import { findCycle, listFiles, parseSource, readSources, withoutComments } from 
 import type { Import, Source } from './helpers/sources.ts'
 
 /** Who may import whom: patterns of our own files, and packages by name. Types count like everything else. */
-type Rule = { folder: RegExp; ours: RegExp; packages: RegExp }
+type Rule = { folder: RegExp; ownImports: RegExp; packages: RegExp }
 
-const anyLibraryBut = (...names: string[]) => new RegExp(`^(?!(?:${names.join('|')})$)`)
+const anyPackageExcept = (...names: string[]) => new RegExp(`^(?!(?:${names.join('|')})$)`)
 const server = ['elysia', '@elysiajs/swagger', '@elysia/eden', '@sinclair/typebox', 'swagger-ui-dist']
 const database = ['drizzle-orm', 'bun:sqlite', 'pg']
 const terminal = ['commander', 'ink', 'react', 'picocolors', 'openid-client']
-const foreign = anyLibraryBut(...server, ...database, ...terminal)
+const foreign = anyPackageExcept(...server, ...database, ...terminal)
 
 const rules: Rule[] = [
-  { folder: /^src\/domain\//, ours: /^src\/domain\//, packages: /^(node:crypto|libphonenumber-js)$/ },
+  { folder: /^src\/domain\//, ownImports: /^src\/domain\//, packages: /^(node:crypto|libphonenumber-js)$/ },
   {
     folder: /^src\/store\//,
-    ours: /^(src\/(store|domain)|migrations)\//,
+    ownImports: /^(src\/(store|domain)|migrations)\//,
     packages: /^(drizzle-orm|bun:sqlite|pg|node:[\w/]+)$/,
   },
-  { folder: /^src\/auth\//, ours: /^src\/(auth|domain)\//, packages: foreign },
-  { folder: /^src\/delivery\//, ours: /^src\/(delivery|domain)\//, packages: foreign },
-  { folder: /^src\/webhooks\//, ours: /^src\/(webhooks|domain)\//, packages: foreign },
+  { folder: /^src\/auth\//, ownImports: /^src\/(auth|domain)\//, packages: foreign },
+  { folder: /^src\/delivery\//, ownImports: /^src\/(delivery|domain)\//, packages: foreign },
+  { folder: /^src\/webhooks\//, ownImports: /^src\/(webhooks|domain)\//, packages: foreign },
   {
     folder: /^src\/http\//,
-    ours: /^src\/(http|domain)\//,
+    ownImports: /^src\/(http|domain)\//,
     packages: /^(elysia|@elysiajs\/swagger|@sinclair\/typebox|swagger-ui-dist(\/.*)?|node:[\w/]+)$/,
   },
   {
     folder: /^src\/config\//,
-    ours: /^src\/(config\/|domain\/|delivery\/(kit\/kinds|providers\/kinds-list)\.ts$)/,
+    ownImports:
+      /^src\/(config\/|domain\/|delivery\/(kit\/provider-kinds|providers\/all-provider-kinds)\.ts$)/,
     packages: foreign,
   },
-  { folder: /^src\/metrics\//, ours: /^src\/(metrics|domain)\//, packages: foreign },
-  { folder: /^src\/log\//, ours: /^src\/(log|domain)\//, packages: foreign },
+  { folder: /^src\/metrics\//, ownImports: /^src\/(metrics|domain)\//, packages: foreign },
+  { folder: /^src\/log\//, ownImports: /^src\/(log|domain)\//, packages: foreign },
   {
     folder: /^src\/host\//,
-    ours: /^src\/(host|config|domain|store|auth)\//,
-    packages: anyLibraryBut(...server, ...terminal),
+    ownImports: /^src\/(host|config|domain|store|auth)\//,
+    packages: anyPackageExcept(...server, ...terminal),
   },
-  { folder: /^src\/server\//, ours: /^src\//, packages: anyLibraryBut(...terminal) },
+  { folder: /^src\/server\//, ownImports: /^src\//, packages: anyPackageExcept(...terminal) },
 ]
 
 /** What of the server the command line may know: types, and what the host commands load when they run. */
@@ -55,10 +56,10 @@ function isAllowed(path: string, { target, kind }: Import): boolean {
   }
   const rule = rules.find(({ folder }) => folder.test(path))
   if (!rule) return false
-  return (isOurs(target) ? rule.ours : rule.packages).test(target)
+  return (isOurs(target) ? rule.ownImports : rule.packages).test(target)
 }
 
-const breachesOf = (sources: readonly Source[]) =>
+const findBreaches = (sources: readonly Source[]) =>
   sources.flatMap(({ path, imports }) =>
     imports.filter((one) => !isAllowed(path, one)).map(({ target, kind }) => `${path} → ${target} (${kind})`),
   )
@@ -71,7 +72,7 @@ const matching = (from: readonly Source[], pattern: RegExp) =>
 describe('imports', () => {
   test('obey the table', () => {
     expect(program.length).toBeGreaterThan(50)
-    expect(breachesOf(program)).toEqual([])
+    expect(findBreaches(program)).toEqual([])
   })
 
   test.each([
@@ -95,7 +96,7 @@ describe('imports', () => {
     ['cli/commands/a.ts', "const load = () => import('../../src/store/store.ts')"],
     ['cli/commands/a.ts', "import { App } from '../../src/http/app.ts'\nApp()"],
   ])('from %s would be refused: %s', (path, text) => {
-    expect(breachesOf([parseSource(path, text)])).toHaveLength(1)
+    expect(findBreaches([parseSource(path, text)])).toHaveLength(1)
   })
 
   test.each([
@@ -111,7 +112,7 @@ describe('imports', () => {
     ['cli/client/api.ts', "import type { App } from '../../src/http/app.ts'"],
     ['cli/commands/serve.ts', "const load = () => import('../../src/server/bundle.ts')"],
   ])('from %s are fine: %s', (path, text) => {
-    expect(breachesOf([parseSource(path, text)])).toEqual([])
+    expect(findBreaches([parseSource(path, text)])).toEqual([])
   })
 
   test('never go in a ring', () => {
@@ -153,8 +154,10 @@ describe('the rules', () => {
   })
 
   test('and everything else of the server leave the environment to the configuration', () => {
-    const rest = program.filter(({ path }) => path.startsWith('src/') && path !== 'src/config/config.ts')
-    expect(matching(rest, /\b(process|Bun)\.env\b/)).toEqual([])
+    const otherFiles = program.filter(
+      ({ path }) => path.startsWith('src/') && path !== 'src/config/config.ts',
+    )
+    expect(matching(otherFiles, /\b(process|Bun)\.env\b/)).toEqual([])
     expect(matching(program, /\bprocess\.env\b/)).toContain('src/config/config.ts')
   })
 })
@@ -167,8 +170,10 @@ describe('files', () => {
   test('are named in kebab-case, or as the component that they hold', () => {
     const kebab = /(^|\/)[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9-]+)*\.tsx?$/
     const component = /^(cli|test\/cli)\/console\/.*\/?[A-Z][A-Za-z0-9]*(\.test)?\.tsx$/
-    const odd = sources.map(({ path }) => path).filter((path) => !kebab.test(path) && !component.test(path))
-    expect(odd).toEqual([])
+    const misnamedFiles = sources
+      .map(({ path }) => path)
+      .filter((path) => !kebab.test(path) && !component.test(path))
+    expect(misnamedFiles).toEqual([])
   })
 
   test('export by name, but for the stand-in of a module that does not', () => {

@@ -11,7 +11,7 @@ export type AppCredentials = {
   clientSecret: string
   apiKey: string
   /** Where they were found, for error messages. */
-  from: string
+  source: string
 }
 
 export type EnvFile = { path: string; values: Record<string, string> }
@@ -37,10 +37,10 @@ export function readEnvFile(io: Io, path: string): EnvFile {
 
 /** From the --env-file where there is one, else from the environment; never a mix of both, which would be two applications. */
 export function findAppCredentials(io: Io, envFile: EnvFile | null): AppCredentials {
-  const from = envFile?.path ?? 'the environment (OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY)'
+  const sourceName = envFile?.path ?? 'the environment (OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY)'
   const source = envFile?.values ?? io.env
   const { OTPD_CLIENT_ID: clientId, OTPD_CLIENT_SECRET: clientSecret, OTPD_API_KEY: apiKey } = source
-  if (clientId && clientSecret && apiKey) return { clientId, clientSecret, apiKey, from }
+  if (clientId && clientSecret && apiKey) return { clientId, clientSecret, apiKey, source: sourceName }
   const missing = ['OTPD_CLIENT_ID', 'OTPD_CLIENT_SECRET', 'OTPD_API_KEY'].filter((name) => !source[name])
   throw usageError(
     envFile === null
@@ -54,7 +54,7 @@ export function findAppCredentials(io: Io, envFile: EnvFile | null): AppCredenti
 }
 
 /** A connection to the server that the --env-file names, and the credentials to call it with. */
-export function asApplication(context: Context, { envFile }: { envFile?: string }) {
+export function connectAsApplication(context: Context, { envFile }: { envFile?: string }) {
   const file = envFile === undefined ? null : readEnvFile(context.io, envFile)
   const { api } = context.connect(file?.values.OTPD_SERVER)
   return { api, credentials: findAppCredentials(context.io, file) }
@@ -65,14 +65,14 @@ export function asApplication(context: Context, { envFile }: { envFile?: string 
  * a file that exists is never overwritten (a usage error), and one that cannot be written is found out in time.
  */
 export function reserveEnvFile(io: Io, path: string) {
-  const absolute = resolve(io.workingDirectory, path)
-  let file: number
+  const absolutePath = resolve(io.workingDirectory, path)
+  let descriptor: number
   try {
-    file = openSync(absolute, 'wx', 0o600)
+    descriptor = openSync(absolutePath, 'wx', 0o600)
   } catch (error) {
-    const exists = isRecord(error) && error.code === 'EEXIST'
+    const alreadyExists = isRecord(error) && error.code === 'EEXIST'
     throw usageError(
-      exists
+      alreadyExists
         ? `${path} exists already and is never overwritten; nothing was created.`
         : `${path} cannot be written; nothing was created.`,
       'Name another file: --env-file FILE',
@@ -80,21 +80,21 @@ export function reserveEnvFile(io: Io, path: string) {
   }
   return {
     /** Writes the lines and closes the file, whose mode is 0600. False where the disk did not take them. */
-    fill(comment: string, values: Record<string, string>) {
+    write(comment: string, values: Record<string, string>) {
       const lines = Object.entries(values).map(([key, value]) => `${key}=${value}`)
       try {
-        writeFileSync(file, [`# ${comment}`, ...lines, ''].join('\n'))
+        writeFileSync(descriptor, [`# ${comment}`, ...lines, ''].join('\n'))
         return true
       } catch {
         return false
       } finally {
-        closeSync(file)
+        closeSync(descriptor)
       }
     },
     /** Gives the name back: nothing was created. */
-    release() {
-      closeSync(file)
-      rmSync(absolute, { force: true })
+    discard() {
+      closeSync(descriptor)
+      rmSync(absolutePath, { force: true })
     },
   }
 }

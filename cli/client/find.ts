@@ -1,27 +1,32 @@
-import type { Answer, Api } from './api.ts'
+import type { ApiResponse, Api } from './api.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import { printable } from '../terminal/text.ts'
 
-type Named = { id: string; name: string }
+type NamedResource = { id: string; name: string }
 
 /** A project by its id or, where that is unambiguous, by its name. */
 export const findProject = (api: Api, idOrName: string) =>
-  find('project', 'prj', idOrName, () => listProjects(api))
+  findByIdOrName('project', 'prj', idOrName, () => listProjects(api))
 
 export const listProjects = (api: Api) =>
-  allPages((query) => api.asDeveloper('GET', '/v1/projects', { query }))
+  loadAllPages((query) => api.asDeveloper('GET', '/v1/projects', { query }))
 
 /** An application by its id or, where that is unambiguous, by its name. */
 export const findApplication = (api: Api, idOrName: string) =>
-  find('app', 'app', idOrName, () => listApplications(api))
+  findByIdOrName('app', 'app', idOrName, () => listApplications(api))
 
 export const listApplications = (api: Api) =>
-  allPages((query) => api.asDeveloper('GET', '/v1/applications', { query }))
+  loadAllPages((query) => api.asDeveloper('GET', '/v1/applications', { query }))
 
-async function find(noun: string, prefix: string, idOrName: string, list: () => Promise<Named[]>) {
+async function findByIdOrName(
+  noun: string,
+  prefix: string,
+  idOrName: string,
+  list: () => Promise<NamedResource[]>,
+) {
   // The server says whether it exists: asking twice would cost every script a round trip.
   if (new RegExp(`^${prefix}_[0-9a-z]{26}$`).test(idOrName)) return idOrName
-  const matches = (await list()).filter((one) => one.name === idOrName)
+  const matches = (await list()).filter((candidate) => candidate.name === idOrName)
   const [match, ...others] = matches
   if (match === undefined)
     throw new CliError(
@@ -41,13 +46,15 @@ async function find(noun: string, prefix: string, idOrName: string, list: () => 
 }
 
 /** Every page of a list. */
-async function allPages<T>(page: (query: { limit: string; cursor?: string }) => Promise<Answer<T[]>>) {
-  const all: T[] = []
+async function loadAllPages<T>(
+  loadPage: (query: { limit: string; cursor?: string }) => Promise<ApiResponse<T[]>>,
+) {
+  const items: T[] = []
   let cursor: string | null = null
   do {
-    const found: Answer<T[]> = await page({ limit: '200', ...(cursor !== null && { cursor }) })
-    all.push(...found.data)
-    cursor = found.nextCursor
+    const response: ApiResponse<T[]> = await loadPage({ limit: '200', ...(cursor !== null && { cursor }) })
+    items.push(...response.data)
+    cursor = response.nextCursor
   } while (cursor !== null)
-  return all
+  return items
 }

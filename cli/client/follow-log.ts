@@ -1,17 +1,17 @@
 import type { Context } from '../context.ts'
 import { CliError } from '../terminal/errors.ts'
-import { unreachable } from './http.ts'
-import { aborted } from '../terminal/interrupt.ts'
-import { replyError } from './reply-error.ts'
+import { unreachableError } from './http.ts'
+import { whenAborted } from '../terminal/interrupt.ts'
+import { responseError } from './response-error.ts'
 import type { LogEntry } from './resources.ts'
-import { pathOf, type Call } from './routes.ts'
+import { buildPath, type Call } from './routes.ts'
 import { readSse } from './sse.ts'
 
-export type Followed =
+export type LogStreamEvent =
   | { kind: 'entry'; entry: LogEntry; json: string }
   /** The connection is gone; it is tried again until it is back. */
-  | { kind: 'lost'; why: string }
-  | { kind: 'back'; afterMs: number }
+  | { kind: 'disconnected'; reason: string }
+  | { kind: 'reconnected'; afterMs: number }
 
 export type FollowOptions = {
   query: NonNullable<Call<'GET', '/v1/logs/stream'>['query']>
@@ -38,67 +38,67 @@ export async function* followLog(
   { io, timeoutMs }: Context,
   connection: Connection,
   { query, signal, onConnected }: FollowOptions,
-): AsyncGenerator<Followed> {
-  let place = query.after
-  let lostAt: number | null = null
+): AsyncGenerator<LogStreamEvent> {
+  let lastEventId = query.after
+  let disconnectedAt: number | null = null
   let wasConnected = false
   let failures = 0
 
   for (;;) {
-    let why = 'the connection was lost'
+    let reason = 'the connection was lost'
     const attempt = new AbortController()
-    const giveUp = () => attempt.abort()
-    signal.addEventListener('abort', giveUp)
-    const alarm = createAlarm(() => attempt.abort(new DOMException('silence', 'TimeoutError')))
+    const abortAttempt = () => attempt.abort()
+    signal.addEventListener('abort', abortAttempt)
+    const watchdog = createWatchdog(() => attempt.abort(new DOMException('silence', 'TimeoutError')))
     try {
-      alarm.set(timeoutMs)
-      const body = await openStream(connection, { ...query, after: place }, attempt.signal, timeoutMs)
+      watchdog.start(timeoutMs)
+      const body = await openStream(connection, { ...query, after: lastEventId }, attempt.signal, timeoutMs)
       if (!wasConnected) onConnected?.()
       wasConnected = true
-      if (lostAt !== null) yield { kind: 'back', afterMs: io.now() - lostAt }
-      lostAt = null
-      alarm.set(silenceMsMax)
-      for await (const { id, event, data } of readSse(body, () => alarm.set(silenceMsMax))) {
+      if (disconnectedAt !== null) yield { kind: 'reconnected', afterMs: io.now() - disconnectedAt }
+      disconnectedAt = null
+      watchdog.start(silenceMsMax)
+      for await (const { id, event, data } of readSse(body, () => watchdog.start(silenceMsMax))) {
         failures = 0
-        if (event === 'end') why = reasonOf(data)
+        if (event === 'end') reason = endReason(data)
         if (event !== 'message') continue
-        if (id !== null) place = id
+        if (id !== null) lastEventId = id
         if (data === null) continue
         // The server is of the same version as this client, and its types are the contract.
         const entry: LogEntry = JSON.parse(data)
-        alarm.stop()
+        watchdog.stop()
         yield { kind: 'entry', entry, json: data }
-        alarm.set(silenceMsMax)
+        watchdog.start(silenceMsMax)
       }
     } catch (error) {
       if (signal.aborted) return
-      if (error instanceof CliError && (!wasConnected || !isPassing(error))) throw error
+      if (error instanceof CliError && (!wasConnected || !isRetryable(error))) throw error
     } finally {
-      alarm.stop()
-      signal.removeEventListener('abort', giveUp)
+      watchdog.stop()
+      signal.removeEventListener('abort', abortAttempt)
       attempt.abort()
     }
     if (signal.aborted) return
-    if (why !== tokenEnded) {
-      if (lostAt === null) yield { kind: 'lost', why }
-      lostAt ??= io.now()
+    if (reason !== tokenExpired) {
+      if (disconnectedAt === null) yield { kind: 'disconnected', reason }
+      disconnectedAt ??= io.now()
     }
     // Many clients lose a server at once; without chance they would all come back at once.
     const pauseMs = Math.min(pauseMsMax, pauseMsMin * 2 ** failures++) * (0.5 + Math.random() / 2)
-    await Promise.race([io.sleep(pauseMs), aborted(signal)])
+    await Promise.race([io.sleep(pauseMs), whenAborted(signal)])
     if (signal.aborted) return
   }
 }
 
-const tokenEnded = 'the token ended'
+const tokenExpired = 'the token ended'
 
-function reasonOf(data: string | null) {
-  if (data?.includes('"token_expired"')) return tokenEnded
+function endReason(data: string | null) {
+  if (data?.includes('"token_expired"')) return tokenExpired
   return data?.includes('"draining"') ? 'the server is shutting down' : 'the server ended the stream'
 }
 
 /** The same call may succeed later. */
-export const isPassing = ({ status, code }: CliError) =>
+export const isRetryable = ({ status, code }: CliError) =>
   status === undefined ? code === 'SERVER_UNREACHABLE' : status >= 500 || status === 429 || status === 408
 
 async function openStream(
@@ -108,25 +108,25 @@ async function openStream(
   timeoutMs: number,
 ): Promise<ReadableStream<Uint8Array>> {
   const token = await tokens.current()
-  if (token === null) throw tokens.notLoggedIn()
-  const ask = (value: string) =>
-    fetch(server.url + pathOf('/v1/logs/stream', { query }), {
+  if (token === null) throw tokens.notLoggedInError()
+  const connect = (value: string) =>
+    fetch(server.url + buildPath('/v1/logs/stream', { query }), {
       headers: { accept: 'text/event-stream', authorization: `Bearer ${value}` },
       redirect: 'manual',
       signal,
     }).catch((error: unknown) => {
-      throw unreachable(server, error, timeoutMs)
+      throw unreachableError(server, error, timeoutMs)
     })
-  let response = await ask(token.value)
+  let response = await connect(token.value)
   if (response.status === 401) {
-    const fresh = await tokens.replace(token)
-    if (fresh !== null) response = await ask(fresh.value)
+    const freshToken = await tokens.replace(token)
+    if (freshToken !== null) response = await connect(freshToken.value)
   }
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   if (response.status === 200 && isStream && response.body !== null) return response.body
   const body = await response.text()
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
-  throw replyError(
+  throw responseError(
     server,
     {
       status: response.status,
@@ -134,7 +134,7 @@ async function openStream(
       json: parseJson(body),
       retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null,
     },
-    response.status === 401 ? [`The token came from ${token.from}.`, 'Log in again with: otpd login'] : [],
+    response.status === 401 ? [`The token came from ${token.source}.`, 'Log in again with: otpd login'] : [],
   )
 }
 
@@ -146,14 +146,14 @@ function parseJson(text: string): unknown {
   }
 }
 
-function createAlarm(ring: () => void) {
+function createWatchdog(onTimeout: () => void) {
   let timer: ReturnType<typeof setTimeout> | undefined
   const stop = () => clearTimeout(timer)
   return {
     stop,
-    set(afterMs: number) {
+    start(afterMs: number) {
       stop()
-      timer = setTimeout(ring, afterMs)
+      timer = setTimeout(onTimeout, afterMs)
     },
   }
 }

@@ -1,7 +1,7 @@
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import { isRecord } from '../session/profile.ts'
-import { whence, type ServerChoice } from '../session/server-choice.ts'
-import { lasting } from '../terminal/text.ts'
+import { sourceSentence, type ServerChoice } from '../session/server-choice.ts'
+import { formatDuration } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 export type HttpRequest = {
@@ -12,7 +12,7 @@ export type HttpRequest = {
   body?: string
 }
 
-export type HttpReply = {
+export type HttpResponse = {
   status: number
   /** As it came, for --json. */
   body: string
@@ -21,7 +21,7 @@ export type HttpReply = {
   retryAfterSeconds: number | null
 }
 
-export type SendHttp = (request: HttpRequest) => Promise<HttpReply>
+export type SendHttp = (request: HttpRequest) => Promise<HttpResponse>
 
 /**
  * One exchange with the server; any status is a reply. Redirects are not followed: the headers hold credentials of
@@ -32,7 +32,7 @@ export type SendHttp = (request: HttpRequest) => Promise<HttpReply>
 export function createHttp(server: ServerChoice, timeoutMs: number): SendHttp {
   return async ({ method, path, headers, body }) => {
     let response: Response
-    let text: string
+    let responseBody: string
     try {
       response = await fetch(server.url + path, {
         method,
@@ -41,16 +41,16 @@ export function createHttp(server: ServerChoice, timeoutMs: number): SendHttp {
         redirect: 'manual',
         signal: AbortSignal.timeout(timeoutMs),
       })
-      text = await response.text()
+      responseBody = await response.text()
     } catch (error) {
-      throw unreachable(server, error, timeoutMs)
+      throw unreachableError(server, error, timeoutMs)
     }
-    if (response.status >= 300 && response.status < 400) throw redirected(server, response)
+    if (response.status >= 300 && response.status < 400) throw redirectError(server, response)
     const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
     return {
       status: response.status,
-      body: text,
-      json: parseJson(text),
+      body: responseBody,
+      json: parseJson(responseBody),
       retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null,
     }
   }
@@ -65,39 +65,45 @@ function parseJson(text: string): unknown {
 }
 
 /** @param error what `fetch` rejected with */
-export function unreachable(server: ServerChoice, error: unknown, timeoutMs: number) {
-  const address = whence(server)
+export function unreachableError(server: ServerChoice, error: unknown, timeoutMs: number) {
+  const sourceHint = sourceSentence(server)
   if (error instanceof Error && error.name === 'TimeoutError')
     return new CliError(
       exitCodes.unreachable,
       'SERVER_UNREACHABLE',
-      `${server.url} gave no answer within ${lasting(timeoutMs)}.`,
+      `${server.url} gave no answer within ${formatDuration(timeoutMs)}.`,
       {
-        hints: [address, 'Wait longer with --timeout 60s, or look at the log of the server.'],
+        hints: [sourceHint, 'Wait longer with --timeout 60s, or look at the log of the server.'],
         cause: error,
       },
     )
   const code = isRecord(error) && typeof error.code === 'string' ? error.code : ''
   const isTls = /CERT|SELF_SIGNED|VERIFY|TLS|SSL/.test(code)
-  const why = isTls ? `its certificate is not trusted: ${code}` : plainReason(code)
+  const reason = isTls ? `its certificate is not trusted: ${code}` : connectionFailureText(code)
   const hints = isTls
-    ? [address, 'Trust a certificate authority of your own with NODE_EXTRA_CA_CERTS=FILE.']
+    ? [sourceHint, 'Trust a certificate authority of your own with NODE_EXTRA_CA_CERTS=FILE.']
     : [
-        address,
+        sourceHint,
         'Start a server here with: otpd serve',
         'Or name another one with: --server URL',
         'See what is wrong with: otpd doctor',
       ]
-  return new CliError(exitCodes.unreachable, 'SERVER_UNREACHABLE', `Cannot reach ${server.url} (${why}).`, {
-    hints,
-    cause: error,
-  })
+  return new CliError(
+    exitCodes.unreachable,
+    'SERVER_UNREACHABLE',
+    `Cannot reach ${server.url} (${reason}).`,
+    {
+      hints,
+      cause: error,
+    },
+  )
 }
 
 /** Why there was no connection, by the word that `fetch` has for it. */
-export const plainReason = (code: string) => plainWords[code] ?? (code || 'connection failed')
+export const connectionFailureText = (code: string) =>
+  connectionFailureTexts[code] ?? (code || 'connection failed')
 
-const plainWords: Record<string, string> = {
+const connectionFailureTexts: Record<string, string> = {
   ECONNREFUSED: 'connection refused',
   ConnectionRefused: 'connection refused',
   ECONNRESET: 'connection lost',
@@ -106,14 +112,14 @@ const plainWords: Record<string, string> = {
   FailedToOpenSocket: 'no such host or no network',
 }
 
-function redirected(server: ServerChoice, response: Response) {
+function redirectError(server: ServerChoice, response: Response) {
   const target = URL.parse(response.headers.get('location') ?? '', server.url)?.origin ?? 'elsewhere'
   return new CliError(
     exitCodes.unreachable,
     'REDIRECTED',
     `${server.url} sends callers on to ${target}; otpd does not follow with your credentials.`,
     {
-      hints: [whence(server), `If it is the right one, use it: --server ${target}`],
+      hints: [sourceSentence(server), `If it is the right one, use it: --server ${target}`],
     },
   )
 }

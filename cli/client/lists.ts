@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Answer } from './api.ts'
+import type { ApiResponse } from './api.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
 
@@ -17,7 +17,7 @@ export function listQuery({ limit, cursor }: ListOptions) {
 }
 
 /** Says that a list goes on: a person would take the first page for all of it. */
-export function noteMore(output: Output, { nextCursor }: Answer<unknown>) {
+export function printNextPageHint(output: Output, { nextCursor }: ApiResponse<unknown>) {
   if (nextCursor !== null)
     output.note(output.paintError.dim(`There are more: --limit 200, or\n  --cursor ${nextCursor}`))
 }
@@ -28,11 +28,15 @@ const emptyPagesMax = 50
  * The first page that has anything on it. A page of a filtered list looks at so much of a long history, and may be
  * empty although the list goes on.
  */
-export async function firstFilled<T>(
-  load: (further: { cursor?: string }) => Promise<Answer<T[]>>,
-): Promise<Answer<T[]>> {
+export async function firstNonEmptyPage<T>(
+  load: (pageQuery: { cursor?: string }) => Promise<ApiResponse<T[]>>,
+): Promise<ApiResponse<T[]>> {
   let page = await load({})
-  for (let pages = 1; page.data.length === 0 && page.nextCursor !== null && pages < emptyPagesMax; pages++)
+  for (
+    let pageCount = 1;
+    page.data.length === 0 && page.nextCursor !== null && pageCount < emptyPagesMax;
+    pageCount++
+  )
     page = await load({ cursor: page.nextCursor })
   return page
 }

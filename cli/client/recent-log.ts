@@ -1,4 +1,4 @@
-import type { Answer, Api } from './api.ts'
+import type { ApiResponse, Api } from './api.ts'
 import type { LogEntry } from './resources.ts'
 
 export type LogSearch = {
@@ -19,13 +19,13 @@ export type RecentLog = {
   /** The body of the API. */
   body: string
   /** The search ended before the log did. */
-  isCut: boolean
+  isTruncated: boolean
 }
 
 const pagesMax = 50
 const pageLimitMax = 200
 
-export const isWanted = ({ phone, at }: LogEntry, { phoneEnd, sinceMs }: LogSearch) =>
+export const matchesSearch = ({ phone, at }: LogEntry, { phoneEnd, sinceMs }: LogSearch) =>
   (phoneEnd === undefined || (phone?.endsWith(phoneEnd) ?? false)) &&
   (sinceMs === undefined || Date.parse(at) >= sinceMs)
 
@@ -38,32 +38,32 @@ export async function findRecent(api: Api, search: LogSearch): Promise<RecentLog
   const isPlain = phoneEnd === undefined && sinceMs === undefined
   const pageLimit = isPlain ? Math.min(limit, pageLimitMax) : pageLimitMax
   let entries: LogEntry[] = []
-  let first: Answer<LogEntry[]> | undefined
+  let firstPage: ApiResponse<LogEntry[]> | undefined
   let cursor: string | null = null
   let newestId: string | null = null
-  let isOver = false
-  for (let pages = 0; pages < pagesMax && !isOver; pages++) {
-    const page: Answer<LogEntry[]> = await api.asDeveloper('GET', '/v1/logs', {
+  let isDone = false
+  for (let pageCount = 0; pageCount < pagesMax && !isDone; pageCount++) {
+    const page: ApiResponse<LogEntry[]> = await api.asDeveloper('GET', '/v1/logs', {
       query: { limit: String(pageLimit), appId, type, ...(cursor !== null && { cursor }) },
     })
-    first ??= page
+    firstPage ??= page
     // The first page may hold nothing of the type, with more behind it.
     newestId ??= page.data.at(-1)?.id ?? null
-    entries = [...page.data.filter((entry) => isWanted(entry, search)), ...entries]
+    entries = [...page.data.filter((entry) => matchesSearch(entry, search)), ...entries]
     cursor = page.nextCursor
     const [oldest] = page.data
     const isBefore = sinceMs !== undefined && oldest !== undefined && Date.parse(oldest.at) < sinceMs
-    isOver = cursor === null || isBefore || entries.length >= limit
+    isDone = cursor === null || isBefore || entries.length >= limit
   }
   entries = entries.slice(-limit)
-  const isWhole = isPlain && first !== undefined && limit <= pageLimitMax
+  const isSinglePage = isPlain && firstPage !== undefined && limit <= pageLimitMax
   return {
     entries,
     newestId,
     body:
-      isWhole && first
-        ? first.body
+      isSinglePage && firstPage
+        ? firstPage.body
         : JSON.stringify({ data: entries, pagination: { limit, nextCursor: null } }),
-    isCut: !isOver,
+    isTruncated: !isDone,
   }
 }

@@ -30,18 +30,18 @@ export type Route<M extends Method, Path extends string> =
     : never
 
 /** The answer of a success, without the `data` around it. */
-type DataOf<R> = R extends { response: infer Answers }
-  ? Answers[Extract<keyof Answers, 200 | 201>] extends { data: infer Data }
+type SuccessData<R> = R extends { response: infer Responses }
+  ? Responses[Extract<keyof Responses, 200 | 201>] extends { data: infer Data }
     ? Data
     : never
   : never
 
-type Named = `:${string}`
+type PathParam = `:${string}`
 
 /** The parameters in a path, by name. */
-type ParamsOf<Path> = {
+type PathParams<Path> = {
   [
-    Name in Segments<Path>[number] as Name extends Named
+    Name in Segments<Path>[number] as Name extends PathParam
       ? Name extends `:${infer Bare}`
         ? Bare
         : never
@@ -50,25 +50,28 @@ type ParamsOf<Path> = {
 }
 
 /** The answer of one route. */
-export type Data<M extends Method, Path extends string> = DataOf<Route<M, Path>>
+export type ResponseData<M extends Method, Path extends string> = SuccessData<Route<M, Path>>
 
 /** The path itself where the server has such a route, else never. */
-export type Known<M extends Method, Path extends string> = Route<M, Path> extends never ? never : Path
+export type ExistingPath<M extends Method, Path extends string> = Route<M, Path> extends never ? never : Path
 
 /** What a call of the route may carry. */
 export type Call<M extends Method, Path extends string> = {
   body?: Route<M, Path> extends { body: infer Body } ? Body : never
   query?: Route<M, Path> extends { query: infer Query } ? Query : never
-  params?: ParamsOf<Path>
+  params?: PathParams<Path>
 }
 
 /** The path with its parameters and its query in place. */
-export function pathOf(path: string, call: { query?: unknown; params?: Record<string, string> | undefined }) {
-  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) =>
+export function buildPath(
+  path: string,
+  call: { query?: unknown; params?: Record<string, string> | undefined },
+) {
+  const filledPath = path.replaceAll(/:(\w+)/g, (_, name: string) =>
     encodeURIComponent(call.params?.[name] ?? ''),
   )
   const query = Object.entries(call.query ?? {}).filter(
     (pair): pair is [string, string] => pair[1] !== undefined,
   )
-  return query.length === 0 ? filled : `${filled}?${new URLSearchParams(query).toString()}`
+  return query.length === 0 ? filledPath : `${filledPath}?${new URLSearchParams(query).toString()}`
 }

@@ -5,14 +5,14 @@ export type SseMessage = { id: string | null; event: string; data: string | null
  * Reads server-sent events (WHATWG HTML §9.2.6) until the stream ends. Comments are passed over, but count as signs
  * of life.
  *
- * @param onSign told of everything that arrives
+ * @param onActivity told of everything that arrives
  */
 export async function* readSse(
   body: ReadableStream<Uint8Array>,
-  onSign: () => void,
+  onActivity: () => void,
 ): AsyncGenerator<SseMessage> {
   let message = emptyMessage()
-  for await (const line of linesOf(body, onSign)) {
+  for await (const line of readLines(body, onActivity)) {
     if (line === '') {
       if (message.data !== null || message.id !== null) yield message
       message = emptyMessage()
@@ -31,11 +31,11 @@ export async function* readSse(
 const emptyMessage = (): SseMessage => ({ id: null, event: 'message', data: null })
 
 /** Lines end with LF, CR LF or CR; what stands behind the last end is not whole and is left out. */
-async function* linesOf(body: ReadableStream<Uint8Array>, onSign: () => void) {
+async function* readLines(body: ReadableStream<Uint8Array>, onActivity: () => void) {
   const decoder = new TextDecoder()
   let text = ''
   for await (const chunk of body) {
-    onSign()
+    onActivity()
     text += decoder.decode(chunk, { stream: true })
     // A CR at the very end may be the first half of CR LF.
     const lines = text.split(/\r\n|\n|\r(?!$)/)

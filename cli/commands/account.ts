@@ -2,10 +2,10 @@ import type { Command } from 'commander'
 import { examples } from '../examples.ts'
 import { logIn, type LoginOptions } from '../session/login.ts'
 import { logOut } from '../session/logout.ts'
-import type { Run } from '../program.ts'
-import { facts, printable } from '../terminal/text.ts'
+import type { RunCommand } from '../program.ts'
+import { formatFacts, printable } from '../terminal/text.ts'
 
-export function addAccountCommands(program: Command, run: Run) {
+export function addAccountCommands(program: Command, runCommand: RunCommand) {
   program
     .command('login')
     .description('log in to a server; asks for what is not given')
@@ -28,36 +28,38 @@ export function addAccountCommands(program: Command, run: Run) {
         'otpd login --device',
       ),
     )
-    .action((options: LoginOptions, command: Command) => run(command, (context) => logIn(context, options)))
+    .action((options: LoginOptions, command: Command) =>
+      runCommand(command, (context) => logIn(context, options)),
+    )
 
   program
     .command('logout')
     .description('end the session, here and at the server')
     .addHelpText('after', examples('otpd logout'))
-    .action((_options: unknown, command: Command) => run(command, logOut))
+    .action((_options: unknown, command: Command) => runCommand(command, logOut))
 
   program
     .command('whoami')
     .description('print who is logged in, and where')
     .addHelpText('after', examples('otpd whoami', 'otpd whoami --json'))
     .action((_options: unknown, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         const { api, server, tokens } = connect()
-        const me = await api.asDeveloper('GET', '/v1/developer/me')
+        const developer = await api.asDeveloper('GET', '/v1/developer/me')
         const token = await tokens.current()
         const { paint } = output
-        output.answer(me.body, () =>
+        output.printResult(developer.body, () =>
           [
-            paint.bold(printable(me.data.email ?? me.data.id)),
-            facts(
+            paint.bold(printable(developer.data.email ?? developer.data.id)),
+            formatFacts(
               [
-                ['Name', me.data.name && printable(me.data.name)],
-                ['Id', me.data.id],
-                ['Plan', printable(me.data.plan)],
-                ['Virtual phone', me.data.virtualPhoneNumber],
-                ['Server', `${server.url} (${server.from})`],
-                ['Token from', token?.from],
-                ['Token ends', token?.expiresAt && output.when(token.expiresAt)],
+                ['Name', developer.data.name && printable(developer.data.name)],
+                ['Id', developer.data.id],
+                ['Plan', printable(developer.data.plan)],
+                ['Virtual phone', developer.data.virtualPhoneNumber],
+                ['Server', `${server.url} (${server.source})`],
+                ['Token from', token?.source],
+                ['Token ends', token?.expiresAt && output.formatTime(token.expiresAt)],
               ],
               paint,
             ),
@@ -78,12 +80,12 @@ export function addAccountCommands(program: Command, run: Run) {
       ),
     )
     .action((_options: unknown, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         const { tokens } = connect()
         const token = await tokens.current()
-        if (token === null) throw tokens.notLoggedIn()
+        if (token === null) throw tokens.notLoggedInError()
         const { value, expiresAt } = token
-        output.answer(JSON.stringify({ data: { idToken: value, expiresAt } }), () => value)
+        output.printResult(JSON.stringify({ data: { idToken: value, expiresAt } }), () => value)
       }),
     )
 }

@@ -5,24 +5,28 @@ import type { Context } from '../context.ts'
 import { examples } from '../examples.ts'
 import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import { chooseServer } from '../session/server-choice.ts'
-import { printable, remaining } from '../terminal/text.ts'
+import { printable, formatRemaining } from '../terminal/text.ts'
 
-type Answer = (output: Output, developer: HostDeveloper, what: string) => void
+type PrintDeveloper = (output: Output, developer: HostDeveloper, label: string) => void
 
 /** What is done to accounts that are there, and the key that their tokens are signed with. */
-export function addAdminAccountCommands(admin: Command, run: Run, answerDeveloper: Answer) {
+export function addAdminAccountCommands(
+  admin: Command,
+  runCommand: RunCommand,
+  printDeveloper: PrintDeveloper,
+) {
   addHostFlags(admin.command('disable').description('shut an account out and end its sessions'))
     .argument('<account>', 'its e-mail address or id')
     .addHelpText('after', examples('otpd admin disable bob@example.com --yes'))
     .action((account: string, options: HostFlags, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const question = 'Disable this account? Its sessions end, and its applications are refused.'
         const id = await confirmAccount(context, options, account, question)
-        const changed = await withHost(context, options, (host) => host.disable(id))
-        answerDeveloper(context.output, changed, 'Disabled')
-        context.output.next(`otpd admin enable ${changed.email ?? changed.id}`)
+        const developer = await withHost(context, options, (host) => host.disable(id))
+        printDeveloper(context.output, developer, 'Disabled')
+        context.output.suggestNext(`otpd admin enable ${developer.email ?? developer.id}`)
       }),
     )
 
@@ -30,9 +34,9 @@ export function addAdminAccountCommands(admin: Command, run: Run, answerDevelope
     .argument('<account>', 'its e-mail address or id')
     .addHelpText('after', examples('otpd admin enable bob@example.com'))
     .action((account: string, options: HostFlags, command: Command) =>
-      run(command, async (context) => {
-        const changed = await withHost(context, options, (host) => host.enable(account))
-        answerDeveloper(context.output, changed, 'Enabled')
+      runCommand(command, async (context) => {
+        const developer = await withHost(context, options, (host) => host.enable(account))
+        printDeveloper(context.output, developer, 'Enabled')
       }),
     )
 
@@ -40,19 +44,19 @@ export function addAdminAccountCommands(admin: Command, run: Run, answerDevelope
     .argument('<account>', 'its e-mail address or id')
     .addHelpText('after', examples('otpd admin delete bob@example.com --yes'))
     .action((account: string, options: HostFlags, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const { output } = context
         const question =
           'Delete this account? Nobody can log in to it again, and its applications are refused.'
         const id = await confirmAccount(context, options, account, question)
-        const gone = await withHost(context, options, (host) => host.deleteAccount(id))
-        output.answer(
-          JSON.stringify({ data: gone }),
+        const deletion = await withHost(context, options, (host) => host.deleteAccount(id))
+        output.printResult(
+          JSON.stringify({ data: deletion }),
           () => `${output.paint.green('✓')} Deleted ${output.paint.bold(printable(account))}`,
         )
         output.note(
           `Its password, name, address and sessions are gone.\n` +
-            `What stays, under ${gone.id}: projects (${gone.projects}), applications (${gone.applications}),\n` +
+            `What stays, under ${deletion.id}: projects (${deletion.projects}), applications (${deletion.applications}),\n` +
             'which are refused, and the records of their codes.',
         )
       }),
@@ -63,12 +67,12 @@ export function addAdminAccountCommands(admin: Command, run: Run, answerDevelope
   )
     .addHelpText('after', examples('otpd admin rotate-signing-key'))
     .action((options: HostFlags, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const { output } = context
-        const made = await withHost(context, options, (host) => host.rotateSigningKey())
-        output.answer(
-          JSON.stringify({ data: made }),
-          () => `${output.paint.green('✓')} ID tokens are signed with a new key\n  ${made.kid}`,
+        const signingKey = await withHost(context, options, (host) => host.rotateSigningKey())
+        output.printResult(
+          JSON.stringify({ data: signingKey }),
+          () => `${output.paint.green('✓')} ID tokens are signed with a new key\n  ${signingKey.kid}`,
         )
         output.note('Tokens of the old key are accepted until they expire, within 15 minutes.')
       }),
@@ -81,13 +85,13 @@ export function addAdminAccountCommands(admin: Command, run: Run, answerDevelope
       examples('OTPD_TOKEN="$(otpd admin token ada@example.com --quiet)" otpd project list'),
     )
     .action((account: string, options: HostFlags, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const { io, flags, output } = context
-        const { url, from } = chooseServer(io, { flag: flags.server })
-        const server = from === 'the default' ? undefined : url
+        const { url, source } = chooseServer(io, { flag: flags.server })
+        const server = source === 'the default' ? undefined : url
         const token = await withHost(context, options, (host) => host.issueToken(account, server))
-        output.answer(JSON.stringify({ data: token }), () => token.idToken)
-        output.note(`Valid for ${remaining(Date.parse(token.expiresAt) - io.now())}.`)
+        output.printResult(JSON.stringify({ data: token }), () => token.idToken)
+        output.note(`Valid for ${formatRemaining(Date.parse(token.expiresAt) - io.now())}.`)
       }),
     )
 }

@@ -5,14 +5,14 @@ import { addAdminAccountCommands } from './admin-accounts.ts'
 import { addAdminPeopleCommands } from './admin-people.ts'
 import { addHostFlags, hasBuiltInProvider, withHost, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import { ask, askPassword, emailQuestion } from '../terminal/prompt.ts'
-import { facts, printable, remaining } from '../terminal/text.ts'
+import { formatFacts, printable, formatRemaining } from '../terminal/text.ts'
 
 type CreateOptions = HostFlags & { email?: string; name?: string; passwordStdin?: boolean }
 type PasswordOptions = HostFlags & { passwordStdin?: boolean }
 
-export function addAdminCommands(program: Command, run: Run) {
+export function addAdminCommands(program: Command, runCommand: RunCommand) {
   const admin = program.command('admin').description('accounts, on the machine of the server')
 
   addHostFlags(admin.command('create').alias('new').description('make an account'))
@@ -26,29 +26,31 @@ export function addAdminCommands(program: Command, run: Run) {
       ),
     )
     .action((options: CreateOptions, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const email = options.email ?? (await ask(context, emailQuestion))
         const fromInput = options.passwordStdin === true
-        const wanted = fromInput || (await hasBuiltInProvider(options))
-        const password = wanted ? await askPassword(context, { fromInput, repeat: true }) : undefined
+        const needsPassword = fromInput || (await hasBuiltInProvider(options))
+        const password = needsPassword ? await askPassword(context, { fromInput, repeat: true }) : undefined
         const { name } = options
         const account = {
           email,
           ...(name !== undefined && { name }),
           ...(password !== undefined && { password }),
         }
-        const made = await withHost(context, options, (host) => host.createAccount(account))
-        answerDeveloper(context.output, made, 'Account')
-        context.output.next(`otpd login --email ${made.email ?? ''}`)
+        const developer = await withHost(context, options, (host) => host.createAccount(account))
+        printDeveloper(context.output, developer, 'Account')
+        context.output.suggestNext(`otpd login --email ${developer.email ?? ''}`)
       }),
     )
 
   addHostFlags(admin.command('list').alias('ls').description('list every account'))
     .addHelpText('after', examples('otpd admin list'))
     .action((options: HostFlags, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const accounts = await withHost(context, options, (host) => host.listAccounts())
-        context.output.answer(JSON.stringify({ data: accounts }), () => listText(accounts, context.output))
+        context.output.printResult(JSON.stringify({ data: accounts }), () =>
+          listText(accounts, context.output),
+        )
       }),
     )
 
@@ -57,12 +59,12 @@ export function addAdminCommands(program: Command, run: Run) {
   )
     .addHelpText('after', examples('otpd admin setup-token'))
     .action((options: HostFlags, command: Command) =>
-      run(command, async (context) => {
-        const made = await withHost(context, options, (host) => host.createSetupToken())
-        context.output.answer(JSON.stringify({ data: made }), () => made.token)
-        const left = remaining(Date.parse(made.expiresAt) - context.io.now())
-        context.output.note(`Works once, within ${left}.`)
-        context.output.next(`otpd login --setup-token ${made.token}`)
+      runCommand(command, async (context) => {
+        const setupToken = await withHost(context, options, (host) => host.createSetupToken())
+        context.output.printResult(JSON.stringify({ data: setupToken }), () => setupToken.token)
+        const timeLeft = formatRemaining(Date.parse(setupToken.expiresAt) - context.io.now())
+        context.output.note(`Works once, within ${timeLeft}.`)
+        context.output.suggestNext(`otpd login --setup-token ${setupToken.token}`)
       }),
     )
 
@@ -71,9 +73,9 @@ export function addAdminCommands(program: Command, run: Run) {
     .argument('<plan>', 'free, or a plan of the configuration file')
     .addHelpText('after', examples('otpd admin set-plan ada@example.com free'))
     .action((account: string, plan: string, options: HostFlags, command: Command) =>
-      run(command, async (context) => {
-        const changed = await withHost(context, options, (host) => host.setPlan(account, plan))
-        answerDeveloper(context.output, changed, 'Plan set for')
+      runCommand(command, async (context) => {
+        const developer = await withHost(context, options, (host) => host.setPlan(account, plan))
+        printDeveloper(context.output, developer, 'Plan set for')
       }),
     )
 
@@ -87,23 +89,23 @@ export function addAdminCommands(program: Command, run: Run) {
       examples("printf 'another horse battery' | otpd admin reset-password ada@example.com --password-stdin"),
     )
     .action((email: string, options: PasswordOptions, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const fromInput = options.passwordStdin === true
         const password = await askPassword(context, { fromInput, repeat: true })
-        const changed = await withHost(context, options, (host) => host.resetPassword(email, password))
-        answerDeveloper(context.output, changed, 'Password set for')
+        const developer = await withHost(context, options, (host) => host.resetPassword(email, password))
+        printDeveloper(context.output, developer, 'Password set for')
       }),
     )
 
-  addAdminAccountCommands(admin, run, answerDeveloper)
-  addAdminPeopleCommands(admin, run)
+  addAdminAccountCommands(admin, runCommand, printDeveloper)
+  addAdminPeopleCommands(admin, runCommand)
 }
 
-function answerDeveloper({ answer, paint }: Output, developer: HostDeveloper, what: string) {
-  answer(JSON.stringify({ data: developer }), () =>
+function printDeveloper({ printResult, paint }: Output, developer: HostDeveloper, label: string) {
+  printResult(JSON.stringify({ data: developer }), () =>
     [
-      `${paint.green('✓')} ${what} ${paint.bold(printable(developer.email ?? developer.id))}`,
-      facts(
+      `${paint.green('✓')} ${label} ${paint.bold(printable(developer.email ?? developer.id))}`,
+      formatFacts(
         [
           ['Id', developer.id],
           ['Name', developer.name && printable(developer.name)],
@@ -115,15 +117,15 @@ function answerDeveloper({ answer, paint }: Output, developer: HostDeveloper, wh
   )
 }
 
-function listText(developers: HostDeveloper[], { table, when }: Output) {
+function listText(developers: HostDeveloper[], { formatTable, formatTime }: Output) {
   if (developers.length === 0) return 'No accounts yet. Make one: otpd admin create'
-  const rows = developers.map((one) => [
-    one.id,
-    printable(one.email ?? '-'),
-    printable(one.name ?? '-'),
-    one.plan,
-    one.status,
-    when(one.createdAt),
+  const rows = developers.map((developer) => [
+    developer.id,
+    printable(developer.email ?? '-'),
+    printable(developer.name ?? '-'),
+    developer.plan,
+    developer.status,
+    formatTime(developer.createdAt),
   ])
-  return table(['ID', 'EMAIL', 'NAME', 'PLAN', 'STATUS', 'CREATED'], rows)
+  return formatTable(['ID', 'EMAIL', 'NAME', 'PLAN', 'STATUS', 'CREATED'], rows)
 }

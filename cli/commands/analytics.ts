@@ -3,13 +3,13 @@ import type { Api } from '../client/api.ts'
 import type { Context } from '../context.ts'
 import { CliError, usageError, type ExitCode } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import { isPassing } from '../client/follow-log.ts'
-import { aborted, untilInterrupted } from '../terminal/interrupt.ts'
+import { isRetryable } from '../client/follow-log.ts'
+import { whenAborted, runUntilInterrupted } from '../terminal/interrupt.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import type { DayCounts, Summary } from '../client/resources.ts'
 import { sparkline } from '../terminal/sparkline.ts'
-import { facts } from '../terminal/text.ts'
+import { formatFacts } from '../terminal/text.ts'
 
 type View = 'summary' | 'timeseries'
 type Range = '7d' | '30d' | '90d'
@@ -17,10 +17,10 @@ type Options = { range?: Range; watch?: true; csv?: true }
 
 const ranges = ['7d', '30d', '90d'] as const satisfies readonly Range[]
 const rangeDefault = '30d'
-const watchEveryMs = 5000
-const counted = ['sent', 'verified', 'failed'] as const
+const watchIntervalMs = 5000
+const countKeys = ['sent', 'verified', 'failed'] as const
 
-export function addAnalyticsCommand(program: Command, run: Run) {
+export function addAnalyticsCommand(program: Command, runCommand: RunCommand) {
   program
     .command('analytics')
     .addArgument(
@@ -42,123 +42,128 @@ export function addAnalyticsCommand(program: Command, run: Run) {
       ),
     )
     .action((view: View | undefined, options: Options, command: Command) =>
-      run(command, (context) =>
-        options.watch === true ? watch(context, view, options) : show(context, view, options),
+      runCommand(command, (context) =>
+        options.watch === true ? printRepeatedly(context, view, options) : printOnce(context, view, options),
       ),
     )
 }
 
-async function show({ connect, output }: Context, view: View | undefined, options: Options) {
+async function printOnce({ connect, output }: Context, view: View | undefined, options: Options) {
   if (options.csv === true && output.json) throw usageError('--csv and --json are two answers; choose one.')
-  if (view === 'summary') requireNoRange(options)
+  if (view === 'summary') refuseRange(options)
   const { api } = connect()
   if (view === undefined && !output.json && options.csv !== true) {
     const text = await chartText(api, options.range ?? rangeDefault, output)
-    return output.answer('', () => text)
+    return output.printResult('', () => text)
   }
   if (view === 'summary') {
     const { body, data } = await api.asDeveloper('GET', '/v1/analytics/summary')
-    return output.answer(body, () => (options.csv === true ? csv([data]) : summaryText(data, output)))
+    return output.printResult(body, () => (options.csv === true ? toCsv([data]) : summaryText(data, output)))
   }
-  const { body, data } = await findDays(api, options.range ?? rangeDefault)
-  output.answer(body, () => (options.csv === true ? csv(data) : daysText(data, output)))
+  const { body, data } = await fetchDays(api, options.range ?? rangeDefault)
+  output.printResult(body, () => (options.csv === true ? toCsv(data) : daysText(data, output)))
 }
 
-async function watch(context: Context, view: View | undefined, options: Options): Promise<ExitCode> {
+async function printRepeatedly(
+  context: Context,
+  view: View | undefined,
+  options: Options,
+): Promise<ExitCode> {
   const { io, connect, output } = context
   if (output.json || options.csv === true || !io.stdoutIsTerminal)
     throw usageError(
       '--watch draws on a terminal, and there is none.',
       'Leave it out, or repeat the command.',
     )
-  if (view === 'summary') requireNoRange(options)
+  if (view === 'summary') refuseRange(options)
   const { api } = connect()
   const range = options.range ?? rangeDefault
   const draw = async () => {
     if (view === 'summary')
       return summaryText((await api.asDeveloper('GET', '/v1/analytics/summary')).data, output)
-    if (view === 'timeseries') return daysText((await findDays(api, range)).data, output)
+    if (view === 'timeseries') return daysText((await fetchDays(api, range)).data, output)
     return await chartText(api, range, output)
   }
-  return await untilInterrupted(io, async (signal) => {
-    const interrupted = aborted(signal)
+  return await runUntilInterrupted(io, async (signal) => {
+    const interruption = whenAborted(signal)
     output.note(output.paintError.dim('Every 5 seconds (Ctrl+C to quit)'))
     let linesAbove = 0
-    let picture: string | undefined
+    let lastFrame: string | undefined
     while (!signal.aborted) {
-      let gap = ''
+      let lostNotice = ''
       try {
-        const drawn = await Promise.race([draw(), interrupted])
-        if (drawn === undefined) return
-        picture = drawn
+        const frame = await Promise.race([draw(), interruption])
+        if (frame === undefined) return
+        lastFrame = frame
       } catch (error) {
         // A server that was there may come back; the last picture stays until then.
-        if (picture === undefined || !(error instanceof CliError && isPassing(error))) throw error
-        gap = `\n${output.paint.yellow('── the connection was lost, trying again ──')}`
+        if (lastFrame === undefined || !(error instanceof CliError && isRetryable(error))) throw error
+        lostNotice = `\n${output.paint.yellow('── the connection was lost, trying again ──')}`
       }
-      const text = `${picture}${gap}`
+      const text = `${lastFrame}${lostNotice}`
       // Back to where the last picture began, and away with it.
-      const back = linesAbove === 0 ? '' : `\u001b[${linesAbove}A\u001b[0J`
-      io.writeOut(`${back}${text}\n`)
+      const eraseSequence = linesAbove === 0 ? '' : `\u001b[${linesAbove}A\u001b[0J`
+      io.writeOut(`${eraseSequence}${text}\n`)
       linesAbove = text.split('\n').length
-      await Promise.race([io.sleep(watchEveryMs), interrupted])
+      await Promise.race([io.sleep(watchIntervalMs), interruption])
     }
   })
 }
 
-function requireNoRange({ range }: Options) {
+function refuseRange({ range }: Options) {
   if (range !== undefined) throw usageError('A summary counts everything so far and takes no --range.')
 }
 
-const findDays = (api: Api, range: Range) =>
+const fetchDays = (api: Api, range: Range) =>
   api.asDeveloper('GET', '/v1/analytics/timeseries', { query: { range } })
 
-const number = (value: number) => value.toLocaleString('en-US')
+const formatNumber = (value: number) => value.toLocaleString('en-US')
 
-const total = (days: DayCounts[], key: (typeof counted)[number]) =>
+const sumOverDays = (days: DayCounts[], key: (typeof countKeys)[number]) =>
   days.reduce((sum, day) => sum + day[key], 0)
 
 /** Of what was sent; null where nothing was. */
-const rateOf = (part: number, sent: number) => (sent === 0 ? null : `${Math.round((100 * part) / sent)}%`)
+const percentText = (part: number, sent: number) =>
+  sent === 0 ? null : `${Math.round((100 * part) / sent)}%`
 
 async function chartText(api: Api, range: Range, { paint, columns }: Output) {
   const [days, summary] = await Promise.all([
-    findDays(api, range),
+    fetchDays(api, range),
     api.asDeveloper('GET', '/v1/analytics/summary'),
   ])
   const { data } = days
   const title = `Last ${data.length} days`
   if (summary.data.otpRequests === 0) return 'No codes yet. Send one: otpd otp send PHONE --env-file FILE'
-  const labelWidth = Math.max(...counted.map((key) => key.length)) + 2
+  const labelWidth = Math.max(...countKeys.map((key) => key.length)) + 2
   const numbersWidth = 22
   const barsMax = Math.min(data.length, (columns() ?? 120) - labelWidth - numbersWidth)
-  const sent = total(data, 'sent')
+  const sent = sumOverDays(data, 'sent')
   const today = data.at(-1)
   const colours = { sent: paint.cyan, verified: paint.green, failed: paint.red }
-  const rows = counted.map((key) => {
+  const rows = countKeys.map((key) => {
     const bars = sparkline(
       data.map((day) => day[key]),
       barsMax,
     )
-    const sum = total(data, key)
-    const rate = key === 'sent' ? '' : (rateOf(sum, sent) ?? '')
+    const sum = sumOverDays(data, key)
+    const rate = key === 'sent' ? '' : (percentText(sum, sent) ?? '')
     return {
       label: key.padEnd(labelWidth),
       bars,
       paint: colours[key],
-      numbers: `${number(sum).padStart(9)}${number(today?.[key] ?? 0).padStart(8)}${rate.padStart(5)}`,
+      numbers: `${formatNumber(sum).padStart(9)}${formatNumber(today?.[key] ?? 0).padStart(8)}${rate.padStart(5)}`,
     }
   })
   const barsWidth = Math.max(...rows.map(({ bars }) => Bun.stringWidth(bars)))
-  const left = Math.max(labelWidth + barsWidth, title.length)
+  const leftWidth = Math.max(labelWidth + barsWidth, title.length)
   const chart = rows.map(({ label, bars, paint: colour, numbers }) =>
-    `${label}${colour(bars)}${' '.repeat(left - labelWidth - Bun.stringWidth(bars))}${numbers}`.trimEnd(),
+    `${label}${colour(bars)}${' '.repeat(leftWidth - labelWidth - Bun.stringWidth(bars))}${numbers}`.trimEnd(),
   )
   return [
-    `${paint.bold(title)}${' '.repeat(left - title.length)}${paint.dim(`${'total'.padStart(9)}${'today'.padStart(8)}`)}`,
+    `${paint.bold(title)}${' '.repeat(leftWidth - title.length)}${paint.dim(`${'total'.padStart(9)}${'today'.padStart(8)}`)}`,
     ...chart,
     paint.dim(
-      `applications ${number(summary.data.applications)}, active users ${number(summary.data.activeUsers)}, ` +
+      `applications ${formatNumber(summary.data.applications)}, active users ${formatNumber(summary.data.activeUsers)}, ` +
         `success ${summary.data.successRate}% of all time`,
     ),
   ].join('\n')
@@ -166,25 +171,25 @@ async function chartText(api: Api, range: Range, { paint, columns }: Output) {
 
 function summaryText(summary: Summary, { paint }: Output) {
   const lines: [string, string][] = [
-    ['Codes', number(summary.otpRequests)],
-    ['Verified', `${number(summary.otpVerified)} (${summary.successRate}%)`],
-    ['Applications', number(summary.applications)],
-    ['Active users', `${number(summary.activeUsers)} in the last 30 days`],
+    ['Codes', formatNumber(summary.otpRequests)],
+    ['Verified', `${formatNumber(summary.otpVerified)} (${summary.successRate}%)`],
+    ['Applications', formatNumber(summary.applications)],
+    ['Active users', `${formatNumber(summary.activeUsers)} in the last 30 days`],
   ]
-  return facts(lines, paint, '')
+  return formatFacts(lines, paint, '')
 }
 
-function daysText(days: DayCounts[], { table }: Output) {
+function daysText(days: DayCounts[], { formatTable }: Output) {
   const rows = days.map((day) => [
     day.date,
-    ...counted.map((key) => number(day[key])),
-    rateOf(day.verified, day.sent) ?? '',
+    ...countKeys.map((key) => formatNumber(day[key])),
+    percentText(day.verified, day.sent) ?? '',
   ])
-  return table(['DAY', 'SENT', 'VERIFIED', 'FAILED', 'RATE'], rows)
+  return formatTable(['DAY', 'SENT', 'VERIFIED', 'FAILED', 'RATE'], rows)
 }
 
 /** Numbers and dates alone, so nothing needs quotes. */
-const csv = (rows: Record<string, string | number>[]) =>
+const toCsv = (rows: Record<string, string | number>[]) =>
   [Object.keys(rows[0] ?? {}), ...rows.map((row) => Object.values(row))]
     .map((cells) => cells.join(','))
     .join('\n')

@@ -4,11 +4,11 @@ import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 
 const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE']
 
-export function addApiCommand(program: Command, run: Run) {
+export function addApiCommand(program: Command, runCommand: RunCommand) {
   program
     .command('api')
     .argument('<method>', methods.slice(0, 3).join(', ') + ' or DELETE')
@@ -24,14 +24,14 @@ export function addApiCommand(program: Command, run: Run) {
       ),
     )
     .action((method: string, path: string, options: { data?: string }, command: Command) =>
-      run(command, async (context) => {
-        const verb = method.toUpperCase()
-        if (!methods.includes(verb)) throw usageError(`The method is one of ${methods.join(', ')}.`)
+      runCommand(command, async (context) => {
+        const httpMethod = method.toUpperCase()
+        if (!methods.includes(httpMethod)) throw usageError(`The method is one of ${methods.join(', ')}.`)
         // Anything else than a path could name another host, and the token would go there.
         if (!/^\/(?!\/)/.test(path)) throw usageError('The path begins with one slash, like /v1/projects.')
         const body = options.data === undefined ? undefined : await readData(context, options.data)
-        const answer = await context.connect().api.raw(verb, path, body)
-        context.output.answer(answer, () => answer)
+        const responseBody = await context.connect().api.raw(httpMethod, path, body)
+        context.output.printResult(responseBody, () => responseBody)
       }),
     )
 }

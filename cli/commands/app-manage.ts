@@ -5,11 +5,11 @@ import { confirm } from '../terminal/confirm.ts'
 import { usageError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
 import { findApplication } from '../client/find.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import type { Route } from '../client/routes.ts'
 import { printable } from '../terminal/text.ts'
 
-type Changes = Route<'PATCH', '/v1/applications/:id'>['body']
+type ApplicationChanges = Route<'PATCH', '/v1/applications/:id'>['body']
 
 type UpdateOptions = {
   name?: string
@@ -22,7 +22,7 @@ type UpdateOptions = {
 const idOrNameHelp = 'its id or name'
 
 /** What is done with an application that there is already. */
-export function addAppManageCommands(app: Command, run: Run) {
+export function addAppManageCommands(app: Command, runCommand: RunCommand) {
   app
     .command('get')
     .alias('show')
@@ -30,11 +30,11 @@ export function addAppManageCommands(app: Command, run: Run) {
     .description('show an application')
     .addHelpText('after', examples('otpd app get web', 'otpd app get web --json'))
     .action((idOrName: string, _options: unknown, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
         const id = await findApplication(api, idOrName)
-        const found = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
-        output.answer(found.body, () => applicationText(found.data, output))
+        const response = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
+        output.printResult(response.body, () => applicationText(response.data, output))
       }),
     )
 
@@ -55,11 +55,11 @@ export function addAppManageCommands(app: Command, run: Run) {
       ),
     )
     .action((idOrName: string, options: UpdateOptions, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         const body = readChanges(options)
-        const changed = await change(connect().api, idOrName, body)
-        output.answer(changed.body, () =>
-          [`${output.paint.green('✓')} Application updated`, applicationText(changed.data, output)].join(
+        const response = await updateApplication(connect().api, idOrName, body)
+        output.printResult(response.body, () =>
+          [`${output.paint.green('✓')} Application updated`, applicationText(response.data, output)].join(
             '\n',
           ),
         )
@@ -72,10 +72,10 @@ export function addAppManageCommands(app: Command, run: Run) {
     .description('let a disabled application work again')
     .addHelpText('after', examples('otpd app enable shop'))
     .action((idOrName: string, _options: unknown, command: Command) =>
-      run(command, async ({ connect, output }) => {
-        const changed = await change(connect().api, idOrName, { status: 'active' })
-        const name = output.paint.bold(printable(changed.data.name))
-        output.answer(changed.body, () => `${output.paint.green('✓')} Application ${name} is active`)
+      runCommand(command, async ({ connect, output }) => {
+        const response = await updateApplication(connect().api, idOrName, { status: 'active' })
+        const name = output.paint.bold(printable(response.data.name))
+        output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} is active`)
       }),
     )
 
@@ -85,11 +85,11 @@ export function addAppManageCommands(app: Command, run: Run) {
     .description('refuse every call with its credentials until it is enabled again')
     .addHelpText('after', examples('otpd app disable shop'))
     .action((idOrName: string, _options: unknown, command: Command) =>
-      run(command, async ({ connect, output }) => {
-        const changed = await change(connect().api, idOrName, { status: 'disabled' })
-        const name = output.paint.bold(printable(changed.data.name))
-        output.answer(changed.body, () => `${output.paint.green('✓')} Application ${name} is disabled`)
-        output.next(`otpd app enable ${changed.data.id}`)
+      runCommand(command, async ({ connect, output }) => {
+        const response = await updateApplication(connect().api, idOrName, { status: 'disabled' })
+        const name = output.paint.bold(printable(response.data.name))
+        output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} is disabled`)
+        output.suggestNext(`otpd app enable ${response.data.id}`)
       }),
     )
 
@@ -100,23 +100,23 @@ export function addAppManageCommands(app: Command, run: Run) {
     .description('delete an application, its credentials and its webhooks')
     .addHelpText('after', examples('otpd app delete shop --yes'))
     .action((idOrName: string, _options: unknown, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const { connect, output } = context
         const { api } = connect()
         const id = await confirm(context, {
           find: () => findApplication(api, idOrName),
           async describe(id) {
             const { data } = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
-            const what = `${printable(data.name)} (${data.environment})`
+            const appLabel = `${printable(data.name)} (${data.environment})`
             return {
-              question: `Delete the application ${what}? Its credentials stop working at once.`,
+              question: `Delete the application ${appLabel}? Its credentials stop working at once.`,
               name: data.name,
             }
           },
         })
-        const gone = await api.asDeveloper('DELETE', '/v1/applications/:id', { params: { id } })
+        const response = await api.asDeveloper('DELETE', '/v1/applications/:id', { params: { id } })
         const name = output.paint.bold(printable(idOrName))
-        output.answer(gone.body, () => `${output.paint.green('✓')} Application ${name} deleted`)
+        output.printResult(response.body, () => `${output.paint.green('✓')} Application ${name} deleted`)
       }),
     )
 
@@ -126,21 +126,23 @@ export function addAppManageCommands(app: Command, run: Run) {
     .description('print the secret that webhooks of an application are signed with')
     .addHelpText('after', examples('otpd app secret web'))
     .action((idOrName: string, _options: unknown, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
         const id = await findApplication(api, idOrName)
-        const found = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', { params: { id } })
-        output.answer(found.body, () => found.data.webhookSecret)
+        const response = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', {
+          params: { id },
+        })
+        output.printResult(response.body, () => response.data.webhookSecret)
       }),
     )
 }
 
-async function change(api: Api, idOrName: string, body: Changes) {
+async function updateApplication(api: Api, idOrName: string, body: ApplicationChanges) {
   const id = await findApplication(api, idOrName)
   return await api.asDeveloper('PATCH', '/v1/applications/:id', { params: { id }, body })
 }
 
-function readChanges({ name, otpTtl, webotpDomain, androidHash, locale }: UpdateOptions): Changes {
+function readChanges({ name, otpTtl, webotpDomain, androidHash, locale }: UpdateOptions): ApplicationChanges {
   if (otpTtl !== undefined && !/^\d{1,6}$/.test(otpTtl))
     throw usageError('--otp-ttl is a number of seconds from 60 to 600.')
   const changes = {

@@ -4,16 +4,16 @@ import { reserveEnvFile } from '../client/credentials.ts'
 import { examples } from '../examples.ts'
 import { findProject, listProjects } from '../client/find.ts'
 import { paintEnvironment, paintStatus } from '../terminal/app-text.ts'
-import { addListOptions, listQuery, noteMore, type ListOptions } from '../client/lists.ts'
+import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import type { Application, CreatedApplication, Project } from '../client/resources.ts'
-import { facts, printable, shellWord } from '../terminal/text.ts'
+import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 import { addAppManageCommands } from './app-manage.ts'
 
 type CreateOptions = { project: string; env: 'live' | 'test'; envFile?: string }
 
-export function addAppCommands(program: Command, run: Run) {
+export function addAppCommands(program: Command, runCommand: RunCommand) {
   const app = program.command('app').alias('apps').description('applications and their credentials')
 
   app
@@ -36,25 +36,29 @@ export function addAppCommands(program: Command, run: Run) {
       ),
     )
     .action((name: string, options: CreateOptions, command: Command) =>
-      run(command, async ({ io, connect, output }) => {
+      runCommand(command, async ({ io, connect, output }) => {
         const { api, server } = connect()
         const file = options.envFile === undefined ? null : reserveEnvFile(io, options.envFile)
-        const created = await createApplication(api, name, options).catch((error: unknown) => {
-          file?.release()
+        const response = await createApplication(api, name, options).catch((error: unknown) => {
+          file?.discard()
           throw error
         })
-        const { data } = created
+        const { data } = response
         const comment = `otpd application ${printable(data.name)} (${data.id}, ${data.environment})`
-        const saved = file?.fill(comment, { OTPD_SERVER: server.url, ...environmentOf(data) }) ?? false
-        output.answer(created.body, () => createdText(data, saved ? options.envFile : undefined, output))
-        if (!saved)
+        const isSaved =
+          file?.write(comment, { OTPD_SERVER: server.url, ...credentialVariables(data) }) ?? false
+        output.printResult(response.body, () =>
+          createdText(data, isSaved ? options.envFile : undefined, output),
+        )
+        if (!isSaved)
           output.note('\n  Store the secret and the API key now: this is the only time they are shown.')
-        if (file !== null && !saved) output.warn(`${options.envFile} could not be written.`)
-        if (saved) output.next(`otpd otp send ${testNumber} --env-file ${shellWord(options.envFile ?? '')}`)
+        if (file !== null && !isSaved) output.warn(`${options.envFile} could not be written.`)
+        if (isSaved)
+          output.suggestNext(`otpd otp send ${testPhone} --env-file ${shellWord(options.envFile ?? '')}`)
         else
-          output.next(
+          output.suggestNext(
             'export OTPD_CLIENT_ID=… OTPD_CLIENT_SECRET=… OTPD_API_KEY=…   (from above)',
-            `otpd otp send ${testNumber}`,
+            `otpd otp send ${testPhone}`,
           )
       }),
     )
@@ -63,23 +67,23 @@ export function addAppCommands(program: Command, run: Run) {
     .option('-p, --project <id|name>', 'only those of this project')
     .addHelpText('after', examples('otpd app list', 'otpd app list --project storefront --json'))
     .action((options: ListOptions & { project?: string }, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
         const projectId = options.project && (await findProject(api, options.project))
         const query = { ...listQuery(options), projectId }
-        const found = await api.asDeveloper('GET', '/v1/applications', { query })
+        const response = await api.asDeveloper('GET', '/v1/applications', { query })
         // Names are for people; a script that reads JSON is not made to wait for them.
-        const projects = output.json || found.data.length === 0 ? [] : await listProjects(api)
-        output.answer(found.body, () => listText(found.data, projects, output))
-        noteMore(output, found)
+        const projects = output.json || response.data.length === 0 ? [] : await listProjects(api)
+        output.printResult(response.body, () => listText(response.data, projects, output))
+        printNextPageHint(output, response)
       }),
     )
 
-  addAppManageCommands(app, run)
+  addAppManageCommands(app, runCommand)
 }
 
 /** Of the numbers whose code in test applications is always 424242. */
-const testNumber = '+14155550100'
+const testPhone = '+14155550100'
 
 async function createApplication(api: Api, name: string, { project, env }: CreateOptions) {
   const projectId = await findProject(api, project)
@@ -87,18 +91,18 @@ async function createApplication(api: Api, name: string, { project, env }: Creat
   return await api.asDeveloper('POST', '/v1/applications', { body })
 }
 
-const environmentOf = (app: CreatedApplication) => ({
+const credentialVariables = (app: CreatedApplication) => ({
   OTPD_CLIENT_ID: app.clientId,
   OTPD_CLIENT_SECRET: app.clientSecret,
   OTPD_API_KEY: app.apiKey,
   OTPD_WEBHOOK_SECRET: app.webhookSecret,
 })
 
-function createdText(app: CreatedApplication, savedIn: string | undefined, { paint }: Output) {
+function createdText(app: CreatedApplication, envFilePath: string | undefined, { paint }: Output) {
   const title = `${paint.green('✓')} Application ${paint.bold(printable(app.name))} (${paintEnvironment(app.environment, paint)})`
   const id: [string, string] = ['Id', app.id]
-  if (savedIn !== undefined)
-    return [title, facts([id, ['Saved in', `${savedIn} (only you can read it)`]], paint)].join('\n')
+  if (envFilePath !== undefined)
+    return [title, formatFacts([id, ['Saved in', `${envFilePath} (only you can read it)`]], paint)].join('\n')
   // Short labels keep every line within 80 columns.
   const credentials: [string, string][] = [
     ['Client ID', app.clientId],
@@ -106,10 +110,10 @@ function createdText(app: CreatedApplication, savedIn: string | undefined, { pai
     ['API key', paint.yellow(app.apiKey)],
     ['Webhook', app.webhookSecret],
   ]
-  return [title, facts([id, ...credentials], paint)].join('\n')
+  return [title, formatFacts([id, ...credentials], paint)].join('\n')
 }
 
-function listText(apps: Application[], projects: Project[], { paint, table }: Output) {
+function listText(apps: Application[], projects: Project[], { paint, formatTable }: Output) {
   if (apps.length === 0) return 'No applications yet. Create one: otpd app create NAME -p PROJECT -e test'
   const projectNames = new Map(projects.map(({ id, name }) => [id, name]))
   const rows = apps.map((app) => [
@@ -119,5 +123,5 @@ function listText(apps: Application[], projects: Project[], { paint, table }: Ou
     paintEnvironment(app.environment, paint),
     paintStatus(app.status, paint),
   ])
-  return table(['ID', 'NAME', 'PROJECT', 'ENV', 'STATUS'], rows)
+  return formatTable(['ID', 'NAME', 'PROJECT', 'ENV', 'STATUS'], rows)
 }

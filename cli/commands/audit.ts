@@ -1,14 +1,20 @@
 import type { Command } from 'commander'
 import { examples } from '../examples.ts'
-import { addListOptions, firstFilled, listQuery, noteMore, type ListOptions } from '../client/lists.ts'
+import {
+  addListOptions,
+  firstNonEmptyPage,
+  listQuery,
+  printNextPageHint,
+  type ListOptions,
+} from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import type { AuditEntry } from '../client/resources.ts'
-import { cut, printable } from '../terminal/text.ts'
+import { truncate, printable } from '../terminal/text.ts'
 
 type Options = ListOptions & { action?: AuditEntry['action']; target?: string }
 
-export function addAuditCommand(program: Command, run: Run) {
+export function addAuditCommand(program: Command, runCommand: RunCommand) {
   addListOptions(program.command('audit').description('who changed what, and from where, newest first'))
     .option('--action <action>', 'only this, like credential.rotated')
     .option('--target <id>', 'only what was done to this application, project or webhook')
@@ -17,27 +23,30 @@ export function addAuditCommand(program: Command, run: Run) {
       examples('otpd audit', 'otpd audit --action login.failed', 'otpd audit --limit 200 --json'),
     )
     .action((options: Options, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         const { action, target: targetId } = options
         const query = { ...listQuery(options), ...(action && { action }), ...(targetId && { targetId }) }
         const { api } = connect()
-        const found = await firstFilled((further) =>
-          api.asDeveloper('GET', '/v1/audit', { query: { ...query, ...further } }),
+        const response = await firstNonEmptyPage((pageQuery) =>
+          api.asDeveloper('GET', '/v1/audit', { query: { ...query, ...pageQuery } }),
         )
-        output.answer(found.body, () => auditText(found.data, output))
-        noteMore(output, found)
+        output.printResult(response.body, () => auditText(response.data, output))
+        printNextPageHint(output, response)
       }),
     )
 }
 
 /** The trail as a table; of the operator's as well, which has the same fields. */
-export function auditText(entries: Array<Omit<AuditEntry, 'id'>>, { columns, table, when }: Output): string {
+export function auditText(
+  entries: Array<Omit<AuditEntry, 'id'>>,
+  { columns, formatTable, formatTime }: Output,
+): string {
   if (entries.length === 0) return 'Nothing noted yet: no change and no login.'
   // A terminal that is not very wide has room for what was done, and by whom.
   const isNarrow = (columns() ?? Infinity) < 132
-  const actor = (id: string) => (isNarrow ? cut(id, 12, '…') : id)
+  const actor = (id: string) => (isNarrow ? truncate(id, 12, '…') : id)
   const rows = entries.map((entry) => [
-    when(entry.at),
+    formatTime(entry.at),
     entry.action,
     printable(entry.targetName ?? entry.targetId ?? '-'),
     printable(entry.detail ?? ''),
@@ -46,9 +55,9 @@ export function auditText(entries: Array<Omit<AuditEntry, 'id'>>, { columns, tab
     printable(entry.userAgent ?? ''),
   ])
   const headings = ['WHEN', 'ACTION', 'OF', 'DETAIL', 'BY', 'FROM', 'WITH']
-  const shown = isNarrow ? 5 : headings.length
-  return table(
-    headings.slice(0, shown),
-    rows.map((row) => row.slice(0, shown)),
+  const columnCount = isNarrow ? 5 : headings.length
+  return formatTable(
+    headings.slice(0, columnCount),
+    rows.map((row) => row.slice(0, columnCount)),
   )
 }

@@ -3,28 +3,28 @@ import type { Command } from 'commander'
 import { confirm } from '../terminal/confirm.ts'
 import { examples } from '../examples.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
-import type { Run } from '../program.ts'
-import { facts, printable, shellWord } from '../terminal/text.ts'
+import type { RunCommand } from '../program.ts'
+import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 
-type Rows = { accounts: number; applications: number; otpRequests: number; logEntries: number }
+type RowCounts = { accounts: number; applications: number; otpRequests: number; logEntries: number }
 
-export function addBackupCommands(program: Command, run: Run) {
+export function addBackupCommands(program: Command, runCommand: RunCommand) {
   addHostFlags(program.command('backup').description('copy the database, also while the server runs'))
     .argument('[file]', 'where to; never replaced (a new name in backups of the data directory)')
     .addHelpText('after', examples('otpd backup', 'otpd backup otpd-monday.db --data-dir "$OTPD_DATA_DIR"'))
     .action((file: string | undefined, options: HostFlags, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const { io, output } = context
         const path = file === undefined ? undefined : resolve(io.workingDirectory, file)
-        const made = await withDataDir(context, options, (host, needs) => host.backUp(needs, path))
-        output.answer(JSON.stringify({ data: { ...made, holdsMasterKey: false } }), () =>
+        const backup = await withDataDir(context, options, (host, needs) => host.backUp(needs, path))
+        output.printResult(JSON.stringify({ data: { ...backup, holdsMasterKey: false } }), () =>
           [
-            `${output.paint.green('✓')} Backup ${output.paint.bold(printable(made.file))}`,
-            facts(
+            `${output.paint.green('✓')} Backup ${output.paint.bold(printable(backup.file))}`,
+            formatFacts(
               [
-                ['Size', `${made.bytes} bytes`],
-                ['SHA-256', made.sha256],
-                ['Holds', rowsText(made.rows)],
+                ['Size', `${backup.bytes} bytes`],
+                ['SHA-256', backup.sha256],
+                ['Holds', rowsText(backup.rows)],
               ],
               output.paint,
             ),
@@ -45,7 +45,7 @@ export function addBackupCommands(program: Command, run: Run) {
       ),
     )
     .action((file: string, options: HostFlags, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const { io, output } = context
         const path = await confirm(context, {
           find: async () => resolve(io.workingDirectory, file),
@@ -55,14 +55,14 @@ export function addBackupCommands(program: Command, run: Run) {
             name: 'restore',
           }),
         })
-        const done = await withDataDir(context, options, (host, needs) => host.restore(needs, path))
-        output.answer(JSON.stringify({ data: { file: path, ...done } }), () =>
+        const result = await withDataDir(context, options, (host, needs) => host.restore(needs, path))
+        output.printResult(JSON.stringify({ data: { file: path, ...result } }), () =>
           [
             `${output.paint.green('✓')} Restored ${output.paint.bold(printable(path))}`,
-            facts(
+            formatFacts(
               [
-                ['Before', done.keptAs && printable(done.keptAs)],
-                ['Migrates', done.pendingMigrations.join(', ') || null],
+                ['Before', result.keptAs && printable(result.keptAs)],
+                ['Migrates', result.pendingMigrations.join(', ') || null],
               ],
               output.paint,
             ),
@@ -71,10 +71,12 @@ export function addBackupCommands(program: Command, run: Run) {
             .join('\n'),
         )
         const { dataDir } = options
-        output.next(dataDir === undefined ? 'otpd serve' : `otpd serve --data-dir ${shellWord(dataDir)}`)
+        output.suggestNext(
+          dataDir === undefined ? 'otpd serve' : `otpd serve --data-dir ${shellWord(dataDir)}`,
+        )
       }),
     )
 }
 
-const rowsText = ({ accounts, applications, otpRequests, logEntries }: Rows) =>
+const rowsText = ({ accounts, applications, otpRequests, logEntries }: RowCounts) =>
   `accounts (${accounts}), applications (${applications}), OTP requests (${otpRequests}), log entries (${logEntries})`

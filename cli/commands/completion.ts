@@ -1,18 +1,18 @@
 import { Argument, type Command } from 'commander'
 import { completionScript, shells, type Shell } from '../completion.ts'
 import { examples } from '../examples.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 
-export function addCompletionCommand(program: Command, run: Run) {
+export function addCompletionCommand(program: Command, runCommand: RunCommand) {
   program
     .command('completion')
     .description('print what lets a shell complete these commands')
     .addArgument(new Argument('<shell>', 'bash, zsh or fish').choices(shells))
     .addHelpText('after', examples('otpd completion bash > otpd.bash', 'otpd completion fish'))
     .action((shell: Shell, _options: unknown, command: Command) =>
-      run(command, async ({ output }) => {
+      runCommand(command, async ({ output }) => {
         const script = completionScript(program, shell)
-        output.answer(JSON.stringify({ data: { shell, script } }), () => script)
+        output.printResult(JSON.stringify({ data: { shell, script } }), () => script)
       }),
     )
 }

@@ -2,11 +2,11 @@ import type { Command } from 'commander'
 import type { Flags } from '../../src/config/config.ts'
 import { exitCodes } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import { addConfigFlags, loadServerConfig, requireConfig } from '../host/config.ts'
 import { printable } from '../terminal/text.ts'
 
-export function addConfigCommands(program: Command, run: Run) {
+export function addConfigCommands(program: Command, runCommand: RunCommand) {
   const config = program.command('config').description("the server's configuration on this machine")
 
   addConfigFlags(
@@ -14,11 +14,11 @@ export function addConfigCommands(program: Command, run: Run) {
   )
     .addHelpText('after', examples('otpd config show', 'otpd config show --listen 127.0.0.1:9090 --json'))
     .action((flags: Flags, command: Command) =>
-      run(command, async ({ output }) => {
+      runCommand(command, async ({ output }) => {
         const loaded = await loadServerConfig(flags)
         const { settingRows } = await import('../../src/server/bundle.ts')
-        output.answer(JSON.stringify({ data: loaded.settings }), () =>
-          output.table(
+        output.printResult(JSON.stringify({ data: loaded.settings }), () =>
+          output.formatTable(
             ['SETTING', 'VALUE', 'FROM'],
             settingRows(loaded.settings).map((row) => row.map(printable)),
           ),
@@ -30,12 +30,12 @@ export function addConfigCommands(program: Command, run: Run) {
   addConfigFlags(config.command('check').description('say whether the server would accept its configuration'))
     .addHelpText('after', examples('otpd config check'))
     .action((flags: Flags, command: Command) =>
-      run(command, async ({ output }) => {
+      runCommand(command, async ({ output }) => {
         const loaded = await loadServerConfig(flags)
         const { configFile } = requireConfig(loaded, exitCodes.negative)
-        const about = { valid: true, configFile }
-        output.answer(
-          JSON.stringify({ data: about }),
+        const result = { valid: true, configFile }
+        output.printResult(
+          JSON.stringify({ data: result }),
           () =>
             `${output.paint.green('✓')} The configuration is valid (${configFile ?? 'no file; environment and defaults'})`,
         )

@@ -2,18 +2,20 @@ import type { Command } from 'commander'
 import type { Context } from '../context.ts'
 import { CliError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 
 type Options = { readOnly?: true; ascii?: true }
 
-export function addConsoleCommand(program: Command, run: Run) {
+export function addConsoleCommand(program: Command, runCommand: RunCommand) {
   program
     .command('console')
     .description('the full-screen console; also otpd alone, on a terminal')
     .option('--read-only', 'change nothing; keys that would are off')
     .option('--ascii', 'draw with ASCII alone')
     .addHelpText('after', examples('otpd console', 'otpd console --read-only'))
-    .action((options: Options, command: Command) => run(command, (context) => openConsole(context, options)))
+    .action((options: Options, command: Command) =>
+      runCommand(command, (context) => openConsole(context, options)),
+    )
 }
 
 /** What draws screens is loaded here and nowhere else: plain commands need not wait for it. */
@@ -23,7 +25,7 @@ async function openConsole(context: Context, { readOnly, ascii }: Options = {}) 
 }
 
 /** For otpd alone: whoever types that may know no other command yet. */
-export async function openConsoleOrTellMore(context: Context) {
+export async function openConsoleOrHintAtHelp(context: Context) {
   try {
     return await openConsole(context)
   } catch (error) {

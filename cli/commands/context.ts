@@ -4,14 +4,14 @@ import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
 import { withLock } from '../session/lock.ts'
 import { credentialsPath, readProfile, writeProfile, type Profile } from '../session/profile.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import { parseServer } from '../session/server-choice.ts'
 import { requireContext } from '../session/server-contexts.ts'
 import { printable } from '../terminal/text.ts'
 
 const namePattern = /^[A-Za-z0-9][\w.-]{0,62}$/
 
-export function addContextCommands(program: Command, run: Run) {
+export function addContextCommands(program: Command, runCommand: RunCommand) {
   const context = program.command('context').description('names for servers, to switch between them')
 
   context
@@ -20,17 +20,17 @@ export function addContextCommands(program: Command, run: Run) {
     .description('list every name, its server and who is logged in there')
     .addHelpText('after', examples('otpd context list'))
     .action((_options: unknown, command: Command) =>
-      run(command, async ({ io, output }) => {
-        const listed = listContexts(readProfile(credentialsPath(io)))
-        output.answer(JSON.stringify({ data: listed }), () => {
-          if (listed.length === 0) return 'No contexts yet. Add one: otpd context add NAME URL'
-          const rows = listed.map(({ name, server, email, isCurrent }) => [
+      runCommand(command, async ({ io, output }) => {
+        const contexts = listContexts(readProfile(credentialsPath(io)))
+        output.printResult(JSON.stringify({ data: contexts }), () => {
+          if (contexts.length === 0) return 'No contexts yet. Add one: otpd context add NAME URL'
+          const rows = contexts.map(({ name, server, email, isCurrent }) => [
             isCurrent ? output.paint.green('*') : '',
             printable(name),
             printable(server),
             printable(email ?? '-'),
           ])
-          return output.table(['', 'NAME', 'SERVER', 'LOGGED IN'], rows)
+          return output.formatTable(['', 'NAME', 'SERVER', 'LOGGED IN'], rows)
         })
       }),
     )
@@ -43,19 +43,19 @@ export function addContextCommands(program: Command, run: Run) {
     .argument('<url>', 'where the server is reached')
     .addHelpText('after', examples('otpd context add local http://127.0.0.1:8080'))
     .action((name: string, url: string, _options: unknown, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         if (!namePattern.test(name))
           throw usageError('A name is made of letters, digits, dots and dashes, 63 at most.')
         const server = parseServer(url, 'the command line')
-        await change(context, (profile) => {
+        await updateProfile(context, (profile) => {
           if (Object.hasOwn(profile.contexts, name))
             throw new CliError(exitCodes.refused, 'CONFLICT', `There is a context ${name} already.`, {
               hints: [`Remove it first: otpd context remove ${name}`],
             })
           return { ...profile, contexts: { ...profile.contexts, [name]: server.url } }
         })
-        answer(context, { name, server: server.url }, 'Added')
-        context.output.next(`otpd context use ${name}`)
+        printContext(context, { name, server: server.url }, 'Added')
+        context.output.suggestNext(`otpd context use ${name}`)
       }),
     )
 
@@ -65,16 +65,16 @@ export function addContextCommands(program: Command, run: Run) {
     .argument('<name>', 'of otpd context list')
     .addHelpText('after', examples('otpd context use local'))
     .action((name: string, _options: unknown, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const { io, output } = context
-        const { url, origin } = await change(context, (profile) => {
-          const named = requireContext(profile, name)
-          return { ...profile, current: named.url }
+        const { url, origin } = await updateProfile(context, (profile) => {
+          const namedServer = requireContext(profile, name)
+          return { ...profile, current: namedServer.url }
         }).then(({ current }) => parseServer(current ?? '', `the context ${name}`))
-        answer(context, { name, server: url }, 'Using')
+        printContext(context, { name, server: url }, 'Using')
         for (const variable of ['OTPD_SERVER', 'OTPD_CONTEXT'])
           if (io.env[variable]) output.warn(`${variable} is set and comes before this choice.`)
-        if (readProfile(credentialsPath(io)).logins[origin] === undefined) output.next('otpd login')
+        if (readProfile(credentialsPath(io)).logins[origin] === undefined) output.suggestNext('otpd login')
       }),
     )
 
@@ -85,13 +85,13 @@ export function addContextCommands(program: Command, run: Run) {
     .argument('<name>', 'of otpd context list')
     .addHelpText('after', examples('otpd context remove local'))
     .action((name: string, _options: unknown, command: Command) =>
-      run(command, async (context) => {
-        const removed = requireContext(readProfile(credentialsPath(context.io)), name)
-        await change(context, (profile) => {
-          const { [requireContext(profile, name).name]: _gone, ...contexts } = profile.contexts
+      runCommand(command, async (context) => {
+        const removedServer = requireContext(readProfile(credentialsPath(context.io)), name)
+        await updateProfile(context, (profile) => {
+          const { [requireContext(profile, name).name]: _removed, ...contexts } = profile.contexts
           return { ...profile, contexts }
         })
-        answer(context, { name, server: removed.url }, 'Removed')
+        printContext(context, { name, server: removedServer.url }, 'Removed')
       }),
     )
 }
@@ -99,22 +99,22 @@ export function addContextCommands(program: Command, run: Run) {
 /** A context has no server of its own to answer: this is its shape with --json. */
 function listContexts({ contexts, logins, current }: Profile) {
   return Object.entries(contexts)
-    .toSorted(([one], [other]) => one.localeCompare(other))
+    .toSorted(([nameA], [nameB]) => nameA.localeCompare(nameB))
     .map(([name, url]) => {
       const login = logins[URL.parse(url)?.origin ?? '']
       return { name, server: url, email: login?.email ?? null, isCurrent: url === current }
     })
 }
 
-function answer({ output }: Context, data: { name: string; server: string }, what: string) {
-  output.answer(
+function printContext({ output }: Context, data: { name: string; server: string }, label: string) {
+  output.printResult(
     JSON.stringify({ data }),
-    () => `${output.paint.green('✓')} ${what} ${output.paint.bold(data.name)} (${printable(data.server)})`,
+    () => `${output.paint.green('✓')} ${label} ${output.paint.bold(data.name)} (${printable(data.server)})`,
   )
 }
 
 /** @returns the profile as it was written */
-async function change({ io }: Context, edit: (profile: Profile) => Profile): Promise<Profile> {
+async function updateProfile({ io }: Context, edit: (profile: Profile) => Profile): Promise<Profile> {
   const path = credentialsPath(io)
   return await withLock(io, `${path}.lock`, async () => {
     const profile = edit(readProfile(path))

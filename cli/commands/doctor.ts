@@ -13,13 +13,13 @@ import { CliError, exitCodes } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
 import type { HostFlags } from '../host/commands.ts'
 import type { Io } from '../terminal/io.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import { isLoopback } from '../session/server-choice.ts'
 import { loadServerConfig } from '../host/config.ts'
 import { shortPath } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
-export function addDoctorCommand(program: Command, run: Run) {
+export function addDoctorCommand(program: Command, runCommand: RunCommand) {
   program
     .command('doctor')
     .description('look for what is wrong: server, configuration, data, login, live sending')
@@ -27,30 +27,30 @@ export function addDoctorCommand(program: Command, run: Run) {
     .option('--config <file>', "the server's configuration file (OTPD_CONFIG)")
     .addHelpText('after', examples('otpd doctor', 'otpd doctor --json'))
     .action((flags: HostFlags, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const { io, output } = context
-        const connection = connect(context)
-        const host = await inspectHere(flags, connection)
+        const connection = tryConnect(context)
+        const localServer = await inspectLocalServer(flags, connection)
         const checks = [
-          ...hereChecks(context, host),
+          ...localServerChecks(context, localServer),
           ...('checks' in connection
             ? connection.checks
-            : await serverChecks(context, connection, { isHeld: isHeld(host) })),
-          ...(await liveChecks(context, host)),
+            : await serverChecks(context, connection, { isHeld: isServerRunning(localServer) })),
+          ...(await liveSendingChecks(context, localServer)),
           programCheck(io),
           terminalCheck(io, output),
         ]
-        const isWell = checks.every(({ status }) => status !== 'fault')
-        output.answer(JSON.stringify({ data: { checks, ok: isWell } }), () =>
+        const isHealthy = checks.every(({ status }) => status !== 'fault')
+        output.printResult(JSON.stringify({ data: { checks, ok: isHealthy } }), () =>
           checksText(checks, output.paint, output.columns()),
         )
-        return isWell ? exitCodes.done : exitCodes.negative
+        return isHealthy ? exitCodes.done : exitCodes.negative
       }),
     )
 }
 
 /** The way to the server; or why there is none, where what the last login left cannot be read. */
-function connect({ connect: open }: Context): ReturnType<Context['connect']> | { checks: Check[] } {
+function tryConnect({ connect: open }: Context): ReturnType<Context['connect']> | { checks: Check[] } {
   try {
     return open()
   } catch (error) {
@@ -59,66 +59,75 @@ function connect({ connect: open }: Context): ReturnType<Context['connect']> | {
   }
 }
 
-type Here = { loaded: LoadedConfig; dataDir: string | null; inspection: HostInspection | null }
+type LocalServer = { loaded: LoadedConfig; dataDir: string | null; inspection: HostInspection | null }
 
-const isHeld = (here: Here | null) => here?.inspection?.state === 'open' && here.inspection.isHeld
+const isServerRunning = (localServer: LocalServer | null) =>
+  localServer?.inspection?.state === 'accessible' && localServer.inspection.isHeld
 
 /**
  * What this machine has of a server; null where it is only the machine of a client. Looks and makes nothing.
  */
-async function inspectHere(flags: HostFlags, connection: ReturnType<typeof connect>): Promise<Here | null> {
+async function inspectLocalServer(
+  flags: HostFlags,
+  connection: ReturnType<typeof tryConnect>,
+): Promise<LocalServer | null> {
   const loaded = await loadServerConfig(flags)
   const { config, settings } = loaded
-  const place = settings.find(({ setting }) => setting === 'server.dataDir')
-  const given = typeof place?.value === 'string' && place.value.startsWith('/') ? place.value : null
-  const dataDir = config === null ? given : config.dataDir
+  const dataDirSetting = settings.find(({ setting }) => setting === 'server.dataDir')
+  const configuredDataDir =
+    typeof dataDirSetting?.value === 'string' && dataDirSetting.value.startsWith('/')
+      ? dataDirSetting.value
+      : null
+  const dataDir = config === null ? configuredDataDir : config.dataDir
   const { inspectHost } = await import('../../src/server/bundle.ts')
   const inspection = dataDir === null ? null : inspectHost(dataDir, config)
-  const isServerHere = !('server' in connection) || isLoopback(new URL(connection.server.url).hostname)
+  const isServerLocal = !('server' in connection) || isLoopback(new URL(connection.server.url).hostname)
   const isConfigured = settings.some(({ origin }) => origin !== 'default')
   const isPresent = inspection !== null && inspection.state !== 'missing'
-  return isServerHere || isConfigured || isPresent ? { loaded, dataDir, inspection } : null
+  return isServerLocal || isConfigured || isPresent ? { loaded, dataDir, inspection } : null
 }
 
-function hereChecks({ io }: Context, here: Here | null): Check[] {
-  if (here === null) return [ok('host', 'the server is elsewhere; its files and settings are not looked at')]
-  const { loaded, dataDir, inspection } = here
+function localServerChecks({ io }: Context, localServer: LocalServer | null): Check[] {
+  if (localServer === null)
+    return [ok('host', 'the server is elsewhere; its files and settings are not looked at')]
+  const { loaded, dataDir, inspection } = localServer
   const { config } = loaded
-  const place = dataDir !== null && {
+  const dataDirInfo = dataDir !== null && {
     dataDir,
-    shown: shortPath(dataDir, io.homeDirectory),
+    displayPath: shortPath(dataDir, io.homeDirectory),
     migrate: config?.migrate ?? true,
   }
   return [
     ...configurationChecks(loaded),
     ...(config === null ? [] : [...addressChecks(config), ...webhookChecks(config)]),
-    ...(place && inspection ? hostChecks(inspection, place) : []),
+    ...(dataDirInfo && inspection ? hostChecks(inspection, dataDirInfo) : []),
   ]
 }
 
 /** Only where the configuration is whole: of half of it everything could be said. */
-async function liveChecks({ io }: Context, here: Here | null): Promise<Check[]> {
-  const config = here?.loaded.config ?? null
-  if (here === null || config === null) return []
+async function liveSendingChecks({ io }: Context, localServer: LocalServer | null): Promise<Check[]> {
+  const config = localServer?.loaded.config ?? null
+  if (localServer === null || config === null) return []
   const { openProviders } = await import('../../src/server/bundle.ts')
-  const opened = openProviders(config, version)
+  const openedProviders = openProviders(config, version)
   try {
-    const { inspection } = here
-    const database = inspection?.state === 'open' ? inspection.database : null
+    const { inspection } = localServer
+    const database = inspection?.state === 'accessible' ? inspection.database : null
     return deliveryChecks({
       config,
-      providers: await opened.list(),
-      resting: isHeld(here) && database?.state === 'readable' ? database.resting : [],
+      providers: await openedProviders.list(),
+      openCircuits:
+        isServerRunning(localServer) && database?.state === 'readable' ? database.openCircuits : [],
       nowMs: io.now(),
-      configFile: shortPath(config.configFile ?? usualConfigFile(io), io.homeDirectory),
+      configFile: shortPath(config.configFile ?? defaultConfigPath(io), io.homeDirectory),
     })
   } finally {
-    opened.close()
+    openedProviders.close()
   }
 }
 
 /** Where the server of this user looks first for a file that may be made there. */
-const usualConfigFile = ({ env, homeDirectory }: Io) =>
+const defaultConfigPath = ({ env, homeDirectory }: Io) =>
   process.getuid?.() === 0
     ? '/etc/otpd/otpd.toml'
     : join(env.XDG_CONFIG_HOME || join(homeDirectory, '.config'), 'otpd', 'server.toml')

@@ -3,10 +3,10 @@ import type { HostGuardStatus } from '../../src/host/host.ts'
 import { examples } from '../examples.ts'
 import { withHost, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import { localTime, printable } from '../terminal/text.ts'
 
-export function addGuardCommands(program: Command, run: Run) {
+export function addGuardCommands(program: Command, runCommand: RunCommand) {
   const guard = program
     .command('guard')
     .description('the guard against SMS pumping, on the machine of the server')
@@ -18,10 +18,10 @@ export function addGuardCommands(program: Command, run: Run) {
     .option('--config <file>', "the server's configuration file (OTPD_CONFIG)")
     .addHelpText('after', examples('otpd guard status', 'otpd guard status --json'))
     .action((options: HostFlags, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const status = await withHost(context, options, (host) => host.guardStatus())
         const { output } = context
-        output.answer(JSON.stringify({ data: status }), () => statusText(status, output))
+        output.printResult(JSON.stringify({ data: status }), () => statusText(status, output))
         if (status.mode === 'monitor' && status.countries.length > 0) {
           output.note(
             'The guard only watches. To block: mode = "enforce" below [guard] in the configuration.',
@@ -37,30 +37,33 @@ const modes = {
   enforce: 'enforce: what a rule forbids is not sent',
 } as const satisfies Record<HostGuardStatus['mode'], string>
 
-function statusText({ mode, since, rules, countries }: HostGuardStatus, { paint, table }: Output): string {
-  const count = (value: number) => (value === 0 ? paint.dim('0') : String(value))
+function statusText(
+  { mode, since, rules, countries }: HostGuardStatus,
+  { paint, formatTable }: Output,
+): string {
+  const countText = (value: number) => (value === 0 ? paint.dim('0') : String(value))
   const ruleRows = rules.map(({ rule, limit, flagged, blocked }) => [
     rule,
     limit === null ? paint.dim('off') : printable(limit),
-    count(flagged),
-    count(blocked),
+    countText(flagged),
+    countText(blocked),
   ])
   const countryRows = countries.map(({ rule, country, flagged, blocked }) => [
     printable(country),
     rule,
-    count(flagged),
-    count(blocked),
+    countText(flagged),
+    countText(blocked),
   ])
-  const found =
+  const countrySection =
     countryRows.length === 0
       ? `Nothing was flagged or blocked since ${localTime(since)}.`
-      : table(['COUNTRY', 'RULE', 'FLAGGED', 'BLOCKED'], countryRows)
+      : formatTable(['COUNTRY', 'RULE', 'FLAGGED', 'BLOCKED'], countryRows)
   return [
     `Mode ${paint.bold(modes[mode])}`,
     `Counted since ${localTime(since)}`,
     '',
-    table(['RULE', 'ALLOWS', 'FLAGGED', 'BLOCKED'], ruleRows),
+    formatTable(['RULE', 'ALLOWS', 'FLAGGED', 'BLOCKED'], ruleRows),
     '',
-    found,
+    countrySection,
   ].join('\n')
 }

@@ -2,67 +2,72 @@ import type { Command } from 'commander'
 import { durationMs } from '../context.ts'
 import { exitCodes } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
-import type { HttpReply, SendHttp } from '../client/http.ts'
-import { replyError } from '../client/reply-error.ts'
+import type { HttpResponse, SendHttp } from '../client/http.ts'
+import { responseError } from '../client/response-error.ts'
 import { isRecord } from '../session/profile.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import type { ServerChoice } from '../session/server-choice.ts'
 import type { Io } from '../terminal/io.ts'
 
-const pauseMs = 200
+const pollIntervalMs = 200
 
-export function addHealthCommand(program: Command, run: Run) {
+export function addHealthCommand(program: Command, runCommand: RunCommand) {
   program
     .command('health')
     .description('ask a server whether it works')
     .option('--wait <time>', 'keep asking for this long until it does, like 30s')
     .addHelpText('after', examples('otpd health', 'otpd health --wait 30s --quiet'))
     .action((options: { wait?: string }, command: Command) =>
-      run(command, async ({ io, connect, output }) => {
-        const giveUpAt = io.now() + (options.wait === undefined ? 0 : durationMs(options.wait, '--wait'))
+      runCommand(command, async ({ io, connect, output }) => {
+        const deadlineMs = io.now() + (options.wait === undefined ? 0 : durationMs(options.wait, '--wait'))
         const { send, server } = connect()
-        const { reply, unready } = await untilHealthy(io, giveUpAt, () => checkHealth(send, server))
-        const { paint } = output
-        output.answer(reply.body, () =>
-          unready === null
-            ? `${paint.green('●')} ${server.url} is operational`
-            : `${paint.red('✗')} ${server.url} is not ready: ${unready}`,
+        const { response, notReadyReason } = await waitUntilHealthy(io, deadlineMs, () =>
+          checkHealth(send, server),
         )
-        return unready === null ? exitCodes.done : exitCodes.negative
+        const { paint } = output
+        output.printResult(response.body, () =>
+          notReadyReason === null
+            ? `${paint.green('●')} ${server.url} is operational`
+            : `${paint.red('✗')} ${server.url} is not ready: ${notReadyReason}`,
+        )
+        return notReadyReason === null ? exitCodes.done : exitCodes.negative
       }),
     )
 }
 
-type Health = { reply: HttpReply; unready: string | null }
+type Health = { response: HttpResponse; notReadyReason: string | null }
 
-async function untilHealthy(io: Io, giveUpAt: number, check: () => Promise<Health>): Promise<Health> {
+async function waitUntilHealthy(io: Io, deadlineMs: number, check: () => Promise<Health>): Promise<Health> {
   for (;;) {
-    const isLast = io.now() + pauseMs > giveUpAt
+    const isLastAttempt = io.now() + pollIntervalMs > deadlineMs
     const health = await check().catch((error: unknown) => {
-      if (isLast) throw error
+      if (isLastAttempt) throw error
       return null
     })
-    if (health !== null && (health.unready === null || isLast)) return health
-    await io.sleep(pauseMs)
+    if (health !== null && (health.notReadyReason === null || isLastAttempt)) return health
+    await io.sleep(pollIntervalMs)
   }
 }
 
 /** Alive, which needs no database, and then ready: the database can be written and nothing is being shut down. */
 async function checkHealth(send: SendHttp, server: ServerChoice): Promise<Health> {
-  const alive = await send({ method: 'GET', path: '/v1/health' })
-  const isOtpd = isRecord(alive.json) && isRecord(alive.json.data) && alive.json.data.service === 'otpd'
-  if (alive.status !== 200 || !isOtpd) throw replyError(server, alive)
-  const ready = await send({ method: 'GET', path: '/v1/health/ready' })
-  return ready.status === 200 ? { reply: alive, unready: null } : { reply: ready, unready: causeOf(ready) }
+  const liveness = await send({ method: 'GET', path: '/v1/health' })
+  const isOtpd =
+    isRecord(liveness.json) && isRecord(liveness.json.data) && liveness.json.data.service === 'otpd'
+  if (liveness.status !== 200 || !isOtpd) throw responseError(server, liveness)
+  const readiness = await send({ method: 'GET', path: '/v1/health/ready' })
+  return readiness.status === 200
+    ? { response: liveness, notReadyReason: null }
+    : { response: readiness, notReadyReason: describeNotReady(readiness) }
 }
 
 /** In words, why a server is not ready. */
-export function causeOf({ json, status }: HttpReply) {
+export function describeNotReady({ json, status }: HttpResponse) {
   const cause = isRecord(json) && isRecord(json.data) ? json.data.cause : null
-  return (typeof cause === 'string' ? causes[cause] : undefined) ?? `it answered ${status}`
+  return (typeof cause === 'string' ? causeTexts[cause] : undefined) ?? `it answered ${status}`
 }
 
-const causes: Record<string, string> = {
+const causeTexts: Record<string, string> = {
   draining: 'it is shutting down',
   database: 'its database cannot be written',
   migrations: 'its database needs a migration',

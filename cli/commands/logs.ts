@@ -4,12 +4,12 @@ import { usageError, type ExitCode } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
 import { findApplication, listApplications } from '../client/find.ts'
 import { followLog } from '../client/follow-log.ts'
-import { untilInterrupted } from '../terminal/interrupt.ts'
+import { runUntilInterrupted } from '../terminal/interrupt.ts'
 import { logLine } from '../terminal/log-lines.ts'
-import type { Run } from '../program.ts'
-import { findRecent, isWanted, type LogSearch } from '../client/recent-log.ts'
+import type { RunCommand } from '../program.ts'
+import { findRecent, matchesSearch, type LogSearch } from '../client/recent-log.ts'
 import type { LogEntry } from '../client/resources.ts'
-import { lasting } from '../terminal/text.ts'
+import { formatDuration } from '../terminal/text.ts'
 
 type Options = { tail?: true; app?: string; type?: string; phone?: string; since?: string; limit?: string }
 
@@ -19,7 +19,7 @@ const limitMax = 10_000
 /** As a place to go on from: the beginning of the log. */
 const logStart = `evt_${'0'.repeat(26)}`
 
-export function addLogsCommand(program: Command, run: Run) {
+export function addLogsCommand(program: Command, runCommand: RunCommand) {
   program
     .command('logs')
     .addArgument(new Argument('[tail]', 'tail: the same as --tail').choices(['tail']))
@@ -39,44 +39,54 @@ export function addLogsCommand(program: Command, run: Run) {
       ),
     )
     .action((action: string | undefined, options: Options, command: Command) =>
-      run(command, (context) => showLogs(context, options, options.tail === true || action === 'tail')),
+      runCommand(command, (context) =>
+        showLogs(context, options, options.tail === true || action === 'tail'),
+      ),
     )
 }
 
 async function showLogs(context: Context, options: Options, isTail: boolean): Promise<ExitCode | void> {
   const { io, output } = context
-  const wanted = readOptions(options, io.now())
+  const parsedOptions = readOptions(options, io.now())
   const connection = context.connect()
   const { api, server } = connection
   const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
-  const search: LogSearch = { ...wanted, appId }
-  const recent = await findRecent(api, search)
+  const search: LogSearch = { ...parsedOptions, appId }
+  const recentLog = await findRecent(api, search)
   // Names are for people; a script that reads JSON is not made to wait for them.
-  const needsNames = !output.json && (isTail || recent.entries.length > 0)
-  const names = new Map(needsNames ? (await listApplications(api)).map(({ id, name }) => [id, name]) : [])
-  const line = (entry: LogEntry) => logLine(entry, names, io.now(), output)
-  if (recent.isCut) output.warn('The search ended after 10,000 entries; there are older ones.')
+  const needsNames = !output.json && (isTail || recentLog.entries.length > 0)
+  const appNames = new Map(needsNames ? (await listApplications(api)).map(({ id, name }) => [id, name]) : [])
+  const formatEntry = (entry: LogEntry) => logLine(entry, appNames, io.now(), output)
+  if (recentLog.isTruncated) output.warn('The search ended after 10,000 entries; there are older ones.')
 
   if (!isTail) {
-    output.answer(recent.body, () => recent.entries.map(line).join('\n') || nothingText(options))
+    output.printResult(
+      recentLog.body,
+      () => recentLog.entries.map(formatEntry).join('\n') || emptyText(options),
+    )
     return
   }
-  for (const entry of recent.entries) output.answer(JSON.stringify(entry), () => line(entry))
+  for (const entry of recentLog.entries) output.printResult(JSON.stringify(entry), () => formatEntry(entry))
   output.note(output.paintError.dim(`Waiting for events from ${server.url} (Ctrl+C to quit)`))
-  const query = { appId, type: search.type, after: recent.newestId ?? logStart }
-  return await untilInterrupted(io, async (signal) => {
-    for await (const one of followLog(context, connection, { query, signal })) {
-      if (one.kind === 'lost') output.note(gapLine(context, `${one.why}, trying again`))
-      else if (one.kind === 'back')
-        output.note(gapLine(context, `back after ${lasting(one.afterMs)}, nothing is missing`))
-      else if (isWanted(one.entry, search)) output.answer(one.json, () => line(one.entry))
+  const query = { appId, type: search.type, after: recentLog.newestId ?? logStart }
+  return await runUntilInterrupted(io, async (signal) => {
+    for await (const event of followLog(context, connection, { query, signal })) {
+      if (event.kind === 'disconnected')
+        output.note(connectionNotice(context, `${event.reason}, trying again`))
+      else if (event.kind === 'reconnected')
+        output.note(
+          connectionNotice(context, `back after ${formatDuration(event.afterMs)}, nothing is missing`),
+        )
+      else if (matchesSearch(event.entry, search))
+        output.printResult(event.json, () => formatEntry(event.entry))
     }
   })
 }
 
-export const gapLine = ({ output }: Context, text: string) => output.paintError.yellow(`── ${text} ──`)
+export const connectionNotice = ({ output }: Context, text: string) =>
+  output.paintError.yellow(`── ${text} ──`)
 
-const nothingText = ({ app, type, phone, since }: Options) =>
+const emptyText = ({ app, type, phone, since }: Options) =>
   [app, type, phone, since].every((filter) => filter === undefined)
     ? 'No events yet. Send a code: otpd otp send PHONE --env-file FILE'
     : 'No such events. See all of them: otpd logs'
@@ -90,17 +100,18 @@ function readOptions({ type, phone, since, limit }: Options, nowMs: number): Omi
   return {
     type: type?.replaceAll(/\s/g, ''),
     phoneEnd,
-    sinceMs: since === undefined ? undefined : momentOf(since, nowMs),
+    sinceMs: since === undefined ? undefined : parseMoment(since, nowMs),
     limit: limit === undefined ? (since === undefined ? limitDefault : limitMax) : Number(limit),
   }
 }
 
 /** `10m` is ten minutes ago; anything else is a date. */
-function momentOf(since: string, nowMs: number): number {
+function parseMoment(since: string, nowMs: number): number {
   const [, days] = /^(\d{1,4})d$/.exec(since) ?? []
   if (days !== undefined) return nowMs - Number(days) * 86_400_000
   if (/^[\d.]+(ms|s|m|h)$/.test(since)) return nowMs - durationMs(since, '--since')
-  const at = /^\d{4}-\d\d-\d\d/.test(since) ? Date.parse(since) : Number.NaN
-  if (Number.isNaN(at)) throw usageError('--since takes a time like 10m, 2h, 3d or 2026-11-20T08:00:00Z.')
-  return at
+  const timestampMs = /^\d{4}-\d\d-\d\d/.test(since) ? Date.parse(since) : Number.NaN
+  if (Number.isNaN(timestampMs))
+    throw usageError('--since takes a time like 10m, 2h, 3d or 2026-11-20T08:00:00Z.')
+  return timestampMs
 }

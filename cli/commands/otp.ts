@@ -1,11 +1,11 @@
 import { Option, type Command } from 'commander'
-import { asApplication } from '../client/credentials.ts'
-import type { Answer } from '../client/api.ts'
+import { connectAsApplication } from '../client/credentials.ts'
+import type { ApiResponse } from '../client/api.ts'
 import type { Context } from '../context.ts'
 import { examples } from '../examples.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import type { SentOtp } from '../client/resources.ts'
-import { facts, printable, shellWord } from '../terminal/text.ts'
+import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 import { addOtpRequestCommands } from './otp-requests.ts'
 
 export type EnvFileOption = { envFile?: string }
@@ -18,7 +18,7 @@ const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
 export const envFileHelp =
   "the application's credentials (else OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY)"
 
-export function addOtpCommands(program: Command, run: Run) {
+export function addOtpCommands(program: Command, runCommand: RunCommand) {
   const otp = program.command('otp').description('send a code to a phone and verify it, as an application')
 
   otp
@@ -28,12 +28,12 @@ export function addOtpCommands(program: Command, run: Run) {
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp send +14155550100 --env-file .env.otpd'))
     .action((phone: string, options: EnvFileOption, command: Command) =>
-      run(command, async (context) => {
-        const { api, credentials } = asApplication(context, options)
-        const sent = await api.asApplication('POST', '/v1/otp/send', credentials, {
+      runCommand(command, async (context) => {
+        const { api, credentials } = connectAsApplication(context, options)
+        const response = await api.asApplication('POST', '/v1/otp/send', credentials, {
           body: { phone },
         })
-        answerSent(context, options, sent)
+        printSentOtp(context, options, response)
       }),
     )
 
@@ -45,12 +45,12 @@ export function addOtpCommands(program: Command, run: Run) {
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp resend "$REQUEST_ID" --env-file .env.otpd'))
     .action((requestId: string, options: ResendOptions, command: Command) =>
-      run(command, async (context) => {
-        const { api, credentials } = asApplication(context, options)
+      runCommand(command, async (context) => {
+        const { api, credentials } = connectAsApplication(context, options)
         const { channel } = options
         const body = { requestId, ...(channel !== undefined && { channel }) }
-        const sent = await api.asApplication('POST', '/v1/otp/resend', credentials, { body })
-        answerSent(context, options, sent)
+        const response = await api.asApplication('POST', '/v1/otp/resend', credentials, { body })
+        printSentOtp(context, options, response)
       }),
     )
 
@@ -62,16 +62,16 @@ export function addOtpCommands(program: Command, run: Run) {
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp verify "$REQUEST_ID" 424242 --env-file .env.otpd'))
     .action((requestId: string, code: string, options: EnvFileOption, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const { output } = context
-        const { api, credentials } = asApplication(context, options)
+        const { api, credentials } = connectAsApplication(context, options)
         const body = { requestId, code }
-        const verified = await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
-        const { data } = verified
-        output.answer(
-          verified.body,
+        const response = await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
+        const { data } = response
+        output.printResult(
+          response.body,
           () =>
-            `${output.paint.green('✓')} ${output.paint.bold(printable(data.phone))} is verified (${output.when(data.verifiedAt)})`,
+            `${output.paint.green('✓')} ${output.paint.bold(printable(data.phone))} is verified (${output.formatTime(data.verifiedAt)})`,
         )
       }),
     )
@@ -83,29 +83,32 @@ export function addOtpCommands(program: Command, run: Run) {
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp cancel "$REQUEST_ID" --env-file .env.otpd'))
     .action((requestId: string, options: EnvFileOption, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const { output } = context
-        const { api, credentials } = asApplication(context, options)
-        const canceled = await api.asApplication('POST', '/v1/otp/cancel', credentials, {
+        const { api, credentials } = connectAsApplication(context, options)
+        const response = await api.asApplication('POST', '/v1/otp/cancel', credentials, {
           body: { requestId },
         })
-        const phone = output.paint.bold(printable(canceled.data.phone))
-        output.answer(canceled.body, () => `${output.paint.green('✓')} The code for ${phone} is canceled`)
+        const phone = output.paint.bold(printable(response.data.phone))
+        output.printResult(
+          response.body,
+          () => `${output.paint.green('✓')} The code for ${phone} is canceled`,
+        )
       }),
     )
 
-  addOtpRequestCommands(otp, run)
+  addOtpRequestCommands(otp, runCommand)
 }
 
-function answerSent({ output }: Context, { envFile }: EnvFileOption, { data, body }: Answer<SentOtp>) {
+function printSentOtp({ output }: Context, { envFile }: EnvFileOption, { data, body }: ApiResponse<SentOtp>) {
   const lines: [string, string | undefined][] = [
     ['Request', data.requestId],
     ['Code', data.code],
-    ['Expires', output.when(data.expiresAt)],
+    ['Expires', output.formatTime(data.expiresAt)],
   ]
   const title = `${output.paint.green('✓')} Code sent to ${output.paint.bold(printable(data.phone))}`
-  output.answer(body, () => [title, facts(lines, output.paint)].join('\n'))
-  const file = envFile === undefined ? '' : ` --env-file ${shellWord(envFile)}`
-  const verify = `otpd otp verify ${data.requestId} ${data.code ?? 'CODE'}${file}`
-  output.next(...(data.code === undefined ? ['otpd inbox', verify] : [verify]))
+  output.printResult(body, () => [title, formatFacts(lines, output.paint)].join('\n'))
+  const envFileFlag = envFile === undefined ? '' : ` --env-file ${shellWord(envFile)}`
+  const verifyCommand = `otpd otp verify ${data.requestId} ${data.code ?? 'CODE'}${envFileFlag}`
+  output.suggestNext(...(data.code === undefined ? ['otpd inbox', verifyCommand] : [verifyCommand]))
 }

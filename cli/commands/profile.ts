@@ -3,14 +3,14 @@ import type { Context } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import { ask, askNewPassword, readSecret } from '../terminal/prompt.ts'
 import type { DeveloperProfile } from '../client/resources.ts'
-import { facts, printable } from '../terminal/text.ts'
+import { formatFacts, printable } from '../terminal/text.ts'
 
 type UpdateOptions = { name?: string; company?: string }
 
-export function addProfileCommands(program: Command, run: Run) {
+export function addProfileCommands(program: Command, runCommand: RunCommand) {
   const profile = program.command('profile').description('your account: name, company, plan and password')
 
   profile
@@ -19,9 +19,9 @@ export function addProfileCommands(program: Command, run: Run) {
     .description('show your account and what its plan allows')
     .addHelpText('after', examples('otpd profile get', 'otpd profile get --json'))
     .action((_options: unknown, command: Command) =>
-      run(command, async ({ connect, output }) => {
-        const found = await connect().api.asDeveloper('GET', '/v1/developer/me')
-        output.answer(found.body, () => profileText(found.data, output))
+      runCommand(command, async ({ connect, output }) => {
+        const response = await connect().api.asDeveloper('GET', '/v1/developer/me')
+        output.printResult(response.body, () => profileText(response.data, output))
       }),
     )
 
@@ -32,16 +32,16 @@ export function addProfileCommands(program: Command, run: Run) {
     .option('--company <name>', "up to 120 characters; '' removes it")
     .addHelpText('after', examples("otpd profile update --name Ada --company 'Analytical Engines'"))
     .action(({ name, company }: UpdateOptions, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         if (name === undefined && company === undefined)
           throw usageError('Nothing to change.', 'Pass --name or --company.')
         const body = {
           ...(name !== undefined && { name }),
           ...(company !== undefined && { company: company || null }),
         }
-        const changed = await connect().api.asDeveloper('PATCH', '/v1/developer/me', { body })
-        output.answer(changed.body, () =>
-          [`${output.paint.green('✓')} Profile updated`, profileText(changed.data, output)].join('\n'),
+        const response = await connect().api.asDeveloper('PATCH', '/v1/developer/me', { body })
+        output.printResult(response.body, () =>
+          [`${output.paint.green('✓')} Profile updated`, profileText(response.data, output)].join('\n'),
         )
       }),
     )
@@ -52,16 +52,16 @@ export function addProfileCommands(program: Command, run: Run) {
     .option('--password-stdin', 'read the current and the new one from standard input, a line each')
     .addHelpText('after', examples('otpd profile password --password-stdin < passwords'))
     .action((options: { passwordStdin?: boolean }, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const { connect, output } = context
         const { api, server } = connect()
         const body = await askPasswords(context, options.passwordStdin === true)
-        const changed = await api.asDeveloper('POST', '/v1/auth/password', { body })
-        output.answer(
-          changed.body,
+        const response = await api.asDeveloper('POST', '/v1/auth/password', { body })
+        output.printResult(
+          response.body,
           () => `${output.paint.green('✓')} Password changed; every session has ended`,
         )
-        output.next(`otpd login --server ${server.url}`)
+        output.suggestNext(`otpd login --server ${server.url}`)
       }),
     )
 }
@@ -80,19 +80,19 @@ async function askPasswords(context: Context, fromInput: boolean) {
   return { currentPassword, newPassword: await askNewPassword(context, { label: 'New password', flag }) }
 }
 
-function profileText(me: DeveloperProfile, { paint, when }: Output) {
-  const { projects, applications, sendPerMinute, verifyPerMinute } = me.limits
-  const rate = (perMinute: number) => (perMinute === 0 ? 'without limit' : `${perMinute} a minute`)
+function profileText(developer: DeveloperProfile, { paint, formatTime }: Output) {
+  const { projects, applications, sendPerMinute, verifyPerMinute } = developer.limits
+  const rateText = (perMinute: number) => (perMinute === 0 ? 'without limit' : `${perMinute} a minute`)
   const lines: [string, string | null][] = [
-    ['Name', me.name && printable(me.name)],
-    ['Company', me.company && printable(me.company)],
-    ['Id', me.id],
-    ['Virtual phone', me.virtualPhoneNumber],
-    ['Plan', printable(me.plan)],
+    ['Name', developer.name && printable(developer.name)],
+    ['Company', developer.company && printable(developer.company)],
+    ['Id', developer.id],
+    ['Virtual phone', developer.virtualPhoneNumber],
+    ['Plan', printable(developer.plan)],
     ['Allows', `${projects} projects, ${applications} applications`],
-    ['Each sends', rate(sendPerMinute)],
-    ['Each verifies', rate(verifyPerMinute)],
-    ['Since', when(me.createdAt)],
+    ['Each sends', rateText(sendPerMinute)],
+    ['Each verifies', rateText(verifyPerMinute)],
+    ['Since', formatTime(developer.createdAt)],
   ]
-  return [paint.bold(printable(me.email ?? me.id)), facts(lines, paint)].join('\n')
+  return [paint.bold(printable(developer.email ?? developer.id)), formatFacts(lines, paint)].join('\n')
 }

@@ -4,14 +4,14 @@ import { usageError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
 import { findProject } from '../client/find.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import type { Project } from '../client/resources.ts'
-import { addListOptions, listQuery, noteMore, type ListOptions } from '../client/lists.ts'
-import { facts, printable, shellWord } from '../terminal/text.ts'
+import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
+import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 
 type UpdateOptions = { name?: string; description?: string }
 
-export function addProjectCommands(program: Command, run: Run) {
+export function addProjectCommands(program: Command, runCommand: RunCommand) {
   const project = program
     .command('project')
     .alias('projects')
@@ -31,15 +31,15 @@ export function addProjectCommands(program: Command, run: Run) {
       ),
     )
     .action((name: string, { description }: { description?: string }, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         const { paint } = output
         const body = { name, ...(description !== undefined && { description }) }
-        const created = await connect().api.asDeveloper('POST', '/v1/projects', { body })
-        const { data } = created
-        output.answer(created.body, () =>
+        const response = await connect().api.asDeveloper('POST', '/v1/projects', { body })
+        const { data } = response
+        output.printResult(response.body, () =>
           [
             `${paint.green('✓')} Project ${paint.bold(printable(data.name))}`,
-            facts(
+            formatFacts(
               [
                 ['Id', data.id],
                 ['Description', data.description && printable(data.description)],
@@ -48,31 +48,31 @@ export function addProjectCommands(program: Command, run: Run) {
             ),
           ].join('\n'),
         )
-        output.next(`otpd app create web --project ${shellWord(name)} --env test --env-file .env.otpd`)
+        output.suggestNext(`otpd app create web --project ${shellWord(name)} --env test --env-file .env.otpd`)
       }),
     )
 
   addListOptions(project.command('list').alias('ls').description('list your projects, newest first'))
     .addHelpText('after', examples('otpd project list', 'otpd project list --json'))
     .action((options: ListOptions, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         const query = listQuery(options)
-        const found = await connect().api.asDeveloper('GET', '/v1/projects', { query })
-        output.answer(found.body, () =>
-          found.data.length === 0
+        const response = await connect().api.asDeveloper('GET', '/v1/projects', { query })
+        output.printResult(response.body, () =>
+          response.data.length === 0
             ? 'No projects yet. Create one: otpd project create NAME'
-            : output.table(
+            : output.formatTable(
                 ['ID', 'NAME', 'APPS', 'CREATED', 'DESCRIPTION'],
-                found.data.map((one) => [
-                  one.id,
-                  printable(one.name),
-                  String(one.applicationCount),
-                  output.when(one.createdAt),
-                  printable(one.description ?? ''),
+                response.data.map((listedProject) => [
+                  listedProject.id,
+                  printable(listedProject.name),
+                  String(listedProject.applicationCount),
+                  output.formatTime(listedProject.createdAt),
+                  printable(listedProject.description ?? ''),
                 ]),
               ),
         )
-        noteMore(output, found)
+        printNextPageHint(output, response)
       }),
     )
 
@@ -83,11 +83,11 @@ export function addProjectCommands(program: Command, run: Run) {
     .description('show a project')
     .addHelpText('after', examples('otpd project get storefront'))
     .action((idOrName: string, _options: unknown, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
         const id = await findProject(api, idOrName)
-        const found = await api.asDeveloper('GET', '/v1/projects/:id', { params: { id } })
-        output.answer(found.body, () => projectText(found.data, output))
+        const response = await api.asDeveloper('GET', '/v1/projects/:id', { params: { id } })
+        output.printResult(response.body, () => projectText(response.data, output))
       }),
     )
 
@@ -99,7 +99,7 @@ export function addProjectCommands(program: Command, run: Run) {
     .option('-d, --description <text>', "up to 280 characters; '' removes it")
     .addHelpText('after', examples("otpd project update shop --description 'Sign-in and checkout'"))
     .action((idOrName: string, options: UpdateOptions, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         const { name, description } = options
         if (name === undefined && description === undefined)
           throw usageError('Nothing to change.', 'Pass --name or --description.')
@@ -109,9 +109,9 @@ export function addProjectCommands(program: Command, run: Run) {
           ...(name !== undefined && { name }),
           ...(description !== undefined && { description: description || null }),
         }
-        const changed = await api.asDeveloper('PATCH', '/v1/projects/:id', { params: { id }, body })
-        output.answer(changed.body, () =>
-          [`${output.paint.green('✓')} Project updated`, projectText(changed.data, output)].join('\n'),
+        const response = await api.asDeveloper('PATCH', '/v1/projects/:id', { params: { id }, body })
+        output.printResult(response.body, () =>
+          [`${output.paint.green('✓')} Project updated`, projectText(response.data, output)].join('\n'),
         )
       }),
     )
@@ -123,7 +123,7 @@ export function addProjectCommands(program: Command, run: Run) {
     .description('delete a project that holds no applications any more')
     .addHelpText('after', examples('otpd project delete shop --yes'))
     .action((idOrName: string, _options: unknown, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const { connect, output } = context
         const { api } = connect()
         const id = await confirm(context, {
@@ -133,22 +133,22 @@ export function addProjectCommands(program: Command, run: Run) {
             return { question: `Delete the project ${printable(data.name)}?`, name: data.name }
           },
         })
-        const gone = await api.asDeveloper('DELETE', '/v1/projects/:id', { params: { id } })
-        output.answer(
-          gone.body,
+        const response = await api.asDeveloper('DELETE', '/v1/projects/:id', { params: { id } })
+        output.printResult(
+          response.body,
           () => `${output.paint.green('✓')} Project ${output.paint.bold(printable(idOrName))} deleted`,
         )
       }),
     )
 }
 
-function projectText(project: Project, { paint, when }: Output) {
+function projectText(project: Project, { paint, formatTime }: Output) {
   const lines: [string, string | null][] = [
     ['Id', project.id],
     ['Description', project.description && printable(project.description)],
     ['Applications', String(project.applicationCount)],
-    ['Created', when(project.createdAt)],
-    ['Updated', when(project.updatedAt)],
+    ['Created', formatTime(project.createdAt)],
+    ['Updated', formatTime(project.updatedAt)],
   ]
-  return [paint.bold(printable(project.name)), facts(lines, paint)].join('\n')
+  return [paint.bold(printable(project.name)), formatFacts(lines, paint)].join('\n')
 }

@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../../src/config/config.ts'
-import type { ConfiguredProvider, TestedProvider } from '../../src/server/start.ts'
+import type { ConfiguredProvider, ProviderTestResult } from '../../src/server/start.ts'
 import type { Context } from '../context.ts'
 import { exitCodes } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
 import { asCliError, withHost, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import { loadServerConfig, requireConfig } from '../host/config.ts'
-import { facts, printable, type Paint } from '../terminal/text.ts'
+import { formatFacts, printable, type Paint } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 const addHostFlags = (command: Command) =>
@@ -18,7 +18,7 @@ const addHostFlags = (command: Command) =>
     .option('--data-dir <dir>', "the server's data directory (OTPD_DATA_DIR)")
     .option('--config <file>', "the server's configuration file (OTPD_CONFIG)")
 
-type Listed = ConfiguredProvider & {
+type ListedProvider = ConfiguredProvider & {
   routes: number
   /** Why and until when a server that runs here gives it nothing; null where it works, or nobody asked. */
   resting: { failure: string; until: string } | null
@@ -26,7 +26,7 @@ type Listed = ConfiguredProvider & {
   callbackUrl: string | null
 }
 
-export function addProviderCommands(program: Command, run: Run) {
+export function addProviderCommands(program: Command, runCommand: RunCommand) {
   const provider = program
     .command('provider')
     .description('who carries codes to phones, on the machine of the server')
@@ -36,10 +36,12 @@ export function addProviderCommands(program: Command, run: Run) {
   )
     .addHelpText('after', examples('otpd provider list'))
     .action((flags: HostFlags, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const config = requireConfig(await loadServerConfig(flags), exitCodes.usage)
-        const listed = await list(context, flags, config)
-        context.output.answer(JSON.stringify({ data: listed }), () => listText(listed, context.output))
+        const providers = await listProviders(context, flags, config)
+        context.output.printResult(JSON.stringify({ data: providers }), () =>
+          listText(providers, context.output),
+        )
       }),
     )
 
@@ -51,11 +53,13 @@ export function addProviderCommands(program: Command, run: Run) {
     .option('--channel <channel>', 'sms, whatsapp, telegram or voice; else the first that it has')
     .addHelpText('after', examples('otpd provider test main +14155550123'))
     .action((name: string, phone: string, flags: HostFlags & { channel?: string }, command: Command) =>
-      run(command, async ({ output }) => {
+      runCommand(command, async ({ output }) => {
         const config = requireConfig(await loadServerConfig(flags), exitCodes.usage)
-        const tested = await withProviders(config, (providers) => providers.test(name, phone, flags.channel))
-        output.answer(JSON.stringify({ data: tested }), () => testText(tested, output.paint))
-        return tested.outcome === 'accepted' ? exitCodes.done : exitCodes.negative
+        const testResult = await withProviders(config, (providers) =>
+          providers.test(name, phone, flags.channel),
+        )
+        output.printResult(JSON.stringify({ data: testResult }), () => testText(testResult, output.paint))
+        return testResult.outcome === 'accepted' ? exitCodes.done : exitCodes.negative
       }),
     )
 }
@@ -75,48 +79,52 @@ async function withProviders<T>(
   }
 }
 
-async function list(context: Context, flags: HostFlags, config: Config): Promise<Listed[]> {
+async function listProviders(context: Context, flags: HostFlags, config: Config): Promise<ListedProvider[]> {
   const { dataDir, delivery } = config
   // Looking must not make a data directory.
-  const isThere = dataDir !== null && existsSync(join(dataDir, 'otpd.db'))
-  const listed = await withProviders(config, (providers) => providers.list())
-  const known = isThere
+  const hasDatabase = dataDir !== null && existsSync(join(dataDir, 'otpd.db'))
+  const configuredProviders = await withProviders(config, (providers) => providers.list())
+  const serverState = hasDatabase
     ? await withHost(context, flags, async (host) => ({
-        resting: await host.listRestingProviders(),
-        urls: new Map(listed.map(({ name }) => [name, host.callbackUrlOf(name)])),
+        openCircuits: await host.listOpenCircuits(),
+        callbackUrls: new Map(configuredProviders.map(({ name }) => [name, host.callbackUrlFor(name)])),
       }))
     : undefined
-  return listed.map((one) => {
-    const rest = known?.resting.find(({ name }) => name === one.name)
+  return configuredProviders.map((provider) => {
+    const openCircuit = serverState?.openCircuits.find(({ name }) => name === provider.name)
     return {
-      ...one,
-      routes: delivery.routes.filter(({ providers }) => providers.includes(one.name)).length,
-      resting: rest ? { failure: rest.failure, until: rest.until } : null,
-      callbackUrl: known?.urls.get(one.name) ?? null,
+      ...provider,
+      routes: delivery.routes.filter(({ providers }) => providers.includes(provider.name)).length,
+      resting: openCircuit ? { failure: openCircuit.failure, until: openCircuit.until } : null,
+      callbackUrl: serverState?.callbackUrls.get(provider.name) ?? null,
     }
   })
 }
 
-function listText(listed: Listed[], { paint, table, when }: Output) {
-  if (listed.length === 0) return 'No providers yet: codes stay in the inbox. To add one: README, Providers'
-  const rows = listed.map(({ name, title, channels, resting }) => [
+function listText(providers: ListedProvider[], { paint, formatTable, formatTime }: Output) {
+  if (providers.length === 0)
+    return 'No providers yet: codes stay in the inbox. To add one: README, Providers'
+  const rows = providers.map(({ name, title, channels, resting }) => [
     printable(name),
     title,
     channels.join(', '),
-    resting ? `rests (${resting.failure}), again ${when(resting.until)}` : 'ready',
+    resting ? `rests (${resting.failure}), again ${formatTime(resting.until)}` : 'ready',
   ])
-  const urls = listed.flatMap(({ name, callbackUrl }): [string, string][] =>
+  const urls = providers.flatMap(({ name, callbackUrl }): [string, string][] =>
     callbackUrl === null ? [] : [[printable(name), callbackUrl]],
   )
-  const lists = table(['NAME', 'KIND', 'CHANNELS', 'STATE'], rows)
-  return urls.length === 0 ? lists : `${lists}\n\nReceipts go to:\n${facts(urls, paint)}`
+  const lists = formatTable(['NAME', 'KIND', 'CHANNELS', 'STATE'], rows)
+  return urls.length === 0 ? lists : `${lists}\n\nReceipts go to:\n${formatFacts(urls, paint)}`
 }
 
-function testText({ provider, channel, outcome, messageId, failure, tookMs }: TestedProvider, paint: Paint) {
+function testText(
+  { provider, channel, outcome, messageId, failure, tookMs }: ProviderTestResult,
+  paint: Paint,
+) {
   const mark = outcome === 'accepted' ? paint.green('✓') : paint.red('✗')
   return [
     `${mark} ${printable(provider)}: ${outcome}`,
-    facts(
+    formatFacts(
       [
         ['Channel', channel],
         ['Message', messageId && printable(messageId)],

@@ -3,18 +3,18 @@ import { reserveEnvFile } from '../client/credentials.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { examples } from '../examples.ts'
 import { findApplication } from '../client/find.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import { printable, shellWord } from '../terminal/text.ts'
 
-type Kind = 'secret' | 'api' | 'webhook-secret'
+type CredentialKind = 'secret' | 'api' | 'webhook-secret'
 
 const credentials = {
   secret: { type: 'secret', label: 'client secret', variable: 'OTPD_CLIENT_SECRET' },
   api: { type: 'api', label: 'API key', variable: 'OTPD_API_KEY' },
   'webhook-secret': { type: 'webhook_secret', label: 'webhook secret', variable: 'OTPD_WEBHOOK_SECRET' },
-} as const satisfies Record<Kind, { type: string; label: string; variable: string }>
+} as const satisfies Record<CredentialKind, { type: string; label: string; variable: string }>
 
-export function addRotateCommand(program: Command, run: Run) {
+export function addRotateCommand(program: Command, runCommand: RunCommand) {
   program
     .command('rotate')
     .argument('<app>', 'its id or name')
@@ -31,8 +31,8 @@ export function addRotateCommand(program: Command, run: Run) {
       'after',
       examples('otpd rotate web api --yes', 'otpd rotate web secret --yes --env-file secret.env'),
     )
-    .action((idOrName: string, kind: Kind, { envFile }: { envFile?: string }, command: Command) =>
-      run(command, async (context) => {
+    .action((idOrName: string, kind: CredentialKind, { envFile }: { envFile?: string }, command: Command) =>
+      runCommand(command, async (context) => {
         const { io, connect, output } = context
         const { api, server } = connect()
         const { type, label, variable } = credentials[kind]
@@ -40,29 +40,31 @@ export function addRotateCommand(program: Command, run: Run) {
           find: () => findApplication(api, idOrName),
           async describe(id) {
             const { data } = await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })
-            const what = `${printable(data.name)} (${data.environment})`
+            const appLabel = `${printable(data.name)} (${data.environment})`
             return {
-              question: `Replace the ${label} of ${what}? The current one stops working at once.`,
+              question: `Replace the ${label} of ${appLabel}? The current one stops working at once.`,
               name: data.name,
             }
           },
         })
         const file = envFile === undefined ? null : reserveEnvFile(io, envFile)
-        const rotated = await api
+        const response = await api
           .asDeveloper('POST', '/v1/applications/:id/rotate/:type', { params: { id, type } })
           .catch((error: unknown) => {
-            file?.release()
+            file?.discard()
             throw error
           })
-        const { value, rotatedAt } = rotated.data
+        const { value, rotatedAt } = response.data
         const comment = `${label} of the otpd application ${id}, ${rotatedAt}`
-        const saved = file?.fill(comment, { OTPD_SERVER: server.url, [variable]: value }) ?? false
-        output.answer(rotated.body, () => (saved ? `Saved in ${envFile} (only you can read it)` : value))
+        const isSaved = file?.write(comment, { OTPD_SERVER: server.url, [variable]: value }) ?? false
+        output.printResult(response.body, () =>
+          isSaved ? `Saved in ${envFile} (only you can read it)` : value,
+        )
         output.note(`${output.paintError.green('✓')} New ${label}; the old one works no more.`)
-        if (!saved && kind !== 'webhook-secret')
+        if (!isSaved && kind !== 'webhook-secret')
           output.note('  Store it now: this is the only time it is shown.')
-        if (file !== null && !saved) output.warn(`${envFile} could not be written.`)
-        if (kind === 'webhook-secret') output.next(`otpd app secret ${shellWord(idOrName)}`)
+        if (file !== null && !isSaved) output.warn(`${envFile} could not be written.`)
+        if (kind === 'webhook-secret') output.suggestNext(`otpd app secret ${shellWord(idOrName)}`)
       }),
     )
 }

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import type { Flags } from '../../src/config/config.ts'
 import { examples } from '../examples.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import { runServer } from '../host/run-server.ts'
 import { addConfigFlags } from '../host/config.ts'
 
-export function addServeCommand(program: Command, run: Run) {
+export function addServeCommand(program: Command, runCommand: RunCommand) {
   addConfigFlags(program.command('serve').description('run the server'))
     .addHelpText(
       'after',
@@ -15,5 +15,5 @@ export function addServeCommand(program: Command, run: Run) {
         'otpd serve --dev --log-format json',
       ),
     )
-    .action((flags: Flags, command: Command) => run(command, (context) => runServer(context, flags)))
+    .action((flags: Flags, command: Command) => runCommand(command, (context) => runServer(context, flags)))
 }

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import type { LintedTemplate, Outcome, PreviewWish } from '../../src/delivery/text/template-lint.ts'
+import type { LintedTemplate, LintOutcome, PreviewInput } from '../../src/delivery/text/template-lint.ts'
 import { exitCodes, usageError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import { loadServerConfig, requireConfig } from '../host/config.ts'
 import { printable } from '../terminal/text.ts'
 
@@ -18,7 +18,7 @@ type PreviewOptions = ConfigFlag & {
 const addConfigFlag = (command: Command) =>
   command.option('--config <file>', 'the configuration file with templates of your own (OTPD_CONFIG)')
 
-export function addTemplateCommands(program: Command, run: Run) {
+export function addTemplateCommands(program: Command, runCommand: RunCommand) {
   const template = program.command('template').alias('templates').description('the texts of messages')
 
   addConfigFlag(
@@ -28,14 +28,14 @@ export function addTemplateCommands(program: Command, run: Run) {
   )
     .addHelpText('after', examples('otpd template lint', 'otpd template lint --json'))
     .action((options: ConfigFlag, command: Command) =>
-      run(command, async ({ output }) => {
-        const templates = await ownTemplates(options)
+      runCommand(command, async ({ output }) => {
+        const templates = await loadTemplates(options)
         const { lintTemplates } = await import('../../src/server/bundle.ts')
         const rows = lintTemplates(templates)
-        output.answer(JSON.stringify({ data: rows }), () => lintText(rows, output))
-        const long = rows.filter(({ parts }) => parts > 1)
-        for (const row of long) output.warn(`${row.locale} (${row.from}) takes ${row.parts} parts.`)
-        return long.some(({ from }) => from === 'otpd') ? exitCodes.negative : exitCodes.done
+        output.printResult(JSON.stringify({ data: rows }), () => lintText(rows, output))
+        const multipartRows = rows.filter(({ parts }) => parts > 1)
+        for (const row of multipartRows) output.warn(`${row.locale} (${row.from}) takes ${row.parts} parts.`)
+        return multipartRows.some(({ from }) => from === 'otpd') ? exitCodes.negative : exitCodes.done
       }),
     )
 
@@ -52,14 +52,14 @@ export function addTemplateCommands(program: Command, run: Run) {
       ),
     )
     .action((options: PreviewOptions, command: Command) =>
-      run(command, async ({ output }) => {
-        const { faultyWish, previewMessage } = await import('../../src/server/bundle.ts')
-        const wish = wishOf(options)
-        const faulty = faultyWish(wish)
-        if (faulty !== undefined) throw usageError(faults[faulty])
-        const { size, ...message } = previewMessage(wish, await ownTemplates(options))
-        output.answer(JSON.stringify({ data: { ...message, ...size } }), () => message.text)
-        const reason = size.encoding === 'UCS-2' ? ` because of ${someOf(size.foreign)}` : ''
+      runCommand(command, async ({ output }) => {
+        const { findInvalidField: faultyWish, previewMessage } = await import('../../src/server/bundle.ts')
+        const previewInput = toPreviewInput(options)
+        const invalidField = faultyWish(previewInput)
+        if (invalidField !== undefined) throw usageError(fieldErrors[invalidField])
+        const { size, ...message } = previewMessage(previewInput, await loadTemplates(options))
+        output.printResult(JSON.stringify({ data: { ...message, ...size } }), () => message.text)
+        const reason = size.encoding === 'UCS-2' ? ` because of ${sampleCharacters(size.foreign)}` : ''
         output.note(
           `${message.locale}, ${size.encoding}${reason}, ${size.units} of ${size.unitsMax} units, ${partsText(size.parts)}.`,
         )
@@ -71,31 +71,31 @@ export function addTemplateCommands(program: Command, run: Run) {
 }
 
 /** The operator's own templates, where this machine has a configuration. */
-async function ownTemplates({ config }: ConfigFlag) {
+async function loadTemplates({ config }: ConfigFlag) {
   const loaded = await loadServerConfig({ config })
   return requireConfig(loaded, exitCodes.usage).templates
 }
 
-const wishOf = ({ locale, appName, webotp, androidHash }: PreviewOptions): PreviewWish => ({
+const toPreviewInput = ({ locale, appName, webotp, androidHash }: PreviewOptions): PreviewInput => ({
   ...(locale !== undefined && { locale }),
   ...(appName !== undefined && { applicationName: appName }),
   ...(webotp !== undefined && { webOtpDomain: webotp }),
   ...(androidHash !== undefined && { androidAppHash: androidHash }),
 })
 
-const faults: Record<keyof PreviewWish, string> = {
+const fieldErrors: Record<keyof PreviewInput, string> = {
   locale: '--locale takes a language tag, like en or pt-BR.',
   applicationName: '--app-name takes a name.',
   webOtpDomain: '--webotp takes a host name, like example.com, without scheme, port and path.',
   androidAppHash: '--android-hash takes the 11 characters of the hash of an Android app.',
 }
 
-function lintText(rows: LintedTemplate[], { paint, table }: Output) {
-  const outcome = ({ parts, leftOut }: Outcome) => {
+function lintText(rows: LintedTemplate[], { paint, formatTable }: Output) {
+  const outcome = ({ parts, leftOut }: LintOutcome) => {
     if (parts > 1) return paint.yellow(partsText(parts))
     return leftOut.length === 0 ? 'whole' : `no ${leftOut.join(', ')}`
   }
-  return table(
+  return formatTable(
     ['TEXT', 'LOCALE', 'FROM', 'CODING', 'UNITS', 'PARTS', '+WEBOTP', '+ANDROID', '+BOTH', 'WHY'],
     rows.map((row) => [
       row.template,
@@ -107,7 +107,7 @@ function lintText(rows: LintedTemplate[], { paint, table }: Output) {
       outcome(row.withWebOtp),
       outcome(row.withAndroid),
       outcome(row.withBoth),
-      someOf(row.foreign),
+      sampleCharacters(row.foreign),
     ]),
   )
 }
@@ -115,7 +115,7 @@ function lintText(rows: LintedTemplate[], { paint, table }: Output) {
 const partsText = (parts: number) => (parts === 1 ? '1 part' : `${parts} parts`)
 
 /** A few of the characters that ask for UCS-2. */
-const someOf = (foreign: string[]) => {
-  const visible = foreign.filter((one) => printable(one) === one)
+const sampleCharacters = (foreign: string[]) => {
+  const visible = foreign.filter((character) => printable(character) === character)
   return [...visible.slice(0, 3), ...(visible.length > 3 ? ['…'] : [])].join(' ')
 }

@@ -1,24 +1,24 @@
 import type { Command } from 'commander'
 import { examples } from '../examples.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import { version } from '../version.ts'
 
-export function addVersionCommand(program: Command, run: Run) {
+export function addVersionCommand(program: Command, runCommand: RunCommand) {
   program
     .command('version')
     .description('print the version of this program')
     .addHelpText('after', examples('otpd version', 'otpd version --json'))
     .action((_options: unknown, command: Command) =>
-      run(command, async ({ output }) => {
-        const about = {
+      runCommand(command, async ({ output }) => {
+        const versionInfo = {
           version,
           bun: Bun.version,
           platform: `${process.platform}-${process.arch}`,
           api: 'v1',
         }
-        output.answer(
-          JSON.stringify({ data: about }),
-          () => `otpd ${version} (${about.platform}, Bun ${about.bun})`,
+        output.printResult(
+          JSON.stringify({ data: versionInfo }),
+          () => `otpd ${version} (${versionInfo.platform}, Bun ${versionInfo.bun})`,
         )
       }),
     )

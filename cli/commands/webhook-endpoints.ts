@@ -4,23 +4,23 @@ import { usageError } from '../terminal/errors.ts'
 import { readEvents } from '../webhooks/event-kinds.ts'
 import { examples } from '../examples.ts'
 import { findApplication } from '../client/find.ts'
-import { addListOptions, listQuery, noteMore, type ListOptions } from '../client/lists.ts'
+import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import type { WebhookEndpoint } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
-import { facts, printable, type Paint } from '../terminal/text.ts'
+import { formatFacts, printable, type Paint } from '../terminal/text.ts'
 import { eventsText } from '../terminal/webhook-text.ts'
 
 type CreateOptions = { app: string; url: string; events: string; description?: string }
 type UpdateOptions = { url?: string; events?: string; description?: string }
-type Changes = Route<'PATCH', '/v1/webhooks/:id'>['body']
+type EndpointChanges = Route<'PATCH', '/v1/webhooks/:id'>['body']
 
 const idHelp = 'its id, whk_…'
 const eventsHelp = 'which events, like otp.verified,otp.failed, or * for all'
 
 /** Where events are sent. An endpoint has no name: it goes by its id. */
-export function addEndpointCommands(webhook: Command, run: Run) {
+export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('create')
     .alias('new')
@@ -36,17 +36,17 @@ export function addEndpointCommands(webhook: Command, run: Run) {
       ),
     )
     .action((options: CreateOptions, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         const { app, url, description } = options
         const events = readEvents(options.events)
         const { api } = connect()
         const appId = await findApplication(api, app)
         const body = { appId, url, events, ...(description !== undefined && { description }) }
-        const created = await api.asDeveloper('POST', '/v1/webhooks', { body })
-        output.answer(created.body, () =>
-          [`${output.paint.green('✓')} Webhook created`, endpointText(created.data, output)].join('\n'),
+        const response = await api.asDeveloper('POST', '/v1/webhooks', { body })
+        output.printResult(response.body, () =>
+          [`${output.paint.green('✓')} Webhook created`, endpointText(response.data, output)].join('\n'),
         )
-        output.next(`otpd webhook test ${created.data.id}`, `otpd app secret ${appId}`)
+        output.suggestNext(`otpd webhook test ${response.data.id}`, `otpd app secret ${appId}`)
       }),
     )
 
@@ -54,13 +54,13 @@ export function addEndpointCommands(webhook: Command, run: Run) {
     .option('--app <id|name>', 'only of this application')
     .addHelpText('after', examples('otpd webhook list', 'otpd webhook list --app web --json'))
     .action((options: ListOptions & { app?: string }, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         const { api } = connect()
         const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
         const query = { ...listQuery(options), appId }
-        const found = await api.asDeveloper('GET', '/v1/webhooks', { query })
-        output.answer(found.body, () => listText(found.data, output))
-        noteMore(output, found)
+        const response = await api.asDeveloper('GET', '/v1/webhooks', { query })
+        output.printResult(response.body, () => listText(response.data, output))
+        printNextPageHint(output, response)
       }),
     )
 
@@ -71,9 +71,9 @@ export function addEndpointCommands(webhook: Command, run: Run) {
     .description('show an endpoint')
     .addHelpText('after', examples('otpd webhook get "$WEBHOOK_ID"'))
     .action((id: string, _options: unknown, command: Command) =>
-      run(command, async ({ connect, output }) => {
-        const found = await connect().api.asDeveloper('GET', '/v1/webhooks/:id', { params: { id } })
-        output.answer(found.body, () => endpointText(found.data, output))
+      runCommand(command, async ({ connect, output }) => {
+        const response = await connect().api.asDeveloper('GET', '/v1/webhooks/:id', { params: { id } })
+        output.printResult(response.body, () => endpointText(response.data, output))
       }),
     )
 
@@ -86,11 +86,14 @@ export function addEndpointCommands(webhook: Command, run: Run) {
     .option('-d, --description <text>', "up to 280 characters; '' removes it")
     .addHelpText('after', examples('otpd webhook update "$WEBHOOK_ID" --events \'*\''))
     .action((id: string, options: UpdateOptions, command: Command) =>
-      run(command, async ({ connect, output }) => {
+      runCommand(command, async ({ connect, output }) => {
         const body = readChanges(options)
-        const changed = await connect().api.asDeveloper('PATCH', '/v1/webhooks/:id', { params: { id }, body })
-        output.answer(changed.body, () =>
-          [`${output.paint.green('✓')} Webhook updated`, endpointText(changed.data, output)].join('\n'),
+        const response = await connect().api.asDeveloper('PATCH', '/v1/webhooks/:id', {
+          params: { id },
+          body,
+        })
+        output.printResult(response.body, () =>
+          [`${output.paint.green('✓')} Webhook updated`, endpointText(response.data, output)].join('\n'),
         )
       }),
     )
@@ -105,11 +108,14 @@ export function addEndpointCommands(webhook: Command, run: Run) {
       .description(description)
       .addHelpText('after', examples(`otpd webhook ${verb} "$WEBHOOK_ID"`))
       .action((id: string, _options: unknown, command: Command) =>
-        run(command, async ({ connect, output }) => {
+        runCommand(command, async ({ connect, output }) => {
           const call = { params: { id }, body: { status } }
-          const changed = await connect().api.asDeveloper('PATCH', '/v1/webhooks/:id', call)
-          const url = output.paint.bold(printable(changed.data.url))
-          output.answer(changed.body, () => `${output.paint.green('✓')} ${url} is ${changed.data.status}`)
+          const response = await connect().api.asDeveloper('PATCH', '/v1/webhooks/:id', call)
+          const url = output.paint.bold(printable(response.data.url))
+          output.printResult(
+            response.body,
+            () => `${output.paint.green('✓')} ${url} is ${response.data.status}`,
+          )
         }),
       )
   }
@@ -121,7 +127,7 @@ export function addEndpointCommands(webhook: Command, run: Run) {
     .description('delete an endpoint and what is on its way there')
     .addHelpText('after', examples('otpd webhook delete "$WEBHOOK_ID" --yes'))
     .action((id: string, _options: unknown, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const { connect, output } = context
         const { api } = connect()
         await confirm(context, {
@@ -132,13 +138,13 @@ export function addEndpointCommands(webhook: Command, run: Run) {
             return { question: `Delete the webhook to ${printable(data.url)}?`, name: host }
           },
         })
-        const gone = await api.asDeveloper('DELETE', '/v1/webhooks/:id', { params: { id } })
-        output.answer(gone.body, () => `${output.paint.green('✓')} Webhook ${printable(id)} deleted`)
+        const response = await api.asDeveloper('DELETE', '/v1/webhooks/:id', { params: { id } })
+        output.printResult(response.body, () => `${output.paint.green('✓')} Webhook ${printable(id)} deleted`)
       }),
     )
 }
 
-function readChanges({ url, events, description }: UpdateOptions): Changes {
+function readChanges({ url, events, description }: UpdateOptions): EndpointChanges {
   const changes = {
     ...(url !== undefined && { url }),
     ...(events !== undefined && { events: readEvents(events) }),
@@ -156,26 +162,31 @@ function paintStatus({ status, disabledReason, failingSince }: WebhookEndpoint, 
   return failingSince === null ? paint.green('● enabled') : paint.yellow('▲ failing')
 }
 
-function listText(endpoints: WebhookEndpoint[], { paint, table }: Output) {
+function listText(endpoints: WebhookEndpoint[], { paint, formatTable }: Output) {
   if (endpoints.length === 0)
     return 'No webhooks yet. Create one:\n  otpd webhook create --app APP --url URL --events otp.verified'
-  const rows = endpoints.map((one) => [one.id, paintStatus(one, paint), printable(one.url), eventsText(one)])
-  return table(['ID', 'STATUS', 'URL', 'EVENTS'], rows)
+  const rows = endpoints.map((endpoint) => [
+    endpoint.id,
+    paintStatus(endpoint, paint),
+    printable(endpoint.url),
+    eventsText(endpoint),
+  ])
+  return formatTable(['ID', 'STATUS', 'URL', 'EVENTS'], rows)
 }
 
-function endpointText(one: WebhookEndpoint, { paint, when }: Output) {
-  const headers = Object.keys(one.headers).map((name) => `${printable(name)}: ****`)
+function endpointText(endpoint: WebhookEndpoint, { paint, formatTime }: Output) {
+  const headers = Object.keys(endpoint.headers).map((name) => `${printable(name)}: ****`)
   const lines: [string, string | null][] = [
-    ['Id', one.id],
-    ['Application', one.appId],
-    ['Status', paintStatus(one, paint)],
-    ['Events', eventsText(one)],
-    ['Description', one.description && printable(one.description)],
+    ['Id', endpoint.id],
+    ['Application', endpoint.appId],
+    ['Status', paintStatus(endpoint, paint)],
+    ['Events', eventsText(endpoint)],
+    ['Description', endpoint.description && printable(endpoint.description)],
     ['Headers', headers.length === 0 ? null : headers.join(', ')],
-    ['Failing since', one.failingSince && when(one.failingSince)],
-    ['Last delivery', one.lastDeliveryAt && when(one.lastDeliveryAt)],
-    ['Created', when(one.createdAt)],
-    ['Updated', when(one.updatedAt)],
+    ['Failing since', endpoint.failingSince && formatTime(endpoint.failingSince)],
+    ['Last delivery', endpoint.lastDeliveryAt && formatTime(endpoint.lastDeliveryAt)],
+    ['Created', formatTime(endpoint.createdAt)],
+    ['Updated', formatTime(endpoint.updatedAt)],
   ]
-  return [paint.bold(printable(one.url)), facts(lines, paint)].join('\n')
+  return [paint.bold(printable(endpoint.url)), formatFacts(lines, paint)].join('\n')
 }

@@ -4,21 +4,21 @@ import { CliError, usageError, type ExitCode } from '../terminal/errors.ts'
 import { eventKinds, readEvents } from '../webhooks/event-kinds.ts'
 import { examples } from '../examples.ts'
 import { findApplication } from '../client/find.ts'
-import { followLog, isPassing } from '../client/follow-log.ts'
-import { aborted, untilInterrupted } from '../terminal/interrupt.ts'
+import { followLog, isRetryable } from '../client/follow-log.ts'
+import { whenAborted, runUntilInterrupted } from '../terminal/interrupt.ts'
 import type { Io } from '../terminal/io.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import type { LogEntry } from '../client/resources.ts'
-import { lasting, localTime, printable } from '../terminal/text.ts'
-import { buildWebhook, forward, readTarget, type Forwarded } from '../webhooks/forward.ts'
-import { gapLine } from './logs.ts'
+import { formatDuration, localTime, printable } from '../terminal/text.ts'
+import { buildWebhook, forward, parseTarget, type ForwardResult } from '../webhooks/forward.ts'
+import { connectionNotice } from './logs.ts'
 
 type Options = { forwardTo?: string; app?: string; events?: string; printSecret?: true }
 
 /** How many may be on their way: a receiver that stands at a breakpoint holds up no others. */
-const underWayMax = 10
+const inFlightMax = 10
 
-export function addListenCommand(webhook: Command, run: Run) {
+export function addListenCommand(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('listen')
     .description('bring events to a program on this machine, signed as webhooks, until Ctrl-C')
@@ -35,7 +35,7 @@ export function addListenCommand(webhook: Command, run: Run) {
       ),
     )
     .action((options: Options, command: Command) =>
-      run(command, (context) =>
+      runCommand(command, (context) =>
         options.printSecret === true ? printSecret(context, options) : listen(context, options),
       ),
     )
@@ -45,97 +45,102 @@ async function printSecret({ connect, output }: Context, { app }: Options) {
   if (app === undefined) throw usageError('Each application has a secret of its own: name one with --app.')
   const { api } = connect()
   const id = await findApplication(api, app)
-  const found = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', { params: { id } })
-  output.answer(found.body, () => found.data.webhookSecret)
+  const response = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', { params: { id } })
+  output.printResult(response.body, () => response.data.webhookSecret)
 }
 
 async function listen(context: Context, options: Options): Promise<ExitCode> {
   const { io, output, connect } = context
   if (options.forwardTo === undefined)
     throw usageError('Where to? Say it like this: --forward-to localhost:3000/hook')
-  const target = readTarget(options.forwardTo)
-  const type = readKinds(options.events).join(',')
+  const target = parseTarget(options.forwardTo)
+  const type = readEventTypes(options.events).join(',')
   const connection = connect()
   const { api, server } = connection
   const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
 
   const { paint } = output
-  const time = (at: string) => paint.dim(localTime(at).slice(11))
-  const show = (entry: LogEntry, sent: Forwarded) =>
-    output.answer(JSON.stringify({ id: entry.id, type: entry.type, url: target.href, ...sent }), () =>
+  const timeText = (isoTime: string) => paint.dim(localTime(isoTime).slice(11))
+  const printForward = (entry: LogEntry, result: ForwardResult) =>
+    output.printResult(JSON.stringify({ id: entry.id, type: entry.type, url: target.href, ...result }), () =>
       [
-        time(new Date(io.now()).toISOString()),
-        isDelivered(sent) ? paint.green('<--') : paint.red('<--'),
-        isDelivered(sent) ? String(sent.statusCode) : `${sent.statusCode ?? sent.error} (not delivered)`,
-        `POST ${target.href} [${sent.durationMs} ms]`,
+        timeText(new Date(io.now()).toISOString()),
+        isDelivered(result) ? paint.green('<--') : paint.red('<--'),
+        isDelivered(result)
+          ? String(result.statusCode)
+          : `${result.statusCode ?? result.error} (not delivered)`,
+        `POST ${target.href} [${result.durationMs} ms]`,
         paint.dim(entry.id),
       ].join(' '),
     )
 
-  async function bring(entry: LogEntry) {
-    const webhook = await patiently(io, () => buildWebhook(api, entry))
+  async function forwardEntry(entry: LogEntry) {
+    const webhook = await retryWhileUnavailable(io, () => buildWebhook(api, entry))
     if (webhook === null) return
     if (!output.json)
-      output.answer(
+      output.printResult(
         '',
-        () => `${time(entry.at)} ${paint.cyan('-->')} ${paint.bold(printable(entry.type))} ${entry.id}`,
+        () => `${timeText(entry.at)} ${paint.cyan('-->')} ${paint.bold(printable(entry.type))} ${entry.id}`,
       )
-    show(entry, await forward(target, webhook, io.now()))
+    printForward(entry, await forward(target, webhook, io.now()))
   }
 
-  const of = options.app === undefined ? 'all your applications' : printable(options.app)
-  output.note(`Events of ${of} at ${server.url} go to ${target.href}`)
-  const underWay = new Set<Promise<void>>()
-  const exitCode = await untilInterrupted(io, async (signal) => {
-    const following = followLog(context, connection, {
+  const scopeText = options.app === undefined ? 'all your applications' : printable(options.app)
+  output.note(`Events of ${scopeText} at ${server.url} go to ${target.href}`)
+  const inFlight = new Set<Promise<void>>()
+  const exitCode = await runUntilInterrupted(io, async (signal) => {
+    const logEvents = followLog(context, connection, {
       query: { appId, type },
       signal,
       onConnected: () => output.note(output.paintError.dim('Waiting for events (Ctrl+C to quit)')),
     })
     try {
-      for await (const one of following) {
-        if (one.kind === 'lost') output.note(gapLine(context, `${one.why}, trying again`))
-        else if (one.kind === 'back')
-          output.note(gapLine(context, `back after ${lasting(one.afterMs)}, nothing is missing`))
+      for await (const event of logEvents) {
+        if (event.kind === 'disconnected')
+          output.note(connectionNotice(context, `${event.reason}, trying again`))
+        else if (event.kind === 'reconnected')
+          output.note(
+            connectionNotice(context, `back after ${formatDuration(event.afterMs)}, nothing is missing`),
+          )
         else {
-          const { entry } = one
-          const done = bring(entry)
+          const { entry } = event
+          const task = forwardEntry(entry)
             .catch((error: unknown) =>
-              show(entry, { statusCode: null, error: sentenceOf(error), durationMs: 0 }),
+              printForward(entry, { statusCode: null, error: errorMessage(error), durationMs: 0 }),
             )
-            .finally(() => underWay.delete(done))
-          underWay.add(done)
-          if (underWay.size >= underWayMax) await Promise.race([...underWay, aborted(signal)])
+            .finally(() => inFlight.delete(task))
+          inFlight.add(task)
+          if (inFlight.size >= inFlightMax) await Promise.race([...inFlight, whenAborted(signal)])
         }
       }
     } finally {
       // Ctrl-C waits for nobody.
-      if (!signal.aborted) await Promise.all(underWay)
+      if (!signal.aborted) await Promise.all(inFlight)
     }
   })
   return exitCode
 }
 
-const isDelivered = ({ statusCode }: Forwarded) =>
+const isDelivered = ({ statusCode }: ForwardResult) =>
   statusCode !== null && statusCode >= 200 && statusCode < 300
 
 /** A server that is being restarted is back in a moment, and what it told of is not to be lost. */
-async function patiently<T>(io: Io, ask: () => Promise<T>): Promise<T> {
+async function retryWhileUnavailable<T>(io: Io, request: () => Promise<T>): Promise<T> {
   for (let triesLeft = 20; ; triesLeft--) {
     try {
-      return await ask()
+      return await request()
     } catch (error) {
-      if (triesLeft === 0 || !(error instanceof CliError) || !isPassing(error)) throw error
+      if (triesLeft === 0 || !(error instanceof CliError) || !isRetryable(error)) throw error
       await io.sleep(500)
     }
   }
 }
 
-const sentenceOf = (error: unknown) =>
+const errorMessage = (error: unknown) =>
   error instanceof CliError ? error.message : error instanceof Error ? error.message : String(error)
 
 /** Written out: `*` would take in what no endpoint is told of. */
-function readKinds(events: string | undefined): readonly string[] {
-  const wanted = events === undefined ? [] : readEvents(events)
-  return wanted.length === 0 || wanted.includes('*') ? eventKinds : wanted
+function readEventTypes(events: string | undefined): readonly string[] {
+  const subscriptions = events === undefined ? [] : readEvents(events)
+  return subscriptions.length === 0 || subscriptions.includes('*') ? eventKinds : subscriptions
 }

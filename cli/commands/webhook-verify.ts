@@ -6,7 +6,7 @@ import { durationMs, type Context } from '../context.ts'
 import { exitCodes, usageError } from '../terminal/errors.ts'
 import { examples } from '../examples.ts'
 import { findApplication } from '../client/find.ts'
-import type { Run } from '../program.ts'
+import type { RunCommand } from '../program.ts'
 import { printable } from '../terminal/text.ts'
 import { checkWebhook, type Check } from '../webhooks/check.ts'
 
@@ -22,7 +22,7 @@ type Options = {
   tolerance?: string
 }
 
-export function addVerifyCommand(webhook: Command, run: Run) {
+export function addVerifyCommand(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('verify')
     .description('check the signature of a delivery, and say which part is wrong')
@@ -46,7 +46,7 @@ export function addVerifyCommand(webhook: Command, run: Run) {
       ),
     )
     .action((options: Options, command: Command) =>
-      run(command, async (context) => {
+      runCommand(command, async (context) => {
         const { io, output } = context
         const toleranceMs = durationMs(options.tolerance ?? '5m', '--tolerance')
         const message = { ...readHeaders(context, options), ...(await readSecretAndBody(context, options)) }
@@ -55,15 +55,17 @@ export function addVerifyCommand(webhook: Command, run: Run) {
         const faults = checks
           .filter(({ ok }) => !ok)
           .map(({ part, message: fault }) => ({ part, message: fault }))
-        output.answer(JSON.stringify({ data: { valid, faults } }), () => checksText(checks, valid, context))
+        output.printResult(JSON.stringify({ data: { valid, faults } }), () =>
+          checksText(checks, valid, context),
+        )
         return valid ? exitCodes.done : exitCodes.negative
       }),
     )
 }
 
 function checksText(checks: Check[], valid: boolean, { output: { paint } }: Context) {
-  const lines = checks.map(({ part, ok, message }) =>
-    [ok ? paint.green('  ✓') : paint.red('  ✗'), part.padEnd(9), printable(message)].join(' '),
+  const lines = checks.map(({ part, ok: isOk, message }) =>
+    [isOk ? paint.green('  ✓') : paint.red('  ✗'), part.padEnd(9), printable(message)].join(' '),
   )
   const title = valid
     ? `${paint.green('✓')} The delivery is genuine.`
@@ -72,12 +74,12 @@ function checksText(checks: Check[], valid: boolean, { output: { paint } }: Cont
 }
 
 function readHeaders({ io }: Context, { headerFile, id, timestamp, signature }: Options) {
-  const inFile =
+  const fileHeaders =
     headerFile === undefined
       ? new Map<string, string>()
       : parseHeaders(readText(io, headerFile, '--header-file'))
-  const header = (name: string, flag: string | undefined, flagName: string) => {
-    const value = flag ?? inFile.get(name)
+  const requireHeader = (name: string, flag: string | undefined, flagName: string) => {
+    const value = flag ?? fileHeaders.get(name)
     if (value === undefined)
       throw usageError(
         headerFile === undefined ? `${flagName} is missing.` : `${headerFile} has no ${name}.`,
@@ -86,9 +88,9 @@ function readHeaders({ io }: Context, { headerFile, id, timestamp, signature }: 
     return value
   }
   return {
-    id: header('webhook-id', id, '--id'),
-    timestamp: header('webhook-timestamp', timestamp, '--timestamp'),
-    signature: header('webhook-signature', signature, '--signature'),
+    id: requireHeader('webhook-id', id, '--id'),
+    timestamp: requireHeader('webhook-timestamp', timestamp, '--timestamp'),
+    signature: requireHeader('webhook-signature', signature, '--signature'),
   }
 }
 
@@ -102,19 +104,19 @@ const parseHeaders = (text: string) =>
 
 async function readSecretAndBody(context: Context, options: Options) {
   const { io } = context
-  const sources = [options.app, options.envFile, options.secretStdin].filter((one) => one !== undefined)
+  const sources = [options.app, options.envFile, options.secretStdin].filter((source) => source !== undefined)
   if (sources.length > 1) throw usageError('Give one of --app, --env-file and --secret-stdin.')
   const readBody = async () =>
     options.bodyFile === undefined ? await io.readInput() : readText(io, options.bodyFile, '--body-file')
   if (options.secretStdin !== true)
     return { secret: await findSecret(context, options), body: await readBody() }
   const input = await io.readInput()
-  const end = input.indexOf('\n')
-  const secret = (end === -1 ? input : input.slice(0, end)).replace(/\r$/, '')
+  const newlineIndex = input.indexOf('\n')
+  const secret = (newlineIndex === -1 ? input : input.slice(0, newlineIndex)).replace(/\r$/, '')
   if (options.bodyFile !== undefined) return { secret, body: readText(io, options.bodyFile, '--body-file') }
-  if (end === -1)
+  if (newlineIndex === -1)
     throw usageError('Standard input has no body behind the secret.', 'Give it with: --body-file FILE')
-  return { secret, body: input.slice(end + 1) }
+  return { secret, body: input.slice(newlineIndex + 1) }
 }
 
 async function findSecret({ io, connect }: Context, { app, envFile }: Options): Promise<string> {

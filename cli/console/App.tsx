@@ -1,7 +1,7 @@
 import { Box, useApp, useInput, usePaste, useWindowSize } from 'ink'
 import { useRef } from 'react'
 import { exitCodes } from '../terminal/errors.ts'
-import { isPassing } from '../client/follow-log.ts'
+import { isRetryable } from '../client/follow-log.ts'
 import { relativeTime } from '../terminal/text.ts'
 import { ConfirmDialog } from './components/ConfirmDialog.tsx'
 import { Footer } from './components/Footer.tsx'
@@ -11,15 +11,15 @@ import { Help } from './components/Help.tsx'
 import { Lines } from './components/Lines.tsx'
 import { Rule } from './components/Rule.tsx'
 import { useConsole, type Console } from './console-context.ts'
-import { ApplicationsContext, useAskedApplications } from './hooks/use-applications.ts'
+import { ApplicationsContext, usePolledApplications } from './hooks/use-applications.ts'
 import { useKeys } from './hooks/use-keys.ts'
 import { useNow } from './hooks/use-now.ts'
 import { useServerState } from './hooks/use-server-state.ts'
 import { useShell } from './hooks/use-shell.ts'
 import { keyName } from './keymap.ts'
-import type { Shown } from './key-router.ts'
+import type { ActiveBinding } from './key-router.ts'
 import { screens } from './screens.ts'
-import { spread, widthOf, type Line } from './spans.ts'
+import { justify, displayWidth, type Line } from './spans.ts'
 import { useStore } from './store.ts'
 
 const widthMin = 60
@@ -34,12 +34,12 @@ export function App() {
     if (name === 'ctrl-c') return quit(exitCodes.interrupted)
     // Keys that were typed faster than they were read come as one text.
     const isText = name === input && [...name].length > 1
-    for (const one of isText ? name : [name]) keys.press(characterKeys[one] ?? one)
+    for (const pressed of isText ? name : [name]) keys.press(characterKeys[pressed] ?? pressed)
   })
   usePaste((text) => keys.paste(text))
   useServerState()
-  useEverywhere()
-  const applications = useAskedApplications()
+  useGlobalKeys()
+  const applications = usePolledApplications()
   const isTooSmall = columns < widthMin || rows < heightMin
   return (
     <ApplicationsContext value={applications}>
@@ -61,7 +61,7 @@ const characterKeys: Partial<Record<string, string>> = {
   '\u0017': 'ctrl-w',
 }
 
-function useEverywhere() {
+function useGlobalKeys() {
   const { shell, go, quit, refresh, crash, context } = useConsole()
   const { suspendTerminal } = useApp()
   const { isPaused, isUnmasked } = useShell()
@@ -74,15 +74,15 @@ function useEverywhere() {
     inbox: () => go('inbox'),
     refresh,
     pause: {
-      run: () => shell.set((before) => ({ ...before, isPaused: !before.isPaused })),
+      run: () => shell.set((previous) => ({ ...previous, isPaused: !previous.isPaused })),
       label: isPaused ? 'go on' : 'pause',
     },
     unmask: {
-      run: () => shell.set((before) => ({ ...before, isUnmasked: !before.isUnmasked })),
+      run: () => shell.set((previous) => ({ ...previous, isUnmasked: !previous.isUnmasked })),
       label: isUnmasked ? 'mask' : 'phones',
     },
-    suspend: () => void suspendTerminal(() => stopProcess(context.io)).catch(crash),
-    help: () => shell.set((before) => ({ ...before, isHelp: true })),
+    suspend: () => void suspendTerminal(() => suspendProcess(context.io)).catch(crash),
+    help: () => shell.set((previous) => ({ ...previous, isHelpOpen: true })),
     quit: () => quit(exitCodes.done),
   })
 }
@@ -91,7 +91,7 @@ function useEverywhere() {
  * What Ctrl-Z does elsewhere: the shell has the terminal until `fg`. While we are stopped no time passes for us; where
  * nobody could continue us, the system stops nothing and we go on at once.
  */
-async function stopProcess({ sleep }: Console['context']['io']) {
+async function suspendProcess({ sleep }: Console['context']['io']) {
   await sleep(10)
   process.kill(0, 'SIGTSTP')
   await sleep(50)
@@ -114,25 +114,29 @@ const frameHeight = 5
 
 function Frame({ columns: width, rows }: { columns: number; rows: number }) {
   const { keys, theme } = useConsole()
-  const { screen, visit, target, dialog, isHelp, crumbs, toast } = useShell()
-  const shown = useRef<readonly Shown[]>([])
+  const { screen, visit, target, dialog, isHelpOpen, breadcrumbs, toast } = useShell()
+  const activeBindings = useRef<readonly ActiveBinding[]>([])
   useStore(keys.version)
   // The help lists the keys of what it covers.
-  if (!isHelp) shown.current = keys.shown()
+  if (!isHelpOpen) activeBindings.current = keys.activeBindings()
   const isCompact = width < 80 || rows < 24
   const height = rows - frameHeight
-  const current = screens.find(({ name }) => name === screen) ?? screens[0]
-  const title: Line = [current.title, ...crumbs]
-    .flatMap((crumb, index) => (index === 0 ? [crumb] : [` ${theme.symbols.crumb} `, crumb]))
-    .map((text, index, all) => (index === all.length - 1 ? { text, paint: theme.paint.bold } : text))
+  const currentScreen = screens.find(({ name }) => name === screen) ?? screens[0]
+  const title: Line = [currentScreen.title, ...breadcrumbs]
+    .flatMap((segment, index) =>
+      index === 0 ? [segment] : [` ${theme.symbols.breadcrumbSeparator} `, segment],
+    )
+    .map((text, index, segments) =>
+      index === segments.length - 1 ? { text, paint: theme.paint.bold } : text,
+    )
   return (
     <Box flexDirection="column" width={width} height={rows}>
       <Header width={width} />
-      <Rule width={width} title={isHelp ? 'Keys' : title} />
+      <Rule width={width} title={isHelpOpen ? 'Keys' : title} />
       <Box width={width} height={height} flexShrink={0} overflow="hidden">
-        {isHelp && <Help shown={shown.current} width={width} height={height} />}
-        <Box display={isHelp ? 'none' : 'flex'}>
-          <current.View
+        {isHelpOpen && <Help bindings={activeBindings.current} width={width} height={height} />}
+        <Box display={isHelpOpen ? 'none' : 'flex'}>
+          <currentScreen.View
             key={`${screen} ${visit}`}
             width={width}
             height={height}
@@ -155,24 +159,26 @@ function Frame({ columns: width, rows }: { columns: number; rows: number }) {
 
 /** How old what is on the screen may be, or why it is not newer. A server that is lost is told of in the header. */
 function Freshness({ width }: { width: number }) {
-  const { answeredAt, place, problems, theme } = useConsole()
+  const { answeredAt, listPosition, problems, theme } = useConsole()
   const nowMs = useNow()
-  const here = useStore(place)
-  const [problem] = [...useStore(problems).values()].filter((error) => !isPassing(error))
+  const position = useStore(listPosition)
+  const [problem] = [...useStore(problems).values()].filter((error) => !isRetryable(error))
   if (problem !== undefined) {
-    const told = [problem.message, problem.hints.at(-1) ?? '']
+    const messages = [problem.message, problem.hints.at(-1) ?? '']
     // What to do about it matters most; a command that is cut off is none.
-    const texts = [told.join(' '), ...told.toReversed()].filter((text) => text !== '')
+    const texts = [messages.join(' '), ...messages.toReversed()].filter((text) => text !== '')
     const lines = texts.map((text): Line => [' ', theme.status('bad', text)])
-    return <Lines lines={[lines.find((line) => widthOf(line) <= width) ?? lines[0] ?? '']} width={width} />
+    return (
+      <Lines lines={[lines.find((line) => displayWidth(line) <= width) ?? lines[0] ?? '']} width={width} />
+    )
   }
   // Read with the clock, as most answers change nothing else on the screen.
-  const atMs = answeredAt.get()
-  const age = atMs === 0 ? '' : `updated ${relativeTime(new Date(atMs).toISOString(), nowMs)} `
+  const updatedAtMs = answeredAt.get()
+  const age = updatedAtMs === 0 ? '' : `updated ${relativeTime(new Date(updatedAtMs).toISOString(), nowMs)} `
   const { dim } = theme.paint
   return (
     <Lines
-      lines={[spread([' ', { text: here, paint: dim }], { text: age, paint: dim }, width)]}
+      lines={[justify([' ', { text: position, paint: dim }], { text: age, paint: dim }, width)]}
       width={width}
     />
   )

@@ -7,45 +7,46 @@ export type Column<Row> = {
   /** Its share of what is left over. */
   grow?: number
   /** It grows no further: what belongs together is not torn apart on a wide screen. */
-  widest?: number
+  maxWidth?: number
   align?: 'right'
   /** May be left out where the screen is narrow; the highest number goes first. */
-  spare?: number
+  dropPriority?: number
   cell(row: Row): Span
 }
 
-export type FittedColumn<Row> = Column<Row> & { fitted: number }
+export type FittedColumn<Row> = Column<Row> & { fittedWidth: number }
 
 /** Between two columns, and for the pointer in front of the first. */
 const gap = 2
 
 /** The columns that fit into `width`, each as wide as it is drawn. The same for every row, so nothing jumps about. */
 export function fitColumns<Row>(columns: readonly Column<Row>[], width: number): FittedColumn<Row>[] {
-  let kept = [...columns]
-  const needed = () => kept.reduce((sum, column) => sum + column.width + gap, 0)
-  while (needed() > width) {
-    const spare = Math.max(...kept.map((column) => column.spare ?? 0))
-    if (spare === 0) break
-    kept = kept.filter((column) => column.spare !== spare)
+  let visible = [...columns]
+  const requiredWidth = () => visible.reduce((sum, column) => sum + column.width + gap, 0)
+  while (requiredWidth() > width) {
+    const lowestPriority = Math.max(...visible.map((column) => column.dropPriority ?? 0))
+    if (lowestPriority === 0) break
+    visible = visible.filter((column) => column.dropPriority !== lowestPriority)
   }
-  let over = Math.max(0, width - needed())
-  let shares = kept.reduce((sum, { grow = 0 }) => sum + grow, 0)
-  return kept.map((column) => {
-    const { grow = 0, widest = Number.POSITIVE_INFINITY } = column
-    const extra = shares === 0 ? 0 : Math.min(widest - column.width, Math.floor((over * grow) / shares))
-    over -= extra
-    shares -= grow
-    return { ...column, fitted: column.width + extra }
+  let leftover = Math.max(0, width - requiredWidth())
+  let sharesLeft = visible.reduce((sum, { grow = 0 }) => sum + grow, 0)
+  return visible.map((column) => {
+    const { grow = 0, maxWidth = Number.POSITIVE_INFINITY } = column
+    const extra =
+      sharesLeft === 0 ? 0 : Math.min(maxWidth - column.width, Math.floor((leftover * grow) / sharesLeft))
+    leftover -= extra
+    sharesLeft -= grow
+    return { ...column, fittedWidth: column.width + extra }
   })
 }
 
 export const headingLine = <Row>(
   columns: readonly FittedColumn<Row>[],
-  more: string,
+  ellipsis: string,
   paint: Painter,
 ): Line => ({
   text: columns
-    .map(({ title, fitted, align }) => spanText(fitSpan(title, fitted, more, align)))
+    .map(({ title, fittedWidth, align }) => spanText(fitSpan(title, fittedWidth, ellipsis, align)))
     .map((text) => ' '.repeat(gap) + text)
     .join('')
     .trimEnd(),
@@ -58,10 +59,10 @@ const spanText = (span: Span) => (typeof span === 'string' ? span : span.text)
 export const rowLine = <Row>(
   columns: readonly FittedColumn<Row>[],
   row: Row,
-  more: string,
+  ellipsis: string,
   pointer: Span,
 ): Line =>
   columns.flatMap((column, index) => [
     index === 0 ? pointer : ' '.repeat(gap),
-    fitSpan(column.cell(row), column.fitted, more, column.align),
+    fitSpan(column.cell(row), column.fittedWidth, ellipsis, column.align),
   ])

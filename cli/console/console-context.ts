@@ -35,9 +35,9 @@ export type Dialog =
       kind: 'confirm'
       title: string
       lines: readonly Line[]
-      word: string
+      confirmText: string
       verb: string
-      act(): Promise<void>
+      submit(): Promise<void>
     }
   /** Asks for values. */
   | {
@@ -46,7 +46,7 @@ export type Dialog =
       lines?: readonly Line[]
       fields: readonly Field[]
       verb: string
-      act(values: Readonly<Record<string, string>>): Promise<void>
+      submit(values: Readonly<Record<string, string>>): Promise<void>
     }
 
 export type Toast = { text: string; tone: 'good' | 'bad' | 'neutral' }
@@ -61,12 +61,12 @@ export type Shell = {
   target: Target | null
   isUnmasked: boolean
   isPaused: boolean
-  isHelp: boolean
+  isHelpOpen: boolean
   server: ServerState
   toast: Toast | null
   dialog: Dialog | null
   /** Behind the name of the screen: `storefront`, `web`. */
-  crumbs: readonly string[]
+  breadcrumbs: readonly string[]
   environment: 'live' | 'test' | null
 }
 
@@ -83,24 +83,24 @@ export type Console = {
   keys: KeyRouter
   shell: Store<Shell>
   /** Grows whenever everything is to be asked again. */
-  refreshes: Store<number>
+  refreshCounter: Store<number>
   /** When the server last answered, in milliseconds since the epoch; 0 before it did. */
   answeredAt: Store<number>
   /** The time in milliseconds since the epoch, anew every second: all that shows it is drawn together. */
   clock: Store<number>
   /** Where one is in a list that is longer than the screen: `17 of 200`. */
-  place: Store<string>
+  listPosition: Store<string>
   /** What cannot be asked at present, and why, by the name of the question. */
   problems: Store<ReadonlyMap<string, CliError>>
   /** What outlives a change of screens, by name. */
-  kept: Map<string, unknown>
+  savedState: Map<string, unknown>
   now(): number
   /** Opens a screen; `target` says where in it. */
   go(screen: ScreenName, target?: Target): void
   /** A line at the bottom for a few seconds. */
   toast(text: string, tone?: Toast['tone']): void
   /** Puts a dialog in front; it closes when `act` is done, and shows the error where it fails. */
-  ask(dialog: Dialog): void
+  openDialog(dialog: Dialog): void
   /** Asks the server everything on the screen again; after a change. */
   refresh(): void
   /** To the clipboard of the terminal (OSC 52), with a toast that names it: `copied client id`. */

@@ -1,4 +1,4 @@
-import { bindingsOf, levelOf, type Binding, type Section } from './keymap.ts'
+import { sectionBindings, priorityOf, type Binding, type Section } from './keymap.ts'
 import { createStore } from './store.ts'
 
 /** What a key does now: something, or nothing for a reason that is worth telling. */
@@ -13,147 +13,153 @@ export type Layer = {
   /** Keys that it does not know go no further. */
   isModal: boolean
   /** Takes typed text, one key or a whole paste at a time; `backspace`, `ctrl-u` and `ctrl-w` come by these names. */
-  onText?: ((typed: Typed) => void) | undefined
+  onText?: ((typedInput: TypedInput) => void) | undefined
 }
 
-export type Typed = { key: 'backspace' | 'ctrl-u' | 'ctrl-w' } | { text: string }
+export type TypedInput = { key: 'backspace' | 'ctrl-u' | 'ctrl-w' } | { text: string }
 
 /** A binding that is in force, as footer and help show it. */
-export type Shown = Binding & { action: string; section: Section; unavailable: string | null }
+export type ActiveBinding = Binding & { action: string; section: Section; unavailable: string | null }
 
 export type KeyRouter = ReturnType<typeof createKeyRouter>
 
 const readOnlyReason = 'not in a console that was started with --read-only'
 
 /** Gives each key to the nearest layer that knows it. */
-export function createKeyRouter({ isReadOnly, tell }: { isReadOnly: boolean; tell(reason: string): void }) {
+export function createKeyRouter({
+  isReadOnly,
+  notify,
+}: {
+  isReadOnly: boolean
+  notify(reason: string): void
+}) {
   const layers: { layer: Layer; signature: string }[] = []
-  const waiting: (() => void)[] = []
+  const queue: (() => void)[] = []
   const version = createStore<number>(0)
-  const changed = () => version.set((before) => before + 1)
+  const notifyChange = () => version.set((previous) => previous + 1)
 
   /** The nearest first, down to the first modal one. */
-  function inForce(): Layer[] {
-    const ordered = layers
-      .map(({ layer }, index) => ({ layer, rank: levelOf(layer.section) * 1000 + index }))
+  function activeLayers(): Layer[] {
+    const sorted = layers
+      .map(({ layer }, index) => ({ layer, rank: priorityOf(layer.section) * 1000 + index }))
       .toSorted((a, b) => b.rank - a.rank)
       .map(({ layer }) => layer)
-    const modal = ordered.findIndex(({ isModal }) => isModal)
-    return modal === -1 ? ordered : ordered.slice(0, modal + 1)
+    const modalIndex = sorted.findIndex(({ isModal }) => isModal)
+    return modalIndex === -1 ? sorted : sorted.slice(0, modalIndex + 1)
   }
 
-  const unavailableOf = (binding: Binding, handler: Handler) => {
+  const unavailableReason = (binding: Binding, handler: Handler) => {
     if (isReadOnly && binding.mutates) return readOnlyReason
     return typeof handler === 'object' && 'unavailable' in handler ? handler.unavailable : null
   }
 
-  function shownOf(layer: Layer): Shown[] {
-    return bindingsOf(layer.section).flatMap(([action, binding]) => {
+  function layerBindings(layer: Layer): ActiveBinding[] {
+    return sectionBindings(layer.section).flatMap(([action, binding]) => {
       const handler = layer.handlers[action]
       if (handler === undefined) return []
       const label = typeof handler === 'object' ? (handler.label ?? binding.label) : binding.label
       const { section } = layer
-      return [{ ...binding, label, action, section, unavailable: unavailableOf(binding, handler) }]
+      return [{ ...binding, label, action, section, unavailable: unavailableReason(binding, handler) }]
     })
   }
 
-  const signatureOf = (layer: Layer) =>
+  const layerSignature = (layer: Layer) =>
     JSON.stringify([
       layer.isModal,
-      shownOf(layer).map(({ action, label, unavailable }) => [action, label, unavailable]),
+      layerBindings(layer).map(({ action, label, unavailable }) => [action, label, unavailable]),
     ])
 
   return {
     version,
     /** Puts the layer in force; the function that it gives takes it away. */
     add(layer: Layer) {
-      const entry = { layer, signature: signatureOf(layer) }
+      const entry = { layer, signature: layerSignature(layer) }
       layers.push(entry)
-      changed()
+      notifyChange()
       return () => {
         layers.splice(layers.indexOf(entry), 1)
-        changed()
+        notifyChange()
       }
     },
     /** To be called when a layer was given other handlers: footer and help are told only of what they show. */
     update(layer: Layer) {
-      const entry = layers.find((one) => one.layer === layer)
-      const signature = signatureOf(layer)
+      const entry = layers.find((candidate) => candidate.layer === layer)
+      const signature = layerSignature(layer)
       if (entry === undefined || entry.signature === signature) return
       entry.signature = signature
-      changed()
+      notifyChange()
     },
     /** Every binding in force, the nearest first, without those that a nearer one hides. */
-    shown(): Shown[] {
-      const taken = new Set<string>()
-      return inForce().flatMap((layer) =>
-        shownOf(layer).filter(({ keys }) => {
-          const free = keys.filter((key) => !taken.has(key))
-          for (const key of free) taken.add(key)
-          return free.length > 0
+    activeBindings(): ActiveBinding[] {
+      const claimedKeys = new Set<string>()
+      return activeLayers().flatMap((layer) =>
+        layerBindings(layer).filter(({ keys }) => {
+          const freeKeys = keys.filter((key) => !claimedKeys.has(key))
+          for (const key of freeKeys) claimedKeys.add(key)
+          return freeKeys.length > 0
         }),
       )
     },
     /** What one key opens, the next one is for: it waits until that is on the screen. */
     press(key: string) {
-      inTurn(() => pressNow(key))
+      enqueue(() => dispatchKey(key))
     },
     /** Pasted text is typed where something takes text, and is nothing elsewhere: it must not act as keys. */
     paste(text: string) {
-      inTurn(() =>
-        inForce()
+      enqueue(() =>
+        activeLayers()
           .find(({ onText }) => onText !== undefined)
           ?.onText?.({ text }),
       )
     },
   }
 
-  function inTurn(input: () => void) {
-    waiting.push(input)
-    if (waiting.length === 1) takeNext()
+  function enqueue(input: () => void) {
+    queue.push(input)
+    if (queue.length === 1) processNext()
   }
 
-  function takeNext() {
-    const [input] = waiting
+  function processNext() {
+    const [input] = queue
     if (input === undefined) return
     input()
     // React draws at once what a store tells of, and all else with it.
-    changed()
+    notifyChange()
     setImmediate(() => {
-      waiting.shift()
-      takeNext()
+      queue.shift()
+      processNext()
     })
   }
 
-  function pressNow(key: string) {
-    for (const layer of inForce()) {
-      const found = bindingsOf(layer.section).find(
+  function dispatchKey(key: string) {
+    for (const layer of activeLayers()) {
+      const match = sectionBindings(layer.section).find(
         ([action, binding]) => binding.keys.includes(key) && layer.handlers[action] !== undefined,
       )
-      const [action = '', binding] = found ?? []
+      const [action = '', binding] = match ?? []
       const handler = layer.handlers[action]
-      if (binding !== undefined && handler !== undefined) return act(binding, handler)
-      const typed = typedOf(key)
-      if (layer.onText !== undefined && typed !== null) return layer.onText(typed)
+      if (binding !== undefined && handler !== undefined) return runHandler(binding, handler)
+      const typedInput = toTypedInput(key)
+      if (layer.onText !== undefined && typedInput !== null) return layer.onText(typedInput)
     }
   }
 
-  function act(binding: Binding, handler: Handler) {
-    const unavailable = unavailableOf(binding, handler)
-    if (unavailable !== null) return tell(`${binding.keys[0]} is unavailable: ${unavailable}`)
+  function runHandler(binding: Binding, handler: Handler) {
+    const unavailable = unavailableReason(binding, handler)
+    if (unavailable !== null) return notify(`${binding.keys[0]} is unavailable: ${unavailable}`)
     if (typeof handler === 'function') handler()
     else if ('run' in handler) handler.run()
   }
 }
 
-function typedOf(key: string): Typed | null {
+function toTypedInput(key: string): TypedInput | null {
   if (key === 'backspace' || key === 'ctrl-u' || key === 'ctrl-w') return { key }
   return [...key].length === 1 && key >= ' ' ? { text: key } : null
 }
 
 /** The text after this was typed at its end. Line breaks of a paste are left out. */
-export function typeInto(before: string, typed: Typed): string {
-  if ('text' in typed) return before + typed.text.replaceAll(/\p{Cc}/gu, '')
-  if (typed.key === 'backspace') return [...before].slice(0, -1).join('')
-  return typed.key === 'ctrl-u' ? '' : before.replace(/\S*\s*$/, '')
+export function applyTyping(previous: string, typedInput: TypedInput): string {
+  if ('text' in typedInput) return previous + typedInput.text.replaceAll(/\p{Cc}/gu, '')
+  if (typedInput.key === 'backspace') return [...previous].slice(0, -1).join('')
+  return typedInput.key === 'ctrl-u' ? '' : previous.replace(/\S*\s*$/, '')
 }

@@ -9,9 +9,9 @@ export type Binding = {
   /** Changes something on the server, so --read-only takes it away. */
   mutates?: true
   /** Kept out of the footer, where there is little room; the help screen has it. */
-  isQuiet?: true
+  isHelpOnly?: true
   /** In the footer before all others, at its end: how to get on, and out again. */
-  isAlways?: true
+  isPinned?: true
 }
 
 /**
@@ -21,51 +21,51 @@ export type Binding = {
  */
 export const keymap = {
   everywhere: {
-    overview: { keys: ['1'], label: 'Overview', isQuiet: true },
-    apps: { keys: ['2'], label: 'Apps', isQuiet: true },
-    otp: { keys: ['3'], label: 'OTP', isQuiet: true },
-    logs: { keys: ['4'], label: 'Logs', isQuiet: true },
-    webhooks: { keys: ['5'], label: 'Webhooks', isQuiet: true },
-    inbox: { keys: ['6'], label: 'Inbox', isQuiet: true },
+    overview: { keys: ['1'], label: 'Overview', isHelpOnly: true },
+    apps: { keys: ['2'], label: 'Apps', isHelpOnly: true },
+    otp: { keys: ['3'], label: 'OTP', isHelpOnly: true },
+    logs: { keys: ['4'], label: 'Logs', isHelpOnly: true },
+    webhooks: { keys: ['5'], label: 'Webhooks', isHelpOnly: true },
+    inbox: { keys: ['6'], label: 'Inbox', isHelpOnly: true },
     refresh: { keys: ['r'], label: 'refresh', about: 'ask the server now' },
     pause: { keys: ['p'], label: 'pause', about: 'stop what moves, or let it move again' },
     unmask: { keys: ['m'], label: 'phones', about: 'show phone numbers in full, or mask them again' },
-    suspend: { keys: ['ctrl-z'], label: 'suspend', about: 'back to the shell; fg returns', isQuiet: true },
-    help: { keys: ['?'], label: 'keys', isAlways: true },
-    quit: { keys: ['q'], label: 'quit', isAlways: true },
+    suspend: { keys: ['ctrl-z'], label: 'suspend', about: 'back to the shell; fg returns', isHelpOnly: true },
+    help: { keys: ['?'], label: 'keys', isPinned: true },
+    quit: { keys: ['q'], label: 'quit', isPinned: true },
   },
   list: {
-    down: { keys: ['j', 'down'], label: 'down', isQuiet: true },
-    up: { keys: ['k', 'up'], label: 'up', isQuiet: true },
-    pageDown: { keys: ['pagedown', 'ctrl-f'], label: 'a page down', isQuiet: true },
-    pageUp: { keys: ['pageup', 'ctrl-b'], label: 'a page up', isQuiet: true },
-    top: { keys: ['g', 'home'], label: 'top', isQuiet: true },
-    bottom: { keys: ['G', 'end'], label: 'bottom', isQuiet: true },
+    down: { keys: ['j', 'down'], label: 'down', isHelpOnly: true },
+    up: { keys: ['k', 'up'], label: 'up', isHelpOnly: true },
+    pageDown: { keys: ['pagedown', 'ctrl-f'], label: 'a page down', isHelpOnly: true },
+    pageUp: { keys: ['pageup', 'ctrl-b'], label: 'a page up', isHelpOnly: true },
+    top: { keys: ['g', 'home'], label: 'top', isHelpOnly: true },
+    bottom: { keys: ['G', 'end'], label: 'bottom', isHelpOnly: true },
     filter: { keys: ['/'], label: 'filter', about: 'show only rows that contain what you type' },
-    clear: { keys: ['esc'], label: 'all rows', about: 'end the filter', isAlways: true },
+    clear: { keys: ['esc'], label: 'all rows', about: 'end the filter', isPinned: true },
   },
   filter: {
     keep: { keys: ['enter'], label: 'keep the filter' },
     clear: { keys: ['esc'], label: 'all rows' },
   },
   detail: {
-    back: { keys: ['esc'], label: 'back', isAlways: true },
+    back: { keys: ['esc'], label: 'back', isPinned: true },
     show: { keys: ['v'], label: 'show', about: 'uncover the secret for 30 seconds' },
     copy: { keys: ['y'], label: 'copy' },
-    nextPane: { keys: ['tab'], label: 'pane', about: 'the other half of the screen', isAlways: true },
-    previousPane: { keys: ['shift-tab'], label: 'previous pane', isQuiet: true },
+    nextPane: { keys: ['tab'], label: 'pane', about: 'the other half of the screen', isPinned: true },
+    previousPane: { keys: ['shift-tab'], label: 'previous pane', isHelpOnly: true },
   },
   help: {
     down: { keys: ['j', 'down'], label: 'down' },
     up: { keys: ['k', 'up'], label: 'up' },
-    pageDown: { keys: ['pagedown', ' '], label: 'a page down', isQuiet: true },
-    pageUp: { keys: ['pageup'], label: 'a page up', isQuiet: true },
+    pageDown: { keys: ['pagedown', ' '], label: 'a page down', isHelpOnly: true },
+    pageUp: { keys: ['pageup'], label: 'a page up', isHelpOnly: true },
     close: { keys: ['esc', '?', 'q'], label: 'back' },
   },
   dialog: {
     accept: { keys: ['enter'], label: 'done' },
-    nextField: { keys: ['tab', 'down'], label: 'next field', isQuiet: true },
-    previousField: { keys: ['shift-tab', 'up'], label: 'previous field', isQuiet: true },
+    nextField: { keys: ['tab', 'down'], label: 'next field', isHelpOnly: true },
+    previousField: { keys: ['shift-tab', 'up'], label: 'previous field', isHelpOnly: true },
     cancel: { keys: ['esc'], label: 'cancel' },
   },
   tooSmall: {
@@ -83,7 +83,7 @@ export const keymap = {
     language: { keys: ['t'], label: 'language', about: 'the same in curl or in TypeScript' },
     logs: { keys: ['o'], label: 'live log', about: 'the log of this application alone' },
     nextTab: { keys: [']', 'right'], label: 'tab', about: 'the next tab' },
-    previousTab: { keys: ['[', 'left'], label: 'previous tab', isQuiet: true },
+    previousTab: { keys: ['[', 'left'], label: 'previous tab', isHelpOnly: true },
     create: {
       keys: ['n'],
       label: 'new',
@@ -100,8 +100,8 @@ export const keymap = {
     show: { keys: ['v'], label: 'show', about: 'uncover the secrets for 30 seconds' },
     copy: { keys: ['y'], label: 'copy' },
     done: { keys: ['esc', 'enter'], label: 'done' },
-    down: { keys: ['j', 'down'], label: 'down', isQuiet: true },
-    up: { keys: ['k', 'up'], label: 'up', isQuiet: true },
+    down: { keys: ['j', 'down'], label: 'down', isHelpOnly: true },
+    up: { keys: ['k', 'up'], label: 'up', isHelpOnly: true },
   },
   otp: {
     open: { keys: ['enter'], label: 'open', about: 'all that is known of the request' },
@@ -125,8 +125,8 @@ export const keymap = {
     open: { keys: ['enter'], label: 'detail', about: 'everything that is known of the entry' },
     request: { keys: ['o'], label: 'request', about: 'the OTP request of the entry' },
     copy: { keys: ['y'], label: 'copy' },
-    back: { keys: ['esc'], label: 'close', isAlways: true },
-    clear: { keys: ['c'], label: 'clear', about: 'begin with an empty list', isQuiet: true },
+    back: { keys: ['esc'], label: 'close', isPinned: true },
+    clear: { keys: ['c'], label: 'clear', about: 'begin with an empty list', isHelpOnly: true },
   },
   webhooks: {
     open: { keys: ['enter'], label: 'open' },
@@ -158,20 +158,20 @@ export const screenNames = ['overview', 'apps', 'otp', 'logs', 'webhooks', 'inbo
 export type ScreenName = (typeof screenNames)[number]
 
 /** The bindings of a section in the order of the table. */
-export const bindingsOf = (section: Section): readonly (readonly [action: string, binding: Binding])[] =>
+export const sectionBindings = (section: Section): readonly (readonly [action: string, binding: Binding])[] =>
   Object.entries<Binding>(keymap[section])
 
 const modalSections: ReadonlySet<Section> = new Set(['dialog', 'filter', 'help'])
 
 /** How near to the eye a section is: the higher is asked first. */
-export function levelOf(section: Section) {
+export function priorityOf(section: Section) {
   if (section === 'everywhere') return 0
   if (section === 'list' || section === 'detail') return 1
   if (section === 'tooSmall') return 4
   return modalSections.has(section) ? 3 : 2
 }
 
-const shownNames: Partial<Record<string, string>> = {
+const keyLabels: Partial<Record<string, string>> = {
   enter: 'enter',
   up: '↑',
   down: '↓',
@@ -183,8 +183,8 @@ const shownNames: Partial<Record<string, string>> = {
 }
 
 /** A key as it is written on the screen. */
-export const shownKey = (key: string, isAscii: boolean) =>
-  key.startsWith('ctrl-') ? `^${key.slice(5).toUpperCase()}` : (!isAscii && shownNames[key]) || key
+export const formatKey = (key: string, isAscii: boolean) =>
+  key.startsWith('ctrl-') ? `^${key.slice(5).toUpperCase()}` : (!isAscii && keyLabels[key]) || key
 
 type PressedKey = {
   upArrow: boolean

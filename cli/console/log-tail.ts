@@ -1,9 +1,9 @@
 import { CliError } from '../terminal/errors.ts'
-import { followLog, isPassing } from '../client/follow-log.ts'
-import { aborted } from '../terminal/interrupt.ts'
-import { findRecent, isWanted, type LogSearch } from '../client/recent-log.ts'
+import { followLog, isRetryable } from '../client/follow-log.ts'
+import { whenAborted } from '../terminal/interrupt.ts'
+import { findRecent, matchesSearch, type LogSearch } from '../client/recent-log.ts'
 import type { LogEntry } from '../client/resources.ts'
-import { lasting } from '../terminal/text.ts'
+import { formatDuration } from '../terminal/text.ts'
 import type { Console } from './console-context.ts'
 
 export type LogRow =
@@ -14,7 +14,7 @@ export type LogRow =
 export type LogTail = {
   /** Oldest first, at most `rowsMax`. */
   rows: readonly LogRow[]
-  state: 'loading' | 'live' | 'lost' | 'refused'
+  state: 'loading' | 'live' | 'disconnected' | 'refused'
   error: CliError | null
   /** When events came during the last minute before this was drawn, in milliseconds since the epoch. */
   arrivals: readonly number[]
@@ -23,10 +23,10 @@ export type LogTail = {
 export const emptyTail: LogTail = { rows: [], state: 'loading', error: null, arrivals: [] }
 
 export const rowsMax = 2000
-const backfill = 200
-const againMs = 2000
+const backfillLimit = 200
+const retryMs = 2000
 /** However much arrives, it is drawn at most twenty times a second, so that keys are never kept waiting. */
-const drawEveryMs = 50
+const drawIntervalMs = 50
 
 /** As a place to go on from: the beginning of the log. */
 const logStart = `evt_${'0'.repeat(26)}`
@@ -43,15 +43,15 @@ export async function tailLog(
   search: Omit<LogSearch, 'limit'>,
   signal: AbortSignal,
   draw: (tail: LogTail) => void,
-  before: readonly LogRow[] = [],
+  initialRows: readonly LogRow[] = [],
 ) {
   const { io } = context
-  const wanted: LogSearch = { ...search, limit: backfill }
-  let rows: LogRow[] = [...before]
+  const recentSearch: LogSearch = { ...search, limit: backfillLimit }
+  let rows: LogRow[] = [...initialRows]
   let arrivals: number[] = []
   let state: LogTail['state'] = 'loading'
   let error: CliError | null = null
-  let gaps = 0
+  let gapCount = 0
   let timer: ReturnType<typeof setTimeout> | undefined
 
   const flush = () => {
@@ -61,53 +61,54 @@ export async function tailLog(
     // What was drawn stays as it is: a console that is paused goes on showing it.
     draw({ rows: [...rows], state, error, arrivals })
   }
-  const changed = () => {
-    if (!signal.aborted) timer ??= setTimeout(flush, drawEveryMs)
+  const scheduleDraw = () => {
+    if (!signal.aborted) timer ??= setTimeout(flush, drawIntervalMs)
   }
-  const add = (row: LogRow) => {
+  const addRow = (row: LogRow) => {
     rows.push(row)
-    changed()
+    scheduleDraw()
   }
-  const gap = (text: string) => add({ kind: 'gap', id: `gap ${gaps++}`, text })
+  const addGap = (text: string) => addRow({ kind: 'gap', id: `gap ${gapCount++}`, text })
   signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
 
-  let place: string | undefined
+  let lastEntryId: string | undefined
   while (!signal.aborted) {
     try {
-      if (place === undefined) {
-        const recent = await findRecent(api, wanted)
-        rows = recent.entries.map((entry) => ({ kind: 'entry', id: entry.id, entry }))
-        arrivals = recent.entries.map(({ at }) => Date.parse(at))
-        place = recent.newestId ?? logStart
+      if (lastEntryId === undefined) {
+        const recentLog = await findRecent(api, recentSearch)
+        rows = recentLog.entries.map((entry) => ({ kind: 'entry', id: entry.id, entry }))
+        arrivals = recentLog.entries.map(({ at }) => Date.parse(at))
+        lastEntryId = recentLog.newestId ?? logStart
       }
-      const query = { appId: search.appId, type: search.type, after: place }
+      const query = { appId: search.appId, type: search.type, after: lastEntryId }
       const onConnected = () => {
         state = 'live'
         error = null
-        changed()
+        scheduleDraw()
       }
-      for await (const one of followLog(context, connection, { query, signal, onConnected })) {
-        if (one.kind === 'entry') {
-          place = one.entry.id
+      for await (const event of followLog(context, connection, { query, signal, onConnected })) {
+        if (event.kind === 'entry') {
+          lastEntryId = event.entry.id
           arrivals.push(now())
-          if (isWanted(one.entry, wanted)) add({ kind: 'entry', id: one.entry.id, entry: one.entry })
-          else changed()
+          if (matchesSearch(event.entry, recentSearch))
+            addRow({ kind: 'entry', id: event.entry.id, entry: event.entry })
+          else scheduleDraw()
           continue
         }
-        state = one.kind === 'lost' ? 'lost' : 'live'
-        gap(
-          one.kind === 'lost'
-            ? `${one.why}, trying again`
-            : `back after ${lasting(one.afterMs)}, nothing is missing`,
+        state = event.kind === 'disconnected' ? 'disconnected' : 'live'
+        addGap(
+          event.kind === 'disconnected'
+            ? `${event.reason}, trying again`
+            : `back after ${formatDuration(event.afterMs)}, nothing is missing`,
         )
       }
-    } catch (fault) {
-      if (!(fault instanceof CliError)) throw fault
-      error = fault
-      state = isPassing(fault) ? 'lost' : 'refused'
-      changed()
+    } catch (caught) {
+      if (!(caught instanceof CliError)) throw caught
+      error = caught
+      state = isRetryable(caught) ? 'disconnected' : 'refused'
+      scheduleDraw()
       // Also where it was refused: whoever logs in again goes on where they were.
-      await Promise.race([io.sleep(againMs), aborted(signal)])
+      await Promise.race([io.sleep(retryMs), whenAborted(signal)])
     }
   }
 }

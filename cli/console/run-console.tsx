@@ -17,17 +17,17 @@ const tickMs = 1000
 /** A screen that waits longer for an answer is a screen that hangs. */
 const timeoutDefault = '10s'
 
-const firstShell: Shell = {
+const initialShell: Shell = {
   screen: 'overview',
   visit: 0,
   target: null,
   isUnmasked: false,
   isPaused: false,
-  isHelp: false,
+  isHelpOpen: false,
   server: 'operational',
   toast: null,
   dialog: null,
-  crumbs: [],
+  breadcrumbs: [],
   environment: null,
 }
 
@@ -36,8 +36,8 @@ const firstShell: Shell = {
  * and SIGHUP. Throws CliError, before anything is drawn, where there is no terminal, no login or no server; a fault of
  * ours is thrown after the terminal has been restored.
  */
-export async function runConsole(given: Context, options: ConsoleOptions): Promise<ExitCode> {
-  const { io, flags, output } = given
+export async function runConsole(baseContext: Context, options: ConsoleOptions): Promise<ExitCode> {
+  const { io, flags, output } = baseContext
   if (!io.stdinIsTerminal || !io.stdoutIsTerminal)
     throw usageError('The console needs a terminal.', 'In a pipe, use the commands: otpd --help')
   if (io.env.TERM === 'dumb') throw usageError('This terminal has no screen to draw on (TERM=dumb).')
@@ -51,15 +51,15 @@ export async function runConsole(given: Context, options: ConsoleOptions): Promi
   const { data: developer } = await connection.api.asDeveloper('GET', '/v1/developer/me')
 
   const paint = createColors(output.paint.isColorSupported)
-  const ending = Promise.withResolvers<ExitCode>()
-  const shell = createStore<Shell>(firstShell)
+  const exit = Promise.withResolvers<ExitCode>()
+  const shell = createStore<Shell>(initialShell)
   const refreshes = createStore<number>(0)
   const clock = createStore<number>(io.now())
   let toastTimer: ReturnType<typeof setTimeout> | undefined
   const toast: Console['toast'] = (text, tone = 'neutral') => {
     clearTimeout(toastTimer)
-    shell.set((before) => ({ ...before, toast: { text, tone } }))
-    toastTimer = setTimeout(() => shell.set((before) => ({ ...before, toast: null })), toastMs)
+    shell.set((previous) => ({ ...previous, toast: { text, tone } }))
+    toastTimer = setTimeout(() => shell.set((previous) => ({ ...previous, toast: null })), toastMs)
   }
   const console: Console = {
     api: connection.api,
@@ -68,33 +68,33 @@ export async function runConsole(given: Context, options: ConsoleOptions): Promi
     email: developer.email ?? developer.id,
     isReadOnly: options.isReadOnly,
     theme: createTheme(paint, options.isAscii || !isUtf8Locale(io.env)),
-    keys: createKeyRouter({ isReadOnly: options.isReadOnly, tell: (reason) => toast(reason) }),
+    keys: createKeyRouter({ isReadOnly: options.isReadOnly, notify: (reason) => toast(reason) }),
     shell,
-    refreshes,
+    refreshCounter: refreshes,
     answeredAt: createStore<number>(0),
     clock,
-    place: createStore(''),
+    listPosition: createStore(''),
     problems: createStore<ReadonlyMap<string, CliError>>(new Map()),
-    kept: new Map(),
+    savedState: new Map(),
     now: io.now,
     go: (screen, target) =>
-      shell.set((before) => {
-        if (before.screen === screen && target === undefined) return before
-        return { ...before, screen, target: target ?? null, visit: before.visit + 1 }
+      shell.set((previous) => {
+        if (previous.screen === screen && target === undefined) return previous
+        return { ...previous, screen, target: target ?? null, visit: previous.visit + 1 }
       }),
     toast,
-    ask: (dialog) => shell.set((before) => ({ ...before, dialog })),
-    refresh: () => refreshes.set((before) => before + 1),
+    openDialog: (dialog) => shell.set((previous) => ({ ...previous, dialog })),
+    refresh: () => refreshes.set((previous) => previous + 1),
     copy(text, name) {
       io.writeOut(`\u001b]52;c;${Buffer.from(text).toString('base64')}\u0007`)
       toast(`copied ${name}`, 'good')
     },
-    quit: (exitCode) => ending.resolve(exitCode),
-    crash: ending.reject,
+    quit: (exitCode) => exit.resolve(exitCode),
+    crash: exit.reject,
   }
 
-  const release = holdProcess(ending)
-  const ticking = setInterval(() => clock.set(io.now), tickMs)
+  const releaseProcessEvents = captureProcessEvents(exit)
+  const clockTimer = setInterval(() => clock.set(io.now), tickMs)
   const ink = render(
     <ConsoleContext value={console}>
       <App />
@@ -110,20 +110,20 @@ export async function runConsole(given: Context, options: ConsoleOptions): Promi
     },
   )
   // Only an error in drawing ends Ink by itself.
-  ink.waitUntilExit().then(() => ending.resolve(exitCodes.done), ending.reject)
+  ink.waitUntilExit().then(() => exit.resolve(exitCodes.done), exit.reject)
   try {
-    return await ending.promise
+    return await exit.promise
   } finally {
     clearTimeout(toastTimer)
-    clearInterval(ticking)
+    clearInterval(clockTimer)
     ink.unmount()
     await ink.waitUntilExit().catch(() => {})
-    release()
+    releaseProcessEvents()
   }
 }
 
 /** Signals and faults that nobody caught end the console in order, so that the terminal is whole afterwards. */
-function holdProcess({ resolve, reject }: PromiseWithResolvers<ExitCode>) {
+function captureProcessEvents({ resolve, reject }: PromiseWithResolvers<ExitCode>) {
   const handlers = {
     SIGINT: () => resolve(exitCodes.interrupted),
     SIGTERM: () => resolve(exitCodes.terminated),
@@ -131,8 +131,8 @@ function holdProcess({ resolve, reject }: PromiseWithResolvers<ExitCode>) {
     uncaughtException: reject,
     unhandledRejection: reject,
   }
-  for (const [name, handler] of Object.entries(handlers)) process.on(name, handler)
+  for (const [name, listener] of Object.entries(handlers)) process.on(name, listener)
   return () => {
-    for (const [name, handler] of Object.entries(handlers)) process.off(name, handler)
+    for (const [name, listener] of Object.entries(handlers)) process.off(name, listener)
   }
 }

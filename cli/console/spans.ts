@@ -1,4 +1,4 @@
-import { cut, printable } from '../terminal/text.ts'
+import { truncate, printable } from '../terminal/text.ts'
 
 /** Colours a text and leaves its width as it is. */
 export type Painter = (text: string) => string
@@ -11,66 +11,66 @@ export type Span = string | { text: string; paint?: Painter | undefined }
 
 export type Line = Span | readonly Span[]
 
-const isMany = (line: Line): line is readonly Span[] => Array.isArray(line)
+const isSpanList = (line: Line): line is readonly Span[] => Array.isArray(line)
 
-export const spansOf = (line: Line): readonly Span[] => (isMany(line) ? line : [line])
+export const toSpans = (line: Line): readonly Span[] => (isSpanList(line) ? line : [line])
 
-export const textOf = (line: Line) =>
-  spansOf(line)
+export const plainText = (line: Line) =>
+  toSpans(line)
     .map((span) => (typeof span === 'string' ? span : span.text))
     .join('')
 
 /** How many columns the line takes, wide characters counted as two. */
-export const widthOf = (line: Line) => Bun.stringWidth(printable(textOf(line)))
+export const displayWidth = (line: Line) => Bun.stringWidth(printable(plainText(line)))
 
 /** The line as the terminal gets it, at most `width` columns; what is too long ends with `more`. */
-export function drawLine(line: Line, width: number, more: string): string {
-  let room = width
-  let drawn = ''
-  for (const span of spansOf(line)) {
-    if (room <= 0) break
-    const { text, paint = same } = typeof span === 'string' ? { text: span } : span
-    const shown = cut(printable(text), room, more)
-    room -= Bun.stringWidth(shown)
-    drawn += shown === '' ? '' : paint(shown)
+export function drawLine(line: Line, width: number, ellipsis: string): string {
+  let columnsLeft = width
+  let output = ''
+  for (const span of toSpans(line)) {
+    if (columnsLeft <= 0) break
+    const { text, paint = identity } = typeof span === 'string' ? { text: span } : span
+    const visibleText = truncate(printable(text), columnsLeft, ellipsis)
+    columnsLeft -= Bun.stringWidth(visibleText)
+    output += visibleText === '' ? '' : paint(visibleText)
   }
-  return drawn
+  return output
 }
 
-const same: Painter = (text) => text
+const identity: Painter = (text) => text
 
 /** The span in exactly `width` columns. */
-export function fitSpan(span: Span, width: number, more: string, align: 'left' | 'right' = 'left'): Span {
+export function fitSpan(span: Span, width: number, ellipsis: string, align: 'left' | 'right' = 'left'): Span {
   const { text, paint } = typeof span === 'string' ? { text: span } : span
-  const shown = cut(printable(text), width, more)
-  const spaces = ' '.repeat(Math.max(0, width - Bun.stringWidth(shown)))
-  return { text: align === 'right' ? spaces + shown : shown + spaces, paint }
+  const visibleText = truncate(printable(text), width, ellipsis)
+  const spaces = ' '.repeat(Math.max(0, width - Bun.stringWidth(visibleText)))
+  return { text: align === 'right' ? spaces + visibleText : visibleText + spaces, paint }
 }
 
 /** One line with `left` at its beginning and `right` at its end; the left gives way where both do not fit. */
-export function spread(left: Line, right: Line, width: number): readonly Span[] {
-  const rightWidth = widthOf(right)
+export function justify(left: Line, right: Line, width: number): readonly Span[] {
+  const rightWidth = displayWidth(right)
   const leftRoom = Math.max(0, width - rightWidth - (rightWidth > 0 ? 1 : 0))
   return [
-    ...shorten(left, leftRoom),
-    ' '.repeat(Math.max(0, width - rightWidth - Math.min(widthOf(left), leftRoom))),
-    ...spansOf(right),
+    ...truncateSpans(left, leftRoom),
+    ' '.repeat(Math.max(0, width - rightWidth - Math.min(displayWidth(left), leftRoom))),
+    ...toSpans(right),
   ]
 }
 
 /** The same spans, cut off behind `width` columns. */
-function shorten(line: Line, width: number): readonly Span[] {
-  let room = width
-  return spansOf(line).flatMap((span) => {
+function truncateSpans(line: Line, width: number): readonly Span[] {
+  let columnsLeft = width
+  return toSpans(line).flatMap((span) => {
     const { text, paint } = typeof span === 'string' ? { text: span } : span
-    const shown = cut(printable(text), room)
-    room -= Bun.stringWidth(shown)
-    return shown === '' ? [] : [{ text: shown, paint }]
+    const visibleText = truncate(printable(text), columnsLeft)
+    columnsLeft -= Bun.stringWidth(visibleText)
+    return visibleText === '' ? [] : [{ text: visibleText, paint }]
   })
 }
 
 /** The end of a text that is longer than its place, which is where it is typed. */
-export function tailOf(text: string, width: number) {
+export function visibleTail(text: string, width: number) {
   let tail = text
   while (Bun.stringWidth(tail) > width) tail = [...tail].slice(1).join('')
   return tail
@@ -79,11 +79,11 @@ export function tailOf(text: string, width: number) {
 /** The text in pieces of at most `width` columns, wherever that breaks it. */
 export function breakText(text: string, width: number): string[] {
   const pieces: string[] = []
-  let rest = printable(text)
-  while (rest !== '') {
-    const piece = cut(rest, width) || rest
+  let remainder = printable(text)
+  while (remainder !== '') {
+    const piece = truncate(remainder, width) || remainder
     pieces.push(piece)
-    rest = rest.slice(piece.length)
+    remainder = remainder.slice(piece.length)
   }
   return pieces
 }
@@ -93,14 +93,14 @@ export function wrap(text: string, width: number): string[] {
   const lines: string[] = []
   let line = ''
   for (const word of printable(text.replaceAll(/\s+/g, ' ').trim()).split(' ')) {
-    const joined = line === '' ? word : `${line} ${word}`
-    if (Bun.stringWidth(joined) <= width) {
-      line = joined
+    const extendedLine = line === '' ? word : `${line} ${word}`
+    if (Bun.stringWidth(extendedLine) <= width) {
+      line = extendedLine
       continue
     }
     if (line !== '') lines.push(line)
     line = word
-    for (let head = headOf(line, width); head !== ''; head = headOf(line, width)) {
+    for (let head = leadingPiece(line, width); head !== ''; head = leadingPiece(line, width)) {
       lines.push(head)
       line = line.slice(head.length)
     }
@@ -109,5 +109,5 @@ export function wrap(text: string, width: number): string[] {
 }
 
 /** What of a word that is too long goes on this line. */
-const headOf = (word: string, width: number) =>
-  width > 1 && Bun.stringWidth(word) > width ? cut(word, width) : ''
+const leadingPiece = (word: string, width: number) =>
+  width > 1 && Bun.stringWidth(word) > width ? truncate(word, width) : ''

@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react'
 /** A value that changes, and those who want to know. */
 export type Store<T> = {
   get(): T
-  set(change: (before: T) => T): void
+  set(update: (previous: T) => T): void
   subscribe(listener: () => void): () => void
 }
 
@@ -12,10 +12,10 @@ export function createStore<T>(initial: T): Store<T> {
   const listeners = new Set<() => void>()
   return {
     get: () => value,
-    set(change) {
-      const after = change(value)
-      if (after === value) return
-      value = after
+    set(update) {
+      const next = update(value)
+      if (next === value) return
+      value = next
       for (const listener of listeners) listener()
     },
     subscribe(listener) {

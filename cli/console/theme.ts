@@ -12,9 +12,9 @@ const unicode = {
   sent: '→',
   dot: '·',
   pointer: '▸',
-  crumb: '›',
-  cover: '•',
-  more: '…',
+  breadcrumbSeparator: '›',
+  mask: '•',
+  ellipsis: '…',
   rule: '─',
   bar: '│',
   down: '↓',
@@ -34,9 +34,9 @@ const ascii: Symbols = {
   sent: '>',
   dot: '.',
   pointer: '>',
-  crumb: '>',
-  cover: '*',
-  more: '~',
+  breadcrumbSeparator: '>',
+  mask: '*',
+  ellipsis: '~',
   rule: '-',
   bar: '|',
   down: 'v',
@@ -44,7 +44,7 @@ const ascii: Symbols = {
   corners: ['+', '+', '+', '+'],
 }
 
-const asciiBars: BarSet = { nothing: ' ', bars: ['_', '.', '-', '=', '+', '*', '#'] }
+const asciiBars: BarSet = { zero: ' ', bars: ['_', '.', '-', '=', '+', '*', '#'] }
 
 /** What a state is shown as: a sign and a colour together, so that neither is needed alone. */
 export type Tone = 'good' | 'done' | 'bad' | 'warning' | 'waiting' | 'off' | 'sent' | 'neutral'
@@ -74,14 +74,14 @@ export function createTheme(paint: Paint, isAscii: boolean) {
     bars: isAscii ? asciiBars : undefined,
     tones,
     /** `● active`, in its colour. */
-    status: (tone: Tone, word: string) => ({
-      text: `${tones[tone].symbol} ${word}`.trimEnd(),
+    status: (tone: Tone, label: string) => ({
+      text: `${tones[tone].symbol} ${label}`.trimEnd(),
       paint: tones[tone].paint,
     }),
   }
 }
 
-const toneOfStatus: Partial<Record<string, Tone>> = {
+const toneByStatus: Partial<Record<string, Tone>> = {
   active: 'good',
   enabled: 'good',
   verified: 'good',
@@ -96,4 +96,4 @@ const toneOfStatus: Partial<Record<string, Tone>> = {
 }
 
 /** The tone of a `status` of the API, whichever resource it is of. */
-export const statusTone = (status: string): Tone => toneOfStatus[status] ?? 'neutral'
+export const statusTone = (status: string): Tone => toneByStatus[status] ?? 'neutral'

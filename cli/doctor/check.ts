@@ -32,40 +32,40 @@ export const fault = (name: string, message: string, remedy: string): Check => (
  * @param columns of the terminal, which longer lines are broken at; null where there is none
  */
 export function checksText(checks: readonly Check[], paint: Paint, columns: number | null = null): string {
-  const signs = { ok: paint.green('✓'), warning: paint.yellow('▲'), fault: paint.red('✗') }
+  const symbols = { ok: paint.green('✓'), warning: paint.yellow('▲'), fault: paint.red('✗') }
   const nameWidth = Math.max(...checks.map(({ name }) => Bun.stringWidth(name)))
   const margin = ' '.repeat(nameWidth + 4)
   const room = columns === null ? Infinity : Math.max(30, columns - margin.length - 2)
   const lines = checks.flatMap(({ name, status, message, remedy }) => {
     const label = name + ' '.repeat(nameWidth - Bun.stringWidth(name))
-    const [first = '', ...rest] = breakText(printable(message), room)
-    const [hint, ...more] = remedy === null ? [] : breakText(printable(remedy), room)
+    const [firstLine = '', ...continuation] = wrapText(printable(message), room)
+    const [hint, ...remedyContinuation] = remedy === null ? [] : wrapText(printable(remedy), room)
     return [
-      `${signs[status]} ${label}  ${first}`,
-      ...rest.map((line) => margin + line),
+      `${symbols[status]} ${label}  ${firstLine}`,
+      ...continuation.map((line) => margin + line),
       ...(hint === undefined ? [] : [`${margin}${paint.dim('→')} ${hint}`]),
-      ...more.map((line) => `${margin}  ${line}`),
+      ...remedyContinuation.map((line) => `${margin}  ${line}`),
     ]
   })
   return [...lines, '', summary(checks)].join('\n')
 }
 
 /** At spaces; a word that is wider stands alone. */
-function breakText(text: string, width: number): string[] {
+function wrapText(text: string, width: number): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {
-    const last = lines.at(-1)
-    if (last === undefined || Bun.stringWidth(`${last} ${word}`) > width) lines.push(word)
-    else lines[lines.length - 1] = `${last} ${word}`
+    const lastLine = lines.at(-1)
+    if (lastLine === undefined || Bun.stringWidth(`${lastLine} ${word}`) > width) lines.push(word)
+    else lines[lines.length - 1] = `${lastLine} ${word}`
   }
   return lines
 }
 
 function summary(checks: readonly Check[]) {
-  const count = (status: Check['status'], word: string) => {
-    const found = checks.filter((check) => check.status === status).length
-    return found === 0 ? [] : `${found} ${word}${found === 1 ? '' : 's'}`
+  const count = (status: Check['status'], noun: string) => {
+    const total = checks.filter((check) => check.status === status).length
+    return total === 0 ? [] : `${total} ${noun}${total === 1 ? '' : 's'}`
   }
-  const found = [count('fault', 'fault'), count('warning', 'warning')].flat()
-  return found.length === 0 ? 'Nothing is amiss.' : `${found.join(', ')}.`
+  const parts = [count('fault', 'fault'), count('warning', 'warning')].flat()
+  return parts.length === 0 ? 'Nothing is amiss.' : `${parts.join(', ')}.`
 }

@@ -15,15 +15,15 @@ export function addressChecks({ listen, publicUrl, trustedProxies }: Config): Ch
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host
   const name = 'address'
   const isLocal = isLoopback(host)
-  const listening = `listens on ${host}:${listen.port}`
+  const listenText = `listens on ${host}:${listen.port}`
   const isPublic = publicUrl !== null && !isLoopback(new URL(publicUrl).hostname)
-  const tooWide = trustedProxies.find((cidr) => isWide(cidr))
+  const broadCidr = trustedProxies.find((cidr) => isTooBroad(cidr))
   const checks: Check[] = []
   if (!isLocal && publicUrl === null) {
     checks.push(
       warning(
         name,
-        `${listening}: other machines reach it by plain http, and it has no public URL`,
+        `${listenText}: other machines reach it by plain http, and it has no public URL`,
         'Put a proxy with TLS in front, and its address below [server]: publicUrl = "https://otp.example.com"',
       ),
     )
@@ -45,13 +45,13 @@ export function addressChecks({ listen, publicUrl, trustedProxies }: Config): Ch
     )
   } else
     checks.push(
-      ok(name, publicUrl === null ? `${listening}, for this machine` : `${listening}, as ${publicUrl}`),
+      ok(name, publicUrl === null ? `${listenText}, for this machine` : `${listenText}, as ${publicUrl}`),
     )
-  if (tooWide !== undefined) {
+  if (broadCidr !== undefined) {
     checks.push(
       warning(
         'proxies',
-        `${tooWide} is trusted: whoever is there can claim any client address`,
+        `${broadCidr} is trusted: whoever is there can claim any client address`,
         'Leave the addresses of your proxies in trustedProxies below [server].',
       ),
     )
@@ -64,8 +64,9 @@ export function webhookChecks({ webhooks }: Config): Check[] {
   const name = 'webhooks'
   const { hosts, cidrs } = webhooks.allow
   const remedy = 'Name the hosts that you mean in allow below [webhooks].'
-  const wide = cidrs.find((cidr) => isWide(cidr))
-  if (wide !== undefined) return [warning(name, `${wide} is allowed: they reach nearly everything`, remedy)]
+  const broadCidr = cidrs.find((cidr) => isTooBroad(cidr))
+  if (broadCidr !== undefined)
+    return [warning(name, `${broadCidr} is allowed: they reach nearly everything`, remedy)]
   const metadata = cidrs.find((cidr) => contains(cidr, '169.254.169.254'))
   if (metadata !== undefined) {
     return [warning(name, `${metadata} is allowed: clouds give their credentials out there`, remedy)]
@@ -77,7 +78,7 @@ export function webhookChecks({ webhooks }: Config): Check[] {
 }
 
 /** Larger than the largest private networks (10.0.0.0/8, fc00::/7). */
-function isWide(cidr: string) {
+function isTooBroad(cidr: string) {
   const [address = '', bits] = cidr.split('/')
   return Number(bits) < (isIP(address) === 6 ? 7 : 8)
 }

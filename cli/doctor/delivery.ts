@@ -5,14 +5,14 @@ import { routeChecks } from './routes.ts'
 import { isLoopback } from '../session/server-choice.ts'
 import { recentTime } from '../terminal/text.ts'
 
-export type Rest = { name: string; failure: string; restingUntil: number }
+export type OpenCircuit = { name: string; failure: string; openUntil: number }
 
 export type DeliveryFacts = {
   config: Config
   /** Each provider with the channels that its settings are enough for. */
   providers: readonly ConfiguredProvider[]
   /** Of the server that runs here. */
-  resting: readonly Rest[]
+  openCircuits: readonly OpenCircuit[]
   nowMs: number
   /** Where providers are to be written to. */
   configFile: string
@@ -42,21 +42,21 @@ function providerChecks(
   { name: provider, kind, title, channels }: ConfiguredProvider,
   facts: DeliveryFacts,
 ): Check[] {
-  const { config, resting, nowMs, providers } = facts
+  const { config, openCircuits, nowMs, providers } = facts
   const name = `provider ${provider}`
   const { routes } = config.delivery
-  const settings = config.delivery.providers.find((one) => one.name === provider)?.values ?? {}
+  const settings = config.delivery.providers.find((entry) => entry.name === provider)?.values ?? {}
   const checks: Check[] = []
-  const isResting = (other: { name: string }) =>
-    resting.find((one) => one.name === other.name && one.restingUntil > nowMs)
-  const rest = isResting({ name: provider })
-  if (rest !== undefined) {
-    const until = recentTime(new Date(rest.restingUntil).toISOString(), nowMs)
-    const isLast = providers.every(isResting)
+  const findOpenCircuit = (candidate: { name: string }) =>
+    openCircuits.find((circuit) => circuit.name === candidate.name && circuit.openUntil > nowMs)
+  const openCircuit = findOpenCircuit({ name: provider })
+  if (openCircuit !== undefined) {
+    const openUntilText = recentTime(new Date(openCircuit.openUntil).toISOString(), nowMs)
+    const isLast = providers.every(findOpenCircuit)
     checks.push(
       (isLast ? fault : warning)(
         name,
-        `rests until ${until}: ${rest.failure}${isLast ? ', and there is no other' : ''}`,
+        `rests until ${openUntilText}: ${openCircuit.failure}${isLast ? ', and there is no other' : ''}`,
         `Ask it yourself: otpd provider test ${provider} PHONE`,
       ),
     )
@@ -84,17 +84,20 @@ function providerChecks(
 function receiptCheck({ config, providers }: DeliveryFacts): Check {
   const name = 'receipts'
   const { publicUrl } = config
-  const waiting = providers.filter(({ name: provider, kind }) => {
-    const values = config.delivery.providers.find((one) => one.name === provider)?.values ?? {}
+  const callbackProviders = providers.filter(({ name: provider, kind }) => {
+    const values = config.delivery.providers.find((entry) => entry.name === provider)?.values ?? {}
     return kind !== 'smpp' && !Object.values(values).some(isOnThisMachine)
   })
   const isReachable = publicUrl !== null && !isLoopback(new URL(publicUrl).hostname)
-  if (waiting.length === 0 || isReachable) {
-    return ok(name, waiting.length === 0 ? 'need no public URL' : `come to ${publicUrl}/v1/callbacks/…`)
+  if (callbackProviders.length === 0 || isReachable) {
+    return ok(
+      name,
+      callbackProviders.length === 0 ? 'need no public URL' : `come to ${publicUrl}/v1/callbacks/…`,
+    )
   }
   return warning(
     name,
-    `none from ${waiting.map((provider) => provider.name).join(', ')}: without a public URL they have nowhere to go`,
+    `none from ${callbackProviders.map((provider) => provider.name).join(', ')}: without a public URL they have nowhere to go`,
     'Write below [server]: publicUrl = "https://otp.example.com"',
   )
 }

@@ -1,10 +1,10 @@
 import type { Context } from '../context.ts'
-import { causeOf } from '../commands/health.ts'
+import { describeNotReady } from '../commands/health.ts'
 import { fault, ok, warning, type Check } from './check.ts'
 import { CliError, exitCodes } from '../terminal/errors.ts'
-import type { HttpReply } from '../client/http.ts'
+import type { HttpResponse } from '../client/http.ts'
 import { isRecord } from '../session/profile.ts'
-import { localTime, remaining } from '../terminal/text.ts'
+import { localTime, formatRemaining } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 type Connection = ReturnType<Context['connect']>
@@ -13,31 +13,31 @@ type Connection = ReturnType<Context['connect']>
 export async function serverChecks(
   { io }: Context,
   connection: Connection,
-  here: { isHeld: boolean },
+  localServer: { isHeld: boolean },
 ): Promise<Check[]> {
   const { send, server } = connection
-  const askedAtMs = io.now()
-  const alive = await send({ method: 'GET', path: '/v1/health' }).catch(asFailure)
-  if (alive instanceof CliError) {
-    const remedy = here.isHeld
+  const requestedAtMs = io.now()
+  const liveness = await send({ method: 'GET', path: '/v1/health' }).catch(asFailure)
+  if (liveness instanceof CliError) {
+    const remedy = localServer.isHeld
       ? 'A server runs on the data directory: name its address with --server URL'
-      : (alive.hints.at(-1) ?? '')
-    const isAbsent = alive.code === 'SERVER_UNREACHABLE' && !here.isHeld
+      : (liveness.hints.at(-1) ?? '')
+    const isAbsent = liveness.code === 'SERVER_UNREACHABLE' && !localServer.isHeld
     return [
       fault(
         'server',
-        trimmed(alive.message),
+        withoutPeriod(liveness.message),
         isAbsent ? 'Start one: otpd serve; or name it: --server URL' : remedy,
       ),
     ]
   }
-  const answeredAtMs = io.now()
-  const data = dataOf(alive)
-  if (alive.status !== 200 || data.service !== 'otpd') {
+  const respondedAtMs = io.now()
+  const data = responseData(liveness)
+  if (liveness.status !== 200 || data.service !== 'otpd') {
     return [
       fault(
         'server',
-        `${server.url} answered ${alive.status}, and not like otpd`,
+        `${server.url} answered ${liveness.status}, and not like otpd`,
         'Name the right one: --server URL',
       ),
     ]
@@ -45,12 +45,12 @@ export async function serverChecks(
   return [
     await readinessCheck(connection),
     ...(await versionChecks(connection)),
-    ...clockChecks(data.time, (askedAtMs + answeredAtMs) / 2),
+    ...clockChecks(data.time, (requestedAtMs + respondedAtMs) / 2),
     await loginCheck(connection),
   ]
 }
 
-const trimmed = (sentence: string) => sentence.replace(/\.$/, '')
+const withoutPeriod = (sentence: string) => sentence.replace(/\.$/, '')
 
 /** An answer that did not come, as a value; anything else is a bug and stays one. */
 function asFailure(error: unknown): CliError {
@@ -58,14 +58,14 @@ function asFailure(error: unknown): CliError {
   throw error
 }
 
-const dataOf = ({ json }: HttpReply) => (isRecord(json) && isRecord(json.data) ? json.data : {})
+const responseData = ({ json }: HttpResponse) => (isRecord(json) && isRecord(json.data) ? json.data : {})
 
 async function readinessCheck({ send, server }: Connection): Promise<Check> {
-  const ready = await send({ method: 'GET', path: '/v1/health/ready' }).catch(asFailure)
+  const readiness = await send({ method: 'GET', path: '/v1/health/ready' }).catch(asFailure)
   const remedy = 'Look at its log, and wait: otpd health --wait 30s'
-  if (ready instanceof CliError) return fault('server', trimmed(ready.message), remedy)
-  if (ready.status === 200) return ok('server', `${server.url} is ready (${server.from})`)
-  return fault('server', `${server.url} is not ready: ${causeOf(ready)}`, remedy)
+  if (readiness instanceof CliError) return fault('server', withoutPeriod(readiness.message), remedy)
+  if (readiness.status === 200) return ok('server', `${server.url} is ready (${server.source})`)
+  return fault('server', `${server.url} is not ready: ${describeNotReady(readiness)}`, remedy)
 }
 
 /** The version of a server stands in its document; a proxy that hides it is no fault. */
@@ -88,14 +88,14 @@ const skewMsMax = 5000
 
 /** @param nowMs of this machine when the server told the time */
 export function clockChecks(time: unknown, nowMs: number): Check[] {
-  const theirsMs = typeof time === 'string' ? Date.parse(time) : Number.NaN
-  if (Number.isNaN(theirsMs)) return []
-  const skewMs = nowMs - theirsMs
+  const serverMs = typeof time === 'string' ? Date.parse(time) : Number.NaN
+  if (Number.isNaN(serverMs)) return []
+  const skewMs = nowMs - serverMs
   if (Math.abs(skewMs) <= skewMsMax) return [ok('clock', "agrees with the server's")]
   return [
     warning(
       'clock',
-      `it is ${remaining(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead of' : 'behind'} the server's: tokens end early or late`,
+      `it is ${formatRemaining(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead of' : 'behind'} the server's: tokens end early or late`,
       'Let the network set it, on both machines: timedatectl set-ntp true. Then start a server anew that ran before.',
     ),
   ]
@@ -106,15 +106,19 @@ async function loginCheck({ api, tokens, server }: Connection): Promise<Check> {
   try {
     const token = await tokens.current()
     if (token === null) return warning('login', `not logged in to ${server.url}`, logIn)
-    const me = await api.asDeveloper('GET', '/v1/developer/me')
+    const developer = await api.asDeveloper('GET', '/v1/developer/me')
     // The call may have renewed the token.
-    const { from, expiresAt } = (await tokens.current()) ?? token
-    const until = expiresAt === null ? '' : ` until ${localTime(expiresAt)}`
-    return ok('login', `${me.data.email ?? me.data.id}, token from ${from}${until}`)
+    const { source, expiresAt } = (await tokens.current()) ?? token
+    const untilText = expiresAt === null ? '' : ` until ${localTime(expiresAt)}`
+    return ok('login', `${developer.data.email ?? developer.data.id}, token from ${source}${untilText}`)
   } catch (error) {
     const failure = asFailure(error)
     const isLoggedOut = failure.exitCode === exitCodes.notAllowed && !failure.code.startsWith('CREDENTIALS_')
     const hint = failure.hints.at(-1) ?? logIn
-    return (isLoggedOut ? warning : fault)('login', trimmed(failure.message), isLoggedOut ? logIn : hint)
+    return (isLoggedOut ? warning : fault)(
+      'login',
+      withoutPeriod(failure.message),
+      isLoggedOut ? logIn : hint,
+    )
   }
 }

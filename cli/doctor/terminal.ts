@@ -22,11 +22,11 @@ export function terminalCheck({ env, stdoutIsTerminal }: Io, { paint, columns }:
 
 /** More than one otpd in PATH: an old one may answer. */
 export function programCheck({ env }: Io): Check {
-  const found = new Set(
-    (env.PATH ?? '').split(delimiter).flatMap((folder) => realPathOf(join(folder || '.', 'otpd'))),
+  const paths = new Set(
+    (env.PATH ?? '').split(delimiter).flatMap((folder) => resolvePath(join(folder || '.', 'otpd'))),
   )
-  if (found.size < 2) return ok('program', `otpd ${version} (${process.platform}-${process.arch})`)
-  const [first = '', ...others] = found
+  if (paths.size < 2) return ok('program', `otpd ${version} (${process.platform}-${process.arch})`)
+  const [first = '', ...others] = paths
   return warning(
     'program',
     `otpd ${version}, and PATH has others: ${first} comes before ${others.join(', ')}`,
@@ -34,7 +34,7 @@ export function programCheck({ env }: Io): Check {
   )
 }
 
-function realPathOf(path: string): string[] {
+function resolvePath(path: string): string[] {
   try {
     return [realpathSync(path)]
   } catch {

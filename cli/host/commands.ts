@@ -5,7 +5,7 @@ import type { Context } from '../context.ts'
 import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
 import { isRecord } from '../session/profile.ts'
-import { detailLines } from '../client/reply-error.ts'
+import { detailLines } from '../client/response-error.ts'
 import { loadServerConfig, requireConfig } from './config.ts'
 
 export type HostFlags = { dataDir?: string; config?: string }
@@ -56,7 +56,7 @@ export async function withDataDir<T>(
 
 /** What a command says to an expected failure; any other error as it is. */
 export const asCliError = (error: unknown) =>
-  startRefused(error) ?? operationRefused(error) ?? serviceError(error) ?? error
+  startRefusedError(error) ?? operationRefusedError(error) ?? toServiceCliError(error) ?? error
 
 /** Whether passwords are this server's own affair, or another provider's. */
 export async function hasBuiltInProvider(flags: HostFlags) {
@@ -67,21 +67,21 @@ export async function hasBuiltInProvider(flags: HostFlags) {
  * The refusal to work on a data directory, as an error of the command line; null for any other error. Told by its
  * fields: the class itself would have to be loaded with the server.
  */
-export function startRefused(error: unknown) {
+export function startRefusedError(error: unknown) {
   if (!(error instanceof Error) || error.name !== 'StartRefused') return null
   const remedy = 'remedy' in error && typeof error.remedy === 'string' ? [error.remedy] : []
-  return new CliError(exitCodes.startRefused, 'START_REFUSED', sentence(error.message), {
+  return new CliError(exitCodes.startRefused, 'START_REFUSED', toSentence(error.message), {
     hints: remedy,
     cause: error,
   })
 }
 
 /** The refusal to do something with the files of a data directory. */
-function operationRefused(error: unknown) {
+function operationRefusedError(error: unknown) {
   if (!(error instanceof Error) || error.name !== 'OperationRefused' || !isRecord(error)) return null
   const { reason, remedy } = error
   if (typeof reason !== 'string' || typeof remedy !== 'string') return null
-  return new CliError(exitCodeByReason[reason] ?? exitCodes.refused, reason, sentence(error.message), {
+  return new CliError(exitCodeByReason[reason] ?? exitCodes.refused, reason, toSentence(error.message), {
     hints: [remedy],
     cause: error,
   })
@@ -93,10 +93,10 @@ const exitCodeByReason: Record<string, ExitCode> = {
   NO_DATABASE: exitCodes.notFound,
 }
 
-const sentence = (message: string) => `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
+const toSentence = (message: string) => `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
 
 /** An expected failure of the domain, with the exit code that the same answer over HTTP has. */
-function serviceError(error: unknown) {
+function toServiceCliError(error: unknown) {
   if (!(error instanceof Error) || error.name !== 'ServiceError' || !isRecord(error)) return null
   const { code, reason, details } = error
   if (typeof code !== 'string') return null

@@ -3,12 +3,12 @@ import type { Config, Flags } from '../../src/config/config.ts'
 import type { Log, RunningServer } from '../../src/server/start.ts'
 import type { Context } from '../context.ts'
 import { exitCodes, type ExitCode } from '../terminal/errors.ts'
-import { startRefused } from './commands.ts'
+import { startRefusedError } from './commands.ts'
 import type { Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
 import { loadServerConfig, requireConfig } from './config.ts'
 import { defaultServer } from '../session/server-choice.ts'
-import { facts, remaining, shellWord, shortPath } from '../terminal/text.ts'
+import { formatFacts, formatRemaining, shellWord, shortPath } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 /**
@@ -22,26 +22,29 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
   const log = createLog({ ...config.log, write: descriptorSink(2), clock })
 
   const server = await startServer(config, { log, version }).catch((error: unknown) => {
-    throw startRefused(error) ?? error
+    throw startRefusedError(error) ?? error
   })
   reloadOnHangup(server, flags, log)
   // Nobody who stops a server is told that it crashed: the handlers stand before the line that says it is there.
-  const stopped = Promise.race([untilSignal(server, output), server.failed.then(() => exitCodes.bug)])
+  const exitCodePromise = Promise.race([
+    waitForSignal(server, output),
+    server.failed.then(() => exitCodes.bug),
+  ])
   // Counted from the start of the process.
   const readyMs = Math.round(performance.now())
   if (config.log.format === 'json') {
-    const answer = createLog({ format: 'json', level: 'info', write: descriptorSink(1), clock })
+    const stdoutLog = createLog({ format: 'json', level: 'info', write: descriptorSink(1), clock })
     const { dataDir, metricsUrl } = server
     const metrics = metricsUrl === null ? {} : { metricsUrl }
-    answer.info('ready', { url: reachable(server.url), version, dataDir, readyMs, ...metrics })
-    await answer.flush()
-  } else greet(io, output, server, { config, readyMs })
-  offerAccount(io, output, server, config)
+    stdoutLog.info('ready', { url: reachableUrl(server.url), version, dataDir, readyMs, ...metrics })
+    await stdoutLog.flush()
+  } else printBanner(io, output, server, { config, readyMs })
+  printSetupHint(io, output, server, config)
   // What only the start needed goes back to the machine: its garbage, and its code, which can be loaded again.
   Bun.gc(true)
   Bun.shrink()
 
-  const exitCode = await stopped
+  const exitCode = await exitCodePromise
   await server.stop()
   await Promise.race([log.flush(), io.sleep(1000)])
   return exitCode
@@ -65,30 +68,30 @@ function reloadOnHangup(server: RunningServer, flags: Flags, log: Log) {
 }
 
 /** The first signal lets the server finish its work, the second does not. */
-function untilSignal(server: RunningServer, output: Output): Promise<ExitCode> {
+function waitForSignal(server: RunningServer, output: Output): Promise<ExitCode> {
   const { promise, resolve } = Promise.withResolvers<ExitCode>()
-  let asked = false
+  let isStopping = false
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)
     process.on(signal, () => {
-      if (asked) process.exit(code)
-      asked = true
+      if (isStopping) process.exit(code)
+      isStopping = true
       output.note('Shutting down; once more to end at once.')
       void server.stop().then(() => resolve(exitCodes.done))
     })
   return promise
 }
 
-function greet(
+function printBanner(
   io: Io,
   output: Output,
   server: RunningServer,
   { config, readyMs }: { config: Config; readyMs: number },
 ) {
   const { paint } = output
-  const url = config.publicUrl ?? reachable(server.url)
+  const url = config.publicUrl ?? reachableUrl(server.url)
   const data = `${shortPath(server.dataDir, io.homeDirectory)}${config.dataDir === null ? ' (removed at the end)' : ''}`
   const pairs: [string, string | null][] = [
     ['API', `${url}/v1`],
@@ -99,15 +102,15 @@ function greet(
     ['Config', config.configFile],
   ]
   io.writeOut(
-    `${paint.bold(`otpd ${version}`)} ${paint.green('ready')} in ${readyMs} ms\n\n${facts(pairs, paint)}\n`,
+    `${paint.bold(`otpd ${version}`)} ${paint.green('ready')} in ${readyMs} ms\n\n${formatFacts(pairs, paint)}\n`,
   )
 }
 
 /** "Every address" is where a server listens, and nothing that a client could be told. */
-const reachable = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+const reachableUrl = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 
 /** The token is shown to a terminal alone. Elsewhere stderr may end up in a collection of logs. */
-function offerAccount(
+function printSetupHint(
   io: Io,
   output: Output,
   { setupToken, dataDir, ...server }: RunningServer,
@@ -117,16 +120,16 @@ function offerAccount(
   if (setupToken !== undefined) {
     const file = join(dataDir, 'setup-token')
     const token = io.stderrIsTerminal ? setupToken.token : `"$(cat ${shellWord(file)})"`
-    const url = config.publicUrl ?? reachable(server.url)
-    const elsewhere = url === defaultServer ? '' : ` --server ${url}`
-    const within = remaining(setupToken.expiresAt - io.now())
+    const url = config.publicUrl ?? reachableUrl(server.url)
+    const serverFlag = url === defaultServer ? '' : ` --server ${url}`
+    const timeLeft = formatRemaining(setupToken.expiresAt - io.now())
     io.writeError(
       [
         '',
-        `  No account yet. Make the first one within ${within}, in another terminal:`,
+        `  No account yet. Make the first one within ${timeLeft}, in another terminal:`,
         '',
         ...(isInPath(io) ? [] : [`    ${paintError.bold(`alias otpd=${shellWord(process.execPath)}`)}`]),
-        `    ${paintError.bold(`otpd login${elsewhere} --setup-token ${token}`)}`,
+        `    ${paintError.bold(`otpd login${serverFlag} --setup-token ${token}`)}`,
         '',
       ].join('\n'),
     )

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
 
-const patienceMs = 10_000
+const lockTimeoutMs = 10_000
 
 /**
  * Runs `body` while no other process (and no other caller in this one) is inside with the same path. The lock is
@@ -16,9 +16,9 @@ export async function withLock<T>(io: Io, path: string, body: () => Promise<T>):
   const lock = new Database(path, { create: true })
   chmodSync(path, 0o600)
   try {
-    const giveUpAt = io.now() + patienceMs
+    const deadlineMs = io.now() + lockTimeoutMs
     while (!tryLock(lock)) {
-      if (io.now() >= giveUpAt)
+      if (io.now() >= deadlineMs)
         throw new CliError(
           exitCodes.bug,
           'CREDENTIALS_BUSY',

@@ -1,15 +1,15 @@
 import type { Context } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
-import { replyError } from '../client/reply-error.ts'
+import { responseError } from '../client/response-error.ts'
 import { withLock } from './lock.ts'
 import { logInAtProvider, type OidcLoginOptions } from './oidc-login.ts'
 import type { OidcProvider } from './oidc-provider.ts'
 import { credentialsPath, isRecord, readProfile, writeProfile } from './profile.ts'
 import { ask, askPassword, emailQuestion, readSecret } from '../terminal/prompt.ts'
 import { isLoopback } from './server-choice.ts'
-import { emailOf, expiryOf, type Granted } from './token-claims.ts'
+import { emailFromToken, expiryFromToken, type TokenGrant } from './token-claims.ts'
 import { requestToken } from './tokens.ts'
-import { printable, remaining, shellWord, shortPath } from '../terminal/text.ts'
+import { printable, formatRemaining, shellWord, shortPath } from '../terminal/text.ts'
 
 export type LoginOptions = {
   email?: string
@@ -22,23 +22,23 @@ export type LoginOptions = {
 /** Gets a token in the way that was asked for, and keeps it for this server's origin. */
 export async function logIn(context: Context, options: LoginOptions) {
   const { io, output } = context
-  const { tokenStdin, ...others } = options
-  if (tokenStdin && Object.values(others).some((given) => given !== undefined))
+  const { tokenStdin, ...otherOptions } = options
+  if (tokenStdin && Object.values(otherOptions).some((optionValue) => optionValue !== undefined))
     throw usageError('--token-stdin stands alone: the token says who you are.')
   const connection = context.connect()
   const { server } = connection
   if (!isLoopback(new URL(server.url).hostname) && server.url.startsWith('http://'))
     output.warn(`${server.url} is not encrypted: what you send there can be read on the way.`)
 
-  const granted = tokenStdin
+  const session = tokenStdin
     ? await logInWithToken(context, connection)
-    : await grant(context, connection, options)
-  const { email } = granted
+    : await obtainLogin(context, connection, options)
+  const { email } = session
 
   const path = credentialsPath(io)
   await withLock(io, `${path}.lock`, async () => {
     const profile = readProfile(path)
-    const { idToken, refreshToken, expiresAt: idTokenExpiresAt, provider } = granted
+    const { idToken, refreshToken, expiresAt: idTokenExpiresAt, provider } = session
     const login = { email, idToken, idTokenExpiresAt, refreshToken, ...(provider && { provider }) }
     writeProfile(path, {
       ...profile,
@@ -47,54 +47,54 @@ export async function logIn(context: Context, options: LoginOptions) {
     })
   })
 
-  const who = email === null ? '' : ` as ${output.paintError.bold(printable(email))}`
-  if (granted.isNew) output.note(`${output.paintError.green('✓')} Account created`)
-  output.note(`${output.paintError.green('✓')} Logged in to ${server.url}${who}`)
+  const accountText = email === null ? '' : ` as ${output.paintError.bold(printable(email))}`
+  if (session.isNew) output.note(`${output.paintError.green('✓')} Account created`)
+  output.note(`${output.paintError.green('✓')} Logged in to ${server.url}${accountText}`)
   output.note(
     output.paintError.dim(`  Kept in ${shortPath(path, io.homeDirectory)}, which only you can read`),
   )
-  if (granted.refreshToken === null && granted.expiresAt !== null)
+  if (session.refreshToken === null && session.expiresAt !== null)
     output.note(
       output.paintError.dim(
-        `  It ends in ${remaining(Date.parse(granted.expiresAt) - io.now())}: there is nothing to renew it with`,
+        `  It ends in ${formatRemaining(Date.parse(session.expiresAt) - io.now())}: there is nothing to renew it with`,
       ),
     )
   if (io.env.OTPD_TOKEN) output.warn('OTPD_TOKEN is set and comes before this login.')
-  output.next(granted.isNew ? 'otpd project create storefront' : 'otpd whoami')
+  output.suggestNext(session.isNew ? 'otpd project create storefront' : 'otpd whoami')
 }
 
 type Connection = ReturnType<Context['connect']>
-type Login = Granted & { email: string | null; isNew: boolean; provider?: OidcProvider }
+type Login = TokenGrant & { email: string | null; isNew: boolean; provider?: OidcProvider }
 
 /** In the way that the server's developers log in. */
-async function grant(context: Context, connection: Connection, options: LoginOptions): Promise<Login> {
+async function obtainLogin(context: Context, connection: Connection, options: LoginOptions): Promise<Login> {
   const { email, name, passwordStdin, setupToken, device, callbackPort } = options
   const { url } = connection.server
-  const { provider, setupTokenAwaited } = await askHowToLogIn(connection)
+  const { provider, setupTokenAwaited } = await fetchLoginMethod(connection)
   if (provider === null) {
     if ((device ?? callbackPort) !== undefined)
       throw usageError(`${url} has accounts of its own, with passwords.`, 'Log in with: otpd login')
-    return await grantByPassword(context, connection, options, setupTokenAwaited)
+    return await obtainLoginByPassword(context, connection, options, setupTokenAwaited)
   }
   if ((email ?? name ?? passwordStdin ?? setupToken) !== undefined)
     throw usageError(
       `Accounts of ${url} log in at ${provider.issuer}, which asks who you are by itself.`,
       'Log in with: otpd login, or with a browser elsewhere: otpd login --device',
     )
-  const granted = await logInAtProvider(context, provider, { device, callbackPort })
-  return { ...(await checkAtServer(connection, granted, provider)), provider }
+  const tokens = await logInAtProvider(context, provider, { device, callbackPort })
+  return { ...(await checkAtServer(connection, tokens, provider)), provider }
 }
 
 /** A token of the built-in provider, for a password or for the setup token. */
-async function grantByPassword(
+async function obtainLoginByPassword(
   context: Context,
   { server, send }: Connection,
   options: LoginOptions,
   setupTokenAwaited: boolean,
 ): Promise<Login> {
-  const setupToken = options.setupToken ?? (await firstSetupToken(context, setupTokenAwaited))
+  const setupToken = options.setupToken ?? (await askSetupToken(context, setupTokenAwaited))
   const email = options.email ?? (await ask(context, emailQuestion))
-  const name = setupToken === null ? undefined : await nameFor(context, email, options.name)
+  const name = setupToken === null ? undefined : await askName(context, email, options.name)
   const fromInput = options.passwordStdin === true
   const password = await askPassword(context, { fromInput, repeat: setupToken !== null })
   const form: Record<string, string> =
@@ -111,56 +111,60 @@ async function grantByPassword(
 }
 
 /** On a server without any account a password cannot be right, so a person is asked for the token at once. */
-async function firstSetupToken(context: Context, setupTokenAwaited: boolean) {
+async function askSetupToken(context: Context, setupTokenAwaited: boolean) {
   if (!setupTokenAwaited) return null
   const flag = '--setup-token, which the server printed at its start or keeps in its data directory'
   context.output.note('No account yet. The setup token that the server printed makes the first one.')
   return await ask(context, { label: 'Setup token', flag })
 }
 
-async function nameFor(context: Context, email: string, given: string | undefined) {
-  if (given !== undefined || !context.mayAsk) return given
-  return await ask(context, { label: 'Name', flag: '--name', byDefault: email.replace(/@.*/, '') })
+async function askName(context: Context, email: string, nameFlag: string | undefined) {
+  if (nameFlag !== undefined || !context.mayAsk) return nameFlag
+  return await ask(context, { label: 'Name', flag: '--name', defaultAnswer: email.replace(/@.*/, '') })
 }
 
 /** The server tells how its developers log in; `provider` is null where that is with passwords of its own. */
-async function askHowToLogIn({ server, send }: Connection) {
-  const reply = await send({ method: 'GET', path: '/v1/auth/config' })
-  if (reply.status >= 400) throw replyError(server, reply)
-  const settings = isRecord(reply.json) && isRecord(reply.json.data) ? reply.json.data : {}
+async function fetchLoginMethod({ server, send }: Connection) {
+  const response = await send({ method: 'GET', path: '/v1/auth/config' })
+  if (response.status >= 400) throw responseError(server, response)
+  const settings = isRecord(response.json) && isRecord(response.json.data) ? response.json.data : {}
   const { kind, issuer, clientId, setupTokenAwaited } = settings
   if (kind === 'built_in') return { provider: null, setupTokenAwaited: setupTokenAwaited === true }
   if (kind !== 'oidc' || typeof issuer !== 'string' || typeof clientId !== 'string')
-    throw replyError(server, { ...reply, json: null })
+    throw responseError(server, { ...response, json: null })
   return { provider: { issuer, clientId }, setupTokenAwaited: false }
 }
 
 async function logInWithToken(context: Context, connection: Connection): Promise<Login> {
   const idToken = await readSecret(context, 'token')
-  const granted = { idToken, refreshToken: null, expiresAt: expiryOf(idToken) }
-  return await checkAtServer(connection, granted, null)
+  const tokens = { idToken, refreshToken: null, expiresAt: expiryFromToken(idToken) }
+  return await checkAtServer(connection, tokens, null)
 }
 
 /** Nothing is kept that the server does not accept. */
 async function checkAtServer(
   { server, send }: Connection,
-  granted: Granted,
+  tokens: TokenGrant,
   provider: OidcProvider | null,
 ): Promise<Login> {
-  const { idToken } = granted
-  const email = emailOf(idToken)
+  const { idToken } = tokens
+  const email = emailFromToken(idToken)
   const headers = { authorization: `Bearer ${idToken}` }
-  const reply = await send({ method: 'GET', path: '/v1/developer/me', headers })
-  if (reply.status >= 400) throw replyError(server, reply, refusalHints(reply.status, provider, email))
-  return { ...granted, email, isNew: false }
+  const response = await send({ method: 'GET', path: '/v1/developer/me', headers })
+  if (response.status >= 400)
+    throw responseError(server, response, refusalHints(response.status, provider, email))
+  return { ...tokens, email, isNew: false }
 }
 
 function refusalHints(status: number, provider: OidcProvider | null, email: string | null) {
   if (provider === null) return ['The token came from standard input.']
-  const from = `The token came from ${provider.issuer}, for its client ${provider.clientId}.`
+  const sourceHint = `The token came from ${provider.issuer}, for its client ${provider.clientId}.`
   if (status === 401)
-    return [from, "That client has to be one of the server's OTPD_OIDC_AUDIENCE: otpd config show"]
+    return [sourceHint, "That client has to be one of the server's OTPD_OIDC_AUDIENCE: otpd config show"]
   if (status === 403)
-    return [from, `The operator admits you with: otpd admin create --email ${shellWord(email ?? 'EMAIL')}`]
-  return [from]
+    return [
+      sourceHint,
+      `The operator admits you with: otpd admin create --email ${shellWord(email ?? 'EMAIL')}`,
+    ]
+  return [sourceHint]
 }

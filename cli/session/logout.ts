@@ -11,22 +11,23 @@ export async function logOut(context: Context) {
   const path = credentialsPath(io)
   const login = await withLock(io, `${path}.lock`, async () => {
     const profile = readProfile(path)
-    const { [server.origin]: found, ...logins } = profile.logins
+    const { [server.origin]: existingLogin, ...logins } = profile.logins
     // A server that has a name was chosen by it, and stays so.
-    const forget = profile.current === server.url && !Object.values(profile.contexts).includes(server.url)
-    if (found !== undefined)
-      writeProfile(path, { ...profile, current: forget ? null : profile.current, logins })
-    return found
+    const clearsCurrent =
+      profile.current === server.url && !Object.values(profile.contexts).includes(server.url)
+    if (existingLogin !== undefined)
+      writeProfile(path, { ...profile, current: clearsCurrent ? null : profile.current, logins })
+    return existingLogin
   })
   if (login === undefined) return output.note(`Not logged in to ${server.url}; nothing to do.`)
-  if (login.refreshToken !== null && !(await isRevoked(login, login.refreshToken, { send, timeoutMs })))
+  if (login.refreshToken !== null && !(await tryRevoke(login, login.refreshToken, { send, timeoutMs })))
     output.warn('The server could not be told: the session there ends by itself.')
   output.note(`${output.paintError.green('✓')} Logged out of ${server.url}`)
   if (io.env.OTPD_TOKEN) output.warn('OTPD_TOKEN is still set; commands go on using it.')
 }
 
 /** RFC 7009: whatever is answered but a failure of the exchange means that the token is no good any more. */
-async function isRevoked(
+async function tryRevoke(
   { provider }: Login,
   token: string,
   { send, timeoutMs }: { send: SendHttp; timeoutMs: number },

@@ -1,7 +1,7 @@
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import { isRecord } from './profile.ts'
 
-export type Callback = ReturnType<typeof openCallback>
+export type CallbackListener = ReturnType<typeof listenForCallback>
 
 /**
  * Waits on 127.0.0.1 for the one request with which a browser comes back from the provider (RFC 8252 §7.3). Any other
@@ -10,27 +10,28 @@ export type Callback = ReturnType<typeof openCallback>
  * @param port 0 is any free one
  * @param state what only the login that is under way knows (RFC 6749 §10.12)
  */
-export function openCallback(port: number, state: string) {
-  const arrived = Promise.withResolvers<URL>()
+export function listenForCallback(port: number, state: string) {
+  const callbackUrl = Promise.withResolvers<URL>()
   const outcome = Promise.withResolvers<boolean>()
-  let isTaken = false
+  let isUsed = false
 
-  async function answer(request: Request): Promise<Response> {
+  async function handleRequest(request: Request): Promise<Response> {
     const url = new URL(request.url)
-    if (request.method !== 'GET' || url.pathname !== '/callback') return page(404, 'There is nothing here.')
-    if (isTaken || url.searchParams.get('state') !== state)
-      return page(400, 'No login waits for this page.', 'Start again in the terminal: otpd login')
-    isTaken = true
-    arrived.resolve(url)
+    if (request.method !== 'GET' || url.pathname !== '/callback')
+      return htmlPage(404, 'There is nothing here.')
+    if (isUsed || url.searchParams.get('state') !== state)
+      return htmlPage(400, 'No login waits for this page.', 'Start again in the terminal: otpd login')
+    isUsed = true
+    callbackUrl.resolve(url)
     return (await outcome.promise)
-      ? page(200, 'You are logged in.', 'Close this page and go on in the terminal.')
-      : page(400, 'The login did not work.', 'The terminal says why. Close this page and go on there.')
+      ? htmlPage(200, 'You are logged in.', 'Close this page and go on in the terminal.')
+      : htmlPage(400, 'The login did not work.', 'The terminal says why. Close this page and go on there.')
   }
 
-  const server = listen(port, answer)
+  const server = listen(port, handleRequest)
   return {
     redirectUri: `http://127.0.0.1:${server.port}/callback`,
-    arrived: arrived.promise,
+    callbackUrl: callbackUrl.promise,
     /** Shows the person how it ended, then listens no more. */
     async close(isLoggedIn: boolean) {
       outcome.resolve(isLoggedIn)
@@ -39,9 +40,9 @@ export function openCallback(port: number, state: string) {
   }
 }
 
-function listen(port: number, answer: (request: Request) => Promise<Response>) {
+function listen(port: number, handleRequest: (request: Request) => Promise<Response>) {
   try {
-    return Bun.serve({ hostname: '127.0.0.1', port, idleTimeout: 0, reusePort: false, fetch: answer })
+    return Bun.serve({ hostname: '127.0.0.1', port, idleTimeout: 0, reusePort: false, fetch: handleRequest })
   } catch (error) {
     if (!isRecord(error) || error.code !== 'EADDRINUSE') throw error
     throw new CliError(exitCodes.usage, 'PORT_TAKEN', `Port ${port} of this machine is taken.`, {
@@ -52,7 +53,7 @@ function listen(port: number, answer: (request: Request) => Promise<Response>) {
 }
 
 /** The address of this page holds a code: it goes to nobody, and nothing is loaded. */
-function page(status: number, title: string, text = '') {
+function htmlPage(status: number, title: string, text = '') {
   const html = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
 <meta name="viewport" content="width=device-width"><title>${title}</title>
 <style>body{font:1.1rem/1.6 system-ui,sans-serif;max-width:32rem;margin:20vh auto;padding:0 1.5rem}</style>

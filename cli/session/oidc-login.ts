@@ -1,21 +1,21 @@
 import type { Context } from '../context.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
-import { orInterrupted } from '../terminal/interrupt.ts'
-import { openCallback } from './oidc-callback.ts'
+import { runUnlessInterrupted } from '../terminal/interrupt.ts'
+import { listenForCallback } from './oidc-callback.ts'
 import {
-  grantedBy,
+  toTokenGrant,
   openProvider,
   providerFault,
   type OidcProvider,
   type OpenProvider,
 } from './oidc-provider.ts'
-import { printable, remaining } from '../terminal/text.ts'
-import type { Granted } from './token-claims.ts'
+import { printable, formatRemaining } from '../terminal/text.ts'
+import type { TokenGrant } from './token-claims.ts'
 
 export type OidcLoginOptions = { device?: boolean; callbackPort?: string }
 
 /** How long a person may take with the provider's pages. */
-const patienceMs = 5 * 60_000
+const loginTimeoutMs = 5 * 60_000
 
 /**
  * Logs a person in at the provider: in a browser on this machine (authorization code with PKCE, RFC 8252), or with
@@ -25,7 +25,7 @@ export async function logInAtProvider(
   context: Context,
   provider: OidcProvider,
   { device, callbackPort = '0' }: OidcLoginOptions,
-): Promise<Granted> {
+): Promise<TokenGrant> {
   if (!device && !context.mayAsk)
     throw usageError(
       `Accounts of this server log in at ${provider.issuer}, in a browser, and there is no terminal to ask on.`,
@@ -34,24 +34,26 @@ export async function logInAtProvider(
     )
   if (!/^\d{1,5}$/.test(callbackPort) || Number(callbackPort) > 65_535)
     throw usageError('--callback-port is a number from 1 to 65535.')
-  const opened = await openProvider(provider, context.timeoutMs)
-  return await orInterrupted(context.io, (signal) =>
-    device ? logInOnDevice(context, opened, signal) : logInWithBrowser(context, opened, Number(callbackPort)),
+  const openedProvider = await openProvider(provider, context.timeoutMs)
+  return await runUnlessInterrupted(context.io, (signal) =>
+    device
+      ? logInOnDevice(context, openedProvider, signal)
+      : logInWithBrowser(context, openedProvider, Number(callbackPort)),
   )
 }
 
-async function logInWithBrowser(context: Context, provider: OpenProvider, port: number): Promise<Granted> {
-  const { client, configuration, metadata, asking } = provider
+async function logInWithBrowser(context: Context, provider: OpenProvider, port: number): Promise<TokenGrant> {
+  const { client, configuration, metadata, withProviderErrors } = provider
   if (metadata.authorization_endpoint === undefined)
     throw providerFault(provider, 'offers no login in a browser')
   const state = client.randomState()
   const nonce = client.randomNonce()
   const pkceCodeVerifier = client.randomPKCECodeVerifier()
-  const callback = openCallback(port, state)
+  const callback = listenForCallback(port, state)
   let isLoggedIn = false
   try {
-    const wish = {
-      ...scopesOf(provider),
+    const authorizationParams = {
+      ...scopeParams(provider),
       redirect_uri: callback.redirectUri,
       state,
       nonce,
@@ -59,14 +61,17 @@ async function logInWithBrowser(context: Context, provider: OpenProvider, port: 
       code_challenge_method: 'S256',
     }
     // Throws for what is no page of the web: a desktop would open a file or a program as readily.
-    const url = await asking(Promise.try(() => client.buildAuthorizationUrl(configuration, wish)))
+    const url = await withProviderErrors(
+      Promise.try(() => client.buildAuthorizationUrl(configuration, authorizationParams)),
+    )
     showPage(context, provider, url.href)
-    const arrived = await Promise.race([callback.arrived, context.io.sleep(patienceMs)])
-    if (arrived === undefined) throw tooLate(`Nobody logged in within ${remaining(patienceMs)}.`)
+    const callbackUrl = await Promise.race([callback.callbackUrl, context.io.sleep(loginTimeoutMs)])
+    if (callbackUrl === undefined)
+      throw loginTimedOut(`Nobody logged in within ${formatRemaining(loginTimeoutMs)}.`)
     const checks = { pkceCodeVerifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true }
-    const granted = await asking(client.authorizationCodeGrant(configuration, arrived, checks))
+    const tokens = await withProviderErrors(client.authorizationCodeGrant(configuration, callbackUrl, checks))
     isLoggedIn = true
-    return grantedBy(granted, provider)
+    return toTokenGrant(tokens, provider)
   } finally {
     await callback.close(isLoggedIn)
   }
@@ -76,52 +81,58 @@ async function logInWithBrowser(context: Context, provider: OpenProvider, port: 
 function showPage({ io, output }: Context, { metadata }: OpenProvider, url: string) {
   const { dim, bold } = output.paintError
   const isOpen = io.openPage?.(url) ?? false
-  const lead = isOpen ? 'Your browser opens to log you in. If it does not, open' : 'Open this page to log in'
-  const other = metadata.device_authorization_endpoint
+  const introduction = isOpen
+    ? 'Your browser opens to log you in. If it does not, open'
+    : 'Open this page to log in'
+  const deviceHint = metadata.device_authorization_endpoint
     ? '. With a browser elsewhere: otpd login --device'
     : ''
-  io.writeError(`${lead}:\n\n  ${bold(printable(url))}\n\n${dim(`Waiting (Ctrl+C to quit)${other}`)}\n`)
+  io.writeError(
+    `${introduction}:\n\n  ${bold(printable(url))}\n\n${dim(`Waiting (Ctrl+C to quit)${deviceHint}`)}\n`,
+  )
 }
 
 async function logInOnDevice(
   { io, output }: Context,
   provider: OpenProvider,
   interrupted: AbortSignal,
-): Promise<Granted> {
-  const { client, configuration, metadata, asking } = provider
+): Promise<TokenGrant> {
+  const { client, configuration, metadata, withProviderErrors } = provider
   if (metadata.device_authorization_endpoint === undefined)
     throw providerFault(provider, 'has no login for other devices; leave out --device')
-  const device = await asking(client.initiateDeviceAuthorization(configuration, scopesOf(provider)))
+  const device = await withProviderErrors(
+    client.initiateDeviceAuthorization(configuration, scopeParams(provider)),
+  )
   const { dim, bold } = output.paintError
   const lifetimeMs = device.expires_in * 1000
   io.writeError(
     [
       `Open   ${bold(printable(device.verification_uri))}   on any device`,
       `Enter  ${bold(printable(device.user_code))}`,
-      dim(`Waiting for ${remaining(lifetimeMs)} (Ctrl+C to quit)\n`),
+      dim(`Waiting for ${formatRemaining(lifetimeMs)} (Ctrl+C to quit)\n`),
     ].join('\n'),
   )
   const expired = AbortSignal.timeout(lifetimeMs)
   const signal = AbortSignal.any([interrupted, expired])
-  const polled = client.pollDeviceAuthorizationGrant(configuration, device, undefined, { signal })
-  const late = tooLate('The code ran out before anyone entered it.')
-  const granted = await asking(polled).catch((error: unknown) => {
+  const pollResult = client.pollDeviceAuthorizationGrant(configuration, device, undefined, { signal })
+  const timeoutError = loginTimedOut('The code ran out before anyone entered it.')
+  const tokens = await withProviderErrors(pollResult).catch((error: unknown) => {
     const isLate = expired.aborted || (error instanceof CliError && error.code === 'expired_token')
-    throw isLate ? late : error
+    throw isLate ? timeoutError : error
   })
-  return grantedBy(granted, provider)
+  return toTokenGrant(tokens, provider)
 }
 
 /**
  * A session that lasts is asked for only where the provider knows how (some refuse a scope that they do not know), and then
  * needs the person's consent (OpenID Connect Core 1.0 §11).
  */
-function scopesOf({ metadata }: OpenProvider): Record<string, string> {
-  const lasts = metadata.scopes_supported?.includes('offline_access') === true
-  return lasts
+function scopeParams({ metadata }: OpenProvider): Record<string, string> {
+  const supportsOffline = metadata.scopes_supported?.includes('offline_access') === true
+  return supportsOffline
     ? { scope: 'openid email profile offline_access', prompt: 'consent' }
     : { scope: 'openid email profile' }
 }
 
-const tooLate = (message: string) =>
+const loginTimedOut = (message: string) =>
   new CliError(exitCodes.notAllowed, 'LOGIN_TIMED_OUT', message, { hints: ['Start again with: otpd login'] })

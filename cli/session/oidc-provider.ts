@@ -1,10 +1,10 @@
 import type { Configuration } from 'openid-client'
 import { CliError, exitCodes } from '../terminal/errors.ts'
-import { plainReason } from '../client/http.ts'
+import { connectionFailureText } from '../client/http.ts'
 import { isRecord } from './profile.ts'
 import { isLoopback } from './server-choice.ts'
-import { lasting } from '../terminal/text.ts'
-import { expiryOf, readClaims, type Granted } from './token-claims.ts'
+import { formatDuration } from '../terminal/text.ts'
+import { expiryFromToken, readClaims, type TokenGrant } from './token-claims.ts'
 
 /** An OpenID provider of the operator's, and who this program is there: a public client (RFC 8252 §8.4). */
 export type OidcProvider = { issuer: string; clientId: string }
@@ -25,16 +25,16 @@ export async function openProvider(provider: OidcProvider, timeoutMs: number) {
   const execute = isLoopback(url.hostname) ? [client.allowInsecureRequests] : []
 
   /** Any failure of the provider or on the way to it, as a CliError. */
-  async function asking<T>(answer: Promise<T>): Promise<T> {
+  async function withProviderErrors<T>(request: Promise<T>): Promise<T> {
     try {
-      return await answer
+      return await request
     } catch (error) {
       throw asProviderError(error, provider, timeoutMs)
     }
   }
 
   const timeout = timeoutMs / 1000
-  const configuration: Configuration = await asking(
+  const configuration: Configuration = await withProviderErrors(
     client.discovery(url, clientId, undefined, client.None(), { execute, timeout }),
   )
 
@@ -43,32 +43,34 @@ export async function openProvider(provider: OidcProvider, timeoutMs: number) {
     client,
     configuration,
     metadata: configuration.serverMetadata(),
-    asking,
+    withProviderErrors,
     /** Throws CliError with code `invalid_grant` where the session there is over. */
-    async refresh(refreshToken: string, formerIdToken: string): Promise<Granted> {
-      const answer = await asking(client.refreshTokenGrant(configuration, refreshToken))
-      const granted = grantedBy(answer, provider)
+    async refresh(refreshToken: string, previousIdToken: string): Promise<TokenGrant> {
+      const tokenResponse = await withProviderErrors(client.refreshTokenGrant(configuration, refreshToken))
+      const tokens = toTokenGrant(tokenResponse, provider)
       // OpenID Connect Core 1.0 §12.2: whoever the session was for, it stays theirs.
-      if (readClaims(granted.idToken).sub !== readClaims(formerIdToken).sub)
+      if (readClaims(tokens.idToken).sub !== readClaims(previousIdToken).sub)
         throw providerFault(provider, 'renewed the session for somebody else')
-      return granted
+      return tokens
     },
     /** RFC 7009; nothing where the provider offers none. */
     async revoke(refreshToken: string) {
       if (this.metadata.revocation_endpoint === undefined) return
-      await asking(client.tokenRevocation(configuration, refreshToken, { token_type_hint: 'refresh_token' }))
+      await withProviderErrors(
+        client.tokenRevocation(configuration, refreshToken, { token_type_hint: 'refresh_token' }),
+      )
     },
   }
 }
 
 /** What a token endpoint gave. Not every provider renews ID tokens, and nothing else opens the API. */
-export function grantedBy(
+export function toTokenGrant(
   { id_token: idToken, refresh_token: refreshToken }: { id_token?: string; refresh_token?: string },
   provider: OidcProvider,
-): Granted {
+): TokenGrant {
   if (idToken === undefined)
     throw new CliError(exitCodes.notAllowed, 'invalid_grant', `${provider.issuer} gave no ID token.`)
-  return { idToken, refreshToken: refreshToken ?? null, expiresAt: expiryOf(idToken) }
+  return { idToken, refreshToken: refreshToken ?? null, expiresAt: expiryFromToken(idToken) }
 }
 
 export const providerFault = ({ issuer }: OidcProvider, fault: string, cause?: unknown) =>
@@ -87,7 +89,7 @@ function asProviderError(error: unknown, provider: OidcProvider, timeoutMs: numb
   const refusal = isRecord(error) && typeof error.error === 'string' ? error : null
   if (refusal !== null) {
     const code = String(refusal.error)
-    const said = typeof refusal.error_description === 'string' ? refusal.error_description : code
+    const description = typeof refusal.error_description === 'string' ? refusal.error_description : code
     const isClient = /^(invalid_client|unauthorized_client|invalid_scope|invalid_request)$/.test(code)
     const hints = isClient
       ? [
@@ -98,24 +100,26 @@ function asProviderError(error: unknown, provider: OidcProvider, timeoutMs: numb
     const exitCode = /^(access_denied|invalid_grant|expired_token)$/.test(code)
       ? exitCodes.notAllowed
       : exitCodes.refused
-    return new CliError(exitCode, code, `${issuer} refused: ${said}.`.replace(/\.\.$/, '.'), {
+    return new CliError(exitCode, code, `${issuer} refused: ${description}.`.replace(/\.\.$/, '.'), {
       hints,
       cause: error,
     })
   }
-  const failure = rootOf(error)
-  const word = isRecord(failure) && typeof failure.code === 'string' ? failure.code : ''
+  const failure = rootCause(error)
+  const errorCode = isRecord(failure) && typeof failure.code === 'string' ? failure.code : ''
   const isTimeout = failure instanceof Error && failure.name === 'TimeoutError'
-  if (!isTimeout && word.startsWith('OAUTH_'))
+  if (!isTimeout && errorCode.startsWith('OAUTH_'))
     return providerFault(provider, 'does not answer like an OpenID provider', error)
-  const why = isTimeout ? `no answer within ${lasting(timeoutMs)}` : plainReason(word)
-  return new CliError(exitCodes.unreachable, 'PROVIDER_UNREACHABLE', `Cannot reach ${issuer} (${why}).`, {
+  const reason = isTimeout
+    ? `no answer within ${formatDuration(timeoutMs)}`
+    : connectionFailureText(errorCode)
+  return new CliError(exitCodes.unreachable, 'PROVIDER_UNREACHABLE', `Cannot reach ${issuer} (${reason}).`, {
     hints: ['Accounts of this server log in there. Try again later, or look at the network and the proxy.'],
     cause: error,
   })
 }
 
 /** The library wraps what happened below it. */
-function rootOf(error: unknown): unknown {
-  return error instanceof Error && error.cause instanceof Error ? rootOf(error.cause) : error
+function rootCause(error: unknown): unknown {
+  return error instanceof Error && error.cause instanceof Error ? rootCause(error.cause) : error
 }

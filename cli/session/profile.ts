@@ -34,7 +34,7 @@ export type Login = {
   provider?: OidcProvider
 }
 
-const empty = (): Profile => ({ current: null, logins: {}, contexts: {} })
+const emptyProfile = (): Profile => ({ current: null, logins: {}, contexts: {} })
 
 /** `$OTPD_CONFIG_DIR`, or `otpd` below the user's configuration directory (XDG Base Directory Specification). */
 export function configDirectory(io: Io) {
@@ -61,7 +61,7 @@ export function readProfile(path: string): Profile {
       )
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    if (isMissing(error)) return empty()
+    if (isMissing(error)) return emptyProfile()
     if (isRecord(error) && error.code === 'EACCES')
       throw new CliError(exitCodes.notAllowed, 'CREDENTIALS_CLOSED', `This user may not read ${path}.`, {
         hints: ['Run as its owner, or keep credentials elsewhere: OTPD_CONFIG_DIR=DIR'],
@@ -81,18 +81,18 @@ export function readProfile(path: string): Profile {
 /** Written whole or not at all: a reader never sees half a file, and a full disk leaves the old one. */
 export function writeProfile(path: string, profile: Profile) {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const draft = `${path}.${randomUUID()}.tmp`
+  const temporaryPath = `${path}.${randomUUID()}.tmp`
   try {
-    const file = openSync(draft, 'wx', 0o600)
+    const file = openSync(temporaryPath, 'wx', 0o600)
     try {
       writeSync(file, `${JSON.stringify({ version: 1, ...profile }, null, 2)}\n`)
       fsyncSync(file)
     } finally {
       closeSync(file)
     }
-    renameSync(draft, path)
+    renameSync(temporaryPath, path)
   } catch (error) {
-    rmSync(draft, { force: true })
+    rmSync(temporaryPath, { force: true })
     throw error
   }
 }
@@ -113,18 +113,18 @@ function parseProfile(text: string): Profile | null {
       idToken: login.idToken,
       idTokenExpiresAt: stringOrNull(login.idTokenExpiresAt),
       refreshToken: stringOrNull(login.refreshToken),
-      ...providerOf(login.provider),
+      ...readProvider(login.provider),
     }
   }
   // Files from before there were contexts have none.
-  const named = isRecord(value.contexts) ? Object.entries(value.contexts) : []
+  const contextEntries = isRecord(value.contexts) ? Object.entries(value.contexts) : []
   const contexts = Object.fromEntries(
-    named.filter((one): one is [string, string] => typeof one[1] === 'string'),
+    contextEntries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
   )
   return { current: stringOrNull(value.current), logins, contexts }
 }
 
-function providerOf(value: unknown): Pick<Login, 'provider'> {
+function readProvider(value: unknown): Pick<Login, 'provider'> {
   if (!isRecord(value) || typeof value.issuer !== 'string' || typeof value.clientId !== 'string') return {}
   return { provider: { issuer: value.issuer, clientId: value.clientId } }
 }

@@ -7,7 +7,7 @@ export type ServerChoice = {
   url: string
   /** What credentials belong to. */
   origin: string
-  from: string
+  source: string
 }
 
 export const defaultServer = 'http://127.0.0.1:8080'
@@ -21,28 +21,28 @@ export type NamedServer = { name: string; url: string }
  */
 export function chooseServer(
   io: Io,
-  given: {
+  candidates: {
     flag?: string
     context?: NamedServer
     envFile?: string
     current?: { url: string; name?: string } | null
   },
 ): ServerChoice {
-  if (given.flag) return parseServer(given.flag, '--server')
+  if (candidates.flag) return parseServer(candidates.flag, '--server')
   if (io.env.OTPD_SERVER) return parseServer(io.env.OTPD_SERVER, 'OTPD_SERVER')
-  if (given.context) return parseServer(given.context.url, contextNamed(given.context.name))
-  if (given.envFile) return parseServer(given.envFile, 'the --env-file')
-  if (given.current) {
-    const { url, name } = given.current
-    return parseServer(url, name === undefined ? 'the last login' : contextNamed(name))
+  if (candidates.context) return parseServer(candidates.context.url, contextSource(candidates.context.name))
+  if (candidates.envFile) return parseServer(candidates.envFile, 'the --env-file')
+  if (candidates.current) {
+    const { url, name } = candidates.current
+    return parseServer(url, name === undefined ? 'the last login' : contextSource(name))
   }
   return parseServer(defaultServer, 'the default')
 }
 
-const contextNamed = (name: string) => `the context ${name}`
+const contextSource = (name: string) => `the context ${name}`
 
 /** @throws usage error; it names `from`, where the address came from */
-export function parseServer(text: string, from: string): ServerChoice {
+export function parseServer(text: string, source: string): ServerChoice {
   const scheme = isLoopback(text.replace(/[:/].*$/, '')) ? 'http' : 'https'
   const url = URL.parse(/^[a-z]+:\/\//i.test(text) ? text : `${scheme}://${text}`)
   if (
@@ -54,14 +54,14 @@ export function parseServer(text: string, from: string): ServerChoice {
     url.hash
   )
     throw usageError(
-      `The server address from ${from} is not one.`,
+      `The server address from ${source} is not one.`,
       `Give it like this: --server ${defaultServer}`,
     )
-  return { url: url.origin + url.pathname.replace(/\/+$/, ''), origin: url.origin, from }
+  return { url: url.origin + url.pathname.replace(/\/+$/, ''), origin: url.origin, source }
 }
 
 export const isLoopback = (host: string) => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host)
 
 /** Where the address came from, as a sentence of an error message. */
-export const whence = ({ from }: ServerChoice) =>
-  from === 'the default' ? 'That address is the default.' : `That address is from ${from}.`
+export const sourceSentence = ({ source }: ServerChoice) =>
+  source === 'the default' ? 'That address is the default.' : `That address is from ${source}.`

@@ -15,6 +15,6 @@ export function requireContext({ contexts }: Profile, name: string): NamedServer
 /** What commands talk to that are told no server, and its name where it has one. */
 export function currentServer({ current, contexts }: Profile): { url: string; name?: string } | null {
   if (current === null) return null
-  const name = Object.keys(contexts).find((one) => contexts[one] === current)
+  const name = Object.keys(contexts).find((candidate) => contexts[candidate] === current)
   return { url: current, ...(name !== undefined && { name }) }
 }

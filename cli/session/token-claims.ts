@@ -1,6 +1,6 @@
 import { isRecord } from './profile.ts'
 
-export type Granted = { idToken: string; refreshToken: string | null; expiresAt: string | null }
+export type TokenGrant = { idToken: string; refreshToken: string | null; expiresAt: string | null }
 
 /** What the token says about itself; only the server checks whether that is true. */
 export function readClaims(token: string): Record<string, unknown> {
@@ -12,12 +12,12 @@ export function readClaims(token: string): Record<string, unknown> {
   }
 }
 
-export function expiryOf(token: string) {
+export function expiryFromToken(token: string) {
   const { exp } = readClaims(token)
   return typeof exp === 'number' ? new Date(exp * 1000).toISOString() : null
 }
 
-export function emailOf(token: string) {
+export function emailFromToken(token: string) {
   const { email } = readClaims(token)
   return typeof email === 'string' ? email : null
 }

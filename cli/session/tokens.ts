@@ -1,14 +1,14 @@
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import type { SendHttp } from '../client/http.ts'
-import { replyError } from '../client/reply-error.ts'
+import { responseError } from '../client/response-error.ts'
 import type { Io } from '../terminal/io.ts'
 import { withLock } from './lock.ts'
 import { credentialsPath, isRecord, readProfile, writeProfile, type Login } from './profile.ts'
-import { whence, type ServerChoice } from './server-choice.ts'
+import { sourceSentence, type ServerChoice } from './server-choice.ts'
 import { shortPath } from '../terminal/text.ts'
-import { expiryOf, type Granted } from './token-claims.ts'
+import { expiryFromToken, type TokenGrant } from './token-claims.ts'
 
-export type Token = { value: string; expiresAt: string | null; from: string; email: string | null }
+export type Token = { value: string; expiresAt: string | null; source: string; email: string | null }
 
 export const tokenVariable = 'OTPD_TOKEN'
 
@@ -20,12 +20,12 @@ export type Tokens = ReturnType<typeof createTokens>
 /** The ID token for one server: from `OTPD_TOKEN`, else the login kept for exactly this origin. */
 export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeoutMs: number) {
   const path = credentialsPath(io)
-  const from = shortPath(path, io.homeDirectory)
+  const source = shortPath(path, io.homeDirectory)
 
   const asToken = (login: Login): Token => ({
     value: login.idToken,
     expiresAt: login.idTokenExpiresAt,
-    from,
+    source,
     email: login.email,
   })
 
@@ -33,7 +33,7 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
     login.idTokenExpiresAt !== null && Date.parse(login.idTokenExpiresAt) - renewBeforeMs <= io.now()
 
   /** At whoever gave it: the provider that was logged in at, whatever the server names by now. */
-  async function refresh({ provider, idToken }: Login, refreshToken: string): Promise<Granted> {
+  async function refresh({ provider, idToken }: Login, refreshToken: string): Promise<TokenGrant> {
     if (provider === undefined)
       return await requestToken(io, server, send, {
         grant_type: 'refresh_token',
@@ -48,23 +48,23 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
     return await withLock(io, `${path}.lock`, async () => {
       const profile = readProfile(path)
       const login = profile.logins[server.origin]
-      if (login === undefined) throw notLoggedIn(server, Object.keys(profile.logins))
+      if (login === undefined) throw notLoggedInError(server, Object.keys(profile.logins))
       if (login.idToken !== refused && !isStale(login)) return asToken(login)
-      if (login.refreshToken === null) throw sessionOver(server, from)
-      const granted = await refresh(login, login.refreshToken).catch((error: unknown) => {
+      if (login.refreshToken === null) throw sessionEndedError(server, source)
+      const tokens = await refresh(login, login.refreshToken).catch((error: unknown) => {
         if (!(error instanceof CliError)) throw error
-        if (error.code === 'invalid_grant') throw sessionOver(server, from, error)
+        if (error.code === 'invalid_grant') throw sessionEndedError(server, source, error)
         // A server that has another provider since has no such route any more.
-        throw error.status === 404 ? sessionOver(server, from) : error
+        throw error.status === 404 ? sessionEndedError(server, source) : error
       })
-      const renewed: Login = {
+      const renewedLogin: Login = {
         ...login,
-        idToken: granted.idToken,
-        idTokenExpiresAt: granted.expiresAt,
-        refreshToken: granted.refreshToken ?? login.refreshToken,
+        idToken: tokens.idToken,
+        idTokenExpiresAt: tokens.expiresAt,
+        refreshToken: tokens.refreshToken ?? login.refreshToken,
       }
-      writeProfile(path, { ...profile, logins: { ...profile.logins, [server.origin]: renewed } })
-      return asToken(renewed)
+      writeProfile(path, { ...profile, logins: { ...profile.logins, [server.origin]: renewedLogin } })
+      return asToken(renewedLogin)
     })
   }
 
@@ -74,8 +74,8 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
       if (io.env.OTPD_TOKEN)
         return {
           value: io.env.OTPD_TOKEN,
-          expiresAt: expiryOf(io.env.OTPD_TOKEN),
-          from: tokenVariable,
+          expiresAt: expiryFromToken(io.env.OTPD_TOKEN),
+          source: tokenVariable,
           email: null,
         }
       const login = readProfile(path).logins[server.origin]
@@ -84,10 +84,10 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
     },
     /** A token in place of one that the server has just refused; null where there is no way to get one. */
     async replace(refused: Token): Promise<Token | null> {
-      const login = refused.from === from ? readProfile(path).logins[server.origin] : undefined
+      const login = refused.source === source ? readProfile(path).logins[server.origin] : undefined
       return login?.refreshToken ? await renew(refused.value) : null
     },
-    notLoggedIn: () => notLoggedIn(server, Object.keys(readProfile(path).logins)),
+    notLoggedInError: () => notLoggedInError(server, Object.keys(readProfile(path).logins)),
   }
 }
 
@@ -102,41 +102,43 @@ export async function requestToken(
   server: ServerChoice,
   send: SendHttp,
   form: Record<string, string>,
-): Promise<Granted> {
-  const reply = await send({
+): Promise<TokenGrant> {
+  const response = await send({
     method: 'POST',
     path: '/v1/auth/token',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: new URLSearchParams(form).toString(),
   })
-  if (reply.status >= 400) {
-    const isWrong = isRecord(reply.json) && reply.json.error === 'invalid_grant'
-    const remedy = isWrong ? remedies[form.grant_type ?? ''] : undefined
-    throw replyError(server, reply, remedy === undefined ? [] : [remedy])
+  if (response.status >= 400) {
+    const isInvalidGrant = isRecord(response.json) && response.json.error === 'invalid_grant'
+    const remedy = isInvalidGrant ? remedies[form.grant_type ?? ''] : undefined
+    throw responseError(server, response, remedy === undefined ? [] : [remedy])
   }
-  if (!isRecord(reply.json) || typeof reply.json.id_token !== 'string')
-    throw replyError(server, { ...reply, json: null })
-  const { id_token: idToken, refresh_token: refreshToken, expires_in: expiresIn } = reply.json
+  if (!isRecord(response.json) || typeof response.json.id_token !== 'string')
+    throw responseError(server, { ...response, json: null })
+  const { id_token: idToken, refresh_token: refreshToken, expires_in: expiresIn } = response.json
   return {
     idToken,
     refreshToken: typeof refreshToken === 'string' ? refreshToken : null,
     expiresAt:
-      typeof expiresIn === 'number' ? new Date(io.now() + expiresIn * 1000).toISOString() : expiryOf(idToken),
+      typeof expiresIn === 'number'
+        ? new Date(io.now() + expiresIn * 1000).toISOString()
+        : expiryFromToken(idToken),
   }
 }
 
-function notLoggedIn(server: ServerChoice, otherOrigins: string[]) {
-  const elsewhere = otherOrigins.filter((origin) => origin !== server.origin)
-  const hints = [whence(server)]
-  if (elsewhere.length > 0)
-    hints.push(`You are logged in to ${elsewhere.join(', ')}: choose one with --server.`)
+function notLoggedInError(server: ServerChoice, otherOrigins: string[]) {
+  const loggedInElsewhere = otherOrigins.filter((origin) => origin !== server.origin)
+  const hints = [sourceSentence(server)]
+  if (loggedInElsewhere.length > 0)
+    hints.push(`You are logged in to ${loggedInElsewhere.join(', ')}: choose one with --server.`)
   hints.push(`Log in with: otpd login --server ${server.url}`)
   return new CliError(exitCodes.notAllowed, 'NOT_LOGGED_IN', `Not logged in to ${server.url}.`, { hints })
 }
 
-function sessionOver(server: ServerChoice, from: string, cause?: CliError) {
+function sessionEndedError(server: ServerChoice, source: string, cause?: CliError) {
   return new CliError(exitCodes.notAllowed, 'SESSION_ENDED', `The session at ${server.url} has ended.`, {
-    hints: [`The token came from ${from}.`, `Log in again with: otpd login --server ${server.url}`],
+    hints: [`The token came from ${source}.`, `Log in again with: otpd login --server ${server.url}`],
     cause,
     ...(cause?.body !== undefined && { body: cause.body }),
   })

@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import { CliError, exitCodes, usageError } from './errors.ts'
 import { printable } from './text.ts'
 
-export type Subject = {
+export type Confirmation = {
   /** The id of what it is about, looked for only once it is clear that something may happen. */
   find: () => Promise<string>
   /** What is about to be done, as a question, and the name that has to be typed. The id does as well. */
@@ -15,7 +15,7 @@ export type Subject = {
  *
  * @returns the id of what is to be done away with
  */
-export async function confirm({ io, flags, mayAsk, output }: Context, { find, describe }: Subject) {
+export async function confirm({ io, flags, mayAsk, output }: Context, { find, describe }: Confirmation) {
   if (flags.yes === true) return await find()
   if (!mayAsk)
     throw usageError(
@@ -24,11 +24,13 @@ export async function confirm({ io, flags, mayAsk, output }: Context, { find, de
     )
   const id = await find()
   const { question, name } = await describe(id)
-  const shown = printable(name)
+  const displayName = printable(name)
   io.writeError(`${output.paintError.yellow('▲')} ${question}\n`)
-  const typed = await io.askLine(`Type ${output.paintError.bold(shown)} to confirm: `, { secret: false })
-  if (typed === null) throw new CliError(exitCodes.interrupted, 'CANCELED', 'Canceled; nothing was changed.')
-  if (typed.trim() !== name.trim() && typed.trim() !== id)
-    throw usageError(`That is not ${shown}; nothing was changed.`)
+  const input = await io.askLine(`Type ${output.paintError.bold(displayName)} to confirm: `, {
+    secret: false,
+  })
+  if (input === null) throw new CliError(exitCodes.interrupted, 'CANCELED', 'Canceled; nothing was changed.')
+  if (input.trim() !== name.trim() && input.trim() !== id)
+    throw usageError(`That is not ${displayName}; nothing was changed.`)
   return id
 }

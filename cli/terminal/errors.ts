@@ -53,7 +53,7 @@ export const usageError = (message: string, ...hints: string[]) =>
 const refusals403 = new Set(['PLAN_LIMIT_REACHED', 'ENDPOINT_LIMIT_REACHED', 'DESTINATION_BLOCKED'])
 
 /** 403 is two things: "you may not" (4), and a limit or block that no other login would lift (6). */
-export function exitCodeOf(status: number, code: string): ExitCode {
+export function exitCodeForStatus(status: number, code: string): ExitCode {
   if (status >= 500) return exitCodes.bug
   if (status === 429) return exitCodes.rateLimited
   if (status === 404) return exitCodes.notFound

@@ -1,6 +1,6 @@
 import type { LogEntry } from '../client/resources.ts'
 import type { Output } from './output.ts'
-import { cut, printable, recentTime } from './text.ts'
+import { truncate, printable, recentTime } from './text.ts'
 
 type Mark = { symbol: string; paint: 'green' | 'red' | 'yellow' | 'cyan' | 'dim' }
 
@@ -30,21 +30,29 @@ export function logLine(
 ) {
   const { symbol, paint: colour } = marks[entry.type] ?? { symbol: '·', paint: 'dim' }
   const appName = entry.appId === null ? '' : (appNames.get(entry.appId) ?? entry.appId)
-  const head = [
+  const leadingCells = [
     paint.dim(recentTime(entry.at, nowMs).padEnd(8)),
     paint[colour](`${symbol} ${printable(entry.type).padEnd(18)}`),
     printable(entry.phone ?? '-').padEnd(13),
   ]
-  const words = [printable(appName), printable(entry.detail ?? '')]
+  const middleCells = [printable(appName), printable(entry.detail ?? '')]
   const request = paint.dim(entry.requestId ?? '')
-  const whole = joined([...head, ...words, request], '  ')
+  const fullLine = joinCells([...leadingCells, ...middleCells, request], '  ')
   const width = columns() ?? Infinity
-  if (Bun.stringWidth(whole) <= width) return whole
-  const roomFor = (tail: string) => width - Bun.stringWidth(joined([...head, tail], ' ')) - 1
-  const tail = roomFor(request) < wordsWidthMin ? '' : request
-  return joined([...head, cut(joined(words, ' '), Math.max(0, roomFor(tail)), '…'), tail], ' ')
+  if (Bun.stringWidth(fullLine) <= width) return fullLine
+  const widthLeft = (lastCell: string) =>
+    width - Bun.stringWidth(joinCells([...leadingCells, lastCell], ' ')) - 1
+  const requestCell = widthLeft(request) < wordsWidthMin ? '' : request
+  return joinCells(
+    [
+      ...leadingCells,
+      truncate(joinCells(middleCells, ' '), Math.max(0, widthLeft(requestCell)), '…'),
+      requestCell,
+    ],
+    ' ',
+  )
 }
 
 const wordsWidthMin = 4
 
-const joined = (cells: string[], gap: string) => cells.filter((cell) => cell !== '').join(gap)
+const joinCells = (cells: string[], gap: string) => cells.filter((cell) => cell !== '').join(gap)

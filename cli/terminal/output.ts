@@ -1,7 +1,7 @@
 import { createColors } from 'picocolors'
 import { CliError, exitCodes } from './errors.ts'
 import type { Io } from './io.ts'
-import { localTime, printable, relativeTime, table, type Paint } from './text.ts'
+import { localTime, printable, relativeTime, formatTable, type Paint } from './text.ts'
 
 export type OutputFlags = { json?: boolean; quiet?: boolean; color?: boolean }
 
@@ -26,34 +26,34 @@ export function createOutput(io: Io, flags: OutputFlags) {
     /** As wide as the terminal may be filled; null where there is none. */
     columns,
     /** A table that fits the terminal; whole where there is none. */
-    table: (headings: string[], rows: string[][]) => table(headings, rows, paint, columns()),
+    formatTable: (headings: string[], rows: string[][]) => formatTable(headings, rows, paint, columns()),
     /** When something is: in words on a terminal, in local time elsewhere. */
-    when: (iso: string) => (io.stdoutIsTerminal ? relativeTime(iso, io.now()) : localTime(iso)),
+    formatTime: (iso: string) => (io.stdoutIsTerminal ? relativeTime(iso, io.now()) : localTime(iso)),
     /** The answer: the API's own body with --json, otherwise the text. */
-    answer(body: string, text: () => string) {
-      io.writeOut(endLine(json ? body : text()))
+    printResult(body: string, text: () => string) {
+      io.writeOut(withNewline(json ? body : text()))
     },
     /** Something a person wants to know that is not the answer. Left out with --quiet and --json. */
     note(text: string) {
-      if (!quiet) io.writeError(endLine(text))
+      if (!quiet) io.writeError(withNewline(text))
     },
     /** The command to type next. */
-    next(...commands: string[]) {
+    suggestNext(...commands: string[]) {
       if (quiet) return
       const lines = commands.map((command, index) => `${index === 0 ? 'Next:' : '     '} ${command}`)
       io.writeError(paintError.dim(lines.join('\n')) + '\n')
     },
     /** A warning is kept with --quiet: it is about something that may go wrong. Left out with --json. */
     warn(text: string) {
-      if (!json) io.writeError(`${paintError.yellow('Warning:')} ${endLine(text)}`)
+      if (!json) io.writeError(`${paintError.yellow('Warning:')} ${withNewline(text)}`)
     },
-    fail(error: unknown) {
-      io.writeError(endLine(json ? errorJson(error) : errorText(error, paintError)))
+    printError(error: unknown) {
+      io.writeError(withNewline(json ? errorJson(error) : errorText(error, paintError)))
     },
   }
 }
 
-const endLine = (text: string) => (text.endsWith('\n') ? text : `${text}\n`)
+const withNewline = (text: string) => (text.endsWith('\n') ? text : `${text}\n`)
 
 /** https://no-color.org and the usual company; each stream is judged by itself. */
 function wantsColor(io: Io, flags: OutputFlags, isTerminal: boolean) {
@@ -83,5 +83,5 @@ function errorJson(error: unknown) {
   return JSON.stringify({ error: { code, message, ...(hints.length > 0 && { hint: hints.join('\n') }) } })
 }
 
-export const exitCodeOfError = (error: unknown) =>
+export const exitCodeForError = (error: unknown) =>
   error instanceof CliError ? error.exitCode : exitCodes.bug

@@ -5,26 +5,26 @@ type Question = {
   label: string
   flag: string
   secret?: boolean
-  byDefault?: string
+  defaultAnswer?: string
   /** What is wrong with an answer, which is then asked for again. */
-  fault?: (answer: string) => string | null
+  validate?: (answer: string) => string | null
 }
 
 /** Asks a person; where there is none (or they gave up) it fails and names the flag that would have answered. */
 export async function ask(
   { io, mayAsk, output }: Context,
-  { label, flag, secret = false, byDefault, fault }: Question,
+  { label, flag, secret = false, defaultAnswer, validate }: Question,
 ) {
   if (!mayAsk) throw usageError(`${label} is missing, and there is no terminal to ask on.`, `Pass ${flag}.`)
-  const suffix = byDefault === undefined ? '' : output.paintError.dim(` (${byDefault})`)
+  const suffix = defaultAnswer === undefined ? '' : output.paintError.dim(` (${defaultAnswer})`)
   for (;;) {
     const line = await io.askLine(`${output.paintError.bold(label)}${suffix}: `, { secret })
     if (line === null) throw new CliError(exitCodes.interrupted, 'CANCELED', 'Canceled; nothing was changed.')
-    const answer = (secret ? line : line.trim()) || byDefault
+    const answer = (secret ? line : line.trim()) || defaultAnswer
     if (!answer) continue
-    const wrong = fault?.(answer) ?? null
-    if (wrong === null) return answer
-    io.writeError(`${wrong}\n`)
+    const problem = validate?.(answer) ?? null
+    if (problem === null) return answer
+    io.writeError(`${problem}\n`)
   }
 }
 
@@ -32,7 +32,7 @@ export const emailQuestion: Question = {
   label: 'Email',
   flag: '--email',
   // Told before a name and a password are typed for nothing.
-  fault: (email) => (email.includes('@') ? null : 'That is no e-mail address.'),
+  validate: (email) => (email.includes('@') ? null : 'That is no e-mail address.'),
 }
 
 /** A password from standard input without the newline that `echo` puts behind it, or typed and not shown. */
@@ -52,8 +52,8 @@ export async function askNewPassword(context: Context, { label, flag }: Question
     label: `${label}, ${passwordLengthMin} characters or more`,
     flag,
     secret: true,
-    fault: (typed) =>
-      [...typed].length >= passwordLengthMin ? null : `That has fewer than ${passwordLengthMin} characters.`,
+    validate: (input) =>
+      [...input].length >= passwordLengthMin ? null : `That has fewer than ${passwordLengthMin} characters.`,
   })
   if ((await ask(context, { label: 'The same again', flag, secret: true })) !== password)
     throw usageError('The two passwords differ; nothing was changed.')
@@ -63,8 +63,8 @@ export async function askNewPassword(context: Context, { label, flag }: Question
 const passwordLengthMin = 12
 
 /** The whole of standard input as one secret. */
-export async function readSecret({ io }: Context, what: string) {
+export async function readSecret({ io }: Context, label: string) {
   const secret = (await io.readInput()).replace(/\r?\n$/, '')
-  if (secret === '') throw usageError(`Standard input holds no ${what}.`)
+  if (secret === '') throw usageError(`Standard input holds no ${label}.`)
   return secret
 }

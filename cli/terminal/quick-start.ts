@@ -6,10 +6,10 @@ export type QuickStart = {
   text: string
 }
 
-type Needs = { serverUrl: string; app: Pick<Application, 'clientId' | 'environment'> }
+type QuickStartInput = { serverUrl: string; app: Pick<Application, 'clientId' | 'environment'> }
 
 /** Test applications have numbers with a code that is always the same; live ones would send to them. */
-const exampleOf = ({ environment }: Needs['app']) =>
+const exampleFor = ({ environment }: QuickStartInput['app']) =>
   environment === 'test'
     ? { phone: '+14155550100', code: '424242', about: 'The code of this number is always 424242.' }
     : { phone: '+14155550132', code: '123456', about: 'Until there is a provider, the code is in the inbox.' }
@@ -18,13 +18,13 @@ const exampleOf = ({ environment }: Needs['app']) =>
  * How a backend sends and verifies a code, in what may be pasted as it is. Holds no secret: those come from the
  * environment.
  */
-export const quickStarts = (needs: Needs): readonly [QuickStart, ...QuickStart[]] => [
-  { title: 'curl', text: curlText(needs) },
-  { title: 'TypeScript', text: typescriptText(needs) },
+export const quickStarts = (input: QuickStartInput): readonly [QuickStart, ...QuickStart[]] => [
+  { title: 'curl', text: curlText(input) },
+  { title: 'TypeScript', text: typescriptText(input) },
 ]
 
-function curlText({ serverUrl, app }: Needs) {
-  const { phone, code, about } = exampleOf(app)
+function curlText({ serverUrl, app }: QuickStartInput) {
+  const { phone, code, about } = exampleFor(app)
   const call = (path: string, body: string) => `curl ${serverUrl}${path} \\
   -H "x-client-id: $OTPD_CLIENT_ID" \\
   -H "x-client-secret: $OTPD_CLIENT_SECRET" \\
@@ -41,8 +41,8 @@ ${call('/v1/otp/send', `{"phone": "${phone}"}`)}
 ${call('/v1/otp/verify', `{"requestId": "otp_...", "code": "${code}"}`)}`
 }
 
-function typescriptText({ serverUrl, app }: Needs) {
-  const { phone, about } = exampleOf(app)
+function typescriptText({ serverUrl, app }: QuickStartInput) {
+  const { phone, about } = exampleFor(app)
   return `// OTPD_CLIENT_SECRET and OTPD_API_KEY come from your environment.
 const server = '${serverUrl}'
 const headers = {

@@ -34,24 +34,25 @@ function onInterrupt(handler: (signal: 'SIGINT' | 'SIGTERM') => void) {
   }
 }
 
-type Typed = { text: string; ended: 'no' | 'entered' | 'given up'; rest: string }
+type LineInput = { text: string; outcome: 'typing' | 'entered' | 'canceled'; unread: string }
 
 /** What the line is after these keys. Exported for its tests: everything else about a terminal is side effects. */
-export function typeKeys(before: string, keys: string): Typed {
-  let text = before
+export function applyKeys(previous: string, keys: string): LineInput {
+  let text = previous
   // Arrow keys and their kind arrive as escape sequences; a line of input has no use for them.
   // oxlint-disable-next-line no-control-regex -- they begin with one
   const characters = [...keys.replaceAll(/\u001b(?:\[[0-9;?]*[ -/]*[@-~]|O.|)/g, '')]
   for (const [index, key] of characters.entries()) {
-    const rest = characters.slice(index + 1).join('')
-    if (key === '\r' || key === '\n') return { text, ended: 'entered', rest }
-    if (key === '\u0003' || (key === '\u0004' && text === '')) return { text: '', ended: 'given up', rest }
+    const unread = characters.slice(index + 1).join('')
+    if (key === '\r' || key === '\n') return { text, outcome: 'entered', unread }
+    if (key === '\u0003' || (key === '\u0004' && text === ''))
+      return { text: '', outcome: 'canceled', unread }
     if (key === '\u007f' || key === '\b') text = [...text].slice(0, -1).join('')
     else if (key === '\u0015') text = ''
     else if (key === '\u0017') text = text.replace(/\S*\s*$/, '')
     else if (key >= ' ') text += key
   }
-  return { text, ended: 'no', rest: '' }
+  return { text, outcome: 'typing', unread: '' }
 }
 
 /** What was typed ahead of the next question. */
@@ -66,16 +67,16 @@ function askLine(question: string, { secret }: { secret: boolean }): Promise<str
   return new Promise((resolve) => {
     let text = ''
     const onData = (chunk: string) => {
-      const typed = typeKeys(text, chunk)
-      if (!secret) stderr.write('\b \b'.repeat(Bun.stringWidth(text)) + typed.text)
-      text = typed.text
-      typedAhead = typed.rest
-      if (typed.ended === 'no') return
+      const input = applyKeys(text, chunk)
+      if (!secret) stderr.write('\b \b'.repeat(Bun.stringWidth(text)) + input.text)
+      text = input.text
+      typedAhead = input.unread
+      if (input.outcome === 'typing') return
       stdin.off('data', onData)
       stdin.setRawMode(false)
       stdin.pause()
       stderr.write('\n')
-      resolve(typed.ended === 'entered' ? text : null)
+      resolve(input.outcome === 'entered' ? text : null)
     }
     // Before the question is there to be answered: a fast answer would be shown, a password too.
     stdin.setRawMode(true)

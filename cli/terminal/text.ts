@@ -7,21 +7,21 @@ export type Paint = ReturnType<typeof createColors>
  * cursor, recolour the screen or forge a line of ours.
  */
 export const printable = (text: string) =>
-  text.replaceAll(/\p{Cc}|\p{Cf}/gu, (found) => (found === '\u200d' ? found : '�'))
+  text.replaceAll(/\p{Cc}|\p{Cf}/gu, (character) => (character === '\u200d' ? character : '�'))
 
 /**
  * Columns under headings, two spaces apart, as wide as their widest cell. Cells may be coloured. Where there is a
  * `width` to keep to, the widest columns give way; that of the first id, which is there to be copied, never.
  */
-export function table(headings: string[], rows: string[][], paint: Paint, width: number | null = null) {
+export function formatTable(headings: string[], rows: string[][], paint: Paint, width: number | null = null) {
   const lines = [headings.map((heading) => paint.dim(heading)), ...rows]
   const widths = headings.map((_, column) =>
     Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ''))),
   )
   const isId = headings.map((_, column) => rows.some((row) => idPattern.test(row[column] ?? '')))
-  if (width !== null) narrow(widths, isId, width - 2 * (headings.length - 1))
+  if (width !== null) shrinkColumns(widths, isId, width - 2 * (headings.length - 1))
   return lines
-    .map((line) => line.map((cell, column) => fit(cell, widths[column] ?? 0)).join('  '))
+    .map((line) => line.map((cell, column) => fitCell(cell, widths[column] ?? 0)).join('  '))
     .map((line) => line.trimEnd())
     .join('\n')
 }
@@ -37,60 +37,60 @@ const columnWidthMin = 4
  * Makes the columns fit: first the widest of words, one column of the screen at a time, while they can be read; then ids
  * but the first, which is what the row is of; then words again.
  */
-function narrow(widths: number[], isId: boolean[], available: number) {
-  const tooWide = () => widths.reduce((sum, one) => sum + one, 0) - available
-  const cutWords = (widthMin: number) => {
-    for (let left = tooWide(); left > 0; left--) {
-      const words = widths.map((width, column) => (isId[column] ? 0 : width))
-      const widest = Math.max(...words)
+function shrinkColumns(widths: number[], isId: boolean[], availableWidth: number) {
+  const excessWidth = () => widths.reduce((sum, width) => sum + width, 0) - availableWidth
+  const shrinkTextColumns = (widthMin: number) => {
+    for (let columnsOver = excessWidth(); columnsOver > 0; columnsOver--) {
+      const textWidths = widths.map((width, column) => (isId[column] ? 0 : width))
+      const widest = Math.max(...textWidths)
       if (widest <= widthMin) return
-      widths[words.indexOf(widest)] = widest - 1
+      widths[textWidths.indexOf(widest)] = widest - 1
     }
   }
-  cutWords(readableWidth)
+  shrinkTextColumns(readableWidth)
   const firstId = isId.indexOf(true)
   for (let column = widths.length - 1; column > firstId; column--) {
     const width = widths[column] ?? 0
     if (isId[column])
-      widths[column] = Math.max(Math.min(width, readableWidth), width - Math.max(0, tooWide()))
+      widths[column] = Math.max(Math.min(width, readableWidth), width - Math.max(0, excessWidth()))
   }
-  cutWords(columnWidthMin)
+  shrinkTextColumns(columnWidthMin)
 }
 
-const fit = (cell: string, width: number) => pad(cut(cell, width, '…'), width)
+const fitCell = (cell: string, width: number) => pad(truncate(cell, width, '…'), width)
 
 /**
  * The text in at most so many columns, with `more` at its end where something is left out. It may be coloured.
  * `sliceAnsi` takes a wide character whose second half no longer fits, so it is asked for less until it does.
  */
-export function cut(text: string, width: number, more = '') {
+export function truncate(text: string, width: number, ellipsis = '') {
   if (Bun.stringWidth(text) <= width) return text
-  for (let room = width; room > 0; room--) {
-    const shorter = Bun.sliceAnsi(text, 0, room, more)
-    if (Bun.stringWidth(shorter) <= width) return shorter
+  for (let length = width; length > 0; length--) {
+    const truncated = Bun.sliceAnsi(text, 0, length, ellipsis)
+    if (Bun.stringWidth(truncated) <= width) return truncated
   }
   return ''
 }
 
 /** One fact a line, the values aligned; lines whose value is null or undefined are left out. */
-export function facts(
+export function formatFacts(
   pairs: [label: string, value: string | null | undefined][],
   paint: Paint,
   indent = '  ',
 ) {
-  const shown = pairs.filter((pair): pair is [string, string] => typeof pair[1] === 'string')
-  const width = Math.max(0, ...shown.map(([label]) => Bun.stringWidth(label)))
-  return shown.map(([label, value]) => `${indent}${paint.dim(pad(label, width))}  ${value}`).join('\n')
+  const presentPairs = pairs.filter((pair): pair is [string, string] => typeof pair[1] === 'string')
+  const width = Math.max(0, ...presentPairs.map(([label]) => Bun.stringWidth(label)))
+  return presentPairs.map(([label, value]) => `${indent}${paint.dim(pad(label, width))}  ${value}`).join('\n')
 }
 
 const pad = (text: string, width: number) => text + ' '.repeat(Math.max(0, width - Bun.stringWidth(text)))
 
 /** `2026-11-20 23:24:01` in the reader's own time zone. */
 export function localTime(iso: string) {
-  const at = new Date(iso)
-  const two = (value: number) => String(value).padStart(2, '0')
-  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
-  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`
+  const date = new Date(iso)
+  const twoDigits = (value: number) => String(value).padStart(2, '0')
+  const day = `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`
+  return `${day} ${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}:${twoDigits(date.getSeconds())}`
 }
 
 /** The time alone for what happened today, else the day too. */
@@ -102,7 +102,7 @@ export function recentTime(iso: string, nowMs: number) {
 }
 
 /** How far away a moment is, in the two largest useful units: `4 min 41 s`, `now`, `2 h`. */
-export function remaining(durationMs: number) {
+export function formatRemaining(durationMs: number) {
   const seconds = Math.round(durationMs / 1000)
   if (seconds <= 0) return 'now'
   if (seconds < 60) return `${seconds} s`
@@ -112,19 +112,19 @@ export function remaining(durationMs: number) {
 }
 
 /** How long something took or may take: `88 ms`, `2 s`, `4 min 41 s`. */
-export const lasting = (durationMs: number) =>
-  durationMs < 1000 ? `${Math.round(durationMs)} ms` : remaining(durationMs)
+export const formatDuration = (durationMs: number) =>
+  durationMs < 1000 ? `${Math.round(durationMs)} ms` : formatRemaining(durationMs)
 
 /** How far away what is still to come is: `in 40 s`, and `now` once it is there. */
-export function comingTime(iso: string, nowMs: number) {
-  const left = remaining(Date.parse(iso) - nowMs)
-  return left === 'now' ? left : `in ${left}`
+export function formatTimeUntil(iso: string, nowMs: number) {
+  const timeLeft = formatRemaining(Date.parse(iso) - nowMs)
+  return timeLeft === 'now' ? timeLeft : `in ${timeLeft}`
 }
 
 /** How far a moment is from now, in words: `just now`, `5 min ago`, `in 2 h`, and after a month the day itself. */
 export function relativeTime(iso: string, nowMs: number) {
   const seconds = Math.floor((nowMs - Date.parse(iso)) / 1000)
-  if (seconds < -10) return `in ${remaining(-seconds * 1000)}`
+  if (seconds < -10) return `in ${formatRemaining(-seconds * 1000)}`
   if (seconds < 10) return 'just now'
   if (seconds < 60) return `${seconds} s ago`
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`

@@ -15,10 +15,10 @@ const faults = {
 } as const satisfies Record<Fault, string>
 
 /** Where a status came, it says itself what was wrong. */
-export const faultOf = (statusCode: number): Fault =>
+export const faultForStatus = (statusCode: number): Fault =>
   statusCode >= 300 && statusCode < 400 ? 'redirect' : 'bad_status'
 
-export const faultSentence = (fault: Fault) =>
+export const faultText = (fault: Fault) =>
   `${faults[fault].charAt(0).toUpperCase()}${faults[fault].slice(1)}.`
 
 /** `503`, `timeout`, or nothing where nothing was tried yet. */

@@ -1,5 +1,5 @@
 import { isRecord } from '../session/profile.ts'
-import { lasting, remaining } from '../terminal/text.ts'
+import { formatDuration, formatRemaining } from '../terminal/text.ts'
 import { isSignedBy, secretPattern, type SignedMessage } from './signature.ts'
 
 export type Part = 'secret' | 'id' | 'timestamp' | 'body' | 'signature'
@@ -12,25 +12,25 @@ export type WebhookToCheck = SignedMessage & { secret: string; signature: string
  * found by trying what usually goes wrong on the way to a receiver.
  */
 export function checkWebhook(
-  given: WebhookToCheck,
+  webhook: WebhookToCheck,
   { nowMs, toleranceMs }: { nowMs: number; toleranceMs: number },
 ): Check[] {
-  const secret = checkSecret(given.secret)
-  const timestamp = checkTimestamp(given.timestamp, nowMs, toleranceMs)
-  const form = checkForm(given.signature)
-  const isSigned = secret.ok && form.ok && isSignedBy(given.secret, given, given.signature)
-  const known = isSigned
+  const secret = checkSecret(webhook.secret)
+  const timestamp = checkTimestamp(webhook.timestamp, nowMs, toleranceMs)
+  const format = checkSignatureFormat(webhook.signature)
+  const isSigned = secret.ok && format.ok && isSignedBy(webhook.secret, webhook, webhook.signature)
+  const signatureCheck = isSigned
     ? {
         part: 'signature' as const,
         ok: true,
         message: 'made with this secret over this id, timestamp and body',
       }
-    : !form.ok
-      ? form
+    : !format.ok
+      ? format
       : secret.ok
-        ? explain(given)
+        ? explainMismatch(webhook)
         : { part: 'signature' as const, ok: false, message: 'cannot be checked without the right secret' }
-  return [secret, checkId(given), timestamp, known]
+  return [secret, checkId(webhook), timestamp, signatureCheck]
 }
 
 const checkSecret = (secret: string): Check => ({
@@ -52,10 +52,10 @@ function secretFault(secret: string) {
 }
 
 function checkId({ id, body }: WebhookToCheck): Check {
-  const inBody = readId(body)
+  const bodyId = readId(body)
   if (id === '') return { part: 'id', ok: false, message: 'there is none' }
-  if (inBody === null || inBody === id) return { part: 'id', ok: true, message: id }
-  return { part: 'id', ok: false, message: `is not that of the body, which is ${inBody}` }
+  if (bodyId === null || bodyId === id) return { part: 'id', ok: true, message: id }
+  return { part: 'id', ok: false, message: `is not that of the body, which is ${bodyId}` }
 }
 
 function readId(body: string): string | null {
@@ -72,21 +72,22 @@ function checkTimestamp(timestamp: string, nowMs: number, toleranceMs: number): 
   if (/^\d{13}$/.test(timestamp)) return fail('is in milliseconds; it is in seconds')
   if (!/^\d{1,11}$/.test(timestamp)) return fail('is not a number of seconds since 1970')
   const ageMs = nowMs - Number(timestamp) * 1000
-  const allowed = `receivers allow ${lasting(toleranceMs)}`
-  if (ageMs > toleranceMs) return fail(`is too old: signed ${remaining(ageMs)} ago, ${allowed}`)
-  if (-ageMs > toleranceMs) return fail(`is too new: ${remaining(-ageMs)} ahead of this clock, ${allowed}`)
+  const toleranceText = `receivers allow ${formatDuration(toleranceMs)}`
+  if (ageMs > toleranceMs) return fail(`is too old: signed ${formatRemaining(ageMs)} ago, ${toleranceText}`)
+  if (-ageMs > toleranceMs)
+    return fail(`is too new: ${formatRemaining(-ageMs)} ahead of this clock, ${toleranceText}`)
   return {
     part: 'timestamp',
     ok: true,
-    message: ageMs < 1000 ? 'signed now' : `signed ${remaining(ageMs)} ago`,
+    message: ageMs < 1000 ? 'signed now' : `signed ${formatRemaining(ageMs)} ago`,
   }
 }
 
-function checkForm(signature: string): Check {
+function checkSignatureFormat(signature: string): Check {
   const fail = (message: string): Check => ({ part: 'signature', ok: false, message })
   if (signature === '') return fail('there is none')
   const versions = signature.split(' ')
-  if (versions.some((one) => /^v1,[A-Za-z0-9+/]{43}=$/.test(one)))
+  if (versions.some((version) => /^v1,[A-Za-z0-9+/]{43}=$/.test(version)))
     return { part: 'signature', ok: true, message: '' }
   if (/^[0-9a-f]{64}$/i.test(signature)) return fail('is in hexadecimal; it is v1, and base64')
   if (/^[A-Za-z0-9+/]{43}=$/.test(signature)) return fail('has no version; it is v1,… with the comma')
@@ -94,10 +95,10 @@ function checkForm(signature: string): Check {
 }
 
 /** What was changed, where putting it back makes the signature right. */
-function explain(given: WebhookToCheck): Check {
-  const { body, id, timestamp, secret, signature } = given
+function explainMismatch(webhook: WebhookToCheck): Check {
+  const { body, id, timestamp, secret, signature } = webhook
   const compact = reformat(body)
-  const inBody = readId(body)
+  const bodyId = readId(body)
   const suspects: Array<[part: Part, message: string, change: Partial<SignedMessage>]> = [
     ['body', 'has a newline at its end that was not signed', { body: body.replace(/\r?\n$/, '') }],
     ['body', 'has lost the newline at its end', { body: `${body}\n` }],
@@ -112,9 +113,9 @@ function explain(given: WebhookToCheck): Check {
             { body: compact },
           ] satisfies Suspect,
         ]),
-    ...(inBody === null
+    ...(bodyId === null
       ? []
-      : [['id', `is not the one that was signed, ${inBody}`, { id: inBody }] satisfies Suspect]),
+      : [['id', `is not the one that was signed, ${bodyId}`, { id: bodyId }] satisfies Suspect]),
     ['id', 'has spaces around it', { id: id.trim() }],
     ['timestamp', 'was signed in seconds', { timestamp: timestamp.replace(/^(\d{10})\d{3}$/, '$1') }],
   ]

@@ -17,15 +17,15 @@ export const eventKinds = [
 
 /** `otp.verified,otp.failed`, or `*`. Throws a usage error that names what there is. */
 export function readEvents(events: string): Subscription[] {
-  const wanted = events.split(',').map((one) => one.trim())
-  const known = wanted.filter(isSubscription)
-  if (known.length < wanted.length)
+  const requested = events.split(',').map((item) => item.trim())
+  const valid = requested.filter(isSubscription)
+  if (valid.length < requested.length)
     throw usageError(
       '--events names kinds that there are not.',
       `There are: ${eventKinds.join(', ')}, and * for all.`,
     )
-  return [...new Set(known)]
+  return [...new Set(valid)]
 }
 
-const isSubscription = (word: string): word is Subscription =>
-  word === '*' || eventKinds.some((kind) => kind === word)
+const isSubscription = (value: string): value is Subscription =>
+  value === '*' || eventKinds.some((kind) => kind === value)

@@ -3,22 +3,22 @@ import https from 'node:https'
 import type { Api } from '../client/api.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { LogEntry } from '../client/resources.ts'
-import type { Data } from '../client/routes.ts'
+import type { ResponseData } from '../client/routes.ts'
 import { version } from '../version.ts'
 import { signWebhook } from './signature.ts'
 
 export type Webhook = { id: string; type: string; body: string; secret: string }
 
-export type Forwarded = { statusCode: number | null; error: string | null; durationMs: number }
+export type ForwardResult = { statusCode: number | null; error: string | null; durationMs: number }
 
-const exchangeMs = 15_000
+const timeoutMs = 15_000
 
 /** `localhost:3000/hook` and `3000/hook` too, as they are typed. */
-export function readTarget(text: string): URL {
-  const whole = /^https?:\/\//i.test(text)
+export function parseTarget(text: string): URL {
+  const withScheme = /^https?:\/\//i.test(text)
     ? text
     : `http://${/^\d+(\/|$)/.test(text) ? 'localhost:' : ''}${text}`
-  const url = URL.parse(whole)
+  const url = URL.parse(withScheme)
   if (/^(?!https?:)[\w+.-]+:\/\//i.test(text) || url === null || url.hostname === '' || url.hash !== '')
     throw usageError('--forward-to is an address like http://localhost:3000/hook.')
   return url
@@ -40,8 +40,8 @@ export async function buildWebhook(api: Api, entry: LogEntry): Promise<Webhook |
   return { id, type, body: JSON.stringify(body), secret: secret.data.webhookSecret }
 }
 
-function eventData(entry: LogEntry, request: Data<'GET', '/v1/otp/:id'>, projectId: string) {
-  const isEnd = entry.status !== 'pending'
+function eventData(entry: LogEntry, request: ResponseData<'GET', '/v1/otp/:id'>, projectId: string) {
+  const isFinal = entry.status !== 'pending'
   return {
     requestId: request.id,
     appId: request.appId,
@@ -50,12 +50,12 @@ function eventData(entry: LogEntry, request: Data<'GET', '/v1/otp/:id'>, project
     phone: request.phone,
     country: request.country,
     status: entry.status ?? request.status,
-    failureReason: isEnd ? request.failureReason : null,
+    failureReason: isFinal ? request.failureReason : null,
     channel: request.channel,
     attempts: entry.type === 'otp.sent' ? 0 : request.attempts,
     createdAt: request.createdAt,
     expiresAt: request.expiresAt,
-    verifiedAt: isEnd ? request.verifiedAt : null,
+    verifiedAt: isFinal ? request.verifiedAt : null,
     metadata: null,
   }
 }
@@ -64,10 +64,10 @@ function eventData(entry: LogEntry, request: Data<'GET', '/v1/otp/:id'>, project
  * Posts a webhook as the service would. Not by `fetch`, which obeys proxy variables: what is to be reached is a
  * program on this machine.
  */
-export function forward(url: URL, { id, body, secret }: Webhook, nowMs: number): Promise<Forwarded> {
+export function forward(url: URL, { id, body, secret }: Webhook, nowMs: number): Promise<ForwardResult> {
   const timestamp = String(Math.floor(nowMs / 1000))
   const startedAt = performance.now()
-  const { promise, resolve } = Promise.withResolvers<Forwarded>()
+  const { promise, resolve } = Promise.withResolvers<ForwardResult>()
   const bytes = Buffer.from(body)
   const request = (url.protocol === 'https:' ? https : http).request(url, {
     method: 'POST',
@@ -81,29 +81,29 @@ export function forward(url: URL, { id, body, secret }: Webhook, nowMs: number):
       'webhook-signature': signWebhook(secret, { id, timestamp, body }),
     },
   })
-  const end = (statusCode: number | null, error: string | null) => {
+  const finish = (statusCode: number | null, error: string | null) => {
     clearTimeout(timer)
     resolve({ statusCode, error, durationMs: Math.round(performance.now() - startedAt) })
     request.destroy()
   }
-  const timer = setTimeout(() => end(null, 'no answer within 15 s'), exchangeMs)
+  const timer = setTimeout(() => finish(null, 'no answer within 15 s'), timeoutMs)
   request.on('response', (response) => {
     // Only the status counts; whatever follows it is not waited for.
     response.on('error', () => {})
-    end(response.statusCode ?? null, null)
+    finish(response.statusCode ?? null, null)
   })
-  request.on('error', (error) => end(null, wordOf(error)))
+  request.on('error', (error) => finish(null, errorText(error)))
   request.end(bytes)
   return promise
 }
 
-function wordOf(error: Error) {
+function errorText(error: Error) {
   const code = 'code' in error ? String(error.code) : ''
-  const words: Record<string, string> = {
+  const errorTexts: Record<string, string> = {
     ECONNREFUSED: 'connection refused',
     ConnectionRefused: 'connection refused',
     ECONNRESET: 'connection reset',
     ENOTFOUND: 'no such host',
   }
-  return words[code] ?? (code === '' ? 'connection failed' : code)
+  return errorTexts[code] ?? (code === '' ? 'connection failed' : code)
 }

@@ -4,9 +4,9 @@ import type { Client } from '../domain/accounts/audit.ts'
 import { builtInIssuer, type Developer } from '../domain/accounts/developers.ts'
 import type {
   GrantForm,
-  GrantRefusal,
+  TokenErrorResponse,
   IdentityProvider,
-  TokenAnswer,
+  TokenResponse,
 } from '../domain/accounts/identity-provider.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { RefreshTokens } from '../domain/accounts/refresh-tokens.ts'
@@ -63,38 +63,41 @@ export function createBuiltInIssuer(needs: {
   const { issuerUrl, accounts, refreshTokens, signingKeys } = needs
   const sign = createIdTokenSigner(needs)
 
-  const answer = async (developer: Developer, refreshToken: string): Promise<TokenAnswer> => ({
+  const tokenResponse = async (developer: Developer, refreshToken: string): Promise<TokenResponse> => ({
     id_token: await sign(developer),
     refresh_token: refreshToken,
     token_type: 'Bearer',
     expires_in: idTokenSeconds,
   })
-  const begin = async (developer: Developer, { origin }: Client, how: string) =>
-    answer(developer, await refreshTokens.issue({ ...developer, origin }, how))
+  const startSession = async (developer: Developer, { origin }: Client, method: string) =>
+    tokenResponse(developer, await refreshTokens.issue({ ...developer, origin }, method))
 
-  const grants: Record<string, (form: GrantForm, client: Client) => Promise<TokenAnswer | GrantRefusal>> = {
+  const grants: Record<
+    string,
+    (form: GrantForm, client: Client) => Promise<TokenResponse | TokenErrorResponse>
+  > = {
     async password({ username, password }, client) {
-      if (!username || !password) return missing('username and password')
+      if (!username || !password) return missingParameter('username and password')
       const developer = await accounts.authenticate(username, password, client)
       return developer
-        ? begin(developer, client, 'password')
-        : refuse('invalid_grant', 'The e-mail address or the password is wrong.')
+        ? startSession(developer, client, 'password')
+        : grantError('invalid_grant', 'The e-mail address or the password is wrong.')
     },
 
     async refresh_token({ refresh_token: token }, { origin }) {
-      if (!token) return missing('refresh_token')
+      if (!token) return missingParameter('refresh_token')
       const rotated = await refreshTokens.rotate(token, origin)
       return rotated
-        ? answer(rotated.developer, rotated.refreshToken)
-        : refuse('invalid_grant', 'The session has ended. Log in again.')
+        ? tokenResponse(rotated.developer, rotated.refreshToken)
+        : grantError('invalid_grant', 'The session has ended. Log in again.')
     },
 
     async [setupTokenGrant]({ setup_token: token, email, password, name }, client) {
-      if (!token || !email || !password) return missing('setup_token, email and password')
+      if (!token || !email || !password) return missingParameter('setup_token, email and password')
       const developer = await accounts.createWithSetupToken(token, { email, password, name }, client.origin)
       return developer
-        ? begin(developer, client, 'setup_token')
-        : refuse('invalid_grant', 'The setup token is unknown, used or expired.')
+        ? startSession(developer, client, 'setup_token')
+        : grantError('invalid_grant', 'The setup token is unknown, used or expired.')
     },
   }
 
@@ -102,15 +105,15 @@ export function createBuiltInIssuer(needs: {
     async grant(form, client) {
       const { grant_type: type, client_id: clientId } = form
       if (clientId !== undefined && clientId !== builtInClientId)
-        return refuse('invalid_client', 'Unknown client.')
-      if (type === undefined) return missing('grant_type')
+        return grantError('invalid_client', 'Unknown client.')
+      if (type === undefined) return missingParameter('grant_type')
       const grant = Object.hasOwn(grants, type) ? grants[type] : undefined
-      return grant ? grant(form, client) : refuse('unsupported_grant_type', 'This grant is not offered.')
+      return grant ? grant(form, client) : grantError('unsupported_grant_type', 'This grant is not offered.')
     },
 
     revoke: (token, { origin }) => refreshTokens.revoke(token, origin),
 
-    publicKeys: signingKeys.published,
+    publicKeys: signingKeys.publicKeySet,
 
     discovery: () => ({
       issuer: issuerUrl(),
@@ -128,7 +131,7 @@ export function createBuiltInIssuer(needs: {
 }
 
 /** The database is at hand, so an unknown key id costs one read of it and nobody else's patience. */
-const localKeyLimits = { refreshMs: 60_000, gapMs: 0, staleMs: 24 * 3_600_000 }
+const localKeyLimits = { refreshMs: 60_000, cooldownMs: 0, staleMs: 24 * 3_600_000 }
 
 /**
  * Checks the built-in provider's tokens by the code that checks everybody's, with keys from the database. The issuer
@@ -140,14 +143,14 @@ export function createBuiltInVerifier(needs: {
   clock: Clock
 }): IdTokenVerifier {
   const { issuerUrl, signingKeys, clock } = needs
-  const keys = createKeySource({ load: signingKeys.published, clock, limits: localKeyLimits })
+  const keys = createKeySource({ load: signingKeys.publicKeySet, clock, limits: localKeyLimits })
   const { verify } = createIdTokenVerifier({ issuer: issuerUrl, audiences: [builtInClientId], keys, clock })
   return { verify: async (token) => ({ ...(await verify(token)), issuer: builtInIssuer }) }
 }
 
-const refuse = (error: GrantRefusal['error'], description: string): GrantRefusal => ({
+const grantError = (error: TokenErrorResponse['error'], description: string): TokenErrorResponse => ({
   error,
   error_description: description,
 })
 
-const missing = (what: string) => refuse('invalid_request', `Missing: ${what}.`)
+const missingParameter = (names: string) => grantError('invalid_request', `Missing: ${names}.`)

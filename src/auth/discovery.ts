@@ -14,7 +14,7 @@ export type RemoteKeysOptions = {
 }
 
 /** Large providers publish about ten keys of 400 bytes, or of 2 KB with a certificate chain. */
-const answerBytesMax = 256 * 1024
+const responseBytesMax = 256 * 1024
 
 /**
  * Loads a provider's public keys, found by OpenID Connect Discovery 1.0 unless their address is given.
@@ -47,8 +47,8 @@ export function isSecureUrl(address: string): boolean {
   if (!URL.canParse(address)) return false
   const { protocol, hostname, username, password } = new URL(address)
   if (username !== '' || password !== '') return false
-  const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
-  return protocol === 'https:' || (protocol === 'http:' && loopback)
+  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback)
 }
 
 function requireSecureUrl(address: string): string {
@@ -84,8 +84,8 @@ async function readBounded(response: Response): Promise<string> {
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength
     // Leaving the loop cancels the stream, so an endless answer costs no more than this.
-    if (bytes > answerBytesMax)
-      throw new Error(`the identity provider's answer is over ${answerBytesMax} bytes`)
+    if (bytes > responseBytesMax)
+      throw new Error(`the identity provider's answer is over ${responseBytesMax} bytes`)
     text += decoder.decode(chunk, { stream: true })
   }
   return text + decoder.decode()

@@ -2,7 +2,7 @@ import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose'
 import { ServiceError } from '../domain/model/errors.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { KeySet, KeySource } from './jwks.ts'
-import { createTokenMemory } from './token-memory.ts'
+import { createTokenCache } from './token-cache.ts'
 
 /** Who a valid ID token speaks for. A person is the pair of issuer and subject, never the e-mail address. */
 export type VerifiedIdToken = {
@@ -37,9 +37,9 @@ const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA']
  */
 export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
   const { audiences, keys, clock } = options
-  const configured = options.issuer
-  const issuerNow = typeof configured === 'string' ? () => configured : configured
-  const memory = createTokenMemory(keys, toleranceSeconds * 1000)
+  const issuerOption = options.issuer
+  const currentIssuer = typeof issuerOption === 'string' ? () => issuerOption : issuerOption
+  const cache = createTokenCache(keys, toleranceSeconds * 1000)
 
   return {
     /**
@@ -48,15 +48,15 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
      */
     async verify(token: string | undefined): Promise<VerifiedIdToken> {
       if (!token) throw unauthenticated('TOKEN_MISSING', 'An ID token is required.')
-      if (token.length > tokenBytesMax) throw invalid()
+      if (token.length > tokenBytesMax) throw invalidToken()
       const nowMs = clock.now()
-      const issuer = issuerNow()
-      const known = await memory.recall(token, nowMs)
-      if (known?.issuer === issuer) return known
+      const issuer = currentIssuer()
+      const cached = await cache.get(token, nowMs)
+      if (cached?.issuer === issuer) return cached
       try {
         let keySet: KeySet | undefined
-        const findKey: JWTVerifyGetKey = async (...named) => {
-          const { key, set } = await keys.find(...named)
+        const findKey: JWTVerifyGetKey = async (...keyArguments) => {
+          const { key, set } = await keys.find(...keyArguments)
           keySet = set
           return key
         }
@@ -68,10 +68,10 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
           requiredClaims: ['sub', 'exp', 'iat'],
           currentDate: new Date(nowMs),
         })
-        if (!isIdTokenType(protectedHeader.typ, payload)) throw invalid()
-        if (!isMeantForUs(payload, audiences)) throw invalid()
+        if (!isIdTokenType(protectedHeader.typ, payload)) throw invalidToken()
+        if (!isAcceptedAudience(payload, audiences)) throw invalidToken()
         const verified = readClaims(payload, issuer, nowMs)
-        if (keySet) memory.keep(token, verified, keySet, nowMs)
+        if (keySet) cache.set(token, verified, keySet, nowMs)
         return verified
       } catch (error) {
         if (error instanceof ServiceError) throw error
@@ -79,7 +79,7 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
           throw unauthenticated('TOKEN_EXPIRED', 'The ID token has expired.')
         // Everything else that jose throws is about this token or the key that it names, TypeErrors for keys
         // that are too short included.
-        throw invalid(error)
+        throw invalidToken(error)
       }
     },
   }
@@ -96,7 +96,7 @@ function isIdTokenType(typ: string | undefined, payload: JWTPayload): boolean {
 
 /** OpenID Connect Core 1.0 §3.1.3.7: who asked for the token (`azp`) must be one of ours, and must be named
  * where the token has several audiences. */
-function isMeantForUs(payload: JWTPayload, audiences: readonly string[]): boolean {
+function isAcceptedAudience(payload: JWTPayload, audiences: readonly string[]): boolean {
   const authorizedParty = payload['azp']
   if (authorizedParty === undefined) return !Array.isArray(payload.aud) || payload.aud.length === 1
   return typeof authorizedParty === 'string' && audiences.includes(authorizedParty)
@@ -104,9 +104,9 @@ function isMeantForUs(payload: JWTPayload, audiences: readonly string[]): boolea
 
 function readClaims(payload: JWTPayload, issuer: string, nowMs: number): VerifiedIdToken {
   const { sub, iat, exp, email, email_verified: emailVerified, name } = payload
-  if (typeof sub !== 'string' || sub === '' || sub.length > subjectLengthMax) throw invalid()
-  if (typeof iat !== 'number' || iat > nowMs / 1000 + toleranceSeconds) throw invalid()
-  if (typeof exp !== 'number') throw invalid()
+  if (typeof sub !== 'string' || sub === '' || sub.length > subjectLengthMax) throw invalidToken()
+  if (typeof iat !== 'number' || iat > nowMs / 1000 + toleranceSeconds) throw invalidToken()
+  if (typeof exp !== 'number') throw invalidToken()
   const verified: VerifiedIdToken = { issuer, subject: sub, expiresAtMs: exp * 1000 }
   if (typeof email === 'string' && email !== '') {
     verified.email = email
@@ -117,7 +117,7 @@ function readClaims(payload: JWTPayload, issuer: string, nowMs: number): Verifie
   return verified
 }
 
-function invalid(cause?: unknown): ServiceError {
+function invalidToken(cause?: unknown): ServiceError {
   return unauthenticated('TOKEN_INVALID', 'The ID token is not valid here.', cause)
 }
 

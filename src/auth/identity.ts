@@ -6,7 +6,7 @@ import type { NewId } from '../domain/model/ids.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import { createLoginAttempts } from '../domain/accounts/login-attempts.ts'
 import type { Plans } from '../domain/model/plans.ts'
-import { fromServer } from '../domain/accounts/audit.ts'
+import { serverOrigin } from '../domain/accounts/audit.ts'
 import type { Clock, Random } from '../domain/model/clock.ts'
 import { createRefreshTokens } from '../domain/accounts/refresh-tokens.ts'
 import { createSetupTokens, type SetupTokens } from '../domain/accounts/setup-tokens.ts'
@@ -97,8 +97,8 @@ export function createExternalIdentity(
     developers,
     loginSettings: async () => settings,
     async ensureAccount({ email }) {
-      const known = await needs.store.read.developers.findByEmail(cleanEmail(email))
-      if (known.length === 0) await developers.invite({ email }, fromServer)
+      const existing = await needs.store.read.developers.findByEmail(cleanEmail(email))
+      if (existing.length === 0) await developers.invite({ email }, serverOrigin)
     },
     builtIn: undefined,
   }
@@ -121,7 +121,7 @@ export function createBuiltInIdentity(needs: IdentityNeeds, publicUrl: () => str
         token_endpoint: tokenEndpoint,
         revocation_endpoint: revocationEndpoint,
       } = provider.discovery()
-      const setupTokenAwaited = !(await store.read.accounts.any())
+      const setupTokenAwaited = !(await store.read.accounts.hasAny())
       return {
         kind: 'built_in',
         issuer,

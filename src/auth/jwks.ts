@@ -12,7 +12,7 @@ export type KeySource = {
   /** Finds the public key that a token names, and tells of which set it is. */
   find(...token: Parameters<JWTVerifyGetKey>): Promise<{ key: FoundKey; set: KeySet }>
   /** The set that is trusted now, loaded first where it is time: another one after each load, whatever is in it. */
-  trusted(): Promise<KeySet>
+  trustedKeySet(): Promise<KeySet>
 }
 
 type FoundKey = Awaited<ReturnType<JWTVerifyGetKey>>
@@ -22,12 +22,16 @@ export type KeyLimits = {
   /** Age at which the keys are loaded again. */
   refreshMs: number
   /** Least time between two loads, failed ones included: what an unknown key id may cost the provider. */
-  gapMs: number
+  cooldownMs: number
   /** Age at which known keys stop being trusted when every load fails. */
   staleMs: number
 }
 
-export const providerKeyLimits: KeyLimits = { refreshMs: 600_000, gapMs: 30_000, staleMs: 24 * 3_600_000 }
+export const providerKeyLimits: KeyLimits = {
+  refreshMs: 600_000,
+  cooldownMs: 30_000,
+  staleMs: 24 * 3_600_000,
+}
 
 export type KeySourceOptions = {
   load: LoadKeys
@@ -51,54 +55,54 @@ export type KeySourceOptions = {
  */
 export function createKeySource(options: KeySourceOptions): KeySource {
   const { load, clock, limits = providerKeyLimits, onLoadFailed } = options
-  let loaded: KeySet | undefined
-  let triedAtMs = -Infinity
-  let failing = false
+  let currentKeySet: KeySet | undefined
+  let lastAttemptMs = -Infinity
+  let isFailing = false
   let loading: Promise<void> | undefined
 
   const reload = async () => {
-    triedAtMs = clock.now()
+    lastAttemptMs = clock.now()
     try {
-      loaded = { find: createLocalJWKSet(await load()), loadedAtMs: clock.now() }
-      failing = false
+      currentKeySet = { find: createLocalJWKSet(await load()), loadedAtMs: clock.now() }
+      isFailing = false
     } catch (cause) {
-      failing = true
+      isFailing = true
       onLoadFailed?.(cause)
     }
   }
   /** Joins the load under way or starts one if the gap allows; undefined where neither is possible. */
   const tryReload = () => {
-    if (!loading && clock.now() - triedAtMs >= limits.gapMs) {
+    if (!loading && clock.now() - lastAttemptMs >= limits.cooldownMs) {
       loading = reload().finally(() => {
         loading = undefined
       })
     }
     return loading
   }
-  const ageMs = () => (loaded ? clock.now() - loaded.loadedAtMs : Infinity)
+  const ageMs = () => (currentKeySet ? clock.now() - currentKeySet.loadedAtMs : Infinity)
 
-  const trusted = async () => {
+  const trustedKeySet = async () => {
     if (ageMs() >= limits.refreshMs) {
       const attempt = tryReload()
-      if (!failing || ageMs() >= limits.staleMs) await attempt
+      if (!isFailing || ageMs() >= limits.staleMs) await attempt
     }
-    if (!loaded || ageMs() >= limits.staleMs)
-      throw providerUnavailable(triedAtMs + limits.gapMs - clock.now())
-    return loaded
+    if (!currentKeySet || ageMs() >= limits.staleMs)
+      throw providerUnavailable(lastAttemptMs + limits.cooldownMs - clock.now())
+    return currentKeySet
   }
 
   return {
-    trusted,
+    trustedKeySet,
     async find(...token) {
-      const set = await trusted()
+      const set = await trustedKeySet()
       try {
         return { key: await set.find(...token), set }
       } catch (error) {
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
         await tryReload()
-        const newer = loaded
-        if (newer && newer !== set) return { key: await newer.find(...token), set: newer }
-        if (failing) throw providerUnavailable(triedAtMs + limits.gapMs - clock.now())
+        const reloaded = currentKeySet
+        if (reloaded && reloaded !== set) return { key: await reloaded.find(...token), set: reloaded }
+        if (isFailing) throw providerUnavailable(lastAttemptMs + limits.cooldownMs - clock.now())
         throw error
       }
     },

@@ -16,15 +16,15 @@ const waitingMax = 64
  * storm of logins takes neither the memory nor the processors from the rest of the service.
  */
 export function createPasswords(): PasswordHashing {
-  const inTurn = createQueue(runningMax, waitingMax)
-  let hashOfNobody: Promise<string> | undefined
+  const runQueued = createConcurrencyLimiter(runningMax, waitingMax)
+  let dummyHash: Promise<string> | undefined
 
   return {
     /**
      * @param password must have passed `isAcceptablePassword`
      * @throws UNAVAILABLE when too many are waiting
      */
-    hash: (password) => inTurn(() => Bun.password.hash(normalize(password), cost)),
+    hash: (password) => runQueued(() => Bun.password.hash(normalize(password), cost)),
 
     /**
      * Whether the password belongs to the hash. An absent hash (nobody has that name) costs as much as a
@@ -33,11 +33,11 @@ export function createPasswords(): PasswordHashing {
      * @throws UNAVAILABLE when too many are waiting
      */
     verify: (password, hash) =>
-      inTurn(async () => {
-        hashOfNobody ??= Bun.password.hash(crypto.randomUUID(), cost)
-        const expected = hash ?? (await hashOfNobody)
-        const given = isWithinBounds(password) ? normalize(password) : ' '
-        const matches = await Bun.password.verify(given, expected)
+      runQueued(async () => {
+        dummyHash ??= Bun.password.hash(crypto.randomUUID(), cost)
+        const expected = hash ?? (await dummyHash)
+        const candidate = isWithinBounds(password) ? normalize(password) : ' '
+        const matches = await Bun.password.verify(candidate, expected)
         return matches && hash !== undefined && isWithinBounds(password)
       }),
 
@@ -59,26 +59,26 @@ function normalize(password: string): string {
   return password.normalize('NFKC')
 }
 
-function createQueue(runningMax: number, waitingMax: number) {
+function createConcurrencyLimiter(runningMax: number, waitingMax: number) {
   let running = 0
-  const waiting: (() => void)[] = []
+  const waiters: (() => void)[] = []
 
-  return async <T>(work: () => Promise<T>): Promise<T> => {
+  return async <T>(task: () => Promise<T>): Promise<T> => {
     if (running < runningMax) {
       running += 1
     } else {
-      if (waiting.length >= waitingMax) {
+      if (waiters.length >= waitingMax) {
         throw new ServiceError('UNAVAILABLE', 'Too many logins at once. Try again shortly.', {
           retryAfterSeconds: 2,
         })
       }
       // The one who leaves hands its place over, so `running` stays as it is.
-      await new Promise<void>((resolve) => waiting.push(resolve))
+      await new Promise<void>((resolve) => waiters.push(resolve))
     }
     try {
-      return await work()
+      return await task()
     } finally {
-      const next = waiting.shift()
+      const next = waiters.shift()
       if (next) next()
       else running -= 1
     }

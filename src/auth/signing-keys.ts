@@ -1,5 +1,5 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type CryptoKey } from 'jose'
-import { fromHost, recordAudit } from '../domain/accounts/audit.ts'
+import { hostOrigin, recordAudit } from '../domain/accounts/audit.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import type { Clock, Random } from '../domain/model/clock.ts'
 import type { PublicKey } from '../domain/accounts/identity-provider.ts'
@@ -28,9 +28,9 @@ export function createSigningKeys(needs: {
   key: Uint8Array
 }) {
   const { store, clock, newId, random, key } = needs
-  let imported: { kid: string; privateKey: CryptoKey } | undefined
+  let cachedKey: { kid: string; privateKey: CryptoKey } | undefined
 
-  const make = async (): Promise<SigningKey> => {
+  const generateSigningKey = async (): Promise<SigningKey> => {
     const pair = await generateKeyPair(signingAlgorithm, { extractable: true })
     const publicJwk = await exportJWK(pair.publicKey)
     const kid = await calculateJwkThumbprint(publicJwk)
@@ -44,47 +44,47 @@ export function createSigningKeys(needs: {
     }
   }
 
-  const makeFirst = async (): Promise<SigningKey> => {
-    const fresh = await make()
+  const ensureFirstKey = async (): Promise<SigningKey> => {
+    const newKey = await generateSigningKey()
     return store.write(async (tx) => {
-      const earlier = await tx.signingKeys.current()
-      if (earlier) return earlier
-      await tx.signingKeys.insert(fresh)
-      return fresh
+      const existing = await tx.signingKeys.current()
+      if (existing) return existing
+      await tx.signingKeys.insert(newKey)
+      return newKey
     })
   }
 
   return {
     /** The key to sign with, made when there is none. Asked anew each time, as another process may have rotated it. */
     async current(): Promise<{ kid: string; privateKey: CryptoKey }> {
-      const stored = (await store.read.signingKeys.current()) ?? (await makeFirst())
-      if (imported?.kid === stored.kid) return imported
+      const stored = (await store.read.signingKeys.current()) ?? (await ensureFirstKey())
+      if (cachedKey?.kid === stored.kid) return cachedKey
       const jwk: unknown = JSON.parse(unseal(key, stored.kid, stored.privateKey))
       if (typeof jwk !== 'object' || jwk === null) throw new Error('a signing key is not a JSON Web Key')
       const privateKey = await importJWK(jwk, signingAlgorithm)
       if (privateKey instanceof Uint8Array) throw new Error('a signing key is not a private key')
-      imported = { kid: stored.kid, privateKey }
-      return imported
+      cachedKey = { kid: stored.kid, privateKey }
+      return cachedKey
     },
 
     /** Public halves of the key that signs and of those whose tokens may still live. */
-    async published(): Promise<{ keys: PublicKey[] }> {
+    async publicKeySet(): Promise<{ keys: PublicKey[] }> {
       const keys = await store.read.signingKeys.published(clock.now() - publishedAfterRetirementMs)
       return { keys: keys.map(({ publicJwk }) => JSON.parse(publicJwk)) }
     },
 
     /** The operator's: signs with a new key from now on. Tokens of the old one stay valid until they expire. @returns the key id */
     async rotate(): Promise<string> {
-      const fresh = await make()
+      const newKey = await generateSigningKey()
       await store.write(async (tx) => {
         const now = clock.now()
         await tx.signingKeys.deleteRetiredBefore(now - publishedAfterRetirementMs)
         await tx.signingKeys.retireAll(now)
-        await tx.signingKeys.insert(fresh)
-        const operator = { developerId: null, actorId: null, origin: fromHost }
-        await recordAudit(tx, newId, operator, { action: 'signing_key.rotated', targetId: fresh.kid }, now)
+        await tx.signingKeys.insert(newKey)
+        const operator = { developerId: null, actorId: null, origin: hostOrigin }
+        await recordAudit(tx, newId, operator, { action: 'signing_key.rotated', targetId: newKey.kid }, now)
       })
-      return fresh.kid
+      return newKey.kid
     },
   }
 }

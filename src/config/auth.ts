@@ -1,5 +1,5 @@
-import { readBytes } from './places.ts'
-import type { ConfigInput, Given, Reader } from './reader.ts'
+import { tryReadFile } from './paths.ts'
+import type { ConfigInput, ResolvedSetting, Reader } from './reader.ts'
 import { settings, type SettingId } from './settings.ts'
 import { decodeMasterKeyFile, decodePasswordFile, parseMasterKey } from './secrets.ts'
 import { parseEmail, parsePath, parseProviderUrl, parseWords, type Parsed } from './values.ts'
@@ -53,8 +53,8 @@ export function readAdmin(
 ): { email: string | null; password: string | null } {
   const email = reader.read<string | null>('adminEmail', parseEmail, null)
   const file = reader.read<string | null>('adminPasswordFile', parsePath, null)
-  if (email.source !== null && file.source === null) reportHalf(reader, email, 'adminPasswordFile')
-  if (email.source === null && file.source !== null) reportHalf(reader, file, 'adminEmail')
+  if (email.source !== null && file.source === null) reportIncompleteAdmin(reader, email, 'adminPasswordFile')
+  if (email.source === null && file.source !== null) reportIncompleteAdmin(reader, file, 'adminEmail')
   return { email: email.value, password: readSecretFile(reader, input, file, decodePasswordFile) }
 }
 
@@ -68,10 +68,10 @@ export function readMasterKey(reader: Reader, input: ConfigInput): Uint8Array | 
   return key.value ?? readSecretFile(reader, input, file, decodeMasterKeyFile)
 }
 
-function reportHalf(reader: Reader, given: Given<unknown>, missing: SettingId) {
+function reportIncompleteAdmin(reader: Reader, present: ResolvedSetting<unknown>, missing: SettingId) {
   const { variable } = settings[missing]
   reader.report(
-    given.source ?? 'default',
+    present.source ?? 'default',
     'The first account needs an address and a password.',
     `Give ${variable} too.`,
   )
@@ -80,11 +80,11 @@ function reportHalf(reader: Reader, given: Given<unknown>, missing: SettingId) {
 function readSecretFile<T>(
   reader: Reader,
   input: ConfigInput,
-  file: Given<string | null>,
+  file: ResolvedSetting<string | null>,
   decode: (bytes: Uint8Array) => Parsed<T>,
 ): T | null {
   if (file.value === null) return null
-  const content = readBytes(input, file.value)
+  const content = tryReadFile(input, file.value)
   const decoded =
     'bytes' in content
       ? decode(content.bytes)

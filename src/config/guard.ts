@@ -1,7 +1,7 @@
 import { getCountries } from 'libphonenumber-js/max/es6'
 import { noCountry } from '../domain/guard/guard.ts'
 import type { GuardSettings } from '../domain/guard/rules.ts'
-import type { Given, Reader } from './reader.ts'
+import type { ResolvedSetting, Reader } from './reader.ts'
 import type { SettingId } from './settings.ts'
 import { parseChoice, parseCidrs, parseEach, parseInteger, quote, type Parsed } from './values.ts'
 
@@ -18,8 +18,8 @@ export function readGuard(reader: Reader): GuardSettings {
   const allowed = countries('guardCountries')
   const denied = countries('guardDeniedCountries')
   const trusted = countries('guardTrustedCountries')
-  reportBoth(reader, denied, allowed, 'also among the countries that get codes')
-  reportBoth(reader, denied, trusted, 'also trusted, so that its codes pass')
+  reportOverlap(reader, denied, allowed, 'also among the countries that get codes')
+  reportOverlap(reader, denied, trusted, 'also trusted, so that its codes pass')
 
   return {
     mode: mode.value,
@@ -48,21 +48,26 @@ export function readGuard(reader: Reader): GuardSettings {
   }
 }
 
-function reportBoth(reader: Reader, denied: Given<string[]>, other: Given<string[]>, where: string) {
-  const both = denied.value.filter((country) => other.value.includes(country))
-  if (both.length === 0 || denied.source === null) return
+function reportOverlap(
+  reader: Reader,
+  denied: ResolvedSetting<string[]>,
+  other: ResolvedSetting<string[]>,
+  conflict: string,
+) {
+  const overlap = denied.value.filter((country) => other.value.includes(country))
+  if (overlap.length === 0 || denied.source === null) return
   reader.report(
     denied.source,
-    `${both.join(', ')} is denied and ${where}.`,
+    `${overlap.join(', ')} is denied and ${conflict}.`,
     `Remove it here or from ${other.source ?? 'the other list'}.`,
   )
 }
 
 function parseCountries(text: string): Parsed<string[]> {
-  const known: ReadonlySet<string> = new Set([...getCountries(), noCountry])
+  const knownCountries: ReadonlySet<string> = new Set([...getCountries(), noCountry])
   return parseEach<string>(text, (word) => {
     const country = word.toUpperCase()
-    if (known.has(country)) return { value: country }
+    if (knownCountries.has(country)) return { value: country }
     return {
       fault: `${quote(word)} is not a country.`,
       remedy: `Give ISO 3166 codes of two letters, such as NL or GB; ${noCountry} for numbers of no country.`,

@@ -7,8 +7,8 @@ const daysMax = 3650
 
 /** Where metrics are told; null: nowhere. */
 export function readMetricsListen(reader: Reader, show: (address: ListenAddress) => string) {
-  const shown = (address: ListenAddress | null) => (address === null ? null : show(address))
-  return reader.read<ListenAddress | null>('metricsListen', parseListen, null, { show: shown }).value
+  const showOrNull = (address: ListenAddress | null) => (address === null ? null : show(address))
+  return reader.read<ListenAddress | null>('metricsListen', parseListen, null, { show: showOrNull }).value
 }
 
 export function readRetention({ read }: Reader): RetentionSettings {

@@ -1,5 +1,5 @@
-import { isTable, type FileEntry } from './file.ts'
-import type { Given, Reader } from './reader.ts'
+import { isTable, type FileEntry } from './toml-file.ts'
+import type { ResolvedSetting, Reader } from './reader.ts'
 import { FREE_PLAN, type Plan, type Plans } from '../domain/model/plans.ts'
 
 export const ratePerMinuteMax = 10_000
@@ -12,40 +12,44 @@ const bounds: Record<keyof Plan, readonly [min: number, max: number]> = {
   verifyPerMinute: [0, ratePerMinuteMax],
 }
 
-type Rates = { sendPerMinute: Given<number | null>; verifyPerMinute: Given<number | null> }
+type Rates = {
+  sendPerMinute: ResolvedSetting<number | null>
+  verifyPerMinute: ResolvedSetting<number | null>
+}
 
 /**
  * Reads the `[plans.NAME]` tables. What a table leaves out is as in `free`; `free` itself is as in the service's
  * document where nothing is said. A rate that is set for the whole installation goes over every plan's.
  */
 export function readPlans(reader: Reader, entries: readonly FileEntry[], rates: Rates): Plans {
-  const given = readTables(reader, entries)
+  const planTables = readTables(reader, entries)
   const origins = new Map<string, string>()
 
-  function build(name: string, base: Readonly<Plan>, origin: (key: keyof Plan) => string): Plan {
-    const number = (key: keyof Plan): number => {
-      const own = given.get(name)?.get(key)
-      origins.set(`${name}.${key}`, own?.origin ?? origin(key))
-      return own?.value ?? base[key]
+  function buildPlan(name: string, base: Readonly<Plan>, origin: (key: keyof Plan) => string): Plan {
+    const resolveNumber = (key: keyof Plan): number => {
+      const configured = planTables.get(name)?.get(key)
+      origins.set(`${name}.${key}`, configured?.origin ?? origin(key))
+      return configured?.value ?? base[key]
     }
-    const rate = (key: keyof Rates): number => {
+    const resolveRate = (key: keyof Rates): number => {
       const { value, source } = rates[key]
-      const planned = number(key)
-      if (value === null) return planned
+      const planValue = resolveNumber(key)
+      if (value === null) return planValue
       origins.set(`${name}.${key}`, source ?? 'default')
       return value
     }
     return {
-      projects: number('projects'),
-      applications: number('applications'),
-      sendPerMinute: rate('sendPerMinute'),
-      verifyPerMinute: rate('verifyPerMinute'),
+      projects: resolveNumber('projects'),
+      applications: resolveNumber('applications'),
+      sendPerMinute: resolveRate('sendPerMinute'),
+      verifyPerMinute: resolveRate('verifyPerMinute'),
     }
   }
 
-  const free = build('free', FREE_PLAN, () => 'default')
+  const free = buildPlan('free', FREE_PLAN, () => 'default')
   const plans: { free: Plan; [name: string]: Plan } = { free }
-  for (const name of given.keys()) if (name !== 'free') plans[name] = build(name, free, () => 'plans.free')
+  for (const name of planTables.keys())
+    if (name !== 'free') plans[name] = buildPlan(name, free, () => 'plans.free')
   for (const [name, plan] of Object.entries(plans)) {
     for (const [key, value] of Object.entries(plan)) {
       reader.values.push({
@@ -58,14 +62,14 @@ export function readPlans(reader: Reader, entries: readonly FileEntry[], rates: 
   return plans
 }
 
-type Numbers = Map<keyof Plan, { value: number; origin: string }>
+type PlanNumbers = Map<keyof Plan, { value: number; origin: string }>
 
-function readTables(reader: Reader, entries: readonly FileEntry[]): Map<string, Numbers> {
-  const tables = new Map<string, Numbers>()
+function readTables(reader: Reader, entries: readonly FileEntry[]): Map<string, PlanNumbers> {
+  const tables = new Map<string, PlanNumbers>()
   for (const entry of entries) {
     const [section, name, key, ...deeper] = entry.path
     if (section !== 'plans') continue
-    const source = reader.at(entry)
+    const source = reader.formatSource(entry)
     if (name !== undefined && !/^[a-z][a-z0-9-]{0,31}$/.test(name)) {
       reader.report(
         source,
@@ -79,7 +83,7 @@ function readTables(reader: Reader, entries: readonly FileEntry[]): Map<string, 
     } else if (!isPlanKey(key) || deeper.length > 0) {
       reader.report(source, `A plan has no ${key}.`, `It has ${Object.keys(bounds).join(', ')}.`)
     } else {
-      const numbers: Numbers = tables.get(name) ?? new Map()
+      const numbers: PlanNumbers = tables.get(name) ?? new Map()
       const value = readNumber(reader, source, key, entry.value)
       if (value !== null) numbers.set(key, { value, origin: source })
       tables.set(name, numbers)

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
-import { isTable, type FileEntry } from './file.ts'
-import { otherVariables, settingList, settings, type Setting, type SettingId } from './settings.ts'
+import { isTable, type FileEntry } from './toml-file.ts'
+import { nonServerVariables, settingList, settings, type Setting, type SettingId } from './settings.ts'
 import { isNear, suggest } from './suggestion.ts'
 import type { Parsed } from './values.ts'
 
@@ -37,10 +37,10 @@ export type ConfigInput = {
   isRoot: boolean
 }
 
-type Found = { text: string; source: string; base: string }
+type FoundSetting = { text: string; source: string; base: string }
 
 /** A value with the flag, variable or line that gave it; `source` is null for a default. */
-export type Given<T> = { value: T; source: string | null }
+export type ResolvedSetting<T> = { value: T; source: string | null }
 
 export type ReadOptions<T> = {
   /** How the value looks in the table where it is not a plain one. */
@@ -61,7 +61,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
   let entries: readonly FileEntry[] = []
   let filePath = ''
 
-  const at = (entry: FileEntry) => `${filePath}:${entry.line}`
+  const formatSource = (entry: FileEntry) => `${filePath}:${entry.line}`
 
   function report(source: string, message: string, remedy: string) {
     problems.push({ source, message, remedy })
@@ -72,44 +72,48 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     parse: (text: string, base: string) => Parsed<T>,
     fallback: T,
     options: ReadOptions<T> = {},
-  ): Given<T> {
+  ): ResolvedSetting<T> {
     const setting: Setting = settings[id]
     const show = (value: T) => (setting.secret ? '(set)' : (options.show ?? showPlain)(value))
-    const keep = (value: ShownValue, origin: string) => values.push({ setting: setting.name, value, origin })
-    const found = findGiven(id, setting)
+    const recordValue = (value: ShownValue, origin: string) =>
+      values.push({ setting: setting.name, value, origin })
+    const found = findSetting(id, setting)
     if (found === undefined) {
-      keep(setting.secret ? '(not set)' : show(fallback), options.defaultOrigin ?? 'default')
+      recordValue(setting.secret ? '(not set)' : show(fallback), options.defaultOrigin ?? 'default')
       return { value: fallback, source: null }
     }
     const parsed = 'fault' in found ? found : parseText(setting, found, parse)
     if ('fault' in parsed) {
       report(found.source, parsed.fault, parsed.remedy)
-      keep('(not valid)', found.source)
+      recordValue('(not valid)', found.source)
       return { value: fallback, source: found.source }
     }
-    keep(show(parsed.value), found.source)
+    recordValue(show(parsed.value), found.source)
     return { value: parsed.value, source: found.source }
   }
 
   /** The first place that gives the setting, in order of precedence. */
-  function findGiven(id: SettingId, setting: Setting): Found | (Fault & { source: string }) | undefined {
+  function findSetting(
+    id: SettingId,
+    setting: Setting,
+  ): FoundSetting | (Fault & { source: string }) | undefined {
     const flag = flagText(input.flags, id)
     if (flag !== undefined) return { text: flag, source: setting.flag ?? id, base: input.cwd }
     const variable = input.env[setting.variable]
     if (variable !== undefined) return { text: variable, source: setting.variable, base: input.cwd }
     const entry = setting.notInFile ? undefined : entries.find(({ path }) => path.join('.') === setting.name)
     if (!entry) return undefined
-    const source = at(entry)
-    const text = textOfEntry(setting, entry.value)
+    const source = formatSource(entry)
+    const text = entryToText(setting, entry.value)
     return typeof text === 'string' ? { text, source, base: dirname(filePath) } : { ...text, source }
   }
 
   return {
     problems,
     values,
-    at,
+    formatSource,
     /** Where relative paths of the file begin. */
-    baseOfFile: () => dirname(filePath),
+    configFileDir: () => dirname(filePath),
     report,
     read,
     /** Takes the values of the configuration file and reports every key that is no setting. */
@@ -119,24 +123,31 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
       for (const entry of entries) reportUnknownKey(entry)
     },
     reportUnknownVariables() {
-      const known = [...settingList.map(({ variable }) => variable), ...otherVariables]
+      const knownVariables = [...settingList.map(({ variable }) => variable), ...nonServerVariables]
       for (const name of Object.keys(input.env).toSorted()) {
-        if (!name.startsWith('OTPD_') || input.env[name] === undefined || known.includes(name)) continue
-        if (serviceLink.test(name) || name.startsWith(secretPrefix)) continue
-        report(name, 'There is no such setting.', suggest(name, known) ?? 'Remove the variable.')
+        if (!name.startsWith('OTPD_') || input.env[name] === undefined || knownVariables.includes(name))
+          continue
+        if (kubernetesServiceLink.test(name) || name.startsWith(secretPrefix)) continue
+        report(name, 'There is no such setting.', suggest(name, knownVariables) ?? 'Remove the variable.')
       }
     },
   }
 
   function reportUnknownKey(entry: FileEntry) {
     const key = entry.path.join('.')
-    const inFile = settingList.filter(({ notInFile }) => !notInFile).map(({ name }) => name)
-    const isSection = [...inFile, 'plans.'].some((name) => name.startsWith(`${key}.`))
-    if (inFile.includes(key) || namedTables.includes(entry.path[0] ?? '')) return
+    const fileKeys = settingList.filter(({ notInFile }) => !notInFile).map(({ name }) => name)
+    const isSection = [...fileKeys, 'plans.'].some((name) => name.startsWith(`${key}.`))
+    if (fileKeys.includes(key) || namedTables.includes(entry.path[0] ?? '')) return
     if (isSection && isTable(entry.value)) return
-    const elsewhere = settingList.find(({ name, notInFile }) => notInFile && isNear(key, name))
-    const remedy = elsewhere ? `It does not stand in the file: give it as ${elsewhere.variable}.` : undefined
-    report(at(entry), `There is no setting ${key}.`, remedy ?? suggest(key, inFile) ?? 'Remove the line.')
+    const nonFileSetting = settingList.find(({ name, notInFile }) => notInFile && isNear(key, name))
+    const remedy = nonFileSetting
+      ? `It does not stand in the file: give it as ${nonFileSetting.variable}.`
+      : undefined
+    report(
+      formatSource(entry),
+      `There is no setting ${key}.`,
+      remedy ?? suggest(key, fileKeys) ?? 'Remove the line.',
+    )
   }
 }
 
@@ -147,14 +158,14 @@ const namedTables = ['plans', 'templates', 'providers', 'routes']
 export const secretPrefix = 'OTPD_SECRET_'
 
 /** Kubernetes gives every pod variables named after the services of its namespace, and ours may be called otpd. */
-const serviceLink =
+const kubernetesServiceLink =
   /^OTPD_([A-Z0-9_]+_)?(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT(_[0-9]+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?)$/
 
 type Fault = { fault: string; remedy: string }
 
 function parseText<T>(
   setting: Setting,
-  found: Found,
+  found: FoundSetting,
   parse: (text: string, base: string) => Parsed<T>,
 ): Parsed<T> {
   const text = found.text.trim()
@@ -186,19 +197,23 @@ function flagText(flags: Flags, id: SettingId): string | undefined {
 }
 
 /** The file is typed: a number in quotes or a list in one string is a slip that is better said than guessed at. */
-function textOfEntry({ kind }: Setting, value: unknown): string | Fault {
-  if (kind === 'text') return typeof value === 'string' ? value : expected('a text', 'Put it in quotes.')
+function entryToText({ kind }: Setting, value: unknown): string | Fault {
+  if (kind === 'text') return typeof value === 'string' ? value : wrongType('a text', 'Put it in quotes.')
   if (kind === 'switch')
-    return typeof value === 'boolean' ? String(value) : expected('true or false', 'Write it bare.')
+    return typeof value === 'boolean' ? String(value) : wrongType('true or false', 'Write it bare.')
   if (kind === 'integer') {
-    const whole = typeof value === 'number' && Number.isSafeInteger(value)
-    return whole ? String(value) : expected('a whole number', 'Write it bare, without quotes.')
+    const isInteger = typeof value === 'number' && Number.isSafeInteger(value)
+    return isInteger ? String(value) : wrongType('a whole number', 'Write it bare, without quotes.')
   }
-  const words = Array.isArray(value) && value.every((word) => typeof word === 'string' && !word.includes(','))
-  return words ? value.join(',') : expected('an array of strings', 'Write it as ["one", "two"].')
+  const isWordList =
+    Array.isArray(value) && value.every((word) => typeof word === 'string' && !word.includes(','))
+  return isWordList ? value.join(',') : wrongType('an array of strings', 'Write it as ["one", "two"].')
 }
 
-const expected = (what: string, remedy: string): Fault => ({ fault: `The value must be ${what}.`, remedy })
+const wrongType = (expectedType: string, remedy: string): Fault => ({
+  fault: `The value must be ${expectedType}.`,
+  remedy,
+})
 
 function showPlain(value: unknown): ShownValue {
   if (Array.isArray(value)) return value.map(String)

@@ -216,7 +216,7 @@ export type SettingId = keyof typeof settings
 export const settingList: readonly Setting[] = Object.values(settings)
 
 /** Variables of the same prefix that the command line, the installer and the tests use; not the server's. */
-export const otherVariables: readonly string[] = [
+export const nonServerVariables: readonly string[] = [
   'OTPD_SERVER',
   'OTPD_TOKEN',
   'OTPD_CONTEXT',

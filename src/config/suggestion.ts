@@ -1,23 +1,27 @@
 /** "Did you mean …?" for a name that is not known, or undefined where nothing is like it. */
-export function suggest(name: string, known: readonly string[]): string | undefined {
-  const nearest = known
+export function suggest(name: string, candidates: readonly string[]): string | undefined {
+  const nearest = candidates
     .filter((candidate) => isNear(name, candidate))
-    .toSorted((a, b) => distance(plain(name), plain(a)) - distance(plain(name), plain(b)))[0]
+    .toSorted(
+      (a, b) =>
+        levenshteinDistance(normalize(name), normalize(a)) -
+        levenshteinDistance(normalize(name), normalize(b)),
+    )[0]
   return nearest && `Did you mean ${nearest}?`
 }
 
 /** A slip of a few letters, another way to write the same words, the right key in the wrong table, half a name. */
 export function isNear(name: string, candidate: string): boolean {
-  const [given, meant] = [plain(name), plain(candidate)]
-  const isCloseTo = distance(given, meant) <= Math.min(3, Math.floor(meant.length / 4))
-  return isCloseTo || meant.startsWith(given) || lastKey(name) === lastKey(candidate)
+  const [actual, expected] = [normalize(name), normalize(candidate)]
+  const isCloseTo = levenshteinDistance(actual, expected) <= Math.min(3, Math.floor(expected.length / 4))
+  return isCloseTo || expected.startsWith(actual) || lastKey(name) === lastKey(candidate)
 }
 
-const plain = (name: string) => name.toLowerCase().replace(/[_-]/g, '')
-const lastKey = (name: string) => plain(name.split('.').at(-1) ?? '')
+const normalize = (name: string) => name.toLowerCase().replace(/[_-]/g, '')
+const lastKey = (name: string) => normalize(name.split('.').at(-1) ?? '')
 
 /** Levenshtein's distance: how many letters to add, drop or change. */
-function distance(a: string, b: string): number {
+function levenshteinDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (const [row, letter] of [...a].entries()) {
     const current = [row + 1]

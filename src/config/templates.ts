@@ -1,5 +1,5 @@
 import type { MessageTemplates } from '../domain/model/message-settings.ts'
-import { isTable, type FileEntry } from './file.ts'
+import { isTable, type FileEntry } from './toml-file.ts'
 import type { Reader } from './reader.ts'
 import { suggest } from './suggestion.ts'
 
@@ -15,7 +15,7 @@ export function readTemplates(reader: Reader, entries: readonly FileEntry[]): Me
   for (const entry of entries) {
     const [section, name, key, ...deeper] = entry.path
     if (section !== 'templates') continue
-    const source = reader.at(entry)
+    const source = reader.formatSource(entry)
     if (name === undefined || key === undefined) {
       if (!isTable(entry.value) || name !== undefined)
         reader.report(
@@ -43,7 +43,7 @@ export function readTemplates(reader: Reader, entries: readonly FileEntry[]): Me
       reader.report(source, `There is a template for ${locale} already.`, 'Keep one of the two.')
       continue
     }
-    const problem = problemOf(entry.value)
+    const problem = findProblem(entry.value)
     if (problem) reader.report(source, ...problem)
     if (problem || typeof entry.value !== 'string') continue
     templates[locale] = { sms: entry.value.trim() }
@@ -62,7 +62,7 @@ function canonicalLocale(tag: string): string | undefined {
   }
 }
 
-function problemOf(value: unknown): [message: string, remedy: string] | undefined {
+function findProblem(value: unknown): [message: string, remedy: string] | undefined {
   if (typeof value !== 'string' || value.trim() === '')
     return ['The template must be a text.', 'Put it in quotes.']
   if (value.length > charactersMax)
@@ -72,8 +72,8 @@ function problemOf(value: unknown): [message: string, remedy: string] | undefine
     ]
   if (/(?!\n)\p{Cc}/u.test(value))
     return ['The template holds a control character.', 'Write it without tabs and NUL.']
-  const found = value.match(/\{[^{}]*\}/g) ?? []
-  const unknown = found.find((one) => !placeholders.includes(one))
+  const used = value.match(/\{[^{}]*\}/g) ?? []
+  const unknown = used.find((placeholder) => !placeholders.includes(placeholder))
   if (unknown !== undefined)
     return [
       `There is no placeholder ${unknown.slice(0, 40)}.`,
@@ -81,8 +81,8 @@ function problemOf(value: unknown): [message: string, remedy: string] | undefine
     ]
   if (/[{}]/.test(value.replaceAll(/\{[^{}]*\}/g, '')))
     return ['A brace stands alone.', `Braces hold placeholders only: ${placeholders.join(', ')}.`]
-  const twice = placeholders.find((one) => value.split(one).length > 2)
-  if (twice !== undefined) return [`${twice} stands there more than once.`, 'Keep one.']
+  const repeated = placeholders.find((placeholder) => value.split(placeholder).length > 2)
+  if (repeated !== undefined) return [`${repeated} stands there more than once.`, 'Keep one.']
   if (!value.includes('{code}')) return ['The code is missing.', 'Write {code} where it belongs.']
   if (/[A-Za-z0-9}]\{code\}|\{code\}[A-Za-z0-9{]/.test(value))
     return [

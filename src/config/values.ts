@@ -46,12 +46,14 @@ export function parseListen(text: string): Parsed<ListenAddress> {
   const remedy = 'Give HOST:PORT, for example 127.0.0.1:8080, 0.0.0.0:8080 or [::1]:8080.'
   const match = /^(?:\[([^\]]*)\]|([^:[\]]*)):(\d{1,5})$/.exec(text)
   if (!match) return { fault: `${quote(text)} is not HOST:PORT.`, remedy }
-  const [, bracketed, plain = '', digits = ''] = match
+  const [, bracketed, unbracketed = '', digits = ''] = match
   const port = Number(digits)
   if (port > 65_535) return { fault: `There is no port ${digits}.`, remedy: 'Give a port from 0 to 65535.' }
-  const known = bracketed === undefined ? isIP(plain) === 4 || isHostName(plain) : isIP(bracketed) === 6
-  if (!known) return { fault: `${quote(bracketed ?? plain)} is not a host or an address.`, remedy }
-  return { value: { host: (bracketed ?? plain).toLowerCase(), port } }
+  const isValidHost =
+    bracketed === undefined ? isIP(unbracketed) === 4 || isHostName(unbracketed) : isIP(bracketed) === 6
+  if (!isValidHost)
+    return { fault: `${quote(bracketed ?? unbracketed)} is not a host or an address.`, remedy }
+  return { value: { host: (bracketed ?? unbracketed).toLowerCase(), port } }
 }
 
 /** Whether only this machine reaches the host: an address of 127.0.0.0/8, `::1` or the name `localhost`. */
@@ -114,9 +116,9 @@ export function parseOrigins(text: string): Parsed<string[]> {
   return parseEach<string>(text, (word) => {
     const url = /^https?:\/\/[^*]+$/i.test(word) && URL.canParse(word) ? new URL(word) : undefined
     if (url?.origin === word) return { value: word }
-    const named = url?.username || url?.password ? 'An address with a password' : quote(word)
+    const displayName = url?.username || url?.password ? 'An address with a password' : quote(word)
     const remedy = `Write ${url ? quote(url.origin) : 'each origin, for example https://console.example.com'}.`
-    return { fault: `${named} is not an origin.`, remedy }
+    return { fault: `${displayName} is not an origin.`, remedy }
   })
 }
 

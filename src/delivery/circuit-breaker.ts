@@ -2,14 +2,14 @@ import type { Failure } from '../domain/model/delivery.ts'
 import type { SendOutcome } from './kit/provider.ts'
 
 /** So many failures in a row are no accident of single messages. */
-const failuresMax = 5
-const restMinMs = 5_000
-const restMaxMs = 5 * 60_000
+const consecutiveFailuresMax = 5
+const backoffMinMs = 5_000
+const backoffMaxMs = 5 * 60_000
 /** Where a provider asks for a pause and does not say for how long. */
-const throttleMs = 1_000
+const throttlePauseMs = 1_000
 
 /** What speaks against the provider as a whole, and not against a number, a text or a country. */
-const faultsOfProviders: ReadonlySet<string> = new Set([
+const providerFailureClasses: ReadonlySet<string> = new Set([
   'provider_down',
   'auth_failed',
   'no_credit',
@@ -17,59 +17,59 @@ const faultsOfProviders: ReadonlySet<string> = new Set([
   'uncertain',
 ])
 
-export type Rest = { untilMs: number; failure: Failure }
+export type OpenState = { openUntilMs: number; failure: Failure }
 
-export type Breaker = {
+export type CircuitBreaker = {
   /** Why the provider is not to be asked now. */
-  rest(now: number): Rest | undefined
+  openState(now: number): OpenState | undefined
   /** Called before a message is offered: of those that follow a rest only one goes at a time, until it is known. */
-  begin(now: number): void
+  beginAttempt(now: number): void
   /** @returns what changed by it */
-  end(outcome: SendOutcome, now: number): 'rests' | 'works' | undefined
+  recordOutcome(outcome: SendOutcome, now: number): 'open' | 'closed' | undefined
 }
 
 /**
  * Lets a provider rest that fails again and again: for 5 s, then twice as long each time, up to 5 minutes. After a rest
  * one message tries. A provider that asks for a pause gets it without that.
  */
-export function createBreaker(): Breaker {
-  let failures = 0
-  let restMs = restMinMs
-  let resting: Rest | undefined
-  let probing = false
+export function createCircuitBreaker(): CircuitBreaker {
+  let consecutiveFailures = 0
+  let backoffMs = backoffMinMs
+  let openCircuit: OpenState | undefined
+  let isProbing = false
 
   return {
-    rest(now) {
-      if (!resting) return undefined
-      if (resting.untilMs > now) return resting
-      return probing ? { ...resting, untilMs: now + throttleMs } : undefined
+    openState(now) {
+      if (!openCircuit) return undefined
+      if (openCircuit.openUntilMs > now) return openCircuit
+      return isProbing ? { ...openCircuit, openUntilMs: now + throttlePauseMs } : undefined
     },
 
-    begin(now) {
-      if (resting && resting.untilMs <= now) probing = true
+    beginAttempt(now) {
+      if (openCircuit && openCircuit.openUntilMs <= now) isProbing = true
     },
 
-    end(outcome, now) {
-      probing = false
+    recordOutcome(outcome, now) {
+      isProbing = false
       const failure = outcome.kind === 'accepted' ? undefined : outcome.failure
       if (failure?.class === 'throttled') {
-        const pauseMs = (failure.retryAfterSeconds ?? 0) * 1000 || throttleMs
-        resting = { untilMs: now + Math.min(restMaxMs, pauseMs), failure }
-        return 'rests'
+        const pauseMs = (failure.retryAfterSeconds ?? 0) * 1000 || throttlePauseMs
+        openCircuit = { openUntilMs: now + Math.min(backoffMaxMs, pauseMs), failure }
+        return 'open'
       }
-      if (!failure || !faultsOfProviders.has(failure.class)) {
-        const changed = resting ? ('works' as const) : undefined
-        failures = 0
-        restMs = restMinMs
-        resting = undefined
-        return changed
+      if (!failure || !providerFailureClasses.has(failure.class)) {
+        const transition = openCircuit ? ('closed' as const) : undefined
+        consecutiveFailures = 0
+        backoffMs = backoffMinMs
+        openCircuit = undefined
+        return transition
       }
-      if (++failures < failuresMax) return undefined
+      if (++consecutiveFailures < consecutiveFailuresMax) return undefined
       // Those that were under way when the rest began prove nothing new.
-      if (resting && resting.untilMs > now) return undefined
-      resting = { untilMs: now + restMs, failure }
-      restMs = Math.min(restMaxMs, restMs * 2)
-      return 'rests'
+      if (openCircuit && openCircuit.openUntilMs > now) return undefined
+      openCircuit = { openUntilMs: now + backoffMs, failure }
+      backoffMs = Math.min(backoffMaxMs, backoffMs * 2)
+      return 'open'
     },
   }
 }

@@ -1,18 +1,18 @@
 import type { ProviderSettings, Receipt } from '../domain/model/delivery.ts'
-import { createBreaker, type Breaker } from './circuit-breaker.ts'
-import type { ProviderKind, ProviderNeeds } from './kit/kinds.ts'
+import { createCircuitBreaker, type CircuitBreaker } from './circuit-breaker.ts'
+import type { ProviderKind, ProviderNeeds } from './kit/provider-kinds.ts'
 import type { Provider } from './kit/provider.ts'
 
 /** A provider at work, and how it fares. */
-export type Post = {
+export type ProviderHandle = {
   readonly name: string
   readonly provider: Provider
-  readonly breaker: Breaker
+  readonly breaker: CircuitBreaker
   /** Messages that it is being offered. */
   inFlight: number
 }
 
-export type Fleet = ReturnType<typeof createFleet>
+export type ProviderPool = ReturnType<typeof createProviderPool>
 
 /**
  * The operator's providers. New settings may come at any time: a provider whose own have not changed stays as it is,
@@ -20,63 +20,66 @@ export type Fleet = ReturnType<typeof createFleet>
  *
  * @param needs.onReceipt told by providers that have a connection of their own for it
  */
-export function createFleet(needs: {
+export function createProviderPool(needs: {
   kinds: readonly ProviderKind[]
   provider: ProviderNeeds
   onReceipt(name: string, receipt: Receipt): void
 }) {
-  let posts = new Map<string, Post & { settings: string }>()
-  const retired = new Set<Post>()
+  let handles = new Map<string, ProviderHandle & { settings: string }>()
+  const retired = new Set<ProviderHandle>()
 
-  function open({ name, kind, values }: ProviderSettings, settings: string) {
-    const found = needs.kinds.find((one) => one.kind === kind)
-    if (!found) throw new Error(`there is no kind of provider ${kind}`)
-    const provider = found.create(values, needs.provider)
+  function openProvider({ name, kind, values }: ProviderSettings, settings: string) {
+    const providerKind = needs.kinds.find((candidate) => candidate.kind === kind)
+    if (!providerKind) throw new Error(`there is no kind of provider ${kind}`)
+    const provider = providerKind.create(values, needs.provider)
     provider.listen?.((receipt) => needs.onReceipt(name, receipt))
-    return { name, provider, breaker: createBreaker(), inFlight: 0, settings }
+    return { name, provider, breaker: createCircuitBreaker(), inFlight: 0, settings }
   }
 
-  async function closeIfIdle(post: Post) {
-    if (!retired.has(post) || post.inFlight > 0) return
-    retired.delete(post)
-    await post.provider.close?.()
+  async function closeIfIdle(handle: ProviderHandle) {
+    if (!retired.has(handle) || handle.inFlight > 0) return
+    retired.delete(handle)
+    await handle.provider.close?.()
   }
 
   return {
     /** Takes checked settings. */
-    async apply(providers: readonly ProviderSettings[]): Promise<void> {
-      const next: typeof posts = new Map()
-      for (const one of providers) {
-        const settings = JSON.stringify(one)
-        const present = posts.get(one.name)
-        next.set(one.name, present?.settings === settings ? present : open(one, settings))
+    async configure(providers: readonly ProviderSettings[]): Promise<void> {
+      const nextHandles: typeof handles = new Map()
+      for (const provider of providers) {
+        const serialized = JSON.stringify(provider)
+        const existing = handles.get(provider.name)
+        nextHandles.set(
+          provider.name,
+          existing?.settings === serialized ? existing : openProvider(provider, serialized),
+        )
       }
-      const gone = [...posts.values()].filter((post) => next.get(post.name) !== post)
-      posts = next
-      for (const post of gone) {
-        retired.add(post)
-        await closeIfIdle(post)
+      const removed = [...handles.values()].filter((handle) => nextHandles.get(handle.name) !== handle)
+      handles = nextHandles
+      for (const handle of removed) {
+        retired.add(handle)
+        await closeIfIdle(handle)
       }
     },
 
-    find: (name: string): Post | undefined => posts.get(name),
+    find: (name: string): ProviderHandle | undefined => handles.get(name),
 
     /** Keeps a provider from being closed under somebody's hands. */
-    async use<T>(post: Post, work: () => Promise<T>): Promise<T> {
-      post.inFlight++
+    async use<T>(handle: ProviderHandle, work: () => Promise<T>): Promise<T> {
+      handle.inFlight++
       try {
         return await work()
       } finally {
-        post.inFlight--
-        await closeIfIdle(post)
+        handle.inFlight--
+        await closeIfIdle(handle)
       }
     },
 
     async close(): Promise<void> {
-      const all = [...posts.values(), ...retired]
-      posts = new Map()
+      const allHandles = [...handles.values(), ...retired]
+      handles = new Map()
       retired.clear()
-      await Promise.allSettled(all.map(({ provider }) => provider.close?.()))
+      await Promise.allSettled(allHandles.map(({ provider }) => provider.close?.()))
     },
   }
 }

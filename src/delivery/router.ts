@@ -1,20 +1,20 @@
 import {
-  destinationOf,
+  toDestination,
   type Delivery,
   type DeliverySettings,
   type Receipt,
 } from '../domain/model/delivery.ts'
 import type { MessageTemplates } from '../domain/model/message-settings.ts'
 import type { Clock } from '../domain/model/clock.ts'
-import type { Rest } from './circuit-breaker.ts'
-import { createCarrier, type Report } from './dispatcher.ts'
-import { createFleet } from './provider-pool.ts'
+import type { OpenState } from './circuit-breaker.ts'
+import { createDispatcher, type Report } from './dispatcher.ts'
+import { createProviderPool } from './provider-pool.ts'
 import { createProviderHttp } from './kit/http-client.ts'
-import { providerKinds } from './providers/kinds-list.ts'
-import type { ProviderKind } from './kit/kinds.ts'
+import { providerKinds } from './providers/all-provider-kinds.ts'
+import type { ProviderKind } from './kit/provider-kinds.ts'
 import type { Callback, CallbackResult } from './kit/provider.ts'
-import { createRouting, usualRoutes } from './routes.ts'
-import { createMessages } from './text/templates.ts'
+import { createRouting, defaultRoutes } from './routing.ts'
+import { createMessageRenderer } from './text/message-renderer.ts'
 
 export type RouterNeeds = {
   clock: Clock
@@ -29,10 +29,10 @@ export type RouterNeeds = {
   attemptMs?: number | undefined
   callbackUrl(provider: { name: string; isLocal: boolean }): string | null
   report: Report
-  onCarried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
+  onDispatched?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   /** Told by providers that have a connection of their own for receipts. */
   onReceipt(provider: string, receipt: Receipt): void
-  onRest(provider: string, rest: Rest | undefined): void
+  onCircuitChange(provider: string, openState: OpenState | undefined): void
 }
 
 export type Router = ReturnType<typeof createRouter>
@@ -49,50 +49,52 @@ export function createRouter(needs: RouterNeeds) {
     callbackUrl,
     report,
     onReceipt,
-    onRest,
+    onCircuitChange,
   } = needs
   const http = createProviderHttp({ version, ...(ca !== undefined && { ca }) })
-  const fleet = createFleet({ kinds, provider: { http, clock: wall }, onReceipt })
-  const messages = createMessages(templates)
+  const pool = createProviderPool({ kinds, provider: { http, clock: wall }, onReceipt })
+  const messages = createMessageRenderer(templates)
   let routing = createRouting([])
-  let local = new Set<string>()
+  let localProviders = new Set<string>()
 
-  const carrier = createCarrier({
-    fleet,
+  const dispatcher = createDispatcher({
+    pool,
     clock,
     messages,
     report,
-    onRest,
-    onCarried: needs.onCarried,
+    onCircuitChange,
+    onDispatched: needs.onDispatched,
     attemptMs: needs.attemptMs,
-    waysOf: ({ request, channels }) => routing.waysTo(destinationOf(request), channels),
-    callbackUrl: (name) => callbackUrl({ name, isLocal: local.has(name) }),
+    candidatesFor: ({ request, channels }) => routing.candidatesFor(toDestination(request), channels),
+    callbackUrl: (name) => callbackUrl({ name, isLocal: localProviders.has(name) }),
   })
 
-  async function apply({ providers, routes }: DeliverySettings): Promise<void> {
-    local = new Set(providers.filter(({ values }) => isLocal(values)).map(({ name }) => name))
-    const swapped = fleet.apply(providers)
-    const posts = providers.flatMap(({ name }) => fleet.find(name) ?? [])
-    const usual = usualRoutes(posts.map(({ name, provider }) => ({ name, channels: provider.channels })))
-    for (const { channel, providers: wanted } of routes) {
-      const unable = posts.filter(
-        ({ name, provider }) => wanted.includes(name) && !provider.channels.includes(channel),
+  async function configure({ providers, routes }: DeliverySettings): Promise<void> {
+    localProviders = new Set(providers.filter(({ values }) => isLocal(values)).map(({ name }) => name))
+    const poolUpdated = pool.configure(providers)
+    const handles = providers.flatMap(({ name }) => pool.find(name) ?? [])
+    const defaults = defaultRoutes(
+      handles.map(({ name, provider }) => ({ name, channels: provider.channels })),
+    )
+    for (const { channel, providers: routeProviders } of routes) {
+      const incapable = handles.filter(
+        ({ name, provider }) => routeProviders.includes(name) && !provider.channels.includes(channel),
       )
-      for (const { name } of unable) {
+      for (const { name } of incapable) {
         report('warn', 'a route names a provider whose settings lack what its channel needs', {
           provider: name,
           channel,
         })
       }
     }
-    routing = createRouting(routes.length > 0 ? routes : usual)
-    await swapped
+    routing = createRouting(routes.length > 0 ? routes : defaults)
+    await poolUpdated
   }
 
   const delivery: Delivery = {
-    channelsTo: (destination) => routing.channelsTo(destination),
-    waysTo: (destination, channels) => routing.waysTo(destination, channels),
-    carry: carrier.carry,
+    channelsFor: (destination) => routing.channelsFor(destination),
+    candidatesFor: (destination, channels) => routing.candidatesFor(destination, channels),
+    dispatch: dispatcher.dispatch,
     render: messages.render,
   }
 
@@ -100,17 +102,17 @@ export function createRouter(needs: RouterNeeds) {
     delivery,
 
     /** Takes new settings, which have been checked; what is under way ends as it began. */
-    apply,
+    configure,
 
     /** Reads what a provider posted to its callback URL; undefined where this one posts nothing. */
     async readCallback(name: string, callback: Callback): Promise<CallbackResult | undefined> {
-      return fleet.find(name)?.provider.readCallback?.(callback, wall.now())
+      return pool.find(name)?.provider.readCallback?.(callback, wall.now())
     },
 
     /** @param withinMs for what is under way */
     async close(withinMs: number): Promise<void> {
-      await carrier.stop(withinMs)
-      await fleet.close()
+      await dispatcher.stop(withinMs)
+      await pool.close()
       http.close()
     },
   }

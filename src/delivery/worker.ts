@@ -1,8 +1,8 @@
 import type { DeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
-import { createPump } from '../domain/model/coalescing-runner.ts'
+import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 
 /** More than one provider may have, so that there is room beside one that hangs. */
-const underWayMax = 300
+const inFlightMax = 300
 
 /**
  * Sends the messages that wait: those that nobody would take at first, those that did not arrive, and those of a process
@@ -19,21 +19,21 @@ export function createDeliveryWorker(needs: {
   pollMs?: number | undefined
 }) {
   const { attempts, ownsAllLeases, onError, pollMs = 1_000 } = needs
-  const underWay = new Set<Promise<unknown>>()
+  const inFlight = new Set<Promise<unknown>>()
   let poll: ReturnType<typeof setInterval> | undefined
-  let working = false
-  const { wake, running } = createPump(sendRound)
+  let isStarted = false
+  const { wake, running } = createCoalescingRunner(sendRound)
 
   async function sendRound(): Promise<boolean> {
-    const room = working ? underWayMax - underWay.size : 0
-    if (room === 0) return false
+    const capacity = isStarted ? inFlightMax - inFlight.size : 0
+    if (capacity === 0) return false
     try {
-      const claimed = await attempts.claimDue(room)
+      const claimed = await attempts.claimDue(capacity)
       for (const claim of claimed) {
-        const done = attempts.attempt(claim).finally(() => underWay.delete(done))
-        underWay.add(done)
+        const done = attempts.attempt(claim).finally(() => inFlight.delete(done))
+        inFlight.add(done)
       }
-      return claimed.length === room
+      return claimed.length === capacity
     } catch (error) {
       // The next poll tries anew.
       onError(error)
@@ -41,16 +41,16 @@ export function createDeliveryWorker(needs: {
     }
   }
 
-  async function quiet(): Promise<void> {
+  async function whenIdle(): Promise<void> {
     await running()
-    await Promise.allSettled(underWay)
+    await Promise.allSettled(inFlight)
   }
 
   return {
     /** Sends what waits and goes on until `stop`. */
     async start(): Promise<void> {
-      if (ownsAllLeases) await attempts.voidLeases()
-      working = true
+      if (ownsAllLeases) await attempts.releaseAllLeases()
+      isStarted = true
       poll = setInterval(wake, pollMs)
       wake()
     },
@@ -61,14 +61,14 @@ export function createDeliveryWorker(needs: {
     /** Sends what is due, and resolves when that and all else under way has ended. */
     async sendDue(): Promise<void> {
       wake()
-      await quiet()
+      await whenIdle()
     },
 
     /** Takes nothing more, and resolves once what is under way has ended: who carries it sees to the end. */
     async stop(): Promise<void> {
-      working = false
+      isStarted = false
       clearInterval(poll)
-      await quiet()
+      await whenIdle()
     },
   }
 }

@@ -2,10 +2,10 @@ import { createIdTokenSigner, idTokenSeconds } from '../auth/built-in-issuer.ts'
 import { createAccounts, type IdentityNeeds } from '../auth/identity.ts'
 import { createSigningKeys } from '../auth/signing-keys.ts'
 import type { Config } from '../config/config.ts'
-import { fromHost, recordAudit, type Deed } from '../domain/accounts/audit.ts'
+import { hostOrigin, recordAudit, type AuditDetails } from '../domain/accounts/audit.ts'
 import {
   createDeveloperService,
-  isForgotten,
+  isAnonymized,
   type Developer,
   type DeveloperChanges,
 } from '../domain/accounts/developers.ts'
@@ -32,7 +32,7 @@ export type HostDeveloper = {
 }
 
 /** What stays of an account that was deleted. */
-export type HostDeleted = { id: string; projects: number; applications: number }
+export type HostDeletedAccount = { id: string; projects: number; applications: number }
 
 export type HostToken = { idToken: string; expiresAt: string }
 
@@ -46,29 +46,33 @@ export function createHostAccounts(config: Config, needs: IdentityNeeds) {
   const developers = createDeveloperService(needs)
   const signingKeys = createSigningKeys({ ...needs, key: keys.signingKey })
 
-  const find = async (who: string): Promise<Developer> => {
-    const byId = await store.read.developers.find(who)
-    if (byId && !isForgotten(byId)) return byId
-    const [found, another] = await store.read.developers.findByEmail(cleanEmail(who))
-    if (!found) throw new ServiceError('NOT_FOUND', 'There is no such developer.')
-    if (another)
+  const find = async (idOrEmail: string): Promise<Developer> => {
+    const byId = await store.read.developers.find(idOrEmail)
+    if (byId && !isAnonymized(byId)) return byId
+    const [match, duplicate] = await store.read.developers.findByEmail(cleanEmail(idOrEmail))
+    if (!match) throw new ServiceError('NOT_FOUND', 'There is no such developer.')
+    if (duplicate)
       throw new ServiceError('CONFLICT', 'Several developers have that address. Name one by its id.')
-    return found
+    return match
   }
-  const note = (tx: Stores, developerId: string, deed: Deed) => {
-    const operator = { developerId, actorId: null, origin: fromHost }
-    return recordAudit(tx, newId, operator, { targetId: developerId, ...deed }, clock.now())
+  const addAuditEntry = (tx: Stores, developerId: string, details: AuditDetails) => {
+    const operator = { developerId, actorId: null, origin: hostOrigin }
+    return recordAudit(tx, newId, operator, { targetId: developerId, ...details }, clock.now())
   }
-  const change = async (who: string, changes: DeveloperChanges, deed: Deed): Promise<HostDeveloper> => {
-    const { id } = await find(who)
+  const updateDeveloper = async (
+    idOrEmail: string,
+    changes: DeveloperChanges,
+    details: AuditDetails,
+  ): Promise<HostDeveloper> => {
+    const { id } = await find(idOrEmail)
     const changed = await store.write(async (tx) => {
       await tx.developers.lock(id)
-      if (changes.status === 'disabled') await tx.refreshTokens.deleteOfDeveloper(id)
-      await note(tx, id, deed)
+      if (changes.status === 'disabled') await tx.refreshTokens.deleteByDeveloper(id)
+      await addAuditEntry(tx, id, details)
       return tx.developers.update(id, changes, clock.now())
     })
     if (!changed) throw new ServiceError('NOT_FOUND', 'There is no such developer.')
-    return present(changed)
+    return toHostDeveloper(changed)
   }
   const requireBuiltIn = () => {
     if (!oidc) return
@@ -93,14 +97,15 @@ export function createHostAccounts(config: Config, needs: IdentityNeeds) {
       if (password === undefined) {
         if (!oidc)
           throw invalidField('body', 'password', 'An account of the built-in provider needs a password.')
-        return present(await developers.invite({ email, name }, fromHost))
+        return toHostDeveloper(await developers.invite({ email, name }, hostOrigin))
       }
       requireBuiltIn()
-      return present(await accounts.create({ email, name, password }))
+      return toHostDeveloper(await accounts.create({ email, name, password }))
     },
 
     /** All, oldest first. */
-    listAccounts: async (): Promise<HostDeveloper[]> => (await store.read.developers.list()).map(present),
+    listAccounts: async (): Promise<HostDeveloper[]> =>
+      (await store.read.developers.list()).map(toHostDeveloper),
 
     /** One account more, for whoever holds the token within 30 minutes. @throws CONFLICT (EXTERNAL_PROVIDER) */
     async createSetupToken(): Promise<HostSetupToken> {
@@ -110,18 +115,20 @@ export function createHostAccounts(config: Config, needs: IdentityNeeds) {
     },
 
     /** @throws INVALID_ARGUMENT no such plan; NOT_FOUND; CONFLICT the address is several developers' */
-    async setPlan(who: string, plan: string): Promise<HostDeveloper> {
+    async setPlan(idOrEmail: string, plan: string): Promise<HostDeveloper> {
       if (!Object.hasOwn(plans, plan)) {
         throw invalidField('body', 'plan', `Expected one of ${Object.keys(plans).join(', ')}.`)
       }
-      return change(who, { plan }, { action: 'account.plan_changed', detail: plan })
+      return updateDeveloper(idOrEmail, { plan }, { action: 'account.plan_changed', detail: plan })
     },
 
     /** Holds from the next request on, and ends the sessions. @throws NOT_FOUND; CONFLICT */
-    disable: (who: string) => change(who, { status: 'disabled' }, { action: 'account.disabled' }),
+    disable: (idOrEmail: string) =>
+      updateDeveloper(idOrEmail, { status: 'disabled' }, { action: 'account.disabled' }),
 
     /** @throws NOT_FOUND; CONFLICT */
-    enable: (who: string) => change(who, { status: 'active' }, { action: 'account.enabled' }),
+    enable: (idOrEmail: string) =>
+      updateDeveloper(idOrEmail, { status: 'active' }, { action: 'account.enabled' }),
 
     /**
      * Removes the account: its password, its name and address, its sessions. Nobody gets in any more, from the next
@@ -129,20 +136,20 @@ export function createHostAccounts(config: Config, needs: IdentityNeeds) {
      *
      * @throws NOT_FOUND; CONFLICT
      */
-    async deleteAccount(who: string): Promise<HostDeleted> {
-      const { id } = await find(who)
+    async deleteAccount(idOrEmail: string): Promise<HostDeletedAccount> {
+      const { id } = await find(idOrEmail)
       return store.write(async (tx) => {
         await tx.developers.lock(id)
         await tx.accounts.delete(id)
-        await tx.refreshTokens.deleteOfDeveloper(id)
-        await tx.developers.forget(id, clock.now())
-        await note(tx, id, { action: 'account.deleted' })
+        await tx.refreshTokens.deleteByDeveloper(id)
+        await tx.developers.anonymize(id, clock.now())
+        await addAuditEntry(tx, id, { action: 'account.deleted' })
         return { id, projects: await tx.projects.count(id), applications: await tx.applications.count(id) }
       })
     },
 
     /** @throws NOT_FOUND; CONFLICT */
-    findAccount: async (who: string): Promise<HostDeveloper> => present(await find(who)),
+    findAccount: async (idOrEmail: string): Promise<HostDeveloper> => toHostDeveloper(await find(idOrEmail)),
 
     /**
      * An ID token as a login would give, without a session: it cannot be renewed.
@@ -150,23 +157,23 @@ export function createHostAccounts(config: Config, needs: IdentityNeeds) {
      * @param server the address under which the server is reached, for where no public one is configured
      * @throws NOT_FOUND; CONFLICT (ACCOUNT_DISABLED, EXTERNAL_PROVIDER); OperationRefused SERVER_UNKNOWN
      */
-    async issueToken(who: string, server?: string): Promise<HostToken> {
+    async issueToken(idOrEmail: string, server?: string): Promise<HostToken> {
       requireBuiltIn()
       const issuerUrl = `${config.publicUrl ?? server ?? listenUrl(config)}/v1/auth`
-      const developer = await find(who)
+      const developer = await find(idOrEmail)
       if (developer.status !== 'active') {
         throw new ServiceError('CONFLICT', 'That account is disabled.', { reason: 'ACCOUNT_DISABLED' })
       }
       const sign = createIdTokenSigner({ issuerUrl: () => issuerUrl, signingKeys, clock })
       const idToken = await sign(developer)
-      await store.write((tx) => note(tx, developer.id, { action: 'token.issued' }))
+      await store.write((tx) => addAuditEntry(tx, developer.id, { action: 'token.issued' }))
       return { idToken, expiresAt: new Date(clock.now() + idTokenSeconds * 1000).toISOString() }
     },
 
     /** Ends the account's sessions too. @throws INVALID_ARGUMENT; NOT_FOUND; CONFLICT (EXTERNAL_PROVIDER) */
     async resetPassword(email: string, password: string): Promise<HostDeveloper> {
       requireBuiltIn()
-      return present(await accounts.resetPassword(email, password))
+      return toHostDeveloper(await accounts.resetPassword(email, password))
     },
 
     /** ID tokens are signed with a new key from now on; those of the old one live to their end. @returns its id */
@@ -177,20 +184,20 @@ export function createHostAccounts(config: Config, needs: IdentityNeeds) {
   }
 }
 
-const present = (developer: Developer): HostDeveloper => ({
+const toHostDeveloper = (developer: Developer): HostDeveloper => ({
   id: developer.id,
   email: developer.email,
   name: developer.name,
   company: developer.company,
   plan: developer.plan,
   virtualPhoneNumber: developer.virtualPhone,
-  status: statusOf(developer),
+  status: hostStatus(developer),
   createdAt: new Date(developer.createdAt).toISOString(),
   updatedAt: new Date(developer.updatedAt).toISOString(),
 })
 
-function statusOf(developer: Developer): HostDeveloper['status'] {
-  if (isForgotten(developer)) return 'deleted'
+function hostStatus(developer: Developer): HostDeveloper['status'] {
+  if (isAnonymized(developer)) return 'deleted'
   return developer.issuer === null && developer.status === 'active' ? 'invited' : developer.status
 }
 

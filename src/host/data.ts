@@ -11,13 +11,13 @@ import {
 } from '../store/files/data-dir.ts'
 import { acquireLock } from '../store/files/lock.ts'
 import { readMigrationStatus, type MigrationStatus } from '../store/engine/migration-status.ts'
-import { explain, prepareDatabase } from '../store/files/open.ts'
-import { restoreDatabase, type Restored } from '../store/files/restore.ts'
+import { toStartError, prepareDatabase } from '../store/files/prepare-database.ts'
+import { restoreDatabase, type RestoreResult } from '../store/files/restore.ts'
 
 export type HostBackup = Backup
 export type HostMigrationStatus = MigrationStatus
-export type HostMigrated = { migrated: string[]; backup: string | null }
-export type HostRestored = Restored
+export type HostMigrationResult = { migrated: string[]; backup: string | null }
+export type HostRestoreResult = RestoreResult
 
 type Needs = { config: Config; warn?: (message: string) => void }
 
@@ -44,7 +44,7 @@ export async function backUp({ config }: Needs, file: string | undefined): Promi
  *
  * @throws OperationRefused SERVER_RUNNING, MASTER_KEY_MISSING, and see restoreDatabase; StartRefused
  */
-export async function restore({ config, warn = () => {} }: Needs, file: string): Promise<HostRestored> {
+export async function restore({ config, warn = () => {} }: Needs, file: string): Promise<HostRestoreResult> {
   const dataDir = requireDataDir(config)
   prepareDataDir(dataDir, warn)
   return withLock(dataDir, () => {
@@ -67,18 +67,18 @@ export async function migrationStatus({ config }: Needs): Promise<HostMigrationS
   try {
     return readMigrationStatus(dataFiles(dataDir).database)
   } catch (error) {
-    throw explain(error, dataDir)
+    throw toStartError(error, dataDir)
   }
 }
 
 /** Applies what is pending, after a backup, as a start of the server would. @throws OperationRefused SERVER_RUNNING; StartRefused */
-export async function migrateUp({ config, warn = () => {} }: Needs): Promise<HostMigrated> {
+export async function migrateUp({ config, warn = () => {} }: Needs): Promise<HostMigrationResult> {
   const dataDir = requireDataDir(config)
   prepareDataDir(dataDir, warn)
   return withLock(dataDir, () => {
     const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
-    const done = prepareDatabase(dataDir, { masterKey, migrate: true, now: Date.now() })
-    return { migrated: done.migrated, backup: done.backup ?? null }
+    const result = prepareDatabase(dataDir, { masterKey, migrate: true, now: Date.now() })
+    return { migrated: result.migrated, backup: result.backup ?? null }
   })
 }
 

@@ -3,33 +3,33 @@ import { uptime } from 'node:os'
 import type { Config } from '../config/config.ts'
 import type { AuditEntry, AuditQuery } from '../domain/accounts/audit.ts'
 import { callbackPath } from '../domain/otp/callback-tokens.ts'
-import { erasePhone, type Erased } from '../domain/upkeep/erasure.ts'
+import { erasePhone, type ErasureResult } from '../domain/upkeep/erasure.ts'
 import { readGuardStatus } from '../domain/guard/status.ts'
 import { createIds } from '../domain/model/ids.ts'
 import { deriveKeys } from '../domain/model/keys.ts'
 import { systemClock, type Random } from '../domain/model/clock.ts'
-import { unlock, type Unlocked } from '../domain/upkeep/unlock.ts'
+import { unlock, type UnlockResult } from '../domain/upkeep/unlock.ts'
 import { createHostAccounts } from './accounts.ts'
 import { dataFiles, prepareDataDir, readMasterKey, StartRefused } from '../store/files/data-dir.ts'
 import { inspectDataDir, type Inspection } from '../store/files/inspection.ts'
 import { acquireLock } from '../store/files/lock.ts'
-import { appliedToSqlite, sqliteMigrations } from '../store/engine/migrate.ts'
-import { prepareDatabase } from '../store/files/open.ts'
+import { readAppliedMigrations, sqliteMigrations } from '../store/engine/migrate.ts'
+import { prepareDatabase } from '../store/files/prepare-database.ts'
 import { connect, openSqlite } from '../store/engine/sqlite.ts'
 import { createStore } from '../store/store.ts'
 
-export type { HostDeleted, HostDeveloper, HostSetupToken, HostToken } from './accounts.ts'
+export type { HostDeletedAccount, HostDeveloper, HostSetupToken, HostToken } from './accounts.ts'
 
 export { backUp, migrateUp, migrationStatus, restore } from './data.ts'
 
 export type { GuardStatus as HostGuardStatus } from '../domain/guard/status.ts'
 
-export type HostRestingProvider = { name: string; failure: string; until: string }
+export type HostOpenCircuit = { name: string; failure: string; until: string }
 
 export type HostInspection = Inspection
 
-export type HostErased = Erased
-export type HostUnlocked = Unlocked
+export type HostErasureResult = ErasureResult
+export type HostUnlockResult = UnlockResult
 /** Of the whole installation: whose trail it stands in comes with it. */
 export type HostAuditEntry = Omit<AuditEntry, 'at'> & { at: string }
 
@@ -52,7 +52,7 @@ export async function openHost(options: { config: Config; warn?: (message: strin
   }
   const clock = systemClock(Date.now, () => performance.now(), uptime)
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
-  const masterKey = prepare(dataDir, config, clock.now(), warn)
+  const masterKey = ensureDatabase(dataDir, config, clock.now(), warn)
   // A commit whose outcome is unknown is an error of the command, which ends with it.
   const database = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {}, secureDelete: true })
   const store = createStore(database)
@@ -64,14 +64,14 @@ export async function openHost(options: { config: Config; warn?: (message: strin
     ...createHostAccounts(config, needs),
 
     /** Forgets a person everywhere, beside a running server too. @throws INVALID_PHONE_NUMBER */
-    async erase(phone: string): Promise<HostErased> {
-      const erased = await erasePhone(needs, phone)
-      emptyLog(dataFiles(dataDir).database)
-      return erased
+    async erase(phone: string): Promise<HostErasureResult> {
+      const result = await erasePhone(needs, phone)
+      truncateWal(dataFiles(dataDir).database)
+      return result
     },
 
     /** @param target a phone number, or the id of an application @throws INVALID_PHONE_NUMBER; NOT_FOUND */
-    unlock: (target: string): Promise<HostUnlocked> => unlock(needs, target),
+    unlock: (target: string): Promise<HostUnlockResult> => unlock(needs, target),
 
     /** Everybody's trail and the installation's own, newest first. */
     async listAudit(query: AuditQuery): Promise<HostAuditEntry[]> {
@@ -83,19 +83,19 @@ export async function openHost(options: { config: Config; warn?: (message: strin
     guardStatus: () => readGuardStatus(store, config.guard, clock.now()),
 
     /** Those that a server on this directory gives nothing at the moment, and why. */
-    async listRestingProviders(): Promise<HostRestingProvider[]> {
-      const noted = await store.read.restingProviders.list()
-      return noted
-        .filter(({ restingUntil }) => restingUntil > clock.now())
-        .map(({ name, failure, restingUntil }) => ({
+    async listOpenCircuits(): Promise<HostOpenCircuit[]> {
+      const circuits = await store.read.providerCircuits.list()
+      return circuits
+        .filter(({ openUntil }) => openUntil > clock.now())
+        .map(({ name, failure, openUntil }) => ({
           name,
           failure,
-          until: new Date(restingUntil).toISOString(),
+          until: new Date(openUntil).toISOString(),
         }))
     },
 
     /** Where receipts of a provider are to be sent; null where no public address is configured. */
-    callbackUrlOf: (provider: string): string | null =>
+    callbackUrlFor: (provider: string): string | null =>
       config.publicUrl === null ? null : config.publicUrl + callbackPath(keys, provider),
 
     close: () => database.close(),
@@ -111,11 +111,16 @@ export const inspectHost = (dataDir: string, config: Config | null): HostInspect
   inspectDataDir(dataDir, config === null ? undefined : config.secrets.masterKey)
 
 /** Makes what is missing, or waits until the server that holds the directory has made it. */
-function prepare(dataDir: string, config: Config, now: number, warn: (message: string) => void): Uint8Array {
+function ensureDatabase(
+  dataDir: string,
+  config: Config,
+  now: number,
+  warn: (message: string) => void,
+): Uint8Array {
   prepareDataDir(dataDir, warn)
   const lock = acquireLock(dataFiles(dataDir).lock)
   try {
-    if (!lock) awaitMigrations(dataFiles(dataDir).database)
+    if (!lock) waitForMigrations(dataFiles(dataDir).database)
     const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
     prepareDatabase(dataDir, { masterKey, migrate: config.migrate, now })
     return masterKey
@@ -124,13 +129,13 @@ function prepare(dataDir: string, config: Config, now: number, warn: (message: s
   }
 }
 
-const patienceMs = 5000
+const waitMaxMs = 5000
 const pollMs = 20
 
 /** A server at its first start holds the lock before its tables stand; only it may make them. */
-function awaitMigrations(database: string): void {
-  for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += pollMs) {
-    const applied = appliedMigrations(database)
+function waitForMigrations(database: string): void {
+  for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += pollMs) {
+    const applied = listAppliedMigrations(database)
     if (applied.length >= sqliteMigrations.length) return
     if (applied.length > 0) {
       throw new StartRefused(
@@ -144,8 +149,8 @@ function awaitMigrations(database: string): void {
 }
 
 /** The write-ahead log holds what was replaced until it is written over. A reader that holds it up lets it stand. */
-function emptyLog(database: string): void {
-  const connection = connect(database, patienceMs)
+function truncateWal(database: string): void {
+  const connection = connect(database, waitMaxMs)
   try {
     connection.run('PRAGMA wal_checkpoint(TRUNCATE)')
   } finally {
@@ -153,11 +158,11 @@ function emptyLog(database: string): void {
   }
 }
 
-function appliedMigrations(database: string) {
+function listAppliedMigrations(database: string) {
   if (!existsSync(database)) return []
-  const connection = connect(database, patienceMs)
+  const connection = connect(database, waitMaxMs)
   try {
-    return appliedToSqlite(connection)
+    return readAppliedMigrations(connection)
   } finally {
     connection.close()
   }

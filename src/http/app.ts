@@ -19,10 +19,10 @@ import { docsRoutes } from './docs.ts'
 import type { WebhookDeliveryService } from '../domain/webhooks/deliveries.ts'
 import type { WebhookEndpointService } from '../domain/webhooks/endpoints.ts'
 import type { WebhookTester } from '../domain/webhooks/test-event.ts'
-import { answerError, internalMessage, toServiceError } from './errors.ts'
-import { bodyBytesMax, tooLarge } from './json-body.ts'
+import { toErrorResponse, internalMessage, toServiceError } from './errors.ts'
+import { bodyBytesMax, payloadTooLarge } from './json-body.ts'
 import { refuseAmbiguousQuery } from './query.ts'
-import { markRate, offeredRate } from './rate-headers.ts'
+import { setRateHeaders, deferredRate } from './rate-headers.ts'
 import { analyticsRoutes } from './routes/analytics.ts'
 import { applicationRoutes } from './routes/applications.ts'
 import { auditRoutes } from './routes/audit.ts'
@@ -99,25 +99,26 @@ export function createApp(services: AppServices) {
       Object.assign(set.headers, securityHeaders)
       set.headers['x-request-id'] = services.newId('req')
       Object.assign(set.headers, corsHeaders(services.corsOrigins, request))
-      if (Number(request.headers.get('content-length') ?? 0) > bodyBytesMax) throw tooLarge()
-      const allowed = isPreflight(request) && 'access-control-allow-origin' in set.headers
-      return allowed ? new Response(null, { status: 204 }) : undefined
+      if (Number(request.headers.get('content-length') ?? 0) > bodyBytesMax) throw payloadTooLarge()
+      const isAllowedPreflight = isPreflight(request) && 'access-control-allow-origin' in set.headers
+      return isAllowedPreflight ? new Response(null, { status: 204 }) : undefined
     })
     .onBeforeHandle(({ request }) => refuseAmbiguousQuery(request.url))
     .onError(async ({ code, error, set, request, path }) => {
       const traceId = String(set.headers['x-request-id'])
       // The framework takes the code of an error of ours for its own, so that NOT_FOUND alone tells nothing.
-      const known =
+      const serviceError =
         toServiceError(error) ?? (code === 'NOT_FOUND' ? routeError(request.method, path) : undefined)
-      if (!known || known.code === 'INTERNAL') services.onBug(error, traceId)
-      const refusal = known ?? new ServiceError('INTERNAL', internalMessage)
+      if (!serviceError || serviceError.code === 'INTERNAL') services.onBug(error, traceId)
+      const refusal = serviceError ?? new ServiceError('INTERNAL', internalMessage)
       services.onRefusal?.(refusal, path)
-      const answer = answerError(refusal, traceId)
-      set.status = answer.status
-      Object.assign(set.headers, answer.headers)
-      markRate(set.headers, known?.rate ?? (await offeredRate(request)))
-      if (known?.code === 'METHOD_NOT_ALLOWED') set.headers['allow'] = String(known.metadata?.['allowed'])
-      return answer.body
+      const response = toErrorResponse(refusal, traceId)
+      set.status = response.status
+      Object.assign(set.headers, response.headers)
+      setRateHeaders(set.headers, serviceError?.rate ?? (await deferredRate(request)))
+      if (serviceError?.code === 'METHOD_NOT_ALLOWED')
+        set.headers['allow'] = String(serviceError.metadata?.['allowed'])
+      return response.body
     })
     .use(api)
     .use(docsRoutes(api, services.version))

@@ -1,7 +1,7 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 
 /** The address that a call comes from; empty where there is none. */
-export type ClientAddress = (request: Request, peer: string | undefined) => string
+export type ReadClientAddress = (request: Request, peer: string | undefined) => string
 
 /**
  * Tells the client behind proxies. `X-Forwarded-For` is believed as far as trusted proxies wrote it, from the right;
@@ -9,26 +9,26 @@ export type ClientAddress = (request: Request, peer: string | undefined) => stri
  *
  * @param trustedProxies CIDRs or addresses
  */
-export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
+export function createClientAddressReader(trustedProxies: readonly string[]): ReadClientAddress {
   // One list for each family: an IPv4 address would match IPv6 rules in its mapped form.
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() }
   for (const cidr of trustedProxies) {
     const [address = '', prefix] = cidr.split('/')
-    const family = familyOf(address)
+    const family = addressFamily(address)
     if (!family) throw new TypeError('a trusted proxy is not an address')
     lists[family].addSubnet(address, Number(prefix ?? (family === 'ipv4' ? 32 : 128)), family)
   }
   const isTrusted = (address: string) => {
-    const family = familyOf(address)
+    const family = addressFamily(address)
     return family !== undefined && lists[family].check(address, family)
   }
 
   return (request, peer) => {
-    let client = unmap(peer ?? '')
+    let client = unmapIpv4(peer ?? '')
     if (!isTrusted(client)) return client
-    const hops = (request.headers.get('x-forwarded-for') ?? '').split(',').map((hop) => unmap(hop.trim()))
+    const hops = (request.headers.get('x-forwarded-for') ?? '').split(',').map((hop) => unmapIpv4(hop.trim()))
     for (const hop of hops.toReversed()) {
-      if (!familyOf(hop)) break
+      if (!addressFamily(hop)) break
       client = hop
       if (!isTrusted(hop)) break
     }
@@ -36,16 +36,16 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   }
 }
 
-function familyOf(address: string): 'ipv4' | 'ipv6' | undefined {
+function addressFamily(address: string): 'ipv4' | 'ipv6' | undefined {
   if (isIPv4(address)) return 'ipv4'
   return isIPv6(address) ? 'ipv6' : undefined
 }
 
 /** A dual-stack socket shows IPv4 peers as ::ffff:a.b.c.d. */
-const unmap = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, '')
+const unmapIpv4 = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, '')
 
 /** What limits count by: an IPv4 address, or the /64 of an IPv6 one, which is one customer's. */
-export function networkOf(address: string): string {
+export function rateLimitNetwork(address: string): string {
   if (!isIPv6(address)) return address
   // The WHATWG form of an IPv6 host is canonical: lower case, no leading zeros, the longest run of zeros as `::`.
   const host = new URL(`http://[${address.replace(/%.*$/, '')}]/`).hostname.slice(1, -1)

@@ -1,23 +1,23 @@
 import type { Client } from '../domain/accounts/audit.ts'
-import { networkOf, type ClientAddress } from './client-address.ts'
+import { rateLimitNetwork, type ReadClientAddress } from './client-address.ts'
 
 /** What a handler of the framework knows of its call. */
-export type IncomingCall = {
+export type IncomingRequest = {
   request: Request
   server: { requestIP(request: Request): { address: string } | null } | null
   set: { headers: Record<string, unknown> }
 }
 
 /** Tells where a call comes from: for limits, and for the audit trail. */
-export type ClientOf = (call: IncomingCall) => Client
+export type ReadClient = (incoming: IncomingRequest) => Client
 
-export const createClientOf =
-  (addressOf: ClientAddress): ClientOf =>
+export const createClientReader =
+  (readAddress: ReadClientAddress): ReadClient =>
   ({ request, server, set }) => {
-    const address = addressOf(request, server?.requestIP(request)?.address)
+    const address = readAddress(request, server?.requestIP(request)?.address)
     const traceId = set.headers['x-request-id']
     return {
-      network: networkOf(address),
+      network: rateLimitNetwork(address),
       origin: {
         source: 'api',
         ip: address === '' ? null : address,

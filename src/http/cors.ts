@@ -1,5 +1,5 @@
 /** The routes that take an application's secrets, or a provider's reports, belong to servers: no page may call them. */
-const forServersOnly = /^\/v1\/(otp\/(send|resend|verify|cancel)\/?$|callbacks\/)/
+const serverOnlyPaths = /^\/v1\/(otp\/(send|resend|verify|cancel)\/?$|callbacks\/)/
 
 /** A browser asking whether it may make another call (Fetch standard, CORS-preflight request). */
 export const isPreflight = (request: Request) =>
@@ -14,7 +14,7 @@ export function corsHeaders(origins: readonly string[], request: Request): Recor
   const origin = request.headers.get('origin')
   if (origin === null) return {}
   const headers: Record<string, string> = { vary: 'Origin' }
-  if (!origins.includes(origin) || forServersOnly.test(new URL(request.url).pathname)) return headers
+  if (!origins.includes(origin) || serverOnlyPaths.test(new URL(request.url).pathname)) return headers
   headers['access-control-allow-origin'] = origin
   if (isPreflight(request)) {
     headers['access-control-allow-methods'] = 'GET, POST, PATCH, DELETE'

@@ -11,24 +11,24 @@ import { completeDocument, type GeneratedDocument } from './openapi.ts'
  */
 export function docsRoutes(api: AnyElysia, version: string) {
   let document: Promise<object> | undefined
-  const hidden = { detail: { hide: true } }
+  const hiddenRoute = { detail: { hide: true } }
 
-  const asset = (path: string, type: string) => () =>
+  const serveAsset = (path: string, type: string) => () =>
     new Response(Bun.file(path), { headers: { 'content-type': type, 'cache-control': 'max-age=86400' } })
 
   return new Elysia({ prefix: '/v1' })
-    .get('/openapi.json', () => (document ??= describe(api, version)), hidden)
+    .get('/openapi.json', () => (document ??= buildDocument(api, version)), hiddenRoute)
     .get(
       '/docs',
       () =>
-        new Response(page, {
+        new Response(docsPage, {
           headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': pagePolicy },
         }),
-      hidden,
+      hiddenRoute,
     )
-    .get('/docs/start.js', () => new Response(startScript, { headers: javascript }), hidden)
-    .get('/docs/swagger-ui.js', asset(bundlePath, javascript['content-type']), hidden)
-    .get('/docs/swagger-ui.css', asset(stylePath, 'text/css; charset=utf-8'), hidden)
+    .get('/docs/start.js', () => new Response(startScript, { headers: javascript }), hiddenRoute)
+    .get('/docs/swagger-ui.js', serveAsset(bundlePath, javascript['content-type']), hiddenRoute)
+    .get('/docs/swagger-ui.css', serveAsset(stylePath, 'text/css; charset=utf-8'), hiddenRoute)
 }
 
 const javascript = { 'content-type': 'text/javascript; charset=utf-8' }
@@ -37,7 +37,7 @@ const javascript = { 'content-type': 'text/javascript; charset=utf-8' }
 const pagePolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-const page = `<!doctype html>
+const docsPage = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -109,13 +109,13 @@ const documentation = {
   },
 }
 
-async function describe(api: AnyElysia, version: string): Promise<object> {
+async function buildDocument(api: AnyElysia, version: string): Promise<object> {
   // 2 MB that a server needs only once it is asked.
   const { swagger } = await import('@elysiajs/swagger')
   const generator = new Elysia()
     .use(api)
     .use(swagger({ path: '/page', specPath: '/document', documentation, excludeStaticFile: false }))
-  const answer = await generator.handle(new Request('http://localhost/document'))
+  const response = await generator.handle(new Request('http://localhost/document'))
   // The plugin's own output.
-  return completeDocument((await answer.json()) as GeneratedDocument, version)
+  return completeDocument((await response.json()) as GeneratedDocument, version)
 }

@@ -1,6 +1,6 @@
-import { type ErrorAnswer, internalMessage } from './errors.ts'
+import { type ErrorResponse, internalMessage } from './errors.ts'
 
-type ErrorBody = ErrorAnswer['body']['error']
+type ErrorBody = ErrorResponse['body']['error']
 
 /**
  * One error of each status, as the service answers it, for the document: by example a reader learns more than by a schema
@@ -8,10 +8,10 @@ type ErrorBody = ErrorAnswer['body']['error']
  *
  * @returns undefined for a status that is no error
  */
-export function exampleOfError(status: string, operationId: string): ErrorAnswer['body'] | undefined {
-  const ofLists = operationId.startsWith('list') ? ofList[status] : undefined
-  const shown = ofOperation[`${operationId} ${status}`] ?? ofLists ?? ofStatus[status]
-  return shown && { error: { ...shown, traceId: 'req_01kaaaaaaaeekr1q2v3w4x5y6z' } }
+export function errorExample(status: string, operationId: string): ErrorResponse['body'] | undefined {
+  const listExample = operationId.startsWith('list') ? listExamples[status] : undefined
+  const example = operationExamples[`${operationId} ${status}`] ?? listExample ?? statusExamples[status]
+  return example && { error: { ...example, traceId: 'req_01kaaaaaaaeekr1q2v3w4x5y6z' } }
 }
 
 const alreadyVerified = {
@@ -25,28 +25,28 @@ const wrongCredentials = {
   message: 'The application credentials are missing or do not match.',
 } as const
 
-const disabled = {
+const applicationDisabled = {
   code: 'FORBIDDEN',
   message: 'The application is disabled.',
   reason: 'APPLICATION_DISABLED',
 } as const
 
-const planIsFull = (resource: string, limit: number) =>
+const planLimitReached = (resource: string, limit: number) =>
   ({
     code: 'PLAN_LIMIT_REACHED',
     message: `The plan allows no more ${resource}.`,
     metadata: { resource, limit, plan: 'free' },
   }) as const
 
-const ofOperation: Record<string, Omit<ErrorBody, 'traceId'>> = {
+const operationExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
   'sendOtp 400': {
     code: 'INVALID_PHONE_NUMBER',
     message: 'This cannot be a phone number. Write it with + and country code.',
   },
   'sendOtp 401': wrongCredentials,
-  'sendOtp 403': disabled,
+  'sendOtp 403': applicationDisabled,
   'resendOtp 401': wrongCredentials,
-  'resendOtp 403': disabled,
+  'resendOtp 403': applicationDisabled,
   'resendOtp 409': {
     code: 'CONFLICT',
     message: 'This code was sent as often as it may be. Ask for a new one.',
@@ -58,13 +58,13 @@ const ofOperation: Record<string, Omit<ErrorBody, 'traceId'>> = {
     metadata: { attemptsRemaining: 4 },
   },
   'verifyOtp 401': wrongCredentials,
-  'verifyOtp 403': disabled,
+  'verifyOtp 403': applicationDisabled,
   'verifyOtp 409': alreadyVerified,
   'cancelOtp 401': wrongCredentials,
-  'cancelOtp 403': disabled,
+  'cancelOtp 403': applicationDisabled,
   'cancelOtp 409': alreadyVerified,
-  'createProject 403': planIsFull('projects', 10),
-  'createApplication 403': planIsFull('applications', 5),
+  'createProject 403': planLimitReached('projects', 10),
+  'createApplication 403': planLimitReached('applications', 5),
   'deleteProject 409': {
     code: 'CONFLICT',
     message: 'The project still has applications. Delete them first.',
@@ -72,7 +72,7 @@ const ofOperation: Record<string, Omit<ErrorBody, 'traceId'>> = {
   },
 }
 
-const ofList: Record<string, Omit<ErrorBody, 'traceId'>> = {
+const listExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
   400: {
     code: 'INVALID_ARGUMENT',
     message: 'The request is not valid. See details.',
@@ -83,7 +83,7 @@ const ofList: Record<string, Omit<ErrorBody, 'traceId'>> = {
 }
 
 /** Where nothing nearer is told. */
-const ofStatus: Record<string, Omit<ErrorBody, 'traceId'>> = {
+const statusExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
   400: {
     code: 'INVALID_ARGUMENT',
     message: 'The request is not valid. See details.',

@@ -7,10 +7,10 @@ import {
   ServiceError,
 } from '../domain/model/errors.ts'
 import { ReplayedError } from '../domain/limits/idempotency.ts'
-import { challengeOf } from './require-developer.ts'
+import { wwwAuthenticateFor } from './require-developer.ts'
 
 /** The one status of each code. A new code without a status does not compile. */
-export const statusOf = {
+export const httpStatusByCode = {
   INVALID_ARGUMENT: 400,
   MALFORMED_JSON: 400,
   INVALID_PHONE_NUMBER: 400,
@@ -36,7 +36,7 @@ export const statusOf = {
   UNAVAILABLE: 503,
 } as const satisfies Record<ErrorCode, number>
 
-export type ErrorAnswer = {
+export type ErrorResponse = {
   status: number
   headers: Record<string, string>
   body: {
@@ -52,14 +52,14 @@ export type ErrorAnswer = {
 }
 
 /** @param traceId the value of `X-Request-Id` of the same response */
-export function answerError(error: ServiceError, traceId: string): ErrorAnswer {
+export function toErrorResponse(error: ServiceError, traceId: string): ErrorResponse {
   const headers: Record<string, string> = {}
   if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.retryAfterSeconds)
-  const challenge = challengeOf(error)
+  const challenge = wwwAuthenticateFor(error)
   if (challenge !== undefined) headers['www-authenticate'] = challenge
   if (error instanceof ReplayedError) headers['idempotency-replayed'] = 'true'
   return {
-    status: statusOf[error.code],
+    status: httpStatusByCode[error.code],
     headers,
     body: {
       error: {
@@ -83,12 +83,12 @@ export function toServiceError(thrown: unknown): ServiceError | undefined {
   if (thrown instanceof ServiceError) return thrown
   // What a body parser throws arrives as the cause of the framework's own error.
   if (thrown instanceof ParseError && thrown.cause instanceof ServiceError) return thrown.cause
-  if (thrown instanceof ValidationError) return isUnreadableId(thrown) ? notFound() : validationError(thrown)
+  if (thrown instanceof ValidationError) return isUndecodableId(thrown) ? notFound() : validationError(thrown)
   return undefined
 }
 
 /** The framework makes null of a parameter that cannot be percent-decoded: like any malformed id, it names nothing. */
-const isUnreadableId = (error: ValidationError) =>
+const isUndecodableId = (error: ValidationError) =>
   error.type === 'params' &&
   typeof error.value === 'object' &&
   error.value !== null &&
@@ -97,14 +97,14 @@ const isUnreadableId = (error: ValidationError) =>
 /** One entry a field. Says what was expected and never what was found. */
 function validationError(error: ValidationError): ServiceError {
   if (error.type === 'response') return new ServiceError('INTERNAL', internalMessage)
-  const place = places[error.type] ?? 'body'
+  const location = locations[error.type] ?? 'body'
   const details = new Map<string, ErrorDetail>()
   for (const fault of error.all) {
     if (!('path' in fault) || typeof fault.path !== 'string') continue
-    const path = tellPath(fault.path)
+    const path = sanitizePath(fault.path)
     if (details.has(path)) continue
     const schema: unknown = 'schema' in fault ? fault.schema : undefined
-    details.set(path, { in: place, path, ...describeFault(schema, String(fault.message ?? '')) })
+    details.set(path, { in: location, path, ...describeFault(schema, String(fault.message ?? '')) })
   }
   return invalidRequest([...details.values()].slice(0, 20))
 }
@@ -113,16 +113,16 @@ function validationError(error: ValidationError): ServiceError {
  * Where a fault is, in the names of the schema. A name that the caller made up is repeated only where it is words, as
  * a slip of the pen would be; what may be a credential, a number or mark-up is not.
  */
-function tellPath(pointer: string): string {
+function sanitizePath(pointer: string): string {
   const names = pointer.split('/').slice(1)
-  const strange = names.findIndex((name) => name.length > 32 || !words.test(name))
-  return (strange === -1 ? names : names.slice(0, strange)).join('.')
+  const unsafeIndex = names.findIndex((name) => name.length > 32 || !safeName.test(name))
+  return (unsafeIndex === -1 ? names : names.slice(0, unsafeIndex)).join('.')
 }
 
 /** `clientIp`, `client_ip`, `client-ip`, or the place in a list. */
-const words = /^(?:[A-Za-z][a-z]*(?:[A-Z][a-z]+)*|[a-z]+(?:[_-][a-z]+)*|\d{1,4})$/
+const safeName = /^(?:[A-Za-z][a-z]*(?:[A-Z][a-z]+)*|[a-z]+(?:[_-][a-z]+)*|\d{1,4})$/
 
-const places: Record<string, ErrorDetail['in']> = {
+const locations: Record<string, ErrorDetail['in']> = {
   body: 'body',
   query: 'query',
   params: 'path',
@@ -133,11 +133,11 @@ const places: Record<string, ErrorDetail['in']> = {
 function describeFault(schema: unknown, fallback: string): { code: string; message: string } {
   if (fallback.startsWith('Expected required')) return { code: 'REQUIRED', message: 'This is required.' }
   if (fallback === 'Unexpected property') return { code: 'UNKNOWN', message: 'There is no such property.' }
-  const form =
+  const expectation =
     typeof schema === 'object' && schema !== null && 'errorText' in schema
       ? String(schema.errorText)
       : fallback
-  return { code: 'INVALID', message: form.endsWith('.') ? form : `${form}.` }
+  return { code: 'INVALID', message: expectation.endsWith('.') ? expectation : `${expectation}.` }
 }
 
 export const internalMessage = 'Something went wrong on our side.'

@@ -3,7 +3,7 @@ import type { LogStream } from '../domain/log/stream.ts'
 import type { Clock } from '../domain/model/clock.ts'
 
 /** Bun cuts a connection on which nothing moves for 30 seconds. */
-const heartbeatEveryMs = 10_000
+const heartbeatMsDefault = 10_000
 /** What a browser waits before it comes back. */
 const retryMs = 1_000
 
@@ -26,33 +26,35 @@ export type EventStreamNeeds = {
  */
 export function createEventStream(
   stream: LogStream,
-  { clock, present, onError, heartbeatMs = heartbeatEveryMs }: EventStreamNeeds,
+  { clock, present, onError, heartbeatMs = heartbeatMsDefault }: EventStreamNeeds,
 ): ReadableStream<Uint8Array> {
   const utf8 = new TextEncoder()
-  let toldPlace: string | undefined
+  let lastSentPosition: string | undefined
 
   /** Waits until there is something to say. Null where the client is gone. */
-  async function next(heartbeat: Promise<'heartbeat'>): Promise<{ text: string; isLast: boolean } | null> {
+  async function nextChunk(
+    heartbeat: Promise<'heartbeat'>,
+  ): Promise<{ text: string; isLast: boolean } | null> {
     for (;;) {
-      const { entries, position, isFull, end } = await stream.read()
+      const { entries, position, hasMore: isFull, endReason: end } = await stream.read()
       if (end === 'closed') return null
       if (end !== null)
         return { text: `event: end\ndata: ${JSON.stringify({ reason: end })}\n\n`, isLast: true }
       // A long log is not allowed to keep everybody else waiting.
       if (isFull) await new Promise(setImmediate)
-      const opening = toldPlace === undefined ? `retry: ${retryMs}\n` : ''
+      const opening = lastSentPosition === undefined ? `retry: ${retryMs}\n` : ''
       const last = entries.at(-1)
       if (last) {
-        toldPlace = last.id
+        lastSentPosition = last.id
         const messages = entries.map(
           (entry) => `id: ${entry.id}\ndata: ${JSON.stringify(present(entry))}\n\n`,
         )
         return { text: opening + messages.join(''), isLast: false }
       }
-      const woken = opening === '' && (await Promise.race([stream.changed(), heartbeat]))
-      if (woken === undefined) continue
-      const text = position === toldPlace ? ': heartbeat\n\n' : `${opening}id: ${position}\n\n`
-      toldPlace = position
+      const wakeReason = opening === '' && (await Promise.race([stream.waitForChange(), heartbeat]))
+      if (wakeReason === undefined) continue
+      const text = position === lastSentPosition ? ': heartbeat\n\n' : `${opening}id: ${position}\n\n`
+      lastSentPosition = position
       return { text, isLast: false }
     }
   }
@@ -61,7 +63,7 @@ export function createEventStream(
     {
       async pull(controller) {
         const timer = startTimer(Math.min(heartbeatMs, Math.max(0, stream.endsAt - clock.now())))
-        const chunk = await next(timer.fired).catch((error: unknown) => {
+        const chunk = await nextChunk(timer.fired).catch((error: unknown) => {
           onError(error)
           return { text: ': failed\n\n', isLast: true }
         })

@@ -3,7 +3,7 @@ import { invalidRequest } from '../domain/model/errors.ts'
 import type { IdempotencyScope } from '../domain/limits/idempotency.ts'
 
 /** Up to 255 visible characters, bare or as the quoted string of the IETF draft. */
-const form = /^(?:"([\x21\x23-\x7e]{1,255})"|([\x21\x23-\x7e]{1,255}))$/
+const keyPattern = /^(?:"([\x21\x23-\x7e]{1,255})"|([\x21\x23-\x7e]{1,255}))$/
 
 /**
  * @param caller the id of the developer or application
@@ -18,7 +18,7 @@ export function idempotencyScope(
 ): IdempotencyScope | undefined {
   const header = headers['idempotency-key']
   if (header === undefined) return undefined
-  const match = form.exec(header)
+  const match = keyPattern.exec(header)
   const key = match?.[1] ?? match?.[2]
   if (key === undefined) {
     const message = 'Expected 1 to 255 visible characters.'
@@ -34,6 +34,6 @@ export function idempotencyScope(
 }
 
 /** Marks the answer of an earlier call. */
-export function markReplayed(headers: Record<string, string | number>, replayed: boolean) {
-  if (replayed) headers['idempotency-replayed'] = 'true'
+export function setReplayedHeader(headers: Record<string, string | number>, isReplayed: boolean) {
+  if (isReplayed) headers['idempotency-replayed'] = 'true'
 }

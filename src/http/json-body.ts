@@ -16,7 +16,7 @@ export const jsonBody = new Elysia({ name: 'json-body' }).onParse({ as: 'scoped'
 )
 
 async function readJson(request: Request): Promise<Record<string, unknown>> {
-  if (!isJson(request.headers.get('content-type') ?? '')) {
+  if (!isJsonMediaType(request.headers.get('content-type') ?? '')) {
     throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json, in UTF-8.')
   }
   const text = await readText(request)
@@ -24,14 +24,14 @@ async function readJson(request: Request): Promise<Record<string, unknown>> {
   try {
     value = parseStrictJson(text)
   } catch (error) {
-    throw malformed(error instanceof SyntaxError ? error.message : 'The body is not valid JSON.')
+    throw malformedJson(error instanceof SyntaxError ? error.message : 'The body is not valid JSON.')
   }
-  if (!isObject(value)) throw malformed('The body must be a JSON object.')
+  if (!isObject(value)) throw malformedJson('The body must be a JSON object.')
   return value
 }
 
 /** JSON has no `charset` (RFC 8259 §11), but many clients name the one that it always has. */
-function isJson(type: string): boolean {
+function isJsonMediaType(type: string): boolean {
   const charset = /; *charset *= *"?([^";]*)/i.exec(type)?.[1]
   return /^application\/json *(;.*)?$/i.test(type) && /^(utf-?8 *)?$/i.test(charset ?? '')
 }
@@ -50,7 +50,7 @@ export async function readText(request: Request): Promise<string> {
   try {
     return utf8.decode(bytes)
   } catch {
-    throw malformed('The body is not valid UTF-8.')
+    throw malformedJson('The body is not valid UTF-8.')
   }
 }
 
@@ -63,7 +63,7 @@ async function readBytes(request: Request): Promise<Uint8Array> {
   } catch (error) {
     if (error instanceof ServiceError) throw error
     // Whoever sent it is gone, or fell silent.
-    throw malformed('The body broke off.')
+    throw malformedJson('The body broke off.')
   }
 }
 
@@ -74,7 +74,7 @@ async function readStream(body: ReadableStream<Uint8Array>): Promise<Uint8Array>
   for await (const chunk of body) {
     length += chunk.byteLength
     // Leaving the loop cancels the stream.
-    if (length > bodyBytesMax) throw tooLarge()
+    if (length > bodyBytesMax) throw payloadTooLarge()
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -85,9 +85,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const malformed = (message: string) => new ServiceError('MALFORMED_JSON', message)
+const malformedJson = (message: string) => new ServiceError('MALFORMED_JSON', message)
 
-export const tooLarge = () =>
+export const payloadTooLarge = () =>
   new ServiceError('PAYLOAD_TOO_LARGE', 'The body is larger than 64 KiB.', {
     metadata: { bytesMax: bodyBytesMax },
   })

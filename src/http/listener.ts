@@ -2,8 +2,8 @@ import type { AnyElysia } from 'elysia'
 import { invalidField, ServiceError } from '../domain/model/errors.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import { securityHeaders } from './app.ts'
-import { answerError, internalMessage } from './errors.ts'
-import { observeCalls, type AnsweredCall } from './request-log.ts'
+import { toErrorResponse, internalMessage } from './errors.ts'
+import { observeRequests, type CompletedRequest } from './request-log.ts'
 
 export type Listener = {
   url: string
@@ -12,9 +12,9 @@ export type Listener = {
    * otherwise send its next call into one that is closed already. Resolves once nobody has called for a moment, within a
    * second.
    */
-  announceEnd(): Promise<void>
+  beginDrain(): Promise<void>
   /** Refuses new calls, finishes those under way, and cuts what is left after `patienceMs`. */
-  stop(patienceMs: number): Promise<void>
+  stop(timeoutMs: number): Promise<void>
 }
 
 export type ListenerNeeds = {
@@ -22,7 +22,7 @@ export type ListenerNeeds = {
   /** Told of what the application itself should have caught. */
   onBug(error: unknown, traceId: string): void
   /** Told of every call; costs nothing where it is left out. */
-  onAnswer?: ((call: AnsweredCall) => void) | undefined
+  onResponse?: ((completed: CompletedRequest) => void) | undefined
 }
 
 /**
@@ -32,9 +32,9 @@ export type ListenerNeeds = {
 const requestBytesMax = Number.MAX_SAFE_INTEGER
 /** Longer than the slowest answer: a socket that is silent for so long is cut, also while a handler works. */
 const idleSeconds = 30
-const quietTurns = 5
-const quietTurnMs = 10
-const announceMsMax = 1000
+const idleTurnsMin = 5
+const idleTurnMs = 10
+const drainMsMax = 1000
 
 /**
  * Serves an application over HTTP.
@@ -45,37 +45,37 @@ const announceMsMax = 1000
 export function listen(
   address: { host: string; port: number },
   app: AnyElysia,
-  { newId, onBug, onAnswer }: ListenerNeeds,
+  { newId, onBug, onResponse }: ListenerNeeds,
 ): Listener {
   const handle = app.compile().fetch
-  const refuse = (error: ServiceError, traceId = newId('req')) => {
-    const { status, headers, body } = answerError(error, traceId)
+  const toResponse = (error: ServiceError, traceId = newId('req')) => {
+    const { status, headers, body } = toErrorResponse(error, traceId)
     return Response.json(body, {
       status,
       headers: { ...securityHeaders, 'x-request-id': traceId, ...headers },
     })
   }
   /** By the request that was made of it, the one that Bun knows. */
-  const originals = new WeakMap<Request, Request>()
-  const answer = (request: Request) => {
-    const plain = withPlainAuthority(request)
-    if (!plain) return refuse(notUnderstood())
-    if (plain !== request) originals.set(plain, request)
-    return handle(plain)
+  const originalRequests = new WeakMap<Request, Request>()
+  const respond = (request: Request) => {
+    const normalized = normalizeAuthority(request)
+    if (!normalized) return toResponse(invalidHost())
+    if (normalized !== request) originalRequests.set(normalized, request)
+    return handle(normalized)
   }
-  let ending = false
-  let calls = 0
-  let underWay = 0
+  let isDraining = false
+  let requestCount = 0
+  let inFlight = 0
   const serve = async (request: Request) => {
-    calls++
-    underWay++
+    requestCount++
+    inFlight++
     try {
-      const response = await answer(request)
+      const response = await respond(request)
       // RFC 9112 §9.6. Bun closes the connection behind it.
-      if (ending) response.headers.set('connection', 'close')
+      if (isDraining) response.headers.set('connection', 'close')
       return response
     } finally {
-      underWay--
+      inFlight--
     }
   }
   const server = Bun.serve({
@@ -86,32 +86,32 @@ export function listen(
     idleTimeout: idleSeconds,
     maxRequestBodySize: requestBytesMax,
     development: false,
-    fetch: onAnswer ? observeCalls(serve, app.routes, () => performance.now(), onAnswer) : serve,
+    fetch: onResponse ? observeRequests(serve, app.routes, () => performance.now(), onResponse) : serve,
     error(thrown) {
       const traceId = newId('req')
       onBug(thrown, traceId)
-      return refuse(new ServiceError('INTERNAL', internalMessage), traceId)
+      return toResponse(new ServiceError('INTERNAL', internalMessage), traceId)
     },
   })
-  app.server = withOriginals(server, originals)
+  app.server = withOriginalRequests(server, originalRequests)
   const host = address.host.includes(':') ? `[${address.host}]` : address.host
 
   return {
     url: `http://${host}:${server.port}`,
-    async announceEnd() {
-      ending = true
-      const endsAtMs = performance.now() + announceMsMax
+    async beginDrain() {
+      isDraining = true
+      const endsAtMs = performance.now() + drainMsMax
       // Counted in turns of the event loop: one that was held up by the disk has heard of nobody, whoever called.
-      for (let quiet = 0; quiet < quietTurns && performance.now() < endsAtMs;) {
-        const callsBefore = calls
-        await new Promise((resolve) => setTimeout(resolve, quietTurnMs))
-        quiet = calls === callsBefore && underWay === 0 ? quiet + 1 : 0
+      for (let idleTurns = 0; idleTurns < idleTurnsMin && performance.now() < endsAtMs;) {
+        const countBefore = requestCount
+        await new Promise((resolve) => setTimeout(resolve, idleTurnMs))
+        idleTurns = requestCount === countBefore && inFlight === 0 ? idleTurns + 1 : 0
       }
     },
-    async stop(patienceMs) {
+    async stop(timeoutMs) {
       const finished = server.stop(false)
       const timer = Promise.withResolvers<void>()
-      const timeout = setTimeout(timer.resolve, patienceMs)
+      const timeout = setTimeout(timer.resolve, timeoutMs)
       await Promise.race([finished, timer.promise])
       clearTimeout(timeout)
       await server.stop(true)
@@ -120,16 +120,16 @@ export function listen(
 }
 
 /** What routes ask for the address of a caller, also by a request that Bun has never seen. */
-const withOriginals = (server: Bun.Server<undefined>, originals: WeakMap<Request, Request>) =>
+const withOriginalRequests = (server: Bun.Server<undefined>, originalRequests: WeakMap<Request, Request>) =>
   new Proxy(server, {
     get(target, name) {
       const member: unknown = Reflect.get(target, name)
       if (typeof member !== 'function') return member
-      return (...given: unknown[]) =>
+      return (...args: unknown[]) =>
         Reflect.apply(
           member,
           target,
-          given.map((value) => (value instanceof Request ? (originals.get(value) ?? value) : value)),
+          args.map((value) => (value instanceof Request ? (originalRequests.get(value) ?? value) : value)),
         )
     },
   })
@@ -145,19 +145,19 @@ const authority = /^[A-Za-z0-9._~:[\]-]+$/
  *
  * @returns undefined where the request cannot be understood
  */
-export function withPlainAuthority(request: Request): Request | undefined {
+export function normalizeAuthority(request: Request): Request | undefined {
   const host = request.headers.get('host')
   const { url } = request
   // HTTP/1.0 without a Host: the URL is the path.
-  if (host === null || host === '') return url.startsWith('/') ? rebase(request, url) : undefined
+  if (host === null || host === '') return url.startsWith('/') ? withPath(request, url) : undefined
   // Of an authority that is none Bun leaves the path as it came, and resolves no dot segments in it.
   if (!authority.test(host) || !URL.canParse(url)) return undefined
   const start = url.indexOf('://') + 3
   const length = url.indexOf('/', start) - start
   if (length < 0) return undefined
-  return length >= 4 ? request : rebase(request, url.slice(start + length))
+  return length >= 4 ? request : withPath(request, url.slice(start + length))
 }
 
-const rebase = (request: Request, path: string) => new Request(`http://localhost${path}`, request)
+const withPath = (request: Request, path: string) => new Request(`http://localhost${path}`, request)
 
-const notUnderstood = () => invalidField('header', 'host', 'Expected the name or address of this server.')
+const invalidHost = () => invalidField('header', 'host', 'Expected the name or address of this server.')

@@ -1,16 +1,16 @@
 import { ServiceError, type ErrorCode } from '../domain/model/errors.ts'
-import type { GrantForm, GrantRefusal } from '../domain/accounts/identity-provider.ts'
+import type { GrantForm, TokenErrorResponse } from '../domain/accounts/identity-provider.ts'
 import { readText } from './json-body.ts'
 
 /** What a token endpoint answers instead of the contract's error body (RFC 6749 §5.2). */
-export type OAuthFailure = {
+export type OAuthErrorResponse = {
   status: 400 | 413 | 415 | 429 | 503
   retryAfterSeconds: number | undefined
   body: { error: string; error_description: string; reason?: string }
 }
 
 /** OAuth knows 400 for what a client did wrong. The rest has a status of its own and, in part, no word. */
-const failures: Partial<Record<ErrorCode, Pick<OAuthFailure, 'status'> & { error: string }>> = {
+const errorMappings: Partial<Record<ErrorCode, Pick<OAuthErrorResponse, 'status'> & { error: string }>> = {
   INVALID_ARGUMENT: { status: 400, error: 'invalid_request' },
   MALFORMED_JSON: { status: 400, error: 'invalid_request' },
   CONFLICT: { status: 400, error: 'invalid_request' },
@@ -21,29 +21,29 @@ const failures: Partial<Record<ErrorCode, Pick<OAuthFailure, 'status'> & { error
 }
 
 /** Runs what a token route does; an expected failure comes back in OAuth's form, anything else is thrown on. */
-export async function orOAuthFailure<T extends object>(
-  work: () => Promise<T | GrantRefusal>,
-): Promise<{ value: T } | { failure: OAuthFailure }> {
+export async function toOAuthResult<T extends object>(
+  work: () => Promise<T | TokenErrorResponse>,
+): Promise<{ value: T } | { failure: OAuthErrorResponse }> {
   try {
     const value = await work()
     if (!isRefusal(value)) return { value }
     return { failure: { status: 400, retryAfterSeconds: undefined, body: value } }
   } catch (thrown) {
-    const known = thrown instanceof ServiceError ? failures[thrown.code] : undefined
-    if (!(thrown instanceof ServiceError) || !known) throw thrown
+    const mapping = thrown instanceof ServiceError ? errorMappings[thrown.code] : undefined
+    if (!(thrown instanceof ServiceError) || !mapping) throw thrown
     const { message, reason, details = [], retryAfterSeconds } = thrown
     // There is one string for all that is to say.
-    const description = details.map((one) => `${one.path}: ${one.message}`).join(' ') || message
+    const description = details.map((detail) => `${detail.path}: ${detail.message}`).join(' ') || message
     const body = {
-      error: known.error,
+      error: mapping.error,
       error_description: description,
       ...(reason !== undefined && { reason }),
     }
-    return { failure: { status: known.status, retryAfterSeconds, body } }
+    return { failure: { status: mapping.status, retryAfterSeconds, body } }
   }
 }
 
-const isRefusal = (answer: object): answer is GrantRefusal => 'error' in answer
+const isRefusal = (value: object): value is TokenErrorResponse => 'error' in value
 
 /**
  * The parameters of a form. Empty ones count as left out (RFC 6749 §3.2); unknown ones are for the grant to ignore.

@@ -1,14 +1,14 @@
-import { exampleOfError } from './error-examples.ts'
+import { errorExample } from './error-examples.ts'
 
 /** What the plugin that reads the routes makes of them: an OpenAPI document, or nearly one. */
 export type GeneratedDocument = {
   info: object
   tags: object[]
   components: { securitySchemes: object }
-  paths: Record<string, Record<string, Generated>>
+  paths: Record<string, Record<string, GeneratedOperation>>
 }
 
-type Generated = {
+type GeneratedOperation = {
   operationId: string
   summary?: string
   description?: string
@@ -29,12 +29,15 @@ type Generated = {
  * - Objects in answers are open: a client has to expect what later versions add.
  */
 export function completeDocument(generated: GeneratedDocument, version: string): object {
-  const named = new Map<string, unknown>()
+  const namedSchemas = new Map<string, unknown>()
   const paths = Object.entries(generated.paths).map(([path, operations]) => [
     // The framework serves a list with and without a slash at its end.
     path.replace(/\/$/, ''),
     Object.fromEntries(
-      Object.entries(operations).map(([method, operation]) => [method, completeOperation(operation, named)]),
+      Object.entries(operations).map(([method, operation]) => [
+        method,
+        completeOperation(operation, namedSchemas),
+      ]),
     ),
   ])
   return {
@@ -45,13 +48,13 @@ export function completeDocument(generated: GeneratedDocument, version: string):
     paths: Object.fromEntries(paths),
     components: {
       securitySchemes: generated.components.securitySchemes,
-      headers: answerHeaders,
-      schemas: Object.fromEntries([...named].toSorted(([a], [b]) => a.localeCompare(b))),
+      headers: responseHeaders,
+      schemas: Object.fromEntries([...namedSchemas].toSorted(([a], [b]) => a.localeCompare(b))),
     },
   }
 }
 
-function completeOperation(operation: Generated, named: Map<string, unknown>): object {
+function completeOperation(operation: GeneratedOperation, namedSchemas: Map<string, unknown>): object {
   const { parameters = [], requestBody, responses, ...rest } = operation
   const json = requestBody?.content['application/json']
   return {
@@ -59,47 +62,57 @@ function completeOperation(operation: Generated, named: Map<string, unknown>): o
     ...(parameters.length > 0 && {
       parameters: parameters.map((parameter) => ({
         ...parameter,
-        schema: tidy(parameter.schema, 'request', named),
+        schema: simplifySchema(parameter.schema, 'request', namedSchemas),
       })),
     }),
     ...(requestBody && {
       requestBody: {
         required: true,
-        content: tidy(json ? { 'application/json': json } : requestBody.content, 'request', named),
+        content: simplifySchema(
+          json ? { 'application/json': json } : requestBody.content,
+          'request',
+          namedSchemas,
+        ),
       },
     }),
     responses: Object.fromEntries(
-      Object.entries(responses).map(([status, answer]) => [
+      Object.entries(responses).map(([status, response]) => [
         status,
-        completeAnswer(status, answer, rest.operationId, named),
+        completeResponse(status, response, rest.operationId, namedSchemas),
       ]),
     ),
   }
 }
 
-function completeAnswer(
+function completeResponse(
   status: string,
-  { title, content }: Generated['responses'][string],
+  { title, content }: GeneratedOperation['responses'][string],
   operationId: string,
-  named: Map<string, unknown>,
+  namedSchemas: Map<string, unknown>,
 ): object {
   // The plugin puts the title beside the content.
-  const given = { ...content?.['application/json']?.schema, ...(title !== undefined && { title }) }
-  const { contentMediaType: mediaType = 'application/json', ...schema }: Record<string, unknown> = given
-  const example = title === 'Error' ? exampleOfError(status, operationId) : undefined
+  const titledSchema = { ...content?.['application/json']?.schema, ...(title !== undefined && { title }) }
+  const { contentMediaType: mediaType = 'application/json', ...schema }: Record<string, unknown> =
+    titledSchema
+  const example = title === 'Error' ? errorExample(status, operationId) : undefined
   return {
-    description: reasons[status] ?? 'Done.',
+    description: statusDescriptions[status] ?? 'Done.',
     headers: Object.fromEntries(
       ['X-Request-Id', ...(statusHeaders[status] ?? [])].map((name) => [
         name,
         { $ref: `#/components/headers/${name}` },
       ]),
     ),
-    content: { [String(mediaType)]: { schema: tidy(schema, 'answer', named), ...(example && { example }) } },
+    content: {
+      [String(mediaType)]: {
+        schema: simplifySchema(schema, 'answer', namedSchemas),
+        ...(example && { example }),
+      },
+    },
   }
 }
 
-const reasons: Record<string, string> = {
+const statusDescriptions: Record<string, string> = {
   201: 'Created.',
   400: 'The request is not valid; retype it.',
   401: 'The credentials are missing, wrong or expired.',
@@ -122,7 +135,7 @@ const statusHeaders: Record<string, string[]> = {
   503: ['Retry-After'],
 }
 
-const answerHeaders = {
+const responseHeaders = {
   'X-Request-Id': {
     description: 'Names this call, also in the log of the service.',
     required: true,
@@ -138,17 +151,22 @@ const answerHeaders = {
 type Side = 'request' | 'answer'
 
 /** A schema as it reads best, and what has a title moved to `named`. */
-function tidy(schema: unknown, side: Side, named: Map<string, unknown>): unknown {
-  if (Array.isArray(schema)) return schema.map((item) => tidy(item, side, named))
+function simplifySchema(schema: unknown, side: Side, namedSchemas: Map<string, unknown>): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => simplifySchema(item, side, namedSchemas))
   if (!isObject(schema)) return schema
   if (isObject(schema['documentedAs'])) return schema['documentedAs']
   const { errorText: _, title, ...rest } = schema
   if (side === 'answer' && rest['additionalProperties'] === false) delete rest['additionalProperties']
-  const children = Object.entries(rest).map(([key, value]) => [key, tidy(value, side, named)])
-  const whole = withExamples(joinAlternatives(Object.fromEntries(children)))
+  const children = Object.entries(rest).map(([key, value]) => [
+    key,
+    simplifySchema(value, side, namedSchemas),
+  ])
+  const simplified = withExamples(joinAlternatives(Object.fromEntries(children)))
   if (typeof title !== 'string')
-    return title === undefined ? whole : { ...whole, title: tidy(title, side, named) }
-  named.set(title, whole)
+    return title === undefined
+      ? simplified
+      : { ...simplified, title: simplifySchema(title, side, namedSchemas) }
+  namedSchemas.set(title, simplified)
   return { $ref: `#/components/schemas/${title}` }
 }
 
@@ -174,12 +192,12 @@ function withExamples(schema: Record<string, unknown>): Record<string, unknown> 
   if (!isObject(properties)) return schema
   // An error has whole examples of its own; its words are other things than those of a request.
   if ('traceId' in properties || ('in' in properties && 'path' in properties)) return schema
-  const shown = Object.entries(properties).map(([name, property]) => {
-    const isFree = isObject(property) && !('enum' in property) && !('const' in property)
+  const entries = Object.entries(properties).map(([name, property]) => {
+    const isFreeForm = isObject(property) && !('enum' in property) && !('const' in property)
     const example = examples[name]
-    return [name, isFree && example !== undefined ? { ...property, examples: [example] } : property]
+    return [name, isFreeForm && example !== undefined ? { ...property, examples: [example] } : property]
   })
-  return { ...schema, properties: Object.fromEntries(shown) }
+  return { ...schema, properties: Object.fromEntries(entries) }
 }
 
 /** Words as an `enum`, and `null` as one more type: a union of schemas says the same less plainly. */
@@ -187,16 +205,17 @@ function joinAlternatives(schema: Record<string, unknown>): Record<string, unkno
   const { anyOf, ...rest } = schema
   if (!Array.isArray(anyOf)) return schema
   const members = anyOf.filter(isObject)
-  const others = members.filter(({ type }) => type !== 'null')
-  const words = others.flatMap((member) => ('const' in member ? [member['const']] : []))
-  const [only] = words.length === others.length ? [{ type: 'string', enum: words }] : others
-  if (!only || (words.length === 0 && others.length > 1) || typeof only['type'] !== 'string') return schema
-  if (others.length === members.length) return { ...rest, ...only }
-  const values = only['enum']
+  const nonNull = members.filter(({ type }) => type !== 'null')
+  const constants = nonNull.flatMap((member) => ('const' in member ? [member['const']] : []))
+  const [single] = constants.length === nonNull.length ? [{ type: 'string', enum: constants }] : nonNull
+  if (!single || (constants.length === 0 && nonNull.length > 1) || typeof single['type'] !== 'string')
+    return schema
+  if (nonNull.length === members.length) return { ...rest, ...single }
+  const values = single['enum']
   return {
     ...rest,
-    ...only,
-    type: [only['type'], 'null'],
+    ...single,
+    type: [single['type'], 'null'],
     ...(Array.isArray(values) && { enum: [...values, null] }),
   }
 }

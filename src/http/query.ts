@@ -23,15 +23,15 @@ export function refuseAmbiguousQuery(url: string) {
 }
 
 function splitAt(text: string, separator: string): [string, string] {
-  const at = text.indexOf(separator)
-  return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
+  const index = text.indexOf(separator)
+  return index === -1 ? [text, ''] : [text.slice(0, index), text.slice(index + 1)]
 }
 
 function decode(text: string): string | undefined {
   if (!/[%+\0]/.test(text)) return text
   try {
-    const plain = decodeURIComponent(text.replaceAll('+', ' '))
-    return plain.includes('\0') ? undefined : plain
+    const decoded = decodeURIComponent(text.replaceAll('+', ' '))
+    return decoded.includes('\0') ? undefined : decoded
   } catch {
     return undefined
   }

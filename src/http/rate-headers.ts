@@ -1,7 +1,7 @@
 import type { RateState } from '../domain/limits/rate-limit.ts'
 
 /** `RateLimit-Policy` and `RateLimit` as in the IETF draft (draft-ietf-httpapi-ratelimit-headers-10). */
-export function markRate(headers: Record<string, string | number>, rate: RateState | undefined) {
+export function setRateHeaders(headers: Record<string, string | number>, rate: RateState | undefined) {
   if (!rate) return
   headers['ratelimit-policy'] = `"${rate.policy}";q=${rate.limit};w=${rate.windowSeconds}`
   headers['ratelimit'] = `"${rate.policy}";r=${rate.remaining};t=${rate.resetSeconds}`
@@ -9,16 +9,16 @@ export function markRate(headers: Record<string, string | number>, rate: RateSta
 
 type Peek = () => Promise<RateState | undefined>
 
-const offered = new WeakMap<Request, Peek>()
+const deferred = new WeakMap<Request, Peek>()
 
 /**
  * Lets the answer to a request tell what is left of a rate also where it is refused before it comes to the limit, such
  * as for a body that is not valid. Nothing is read for other answers.
  */
-export const offerRate = (request: Request, peek: Peek) => void offered.set(request, peek)
+export const deferRateHeaders = (request: Request, peek: Peek) => void deferred.set(request, peek)
 
 /** What was offered for this request. Never rejects: a refusal is answered whether or not its rate is known. */
-export const offeredRate = async (request: Request): Promise<RateState | undefined> =>
-  offered
+export const deferredRate = async (request: Request): Promise<RateState | undefined> =>
+  deferred
     .get(request)?.()
     .catch(() => undefined)

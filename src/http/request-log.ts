@@ -1,7 +1,7 @@
-import { patternOf } from './route-errors.ts'
+import { routePattern } from './route-errors.ts'
 
 /** What a log tells of one call: the pattern of the route and never the path, in which a phone number may stand. */
-export type AnsweredCall = {
+export type CompletedRequest = {
   method: string
   /** Null where nobody serves the path. */
   route: string | null
@@ -17,28 +17,28 @@ type Handle = (request: Request) => Response | Promise<Response>
  *
  * @param now milliseconds, from any beginning
  */
-export function observeCalls(
+export function observeRequests(
   handle: Handle,
   routes: ReadonlyArray<{ path: string }>,
   now: () => number,
-  onAnswer: (call: AnsweredCall) => void,
+  onResponse: (completed: CompletedRequest) => void,
 ): Handle {
   // Most calls are for a path that is spelled out, and such a path is no instance of a pattern.
   const exact = new Map(
-    routes.filter(({ path }) => !path.includes(':')).map(({ path }) => [withoutSlash(path), path]),
+    routes.filter(({ path }) => !path.includes(':')).map(({ path }) => [trimTrailingSlash(path), path]),
   )
   const patterns = routes
     .filter(({ path }) => path.includes(':'))
-    .map(({ path }) => ({ path, pattern: patternOf(path) }))
-  const routeOf = (path: string) =>
-    exact.get(withoutSlash(path)) ?? patterns.find(({ pattern }) => pattern.test(path))?.path ?? null
+    .map(({ path }) => ({ path, pattern: routePattern(path) }))
+  const matchRoute = (path: string) =>
+    exact.get(trimTrailingSlash(path)) ?? patterns.find(({ pattern }) => pattern.test(path))?.path ?? null
   return async (request) => {
     const startedAt = now()
     const response = await handle(request)
     const path = /^(?:[a-z]+:\/\/[^/]*)?([^?]*)/.exec(request.url)?.[1] ?? ''
-    onAnswer({
+    onResponse({
       method: request.method,
-      route: routeOf(path),
+      route: matchRoute(path),
       status: response.status,
       traceId: response.headers.get('x-request-id') ?? '',
       durationMs: Math.round(10 * (now() - startedAt)) / 10,
@@ -48,4 +48,4 @@ export function observeCalls(
 }
 
 /** A route serves its path with a slash at its end and without. */
-const withoutSlash = (path: string) => (path.endsWith('/') ? path.slice(0, -1) : path)
+const trimTrailingSlash = (path: string) => (path.endsWith('/') ? path.slice(0, -1) : path)

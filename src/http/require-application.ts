@@ -1,11 +1,11 @@
 import { Elysia } from 'elysia'
 import type { AppAuth, CallingApplication } from '../domain/apps/authentication.ts'
 import type { Developer } from '../domain/accounts/developers.ts'
-import type { ConsoleAuth } from './require-developer.ts'
+import type { AuthenticateDeveloper } from './require-developer.ts'
 
 type Headers = Record<string, string | undefined>
 
-const presentedBy = (headers: Headers) => ({
+const readAppCredentials = (headers: Headers) => ({
   clientId: headers['x-client-id'],
   clientSecret: headers['x-client-secret'],
   apiKey: headers['x-api-key'],
@@ -15,9 +15,9 @@ const presentedBy = (headers: Headers) => ({
  * Gives the routes beside it `application`, the one whose three headers came with the call. A `derive`, so that a call
  * that is not authenticated gets 401 whatever else is wrong with it.
  */
-export const appAuth = (auth: AppAuth) =>
+export const requireApplication = (auth: AppAuth) =>
   new Elysia({ name: 'app-auth' }).derive({ as: 'scoped' }, async ({ headers }) => ({
-    application: await auth.authenticate(presentedBy(headers)),
+    application: await auth.authenticate(readAppCredentials(headers)),
   }))
 
 /** Who calls a route that is open to developers and to applications. */
@@ -30,20 +30,20 @@ export type Caller =
  *
  * @param accepts whether an application presents all three headers or its API key alone
  */
-export const consoleOrAppAuth = (
-  services: { consoleAuth: ConsoleAuth; appAuth: AppAuth },
-  accepts: 'all three' | 'key alone',
+export const requireEither = (
+  services: { authenticateDeveloper: AuthenticateDeveloper; appAuth: AppAuth },
+  accepts: 'full_credentials' | 'api_key_only',
 ) =>
   new Elysia({ name: `console-or-app-auth (${accepts})` }).derive(
     { as: 'scoped' },
     async ({ headers, request, server, set }): Promise<{ caller: Caller }> => {
-      const presented = presentedBy(headers)
-      const fromApplication =
-        accepts === 'key alone'
-          ? presented.apiKey !== undefined
-          : Object.values(presented).some((value) => value !== undefined)
-      if (headers['authorization'] !== undefined || !fromApplication) {
-        const developer = await services.consoleAuth(headers['authorization'], {
+      const credentials = readAppCredentials(headers)
+      const isFromApplication =
+        accepts === 'api_key_only'
+          ? credentials.apiKey !== undefined
+          : Object.values(credentials).some((value) => value !== undefined)
+      if (headers['authorization'] !== undefined || !isFromApplication) {
+        const developer = await services.authenticateDeveloper(headers['authorization'], {
           request,
           server,
           set,
@@ -51,9 +51,9 @@ export const consoleOrAppAuth = (
         return { caller: { kind: 'developer', developer } }
       }
       const application =
-        accepts === 'key alone'
-          ? await services.appAuth.authenticateKey(presented.apiKey)
-          : await services.appAuth.authenticate(presented)
+        accepts === 'api_key_only'
+          ? await services.appAuth.authenticateKey(credentials.apiKey)
+          : await services.appAuth.authenticate(credentials)
       return { caller: { kind: 'application', application } }
     },
   )

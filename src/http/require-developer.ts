@@ -2,13 +2,16 @@ import { Elysia } from 'elysia'
 import type { Actor } from '../domain/accounts/audit.ts'
 import type { DeveloperService, Login } from '../domain/accounts/developers.ts'
 import type { ServiceError } from '../domain/model/errors.ts'
-import type { ClientOf, IncomingCall } from './client.ts'
+import type { ReadClient, IncomingRequest } from './client.ts'
 
 /** A developer, where the call comes from, and when the token that this call came with ends; a stream ends with it. */
-export type ConsoleCaller = Actor & { tokenExpiresAt: number }
+export type AuthenticatedDeveloper = Actor & { tokenExpiresAt: number }
 
 /** Tells whose token an `Authorization` header carries. @throws UNAUTHENTICATED; FORBIDDEN; UNAVAILABLE */
-export type ConsoleAuth = (authorization: string | undefined, call: IncomingCall) => Promise<ConsoleCaller>
+export type AuthenticateDeveloper = (
+  authorization: string | undefined,
+  incoming: IncomingRequest,
+) => Promise<AuthenticatedDeveloper>
 
 /** Judges a token. @throws UNAUTHENTICATED (TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED); UNAVAILABLE */
 export type VerifyToken = (token: string | undefined) => Promise<Login & { expiresAtMs: number }>
@@ -17,7 +20,7 @@ export type VerifyToken = (token: string | undefined) => Promise<Login & { expir
  * Gives the routes beside it `developer`, before their input is looked at: a `derive` runs ahead of validation, a
  * macro's `resolve` behind it.
  */
-export const consoleAuth = (authenticate: ConsoleAuth) =>
+export const requireDeveloper = (authenticate: AuthenticateDeveloper) =>
   new Elysia({ name: 'console-auth' }).derive(
     { as: 'scoped' },
     async ({ headers, request, server, set }) => ({
@@ -29,15 +32,19 @@ export const consoleAuth = (authenticate: ConsoleAuth) =>
  * Console authentication: a bearer token (RFC 6750 §2.1) and the developer that it speaks for, who is read
  * anew for every call, so that disabling holds from the next one on.
  */
-export function createConsoleAuth(needs: {
+export function createDeveloperAuthenticator(needs: {
   verify: VerifyToken
-  developers: Pick<DeveloperService, 'admit'>
-  clientOf: ClientOf
-}): ConsoleAuth {
-  return async (authorization, call) => {
+  developers: Pick<DeveloperService, 'resolveLogin'>
+  readClient: ReadClient
+}): AuthenticateDeveloper {
+  return async (authorization, incoming) => {
     const login = await needs.verify(bearerToken(authorization))
-    const { origin } = needs.clientOf(call)
-    return { ...(await needs.developers.admit(login, origin)), origin, tokenExpiresAt: login.expiresAtMs }
+    const { origin } = needs.readClient(incoming)
+    return {
+      ...(await needs.developers.resolveLogin(login, origin)),
+      origin,
+      tokenExpiresAt: login.expiresAtMs,
+    }
   }
 }
 
@@ -51,16 +58,16 @@ function bearerToken(authorization: string | undefined): string | undefined {
  * §3, without an error word when no token came; for the headers of an application one for every cause, under a scheme
  * of the service's own. Undefined for every other error.
  */
-export function challengeOf({ code, reason }: ServiceError): string | undefined {
+export function wwwAuthenticateFor({ code, reason }: ServiceError): string | undefined {
   if (code !== 'UNAUTHENTICATED') return undefined
   if (reason === 'TOKEN_MISSING') return 'Bearer realm="otpd"'
-  const description = descriptions[reason ?? '']
+  const description = tokenErrorDescriptions[reason ?? '']
   return description === undefined
     ? 'Application realm="otpd"'
     : `Bearer realm="otpd", error="invalid_token", error_description="${description}"`
 }
 
-const descriptions: Record<string, string> = {
+const tokenErrorDescriptions: Record<string, string> = {
   TOKEN_INVALID: 'The ID token is not valid here',
   TOKEN_EXPIRED: 'The ID token has expired',
 }

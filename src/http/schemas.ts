@@ -1,6 +1,6 @@
 import { Type, type TSchema } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { pageLimitDefault, pageLimitMax } from '../domain/model/pages.ts'
+import { pageLimitDefault, pageLimitMax } from '../domain/model/pagination.ts'
 
 // TypeBox's own types instead of Elysia's `t`: `t.Integer` turns strings into numbers and blurs the OpenAPI document.
 

@@ -11,22 +11,22 @@ const depthMax = 32
 export function parseStrictJson(text: string): unknown {
   const value = parse(text)
   /** The names of every object that is open, and nothing for a list. */
-  const open: Array<Set<string>> = []
+  const openObjects: Array<Set<string>> = []
   // Character by character: to find strings and brackets by a regular expression takes twice as long.
-  for (let at = 0; at < text.length; at++) {
-    const character = text[at]
+  for (let index = 0; index < text.length; index++) {
+    const character = text[index]
     if (character === '"') {
-      const start = at
-      at = endOfString(text, start)
-      const plain = readString(text.slice(start, at + 1))
-      if (!isName(text, at)) continue
-      const names = open.at(-1)
-      if (names?.has(plain)) throw new SyntaxError('The body names a property twice.')
-      names?.add(plain)
+      const start = index
+      index = endOfString(text, start)
+      const name = readString(text.slice(start, index + 1))
+      if (!isPropertyName(text, index)) continue
+      const names = openObjects.at(-1)
+      if (names?.has(name)) throw new SyntaxError('The body names a property twice.')
+      names?.add(name)
     } else if (character === '}' || character === ']') {
-      open.pop()
+      openObjects.pop()
     } else if (character === '{' || character === '[') {
-      if (open.push(new Set()) > depthMax) throw new SyntaxError('The body is nested too deeply.')
+      if (openObjects.push(new Set()) > depthMax) throw new SyntaxError('The body is nested too deeply.')
     }
   }
   return value
@@ -48,14 +48,14 @@ function endOfString(text: string, start: number): number {
 }
 
 /** Whether a colon follows the string that ends at `end`. */
-function isName(text: string, end: number): boolean {
+function isPropertyName(text: string, end: number): boolean {
   let next = end + 1
   while (text[next] === ' ' || text[next] === '\n' || text[next] === '\r' || text[next] === '\t') next++
   return text[next] === ':'
 }
 
 function readString(quoted: string): string {
-  const plain = quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1)
-  if (plain.isWellFormed() && !plain.includes('\0')) return plain
+  const decoded = quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1)
+  if (decoded.isWellFormed() && !decoded.includes('\0')) return decoded
   throw new SyntaxError('The body has a text with NUL or half a character in it.')
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../domain/model/clock.ts'
-import { formatJson, formatText, type LogEntry } from './lines.ts'
-import { scrub } from './mask.ts'
+import { formatJson, formatText, type LogEntry } from './format.ts'
+import { scrub } from './redact.ts'
 import { createLineQueue, type Sink } from './sink.ts'
 import { safeLogValue } from './value.ts'
 
@@ -19,7 +19,7 @@ export type Log = Record<LogLevel, (msg: string, fields?: LogFields) => void> & 
 const severity: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 }
 
 /** No field may pass for one of these. */
-const reserved = new Set(['level', 'msg', 'time'])
+const reservedFields = new Set(['level', 'msg', 'time'])
 
 /** What waits for a slow reader: some thousands of lines. */
 const waitingLengthMax = 1024 * 1024
@@ -42,10 +42,10 @@ export function createLog(options: {
   const format = options.format === 'json' ? formatJson : formatText
   const withStack = options.level === 'debug'
 
-  function line(level: LogLevel, msg: string, fields: LogFields): string {
+  function formatLine(level: LogLevel, msg: string, fields: LogFields): string {
     const entry: LogEntry = { level, msg: scrub(msg), time: new Date(clock.now()).toISOString(), fields: [] }
     for (const [name, value] of Object.entries(fields)) {
-      if (value === undefined || reserved.has(name)) continue
+      if (value === undefined || reservedFields.has(name)) continue
       entry.fields.push([name, safeLogValue(name, value, withStack)])
     }
     return format(entry)
@@ -53,13 +53,20 @@ export function createLog(options: {
 
   const queue = createLineQueue(write, {
     lengthMax: waitingLengthMax,
-    droppedLine: (count) => line('warn', 'log lines were dropped: nobody read them in time', { count }),
+    formatDroppedNotice: (count) =>
+      formatLine('warn', 'log lines were dropped: nobody read them in time', { count }),
   })
 
-  const at =
+  const logAt =
     (level: LogLevel) =>
     (msg: string, fields: LogFields = {}) => {
-      if (severity[level] >= severity[options.level]) queue.push(line(level, msg, fields))
+      if (severity[level] >= severity[options.level]) queue.push(formatLine(level, msg, fields))
     }
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), flush: queue.flush }
+  return {
+    debug: logAt('debug'),
+    info: logAt('info'),
+    warn: logAt('warn'),
+    error: logAt('error'),
+    flush: queue.flush,
+  }
 }

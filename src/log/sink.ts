@@ -19,27 +19,27 @@ export type LineQueue = {
  */
 export function createLineQueue(
   sink: Sink,
-  options: { lengthMax: number; droppedLine: (count: number) => string },
+  options: { lengthMax: number; formatDroppedNotice: (count: number) => string },
 ): LineQueue {
-  let waiting: string[] = []
-  let length = 0
-  let dropped = 0
+  let pendingLines: string[] = []
+  let pendingLength = 0
+  let droppedCount = 0
   let draining: Promise<void> | undefined
 
   async function drain() {
     // Lines of the same turn go out together.
     await Promise.resolve()
-    while (waiting.length > 0) {
-      const batch = waiting
-      const missing = dropped
-      waiting = []
-      length = 0
-      dropped = 0
-      const notice = missing > 0 ? options.droppedLine(missing) : ''
+    while (pendingLines.length > 0) {
+      const batch = pendingLines
+      const droppedBefore = droppedCount
+      pendingLines = []
+      pendingLength = 0
+      droppedCount = 0
+      const notice = droppedBefore > 0 ? options.formatDroppedNotice(droppedBefore) : ''
       try {
         await sink(batch.join('') + notice)
       } catch {
-        dropped += missing + batch.length
+        droppedCount += droppedBefore + batch.length
       }
     }
     draining = undefined
@@ -47,12 +47,12 @@ export function createLineQueue(
 
   return {
     push(line) {
-      if (length + line.length > options.lengthMax) {
-        dropped++
+      if (pendingLength + line.length > options.lengthMax) {
+        droppedCount++
         return
       }
-      waiting.push(line)
-      length += line.length
+      pendingLines.push(line)
+      pendingLength += line.length
       draining ??= drain()
     },
     flush: async () => draining,
@@ -65,8 +65,8 @@ export function createLineQueue(
  */
 export function descriptorSink(descriptor: number): Sink {
   return async (text) => {
-    let rest = Buffer.from(text)
-    while (rest.length > 0) rest = rest.subarray(await writeSome(descriptor, rest))
+    let remaining = Buffer.from(text)
+    while (remaining.length > 0) remaining = remaining.subarray(await writeSome(descriptor, remaining))
   }
 }
 

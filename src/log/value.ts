@@ -1,9 +1,9 @@
-import { hidden, kindOfField, maskPhone, scrub } from './mask.ts'
+import { redacted, classifyField, maskPhone, scrub } from './redact.ts'
 
 export type LogValue = string | number | boolean | null | LogValue[] | { [key: string]: LogValue }
 
 /** How deep the causes of an error are followed. */
-const causesMax = 3
+const causeDepthMax = 3
 const itemsMax = 20
 
 /**
@@ -11,19 +11,19 @@ const itemsMax = 20
  * of any other object nobody here knows what it holds.
  */
 export function logValue(name: string, value: unknown, withStack: boolean): LogValue {
-  const kind = kindOfField(name)
+  const kind = classifyField(name)
   if (value === null || value === undefined) return null
-  if (kind === 'secret') return hidden
+  if (kind === 'secret') return redacted
   if (kind === 'phone' && (typeof value === 'string' || typeof value === 'number'))
     return maskPhone(String(value))
   // A number is measured or counted, but for a code that somebody passed as one.
-  if (name === 'code' && /^\d{6}$/.test(String(value))) return hidden
+  if (name === 'code' && /^\d{6}$/.test(String(value))) return redacted
   if (typeof value === 'string') return scrub(value)
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
   if (typeof value === 'boolean') return value
   if (typeof value === 'bigint') return scrub(String(value))
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'no date' : value.toISOString()
-  if (value instanceof Error) return describeError(value, withStack, causesMax)
+  if (value instanceof Error) return describeError(value, withStack, causeDepthMax)
   if (Array.isArray(value)) return value.slice(0, itemsMax).map((item) => logValue(name, item, withStack))
   return `[${typeof value}]`
 }
@@ -46,7 +46,7 @@ function describeError(error: Error, withStack: boolean, depth: number): LogValu
     message: database?.message ?? scrub(error.message),
     ...((database?.code ?? code) === undefined ? {} : { code: database?.code ?? code ?? null }),
     ...(cause && !database ? { cause: describeError(cause, withStack, depth - 1) } : {}),
-    ...(withStack ? { stack: framesOf(error) } : {}),
+    ...(withStack ? { stack: stackFrames(error) } : {}),
   }
 }
 
@@ -58,14 +58,14 @@ function databaseFailure(error: Error): { name: string; message: string; code?: 
   const isQuery = 'query' in error && 'params' in error
   const isPostgres = 'severity' in error && 'routine' in error
   if (!isQuery && !isPostgres) return undefined
-  const carrier: unknown = isQuery ? error.cause : error
-  const code = carrier instanceof Error && 'code' in carrier ? carrier.code : undefined
+  const errorWithCode: unknown = isQuery ? error.cause : error
+  const code = errorWithCode instanceof Error && 'code' in errorWithCode ? errorWithCode.code : undefined
   const failure = { name: 'DatabaseError', message: 'The database refused a statement.' }
   return typeof code === 'string' && /^\w{1,40}$/.test(code) ? { ...failure, code } : failure
 }
 
 /** The frames alone: the head of a stack repeats the message. */
-function framesOf(error: Error): LogValue {
+function stackFrames(error: Error): LogValue {
   const lines = (error.stack ?? '').split('\n').map((line) => line.trim())
   return lines
     .filter((line) => /^at [^\n]+:\d+(:\d+)?\)?$/.test(line))

@@ -21,8 +21,8 @@ export function serveMetrics(
         return new Response(null, { status: 405, headers: { allow: 'GET, HEAD' } })
       return new Response(await metrics.render(), { headers: { 'content-type': metrics.contentType } })
     },
-    error(thrown) {
-      onError(thrown)
+    error(thrownError) {
+      onError(thrownError)
       return new Response('Internal error\n', { status: 500 })
     },
   })

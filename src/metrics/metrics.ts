@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { ServiceError } from '../domain/model/errors.ts'
-import type { GrantRefusal, IdentityProvider } from '../domain/accounts/identity-provider.ts'
+import type { TokenErrorResponse, IdentityProvider } from '../domain/accounts/identity-provider.ts'
 import type { SendWebhook } from '../domain/webhooks/delivery.ts'
 import { addProcessMetrics } from './process.ts'
 
@@ -42,8 +42,8 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
     'Checks of a code, by what was answered.',
     'outcome',
   )
-  const limited = counter('otpd_rate_limited_total', 'Calls refused by a limit.', 'policy')
-  const refused = counter(
+  const rateLimited = counter('otpd_rate_limited_total', 'Calls refused by a limit.', 'policy')
+  const authFailures = counter(
     'otpd_auth_failures_total',
     'Refused logins, ID tokens and credentials of applications.',
     'kind',
@@ -73,17 +73,24 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
   )
   addProcessMetrics(registry)
 
-  const otpOutcomes = (called: string) => {
-    const path = called.replace(/\/$/, '')
-    if (path === '/v1/otp/verify') return { counter: verifications, done: 'verified' }
-    return path === '/v1/otp/send' || path === '/v1/otp/resend' ? { counter: sends, done: 'sent' } : undefined
+  const otpCounterFor = (route: string) => {
+    const path = route.replace(/\/$/, '')
+    if (path === '/v1/otp/verify') return { counter: verifications, successOutcome: 'verified' }
+    return path === '/v1/otp/send' || path === '/v1/otp/resend'
+      ? { counter: sends, successOutcome: 'sent' }
+      : undefined
   }
 
   return {
-    /** @param call as the listener tells of it, by the pattern of its route */
-    answered(call: { method: string; route: string | null; status: number; durationMs: number }): void {
-      const { method, status, durationMs } = call
-      const route = call.route ?? 'none'
+    /** @param request as the listener tells of it, by the pattern of its route */
+    observeRequest(request: {
+      method: string
+      route: string | null
+      status: number
+      durationMs: number
+    }): void {
+      const { method, status, durationMs } = request
+      const route = request.route ?? 'none'
       requests.observe(
         {
           http_request_method: methods.has(method) ? method : '_OTHER',
@@ -93,35 +100,35 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
         durationMs / 1000,
       )
       if (status < 300) {
-        const otp = otpOutcomes(route)
-        otp?.counter.inc({ outcome: otp.done })
+        const otp = otpCounterFor(route)
+        otp?.counter.inc({ outcome: otp.successOutcome })
       }
     },
 
     /** @param path of the call; not a label, but for what it is about */
-    refused({ code, reason }: Pick<ServiceError, 'code' | 'reason'>, path: string): void {
-      const word = (reason ?? code).toLowerCase()
-      otpOutcomes(path)?.counter.inc({ outcome: word })
-      if (code === 'RATE_LIMITED') limited.inc({ policy: word })
+    recordRefusal({ code, reason }: Pick<ServiceError, 'code' | 'reason'>, path: string): void {
+      const label = (reason ?? code).toLowerCase()
+      otpCounterFor(path)?.counter.inc({ outcome: label })
+      if (code === 'RATE_LIMITED') rateLimited.inc({ policy: label })
       const isToken = reason?.startsWith('TOKEN_') === true || reason === 'ACCOUNT_NOT_ALLOWED'
       if (code === 'UNAUTHENTICATED' || (code === 'FORBIDDEN' && reason !== undefined))
-        refused.inc({ kind: isToken ? 'console' : 'application', reason: word })
+        authFailures.inc({ kind: isToken ? 'console' : 'application', reason: label })
     },
 
     /** @param provider by its name in the configuration */
-    carried(provider: string, outcome: string, tookMs: number): void {
-      deliveries.observe({ provider, outcome }, tookMs / 1000)
+    observeDispatch(provider: string, outcome: string, durationMs: number): void {
+      deliveries.observe({ provider, outcome }, durationMs / 1000)
     },
 
     /** The same provider, whose refused logins are counted. */
-    watchLogins(provider: IdentityProvider): IdentityProvider {
+    instrumentLogins(provider: IdentityProvider): IdentityProvider {
       const grant: IdentityProvider['grant'] = async (form, client) => {
         try {
-          const answer = await provider.grant(form, client)
-          if (isRefusal(answer)) refused.inc({ kind: 'login', reason: answer.error })
-          return answer
+          const response = await provider.grant(form, client)
+          if (isTokenError(response)) authFailures.inc({ kind: 'login', reason: response.error })
+          return response
         } catch (error) {
-          refused.inc({ kind: 'login', reason: wordOf(error) })
+          authFailures.inc({ kind: 'login', reason: errorLabel(error) })
           throw error
         }
       }
@@ -129,12 +136,12 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
     },
 
     /** The same sender, whose attempts are counted. */
-    watchWebhooks:
+    instrumentWebhooks:
       (send: SendWebhook): SendWebhook =>
-      async (message, abort) => {
-        const answer = await send(message, abort)
-        webhooks.inc({ outcome: answer.error ?? 'delivered' })
-        return answer
+      async (message, signal) => {
+        const result = await send(message, signal)
+        webhooks.inc({ outcome: result.error ?? 'delivered' })
+        return result
       },
 
     contentType: registry.contentType,
@@ -149,11 +156,11 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
   }
 }
 
-const isRefusal = (answer: object): answer is GrantRefusal => 'error' in answer
+const isTokenError = (response: object): response is TokenErrorResponse => 'error' in response
 
-function wordOf(error: unknown): string {
+function errorLabel(error: unknown): string {
   if (typeof error !== 'object' || error === null) return 'internal'
   const { reason, code }: { reason?: unknown; code?: unknown } = error
-  const word = reason ?? code
-  return typeof word === 'string' ? word.toLowerCase() : 'internal'
+  const label = reason ?? code
+  return typeof label === 'string' ? label.toLowerCase() : 'internal'
 }

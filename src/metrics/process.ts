@@ -25,15 +25,15 @@ export function addProcessMetrics(registry: Registry): void {
     ),
   )
 
-  let counted = 0
+  let countedSeconds = 0
   const cpu = new Counter({
     name: 'process_cpu_seconds_total',
     help: 'Time that the processor worked for the process.',
     collect() {
       const { user, system } = process.cpuUsage()
       const seconds = (user + system) / 1e6
-      this.inc(Math.max(0, seconds - counted))
-      counted = Math.max(counted, seconds)
+      this.inc(Math.max(0, seconds - countedSeconds))
+      countedSeconds = Math.max(countedSeconds, seconds)
     },
     registers: [],
   })

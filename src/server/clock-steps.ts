@@ -1,4 +1,4 @@
-import { createStepWatch, type Clock } from '../domain/model/clock.ts'
+import { createClockStepDetector, type Clock } from '../domain/model/clock.ts'
 import type { Log } from '../log/log.ts'
 
 /**
@@ -7,10 +7,10 @@ import type { Log } from '../log/log.ts'
  *
  * @returns to be called now and then
  */
-export function createStepReport(clock: Clock, wall: Clock, log: Log): () => void {
-  const stepOf = createStepWatch(clock, wall)
+export function createClockStepLogger(clock: Clock, wallClock: Clock, log: Log): () => void {
+  const nextStep = createClockStepDetector(clock, wallClock)
   return () => {
-    const aheadMs = stepOf()
+    const aheadMs = nextStep()
     if (aheadMs === undefined) return
     log.warn(
       'the system clock was set. The times that otpd stores and answers follow it when it is started anew.',

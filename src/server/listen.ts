@@ -1,13 +1,13 @@
 import { StartRefused } from '../store/files/data-dir.ts'
 
 /** @throws StartRefused where the address is taken or not ours */
-export function orRefuse<T>(
+export function bindOrExplain<T>(
   { host, port }: { host: string; port: number },
   setting: string,
-  serve: () => T,
+  bind: () => T,
 ): T {
   try {
-    return serve()
+    return bind()
   } catch (error) {
     throw new StartRefused(
       `cannot listen on ${host}:${port}${isAddressInUse(error) ? ': another program does' : ''}`,

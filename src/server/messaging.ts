@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Report } from '../delivery/dispatcher.ts'
-import type { ProviderKind } from '../delivery/kit/kinds.ts'
+import type { ProviderKind } from '../delivery/kit/provider-kinds.ts'
 import { createRouter } from '../delivery/router.ts'
 import { createDeliveryWorker } from '../delivery/worker.ts'
 import { callbackPath, isCallbackToken } from '../domain/otp/callback-tokens.ts'
@@ -29,7 +29,7 @@ export type MessagingNeeds = {
   /** Told of a request that failed because no message of it can arrive. Never rejects. */
   onUndeliverable(request: OtpRequest): Promise<void>
   report?: Report | undefined
-  onCarried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
+  onDispatched?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   /** In place of every kind that there is. */
   kinds?: readonly ProviderKind[] | undefined
   /** Certificates to trust instead of the system's, in PEM. */
@@ -46,7 +46,7 @@ export type Messaging = ReturnType<typeof createMessaging>
 export function createMessaging(needs: MessagingNeeds) {
   const { store, clock, newId, keys, version, templates, publicUrl, report = () => {}, kinds, ca } = needs
   const { attemptMs, pollMs } = needs
-  const early = createEarlyReceipts(clock)
+  const earlyReceipts = createEarlyReceipts(clock)
   const onError = (error: unknown) => report('error', 'a message could not be handled', { error })
 
   const router = createRouter({
@@ -55,17 +55,21 @@ export function createMessaging(needs: MessagingNeeds) {
     version,
     templates,
     report,
-    onCarried: needs.onCarried,
+    onDispatched: needs.onDispatched,
     attemptMs,
     ...(kinds && { kinds }),
     ...(ca !== undefined && { ca }),
     callbackUrl: ({ name, isLocal }) =>
       canReach(publicUrl(), isLocal) ? `${publicUrl()}${callbackPath(keys, name)}` : null,
     onReceipt: (name, receipt) => void receipts.receive(name, [receipt]).catch(onError),
-    onRest: (name, rest) => {
-      const provider = rest && { name, failure: rest.failure.class, restingUntil: rest.untilMs }
+    onCircuitChange: (name, openState) => {
+      const circuit = openState && {
+        name,
+        failure: openState.failure.class,
+        openUntil: openState.openUntilMs,
+      }
       store
-        .write((tx) => (provider ? tx.restingProviders.put(provider) : tx.restingProviders.remove(name)))
+        .write((tx) => (circuit ? tx.providerCircuits.put(circuit) : tx.providerCircuits.remove(name)))
         .catch(onError)
     },
   })
@@ -77,12 +81,19 @@ export function createMessaging(needs: MessagingNeeds) {
     keys,
     delivery,
     owner: randomUUID(),
-    early,
+    earlyReceipts,
     onError,
     onUndeliverable: needs.onUndeliverable,
   })
   const worker = createDeliveryWorker({ attempts, ownsAllLeases: true, onError, pollMs })
-  const receipts = createDeliveryReceipts({ store, clock, newId, delivery, early, onWaiting: worker.wake })
+  const receipts = createDeliveryReceipts({
+    store,
+    clock,
+    newId,
+    delivery,
+    earlyReceipts,
+    onReopened: worker.wake,
+  })
 
   const receiveCallback: ReceiveCallback = async ({ provider, token, search, ...call }) => {
     if (!isCallbackToken(keys, provider, token)) return { kind: 'unknown' }
@@ -105,13 +116,13 @@ export function createMessaging(needs: MessagingNeeds) {
 
     /** Opens the providers and sends what waits. */
     async start(settings: DeliverySettings): Promise<void> {
-      await store.write((tx) => tx.restingProviders.clear())
-      await router.apply(settings)
+      await store.write((tx) => tx.providerCircuits.clear())
+      await router.configure(settings)
       await worker.start()
     },
 
     /** Takes new settings, which have been checked. */
-    reload: router.apply,
+    reload: router.configure,
 
     /** @param withinMs for what is under way; what may have been handed over by then is noted as such */
     async stop(withinMs: number): Promise<void> {

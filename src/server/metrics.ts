@@ -4,7 +4,7 @@ import type { Store } from '../domain/store/store.ts'
 import type { AppServices } from '../http/app.ts'
 import type { ListenerNeeds } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
-import { orRefuse } from './listen.ts'
+import { bindOrExplain } from './listen.ts'
 
 /** A count beyond tells no more than that there is a lot, and would cost each scrape. */
 const backlogMax = 100_000
@@ -26,44 +26,46 @@ export async function createServerMetrics(
 export type ServerMetrics = Awaited<ReturnType<typeof createServerMetrics>>
 
 /** What the application tells metrics of, and through which it does so. */
-export function watched(
+export function withLoginMetrics(
   metrics: ServerMetrics,
   builtIn: AppServices['builtIn'],
 ): Pick<AppServices, 'builtIn' | 'onRefusal'> {
   if (!metrics) return { builtIn }
   return {
-    builtIn: builtIn && { ...builtIn, provider: metrics.watchLogins(builtIn.provider) },
-    onRefusal: metrics.refused,
+    builtIn: builtIn && { ...builtIn, provider: metrics.instrumentLogins(builtIn.provider) },
+    onRefusal: metrics.recordRefusal,
   }
 }
 
 /** Who is told of each call; nobody where it would cost for nothing. */
-export function observerOf(
+export function requestObserver(
   metrics: ServerMetrics,
-  onCall: ListenerNeeds['onAnswer'],
-): ListenerNeeds['onAnswer'] {
-  if (!metrics) return onCall
-  return (call) => {
-    metrics.answered(call)
-    onCall?.(call)
+  onResponse: ListenerNeeds['onResponse'],
+): ListenerNeeds['onResponse'] {
+  if (!metrics) return onResponse
+  return (completed) => {
+    metrics.observeRequest(completed)
+    onResponse?.(completed)
   }
 }
 
 /**
- * @param stops gets what ends it
+ * @param cleanups gets what ends it
  * @returns where Prometheus asks, with the port that was really bound; null where nobody does
  * @throws StartRefused the address is taken or not ours
  */
-export async function serveServerMetrics(
+export async function startMetricsListener(
   address: Config['metricsListen'],
   metrics: ServerMetrics,
   log: Log,
-  stops: Array<() => unknown>,
+  cleanups: Array<() => unknown>,
 ): Promise<string | null> {
   if (!metrics || address === null) return null
   const { serveMetrics } = await import('../metrics/metrics.ts')
   const onError = (error: unknown) => log.error('the metrics could not be read', { error })
-  const served = orRefuse(address, 'OTPD_METRICS_LISTEN', () => serveMetrics(address, metrics, onError))
-  stops.push(served.stop)
-  return served.url
+  const listener = bindOrExplain(address, 'OTPD_METRICS_LISTEN', () =>
+    serveMetrics(address, metrics, onError),
+  )
+  cleanups.push(listener.stop)
+  return listener.url
 }

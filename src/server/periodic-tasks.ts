@@ -1,4 +1,4 @@
-import type { Pace } from '../domain/upkeep/retention.ts'
+import type { PurgeThrottle } from '../domain/upkeep/retention.ts'
 import type { Log } from '../log/log.ts'
 
 /**
@@ -7,35 +7,35 @@ import type { Log } from '../log/log.ts'
  * @param task is told whether to come to its end
  * @returns ends it, after the one that runs
  */
-export function every(
-  ms: number,
+export function startPeriodicTask(
+  intervalMs: number,
   log: Log,
-  task: (hasEnded: () => boolean) => Promise<unknown>,
+  task: (isStopping: () => boolean) => Promise<unknown>,
 ): () => Promise<void> | undefined {
   let running: Promise<void> | undefined
-  let ended = false
+  let isStopped = false
   const start = () => (running = run())
-  let timer = setTimeout(start, ms)
+  let timer = setTimeout(start, intervalMs)
   async function run() {
     try {
-      await task(() => ended)
+      await task(() => isStopped)
     } catch (error) {
       log.error('a periodic task failed', { error })
     }
-    if (!ended) timer = setTimeout(start, ms)
+    if (!isStopped) timer = setTimeout(start, intervalMs)
   }
   return () => {
-    ended = true
+    isStopped = true
     clearTimeout(timer)
     return running
   }
 }
 
 /** Little at a time and with pauses: 100 rows take some milliseconds, and calls wait for them. */
-export const purgePace = (hasEnded: () => boolean): Pace => ({
-  chunk: 100,
-  async goOn() {
+export const createPurgeThrottle = (isStopping: () => boolean): PurgeThrottle => ({
+  batchSize: 100,
+  async yieldToRequests() {
     await new Promise((resolve) => setTimeout(resolve, 10))
-    return !hasEnded()
+    return !isStopping()
   },
 })

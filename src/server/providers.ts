@@ -1,7 +1,7 @@
 import { uptime } from 'node:os'
 import type { Config } from '../config/config.ts'
 import { createProviderHttp } from '../delivery/kit/http-client.ts'
-import { providerKinds } from '../delivery/providers/kinds-list.ts'
+import { providerKinds } from '../delivery/providers/all-provider-kinds.ts'
 import type { SendOutcome } from '../delivery/kit/provider.ts'
 import { ServiceError } from '../domain/model/errors.ts'
 import { channels, type Channel } from '../domain/model/request.ts'
@@ -11,7 +11,7 @@ import { systemClock } from '../domain/model/clock.ts'
 export type ConfiguredProvider = { name: string; kind: string; title: string; channels: readonly Channel[] }
 
 /** What became of a test message. */
-export type TestedProvider = {
+export type ProviderTestResult = {
   provider: string
   channel: Channel
   outcome: SendOutcome['kind']
@@ -20,28 +20,28 @@ export type TestedProvider = {
   tookMs: number
 }
 
-const testMs = 20_000
+const testTimeoutMs = 20_000
 
 /** The providers of a configuration, for commands: no server, no routes, no database. */
 export function openProviders(config: Pick<Config, 'delivery'>, version: string) {
   const clock = systemClock(Date.now, () => performance.now(), uptime)
   const http = createProviderHttp({ version })
   const { providers } = config.delivery
-  const open = ({ kind, values }: (typeof providers)[number]) => {
-    const found = providerKinds.find((one) => one.kind === kind)
-    if (!found) throw new Error(`there is no kind of provider ${kind}`)
-    return { title: found.title, provider: found.create(values, { http, clock }) }
+  const openProvider = ({ kind, values }: (typeof providers)[number]) => {
+    const providerKind = providerKinds.find((candidate) => candidate.kind === kind)
+    if (!providerKind) throw new Error(`there is no kind of provider ${kind}`)
+    return { title: providerKind.title, provider: providerKind.create(values, { http, clock }) }
   }
 
   return {
     async list(): Promise<ConfiguredProvider[]> {
-      const listed: ConfiguredProvider[] = []
-      for (const one of providers) {
-        const { title, provider } = open(one)
-        listed.push({ name: one.name, kind: one.kind, title, channels: provider.channels })
+      const result: ConfiguredProvider[] = []
+      for (const settings of providers) {
+        const { title, provider } = openProvider(settings)
+        result.push({ name: settings.name, kind: settings.kind, title, channels: provider.channels })
         await provider.close?.()
       }
-      return listed
+      return result
     },
 
     /**
@@ -49,13 +49,16 @@ export function openProviders(config: Pick<Config, 'delivery'>, version: string)
      *
      * @throws NOT_FOUND there is no such provider; INVALID_PHONE_NUMBER; INVALID_ARGUMENT it has no such channel
      */
-    async test(name: string, phone: string, wish?: string): Promise<TestedProvider> {
-      const settings = providers.find((one) => one.name === name)
+    async test(name: string, phone: string, channelName?: string): Promise<ProviderTestResult> {
+      const settings = providers.find((candidate) => candidate.name === name)
       if (!settings) throw new ServiceError('NOT_FOUND', 'The configuration has no such provider.')
       const { phone: to, country } = parsePhone(phone)
-      const { provider } = open(settings)
+      const { provider } = openProvider(settings)
       try {
-        const channel = wish === undefined ? provider.channels[0] : channels.find((one) => one === wish)
+        const channel =
+          channelName === undefined
+            ? provider.channels[0]
+            : channels.find((candidate) => candidate === channelName)
         if (!channel || !provider.channels.includes(channel)) {
           throw new ServiceError('INVALID_ARGUMENT', `It carries ${provider.channels.join(', ')}.`)
         }
@@ -74,7 +77,7 @@ export function openProviders(config: Pick<Config, 'delivery'>, version: string)
             callbackUrl: null,
             attempt: 1,
           },
-          AbortSignal.timeout(testMs),
+          AbortSignal.timeout(testTimeoutMs),
         )
         const tookMs = clock.now() - startedAt
         if (outcome.kind === 'accepted') {
@@ -87,9 +90,16 @@ export function openProviders(config: Pick<Config, 'delivery'>, version: string)
             tookMs,
           }
         }
-        const { class: failure, permanent, at, providerCode } = outcome.failure
-        const about = { class: failure, permanent, at, providerCode }
-        return { provider: name, channel, outcome: outcome.kind, messageId: null, failure: about, tookMs }
+        const { class: failureClass, permanent, at, providerCode } = outcome.failure
+        const failureDetails = { class: failureClass, permanent, at, providerCode }
+        return {
+          provider: name,
+          channel,
+          outcome: outcome.kind,
+          messageId: null,
+          failure: failureDetails,
+          tookMs,
+        }
       } finally {
         await provider.close?.()
       }

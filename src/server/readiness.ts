@@ -3,24 +3,24 @@ import type { Store } from '../domain/store/store.ts'
 
 /** Asks the database with a real write, but at most once a second, however often it is asked. */
 export function createReadiness(store: Store, clock: Clock, isDraining: () => boolean) {
-  let askedAt = -Infinity
-  let answer = Promise.resolve(true)
+  let checkedAt = -Infinity
+  let result = Promise.resolve(true)
   return async () => {
     if (isDraining()) return 'draining' as const
-    if (clock.now() - askedAt >= 1000) {
-      askedAt = clock.now()
-      answer = store
+    if (clock.now() - checkedAt >= 1000) {
+      checkedAt = clock.now()
+      result = store
         .write(async (tx) => {
           // A deletion of what is not there would touch no page, and pass on a full disk.
           const probe = ['readiness', 'readiness'] as const
-          await tx.rateLimits.insert(...probe, { at: askedAt, seq: 0 })
-          await tx.rateLimits.deleteUntil(...probe, askedAt)
+          await tx.rateLimits.insert(...probe, { at: checkedAt, seq: 0 })
+          await tx.rateLimits.deleteUntil(...probe, checkedAt)
         })
         .then(
           () => true,
           () => false,
         )
     }
-    return (await answer) ? ('ready' as const) : ('database' as const)
+    return (await result) ? ('ready' as const) : ('database' as const)
   }
 }

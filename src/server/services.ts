@@ -1,4 +1,4 @@
-import { createAppAuthenticator } from '../auth/app-credentials.ts'
+import { createAppAuthenticator } from '../auth/app-authenticator.ts'
 import { createBuiltInIdentity, createExternalIdentity } from '../auth/identity.ts'
 import type { Config } from '../config/config.ts'
 import type { Report } from '../delivery/dispatcher.ts'
@@ -6,7 +6,7 @@ import { createAnalyticsService } from '../domain/log/analytics.ts'
 import { createApplicationService } from '../domain/apps/applications.ts'
 import { createAuditService } from '../domain/accounts/audit.ts'
 import { createLogService } from '../domain/log/events.ts'
-import { createGuard, withdrawMessages } from '../domain/guard/guard.ts'
+import { createGuard, revertGuardCounts } from '../domain/guard/guard.ts'
 import { createIdentityService } from '../domain/otp/identities.ts'
 import { createIds } from '../domain/model/ids.ts'
 import { createInboxService } from '../domain/otp/inbox.ts'
@@ -21,9 +21,9 @@ import type { SendWebhook } from '../domain/webhooks/delivery.ts'
 import { createWebhookDeliveryService } from '../domain/webhooks/deliveries.ts'
 import { createWebhookEndpointService } from '../domain/webhooks/endpoints.ts'
 import { createWebhookTester } from '../domain/webhooks/test-event.ts'
-import { createClientOf } from '../http/client.ts'
-import { createClientAddress } from '../http/client-address.ts'
-import { createConsoleAuth } from '../http/require-developer.ts'
+import { createClientReader } from '../http/client.ts'
+import { createClientAddressReader } from '../http/client-address.ts'
+import { createDeveloperAuthenticator } from '../http/require-developer.ts'
 import { createMessaging, type MessagingNeeds } from './messaging.ts'
 import { createResolver } from '../webhooks/resolve.ts'
 import { createWebhookSender } from '../webhooks/sender.ts'
@@ -56,7 +56,7 @@ export type ServiceNeeds = {
   /** Told what becomes of messages. */
   report?: Report | undefined
   /** Told of every message that a provider was given. */
-  onCarried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
+  onDispatched?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   /** Of messages, in place of the usual. */
   messaging?: Pick<MessagingNeeds, 'kinds' | 'ca' | 'attemptMs' | 'pollMs'> | undefined
   /** Told when the guard failed, and a code was sent or verified without it. */
@@ -80,7 +80,7 @@ export function createServices(needs: ServiceNeeds) {
         onKeysFailed: (cause) => needs.onKeysFailed?.(cause),
       })
     : createBuiltInIdentity(identityNeeds, needs.publicUrl)
-  const clientOf = createClientOf(createClientAddress(config.trustedProxies))
+  const readClient = createClientReader(createClientAddressReader(config.trustedProxies))
   const targets = createTargetGuard(config.webhooks.allow)
   const send: SendWebhook = createWebhookSender({
     guard: targets,
@@ -100,8 +100,8 @@ export function createServices(needs: ServiceNeeds) {
     templates: config.templates,
     publicUrl: needs.publicUrl,
     report: needs.report,
-    onCarried: needs.onCarried,
-    onUndeliverable: (request) => withdrawMessages(store, guard, request),
+    onDispatched: needs.onDispatched,
+    onUndeliverable: (request) => revertGuardCounts(store, guard, request),
     ...needs.messaging,
   })
   const { delivery, attempts, receiveCallback } = messaging
@@ -116,8 +116,8 @@ export function createServices(needs: ServiceNeeds) {
     applications: createApplicationService(base),
     audit: createAuditService(base),
     builtIn: identity.builtIn,
-    clientOf,
-    consoleAuth: createConsoleAuth({ ...identity, clientOf }),
+    readClient,
+    authenticateDeveloper: createDeveloperAuthenticator({ ...identity, readClient }),
     developers: identity.developers,
     ensureAccount: identity.ensureAccount,
     guard,
@@ -125,7 +125,7 @@ export function createServices(needs: ServiceNeeds) {
     inbox: createInboxService({ ...base, render: delivery.render }),
     keys,
     loginSettings: identity.loginSettings,
-    logs: createLogService({ ...base, pause: () => new Promise(setImmediate) }),
+    logs: createLogService({ ...base, yieldToRequests: () => new Promise(setImmediate) }),
     logStreams: createLogStreams(base),
     otp: createOtpService({
       ...base,

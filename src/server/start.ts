@@ -2,27 +2,27 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, uptime } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import { createHousekeeping } from '../domain/upkeep/clock-rollback.ts'
+import { createClockRollbackRepair } from '../domain/upkeep/clock-rollback.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
 import { createRetention } from '../domain/upkeep/retention.ts'
 import { createApp } from '../http/app.ts'
 import { listen, type Listener, type ListenerNeeds } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
-import { createStepReport } from './clock-steps.ts'
-import { orRefuse } from './listen.ts'
-import { createServerMetrics, observerOf, serveServerMetrics, watched } from './metrics.ts'
+import { createClockStepLogger } from './clock-steps.ts'
+import { bindOrExplain } from './listen.ts'
+import { createServerMetrics, requestObserver, startMetricsListener, withLoginMetrics } from './metrics.ts'
 import { createReadiness } from './readiness.ts'
 import { createServices, type Services } from './services.ts'
-import { every, purgePace } from './periodic-tasks.ts'
+import { startPeriodicTask, createPurgeThrottle } from './periodic-tasks.ts'
 import { dataFiles, prepareDataDir, readMasterKey, StartRefused } from '../store/files/data-dir.ts'
 import { checkIntegrity } from '../store/files/integrity.ts'
 import { acquireLock } from '../store/files/lock.ts'
-import { explain, prepareDatabase, wasUncleanStop } from '../store/files/open.ts'
+import { toStartError, prepareDatabase, wasUncleanStop } from '../store/files/prepare-database.ts'
 import { openSqlite } from '../store/engine/sqlite.ts'
 import { createStore } from '../store/store.ts'
 import { createWebhookWorker } from '../webhooks/worker.ts'
 
-export { openProviders, type ConfiguredProvider, type TestedProvider } from './providers.ts'
+export { openProviders, type ConfiguredProvider, type ProviderTestResult } from './providers.ts'
 export { createLog, descriptorSink, type Log } from '../log/log.ts'
 export { StartRefused } from '../store/files/data-dir.ts'
 
@@ -52,12 +52,12 @@ export type ServerNeeds = {
  * Ten seconds together: a second in which callers are told, the calls under way, then the messages and webhooks that
  * they caused.
  */
-const callsDrainMs = 7_000
+const requestsDrainMs = 7_000
 const messagesDrainMs = 500
 const webhooksDrainMs = 1_000
-const hostCommandMs = 1_000
-const sweepEveryMs = 10_000
-const purgeEveryMs = 10 * 60_000
+const lockWaitMs = 1_000
+const expirySweepMs = 10_000
+const purgeIntervalMs = 10 * 60_000
 /** For what another process wrote, and for tokens that end. */
 const streamsPollMs = 2_000
 
@@ -71,27 +71,27 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
   const { log, version } = needs
   const clock = needs.clock ?? systemClock(Date.now, () => performance.now(), uptime)
   const wall = needs.clock ?? { now: Date.now }
-  const stops: Array<() => unknown> = []
-  let stopping: Promise<void> | undefined
-  const stop = () => (stopping ??= stopAll(stops, log))
+  const cleanups: Array<() => unknown> = []
+  let shutdownPromise: Promise<void> | undefined
+  const stop = () => (shutdownPromise ??= shutdown(cleanups, log))
   const failure = Promise.withResolvers<unknown>()
 
-  const dataDir = config.dataDir ?? makeTemporaryDir(stops)
+  const dataDir = config.dataDir ?? makeTemporaryDir(cleanups)
   try {
     prepareDataDir(dataDir, (message) => log.warn(message))
     const files = dataFiles(dataDir)
     // A command of the operator's may hold it for a moment.
-    const lock = acquireLock(files.lock, hostCommandMs)
+    const lock = acquireLock(files.lock, lockWaitMs)
     if (!lock) {
       throw new StartRefused(
         `another otpd runs on ${dataDir}`,
         'Stop it, or choose another directory with --data-dir.',
       )
     }
-    stops.push(lock.release)
+    cleanups.push(lock.release)
 
     const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
-    const unclean = wasUncleanStop(dataDir)
+    const wasUnclean = wasUncleanStop(dataDir)
     const { migrated, backup } = prepareDatabase(dataDir, {
       masterKey,
       migrate: config.migrate,
@@ -104,11 +104,11 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       failure.resolve(error)
     }
     const database = openSqlite(files.database, { onDiskFault })
-    stops.push(database.close)
-    let wake = () => {}
+    cleanups.push(database.close)
+    let wakeWebhookWorker = () => {}
     let wakeStreams = (_developerId: string) => {}
     const store = createStore(database, {
-      onDelivery: () => wake(),
+      onDelivery: () => wakeWebhookWorker(),
       onEvent: (developerId) => wakeStreams(developerId),
     })
     let url = ''
@@ -123,16 +123,16 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       random: (bytes) => crypto.getRandomValues(bytes),
       publicUrl: () => config.publicUrl ?? url,
       report: (level, text, fields) => log[level](text, fields),
-      onCarried: metrics?.carried,
+      onDispatched: metrics?.observeDispatch,
       onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
       onGuardFailed: (error) => log.error('the guard failed and was left out', { error }),
     })
     const { logStreams } = services
     wakeStreams = logStreams.wake
-    const housekeeping = createHousekeeping({ store, clock })
-    const setBackMs = await housekeeping.start()
-    if (setBackMs > 0) {
-      const seconds = Math.round(setBackMs / 1000)
+    const clockRollbackRepair = createClockRollbackRepair({ store, clock })
+    const rollbackMs = await clockRollbackRepair.repairAfterClockRollback()
+    if (rollbackMs > 0) {
+      const seconds = Math.round(rollbackMs / 1000)
       log.warn('the system clock was set back since otpd last ran', { seconds })
     }
     const { adminEmail, secrets } = config
@@ -146,53 +146,57 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       newId: services.newId,
       keys: services.keys,
       random: Math.random,
-      send: metrics?.watchWebhooks(services.sendWebhook) ?? services.sendWebhook,
+      send: metrics?.instrumentWebhooks(services.sendWebhook) ?? services.sendWebhook,
       ownsAllLeases: true,
       onError: (error) => log.error('a webhook could not be handled', { error }),
     })
-    wake = worker.wake
+    wakeWebhookWorker = worker.wake
     await worker.start()
-    stops.push(() => worker.stop(webhooksDrainMs))
+    cleanups.push(() => worker.stop(webhooksDrainMs))
     const { messaging } = services
     await messaging.start(config.delivery)
-    stops.push(() => messaging.stop(messagesDrainMs))
-    stops.push(every(sweepEveryMs, log, () => services.otp.expireDue()))
-    const reportStep = createStepReport(clock, wall, log)
-    stops.push(every(sweepEveryMs, log, async () => reportStep()))
+    cleanups.push(() => messaging.stop(messagesDrainMs))
+    cleanups.push(startPeriodicTask(expirySweepMs, log, () => services.otp.expireRequests()))
+    const checkClockStep = createClockStepLogger(clock, wall, log)
+    cleanups.push(startPeriodicTask(expirySweepMs, log, async () => checkClockStep()))
     const { keys } = services
     const retention = createRetention({ store, clock, keys, settings: config.retention })
-    stops.push(every(purgeEveryMs, log, (hasEnded) => retention.purge(purgePace(hasEnded))))
+    cleanups.push(
+      startPeriodicTask(purgeIntervalMs, log, (isStopping) =>
+        retention.purge(createPurgeThrottle(isStopping)),
+      ),
+    )
 
-    const readiness = createReadiness(store, clock, () => stopping !== undefined)
+    const readiness = createReadiness(store, clock, () => shutdownPromise !== undefined)
     const onBug = (error: unknown, traceId: string) => log.error('unexpected error', { error, traceId })
-    const app = createApp({ ...services, ...watched(metrics, services.builtIn), readiness, onBug })
+    const app = createApp({ ...services, ...withLoginMetrics(metrics, services.builtIn), readiness, onBug })
     const listener = bind(config, app, {
       newId: services.newId,
       onBug,
-      onAnswer: observerOf(
+      onResponse: requestObserver(
         metrics,
-        config.log.level === 'debug' ? (call) => log.debug('request', call) : undefined,
+        config.log.level === 'debug' ? (completed) => log.debug('request', completed) : undefined,
       ),
     })
-    stops.push(() => listener.stop(callsDrainMs))
-    stops.push(listener.announceEnd)
-    stops.push(every(streamsPollMs, log, async () => logStreams.wake()))
+    cleanups.push(() => listener.stop(requestsDrainMs))
+    cleanups.push(listener.beginDrain)
+    cleanups.push(startPeriodicTask(streamsPollMs, log, async () => logStreams.wake()))
     // First of all: the listener waits for calls, and a stream would never end by itself.
-    stops.push(() => logStreams.drain())
+    cleanups.push(() => logStreams.drain())
     url = listener.url
-    const metricsUrl = await serveServerMetrics(config.metricsListen, metrics, log, stops)
+    const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
 
-    const setupToken = await offerSetupToken(services, files.setupToken)
+    const setupToken = await publishSetupToken(services, files.setupToken)
     // A token dies with the first account, whichever process made it.
-    stops.push(
-      every(sweepEveryMs, log, async () => {
-        if (existsSync(files.setupToken) && (await store.read.accounts.any())) rmSync(files.setupToken)
+    cleanups.push(
+      startPeriodicTask(expirySweepMs, log, async () => {
+        if (existsSync(files.setupToken) && (await store.read.accounts.hasAny())) rmSync(files.setupToken)
       }),
     )
-    if (unclean) stops.push(checkIntegrity(files.database, log))
+    if (wasUnclean) cleanups.push(checkIntegrity(files.database, log))
     const reload = async ({ delivery, guard }: Pick<Config, 'delivery' | 'guard'>) => {
       await messaging.reload(delivery)
-      services.guard.apply(guard)
+      services.guard.configure(guard)
       const { providers, routes } = delivery
       log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
     }
@@ -200,34 +204,35 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
   } catch (error) {
     await stop()
     // The disk can fail any of these steps.
-    throw explain(error, dataDir)
+    throw toStartError(error, dataDir)
   }
 }
 
 /** In reverse order; what fails to stop keeps nothing else from stopping. */
-async function stopAll(stops: Array<() => unknown>, log: Log): Promise<void> {
-  for (const stop of stops.splice(0).toReversed()) {
+async function shutdown(cleanups: Array<() => unknown>, log: Log): Promise<void> {
+  for (const cleanup of cleanups.splice(0).toReversed()) {
     try {
-      await stop()
+      await cleanup()
     } catch (error) {
       log.error('a part of the server did not stop cleanly', { error })
     }
   }
 }
 
-function makeTemporaryDir(stops: Array<() => unknown>): string {
+function makeTemporaryDir(cleanups: Array<() => unknown>): string {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-dev-'))
-  stops.push(() => rmSync(folder, { recursive: true, force: true }))
+  cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
 /** While there is no account: a token for whoever reads this machine's terminal or files. */
-async function offerSetupToken(services: Services, path: string) {
-  const issued = services.builtIn ? await services.setupTokens.issueFirst() : undefined
+async function publishSetupToken(services: Services, path: string) {
+  const setupToken = services.builtIn ? await services.setupTokens.issueForFirstStart() : undefined
   rmSync(path, { force: true })
-  if (issued && !process.stderr.isTTY) writeFileSync(path, `${issued.token}\n`, { mode: 0o600, flag: 'wx' })
-  return issued
+  if (setupToken && !process.stderr.isTTY)
+    writeFileSync(path, `${setupToken.token}\n`, { mode: 0o600, flag: 'wx' })
+  return setupToken
 }
 
 const bind = (config: Config, app: Parameters<typeof listen>[1], needs: ListenerNeeds): Listener =>
-  orRefuse(config.listen, '--listen', () => listen(config.listen, app, needs))
+  bindOrExplain(config.listen, '--listen', () => listen(config.listen, app, needs))

@@ -1,28 +1,28 @@
 import { eq } from 'drizzle-orm'
 import type { AccountStore } from '../domain/accounts/accounts.ts'
-import type { Builders, Database } from './engine/database.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
 
-export function createAccountStore(database: Database, on: Builders): AccountStore {
+export function createAccountStore(database: Database, executor: QueryExecutor): AccountStore {
   const { accounts } = database.tables
 
   return {
-    async any() {
-      const found = await on.select({ id: accounts.developerId }).from(accounts).limit(1)
-      return found.length > 0
+    async hasAny() {
+      const rows = await executor.select({ id: accounts.developerId }).from(accounts).limit(1)
+      return rows.length > 0
     },
 
     async find(developerId) {
-      const [account] = await on.select().from(accounts).where(eq(accounts.developerId, developerId))
+      const [account] = await executor.select().from(accounts).where(eq(accounts.developerId, developerId))
       return account
     },
 
     async findByEmail(email) {
-      const [account] = await on.select().from(accounts).where(eq(accounts.email, email))
+      const [account] = await executor.select().from(accounts).where(eq(accounts.email, email))
       return account
     },
 
     async insert(account) {
-      const inserted = await on
+      const inserted = await executor
         .insert(accounts)
         .values(account)
         .onConflictDoNothing()
@@ -31,14 +31,14 @@ export function createAccountStore(database: Database, on: Builders): AccountSto
     },
 
     async updatePassword(developerId, passwordHash, now) {
-      await on
+      await executor
         .update(accounts)
         .set({ passwordHash, updatedAt: now })
         .where(eq(accounts.developerId, developerId))
     },
 
     async delete(developerId) {
-      await on.delete(accounts).where(eq(accounts.developerId, developerId))
+      await executor.delete(accounts).where(eq(accounts.developerId, developerId))
     },
   }
 }

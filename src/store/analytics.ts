@@ -1,15 +1,15 @@
 import { and, count, eq, gte, sql, type SQL } from 'drizzle-orm'
 import type { AnalyticsStore } from '../domain/log/analytics.ts'
-import { boundInteger, boundText } from './engine/typed-placeholders.ts'
-import type { Builders, Database } from './engine/database.ts'
+import { integerParam, textParam } from './engine/typed-placeholders.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
 
-export function createAnalyticsStore(database: Database, on: Builders): AnalyticsStore {
+export function createAnalyticsStore(database: Database, executor: QueryExecutor): AnalyticsStore {
   const { dailyCounts: days, applications } = database.tables
   const p = sql.placeholder
-  const plus = (column: typeof days.sent) => sql`${column} + excluded.${sql.identifier(column.name)}`
+  const addExcluded = (column: typeof days.sent) => sql`${column} + excluded.${sql.identifier(column.name)}`
 
   const add = database.prepare(() =>
-    on
+    executor
       .insert(days)
       .values({
         developerId: p('developerId'),
@@ -23,37 +23,37 @@ export function createAnalyticsStore(database: Database, on: Builders): Analytic
       .onConflictDoUpdate({
         target: [days.developerId, days.day],
         set: {
-          requests: plus(days.requests),
-          sent: plus(days.sent),
-          verified: plus(days.verified),
-          failed: plus(days.failed),
-          active: plus(days.active),
+          requests: addExcluded(days.requests),
+          sent: addExcluded(days.sent),
+          verified: addExcluded(days.verified),
+          failed: addExcluded(days.failed),
+          active: addExcluded(days.active),
         },
       }),
   )
-  const total = (value: SQL) => sql<number>`coalesce(sum(${value}), 0)`.mapWith(Number)
-  const isActive = sql`${days.day} >= ${boundInteger('activeSinceDay')}`
+  const sumOrZero = (value: SQL) => sql<number>`coalesce(sum(${value}), 0)`.mapWith(Number)
+  const isActive = sql`${days.day} >= ${integerParam('activeSinceDay')}`
   const totals = database.prepare(() =>
-    on
+    executor
       .select({
-        requests: total(sql`${days.requests}`),
-        verified: total(sql`${days.verified}`),
-        active: total(sql`case when ${isActive} then ${days.active} else 0 end`),
+        requests: sumOrZero(sql`${days.requests}`),
+        verified: sumOrZero(sql`${days.verified}`),
+        active: sumOrZero(sql`case when ${isActive} then ${days.active} else 0 end`),
       })
       .from(days)
-      .where(eq(days.developerId, boundText('developerId'))),
+      .where(eq(days.developerId, textParam('developerId'))),
   )
   const listDays = database.prepare(() =>
-    on
+    executor
       .select({ day: days.day, sent: days.sent, verified: days.verified, failed: days.failed })
       .from(days)
-      .where(and(eq(days.developerId, boundText('developerId')), gte(days.day, boundInteger('firstDay')))),
+      .where(and(eq(days.developerId, textParam('developerId')), gte(days.day, integerParam('firstDay')))),
   )
   const countApplications = database.prepare(() =>
-    on
+    executor
       .select({ count: count() })
       .from(applications)
-      .where(eq(applications.developerId, boundText('developerId'))),
+      .where(eq(applications.developerId, textParam('developerId'))),
   )
 
   return {

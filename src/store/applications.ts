@@ -2,9 +2,9 @@ import { and, count, desc, eq, lt, sql } from 'drizzle-orm'
 import type { Application, ApplicationListQuery, ApplicationStore } from '../domain/apps/applications.ts'
 import type { FreshCredential } from '../domain/apps/credentials.ts'
 import type { Developer } from '../domain/accounts/developers.ts'
-import { atMost } from './engine/typed-placeholders.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
+import { orderByLimit } from './engine/typed-placeholders.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 import type { Tables } from './engine/tables.ts'
 
 /** What a message takes from its application, for a query that joins it; null where it joins none. */
@@ -20,17 +20,17 @@ export const messageSettings = ({
   androidAppHash,
 })
 
-export function createApplicationStore(database: Database, on: Builders): ApplicationStore {
+export function createApplicationStore(database: Database, executor: QueryExecutor): ApplicationStore {
   const { applications, developers, rateAdmissions } = database.tables
-  const owned = (developerId: string, id: string) =>
+  const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(applications.id, id), eq(applications.developerId, developerId))
 
   // A third of the time that SQLite takes for the same as a join: this stands before every call of an application.
-  const ofDeveloper = (column: typeof developers.plan | typeof developers.status) =>
+  const developerColumn = (column: typeof developers.plan | typeof developers.status) =>
     sql`(select ${column} from ${developers} where ${developers}.id = ${applications}.developer_id)`
 
   const selectByApiKeyPreview = database.prepare(() =>
-    on
+    executor
       .select({
         id: applications.id,
         developerId: applications.developerId,
@@ -45,23 +45,23 @@ export function createApplicationStore(database: Database, on: Builders): Applic
         clientSecretHash: applications.clientSecretHash,
         apiKeySalt: applications.apiKeySalt,
         apiKeyHash: applications.apiKeyHash,
-        developerStatus: sql<Developer['status']>`${ofDeveloper(developers.status)}`,
-        plan: sql<string>`${ofDeveloper(developers.plan)}`,
+        developerStatus: sql<Developer['status']>`${developerColumn(developers.status)}`,
+        plan: sql<string>`${developerColumn(developers.plan)}`,
       })
       .from(applications)
       .where(eq(applications.apiKeyPreview, sql.placeholder('preview'))),
   )
-  const selectStanding = database.prepare(() =>
-    on
+  const selectCredentialState = database.prepare(() =>
+    executor
       .select({
         status: applications.status,
         credentialsVersion: applications.credentialsVersion,
-        developerStatus: sql<Developer['status']>`${ofDeveloper(developers.status)}`,
+        developerStatus: sql<Developer['status']>`${developerColumn(developers.status)}`,
       })
       .from(applications)
       .where(eq(applications.id, sql.placeholder('id'))),
   )
-  const listed = {
+  const listColumns = {
     id: applications.id,
     name: applications.name,
     projectId: applications.projectId,
@@ -81,9 +81,9 @@ export function createApplicationStore(database: Database, on: Builders): Applic
   }
   const list = prepareFiltered(
     database,
-    ({ developerId, projectId, limit, before }: Given<ApplicationListQuery>) =>
-      on
-        .select(listed)
+    ({ developerId, projectId, limit, before }: FilterPlaceholders<ApplicationListQuery>) =>
+      executor
+        .select(listColumns)
         .from(applications)
         .where(
           and(
@@ -92,19 +92,19 @@ export function createApplicationStore(database: Database, on: Builders): Applic
             before && lt(applications.id, before),
           ),
         )
-        .orderBy(atMost(desc(applications.id), limit)),
+        .orderBy(orderByLimit(desc(applications.id), limit)),
   )
 
   return {
     async find(developerId, id) {
-      const [application] = await on.select().from(applications).where(owned(developerId, id))
+      const [application] = await executor.select().from(applications).where(byOwnerAndId(developerId, id))
       return application
     },
 
     list,
 
     async count(developerId) {
-      const [row] = await on
+      const [row] = await executor
         .select({ count: count() })
         .from(applications)
         .where(eq(applications.developerId, developerId))
@@ -112,52 +112,55 @@ export function createApplicationStore(database: Database, on: Builders): Applic
     },
 
     async insert(application) {
-      await on.insert(applications).values(application)
+      await executor.insert(applications).values(application)
     },
 
     async update(developerId, id, changes, now) {
-      const [changed] = await on
+      const [changed] = await executor
         .update(applications)
         .set({ ...changes, updatedAt: now })
-        .where(owned(developerId, id))
+        .where(byOwnerAndId(developerId, id))
         .returning()
       return changed
     },
 
-    async rotate(developerId, id, fresh, now) {
+    async rotate(developerId, id, replacement, now) {
       // A call does not present the webhook secret: one under way keeps its right when that is replaced.
       const version = applications.credentialsVersion
-      const bump = fresh.type === 'webhook_secret' ? undefined : sql`${version} + 1`
-      const rotated = await on
+      const nextVersion = replacement.type === 'webhook_secret' ? undefined : sql`${version} + 1`
+      const rotated = await executor
         .update(applications)
-        .set({ ...columnsOf(fresh, now), credentialsVersion: bump, updatedAt: now })
-        .where(owned(developerId, id))
+        .set({ ...credentialColumns(replacement, now), credentialsVersion: nextVersion, updatedAt: now })
+        .where(byOwnerAndId(developerId, id))
         .returning({ id: applications.id })
       return rotated.length === 1
     },
 
     async delete(developerId, id) {
-      const deleted = await on
+      const deleted = await executor
         .delete(applications)
-        .where(owned(developerId, id))
+        .where(byOwnerAndId(developerId, id))
         .returning({ id: applications.id })
       if (deleted.length === 0) return false
       // Nobody else would: they are found by their application alone.
-      await on.delete(rateAdmissions).where(eq(rateAdmissions.subject, id))
+      await executor.delete(rateAdmissions).where(eq(rateAdmissions.subject, id))
       return true
     },
 
-    async ownerOf(id) {
+    async findOwner(id) {
       const { developerId, name } = applications
-      const [owner] = await on.select({ developerId, name }).from(applications).where(eq(applications.id, id))
+      const [owner] = await executor
+        .select({ developerId, name })
+        .from(applications)
+        .where(eq(applications.id, id))
       return owner
     },
 
     findByApiKeyPreview: (preview) => selectByApiKeyPreview({ preview }),
 
-    async recheck(id, credentialsVersion) {
-      await database.lock(on, applications, applications.id, id)
-      const [application] = await selectStanding({ id })
+    async lockAndCheckCredentials(id, credentialsVersion) {
+      await database.lock(executor, applications, applications.id, id)
+      const [application] = await selectCredentialState({ id })
       if (application?.credentialsVersion !== credentialsVersion) return 'stale'
       if (application.status !== 'active') return 'disabled'
       return application.developerStatus === 'active' ? 'ok' : 'not_allowed'
@@ -165,23 +168,23 @@ export function createApplicationStore(database: Database, on: Builders): Applic
   }
 }
 
-function columnsOf(fresh: FreshCredential, now: number): Partial<Application> {
-  switch (fresh.type) {
+function credentialColumns(replacement: FreshCredential, now: number): Partial<Application> {
+  switch (replacement.type) {
     case 'secret':
       return {
-        clientSecretSalt: fresh.salt,
-        clientSecretHash: fresh.hash,
-        clientSecretPreview: fresh.preview,
+        clientSecretSalt: replacement.salt,
+        clientSecretHash: replacement.hash,
+        clientSecretPreview: replacement.preview,
         clientSecretRotatedAt: now,
       }
     case 'api':
       return {
-        apiKeySalt: fresh.salt,
-        apiKeyHash: fresh.hash,
-        apiKeyPreview: fresh.preview,
+        apiKeySalt: replacement.salt,
+        apiKeyHash: replacement.hash,
+        apiKeyPreview: replacement.preview,
         apiKeyRotatedAt: now,
       }
     case 'webhook_secret':
-      return { webhookSecret: fresh.value, webhookSecretRotatedAt: now }
+      return { webhookSecret: replacement.value, webhookSecretRotatedAt: now }
   }
 }

@@ -1,11 +1,11 @@
 import { and, desc, eq, gte, lt, sql } from 'drizzle-orm'
 import type { AuditAction, AuditQuery, AuditStore } from '../domain/accounts/audit.ts'
-import { atMost } from './engine/typed-placeholders.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { deleteOldestInOrder } from './engine/delete-oldest.ts'
-import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
+import { orderByLimit } from './engine/typed-placeholders.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { deleteOldestByKey } from './engine/delete-oldest.ts'
+import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 
-export function createAuditStore(database: Database, on: Builders): AuditStore {
+export function createAuditStore(database: Database, executor: QueryExecutor): AuditStore {
   const { auditEntries: entries } = database.tables
   const columns = {
     id: entries.id,
@@ -25,8 +25,8 @@ export function createAuditStore(database: Database, on: Builders): AuditStore {
   type ListFilter = { developerId: string | undefined } & AuditQuery
   const list = prepareFiltered(
     database,
-    ({ developerId, action, targetId, limit, before, from }: Given<ListFilter>) =>
-      on
+    ({ developerId, action, targetId, limit, before, from }: FilterPlaceholders<ListFilter>) =>
+      executor
         .select(columns)
         .from(entries)
         .where(
@@ -38,20 +38,21 @@ export function createAuditStore(database: Database, on: Builders): AuditStore {
             from && gte(entries.id, from),
           ),
         )
-        .orderBy(atMost(desc(entries.id), limit)),
+        .orderBy(orderByLimit(desc(entries.id), limit)),
   )
 
   return {
     async insert(entry) {
-      await on.insert(entries).values(entry)
+      await executor.insert(entries).values(entry)
     },
 
     async delete(id) {
-      await on.delete(entries).where(eq(entries.id, id))
+      await executor.delete(entries).where(eq(entries.id, id))
     },
 
     list: (developerId, query) => list({ developerId, ...query }),
 
-    deleteOldest: (until, chunk) => deleteOldestInOrder(on, entries, entries.id, entries.at, until, chunk),
+    deleteOldest: (until, batchSize) =>
+      deleteOldestByKey(executor, entries, entries.id, entries.at, until, batchSize),
   }
 }

@@ -1,11 +1,11 @@
 import { and, gt, isNotNull, max, or, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { DeadlineStore } from '../domain/upkeep/deadlines.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { isTimed } from './rate-limits.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { isInTimeIndex } from './rate-limits.ts'
 
 /** Of every table with times to come. Finding out is done at every start; what moves them reads whole tables. */
-export function createDeadlineStore(database: Database, on: Builders): DeadlineStore {
+export function createDeadlineStore(database: Database, executor: QueryExecutor): DeadlineStore {
   const {
     otpRequests,
     otpDeliveries,
@@ -18,70 +18,74 @@ export function createDeadlineStore(database: Database, on: Builders): DeadlineS
     applications,
   } = database.tables
   // Spelled out: SQLite uses the index of pending requests only where it sees the word itself.
-  const livesAfter = (now: number) =>
+  const isPendingAt = (now: number) =>
     and(sql`${otpRequests.status} = 'pending'`, gt(otpRequests.expiresAt, now))
 
   /** The newest admission of an application, which its key finds. */
-  const newestOf = (policy: string) => sql<number | null>`max((
+  const latestAdmission = (policy: string) => sql<number | null>`max((
     select ${rateAdmissions.at} from ${rateAdmissions}
     where ${rateAdmissions}.subject = ${applications}.id and ${rateAdmissions.policy} = ${policy}
     order by ${rateAdmissions.at} desc limit 1))`
 
   return {
-    async newestSetAt(now) {
-      const newest = [
-        ...(await on
+    async latestTimestamp(now) {
+      const timestamps = [
+        ...(await executor
           .select({ at: max(otpRequests.sentAt) })
           .from(otpRequests)
-          .where(livesAfter(now))),
-        ...(await on
+          .where(isPendingAt(now))),
+        ...(await executor
           .select({ at: max(rateAdmissions.at) })
           .from(rateAdmissions)
-          .where(isTimed(rateAdmissions))),
-        ...(await on.select({ at: newestOf('otp-send') }).from(applications)),
-        ...(await on.select({ at: newestOf('otp-verify') }).from(applications)),
+          .where(isInTimeIndex(rateAdmissions))),
+        ...(await executor.select({ at: latestAdmission('otp-send') }).from(applications)),
+        ...(await executor.select({ at: latestAdmission('otp-verify') }).from(applications)),
       ].flatMap(({ at }) => (at === null ? [] : [Number(at)]))
-      return newest.length === 0 ? undefined : Math.max(...newest)
+      return timestamps.length === 0 ? undefined : Math.max(...timestamps)
     },
 
-    async moveBack(byMs, now) {
-      const earlier = (column: SQLiteColumn) => sql`${column} - ${byMs}`
-      const nowAtMost = (column: SQLiteColumn) =>
+    async shiftDeadlines(rollbackMs, now) {
+      const shiftedBack = (column: SQLiteColumn) => sql`${column} - ${rollbackMs}`
+      const clampedToNow = (column: SQLiteColumn) =>
         sql`case when ${column} > ${now} then ${now} else ${column} end`
 
-      await on
+      await executor
         .update(otpRequests)
-        .set({ sentAt: earlier(otpRequests.sentAt), expiresAt: earlier(otpRequests.expiresAt) })
-        .where(livesAfter(now))
-      await on
+        .set({ sentAt: shiftedBack(otpRequests.sentAt), expiresAt: shiftedBack(otpRequests.expiresAt) })
+        .where(isPendingAt(now))
+      await executor
         .update(otpDeliveries)
-        .set({ nextAttemptAt: earlier(otpDeliveries.nextAttemptAt) })
+        .set({ nextAttemptAt: shiftedBack(otpDeliveries.nextAttemptAt) })
         .where(isNotNull(otpDeliveries.nextAttemptAt))
-      await on
+      await executor
         .update(webhookDeliveries)
-        .set({ nextAttemptAt: earlier(webhookDeliveries.nextAttemptAt) })
+        .set({ nextAttemptAt: shiftedBack(webhookDeliveries.nextAttemptAt) })
         .where(isNotNull(webhookDeliveries.nextAttemptAt))
-      await on
-        .update(webhookEndpoints)
-        .set({ dueAt: earlier(webhookEndpoints.dueAt), failingSince: earlier(webhookEndpoints.failingSince) })
-      await on
+      await executor.update(webhookEndpoints).set({
+        dueAt: shiftedBack(webhookEndpoints.dueAt),
+        failingSince: shiftedBack(webhookEndpoints.failingSince),
+      })
+      await executor
         .update(phoneCheckBudgets)
         .set({
-          refilledAt: earlier(phoneCheckBudgets.refilledAt),
-          lockedUntil: earlier(phoneCheckBudgets.lockedUntil),
+          refilledAt: shiftedBack(phoneCheckBudgets.refilledAt),
+          lockedUntil: shiftedBack(phoneCheckBudgets.lockedUntil),
         })
         .where(or(gt(phoneCheckBudgets.refilledAt, now), gt(phoneCheckBudgets.lockedUntil, now)))
-      await on
+      await executor
         .update(refreshTokens)
         .set({
-          createdAt: nowAtMost(refreshTokens.createdAt),
-          expiresAt: earlier(refreshTokens.expiresAt),
-          usedAt: nowAtMost(refreshTokens.usedAt),
+          createdAt: clampedToNow(refreshTokens.createdAt),
+          expiresAt: shiftedBack(refreshTokens.expiresAt),
+          usedAt: clampedToNow(refreshTokens.usedAt),
         })
         .where(gt(refreshTokens.createdAt, now))
-      await on
+      await executor
         .update(setupTokens)
-        .set({ createdAt: nowAtMost(setupTokens.createdAt), expiresAt: earlier(setupTokens.expiresAt) })
+        .set({
+          createdAt: clampedToNow(setupTokens.createdAt),
+          expiresAt: shiftedBack(setupTokens.expiresAt),
+        })
         .where(gt(setupTokens.createdAt, now))
     },
   }

@@ -1,12 +1,12 @@
 import { and, asc, eq, isNull, sql } from 'drizzle-orm'
 import type { DeveloperStore } from '../domain/accounts/developers.ts'
-import type { Builders, Database } from './engine/database.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
 
-export function createDeveloperStore(database: Database, on: Builders): DeveloperStore {
+export function createDeveloperStore(database: Database, executor: QueryExecutor): DeveloperStore {
   const { developers } = database.tables
   // Every console request asks this.
-  const bySubject = database.prepare(() =>
-    on
+  const selectBySubject = database.prepare(() =>
+    executor
       .select()
       .from(developers)
       .where(
@@ -19,26 +19,26 @@ export function createDeveloperStore(database: Database, on: Builders): Develope
 
   return {
     async find(id) {
-      const [developer] = await on.select().from(developers).where(eq(developers.id, id))
+      const [developer] = await executor.select().from(developers).where(eq(developers.id, id))
       return developer
     },
 
     async findBySubject(issuer, subject) {
-      const [developer] = await bySubject({ issuer, subject })
+      const [developer] = await selectBySubject({ issuer, subject })
       return developer
     },
 
     async findByVirtualPhone(phone) {
-      const [developer] = await on.select().from(developers).where(eq(developers.virtualPhone, phone))
+      const [developer] = await executor.select().from(developers).where(eq(developers.virtualPhone, phone))
       return developer
     },
 
-    findByEmail: async (email) => on.select().from(developers).where(eq(developers.email, email)),
+    findByEmail: async (email) => executor.select().from(developers).where(eq(developers.email, email)),
 
-    list: async () => on.select().from(developers).orderBy(asc(developers.id)),
+    list: async () => executor.select().from(developers).orderBy(asc(developers.id)),
 
     async insert(developer) {
-      const inserted = await on
+      const inserted = await executor
         .insert(developers)
         .values(developer)
         .onConflictDoNothing()
@@ -46,8 +46,8 @@ export function createDeveloperStore(database: Database, on: Builders): Develope
       return inserted.length === 1
     },
 
-    async claimAwaited(email, { issuer, subject, name }, now) {
-      const [developer] = await on
+    async claimInvitation(email, { issuer, subject, name }, now) {
+      const [developer] = await executor
         .update(developers)
         .set({ issuer, subject, updatedAt: now, name: sql`coalesce(${developers.name}, ${name})` })
         .where(and(eq(developers.email, email), isNull(developers.issuer)))
@@ -56,7 +56,7 @@ export function createDeveloperStore(database: Database, on: Builders): Develope
     },
 
     async update(id, changes, now) {
-      const [developer] = await on
+      const [developer] = await executor
         .update(developers)
         .set({ ...changes, updatedAt: now })
         .where(eq(developers.id, id))
@@ -64,14 +64,14 @@ export function createDeveloperStore(database: Database, on: Builders): Develope
       return developer
     },
 
-    async forget(id, now) {
-      const nothing = { issuer: null, subject: null, email: null, name: null, company: null }
-      await on
+    async anonymize(id, now) {
+      const anonymizedFields = { issuer: null, subject: null, email: null, name: null, company: null }
+      await executor
         .update(developers)
-        .set({ ...nothing, status: 'disabled', updatedAt: now })
+        .set({ ...anonymizedFields, status: 'disabled', updatedAt: now })
         .where(eq(developers.id, id))
     },
 
-    lock: (id) => database.lock(on, developers, developers.id, id),
+    lock: (id) => database.lock(executor, developers, developers.id, id),
   }
 }

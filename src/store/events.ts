@@ -1,17 +1,17 @@
 import { and, asc, desc, eq, gt, gte, lt, lte, sql } from 'drizzle-orm'
-import { eventIdOf, readEventId } from '../domain/model/event-ids.ts'
+import { encodeEventId, decodeEventId } from '../domain/model/event-ids.ts'
 import type { EventStore, LogQuery, LogType } from '../domain/log/events.ts'
-import { atMost } from './engine/typed-placeholders.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { deleteOldestInOrder } from './engine/delete-oldest.ts'
-import { entryId } from './engine/event-id-columns.ts'
-import { isOwnedBy, shortOwner, type ShortOwner } from './engine/owner.ts'
-import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
+import { orderByLimit } from './engine/typed-placeholders.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { deleteOldestByKey } from './engine/delete-oldest.ts'
+import { resolveEventId } from './engine/event-id-columns.ts'
+import { isOwnedBy, ownerShortId, type OwnerShortId } from './engine/owner.ts'
+import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 
 /** @param onEvent told of each entry that is written, by the developer's id, before its transaction ends */
 export function createEventStore(
   database: Database,
-  on: Builders,
+  executor: QueryExecutor,
   onEvent: (developerId: string) => void = () => {},
 ): EventStore {
   const { events, counters } = database.tables
@@ -30,15 +30,15 @@ export function createEventStore(
   }
 
   // Whoever takes a number holds the counter until the commit, so that numbers become visible in their order.
-  const nextSeq = database.prepare(() =>
-    on
+  const allocateSeq = database.prepare(() =>
+    executor
       .update(counters)
       .set({ value: sql`${counters.value} + 1` })
       .where(eq(counters.name, 'event_seq'))
       .returning({ value: counters.value }),
   )
   const insert = database.prepare(() =>
-    on.insert(events).values({
+    executor.insert(events).values({
       seq: p('seq'),
       type: p('type'),
       developerId: p('developerId'),
@@ -51,11 +51,11 @@ export function createEventStore(
       at: p('at'),
     }),
   )
-  type ListFilter = ShortOwner & Omit<LogQuery, 'appId'>
+  type ListFilter = OwnerShortId & Omit<LogQuery, 'appId'>
   const list = prepareFiltered(
     database,
-    ({ types, limit, beforeSeq, afterSeq, fromSeq, untilSeq, ...owner }: Given<ListFilter>) =>
-      on
+    ({ types, limit, beforeSeq, afterSeq, fromSeq, untilSeq, ...owner }: FilterPlaceholders<ListFilter>) =>
+      executor
         .select(columns)
         .from(events)
         .where(
@@ -68,34 +68,37 @@ export function createEventStore(
             untilSeq && lte(events.seq, untilSeq),
           ),
         )
-        .orderBy(atMost(afterSeq ? asc(events.seq) : desc(events.seq), limit)),
+        .orderBy(orderByLimit(afterSeq ? asc(events.seq) : desc(events.seq), limit)),
   )
 
   return {
     async insert(entry, toPayload) {
-      const [counter] = await nextSeq()
+      const [counter] = await allocateSeq()
       if (!counter) throw new Error('the counter of log entries is missing')
       const seq = counter.value
-      await insert({ ...entry, seq, payload: toPayload ? toPayload(eventIdOf(entry.at, seq)) : null })
+      await insert({ ...entry, seq, payload: toPayload ? toPayload(encodeEventId(entry.at, seq)) : null })
       onEvent(entry.developerId)
       return seq
     },
 
     async list(developerId, { appId, ...query }) {
-      const rows = await list({ ...query, ...shortOwner(database, { developerId, appId }) })
-      return rows.map((row) => ({ ...row, id: entryId(row.id, row.at, row.seq) }))
+      const rows = await list({ ...query, ...ownerShortId(database, { developerId, appId }) })
+      return rows.map((row) => ({ ...row, id: resolveEventId(row.id, row.at, row.seq) }))
     },
 
-    async seqOf(developerId, id) {
-      const made = readEventId(id)
-      const is = made ? and(eq(events.seq, made.seq), eq(events.at, made.at)) : eq(events.id, id)
-      const [row] = await on
+    async findSeq(developerId, id) {
+      const decoded = decodeEventId(id)
+      const condition = decoded
+        ? and(eq(events.seq, decoded.seq), eq(events.at, decoded.at))
+        : eq(events.id, id)
+      const [row] = await executor
         .select({ seq: events.seq })
         .from(events)
-        .where(and(is, eq(events.developerId, developerId)))
+        .where(and(condition, eq(events.developerId, developerId)))
       return row?.seq
     },
 
-    deleteOldest: (until, chunk) => deleteOldestInOrder(on, events, events.seq, events.at, until, chunk),
+    deleteOldest: (until, batchSize) =>
+      deleteOldestByKey(executor, events, events.seq, events.at, until, batchSize),
   }
 }

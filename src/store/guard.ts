@@ -2,25 +2,25 @@ import { and, eq, gt, gte, lt, max, sql } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { guardDayMs, guardHourMs, guardLifetimes, type GuardStore } from '../domain/guard/counts.ts'
 import type { GuardRule } from '../domain/guard/rules.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { createGuardWindows } from './guard-windows.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { createGuardWindows } from './guard-usage.ts'
 
-export function createGuardStore(database: Database, on: Builders): GuardStore {
+export function createGuardStore(database: Database, executor: QueryExecutor): GuardStore {
   const { guardWindows: windows, guardAddressCountries, guardDays, guardDecisions } = database.tables
   const addresses = guardAddressCountries
   const days = guardDays
   const decisions = guardDecisions
   const p = sql.placeholder
-  const ofAddress = eq(addresses.subject, p('subject'))
+  const matchesAddress = eq(addresses.subject, p('subject'))
 
   const listCountries = database.prepare(() =>
-    on
+    executor
       .select({ country: addresses.country, verifiedAt: addresses.verifiedAt })
       .from(addresses)
-      .where(and(ofAddress, gt(addresses.sentAt, p('after')))),
+      .where(and(matchesAddress, gt(addresses.sentAt, p('after')))),
   )
   const addCountry = database.prepare(() =>
-    on
+    executor
       .insert(addresses)
       .values({ subject: p('subject'), country: p('country'), sentAt: p('at') })
       .onConflictDoUpdate({
@@ -29,31 +29,31 @@ export function createGuardStore(database: Database, on: Builders): GuardStore {
       }),
   )
   const verifyCountry = database.prepare(() =>
-    on
+    executor
       .update(addresses)
       .set({ verifiedAt: sql`${p('at')}` })
-      .where(and(ofAddress, eq(addresses.country, p('country')))),
+      .where(and(matchesAddress, eq(addresses.country, p('country')))),
   )
-  const bestDay = database.prepare(() =>
-    on
+  const selectMaxVerifiedInDay = database.prepare(() =>
+    executor
       .select({ best: max(days.verified) })
       .from(days)
       .where(and(eq(days.subject, p('subject')), gte(days.day, p('fromDay')))),
   )
   const addVerified = database.prepare(() =>
-    on
+    executor
       .insert(days)
       .values({ subject: p('subject'), day: p('day'), verified: 1 })
       .onConflictDoUpdate({ target: [days.subject, days.day], set: { verified: sql`${days.verified} + 1` } }),
   )
   const sentOn = database.prepare(() =>
-    on
+    executor
       .select({ sent: days.sent })
       .from(days)
       .where(and(eq(days.subject, p('subject')), eq(days.day, p('day')))),
   )
   const addSent = database.prepare(() =>
-    on
+    executor
       .insert(days)
       .values({ subject: p('subject'), day: p('day'), sent: 1 })
       .onConflictDoUpdate({
@@ -65,7 +65,7 @@ export function createGuardStore(database: Database, on: Builders): GuardStore {
   )
 
   const addDecision = database.prepare(() =>
-    on
+    executor
       .insert(decisions)
       .values({
         hour: p('hour'),
@@ -88,24 +88,24 @@ export function createGuardStore(database: Database, on: Builders): GuardStore {
    *
    * @returns whether there were any
    */
-  async function deleteOld(
+  async function deleteBatchUntil(
     table: SQLiteTable,
-    time: SQLiteColumn,
+    timeColumn: SQLiteColumn,
     otherKeys: SQLiteColumn[],
     until: number,
-    chunk: number,
+    batchSize: number,
   ): Promise<boolean> {
-    const key = sql.join([time, ...otherKeys], sql`, `)
-    const old = sql`select ${key} from ${table} where ${time} <= ${until} limit ${chunk}`
-    const deleted = await on
+    const key = sql.join([timeColumn, ...otherKeys], sql`, `)
+    const oldKeys = sql`select ${key} from ${table} where ${timeColumn} <= ${until} limit ${batchSize}`
+    const deleted = await executor
       .delete(table)
-      .where(sql`(${key}) in (${old})`)
-      .returning({ at: time })
+      .where(sql`(${key}) in (${oldKeys})`)
+      .returning({ at: timeColumn })
     return deleted.length > 0
   }
 
   return {
-    ...createGuardWindows(database, on),
+    ...createGuardWindows(database, executor),
 
     async addressCountries(subject, after) {
       const rows = await listCountries({ subject, after })
@@ -123,8 +123,8 @@ export function createGuardStore(database: Database, on: Builders): GuardStore {
       await verifyCountry({ subject, country, at })
     },
 
-    async bestDay(subject, fromDay) {
-      const [row] = await bestDay({ subject, fromDay })
+    async maxVerifiedInDay(subject, fromDay) {
+      const [row] = await selectMaxVerifiedInDay({ subject, fromDay })
       return row?.best ?? 0
     },
 
@@ -147,13 +147,13 @@ export function createGuardStore(database: Database, on: Builders): GuardStore {
     },
 
     async decisions(fromHour) {
-      const total = (column: typeof decisions.flagged) => sql<number>`sum(${column})`.mapWith(Number)
-      const rows = await on
+      const sumColumn = (column: typeof decisions.flagged) => sql<number>`sum(${column})`.mapWith(Number)
+      const rows = await executor
         .select({
           rule: decisions.rule,
           country: decisions.country,
-          flagged: total(decisions.flagged),
-          blocked: total(decisions.blocked),
+          flagged: sumColumn(decisions.flagged),
+          blocked: sumColumn(decisions.blocked),
         })
         .from(decisions)
         .where(gte(decisions.hour, fromHour))
@@ -162,21 +162,27 @@ export function createGuardStore(database: Database, on: Builders): GuardStore {
       return rows.map((row) => ({ ...row, rule: row.rule as GuardRule }))
     },
 
-    async deleteOldest(now, chunk) {
+    async deleteOldest(now, batchSize) {
       const { windowsMs, addressCountriesMs, days: daysKept, decisionsMs } = guardLifetimes
       const today = Math.floor(now / guardDayMs)
       const hour = Math.floor((now - decisionsMs) / guardHourMs)
       const deleted = [
-        await deleteOld(windows, windows.startsAt, [windows.subject], now - windowsMs, chunk),
-        await deleteOld(
+        await deleteBatchUntil(windows, windows.startsAt, [windows.subject], now - windowsMs, batchSize),
+        await deleteBatchUntil(
           addresses,
           addresses.sentAt,
           [addresses.subject, addresses.country],
           now - addressCountriesMs,
-          chunk,
+          batchSize,
         ),
-        await deleteOld(days, days.day, [days.subject], today - daysKept, chunk),
-        await deleteOld(decisions, decisions.hour, [decisions.rule, decisions.country], hour, chunk),
+        await deleteBatchUntil(days, days.day, [days.subject], today - daysKept, batchSize),
+        await deleteBatchUntil(
+          decisions,
+          decisions.hour,
+          [decisions.rule, decisions.country],
+          hour,
+          batchSize,
+        ),
       ]
       return deleted.includes(true)
     },

@@ -1,16 +1,16 @@
 import { and, eq, lte, sql } from 'drizzle-orm'
 import type { IdempotencyScope, IdempotencyStore } from '../domain/limits/idempotency.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { deleteOldest } from './engine/delete-oldest.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { deleteOldestByTime } from './engine/delete-oldest.ts'
 
-export function createIdempotencyStore(database: Database, on: Builders): IdempotencyStore {
+export function createIdempotencyStore(database: Database, executor: QueryExecutor): IdempotencyStore {
   const { idempotencyKeys: keys } = database.tables
-  const same = (scope: IdempotencyScope) =>
+  const matchesScope = (scope: IdempotencyScope) =>
     and(eq(keys.caller, scope.caller), eq(keys.route, scope.route), eq(keys.key, scope.key))
 
   return {
     async claim(scope, now, expiredBefore) {
-      const taken = await on
+      const claimed = await executor
         .insert(keys)
         .values({ ...scope, createdAt: now })
         .onConflictDoUpdate({
@@ -19,18 +19,18 @@ export function createIdempotencyStore(database: Database, on: Builders): Idempo
           setWhere: lte(keys.createdAt, expiredBefore),
         })
         .returning({ key: keys.key })
-      if (taken.length > 0) return undefined
-      const [earlier] = await on
+      if (claimed.length > 0) return undefined
+      const [existing] = await executor
         .select({ bodyHash: keys.bodyHash, answer: keys.answer })
         .from(keys)
-        .where(same(scope))
-      return earlier
+        .where(matchesScope(scope))
+      return existing
     },
 
-    async finish(scope, answer) {
-      await on.update(keys).set({ answer }).where(same(scope))
+    async finish(scope, result) {
+      await executor.update(keys).set({ answer: result }).where(matchesScope(scope))
     },
 
-    deleteOldest: (until, chunk) => deleteOldest(on, keys, keys.createdAt, until, chunk),
+    deleteOldest: (until, batchSize) => deleteOldestByTime(executor, keys, keys.createdAt, until, batchSize),
   }
 }

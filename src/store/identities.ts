@@ -1,15 +1,15 @@
 import { and, asc, desc, eq, lt, sql } from 'drizzle-orm'
 import type { IdentityStore } from '../domain/otp/identities.ts'
-import { atMost } from './engine/typed-placeholders.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
+import { orderByLimit } from './engine/typed-placeholders.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 
-export function createIdentityStore(database: Database, on: Builders): IdentityStore {
+export function createIdentityStore(database: Database, executor: QueryExecutor): IdentityStore {
   const { identities, identityApplications: links } = database.tables
   const p = sql.placeholder
 
   const findByPhone = database.prepare(() =>
-    on
+    executor
       .select()
       .from(identities)
       .where(
@@ -20,7 +20,7 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
       ),
   )
   const countVerification = database.prepare(() =>
-    on
+    executor
       .update(identities)
       .set({
         verificationCount: sql`${identities.verificationCount} + 1`,
@@ -36,7 +36,7 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
       .returning({ id: identities.id }),
   )
   const insert = database.prepare(() =>
-    on
+    executor
       .insert(identities)
       .values({
         id: p('id'),
@@ -51,34 +51,36 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
       .returning({ id: identities.id }),
   )
   const addApplication = database.prepare(() =>
-    on
+    executor
       .insert(links)
       .values({ identityId: p('identityId'), appId: p('appId') })
       .onConflictDoNothing(),
   )
   type ListFilter = { developerId: string | number; limit: number; before: string | undefined }
-  const list = prepareFiltered(database, ({ developerId, limit, before }: Given<ListFilter>) =>
-    on
+  const list = prepareFiltered(database, ({ developerId, limit, before }: FilterPlaceholders<ListFilter>) =>
+    executor
       .select()
       .from(identities)
       .where(and(eq(identities.developerId, developerId), before && lt(identities.id, before)))
-      .orderBy(atMost(desc(identities.id), limit)),
+      .orderBy(orderByLimit(desc(identities.id), limit)),
   )
-  const listLinks = prepareFiltered(database, ({ identityIds }: Given<{ identityIds: string[] }>) =>
-    on
-      .select()
-      .from(links)
-      .where(sql`${links.identityId} in ${identityIds}`)
-      .orderBy(asc(links.appId)),
+  const listLinks = prepareFiltered(
+    database,
+    ({ identityIds }: FilterPlaceholders<{ identityIds: string[] }>) =>
+      executor
+        .select()
+        .from(links)
+        .where(sql`${links.identityId} in ${identityIds}`)
+        .orderBy(asc(links.appId)),
   )
 
   return {
     async findByPhone(developerId, phone, pseudonym) {
-      const found = await findByPhone({ developerId, phone, pseudonym })
-      return found.find((identity) => identity.phone === phone) ?? found[0]
+      const rows = await findByPhone({ developerId, phone, pseudonym })
+      return rows.find((identity) => identity.phone === phone) ?? rows[0]
     },
 
-    async applicationsOf(identityIds) {
+    async applicationsByIdentity(identityIds) {
       const byIdentity = new Map<string, string[]>()
       if (identityIds.length === 0) return byIdentity
       const rows = await listLinks({ identityIds })
@@ -97,7 +99,7 @@ export function createIdentityStore(database: Database, on: Builders): IdentityS
     },
 
     async restorePhone({ id, phone: pseudonym }, phone) {
-      await on
+      await executor
         .update(identities)
         .set({ phone })
         .where(and(eq(identities.id, id), eq(identities.phone, pseudonym)))

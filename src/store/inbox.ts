@@ -1,18 +1,18 @@
 import { and, desc, eq, gt, lt, sql } from 'drizzle-orm'
 import type { InboxStore } from '../domain/otp/inbox.ts'
 import { messageSettings } from './applications.ts'
-import { atMost } from './engine/typed-placeholders.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { deleteOldestInOrder } from './engine/delete-oldest.ts'
+import { orderByLimit } from './engine/typed-placeholders.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { toOtpRequest } from './otp-requests.ts'
-import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
+import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 
-export function createInboxStore(database: Database, on: Builders): InboxStore {
+export function createInboxStore(database: Database, executor: QueryExecutor): InboxStore {
   const { inboxMessages: inbox, otpRequests, applications } = database.tables
   const p = sql.placeholder
 
   const insert = database.prepare(() =>
-    on.insert(inbox).values({
+    executor.insert(inbox).values({
       seq: p('seq'),
       developerId: p('developerId'),
       requestId: p('requestId'),
@@ -26,16 +26,18 @@ export function createInboxStore(database: Database, on: Builders): InboxStore {
     limit: number
     before: number | undefined
   }
-  const list = prepareFiltered(database, ({ developerId, since, limit, before }: Given<ListFilter>) =>
-    on
-      .select({ message: inbox, request: otpRequests, application: messageSettings(applications) })
-      .from(inbox)
-      .innerJoin(otpRequests, eq(otpRequests.id, inbox.requestId))
-      .leftJoin(applications, database.isSame(applications.id, otpRequests.appId))
-      .where(
-        and(eq(inbox.developerId, developerId), gt(inbox.sentAt, since), before && lt(inbox.seq, before)),
-      )
-      .orderBy(atMost(desc(inbox.seq), limit)),
+  const list = prepareFiltered(
+    database,
+    ({ developerId, since, limit, before }: FilterPlaceholders<ListFilter>) =>
+      executor
+        .select({ message: inbox, request: otpRequests, application: messageSettings(applications) })
+        .from(inbox)
+        .innerJoin(otpRequests, eq(otpRequests.id, inbox.requestId))
+        .leftJoin(applications, database.matchesShortId(applications.id, otpRequests.appId))
+        .where(
+          and(eq(inbox.developerId, developerId), gt(inbox.sentAt, since), before && lt(inbox.seq, before)),
+        )
+        .orderBy(orderByLimit(desc(inbox.seq), limit)),
   )
 
   return {
@@ -52,6 +54,7 @@ export function createInboxStore(database: Database, on: Builders): InboxStore {
       }))
     },
 
-    deleteOldest: (until, chunk) => deleteOldestInOrder(on, inbox, inbox.seq, inbox.sentAt, until, chunk),
+    deleteOldest: (until, batchSize) =>
+      deleteOldestByKey(executor, inbox, inbox.seq, inbox.sentAt, until, batchSize),
   }
 }

@@ -16,8 +16,8 @@ import type { FailureClass } from '../domain/model/delivery.ts'
 import type { ClaimedMessage, Message, MessageKey, OtpDeliveryStore } from '../domain/model/message.ts'
 import type { Channel } from '../domain/model/request.ts'
 import { messageSettings } from './applications.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { deleteOldestInOrder } from './engine/delete-oldest.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { toOtpRequest } from './otp-requests.ts'
 import type { Tables } from './engine/tables.ts'
 
@@ -39,15 +39,15 @@ const toMessage = (row: Row): Message => ({
   leaseUntil: row.leaseUntil,
 })
 
-export function createOtpDeliveryStore(database: Database, on: Builders): OtpDeliveryStore {
+export function createOtpDeliveryStore(database: Database, executor: QueryExecutor): OtpDeliveryStore {
   const { otpDeliveries: messages, otpRequests, applications } = database.tables
   const p = sql.placeholder
-  const is = (key: MessageKey) =>
+  const matchesKey = (key: MessageKey) =>
     and(eq(messages.requestId, key.requestId), eq(messages.message, key.message))
 
   // Asked for by every send.
   const insert = database.prepare(() =>
-    on.insert(messages).values({
+    executor.insert(messages).values({
       requestId: p('requestId'),
       message: p('message'),
       channels: p('channels'),
@@ -61,17 +61,17 @@ export function createOtpDeliveryStore(database: Database, on: Builders): OtpDel
     }),
   )
   const load = database.prepare(() =>
-    on
+    executor
       .select({ message: messages, request: otpRequests, application: messageSettings(applications) })
       .from(messages)
       .innerJoin(otpRequests, eq(otpRequests.id, messages.requestId))
-      .leftJoin(applications, database.isSame(applications.id, otpRequests.appId))
+      .leftJoin(applications, database.matchesShortId(applications.id, otpRequests.appId))
       .where(and(eq(messages.requestId, p('requestId')), eq(messages.message, p('message')))),
   )
 
-  const held = (claim: ClaimedMessage) =>
+  const isLeasedBy = (claim: ClaimedMessage) =>
     and(
-      is(claim),
+      matchesKey(claim),
       eq(messages.status, 'pending'),
       eq(messages.leaseOwner, claim.owner),
       eq(messages.attempts, claim.attempt),
@@ -83,7 +83,7 @@ export function createOtpDeliveryStore(database: Database, on: Builders): OtpDel
     },
 
     async supersede({ requestId, message }, now) {
-      await on
+      await executor
         .update(messages)
         .set({ status: 'void', nextAttemptAt: null, updatedAt: now })
         .where(
@@ -97,7 +97,7 @@ export function createOtpDeliveryStore(database: Database, on: Builders): OtpDel
     },
 
     async find(key) {
-      const [row] = await on.select().from(messages).where(is(key))
+      const [row] = await executor.select().from(messages).where(matchesKey(key))
       return row && toMessage(row)
     },
 
@@ -107,7 +107,7 @@ export function createOtpDeliveryStore(database: Database, on: Builders): OtpDel
     },
 
     async list(requestId) {
-      const rows = await on
+      const rows = await executor
         .select()
         .from(messages)
         .where(eq(messages.requestId, requestId))
@@ -116,7 +116,7 @@ export function createOtpDeliveryStore(database: Database, on: Builders): OtpDel
     },
 
     async claim({ owner, now, leaseUntil, limit }) {
-      const due = await on
+      const due = await executor
         .select({ requestId: messages.requestId, message: messages.message })
         .from(messages)
         .where(
@@ -131,12 +131,12 @@ export function createOtpDeliveryStore(database: Database, on: Builders): OtpDel
         .limit(limit)
       const claimed: ClaimedMessage[] = []
       for (const key of due) {
-        const [row] = await on
+        const [row] = await executor
           .update(messages)
           .set({ leaseOwner: owner, leaseUntil, attempts: sql`${messages.attempts} + 1` })
           .where(
             and(
-              is(key),
+              matchesKey(key),
               eq(messages.status, 'pending'),
               // Once more: another node may have had it meanwhile.
               lte(messages.nextAttemptAt, now),
@@ -150,10 +150,10 @@ export function createOtpDeliveryStore(database: Database, on: Builders): OtpDel
     },
 
     async finish(claim, { excluded, ...outcome }, now) {
-      const finished = await on
+      const finished = await executor
         .update(messages)
         .set({ ...outcome, excluded: excluded.join(','), leaseOwner: null, leaseUntil: null, updatedAt: now })
-        .where(held(claim))
+        .where(isLeasedBy(claim))
         .returning({ message: messages.message })
       return finished.length > 0
     },
@@ -161,28 +161,28 @@ export function createOtpDeliveryStore(database: Database, on: Builders): OtpDel
     async findForReceipt(provider, { messageId, requestId }) {
       const key = { requestId: messages.requestId, message: messages.message }
       if (messageId !== null) {
-        const [named] = await on
+        const [messageById] = await executor
           .select(key)
           .from(messages)
           .where(and(eq(messages.provider, provider), eq(messages.messageId, messageId)))
           .limit(1)
-        if (named) return named
+        if (messageById) return messageById
       }
       if (requestId === null) return undefined
       // One that has another name is another message.
-      const unnamed = messageId === null ? undefined : isNull(messages.messageId)
-      const [newest] = await on
+      const hasNoMessageId = messageId === null ? undefined : isNull(messages.messageId)
+      const [newest] = await executor
         .select(key)
         .from(messages)
-        .where(and(eq(messages.requestId, requestId), eq(messages.provider, provider), unnamed))
+        .where(and(eq(messages.requestId, requestId), eq(messages.provider, provider), hasNoMessageId))
         .orderBy(desc(messages.message))
         .limit(1)
       return newest
     },
 
     async receive(key, provider, { status, messageId, failure }, now) {
-      const before = status === 'sent' ? (['unknown'] as const) : (['sent', 'unknown'] as const)
-      const changed = await on
+      const previousStatuses = status === 'sent' ? (['unknown'] as const) : (['sent', 'unknown'] as const)
+      const changed = await executor
         .update(messages)
         .set({
           status,
@@ -190,13 +190,15 @@ export function createOtpDeliveryStore(database: Database, on: Builders): OtpDel
           failure: failure?.class ?? null,
           updatedAt: now,
         })
-        .where(and(is(key), eq(messages.provider, provider), inArray(messages.status, before)))
+        .where(
+          and(matchesKey(key), eq(messages.provider, provider), inArray(messages.status, previousStatuses)),
+        )
         .returning({ message: messages.message })
       return changed.length > 0
     },
 
     async reopen(key, excluded, now) {
-      await on
+      await executor
         .update(messages)
         .set({
           status: 'pending',
@@ -206,17 +208,17 @@ export function createOtpDeliveryStore(database: Database, on: Builders): OtpDel
           nextAttemptAt: now,
           updatedAt: now,
         })
-        .where(is(key))
+        .where(matchesKey(key))
     },
 
     async releaseAll() {
-      await on
+      await executor
         .update(messages)
         .set({ leaseOwner: null, leaseUntil: null })
         .where(and(eq(messages.status, 'pending'), isNotNull(messages.leaseOwner)))
     },
 
-    deleteOldest: (until, chunk) =>
-      deleteOldestInOrder(on, messages, messages.requestId, messages.createdAt, until, chunk),
+    deleteOldest: (until, batchSize) =>
+      deleteOldestByKey(executor, messages, messages.requestId, messages.createdAt, until, batchSize),
   }
 }

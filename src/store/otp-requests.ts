@@ -9,11 +9,11 @@ import {
   type OtpRequestStore,
   type OtpStatus,
 } from '../domain/model/request.ts'
-import { atMost } from './engine/typed-placeholders.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { deleteOldestInOrder } from './engine/delete-oldest.ts'
-import { isOwnedBy, shortOwner, type ShortOwner } from './engine/owner.ts'
-import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
+import { orderByLimit } from './engine/typed-placeholders.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { deleteOldestByKey } from './engine/delete-oldest.ts'
+import { isOwnedBy, ownerShortId, type OwnerShortId } from './engine/owner.ts'
+import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 import type { Tables } from './engine/tables.ts'
 
 type Row = InferSelectModel<Tables['otpRequests']>
@@ -25,31 +25,31 @@ export const toOtpRequest = (row: Row): OtpRequest => ({
   metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
 })
 
-type ListFilter = Omit<OtpListQuery, 'developerId' | 'appId' | 'status' | 'now'> & StatusFilter & ShortOwner
+type ListFilter = Omit<OtpListQuery, 'developerId' | 'appId' | 'status' | 'now'> & StatusFilter & OwnerShortId
 
 /** At most one of them. */
 type StatusFilter = { status?: OtpStatus; pendingAt?: number; expiredAt?: number }
 
-/** As `isDue` has it. */
-function hasStatus(status: OtpStatus | undefined, now: number): StatusFilter {
+/** As `isExpired` has it. */
+function toStatusFilter(status: OtpStatus | undefined, now: number): StatusFilter {
   if (status === 'pending') return { pendingAt: now }
   if (status === 'expired') return { expiredAt: now }
   return status === undefined ? {} : { status }
 }
 
-export function createOtpRequestStore(database: Database, on: Builders): OtpRequestStore {
+export function createOtpRequestStore(database: Database, executor: QueryExecutor): OtpRequestStore {
   const { otpRequests: otp } = database.tables
   const p = sql.placeholder
-  const pending = and(eq(otp.id, p('id')), eq(otp.status, 'pending'))
+  const isPendingRequest = and(eq(otp.id, p('id')), eq(otp.status, 'pending'))
 
   const find = database.prepare(() =>
-    on
+    executor
       .select()
       .from(otp)
       .where(eq(otp.id, p('id'))),
   )
   const insert = database.prepare(() =>
-    on.insert(otp).values({
+    executor.insert(otp).values({
       id: p('id'),
       developerId: p('developerId'),
       projectId: p('projectId'),
@@ -73,10 +73,10 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
       updatedAt: p('updatedAt'),
     }),
   )
-  const attempt = { attempts: sql`${otp.attempts} + 1`, updatedAt: sql`${p('now')}` }
-  const mayBeTried = and(pending, lt(otp.attempts, attemptsMax), gt(otp.expiresAt, p('now')))
+  const attemptUpdate = { attempts: sql`${otp.attempts} + 1`, updatedAt: sql`${p('now')}` }
+  const canBeAttempted = and(isPendingRequest, lt(otp.attempts, attemptsMax), gt(otp.expiresAt, p('now')))
   // Whoever counts an attempt has read the request: what stays is not read again.
-  const counted = {
+  const attemptColumns = {
     status: otp.status,
     attempts: otp.attempts,
     verifiedAt: otp.verifiedAt,
@@ -84,30 +84,32 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
     // Written by insert and countResend from a Channel.
     channel: sql<Channel>`${otp.channel}`,
   }
-  const fail = database.prepare(() => on.update(otp).set(attempt).where(mayBeTried).returning(counted))
-  const verify = database.prepare(() =>
-    on
-      .update(otp)
-      .set({ ...attempt, status: 'verified', verifiedAt: sql`${p('now')}` })
-      .where(mayBeTried)
-      .returning(counted),
+  const recordFailure = database.prepare(() =>
+    executor.update(otp).set(attemptUpdate).where(canBeAttempted).returning(attemptColumns),
   )
-  const end = database.prepare(() =>
-    on
+  const recordSuccess = database.prepare(() =>
+    executor
+      .update(otp)
+      .set({ ...attemptUpdate, status: 'verified', verifiedAt: sql`${p('now')}` })
+      .where(canBeAttempted)
+      .returning(attemptColumns),
+  )
+  const close = database.prepare(() =>
+    executor
       .update(otp)
       .set({
         status: sql`${p('status')}`,
         failureReason: sql`${p('failureReason')}`,
         updatedAt: sql`${p('now')}`,
       })
-      .where(pending)
+      .where(isPendingRequest)
       .returning(),
   )
   const list = prepareFiltered(
     database,
-    ({ status, pendingAt, expiredAt, limit, before, from, ...owner }: Given<ListFilter>) => {
+    ({ status, pendingAt, expiredAt, limit, before, from, ...owner }: FilterPlaceholders<ListFilter>) => {
       const isPending = sql`${otp.status} = 'pending'`
-      return on
+      return executor
         .select()
         .from(otp)
         .where(
@@ -120,22 +122,22 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
             from && gte(otp.id, from),
           ),
         )
-        .orderBy(atMost(desc(otp.id), limit))
+        .orderBy(orderByLimit(desc(otp.id), limit))
     },
   )
-  const first = (rows: Row[]) => (rows[0] ? toOtpRequest(rows[0]) : undefined)
+  const toFirstRequest = (rows: Row[]) => (rows[0] ? toOtpRequest(rows[0]) : undefined)
 
   return {
-    find: async (id) => first(await find({ id })),
+    find: async (id) => toFirstRequest(await find({ id })),
 
     async list({ status, now, developerId, appId, ...query }) {
-      const owner = shortOwner(database, { developerId, appId })
-      const rows = await list({ ...query, ...owner, ...hasStatus(status, now) })
+      const owner = ownerShortId(database, { developerId, appId })
+      const rows = await list({ ...query, ...owner, ...toStatusFilter(status, now) })
       return rows.map(toOtpRequest)
     },
 
-    async listDue(now, limit) {
-      const rows = await on
+    async listExpired(now, limit) {
+      const rows = await executor
         .select()
         .from(otp)
         // Spelled out: SQLite uses the index of pending requests only where it sees the word itself.
@@ -151,14 +153,14 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
     },
 
     async countAttempt(id, isRight, now) {
-      const [attempted] = await (isRight ? verify : fail)({ id, now })
-      return attempted
+      const [updated] = await (isRight ? recordSuccess : recordFailure)({ id, now })
+      return updated
     },
 
-    async countResend(id, by, now) {
-      const rows = await on
+    async countResend(id, nextMessage, now) {
+      const rows = await executor
         .update(otp)
-        .set({ resends: sql`${otp.resends} + 1`, ...by, sentAt: now, updatedAt: now })
+        .set({ resends: sql`${otp.resends} + 1`, ...nextMessage, sentAt: now, updatedAt: now })
         .where(
           and(
             eq(otp.id, id),
@@ -169,13 +171,13 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
           ),
         )
         .returning()
-      return first(rows)
+      return toFirstRequest(rows)
     },
 
-    async setDelivery({ requestId, message }, { deliveryStatus, way }, now) {
-      const rows = await on
+    async setDelivery({ requestId, message }, { deliveryStatus, candidate }, now) {
+      const rows = await executor
         .update(otp)
-        .set({ deliveryStatus, ...way, updatedAt: now })
+        .set({ deliveryStatus, ...candidate, updatedAt: now })
         .where(
           and(
             eq(otp.id, requestId),
@@ -184,14 +186,15 @@ export function createOtpRequestStore(database: Database, on: Builders): OtpRequ
           ),
         )
         .returning()
-      return first(rows)
+      return toFirstRequest(rows)
     },
 
-    async end(id, how, now) {
-      const failureReason = how.status === 'failed' ? how.failureReason : null
-      return first(await end({ id, now, status: how.status, failureReason }))
+    async close(id, terminalState, now) {
+      const failureReason = terminalState.status === 'failed' ? terminalState.failureReason : null
+      return toFirstRequest(await close({ id, now, status: terminalState.status, failureReason }))
     },
 
-    deleteOldest: (until, chunk) => deleteOldestInOrder(on, otp, otp.id, otp.createdAt, until, chunk),
+    deleteOldest: (until, batchSize) =>
+      deleteOldestByKey(executor, otp, otp.id, otp.createdAt, until, batchSize),
   }
 }

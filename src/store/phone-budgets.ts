@@ -1,12 +1,12 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { CheckBudgetStore } from '../domain/limits/phone-budgets.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { deleteOldest } from './engine/delete-oldest.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { deleteOldestByTime } from './engine/delete-oldest.ts'
 
-export function createCheckBudgetStore(database: Database, on: Builders): CheckBudgetStore {
+export function createCheckBudgetStore(database: Database, executor: QueryExecutor): CheckBudgetStore {
   const { phoneCheckBudgets: budgets } = database.tables
   const find = database.prepare(() =>
-    on
+    executor
       .select({
         refilledAt: budgets.refilledAt,
         consecutiveFailures: budgets.consecutiveFailures,
@@ -25,28 +25,29 @@ export function createCheckBudgetStore(database: Database, on: Builders): CheckB
     },
 
     async put(appId, phoneHash, budget) {
-      await on
+      await executor
         .insert(budgets)
         .values({ appId, phoneHash, ...budget })
         .onConflictDoUpdate({ target: [budgets.appId, budgets.phoneHash], set: budget })
     },
 
-    async deleteOfPhone(phoneHash) {
-      const deleted = await on
+    async deleteByPhone(phoneHash) {
+      const deleted = await executor
         .delete(budgets)
         .where(eq(budgets.phoneHash, phoneHash))
         .returning({ appId: budgets.appId })
       return deleted.map(({ appId }) => appId)
     },
 
-    async deleteOfApplication(appId) {
-      const deleted = await on
+    async deleteByApplication(appId) {
+      const deleted = await executor
         .delete(budgets)
         .where(eq(budgets.appId, appId))
         .returning({ phoneHash: budgets.phoneHash })
       return deleted.length
     },
 
-    deleteOldest: (until, chunk) => deleteOldest(on, budgets, budgets.refilledAt, until, chunk),
+    deleteOldest: (until, batchSize) =>
+      deleteOldestByTime(executor, budgets, budgets.refilledAt, until, batchSize),
   }
 }

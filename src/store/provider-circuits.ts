@@ -1,28 +1,31 @@
 import { asc, eq } from 'drizzle-orm'
 import type { FailureClass } from '../domain/model/delivery.ts'
-import type { RestingProviderStore } from '../domain/otp/provider-circuits.ts'
-import type { Builders, Database } from './engine/database.ts'
+import type { ProviderCircuitStore } from '../domain/otp/provider-circuits.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
 
-export function createRestingProviderStore(database: Database, on: Builders): RestingProviderStore {
-  const { restingProviders: providers } = database.tables
+export function createProviderCircuitStore(
+  database: Database,
+  executor: QueryExecutor,
+): ProviderCircuitStore {
+  const { providerCircuits: circuits } = database.tables
   return {
-    async put(provider) {
-      const { failure, restingUntil } = provider
-      await on
-        .insert(providers)
-        .values(provider)
-        .onConflictDoUpdate({ target: [providers.name], set: { failure, restingUntil } })
+    async put(circuit) {
+      const { failure, openUntil } = circuit
+      await executor
+        .insert(circuits)
+        .values(circuit)
+        .onConflictDoUpdate({ target: [circuits.name], set: { failure, openUntil } })
     },
     async remove(name) {
-      await on.delete(providers).where(eq(providers.name, name))
+      await executor.delete(circuits).where(eq(circuits.name, name))
     },
     async list() {
-      const rows = await on.select().from(providers).orderBy(asc(providers.name))
+      const rows = await executor.select().from(circuits).orderBy(asc(circuits.name))
       // `put` is the only writer.
       return rows.map((row) => ({ ...row, failure: row.failure as FailureClass }))
     },
     async clear() {
-      await on.delete(providers)
+      await executor.delete(circuits)
     },
   }
 }

@@ -1,40 +1,43 @@
 import { and, asc, desc, eq, gt, gte, inArray, lte, sql, type SQL } from 'drizzle-orm'
 import type { RateLimitStore } from '../domain/limits/rate-limit.ts'
-import { boundInteger, boundText, onlyFirst } from './engine/typed-placeholders.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { deleteOldest } from './engine/delete-oldest.ts'
+import { integerParam, textParam, orderByLimit1 } from './engine/typed-placeholders.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { deleteOldestByTime } from './engine/delete-oldest.ts'
 import type { Tables } from './engine/tables.ts'
 
 /** What the index of times has: spelled out, as SQLite knows it again by its words. */
-export const isTimed = ({ policy }: Tables['rateAdmissions']): SQL =>
+export const isInTimeIndex = ({ policy }: Tables['rateAdmissions']): SQL =>
   sql`${policy} not in ('otp-send', 'otp-verify')`
 
-export function createRateLimitStore(database: Database, on: Builders): RateLimitStore {
-  const { rateAdmissions: log, applications } = database.tables
+export function createRateLimitStore(database: Database, executor: QueryExecutor): RateLimitStore {
+  const { rateAdmissions: admissions, applications } = database.tables
   // What it has not: one or two ranges of the key for each application.
-  const ofApplications = () =>
+  const isApplicationAdmission = () =>
     and(
-      inArray(log.subject, on.select({ id: applications.id }).from(applications)),
-      sql`${log.policy} in ('otp-send', 'otp-verify')`,
+      inArray(admissions.subject, executor.select({ id: applications.id }).from(applications)),
+      sql`${admissions.policy} in ('otp-send', 'otp-verify')`,
     )
-  const columns = { at: log.at, seq: log.seq }
-  const of = and(eq(log.subject, boundText('subject')), eq(log.policy, boundText('policy')))
+  const columns = { at: admissions.at, seq: admissions.seq }
+  const matchesLimiter = and(
+    eq(admissions.subject, textParam('subject')),
+    eq(admissions.policy, textParam('policy')),
+  )
   const newest = database.prepare(() =>
-    on
+    executor
       .select(columns)
-      .from(log)
-      .where(of)
-      .orderBy(desc(log.at), onlyFirst(desc(log.seq))),
+      .from(admissions)
+      .where(matchesLimiter)
+      .orderBy(desc(admissions.at), orderByLimit1(desc(admissions.seq))),
   )
   const oldest = database.prepare(() =>
-    on
+    executor
       .select(columns)
-      .from(log)
-      .where(and(of, gt(log.at, boundInteger('after'))))
-      .orderBy(asc(log.at), onlyFirst(asc(log.seq))),
+      .from(admissions)
+      .where(and(matchesLimiter, gt(admissions.at, integerParam('after'))))
+      .orderBy(asc(admissions.at), orderByLimit1(asc(admissions.seq))),
   )
   const insert = database.prepare(() =>
-    on.insert(log).values({
+    executor.insert(admissions).values({
       subject: sql.placeholder('subject'),
       policy: sql.placeholder('policy'),
       at: sql.placeholder('at'),
@@ -42,7 +45,9 @@ export function createRateLimitStore(database: Database, on: Builders): RateLimi
     }),
   )
 
-  const deleteUntil = database.prepare(() => on.delete(log).where(and(of, lte(log.at, boundInteger('time')))))
+  const deleteUntil = database.prepare(() =>
+    executor.delete(admissions).where(and(matchesLimiter, lte(admissions.at, integerParam('time')))),
+  )
 
   return {
     async newest(subject, policy) {
@@ -52,11 +57,11 @@ export function createRateLimitStore(database: Database, on: Builders): RateLimi
 
     async oldestAfter(subject, policy, after, skip) {
       if (skip === 0) return (await oldest({ subject, policy, after }))[0]
-      const [admission] = await on
+      const [admission] = await executor
         .select(columns)
-        .from(log)
-        .where(and(eq(log.subject, subject), eq(log.policy, policy), gt(log.at, after)))
-        .orderBy(asc(log.at), asc(log.seq))
+        .from(admissions)
+        .where(and(eq(admissions.subject, subject), eq(admissions.policy, policy), gt(admissions.at, after)))
+        .orderBy(asc(admissions.at), asc(admissions.seq))
         .limit(1)
         .offset(skip)
       return admission
@@ -71,46 +76,63 @@ export function createRateLimitStore(database: Database, on: Builders): RateLimi
     },
 
     async deleteAfter(subject, policy, time) {
-      await on.delete(log).where(and(eq(log.subject, subject), eq(log.policy, policy), gt(log.at, time)))
+      await executor
+        .delete(admissions)
+        .where(and(eq(admissions.subject, subject), eq(admissions.policy, policy), gt(admissions.at, time)))
     },
 
-    async listSubjectsOfPhone(phoneHash) {
+    async listSubjectsByPhone(phoneHash) {
       // As spendSendBudget names them: the application, a colon, the hash.
-      const end = sql`substr(${log.subject}, length(${log.subject}) - ${phoneHash.length})`
-      const rows = await on
-        .selectDistinct({ subject: log.subject })
-        .from(log)
-        .where(sql`${end} = ${`:${phoneHash}`}`)
+      const subjectSuffix = sql`substr(${admissions.subject}, length(${admissions.subject}) - ${phoneHash.length})`
+      const rows = await executor
+        .selectDistinct({ subject: admissions.subject })
+        .from(admissions)
+        .where(sql`${subjectSuffix} = ${`:${phoneHash}`}`)
       return rows.map(({ subject }) => subject)
     },
 
     async deleteSubject(subject) {
-      return (await on.delete(log).where(eq(log.subject, subject)).returning({ at: log.at })).length
+      return (
+        await executor
+          .delete(admissions)
+          .where(eq(admissions.subject, subject))
+          .returning({ at: admissions.at })
+      ).length
     },
 
-    async deleteOfApplication(appId) {
+    async deleteByApplication(appId) {
       // Not the range from `app:` to `app;`: PostgreSQL orders punctuation as its locale does.
-      const ofIt = sql`substr(${log.subject} || ':', 1, ${appId.length + 1}) = ${`${appId}:`}`
-      const deleted = await on
-        .delete(log)
-        .where(and(gte(log.subject, appId), ofIt))
-        .returning({ at: log.at })
+      const hasApplicationPrefix = sql`substr(${admissions.subject} || ':', 1, ${appId.length + 1}) = ${`${appId}:`}`
+      const deleted = await executor
+        .delete(admissions)
+        .where(and(gte(admissions.subject, appId), hasApplicationPrefix))
+        .returning({ at: admissions.at })
       return deleted.length
     },
 
-    async pullBack(time) {
-      for (const some of [isTimed(log), ofApplications()]) {
-        await on
-          .update(log)
-          .set({ at: time })
-          .where(and(some, gt(log.at, time)))
+    async clampToNow(now) {
+      for (const condition of [isInTimeIndex(admissions), isApplicationAdmission()]) {
+        await executor
+          .update(admissions)
+          .set({ at: now })
+          .where(and(condition, gt(admissions.at, now)))
       }
     },
 
-    async deleteOldest(until, chunk) {
-      if (await deleteOldest(on, log, log.at, until, chunk, isTimed(log))) return true
+    async deleteOldest(until, batchSize) {
+      if (
+        await deleteOldestByTime(
+          executor,
+          admissions,
+          admissions.at,
+          until,
+          batchSize,
+          isInTimeIndex(admissions),
+        )
+      )
+        return true
       // Few: each application prunes its own with every eighth call, so that only those that fell silent have any.
-      await on.delete(log).where(and(ofApplications(), lte(log.at, until)))
+      await executor.delete(admissions).where(and(isApplicationAdmission(), lte(admissions.at, until)))
       return false
     },
   }

@@ -1,23 +1,23 @@
 import { and, eq, isNull } from 'drizzle-orm'
 import type { RefreshTokenStore } from '../domain/accounts/refresh-tokens.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { deleteOldest } from './engine/delete-oldest.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { deleteOldestByTime } from './engine/delete-oldest.ts'
 
-export function createRefreshTokenStore(database: Database, on: Builders): RefreshTokenStore {
+export function createRefreshTokenStore(database: Database, executor: QueryExecutor): RefreshTokenStore {
   const { refreshTokens: tokens } = database.tables
 
   return {
     async find(hash) {
-      const [token] = await on.select().from(tokens).where(eq(tokens.hash, hash))
+      const [token] = await executor.select().from(tokens).where(eq(tokens.hash, hash))
       return token
     },
 
     async insert(token) {
-      await on.insert(tokens).values(token).onConflictDoNothing()
+      await executor.insert(tokens).values(token).onConflictDoNothing()
     },
 
     async use(hash, now) {
-      const used = await on
+      const used = await executor
         .update(tokens)
         .set({ usedAt: now })
         .where(and(eq(tokens.hash, hash), isNull(tokens.usedAt)))
@@ -26,13 +26,13 @@ export function createRefreshTokenStore(database: Database, on: Builders): Refre
     },
 
     async deleteFamily(family) {
-      await on.delete(tokens).where(eq(tokens.family, family))
+      await executor.delete(tokens).where(eq(tokens.family, family))
     },
 
-    async deleteOfDeveloper(developerId) {
-      await on.delete(tokens).where(eq(tokens.developerId, developerId))
+    async deleteByDeveloper(developerId) {
+      await executor.delete(tokens).where(eq(tokens.developerId, developerId))
     },
 
-    deleteExpired: (now, chunk) => deleteOldest(on, tokens, tokens.expiresAt, now, chunk),
+    deleteExpired: (now, batchSize) => deleteOldestByTime(executor, tokens, tokens.expiresAt, now, batchSize),
   }
 }

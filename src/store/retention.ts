@@ -1,10 +1,10 @@
 import { and, asc, between, eq, gt, inArray, isNotNull, like, lt, lte, sql } from 'drizzle-orm'
 import type { RetentionStore } from '../domain/upkeep/retention-store.ts'
-import type { Builders, Database } from './engine/database.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
 
-export function createRetentionStore(database: Database, on: Builders): RetentionStore {
+export function createRetentionStore(database: Database, executor: QueryExecutor): RetentionStore {
   const {
-    retentionMarks: marks,
+    retentionCheckpoints: checkpoints,
     otpRequests: requests,
     otpDeliveries,
     inboxMessages,
@@ -18,33 +18,33 @@ export function createRetentionStore(database: Database, on: Builders): Retentio
 
   // A hundred times in a transaction that calls wait for.
   const replaceInRequest = database.prepare(() =>
-    on
+    executor
       .update(requests)
       .set({ phone: sql`${p('phone')}`, clientIp: null, metadata: null })
       .where(eq(requests.id, p('id'))),
   )
   const replaceInEvent = database.prepare(() =>
-    on
+    executor
       .update(events)
       .set({ phone: sql`${p('phone')}`, payload: sql`${p('payload')}` })
       .where(eq(events.seq, p('seq'))),
   )
 
   return {
-    async position(walk) {
-      const [mark] = await on.select().from(marks).where(eq(marks.walk, walk))
-      return mark?.position
+    async checkpoint(scan) {
+      const [row] = await executor.select().from(checkpoints).where(eq(checkpoints.scan, scan))
+      return row?.checkpoint
     },
 
-    async setPosition(walk, position) {
-      await on
-        .insert(marks)
-        .values({ walk, position })
-        .onConflictDoUpdate({ target: marks.walk, set: { position } })
+    async setCheckpoint(scan, checkpoint) {
+      await executor
+        .insert(checkpoints)
+        .values({ scan, checkpoint })
+        .onConflictDoUpdate({ target: checkpoints.scan, set: { checkpoint } })
     },
 
     listRequests: async (after, before, limit) =>
-      on
+      executor
         .select({ id: requests.id, developerId: requests.developerId, phone: requests.phone })
         .from(requests)
         .where(and(gt(requests.id, after), before === undefined ? undefined : lt(requests.id, before)))
@@ -52,7 +52,7 @@ export function createRetentionStore(database: Database, on: Builders): Retentio
         .limit(limit),
 
     listEvents: async (afterSeq, limit) =>
-      on
+      executor
         .select({
           seq: events.seq,
           developerId: events.developerId,
@@ -66,7 +66,7 @@ export function createRetentionStore(database: Database, on: Builders): Retentio
         .limit(limit),
 
     listIdentities: async (after, limit) =>
-      on
+      executor
         .select({
           id: identities.id,
           developerId: identities.developerId,
@@ -79,7 +79,7 @@ export function createRetentionStore(database: Database, on: Builders): Retentio
         .limit(limit),
 
     listDeliveries: async (after, limit) =>
-      on
+      executor
         .select({ id: deliveries.id, eventSeq: deliveries.eventSeq })
         .from(deliveries)
         .where(gt(deliveries.id, after))
@@ -94,14 +94,14 @@ export function createRetentionStore(database: Database, on: Builders): Retentio
       await replaceInEvent({ seq, phone, payload })
     },
 
-    async replaceInIdentity(id, known, phone, verifiedUntil) {
-      const replaced = await on
+    async replaceInIdentity(id, currentPhone, phone, verifiedUntil) {
+      const replaced = await executor
         .update(identities)
         .set({ phone })
         .where(
           and(
             eq(identities.id, id),
-            eq(identities.phone, known),
+            eq(identities.phone, currentPhone),
             lte(identities.lastVerifiedAt, verifiedUntil),
           ),
         )
@@ -110,18 +110,18 @@ export function createRetentionStore(database: Database, on: Builders): Retentio
     },
 
     async deleteIdentity(id) {
-      await on.delete(identities).where(eq(identities.id, id))
+      await executor.delete(identities).where(eq(identities.id, id))
     },
 
-    async clearAnswers(from, to) {
-      await on
+    async clearResponses(from, to) {
+      await executor
         .update(attempts)
         .set({ body: null })
         .where(and(between(attempts.deliveryId, from, to), isNotNull(attempts.body)))
     },
 
-    async nextAnswers(after, before, limit) {
-      const rows = await on
+    async findResponseBatchEnd(after, before, limit) {
+      const rows = await executor
         .select({ id: attempts.deliveryId })
         .from(attempts)
         .where(and(gt(attempts.deliveryId, after), lt(attempts.deliveryId, before)))
@@ -131,13 +131,13 @@ export function createRetentionStore(database: Database, on: Builders): Retentio
     },
 
     async deleteMessages(requestIds) {
-      await on.delete(otpDeliveries).where(inArray(otpDeliveries.requestId, [...requestIds]))
-      await on.delete(inboxMessages).where(inArray(inboxMessages.requestId, [...requestIds]))
+      await executor.delete(otpDeliveries).where(inArray(otpDeliveries.requestId, [...requestIds]))
+      await executor.delete(inboxMessages).where(inArray(inboxMessages.requestId, [...requestIds]))
     },
 
-    async deleteIdempotencyAnswers(phone) {
+    async deleteIdempotencyResults(phone) {
       // A number has no character that a pattern takes for another.
-      const deleted = await on
+      const deleted = await executor
         .delete(idempotencyKeys)
         .where(like(idempotencyKeys.answer, `%"${phone}"%`))
         .returning({ key: idempotencyKeys.key })

@@ -1,100 +1,109 @@
 import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
-import { windowRows, type WindowStore } from '../domain/model/scan-limit.ts'
-import { atMost } from './engine/typed-placeholders.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { eventColumns, withEventId } from './engine/event-id-columns.ts'
-import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
+import { scanRowsMax, type ScanLimitStore } from '../domain/model/scan-limit.ts'
+import { orderByLimit } from './engine/typed-placeholders.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { eventIdColumns, withEventId } from './engine/event-id-columns.ts'
+import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 
 type Id = string | number
 type ById = { owner: Id; before?: string }
 type BySeq = { owner: Id; before?: number }
 
-export function createWindowStore(database: Database, on: Builders): WindowStore {
+export function createScanLimitStore(database: Database, executor: QueryExecutor): ScanLimitStore {
   const { otpRequests: otp, events, auditEntries: entries, webhookDeliveries: deliveries } = database.tables
-  const last = sql.raw(`1 offset ${windowRows - 1}`)
+  const scanLimitClause = sql.raw(`1 offset ${scanRowsMax - 1}`)
 
-  const requestsOf = (column: typeof otp.appId | typeof otp.developerId) =>
-    prepareFiltered(database, ({ owner, before }: Given<ById>) =>
-      on
+  const prepareRequestScan = (column: typeof otp.appId | typeof otp.developerId) =>
+    prepareFiltered(database, ({ owner, before }: FilterPlaceholders<ById>) =>
+      executor
         .select({ key: otp.id })
         .from(otp)
         .where(and(eq(column, owner), before && lt(otp.id, before)))
-        .orderBy(atMost(desc(otp.id), last)),
+        .orderBy(orderByLimit(desc(otp.id), scanLimitClause)),
     )
-  const requests = { app: requestsOf(otp.appId), developer: requestsOf(otp.developerId) }
+  const requestScans = { app: prepareRequestScan(otp.appId), developer: prepareRequestScan(otp.developerId) }
   // Apart from the walk, which an index does alone.
-  const ownerOf = prepareFiltered(database, ({ id }: Given<{ id: string }>) =>
-    on.select({ developerId: otp.developerId }).from(otp).where(eq(otp.id, id)),
+  const findOwner = prepareFiltered(database, ({ id }: FilterPlaceholders<{ id: string }>) =>
+    executor.select({ developerId: otp.developerId }).from(otp).where(eq(otp.id, id)),
   )
 
-  const eventsOf = (column: typeof events.appId | typeof events.developerId) =>
-    prepareFiltered(database, ({ owner, before }: Given<BySeq>) =>
-      on
+  const prepareEventScan = (column: typeof events.appId | typeof events.developerId) =>
+    prepareFiltered(database, ({ owner, before }: FilterPlaceholders<BySeq>) =>
+      executor
         .select({ key: events.seq, developerId: events.developerId })
         .from(events)
         .where(and(eq(column, owner), before && lt(events.seq, before)))
-        .orderBy(atMost(desc(events.seq), last)),
+        .orderBy(orderByLimit(desc(events.seq), scanLimitClause)),
     )
-  const log = { app: eventsOf(events.appId), developer: eventsOf(events.developerId) }
-  const laterOf = (column: typeof events.appId | typeof events.developerId) =>
-    prepareFiltered(database, ({ owner, after }: Given<{ owner: Id; after: number }>) =>
-      on
-        .select({ ...eventColumns(events), developerId: events.developerId })
+  const eventScans = { app: prepareEventScan(events.appId), developer: prepareEventScan(events.developerId) }
+  const prepareForwardEventScan = (column: typeof events.appId | typeof events.developerId) =>
+    prepareFiltered(database, ({ owner, after }: FilterPlaceholders<{ owner: Id; after: number }>) =>
+      executor
+        .select({ ...eventIdColumns(events), developerId: events.developerId })
         .from(events)
         .where(and(eq(column, owner), gt(events.seq, after)))
-        .orderBy(atMost(asc(events.seq), last)),
+        .orderBy(orderByLimit(asc(events.seq), scanLimitClause)),
     )
-  const later = { app: laterOf(events.appId), developer: laterOf(events.developerId) }
+  const forwardEventScans = {
+    app: prepareForwardEventScan(events.appId),
+    developer: prepareForwardEventScan(events.developerId),
+  }
 
-  const audit = prepareFiltered(database, ({ owner, before }: Given<ById>) =>
-    on
+  const auditScan = prepareFiltered(database, ({ owner, before }: FilterPlaceholders<ById>) =>
+    executor
       .select({ key: entries.id })
       .from(entries)
       .where(and(eq(entries.developerId, owner), before && lt(entries.id, before)))
-      .orderBy(atMost(desc(entries.id), last)),
+      .orderBy(orderByLimit(desc(entries.id), scanLimitClause)),
   )
-  const sent = prepareFiltered(database, ({ owner, before }: Given<ById>) =>
-    on
+  const deliveryScan = prepareFiltered(database, ({ owner, before }: FilterPlaceholders<ById>) =>
+    executor
       .select({ key: deliveries.id })
       .from(deliveries)
       .where(and(eq(deliveries.endpointId, owner), before && lt(deliveries.id, before)))
-      .orderBy(atMost(desc(deliveries.id), last)),
+      .orderBy(orderByLimit(desc(deliveries.id), scanLimitClause)),
   )
-  const behind = <K>(before: K | undefined) => (before === undefined ? {} : { before })
+  const beforeFilter = <K>(before: K | undefined) => (before === undefined ? {} : { before })
 
   /** Walks through the rows of the application where one is named, and otherwise of the developer. */
-  async function endOf<F, R>(
-    walks: Record<'app' | 'developer', (filter: F & { owner: Id }) => Promise<R[]>>,
+  async function findBoundary<F, R>(
+    scans: Record<'app' | 'developer', (filter: F & { owner: Id }) => Promise<R[]>>,
     { developerId, appId }: { developerId: string; appId?: string | undefined },
-    where: F,
+    filter: F,
   ): Promise<R | undefined> {
-    const walk = appId === undefined ? walks.developer : walks.app
-    const [end] = await walk({ ...where, owner: database.shortId(appId ?? developerId) })
-    return end
+    const scan = appId === undefined ? scans.developer : scans.app
+    const [boundary] = await scan({ ...filter, owner: database.shortId(appId ?? developerId) })
+    return boundary
   }
 
   return {
-    async ofRequests(of, before) {
-      const end = await endOf(requests, of, behind(before))
-      const [owner] = end ? await ownerOf({ id: end.key }) : []
-      return end && owner && { key: end.key, developerId: owner.developerId }
+    async forRequests(owner, before) {
+      const boundary = await findBoundary(requestScans, owner, beforeFilter(before))
+      const [ownerRow] = boundary ? await findOwner({ id: boundary.key }) : []
+      return boundary && ownerRow && { key: boundary.key, developerId: ownerRow.developerId }
     },
 
-    ofEvents: (of, before) => endOf(log, of, behind(before)),
+    forEvents: (owner, before) => findBoundary(eventScans, owner, beforeFilter(before)),
 
-    async ofLaterEvents(of, after) {
-      const end = await endOf(later, of, { after })
-      return end && { key: end.eventSeq, id: withEventId(end).eventId, developerId: end.developerId }
+    async forEventsForward(owner, after) {
+      const boundary = await findBoundary(forwardEventScans, owner, { after })
+      return (
+        boundary && {
+          key: boundary.eventSeq,
+          id: withEventId(boundary).eventId,
+          developerId: boundary.developerId,
+        }
+      )
     },
 
-    async ofAudit(developerId, before) {
-      const [end] = await audit({ owner: developerId, ...behind(before) })
-      return end?.key
+    async forAudit(developerId, before) {
+      const [boundary] = await auditScan({ owner: developerId, ...beforeFilter(before) })
+      return boundary?.key
     },
 
-    async ofDeliveries(endpointId, before) {
-      const [end] = await sent({ owner: endpointId, ...behind(before) })
-      return end?.key
+    async forDeliveries(endpointId, before) {
+      const [boundary] = await deliveryScan({ owner: endpointId, ...beforeFilter(before) })
+      return boundary?.key
     },
   }
 }

@@ -1,13 +1,13 @@
 import { desc, gt, isNull, lte, or } from 'drizzle-orm'
 import type { SigningKeyStore } from '../domain/accounts/signing-keys.ts'
-import type { Builders, Database } from './engine/database.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
 
-export function createSigningKeyStore(database: Database, on: Builders): SigningKeyStore {
+export function createSigningKeyStore(database: Database, executor: QueryExecutor): SigningKeyStore {
   const { signingKeys: keys } = database.tables
 
   return {
     async current() {
-      const [key] = await on
+      const [key] = await executor
         .select()
         .from(keys)
         .where(isNull(keys.retiredAt))
@@ -17,22 +17,22 @@ export function createSigningKeyStore(database: Database, on: Builders): Signing
     },
 
     published: async (retiredAfter) =>
-      on
+      executor
         .select()
         .from(keys)
         .where(or(isNull(keys.retiredAt), gt(keys.retiredAt, retiredAfter)))
         .orderBy(desc(keys.createdAt), desc(keys.kid)),
 
     async insert(key) {
-      await on.insert(keys).values(key)
+      await executor.insert(keys).values(key)
     },
 
     async retireAll(now) {
-      await on.update(keys).set({ retiredAt: now }).where(isNull(keys.retiredAt))
+      await executor.update(keys).set({ retiredAt: now }).where(isNull(keys.retiredAt))
     },
 
     async deleteRetiredBefore(time) {
-      await on.delete(keys).where(lte(keys.retiredAt, time))
+      await executor.delete(keys).where(lte(keys.retiredAt, time))
     },
   }
 }

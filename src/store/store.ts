@@ -3,7 +3,7 @@ import { createAccountStore } from './accounts.ts'
 import { createAnalyticsStore } from './analytics.ts'
 import { createApplicationStore } from './applications.ts'
 import { createAuditStore } from './audit.ts'
-import type { Builders, Database } from './engine/database.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
 import { createDeadlineStore } from './clock-rollback.ts'
 import { createDeveloperStore } from './developers.ts'
 import { createEventStore } from './events.ts'
@@ -18,14 +18,14 @@ import { createCheckBudgetStore } from './phone-budgets.ts'
 import { createProjectStore } from './projects.ts'
 import { createRateLimitStore } from './rate-limits.ts'
 import { createRefreshTokenStore } from './refresh-tokens.ts'
-import { createRestingProviderStore } from './provider-circuits.ts'
+import { createProviderCircuitStore } from './provider-circuits.ts'
 import { createRetentionStore } from './retention.ts'
 import { createSetupTokenStore } from './setup-tokens.ts'
 import { createSigningKeyStore } from './signing-keys.ts'
 import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
 import { createWebhookEndpointStore } from './webhook-endpoints.ts'
 import { createWebhookQueueStore } from './webhook-queue.ts'
-import { createWindowStore } from './scan-limit.ts'
+import { createScanLimitStore } from './scan-limit.ts'
 
 /**
  * The domain's store on one of the two databases.
@@ -33,38 +33,38 @@ import { createWindowStore } from './scan-limit.ts'
  * @param on.onDelivery told once a transaction has ended that left webhook deliveries to be sent
  * @param on.onEvent told once a transaction has ended that wrote log entries of this developer
  */
-export function createStore(database: Database, on: StoreListeners = {}): Store {
-  const { onDelivery = () => {}, onEvent = () => {} } = on
+export function createStore(database: Database, listeners: StoreListeners = {}): Store {
+  const { onDelivery = () => {}, onEvent = () => {} } = listeners
   // SQLite has one writing connection, so that its stores and their prepared statements are made once; PostgreSQL
   // hands out a connection for each transaction.
-  const bound = new WeakMap<Builders, Stores>()
-  const withDeliveries = new WeakSet<Builders>()
-  const withEvents = new WeakMap<Builders, Set<string>>()
-  const storesOn = (on: Builders): Stores => {
-    let stores = bound.get(on)
+  const storesByExecutor = new WeakMap<QueryExecutor, Stores>()
+  const executorsWithDeliveries = new WeakSet<QueryExecutor>()
+  const developersByExecutor = new WeakMap<QueryExecutor, Set<string>>()
+  const storesFor = (executor: QueryExecutor): Stores => {
+    let stores = storesByExecutor.get(executor)
     if (stores) return stores
     const noteEvent = (developerId: string) => {
-      const developers = withEvents.get(on)
+      const developers = developersByExecutor.get(executor)
       if (developers) developers.add(developerId)
-      else withEvents.set(on, new Set([developerId]))
+      else developersByExecutor.set(executor, new Set([developerId]))
     }
-    stores = bindStores(database, on, () => void withDeliveries.add(on), noteEvent)
-    bound.set(on, stores)
+    stores = bindStores(database, executor, () => void executorsWithDeliveries.add(executor), noteEvent)
+    storesByExecutor.set(executor, stores)
     return stores
   }
   return {
-    read: storesOn(database.read),
+    read: storesFor(database.read),
     async write(body) {
-      let ended: Builders | undefined
+      let committedExecutor: QueryExecutor | undefined
       const result = await database.write((tx) => {
-        ended = tx
-        return body(storesOn(tx))
+        committedExecutor = tx
+        return body(storesFor(tx))
       })
       // The writes of a batch share one commit on SQLite: the first that hears of it tells for all.
-      if (!ended) return result
-      if (withDeliveries.delete(ended)) onDelivery()
-      const developers = withEvents.get(ended)
-      withEvents.delete(ended)
+      if (!committedExecutor) return result
+      if (executorsWithDeliveries.delete(committedExecutor)) onDelivery()
+      const developers = developersByExecutor.get(committedExecutor)
+      developersByExecutor.delete(committedExecutor)
       for (const id of developers ?? []) onEvent(id)
       return result
     },
@@ -75,36 +75,36 @@ export type StoreListeners = { onDelivery?(): void; onEvent?(developerId: string
 
 function bindStores(
   database: Database,
-  on: Builders,
+  executor: QueryExecutor,
   onDelivery: () => void,
   onEvent: (developerId: string) => void,
 ): Stores {
   return {
-    accounts: createAccountStore(database, on),
-    analytics: createAnalyticsStore(database, on),
-    applications: createApplicationStore(database, on),
-    audit: createAuditStore(database, on),
-    checkBudgets: createCheckBudgetStore(database, on),
-    deadlines: createDeadlineStore(database, on),
-    developers: createDeveloperStore(database, on),
-    events: createEventStore(database, on, onEvent),
-    guard: createGuardStore(database, on),
-    idempotency: createIdempotencyStore(database, on),
-    identities: createIdentityStore(database, on),
-    inbox: createInboxStore(database, on),
-    loginAttempts: createLoginAttemptStore(database, on),
-    otpDeliveries: createOtpDeliveryStore(database, on),
-    otpRequests: createOtpRequestStore(database, on),
-    projects: createProjectStore(database, on),
-    rateLimits: createRateLimitStore(database, on),
-    refreshTokens: createRefreshTokenStore(database, on),
-    restingProviders: createRestingProviderStore(database, on),
-    retention: createRetentionStore(database, on),
-    setupTokens: createSetupTokenStore(database, on),
-    signingKeys: createSigningKeyStore(database, on),
-    webhookDeliveries: createWebhookDeliveryStore(database, on, onDelivery),
-    webhookEndpoints: createWebhookEndpointStore(database, on, onDelivery),
-    webhookQueue: createWebhookQueueStore(database, on, onDelivery),
-    windows: createWindowStore(database, on),
+    accounts: createAccountStore(database, executor),
+    analytics: createAnalyticsStore(database, executor),
+    applications: createApplicationStore(database, executor),
+    audit: createAuditStore(database, executor),
+    checkBudgets: createCheckBudgetStore(database, executor),
+    deadlines: createDeadlineStore(database, executor),
+    developers: createDeveloperStore(database, executor),
+    events: createEventStore(database, executor, onEvent),
+    guard: createGuardStore(database, executor),
+    idempotency: createIdempotencyStore(database, executor),
+    identities: createIdentityStore(database, executor),
+    inbox: createInboxStore(database, executor),
+    loginAttempts: createLoginAttemptStore(database, executor),
+    otpDeliveries: createOtpDeliveryStore(database, executor),
+    otpRequests: createOtpRequestStore(database, executor),
+    projects: createProjectStore(database, executor),
+    rateLimits: createRateLimitStore(database, executor),
+    refreshTokens: createRefreshTokenStore(database, executor),
+    providerCircuits: createProviderCircuitStore(database, executor),
+    retention: createRetentionStore(database, executor),
+    setupTokens: createSetupTokenStore(database, executor),
+    signingKeys: createSigningKeyStore(database, executor),
+    webhookDeliveries: createWebhookDeliveryStore(database, executor, onDelivery),
+    webhookEndpoints: createWebhookEndpointStore(database, executor, onDelivery),
+    webhookQueue: createWebhookQueueStore(database, executor, onDelivery),
+    scanLimits: createScanLimitStore(database, executor),
   }
 }

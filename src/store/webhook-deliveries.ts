@@ -1,19 +1,19 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql } from 'drizzle-orm'
 import { lowestId } from '../domain/model/ids.ts'
 import type { WebhookDeliveryStore } from '../domain/webhooks/delivery.ts'
-import { atMost } from './engine/typed-placeholders.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { eventColumns, withEventId } from './engine/event-id-columns.ts'
-import { deleteOldestInOrder } from './engine/delete-oldest.ts'
-import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
+import { orderByLimit } from './engine/typed-placeholders.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { eventIdColumns, withEventId } from './engine/event-id-columns.ts'
+import { deleteOldestByKey } from './engine/delete-oldest.ts'
+import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 import { recordAttempt } from './webhook-attempts.ts'
-import { settleDue } from './webhook-due.ts'
+import { recomputeDueAt } from './webhook-due-times.ts'
 import { loadMessages } from './webhook-messages.ts'
 
 /** @param onDelivery told that a delivery waits, before the transaction ends */
 export function createWebhookDeliveryStore(
   database: Database,
-  on: Builders,
+  executor: QueryExecutor,
   onDelivery: () => void,
 ): WebhookDeliveryStore {
   const {
@@ -25,7 +25,7 @@ export function createWebhookDeliveryStore(
 
   const columns = {
     id: deliveries.id,
-    ...eventColumns(events),
+    ...eventIdColumns(events),
     type: deliveries.type,
     status: deliveries.status,
     attempts: deliveries.attempts,
@@ -35,13 +35,13 @@ export function createWebhookDeliveryStore(
     createdAt: deliveries.createdAt,
     deliveredAt: deliveries.deliveredAt,
   }
-  const is = (endpointId: string, id: string) =>
+  const matchesDelivery = (endpointId: string, id: string) =>
     and(eq(deliveries.id, id), eq(deliveries.endpointId, endpointId))
   type ListFilter = { endpointId: string } & Parameters<WebhookDeliveryStore['list']>[1]
   const list = prepareFiltered(
     database,
-    ({ endpointId, status, type, limit, before, from }: Given<ListFilter>) =>
-      on
+    ({ endpointId, status, type, limit, before, from }: FilterPlaceholders<ListFilter>) =>
+      executor
         .select(columns)
         .from(deliveries)
         .innerJoin(events, eq(events.seq, deliveries.eventSeq))
@@ -54,7 +54,7 @@ export function createWebhookDeliveryStore(
             from && gte(deliveries.id, from),
           ),
         )
-        .orderBy(atMost(desc(deliveries.id), limit)),
+        .orderBy(orderByLimit(desc(deliveries.id), limit)),
   )
 
   return {
@@ -63,17 +63,17 @@ export function createWebhookDeliveryStore(
     },
 
     async find(endpointId, id) {
-      const [row] = await on
+      const [row] = await executor
         .select(columns)
         .from(deliveries)
         .innerJoin(events, eq(events.seq, deliveries.eventSeq))
-        .where(is(endpointId, id))
+        .where(matchesDelivery(endpointId, id))
       return row && withEventId(row)
     },
 
     attempts(id) {
       const { at, statusCode, error, durationMs, body } = webhookAttempts
-      return on
+      return executor
         .select({ at, statusCode, error, durationMs, body })
         .from(webhookAttempts)
         .where(eq(webhookAttempts.deliveryId, id))
@@ -81,29 +81,29 @@ export function createWebhookDeliveryStore(
     },
 
     async load(endpointId, id) {
-      const [message] = await loadMessages(database, on, is(endpointId, id))
+      const [message] = await loadMessages(database, executor, matchesDelivery(endpointId, id))
       return message
     },
 
-    async recordManual(endpointId, id, attempt, now) {
-      const delivered = attempt.error === null
-      await on
+    async recordManualAttempt(endpointId, id, attempt, now) {
+      const isDelivered = attempt.error === null
+      await executor
         .update(endpoints)
         .set({
-          lastDeliveryAt: delivered ? now : sql`last_delivery_at`,
+          lastDeliveryAt: isDelivered ? now : sql`last_delivery_at`,
           // What is known of a disabled endpoint stays.
-          ...(delivered && {
+          ...(isDelivered && {
             failingSince: sql`case status when 'enabled' then null else failing_since end`,
           }),
         })
         .where(eq(endpoints.id, endpointId))
-      const [written] = await on
+      const [updated] = await executor
         .update(deliveries)
         .set({
           attempts: sql`${deliveries.attempts} + 1`,
           lastStatusCode: attempt.statusCode,
           lastError: attempt.error,
-          ...(delivered && {
+          ...(isDelivered && {
             status: 'delivered',
             nextAttemptAt: null,
             leaseOwner: null,
@@ -111,21 +111,21 @@ export function createWebhookDeliveryStore(
             deliveredAt: sql`coalesce(${deliveries.deliveredAt}, ${now})`,
           }),
         })
-        .where(is(endpointId, id))
+        .where(matchesDelivery(endpointId, id))
         .returning({ attempts: deliveries.attempts })
-      if (!written) return false
-      await recordAttempt(database, on, id, written.attempts, attempt)
-      await settleDue(database, on, [endpointId])
+      if (!updated) return false
+      await recordAttempt(database, executor, id, updated.attempts, attempt)
+      await recomputeDueAt(database, executor, [endpointId])
       return true
     },
 
     async requeueFailed(endpointId, { since, until, after, limit }, now) {
       // Held, so that a worker that settles when the endpoint is due sees what is put back.
-      await on
+      await executor
         .update(endpoints)
         .set({ dueAt: sql`due_at` })
         .where(eq(endpoints.id, endpointId))
-      const found = on
+      const failedDeliveries = executor
         .select({ id: deliveries.id })
         .from(deliveries)
         .where(
@@ -141,18 +141,18 @@ export function createWebhookDeliveryStore(
         )
         .orderBy(asc(deliveries.id))
         .limit(limit)
-      const requeued = await on
+      const requeued = await executor
         .update(deliveries)
         .set({ status: 'pending', failures: 0, nextAttemptAt: now })
-        .where(inArray(deliveries.id, found))
+        .where(inArray(deliveries.id, failedDeliveries))
         .returning({ id: deliveries.id })
-      await settleDue(database, on, [endpointId])
+      await recomputeDueAt(database, executor, [endpointId])
       if (requeued.length > 0) onDelivery()
       return requeued.map(({ id }) => id).toSorted()
     },
 
-    deleteOldest: (until, chunk) =>
-      deleteOldestInOrder(on, deliveries, deliveries.id, deliveries.createdAt, until, chunk),
+    deleteOldest: (until, batchSize) =>
+      deleteOldestByKey(executor, deliveries, deliveries.id, deliveries.createdAt, until, batchSize),
   }
 }
 

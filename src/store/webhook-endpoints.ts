@@ -2,50 +2,52 @@ import { and, count, desc, eq, getTableColumns, lt, lte, sql } from 'drizzle-orm
 import { subscriptions, type Subscription } from '../domain/model/event-kinds.ts'
 import type { EndpointListQuery, WebhookEndpointStore } from '../domain/webhooks/endpoints.ts'
 import type { SealedHeaders } from '../domain/webhooks/headers.ts'
-import { atMost, boundText } from './engine/typed-placeholders.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { prepareFiltered, type Given } from './engine/prepare-filtered.ts'
+import { orderByLimit, textParam } from './engine/typed-placeholders.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 
 export function createWebhookEndpointStore(
   database: Database,
-  on: Builders,
+  executor: QueryExecutor,
   onDelivery: () => void,
 ): WebhookEndpointStore {
   const { webhookEndpoints: endpoints, applications } = database.tables
-  const owned = (developerId: string, id: string) =>
+  const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(endpoints.id, id), eq(endpoints.developerId, developerId))
 
   // Asked for by every event. In their order: two transactions that hold several would otherwise wait for each other.
   const subscribers = database.prepare(() =>
-    on
+    executor
       .select({ id: endpoints.id, events: endpoints.events })
       .from(endpoints)
-      .where(and(eq(endpoints.appId, boundText('appId')), sql`${endpoints.status} = 'enabled'`))
+      .where(and(eq(endpoints.appId, textParam('appId')), sql`${endpoints.status} = 'enabled'`))
       .orderBy(endpoints.id),
   )
   const { dueAt: _dueAt, ...columns } = getTableColumns(endpoints)
-  const list = prepareFiltered(database, ({ developerId, appId, limit, before }: Given<EndpointListQuery>) =>
-    on
-      .select(columns)
-      .from(endpoints)
-      .where(
-        and(
-          eq(endpoints.developerId, developerId),
-          appId && eq(endpoints.appId, appId),
-          before && lt(endpoints.id, before),
-        ),
-      )
-      .orderBy(atMost(desc(endpoints.id), limit)),
+  const list = prepareFiltered(
+    database,
+    ({ developerId, appId, limit, before }: FilterPlaceholders<EndpointListQuery>) =>
+      executor
+        .select(columns)
+        .from(endpoints)
+        .where(
+          and(
+            eq(endpoints.developerId, developerId),
+            appId && eq(endpoints.appId, appId),
+            before && lt(endpoints.id, before),
+          ),
+        )
+        .orderBy(orderByLimit(desc(endpoints.id), limit)),
   )
 
   return {
     async find(developerId, id) {
-      const [row] = await on.select(columns).from(endpoints).where(owned(developerId, id))
-      return row && readRow(row)
+      const [row] = await executor.select(columns).from(endpoints).where(byOwnerAndId(developerId, id))
+      return row && parseRow(row)
     },
 
     async findWithApplication(developerId, id) {
-      const [row] = await on
+      const [row] = await executor
         .select({
           ...columns,
           projectId: applications.projectId,
@@ -54,79 +56,82 @@ export function createWebhookEndpointStore(
         })
         .from(endpoints)
         .innerJoin(applications, eq(applications.id, endpoints.appId))
-        .where(owned(developerId, id))
-      return row && readRow(row)
+        .where(byOwnerAndId(developerId, id))
+      return row && parseRow(row)
     },
 
-    list: async (query) => (await list(query)).map(readRow),
+    list: async (query) => (await list(query)).map(parseRow),
 
     async subscribers(appId) {
       const rows = await subscribers({ appId })
-      return rows.map((row) => ({ ...row, events: readEvents(row.events) }))
+      return rows.map((row) => ({ ...row, events: parseEvents(row.events) }))
     },
 
     async lockApplication(developerId, appId) {
-      await database.lock(on, applications, applications.id, appId)
-      const found = await on
+      await database.lock(executor, applications, applications.id, appId)
+      const rows = await executor
         .select({ id: applications.id })
         .from(applications)
         .where(and(eq(applications.id, appId), eq(applications.developerId, developerId)))
-      return found.length === 1
+      return rows.length === 1
     },
 
     async count(appId) {
-      const [row] = await on.select({ count: count() }).from(endpoints).where(eq(endpoints.appId, appId))
+      const [row] = await executor
+        .select({ count: count() })
+        .from(endpoints)
+        .where(eq(endpoints.appId, appId))
       return row?.count ?? 0
     },
 
     async insert(endpoint) {
       const { events, headers } = endpoint
-      await on
+      await executor
         .insert(endpoints)
-        .values({ ...endpoint, events: writeEvents(events), headers: writeHeaders(headers) })
+        .values({ ...endpoint, events: serializeEvents(events), headers: serializeHeaders(headers) })
     },
 
     async update(developerId, id, { events, headers, ...changes }, now) {
-      const enabled = changes.status === 'enabled'
-      const [row] = await on
+      const isEnabling = changes.status === 'enabled'
+      const [row] = await executor
         .update(endpoints)
         .set({
           ...changes,
-          ...(events && { events: writeEvents(events) }),
-          ...(headers && { headers: writeHeaders(headers) }),
-          ...(enabled && { disabledReason: null, failingSince: null, dueAt: now }),
+          ...(events && { events: serializeEvents(events) }),
+          ...(headers && { headers: serializeHeaders(headers) }),
+          ...(isEnabling && { disabledReason: null, failingSince: null, dueAt: now }),
           updatedAt: now,
         })
-        .where(owned(developerId, id))
+        .where(byOwnerAndId(developerId, id))
         .returning(columns)
-      if (enabled) onDelivery()
-      return row && readRow(row)
+      if (isEnabling) onDelivery()
+      return row && parseRow(row)
     },
 
     async lock(id) {
-      await on
+      await executor
         .update(endpoints)
         .set({ dueAt: sql`due_at` })
         .where(eq(endpoints.id, id))
     },
 
     async findOwner(id) {
-      const [row] = await on
+      const [row] = await executor
         .select({ developerId: endpoints.developerId, appId: endpoints.appId })
         .from(endpoints)
         .where(eq(endpoints.id, id))
       return row
     },
 
-    async disable(id, disabledReason, failingUntil, now) {
-      const disabled = await on
+    async disable(id, disabledReason, failingSinceBefore, now) {
+      const disabled = await executor
         .update(endpoints)
         .set({ status: 'disabled', disabledReason, updatedAt: now })
         .where(
           and(
             eq(endpoints.id, id),
             eq(endpoints.status, 'enabled'),
-            failingUntil === undefined ? undefined : lte(endpoints.failingSince, failingUntil),
+            failingSinceBefore === undefined ? undefined : lte(endpoints.failingSince, failingSinceBefore),
           ),
         )
         .returning({ id: endpoints.id })
@@ -134,32 +139,35 @@ export function createWebhookEndpointStore(
     },
 
     async delete(developerId, id) {
-      const deleted = await on.delete(endpoints).where(owned(developerId, id)).returning({ id: endpoints.id })
+      const deleted = await executor
+        .delete(endpoints)
+        .where(byOwnerAndId(developerId, id))
+        .returning({ id: endpoints.id })
       return deleted.length === 1
     },
   }
 }
 
 // A list of words without spaces is text with spaces: cheaper to read than JSON, which every event would pay for.
-const writeEvents = (events: Subscription[]) => events.join(' ')
+const serializeEvents = (events: Subscription[]) => events.join(' ')
 
-const readEvents = (events: string): Subscription[] => events.split(' ').filter(isSubscription)
+const parseEvents = (events: string): Subscription[] => events.split(' ').filter(isSubscription)
 
-const readRow = <T extends { events: string; headers: string | null }>(row: T) => ({
+const parseRow = <T extends { events: string; headers: string | null }>(row: T) => ({
   ...row,
-  events: readEvents(row.events),
-  headers: readHeaders(row.headers),
+  events: parseEvents(row.events),
+  headers: parseHeaders(row.headers),
 })
 
-const writeHeaders = (headers: SealedHeaders) =>
+const serializeHeaders = (headers: SealedHeaders) =>
   Object.keys(headers).length === 0 ? null : JSON.stringify(headers)
 
 /** What writeHeaders has written. */
-export function readHeaders(stored: string | null): SealedHeaders {
+export function parseHeaders(stored: string | null): SealedHeaders {
   const headers: SealedHeaders = stored === null ? {} : JSON.parse(stored)
   return headers
 }
 
-const isSubscription = (word: string): word is Subscription => known.has(word)
+const isSubscription = (word: string): word is Subscription => knownSubscriptions.has(word)
 
-const known: ReadonlySet<string> = new Set(subscriptions)
+const knownSubscriptions: ReadonlySet<string> = new Set(subscriptions)

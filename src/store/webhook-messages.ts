@@ -1,21 +1,21 @@
 import { and, eq, isNotNull, type SQL } from 'drizzle-orm'
-import type { Builders, Database } from './engine/database.ts'
-import { eventColumns, withEventId } from './engine/event-id-columns.ts'
-import { readHeaders } from './webhook-endpoints.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { eventIdColumns, withEventId } from './engine/event-id-columns.ts'
+import { parseHeaders } from './webhook-endpoints.ts'
 
 /**
  * What is sent for deliveries: where to, with what, signed with the secret of the moment. Leaves out those whose event has
  * no payload.
  *
- * @param which condition on deliveries and their endpoints
+ * @param condition condition on deliveries and their endpoints
  */
-export async function loadMessages(database: Database, on: Builders, which: SQL | undefined) {
+export async function loadMessages(database: Database, executor: QueryExecutor, condition: SQL | undefined) {
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints, applications, events } = database.tables
-  const rows = await on
+  const rows = await executor
     .select({
       deliveryId: deliveries.id,
       endpointId: endpoints.id,
-      ...eventColumns(events),
+      ...eventIdColumns(events),
       url: endpoints.url,
       secret: applications.webhookSecret,
       headers: endpoints.headers,
@@ -25,10 +25,10 @@ export async function loadMessages(database: Database, on: Builders, which: SQL 
     .innerJoin(endpoints, eq(endpoints.id, deliveries.endpointId))
     .innerJoin(applications, eq(applications.id, endpoints.appId))
     .innerJoin(events, eq(events.seq, deliveries.eventSeq))
-    .where(and(which, isNotNull(events.payload)))
+    .where(and(condition, isNotNull(events.payload)))
   return rows
     .map(withEventId)
     .flatMap(({ eventId, body, headers, ...message }) =>
-      body === null ? [] : [{ ...message, id: eventId, headers: readHeaders(headers), body }],
+      body === null ? [] : [{ ...message, id: eventId, headers: parseHeaders(headers), body }],
     )
 }

@@ -2,11 +2,11 @@ import { and, count, eq, inArray, isNotNull, lte, min, sql, type SQL } from 'dri
 import {
   sendsPerEndpointMax,
   type ClaimedDelivery,
-  type DeliveryClaim,
+  type DeliveryClaimRequest,
   type WebhookQueueStore,
 } from '../domain/webhooks/outbox.ts'
-import type { Builders, Database } from './engine/database.ts'
-import { earliestDue, leased, settleDue } from './webhook-due.ts'
+import type { QueryExecutor, Database } from './engine/database.ts'
+import { earliestDue, leasedDeliveries, recomputeDueAt } from './webhook-due-times.ts'
 import { loadMessages } from './webhook-messages.ts'
 import { recordAttempt } from './webhook-attempts.ts'
 
@@ -18,7 +18,7 @@ import { recordAttempt } from './webhook-attempts.ts'
  */
 export function createWebhookQueueStore(
   database: Database,
-  on: Builders,
+  executor: QueryExecutor,
   onDelivery: () => void,
 ): WebhookQueueStore {
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints } = database.tables
@@ -27,14 +27,14 @@ export function createWebhookQueueStore(
   // Asked for by every event that somebody subscribed to. Unconditional, since a condition would be judged by what
   // another transaction is about to change.
   const setDue = database.prepare(() =>
-    on
+    executor
       .update(endpoints)
       .set({ dueAt: sql`case when due_at <= ${p('now')} then due_at else ${p('now')} end` })
       .where(eq(endpoints.id, p('endpointId')))
       .returning({ id: endpoints.id }),
   )
   const insert = database.prepare(() =>
-    on.insert(deliveries).values({
+    executor.insert(deliveries).values({
       id: p('id'),
       endpointId: p('endpointId'),
       eventSeq: p('eventSeq'),
@@ -45,19 +45,19 @@ export function createWebhookQueueStore(
     }),
   )
   const findDue = database.prepare(() =>
-    on
+    executor
       .select({ id: endpoints.id })
       .from(endpoints)
       .where(inArray(endpoints.id, dueEndpoints(database.skipLocked))),
   )
-  const hold = database.prepare(() =>
-    on
+  const lockEndpoint = database.prepare(() =>
+    executor
       .update(endpoints)
       .set({ dueAt: sql`due_at` })
       .where(eq(endpoints.id, p('endpointId'))),
   )
-  const settle = database.prepare(() =>
-    on
+  const updateEndpointState = database.prepare(() =>
+    executor
       .update(endpoints)
       .set({
         failingSince: sql`case ${p('outcome')} when 'failed' then coalesce(failing_since, ${p('now')}) when 'delivered' then null else failing_since end`,
@@ -69,7 +69,7 @@ export function createWebhookQueueStore(
   )
 
   /** The lease, unless it ran out and somebody else took it since. */
-  const held = (claim: ClaimedDelivery & { owner: string }) =>
+  const isLeasedBy = (claim: ClaimedDelivery & { owner: string }) =>
     and(
       eq(deliveries.id, claim.id),
       eq(deliveries.status, 'pending'),
@@ -78,13 +78,16 @@ export function createWebhookQueueStore(
     )
   const noLease = { leaseOwner: null, leaseUntil: null }
 
-  async function claimOf(endpointIds: string[], { owner, now, leaseUntil, limit }: DeliveryClaim) {
-    const ranOut = and(isNotNull(deliveries.leaseOwner), lte(deliveries.leaseUntil, now))
-    await on
+  async function claimFromEndpoints(
+    endpointIds: string[],
+    { owner, now, leaseUntil, limit }: DeliveryClaimRequest,
+  ) {
+    const hasExpiredLease = and(isNotNull(deliveries.leaseOwner), lte(deliveries.leaseUntil, now))
+    await executor
       .update(deliveries)
       .set(noLease)
-      .where(and(inArray(deliveries.endpointId, endpointIds), ranOut))
-    const claimed = await on
+      .where(and(inArray(deliveries.endpointId, endpointIds), hasExpiredLease))
+    const claimed = await executor
       .update(deliveries)
       .set({ leaseOwner: owner, leaseUntil, claims: sql`${deliveries.claims} + 1` })
       .where(inArray(deliveries.id, dueDeliveries(endpointIds, now, limit)))
@@ -94,33 +97,33 @@ export function createWebhookQueueStore(
         claim: deliveries.claims,
         failures: deliveries.failures,
       })
-    await settleDue(database, on, endpointIds)
+    await recomputeDueAt(database, executor, endpointIds)
     return claimed
   }
 
   return {
     async insert(delivery) {
-      const subscribed = await setDue({ endpointId: delivery.endpointId, now: delivery.now })
+      const updated = await setDue({ endpointId: delivery.endpointId, now: delivery.now })
       // Deleted by another call since its subscription was read: nobody is left to be told.
-      if (subscribed.length === 0) return
+      if (updated.length === 0) return
       await insert(delivery)
       onDelivery()
     },
 
-    async claim({ limit, ...claim }) {
+    async claim({ limit, ...request }) {
       const claimed: ClaimedDelivery[] = []
       while (claimed.length < limit) {
-        const room = limit - claimed.length
-        const due = (await findDue({ now: claim.now, limit: room })).map(({ id }) => id)
+        const remaining = limit - claimed.length
+        const endpointIds = (await findDue({ now: request.now, limit: remaining })).map(({ id }) => id)
         // What looked due may have been full or empty, and must take nobody's place.
-        if (due.length === 0) break
-        claimed.push(...(await claimOf(due, { ...claim, limit: room })))
+        if (endpointIds.length === 0) break
+        claimed.push(...(await claimFromEndpoints(endpointIds, { ...request, limit: remaining })))
       }
       return claimed
     },
 
     async nextDueAt() {
-      const [row] = await on
+      const [row] = await executor
         .select({ at: min(endpoints.dueAt) })
         .from(endpoints)
         .where(sql`status = 'enabled' and due_at is not null`)
@@ -129,16 +132,16 @@ export function createWebhookQueueStore(
 
     async backlog(limit) {
       // Spelled out, as the index has it.
-      const waits = sql`${deliveries.status} = 'pending' and ${deliveries.leaseOwner} is null`
-      const waiting = on
+      const isWaiting = sql`${deliveries.status} = 'pending' and ${deliveries.leaseOwner} is null`
+      const waiting = executor
         .select({ id: deliveries.id })
         .from(deliveries)
-        .where(waits)
+        .where(isWaiting)
         .limit(limit)
         .as('waiting')
-      const [row] = await on.select({ pending: count(), oldest: min(waiting.id) }).from(waiting)
+      const [row] = await executor.select({ pending: count(), oldest: min(waiting.id) }).from(waiting)
       if (!row?.oldest) return { pending: 0, oldestAt: null }
-      const [oldest] = await on
+      const [oldest] = await executor
         .select({ createdAt: deliveries.createdAt })
         .from(deliveries)
         .where(eq(deliveries.id, row.oldest))
@@ -146,45 +149,50 @@ export function createWebhookQueueStore(
     },
 
     load: (ids) =>
-      loadMessages(database, on, and(inArray(deliveries.id, ids), eq(endpoints.status, 'enabled'))),
+      loadMessages(database, executor, and(inArray(deliveries.id, ids), eq(endpoints.status, 'enabled'))),
 
     async release(claim) {
-      await hold({ endpointId: claim.endpointId })
-      await on.update(deliveries).set(noLease).where(held(claim))
-      await settleDue(database, on, [claim.endpointId])
+      await lockEndpoint({ endpointId: claim.endpointId })
+      await executor.update(deliveries).set(noLease).where(isLeasedBy(claim))
+      await recomputeDueAt(database, executor, [claim.endpointId])
     },
 
     async finish({ attempt, retryAt, now, ...claim }) {
       const { endpointId } = claim
-      await hold({ endpointId })
-      const delivered = attempt.error === null
-      const [written] = await on
+      await lockEndpoint({ endpointId })
+      const isDelivered = attempt.error === null
+      const [updated] = await executor
         .update(deliveries)
         .set({
           ...noLease,
-          status: delivered ? 'delivered' : retryAt === null ? 'failed' : 'pending',
+          status: isDelivered ? 'delivered' : retryAt === null ? 'failed' : 'pending',
           attempts: sql`${deliveries.attempts} + 1`,
-          failures: claim.failures + (delivered ? 0 : 1),
+          failures: claim.failures + (isDelivered ? 0 : 1),
           lastStatusCode: attempt.statusCode,
           lastError: attempt.error,
-          nextAttemptAt: delivered ? null : retryAt,
-          deliveredAt: delivered ? now : null,
+          nextAttemptAt: isDelivered ? null : retryAt,
+          deliveredAt: isDelivered ? now : null,
         })
-        .where(held(claim))
+        .where(isLeasedBy(claim))
         .returning({ attempts: deliveries.attempts })
-      if (written) await recordAttempt(database, on, claim.id, written.attempts, attempt)
-      const outcome = written ? (delivered ? 'delivered' : 'failed') : 'lost'
-      const [endpoint] = await settle({ endpointId, now, outcome })
-      return written ? (endpoint?.failingSince ?? null) : null
+      if (updated) await recordAttempt(database, executor, claim.id, updated.attempts, attempt)
+      const outcome = updated ? (isDelivered ? 'delivered' : 'failed') : 'lost'
+      const [endpoint] = await updateEndpointState({ endpointId, now, outcome })
+      return updated ? (endpoint?.failingSince ?? null) : null
     },
 
     async releaseAll() {
-      const leases = isNotNull(deliveries.leaseOwner)
-      await on
+      const isLeased = isNotNull(deliveries.leaseOwner)
+      await executor
         .update(endpoints)
         .set({ dueAt: 0 })
-        .where(inArray(endpoints.id, on.select({ id: deliveries.endpointId }).from(deliveries).where(leases)))
-      await on.update(deliveries).set(noLease).where(leases)
+        .where(
+          inArray(
+            endpoints.id,
+            executor.select({ id: deliveries.endpointId }).from(deliveries).where(isLeased),
+          ),
+        )
+      await executor.update(deliveries).set(noLease).where(isLeased)
     },
   }
 }
@@ -200,17 +208,17 @@ const dueEndpoints = (skipLocked: SQL) => sql`(
 
 /** The one or two oldest due deliveries of these endpoints, as far as there is room beside those under way. */
 function dueDeliveries(endpointIds: string[], now: number, limit: number): SQL {
-  const nth = (skipped: number) => sql`
+  const nth = (offset: number) => sql`
     select (
       select d.id from webhook_deliveries d
       where d.endpoint_id = webhook_endpoints.id and d.status = 'pending' and d.lease_owner is null
         and d.next_attempt_at <= ${now}
-      order by d.next_attempt_at, d.id limit 1 offset ${sql.raw(String(skipped))}
+      order by d.next_attempt_at, d.id limit 1 offset ${sql.raw(String(offset))}
     ) as id from webhook_endpoints
     where webhook_endpoints.id in (${sql.join(
       endpointIds.map((id) => sql`${id}`),
       sql`, `,
-    )}) and (select count(*) from ${leased}) < ${sql.raw(String(sendsPerEndpointMax - skipped))}`
+    )}) and (select count(*) from ${leasedDeliveries}) < ${sql.raw(String(sendsPerEndpointMax - offset))}`
   return sql`(
     select due.id from (${nth(0)} union all ${nth(1)}) as due where due.id is not null limit ${limit}
   )`

@@ -12,29 +12,29 @@ export type Resolve = (host: string) => Promise<ResolvedAddress[]>
  */
 export function createResolver(
   timeoutMs = 3_000,
-  ask: Resolve = (host) => lookup(host, { all: true }),
+  lookupAll: Resolve = (host) => lookup(host, { all: true }),
 ): Resolve {
-  const running = new Map<string, Promise<ResolvedAddress[]>>()
+  const inFlight = new Map<string, Promise<ResolvedAddress[]>>()
 
-  const askOnce = (host: string) => {
-    let answer = running.get(host)
-    if (!answer) {
-      if (running.size >= runningMax) return Promise.reject(new Error('too many names are being resolved'))
-      answer = ask(host).finally(() => running.delete(host))
-      running.set(host, answer)
+  const lookupOnce = (host: string) => {
+    let pending = inFlight.get(host)
+    if (!pending) {
+      if (inFlight.size >= inFlightMax) return Promise.reject(new Error('too many names are being resolved'))
+      pending = lookupAll(host).finally(() => inFlight.delete(host))
+      inFlight.set(host, pending)
     }
-    return answer
+    return pending
   }
 
   return async (host) => {
     const { promise, reject } = Promise.withResolvers<never>()
     const timer = setTimeout(() => reject(new Error('the name was not resolved in time')), timeoutMs)
     try {
-      return await Promise.race([askOnce(host), promise])
+      return await Promise.race([lookupOnce(host), promise])
     } finally {
       clearTimeout(timer)
     }
   }
 }
 
-const runningMax = 100
+const inFlightMax = 100

@@ -2,16 +2,16 @@ import http from 'node:http'
 import https from 'node:https'
 import ipaddr from 'ipaddr.js'
 import type { Clock } from '../domain/model/clock.ts'
-import type { SendWebhook, WebhookAnswer, WebhookError } from '../domain/webhooks/delivery.ts'
+import type { SendWebhook, WebhookAttemptResult, WebhookError } from '../domain/webhooks/delivery.ts'
 import type { Resolve, ResolvedAddress } from './resolve.ts'
 import { readRetryAfter } from './retry.ts'
 import { signWebhook } from './signature.ts'
 import type { TargetGuard } from './targets.ts'
 
 const bytesReadMax = 16 * 1024
-const bytesKeptMax = 4 * 1024
+const bodyBytesKeptMax = 4 * 1024
 /** Before an answer a receiver may send any number of these (RFC 9110 §15.2); none needs more than one or two. */
-const interimAnswersMax = 10
+const interimResponsesMax = 10
 
 export type SenderOptions = {
   guard: TargetGuard
@@ -42,8 +42,8 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
   /** The addresses to connect to, or why there are none. */
   const findAddresses = async (text: string): Promise<ResolvedAddress[] | WebhookError> => {
     // The rules may have become stricter since the URL was registered.
-    if (guard.faultOf(text) !== undefined) return 'blocked_address'
-    const host = guard.hostOf(new URL(text))
+    if (guard.findFault(text) !== undefined) return 'blocked_address'
+    const host = guard.normalizedHost(new URL(text))
     const addresses = ipaddr.isValid(host)
       ? [{ address: host, family: ipaddr.parse(host).kind() === 'ipv6' ? 6 : 4 }]
       : await resolve(host).catch(() => [])
@@ -57,7 +57,7 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
     const elapsedMs = () => Math.round(performance.now() - startedAt)
     const addresses = await findAddresses(message.url)
     if (typeof addresses === 'string') {
-      return { ...unanswered(addresses), durationMs: elapsedMs() }
+      return { ...noResponse(addresses), durationMs: elapsedMs() }
     }
     const body = Buffer.from(message.body)
     const headers = {
@@ -67,7 +67,7 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
       'user-agent': `otpd/${version}`,
       ...signWebhook(message, clock.now()),
     }
-    const { retryAfter, ...answer } = await exchange(new URL(message.url), headers, body, {
+    const { retryAfter, ...response } = await exchange(new URL(message.url), headers, body, {
       addresses,
       connectTimeoutMs,
       timeoutMs: Math.max(0, exchangeTimeoutMs - elapsedMs()),
@@ -75,7 +75,7 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
       abort,
     })
     const retryAfterMs = readRetryAfter(retryAfter, clock.now())
-    return { ...answer, retryAfterMs, durationMs: elapsedMs() }
+    return { ...response, retryAfterMs, durationMs: elapsedMs() }
   }
 }
 
@@ -87,9 +87,11 @@ type ExchangeOptions = {
   abort: AbortSignal | undefined
 }
 
-type Exchanged = Pick<WebhookAnswer, 'statusCode' | 'error' | 'body'> & { retryAfter: string | undefined }
+type ExchangeResult = Pick<WebhookAttemptResult, 'statusCode' | 'error' | 'body'> & {
+  retryAfter: string | undefined
+}
 
-const unanswered = (error: WebhookError) => ({ statusCode: null, error, body: null, retryAfterMs: null })
+const noResponse = (error: WebhookError) => ({ statusCode: null, error, body: null, retryAfterMs: null })
 
 /** One POST over a connection of its own. The status decides, whatever becomes of the body behind it. */
 function exchange(
@@ -97,78 +99,78 @@ function exchange(
   headers: Record<string, string>,
   body: Buffer,
   { addresses, connectTimeoutMs, timeoutMs, ca, abort }: ExchangeOptions,
-): Promise<Exchanged> {
-  const { promise, resolve } = Promise.withResolvers<Exchanged>()
-  const secure = url.protocol === 'https:'
+): Promise<ExchangeResult> {
+  const { promise, resolve } = Promise.withResolvers<ExchangeResult>()
+  const isSecure = url.protocol === 'https:'
   // What a broken connection means depends on how far it had come.
   let phase: 'connect' | 'tls' | 'reset' = 'connect'
   let statusCode: number | undefined
   let retryAfter: string | undefined
-  const kept: Buffer[] = []
+  const bodyChunks: Buffer[] = []
   let bytesRead = 0
-  let interimAnswers = 0
+  let interimResponses = 0
 
-  const request = (secure ? https : http).request(url, {
+  const request = (isSecure ? https : http).request(url, {
     method: 'POST',
     headers,
     agent: false,
-    ...(secure && { rejectUnauthorized: true, ...(ca !== undefined && { ca }) }),
+    ...(isSecure && { rejectUnauthorized: true, ...(ca !== undefined && { ca }) }),
     // Not called for a URL that holds an address; that one was checked as it stands.
-    lookup: (_host, { all }, answer) => {
+    lookup: (_host, { all }, callback) => {
       const [first] = addresses
-      if (all || !first) answer(null, addresses)
-      else answer(null, first.address, first.family)
+      if (all || !first) callback(null, addresses)
+      else callback(null, first.address, first.family)
     },
   })
 
   /** @param failure counts only where no status has come */
-  const end = (failure: WebhookError) => {
+  const finish = (failure: WebhookError) => {
     clearTimeout(connectTimer)
     clearTimeout(exchangeTimer)
     abort?.removeEventListener('abort', cancel)
     request.destroy()
-    if (statusCode === undefined) resolve({ ...unanswered(failure), retryAfter })
-    else resolve({ statusCode, error: errorOf(statusCode), body: textOf(kept), retryAfter })
+    if (statusCode === undefined) resolve({ ...noResponse(failure), retryAfter })
+    else resolve({ statusCode, error: statusError(statusCode), body: decodeText(bodyChunks), retryAfter })
   }
-  const connectTimer = setTimeout(() => end('timeout'), connectTimeoutMs)
-  const exchangeTimer = setTimeout(() => end('timeout'), timeoutMs)
-  const cancel = () => end('timeout')
+  const connectTimer = setTimeout(() => finish('timeout'), connectTimeoutMs)
+  const exchangeTimer = setTimeout(() => finish('timeout'), timeoutMs)
+  const cancel = () => finish('timeout')
   abort?.addEventListener('abort', cancel)
 
-  const connected = () => {
+  const onConnected = () => {
     phase = 'reset'
     clearTimeout(connectTimer)
   }
   request.on('socket', (socket) => {
-    socket.once('connect', () => (secure ? (phase = 'tls') : connected()))
-    socket.once('secureConnect', connected)
+    socket.once('connect', () => (isSecure ? (phase = 'tls') : onConnected()))
+    socket.once('secureConnect', onConnected)
   })
   // A destroyed request reports errors late; without a listener they would end the process.
-  request.on('error', () => end(phase))
-  request.on('close', () => end(phase))
+  request.on('error', () => finish(phase))
+  request.on('close', () => finish(phase))
   request.on('information', () => {
-    if (++interimAnswers > interimAnswersMax) end('reset')
+    if (++interimResponses > interimResponsesMax) finish('reset')
   })
   request.on('response', (response) => {
     statusCode = response.statusCode
     retryAfter = response.headers['retry-after']
     response.on('data', (chunk: Buffer) => {
-      if (bytesRead < bytesKeptMax) kept.push(chunk.subarray(0, bytesKeptMax - bytesRead))
+      if (bytesRead < bodyBytesKeptMax) bodyChunks.push(chunk.subarray(0, bodyBytesKeptMax - bytesRead))
       bytesRead += chunk.byteLength
-      if (bytesRead >= bytesReadMax) end('reset')
+      if (bytesRead >= bytesReadMax) finish('reset')
     })
-    response.on('end', () => end('reset'))
-    response.on('error', () => end('reset'))
+    response.on('end', () => finish('reset'))
+    response.on('error', () => finish('reset'))
   })
   request.end(body)
   if (abort?.aborted) cancel()
   return promise
 }
 
-function errorOf(statusCode: number): WebhookError | null {
+function statusError(statusCode: number): WebhookError | null {
   if (statusCode >= 200 && statusCode < 300) return null
   return statusCode >= 300 && statusCode < 400 ? 'redirect' : 'bad_status'
 }
 
 /** Whatever the bytes are; NUL is left out, since PostgreSQL's text cannot hold it. */
-const textOf = (chunks: Buffer[]) => Buffer.concat(chunks).toString('utf8').replaceAll('\0', '')
+const decodeText = (chunks: Buffer[]) => Buffer.concat(chunks).toString('utf8').replaceAll('\0', '')

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import type { NewId } from '../domain/model/ids.ts'
 import type { Keys } from '../domain/model/keys.ts'
 import type { Clock } from '../domain/model/clock.ts'
-import { createPump } from '../domain/model/coalescing-runner.ts'
+import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 import type { Store } from '../domain/store/store.ts'
-import type { Attempt, SendWebhook, WebhookAnswer } from '../domain/webhooks/delivery.ts'
+import type { WebhookAttempt, SendWebhook, WebhookAttemptResult } from '../domain/webhooks/delivery.ts'
 import { disableEndpoint, failingMaxMs } from '../domain/webhooks/auto-disable.ts'
-import { openHeaders } from '../domain/webhooks/headers.ts'
-import type { ClaimedDelivery, StoredMessage } from '../domain/webhooks/outbox.ts'
+import { unsealHeaders } from '../domain/webhooks/headers.ts'
+import type { ClaimedDelivery, StoredWebhookMessage } from '../domain/webhooks/outbox.ts'
 import { retryDelayMs } from './retry.ts'
 
 /** Within this process; how many go to one endpoint the queue sees to. */
@@ -17,7 +17,7 @@ const inFlightMax = 50
 const leaseMs = 30_000
 
 /** A send that is over. Without an attempt there was none that counts. */
-type Ended = { claim: ClaimedDelivery; attempt?: Attempt; retryAt: number | null }
+type CompletedSend = { claim: ClaimedDelivery; attempt?: WebhookAttempt; retryAt: number | null }
 
 export type WebhookWorker = ReturnType<typeof createWebhookWorker>
 
@@ -45,25 +45,25 @@ export function createWebhookWorker(needs: {
   const { store, send, clock, keys, random, ownsAllLeases, onError, pollMs = 1_000 } = needs
   const owner = randomUUID()
   const abort = new AbortController()
-  const sending = new Set<Promise<void>>()
+  const inFlight = new Set<Promise<void>>()
   /** Not yet written down. */
-  const ended = new Set<Ended>()
+  const unrecorded = new Set<CompletedSend>()
   let timer: ReturnType<typeof setTimeout> | undefined
-  let claiming = false
-  const { wake, running } = createPump(sendRound, () => setTimer().catch(onError))
+  let isStarted = false
+  const { wake, running } = createCoalescingRunner(sendRound, () => scheduleNextRound().catch(onError))
 
   async function sendRound(): Promise<boolean> {
     // Begun together: on SQLite they share one commit, in this order.
-    const writing = [...ended].map(writeDown)
+    const recordings = [...unrecorded].map(recordResult)
     const claimed = await claimDue()
-    const written = await Promise.all(writing)
+    const recorded = await Promise.all(recordings)
     await sendAll(claimed).catch(onError)
     // Where transactions pass each other, what was written made room only after the claim.
-    return claimed.length > 0 || written.includes(true)
+    return claimed.length > 0 || recorded.includes(true)
   }
 
   async function claimDue(): Promise<ClaimedDelivery[]> {
-    const limit = claiming ? inFlightMax - sending.size : 0
+    const limit = isStarted ? inFlightMax - inFlight.size : 0
     if (limit === 0) return []
     try {
       const now = clock.now()
@@ -77,28 +77,28 @@ export function createWebhookWorker(needs: {
   }
 
   /** Looks again when the next delivery is due, and at every poll for what another process has written. */
-  async function setTimer() {
+  async function scheduleNextRound() {
     clearTimeout(timer)
-    if (!claiming) return
-    const untilDue = ((await store.read.webhookQueue.nextDueAt()) ?? Infinity) - clock.now()
+    if (!isStarted) return
+    const untilDueMs = ((await store.read.webhookQueue.nextDueAt()) ?? Infinity) - clock.now()
     clearTimeout(timer)
     // What is due by now waits for room, which wakes us, or for another process.
-    if (claiming) timer = setTimeout(wake, untilDue > 0 ? Math.min(untilDue, pollMs) : pollMs)
+    if (isStarted) timer = setTimeout(wake, untilDueMs > 0 ? Math.min(untilDueMs, pollMs) : pollMs)
   }
 
   /** @returns false where it could not be; it is tried again, and after the lease the delivery is */
-  async function writeDown(one: Ended): Promise<boolean> {
-    const { claim, attempt, retryAt } = one
+  async function recordResult(completed: CompletedSend): Promise<boolean> {
+    const { claim, attempt, retryAt } = completed
     try {
       if (!attempt) {
         await store.write((tx) => tx.webhookQueue.release({ ...claim, owner }))
-        ended.delete(one)
+        unrecorded.delete(completed)
         return true
       }
       const now = clock.now()
       const outcome = { ...claim, owner, attempt, retryAt, now }
       const failingSince = await store.write((tx) => tx.webhookQueue.finish(outcome))
-      ended.delete(one)
+      unrecorded.delete(completed)
       if (failingSince === null) return true
       const isGone = attempt.statusCode === 410
       if (!isGone && now - failingSince < failingMaxMs) return true
@@ -121,54 +121,58 @@ export function createWebhookWorker(needs: {
     for (const claim of claimed) {
       const message = messages.get(claim.id)
       if (!message) {
-        ended.add({ claim, retryAt: null })
+        unrecorded.add({ claim, retryAt: null })
         continue
       }
       const done = deliver(claim, message).finally(() => {
-        sending.delete(done)
+        inFlight.delete(done)
         wake()
       })
-      sending.add(done)
+      inFlight.add(done)
     }
   }
 
-  async function deliver(claim: ClaimedDelivery, message: StoredMessage) {
+  async function deliver(claim: ClaimedDelivery, message: StoredWebhookMessage) {
     try {
       const at = clock.now()
-      const headers = openHeaders(keys, claim.endpointId, message.headers)
-      const answer = await send({ ...message, headers }, abort.signal)
-      if (abort.signal.aborted) ended.add({ claim, retryAt: null })
-      else ended.add(judge(claim, at, answer))
+      const headers = unsealHeaders(keys, claim.endpointId, message.headers)
+      const response = await send({ ...message, headers }, abort.signal)
+      if (abort.signal.aborted) unrecorded.add({ claim, retryAt: null })
+      else unrecorded.add(toCompletedSend(claim, at, response))
     } catch (error) {
       onError(error)
     }
   }
 
-  function judge(claim: ClaimedDelivery, at: number, { retryAfterMs, ...answer }: WebhookAnswer): Ended {
-    const isOver = answer.error === null || answer.statusCode === 410
-    const delay = isOver ? null : retryDelayMs(claim.failures + 1, retryAfterMs, random)
-    return { claim, attempt: { at, ...answer }, retryAt: delay === null ? null : clock.now() + delay }
+  function toCompletedSend(
+    claim: ClaimedDelivery,
+    at: number,
+    { retryAfterMs, ...response }: WebhookAttemptResult,
+  ): CompletedSend {
+    const isFinal = response.error === null || response.statusCode === 410
+    const delayMs = isFinal ? null : retryDelayMs(claim.failures + 1, retryAfterMs, random)
+    return { claim, attempt: { at, ...response }, retryAt: delayMs === null ? null : clock.now() + delayMs }
   }
 
   /** Resolves when nothing is sent or waits to be written down. */
-  async function idle(): Promise<void> {
-    if (!running() && sending.size === 0) return
-    await Promise.allSettled([...sending, running()])
-    await idle()
+  async function whenIdle(): Promise<void> {
+    if (!running() && inFlight.size === 0) return
+    await Promise.allSettled([...inFlight, running()])
+    await whenIdle()
   }
 
   return {
     /** Sends what waits and goes on until `stop`. */
     async start(): Promise<void> {
       if (ownsAllLeases) await store.write((tx) => tx.webhookQueue.releaseAll())
-      claiming = true
+      isStarted = true
       wake()
     },
 
     /** Tells that something may wait. Costs nothing where it is called often. */
     wake,
 
-    idle,
+    whenIdle,
 
     /**
      * Claims nothing more, and resolves once what is under way has ended and is written down.
@@ -176,11 +180,11 @@ export function createWebhookWorker(needs: {
      * @param withinMs what has not ended by then is cut off, and will be sent again
      */
     async stop(withinMs: number): Promise<void> {
-      claiming = false
+      isStarted = false
       clearTimeout(timer)
-      const cutOff = setTimeout(() => abort.abort(), withinMs)
-      await idle()
-      clearTimeout(cutOff)
+      const abortTimer = setTimeout(() => abort.abort(), withinMs)
+      await whenIdle()
+      clearTimeout(abortTimer)
     },
   }
 }

@@ -4,18 +4,18 @@ import { exportSPKI } from 'jose'
 import { createRemoteKeys } from '../../src/auth/discovery.ts'
 import { createIdTokenVerifier } from '../../src/auth/id-token.ts'
 import { createKeySource } from '../../src/auth/jwks.ts'
-import { makeSigningKey, startForgingProvider, startRealProvider, type SigningKey } from '../helpers/oidc.ts'
+import { makeSigningKey, startFakeOidcProvider, startOidcProvider, type SigningKey } from '../helpers/oidc.ts'
 
 const nowMs = Date.UTC(2026, 10, 20, 12)
 const nowSeconds = nowMs / 1000
 const clock = { now: () => nowMs }
 
-let forger: Awaited<ReturnType<typeof startForgingProvider>>
+let forger: Awaited<ReturnType<typeof startFakeOidcProvider>>
 let stranger: SigningKey
 let verify: (token: string | undefined) => Promise<unknown>
 
 beforeAll(async () => {
-  forger = await startForgingProvider()
+  forger = await startFakeOidcProvider()
   stranger = await makeSigningKey('RS256', 'k1')
   const keys = createKeySource({ load: createRemoteKeys({ issuer: forger.issuer }), clock })
   const audiences = [forger.audience, 'client-2']
@@ -152,8 +152,8 @@ describe('refuses', () => {
   })
 
   test('an unknown critical header, a changed token and what is no token', async () => {
-    const good = await forger.sign(nowMs)
-    const [header, payload, signature] = good.split('.')
+    const validToken = await forger.sign(nowMs)
+    const [header, payload, signature] = validToken.split('.')
     await expectInvalid(
       `${base64url({ alg: 'RS256', kid: 'k1', crit: ['x'], x: 1 })}.${payload}.${signature}`,
     )
@@ -165,8 +165,8 @@ describe('refuses', () => {
       exp: nowSeconds + 60,
     })
     await expectInvalid(`${header}.${forged}.${signature}`)
-    await expectInvalid(`${good.slice(0, -4)}AAAA`)
-    await expectInvalid(`${good}.x`)
+    await expectInvalid(`${validToken.slice(0, -4)}AAAA`)
+    await expectInvalid(`${validToken}.x`)
     for (const text of ['x', 'a.b.c', '..', '\u0000', 'é.é.é']) await expectInvalid(text)
   })
 
@@ -185,7 +185,7 @@ describe('refuses', () => {
 })
 
 test('the token of a certified provider is accepted, and not by another client', async () => {
-  const provider = await startRealProvider()
+  const provider = await startOidcProvider()
   try {
     const person = { subject: 'alice', email: 'alice@example.com', emailVerified: true, name: 'Alice' }
     const token = await provider.idTokenFor(person)
@@ -205,8 +205,14 @@ test('the token of a certified provider is accepted, and not by another client',
 
 /** Signs claims that jose's builder may refuse, such as a textual expiry. */
 async function signAnything(claims: Record<string, unknown>): Promise<string> {
-  const good = { iss: forger.issuer, aud: 'client-1', sub: 'user-1', iat: nowSeconds, exp: nowSeconds + 3600 }
-  const signed = `${base64url({ alg: 'RS256', kid: 'k1' })}.${base64url({ ...good, ...claims })}`
+  const validClaims = {
+    iss: forger.issuer,
+    aud: 'client-1',
+    sub: 'user-1',
+    iat: nowSeconds,
+    exp: nowSeconds + 3600,
+  }
+  const signed = `${base64url({ alg: 'RS256', kid: 'k1' })}.${base64url({ ...validClaims, ...claims })}`
   const signature = await crypto.subtle.sign('RSASSA-PKCS1-v1_5', forger.key.privateKey, Buffer.from(signed))
   return `${signed}.${Buffer.from(signature).toString('base64url')}`
 }

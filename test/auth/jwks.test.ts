@@ -2,12 +2,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createRemoteKeys, isSecureUrl, type FetchKeys } from '../../src/auth/discovery.ts'
 import { createIdTokenVerifier } from '../../src/auth/id-token.ts'
 import { createKeySource } from '../../src/auth/jwks.ts'
-import { makeSigningKey, startForgingProvider } from '../helpers/oidc.ts'
+import { makeSigningKey, startFakeOidcProvider } from '../helpers/oidc.ts'
 
 let nowMs = 0
-let provider: Awaited<ReturnType<typeof startForgingProvider>>
+let provider: Awaited<ReturnType<typeof startFakeOidcProvider>>
 let failures: unknown[]
-let timeRunsOut: boolean
+let isTimedOut: boolean
 const clock = { now: () => nowMs }
 const seconds = (count: number) => count * 1000
 const minutes = (count: number) => count * 60_000
@@ -15,14 +15,14 @@ const minutes = (count: number) => count * 60_000
 beforeEach(async () => {
   nowMs = Date.UTC(2026, 10, 20, 12)
   failures = []
-  timeRunsOut = true
-  provider = await startForgingProvider()
+  isTimedOut = true
+  provider = await startFakeOidcProvider()
 })
 afterEach(() => provider.stop())
 
 /** The time runs out where the provider hangs and nowhere else, however busy the machine. */
 const fetchKeys: FetchKeys = (url, init) =>
-  fetch(url, provider.state.mode === 'hang' && timeRunsOut ? init : { ...init, signal: null })
+  fetch(url, provider.state.mode === 'hang' && isTimedOut ? init : { ...init, signal: null })
 
 function verifier(options: { jwksUri?: string; issuer?: string } = {}) {
   const issuer = options.issuer ?? provider.issuer
@@ -43,10 +43,10 @@ describe('loading', () => {
     await Promise.all(Array.from({ length: 20 }, () => verify(token)))
     nowMs += minutes(10) - 1
     await verify(token)
-    expect(provider.state).toMatchObject({ keysFetches: 1, discoveries: 1 })
+    expect(provider.state).toMatchObject({ jwksFetchCount: 1, discoveryFetchCount: 1 })
     nowMs += 1
     await Promise.all(Array.from({ length: 20 }, () => verify(token)))
-    expect(provider.state).toMatchObject({ keysFetches: 2, discoveries: 1 })
+    expect(provider.state).toMatchObject({ jwksFetchCount: 2, discoveryFetchCount: 1 })
   })
 
   test('a key that the provider withdrew is refused after the refresh', async () => {
@@ -61,7 +61,7 @@ describe('loading', () => {
   test('the given address of the keys needs no discovery', async () => {
     const { verify } = verifier({ jwksUri: `${provider.issuer}/jwks` })
     await verify(await longLived())
-    expect(provider.state).toMatchObject({ keysFetches: 1, discoveries: 0 })
+    expect(provider.state).toMatchObject({ jwksFetchCount: 1, discoveryFetchCount: 0 })
   })
 
   test.each([
@@ -71,7 +71,7 @@ describe('loading', () => {
   ])('a discovery document that %s yields no keys', async (_name, document) => {
     provider.state.discovery = document
     await expect(verifier().verify(await longLived())).rejects.toMatchObject(unavailable)
-    expect(provider.state.keysFetches).toBe(0)
+    expect(provider.state.jwksFetchCount).toBe(0)
     expect(failures).toHaveLength(1)
   })
 
@@ -110,12 +110,12 @@ describe('an unknown key id', () => {
     )
     const refused = () => Promise.allSettled(strangers.map((token) => verify(token)))
     expect((await refused()).every(({ status }) => status === 'rejected')).toBe(true)
-    expect(provider.state.keysFetches).toBe(1)
+    expect(provider.state.jwksFetchCount).toBe(1)
     nowMs += seconds(30)
     await refused()
-    expect(provider.state.keysFetches).toBe(2)
+    expect(provider.state.jwksFetchCount).toBe(2)
     await refused()
-    expect(provider.state.keysFetches).toBe(2)
+    expect(provider.state.jwksFetchCount).toBe(2)
   })
 
   test('a rotated key is refused within 30 seconds of the last fetch and found after', async () => {
@@ -124,12 +124,12 @@ describe('an unknown key id', () => {
     await verify(old)
     const rotated = await makeSigningKey('ES256', 'k2')
     provider.state.keys = [provider.key.publicJwk, rotated.publicJwk]
-    const fresh = await longLived(rotated)
+    const freshToken = await longLived(rotated)
     nowMs += seconds(29)
-    await expect(verify(fresh)).rejects.toMatchObject(invalid)
+    await expect(verify(freshToken)).rejects.toMatchObject(invalid)
     nowMs += seconds(1)
-    await Promise.all([verify(fresh), verify(fresh), verify(old)])
-    expect(provider.state.keysFetches).toBe(2)
+    await Promise.all([verify(freshToken), verify(freshToken), verify(old)])
+    expect(provider.state.jwksFetchCount).toBe(2)
   })
 })
 
@@ -151,20 +151,20 @@ describe('an outage of the provider', () => {
 
   test('costs the provider one request in 30 seconds, unknown keys or not', async () => {
     const { verify } = verifier()
-    const known = await longLived()
+    const knownToken = await longLived()
     const unknown = await provider.sign(nowMs, { exp: nowMs / 1000 + 864_000 }, { kid: 'k9' })
-    await verify(known)
+    await verify(knownToken)
     provider.state.mode = 'error'
     nowMs += minutes(11)
     for (let i = 0; i < 5; i += 1) {
-      await verify(known)
+      await verify(knownToken)
       await expect(verify(unknown)).rejects.toMatchObject(unavailable)
     }
-    expect(provider.state.keysFetches).toBe(2)
+    expect(provider.state.jwksFetchCount).toBe(2)
     nowMs += seconds(30)
     await expect(verify(unknown)).rejects.toMatchObject(unavailable)
-    await verify(known)
-    expect(provider.state.keysFetches).toBe(3)
+    await verify(knownToken)
+    expect(provider.state.jwksFetchCount).toBe(3)
   })
 
   test('holds up only the first calls; then the tries run beside them', async () => {
@@ -175,7 +175,7 @@ describe('an outage of the provider', () => {
     nowMs += minutes(10)
     await verify(token)
     expect(failures).toHaveLength(1)
-    timeRunsOut = false
+    isTimedOut = false
     nowMs += seconds(30)
     // Whoever waited for the second try would wait for ever.
     await verify(token)
@@ -188,12 +188,12 @@ describe('an outage of the provider', () => {
     provider.state.mode = 'error'
     nowMs += minutes(11)
     const rotated = await makeSigningKey('RS256', 'k2')
-    const fresh = await longLived(rotated)
-    await expect(verify(fresh)).rejects.toMatchObject(unavailable)
+    const freshToken = await longLived(rotated)
+    await expect(verify(freshToken)).rejects.toMatchObject(unavailable)
     provider.state.mode = 'ok'
     provider.state.keys = [rotated.publicJwk]
     nowMs += seconds(30)
-    expect(await verify(fresh)).toMatchObject({ subject: 'user-1' })
+    expect(await verify(freshToken)).toMatchObject({ subject: 'user-1' })
   })
 })
 

@@ -44,12 +44,12 @@ describe('passwords', () => {
     const compared = spyOn(Bun.password, 'verify')
     for (const expected of [hash, undefined])
       expect(await passwords.verify('wrong horse', expected)).toBe(false)
-    const costs = compared.mock.calls.map(([given, against]) => [
-      given,
-      String(against).replace(/[^$]+\$[^$]+$/, ''),
+    const parameters = compared.mock.calls.map(([hashed, comparedWith]) => [
+      hashed,
+      String(comparedWith).replace(/[^$]+\$[^$]+$/, ''),
     ])
     compared.mockRestore()
-    expect(costs).toEqual([
+    expect(parameters).toEqual([
       ['wrong horse', '$argon2id$v=19$m=19456,t=2,p=1$'],
       ['wrong horse', '$argon2id$v=19$m=19456,t=2,p=1$'],
     ])

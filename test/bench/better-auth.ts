@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Surroundings } from './case.ts'
+import type { BenchContext } from './bench-case.ts'
 import { encodeRequest } from './load.ts'
 import { cacheFolder, startServer } from './machine.ts'
 import { call } from './otpd.ts'
@@ -15,27 +15,27 @@ const folder = join(cacheFolder, `better-auth-${version}`)
  * @returns why it cannot be had
  */
 export function installBetterAuth(): string | undefined {
-  const installed = () => existsSync(join(folder, 'node_modules/better-auth/package.json'))
-  if (!installed()) {
+  const isInstalled = () => existsSync(join(folder, 'node_modules/better-auth/package.json'))
+  if (!isInstalled()) {
     mkdirSync(folder, { recursive: true })
     const flags = ['--save-exact', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
     const command = ['npm', 'install', '--prefix', folder, ...flags, `better-auth@${version}`]
     Bun.spawnSync(command, { cwd: folder, stdout: 'ignore', stderr: 'ignore' })
   }
-  return installed() ? undefined : `better-auth ${version} could not be installed from the npm registry`
+  return isInstalled() ? undefined : `better-auth ${version} could not be installed from the npm registry`
 }
 
-export async function startBetterAuth(around: Surroundings, favourable: boolean): Promise<Service> {
+export async function startBetterAuth(context: BenchContext, favourable: boolean): Promise<Service> {
   // Imports are looked for beside the file that has them.
   const script = join(folder, 'server.mjs')
   copyFileSync(join(import.meta.dir, 'servers/better-auth.mjs'), script)
   const command = [
     process.execPath,
     script,
-    join(around.folder, 'better-auth.db'),
+    join(context.folder, 'better-auth.db'),
     ...(favourable ? ['favourable'] : []),
   ]
-  const server = await startServer(command, { cwd: folder, env: around.env })
+  const server = await startServer(command, { cwd: folder, env: context.env })
   const api = '/api/auth/phone-number'
   return {
     ...server,

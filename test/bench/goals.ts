@@ -13,72 +13,87 @@ export type Goal = {
   atMost?: number
 }
 
-const rate = (a: Sample, b: Sample) => a.requestsPerSecond / b.requestsPerSecond
-const slowness = (a: Sample, b: Sample) => b.requestsPerSecond / a.requestsPerSecond
-const work = (a: Sample, b: Sample) => a.cpuMicros / b.cpuMicros
-const tail = (a: Sample, b: Sample) => a.p99Ms / b.p99Ms
+const throughputRatio = (a: Sample, b: Sample) => a.requestsPerSecond / b.requestsPerSecond
+const slowdownRatio = (a: Sample, b: Sample) => b.requestsPerSecond / a.requestsPerSecond
+const cpuRatio = (a: Sample, b: Sample) => a.cpuMicros / b.cpuMicros
+const tailLatencyRatio = (a: Sample, b: Sample) => a.p99Ms / b.p99Ms
 /** Sends with their verifications. */
-const flows = (send: Sample, verify: Sample) =>
+const flowsPerSecond = (send: Sample, verify: Sample) =>
   1 / (1 / send.requestsPerSecond + 1 / verify.requestsPerSecond)
-const flowRate = (send: Sample, verify: Sample, otherSend: Sample, otherVerify: Sample) =>
-  flows(send, verify) / flows(otherSend, otherVerify)
+const flowThroughputRatio = (send: Sample, verify: Sample, otherSend: Sample, otherVerify: Sample) =>
+  flowsPerSecond(send, verify) / flowsPerSecond(otherSend, otherVerify)
 
 const flowRows = (prefix: string) => [`${prefix}send`, `${prefix}verify`]
 
 export const goals: readonly Goal[] = [
-  { text: 'send: otpd / the limit', rows: ['send', 'limit-send'], ratio: rate, atLeast: 0.7 },
-  { text: 'verify: otpd / the limit', rows: ['verify', 'limit-verify'], ratio: rate, atLeast: 0.55 },
-  { text: 'p99 of a send: otpd / the limit', rows: ['send', 'limit-send'], ratio: tail, atMost: 2 },
+  { text: 'send: otpd / the limit', rows: ['send', 'limit-send'], ratio: throughputRatio, atLeast: 0.7 },
+  {
+    text: 'verify: otpd / the limit',
+    rows: ['verify', 'limit-verify'],
+    ratio: throughputRatio,
+    atLeast: 0.55,
+  },
+  {
+    text: 'p99 of a send: otpd / the limit',
+    rows: ['send', 'limit-send'],
+    ratio: tailLatencyRatio,
+    atMost: 2,
+  },
   {
     text: 'p99 of a verification: otpd / the limit',
     rows: ['verify', 'limit-verify'],
-    ratio: tail,
+    ratio: tailLatencyRatio,
     atMost: 2,
   },
-  { text: 'CPU of a send: otpd / the limit', rows: ['send', 'limit-send'], ratio: work },
-  { text: 'CPU of a verification: otpd / the limit', rows: ['verify', 'limit-verify'], ratio: work },
+  { text: 'CPU of a send: otpd / the limit', rows: ['send', 'limit-send'], ratio: cpuRatio },
+  { text: 'CPU of a verification: otpd / the limit', rows: ['verify', 'limit-verify'], ratio: cpuRatio },
   {
     text: 'send and verify: otpd / better-auth',
     rows: [...flowRows(''), ...flowRows('better-auth-')],
-    ratio: flowRate,
+    ratio: flowThroughputRatio,
     atLeast: 20,
   },
   {
     text: 'send and verify: otpd / better-auth, never cleaning up',
     rows: [...flowRows(''), ...flowRows('better-auth-favourable-')],
-    ratio: flowRate,
+    ratio: flowThroughputRatio,
   },
   {
     text: 'send, fsync +1 ms: otpd / the limit',
     rows: ['slow-send', 'slow-limit-send'],
-    ratio: rate,
+    ratio: throughputRatio,
     atLeast: 0.6,
   },
   {
     text: 'p99 of a send, fsync +1 ms: otpd / the limit',
     rows: ['slow-send', 'slow-limit-send'],
-    ratio: tail,
+    ratio: tailLatencyRatio,
     atMost: 2,
   },
   {
     text: 'verify, fsync +1 ms: otpd / the limit',
     rows: ['slow-verify', 'slow-limit-verify'],
-    ratio: rate,
+    ratio: throughputRatio,
   },
   {
     text: 'send and verify, fsync +1 ms: otpd / better-auth',
     rows: [...flowRows('slow-'), ...flowRows('slow-better-auth-')],
-    ratio: flowRate,
+    ratio: flowThroughputRatio,
   },
   {
     text: 'send and verify: otpd with webhooks / without',
     rows: [...flowRows('webhook-'), ...flowRows('')],
-    ratio: flowRate,
+    ratio: flowThroughputRatio,
   },
-  { text: 'time of a page of the log: otpd / Elysia', rows: ['logs', 'page'], ratio: slowness, atMost: 3 },
-  { text: 'CPU of a page of the log: otpd / Elysia', rows: ['logs', 'page'], ratio: work },
-  { text: 'time of a summary: otpd / that page', rows: ['summary', 'page'], ratio: slowness, atMost: 3 },
-  { text: 'time of 90 days: otpd / that page', rows: ['series', 'page'], ratio: slowness, atMost: 3 },
+  {
+    text: 'time of a page of the log: otpd / Elysia',
+    rows: ['logs', 'page'],
+    ratio: slowdownRatio,
+    atMost: 3,
+  },
+  { text: 'CPU of a page of the log: otpd / Elysia', rows: ['logs', 'page'], ratio: cpuRatio },
+  { text: 'time of a summary: otpd / that page', rows: ['summary', 'page'], ratio: slowdownRatio, atMost: 3 },
+  { text: 'time of 90 days: otpd / that page', rows: ['series', 'page'], ratio: slowdownRatio, atMost: 3 },
   {
     text: 'memory of otpd after its load, MB',
     rows: ['verify'],
@@ -87,10 +102,10 @@ export const goals: readonly Goal[] = [
   },
 ]
 
-export type Verdict = { goal: Goal; ratios: number[]; ratio: number; met: boolean }
+export type GoalResult = { goal: Goal; ratios: number[]; ratio: number; isMet: boolean }
 
 /** The ratio is taken within each round, where the machine was the same for both, and then the median of them. */
-export function judge(goal: Goal, rounds: readonly Round[]): Verdict | undefined {
+export function evaluateGoal(goal: Goal, rounds: readonly Round[]): GoalResult | undefined {
   const ratios: number[] = []
   for (const round of rounds) {
     const samples = goal.rows.map((row) => round[row])
@@ -99,6 +114,6 @@ export function judge(goal: Goal, rounds: readonly Round[]): Verdict | undefined
   }
   if (ratios.length === 0) return undefined
   const ratio = median(ratios)
-  const met = ratio >= (goal.atLeast ?? -Infinity) && ratio <= (goal.atMost ?? Infinity)
-  return { goal, ratios, ratio, met }
+  const isMet = ratio >= (goal.atLeast ?? -Infinity) && ratio <= (goal.atMost ?? Infinity)
+  return { goal, ratios, ratio, isMet }
 }

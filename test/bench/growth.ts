@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { fill, makeModel, type Filled } from './growth/databases.ts'
-import { measureBackup, measurePurge, measureStarts, type Facts } from './growth/facts.ts'
-import { measureRound, open, type Samples, type Subject } from './growth/measure.ts'
-import { callsTable, factsTable, type Size } from './growth/table.ts'
+import { fill, makeTemplate, type FilledDatabase } from './growth/databases.ts'
+import { measureBackup, measurePurge, measureStarts, type Measurements } from './growth/measurements.ts'
+import { measureRound, openServer, type Samples, type BenchServer } from './growth/measure.ts'
+import { callsTable, factsTable, type SizeResult } from './growth/table.ts'
 import { memoryMegabytes, moveToLoadCore } from './machine.ts'
 
 // `npm run bench:growth [-- OPTIONS]`: what a long history costs. Fills a database of each size, runs a server on each at
@@ -31,7 +31,7 @@ const { values } = parseArgs({
   },
 })
 const print = (text: string) => process.stdout.write(`${text}\n\n`)
-const note = (text: string) => process.stderr.write(`${text}\n`)
+const logProgress = (text: string) => process.stderr.write(`${text}\n`)
 if (values.help) {
   process.stdout.write(usage)
   process.exit(0)
@@ -39,55 +39,55 @@ if (values.help) {
 const { binary } = values
 const rounds = Array.from({ length: Number(values.rounds) }, (_, index) => index + 1)
 
-async function fillAll(root: string): Promise<Filled[]> {
+async function fillAll(root: string): Promise<FilledDatabase[]> {
   const model = join(root, 'model')
-  if (!existsSync(join(model, 'model.json'))) await makeModel(binary, model)
+  if (!existsSync(join(model, 'model.json'))) await makeTemplate(binary, model)
   return values.sizes.split(',').map((size) => {
-    note(`filling ${size}`)
+    logProgress(`filling ${size}`)
     return fill(model, join(root, size), Number(size))
   })
 }
 
 /** All sizes in turn, round after round. */
-async function repeat<T>(
-  what: string,
+async function measureRepeatedly<T>(
+  label: string,
   all: readonly T[],
-  work: (one: T) => Promise<Facts>,
-): Promise<Facts[][]> {
-  const facts = all.map((): Facts[] => [])
+  measureOnce: (server: T) => Promise<Measurements>,
+): Promise<Measurements[][]> {
+  const facts = all.map((): Measurements[] => [])
   for (const round of rounds) {
-    note(`${what} ${round} of ${rounds.length}`)
-    for (const [index, one] of all.entries()) facts[index]?.push(await work(one))
+    logProgress(`${label} ${round} of ${rounds.length}`)
+    for (const [index, one] of all.entries()) facts[index]?.push(await measureOnce(one))
   }
   return facts
 }
 
-async function callAll(subjects: readonly Subject[]): Promise<Samples[][]> {
-  const samples = subjects.map((): Samples[] => [])
+async function callAll(servers: readonly BenchServer[]): Promise<Samples[][]> {
+  const samples = servers.map((): Samples[] => [])
   // The first one warms up.
   for (const round of [0, ...rounds]) {
-    note(`calls ${round} of ${rounds.length}`)
-    const measured = await measureRound(subjects, Number(values.seconds))
+    logProgress(`calls ${round} of ${rounds.length}`)
+    const measured = await measureRound(servers, Number(values.seconds))
     if (round > 0) for (const [index, one] of measured.entries()) samples[index]?.push(one)
   }
   return samples
 }
 
-async function run(root: string): Promise<Size[]> {
+async function run(root: string): Promise<SizeResult[]> {
   const filled = await fillAll(root)
   const disk = filled.map((one) => ({ 'disk for a request, bytes': one.bytes / one.requests }))
-  const starts = await repeat('starts', filled, (one) => measureStarts(binary, one))
-  const subjects: Subject[] = []
+  const starts = await measureRepeatedly('starts', filled, (one) => measureStarts(binary, one))
+  const servers: BenchServer[] = []
   try {
-    for (const one of filled) subjects.push(await open([binary], one))
-    const calls = await callAll(subjects)
+    for (const one of filled) servers.push(await openServer([binary], one))
+    const calls = await callAll(servers)
     print(
       callsTable(filled.map(({ requests }, index) => ({ requests, rounds: calls[index] ?? [], facts: [] }))),
     )
-    const memory = subjects.map(({ otpd }) => ({ 'memory after the load, MB': memoryMegabytes(otpd.pid) }))
-    const backups = await repeat('backups', subjects, (one) => measureBackup(binary, one))
-    for (const { otpd } of subjects) await otpd.stop('SIGTERM')
-    const purges = await repeat('purges', filled, measurePurge)
+    const memory = servers.map(({ otpd }) => ({ 'memory after the load, MB': memoryMegabytes(otpd.pid) }))
+    const backups = await measureRepeatedly('backups', servers, (one) => measureBackup(binary, one))
+    for (const { otpd } of servers) await otpd.stop('SIGTERM')
+    const purges = await measureRepeatedly('purges', filled, measurePurge)
     return filled.map(({ requests }, index) => ({
       requests,
       rounds: calls[index] ?? [],
@@ -97,10 +97,10 @@ async function run(root: string): Promise<Size[]> {
         memory.slice(index, index + 1),
         backups[index],
         purges[index],
-      ].flatMap((all): Facts[] => all ?? []),
+      ].flatMap((all): Measurements[] => all ?? []),
     }))
   } finally {
-    for (const { otpd } of subjects) await otpd.stop()
+    for (const { otpd } of servers) await otpd.stop()
   }
 }
 

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
-import type { Surroundings } from './case.ts'
+import type { BenchContext } from './bench-case.ts'
 import { encodeRequest } from './load.ts'
 import { startServer } from './machine.ts'
 import { call } from './otpd.ts'
 import type { Service } from './service.ts'
 
-export async function startLimit({ folder, applications, env }: Surroundings): Promise<Service> {
+export async function startLimit({ folder, applications, env }: BenchContext): Promise<Service> {
   const script = join(import.meta.dir, 'servers/limit.ts')
   const command = [process.execPath, script, join(folder, 'limit.db'), String(applications)]
   const server = await startServer(command, { env })

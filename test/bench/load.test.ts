@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { answerLength, encodeRequest, runLoad } from './load.ts'
+import { responseLength, encodeRequest, runLoad } from './load.ts'
 
-const pace = { connections: 4, seconds: 60 }
+const loadSettings = { connections: 4, seconds: 60 }
 let server: Bun.TCPSocketListener | undefined
 afterEach(() => server?.stop(true))
 
 /** Answers each request with the given pieces, each in a write of its own. */
-function answerWith(...pieces: string[]): { port: number; requests: string[] } {
+function serveResponse(...pieces: string[]): { port: number; requests: string[] } {
   const requests: string[] = []
   server = Bun.listen({
     hostname: '127.0.0.1',
@@ -30,44 +30,44 @@ const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'
 
 describe('the load', () => {
   test('sends every request once and counts whole answers', async () => {
-    const { port, requests: got } = answerWith(`${ok}hello`)
-    const load = await runLoad(port, requests, pace)
-    expect(load.answers).toBe(20)
-    expect(new Set(got.map((text) => text.split(' ')[1])).size).toBe(20)
+    const { port, requests: received } = serveResponse(`${ok}hello`)
+    const load = await runLoad(port, requests, loadSettings)
+    expect(load.responses).toBe(20)
+    expect(new Set(received.map((text) => text.split(' ')[1])).size).toBe(20)
     expect(load.p99Ms).toBeGreaterThanOrEqual(load.p50Ms)
   })
 
   test('puts together answers that come in pieces', async () => {
-    const { port } = answerWith('HTTP/1.1 200 OK\r\nContent', '-Length: 5\r\n\r\nhe', 'll', 'o')
-    expect((await runLoad(port, requests, pace)).answers).toBe(20)
+    const { port } = serveResponse('HTTP/1.1 200 OK\r\nContent', '-Length: 5\r\n\r\nhe', 'll', 'o')
+    expect((await runLoad(port, requests, loadSettings)).responses).toBe(20)
   })
 
   test('takes a head without a body that follows later', async () => {
-    const { port } = answerWith(ok, 'hello')
-    expect((await runLoad(port, requests, pace)).answers).toBe(20)
+    const { port } = serveResponse(ok, 'hello')
+    expect((await runLoad(port, requests, loadSettings)).responses).toBe(20)
   })
 
   test('ends with the time, each request under way being waited for', async () => {
-    const { port } = answerWith(`${ok}hello`)
+    const { port } = serveResponse(`${ok}hello`)
     const load = await runLoad(port, requests, { connections: 4, seconds: 0, repeat: true })
-    expect(load.answers).toBeGreaterThanOrEqual(4)
+    expect(load.responses).toBeGreaterThanOrEqual(4)
   })
 
   test.each(['429 Too Many Requests', '302 Found', '500 Internal Server Error'])(
     'fails at a %s',
     (status) => {
-      const { port } = answerWith(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\n\r\n`)
-      return expect(runLoad(port, requests, pace)).rejects.toThrow(status)
+      const { port } = serveResponse(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\n\r\n`)
+      return expect(runLoad(port, requests, loadSettings)).rejects.toThrow(status)
     },
   )
 
   test('fails when a connection breaks', () => {
     server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: (socket) => socket.terminate() } })
-    return expect(runLoad(server.port, requests, pace)).rejects.toThrow('closed a connection')
+    return expect(runLoad(server.port, requests, loadSettings)).rejects.toThrow('closed a connection')
   })
 
   test('refuses to send nothing', () => {
-    return expect(runLoad(1, [], pace)).rejects.toThrow('nothing to send')
+    return expect(runLoad(1, [], loadSettings)).rejects.toThrow('nothing to send')
   })
 })
 
@@ -82,5 +82,7 @@ test('the length of a body is counted in bytes', () => {
 })
 
 test('an answer that does not tell its length is refused', () => {
-  expect(() => answerLength(Buffer.from('HTTP/1.1 200 OK\r\nx-length: 5\r\n\r\n'))).toThrow('unknown length')
+  expect(() => responseLength(Buffer.from('HTTP/1.1 200 OK\r\nx-length: 5\r\n\r\n'))).toThrow(
+    'unknown length',
+  )
 })

@@ -1,7 +1,7 @@
 import { percentile } from './stats.ts'
 
 export type Load = {
-  answers: number
+  responses: number
   requestsPerSecond: number
   p50Ms: number
   p99Ms: number
@@ -21,16 +21,16 @@ export function encodeRequest(path: string, headers: Record<string, string>, bod
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 /** How many bytes an answer has, told by its head. Undefined while the head is not whole. */
-export function answerLength(start: Buffer): number | undefined {
-  const border = start.indexOf('\r\n\r\n')
-  if (border === -1) return undefined
-  const head = start.toString('latin1', 0, border)
+export function responseLength(start: Buffer): number | undefined {
+  const headEnd = start.indexOf('\r\n\r\n')
+  if (headEnd === -1) return undefined
+  const head = start.toString('latin1', 0, headEnd)
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
   if (length === undefined) throw new Error(`an answer of unknown length: ${head}`)
-  return border + 4 + Number(length)
+  return headEnd + 4 + Number(length)
 }
 
-type Connection = { sentAt: number; head: Buffer | undefined; missing: number }
+type Connection = { sentAt: number; head: Buffer | undefined; bytesLeft: number }
 
 /**
  * Sends requests over keep-alive connections, the next one of a connection as soon as its answer is whole, until the
@@ -48,20 +48,20 @@ export async function runLoad(
   const latencies: number[] = []
   const done = Promise.withResolvers<void>()
   let next = 0
-  let open = options.connections
+  let openConnections = options.connections
   let startedAt = 0
   let endedAt = 0
 
-  const fire = (socket: Bun.Socket<Connection>, now: number) => {
+  const sendNext = (socket: Bun.Socket<Connection>, now: number) => {
     if (next === requests.length && options.repeat) next = 0
     const request = requests[next]
     if (request === undefined || now - startedAt > options.seconds * 1000) {
-      if (--open === 0) done.resolve()
+      if (--openConnections === 0) done.resolve()
       return
     }
     next++
     socket.data.sentAt = now
-    socket.data.missing = 0
+    socket.data.bytesLeft = 0
     // A short write would leave half a request behind; ours fit any socket buffer.
     if (socket.write(request) !== request.length) done.reject(new Error('a request was cut'))
   }
@@ -69,24 +69,24 @@ export async function runLoad(
   const finish = (socket: Bun.Socket<Connection>) => {
     endedAt = performance.now()
     latencies.push(endedAt - socket.data.sentAt)
-    fire(socket, endedAt)
+    sendNext(socket, endedAt)
   }
 
   const receive = (socket: Bun.Socket<Connection>, bytes: Buffer) => {
     const state = socket.data
-    if (state.missing > 0) {
-      state.missing -= bytes.length
-      if (state.missing === 0) finish(socket)
+    if (state.bytesLeft > 0) {
+      state.bytesLeft -= bytes.length
+      if (state.bytesLeft === 0) finish(socket)
       return
     }
     const start = state.head === undefined ? bytes : Buffer.concat([state.head, bytes])
-    const length = answerLength(start)
+    const length = responseLength(start)
     state.head = length === undefined ? Buffer.from(start) : undefined
     if (length === undefined) return
     // "HTTP/1.1 2…"
     if (start[9] !== 0x32) throw new Error(`an answer that is no success:\n${start.toString()}`)
-    state.missing = length - start.length
-    if (state.missing === 0) finish(socket)
+    state.bytesLeft = length - start.length
+    if (state.bytesLeft === 0) finish(socket)
   }
 
   const sockets = await Promise.all(
@@ -94,7 +94,7 @@ export async function runLoad(
       Bun.connect<Connection>({
         hostname: '127.0.0.1',
         port,
-        data: { sentAt: 0, head: undefined, missing: 0 },
+        data: { sentAt: 0, head: undefined, bytesLeft: 0 },
         socket: {
           data(socket, bytes) {
             try {
@@ -110,7 +110,7 @@ export async function runLoad(
     ),
   )
   startedAt = performance.now()
-  for (const socket of sockets) fire(socket, startedAt)
+  for (const socket of sockets) sendNext(socket, startedAt)
   try {
     await done.promise
   } finally {
@@ -118,7 +118,7 @@ export async function runLoad(
   }
   latencies.sort((a, b) => a - b)
   return {
-    answers: latencies.length,
+    responses: latencies.length,
     requestsPerSecond: latencies.length / ((endedAt - startedAt) / 1000),
     p50Ms: percentile(latencies, 0.5),
     p99Ms: percentile(latencies, 0.99),

@@ -3,23 +3,23 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 
 /** Where there are two cores and taskset, servers run on core 0 and the load on core 1. */
-export const pinned = Bun.which('taskset') !== null && navigator.hardwareConcurrency > 1
+export const isPinned = Bun.which('taskset') !== null && navigator.hardwareConcurrency > 1
 
 const onCore = (core: number, command: string[]) =>
-  pinned ? ['taskset', '-c', String(core), ...command] : command
+  isPinned ? ['taskset', '-c', String(core), ...command] : command
 
 /** Moves this process, all its threads, and whatever it starts, to the core of the load. */
 export function moveToLoadCore(): void {
-  if (pinned) Bun.spawnSync(['taskset', '-acp', '1', String(process.pid)])
+  if (isPinned) Bun.spawnSync(['taskset', '-acp', '1', String(process.pid)])
 }
 
 /** Below the home of its user, which lies on a disk: an fsync in `/tmp` may cost nothing. */
 export const cacheFolder = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'otpd')
 
 /** Killed with this process, however it ends. */
-const running = new Set<Bun.Subprocess>()
+const children = new Set<Bun.Subprocess>()
 process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL')
+  for (const child of children) child.kill('SIGKILL')
 })
 
 export type Server = {
@@ -48,11 +48,11 @@ export async function startServer(
     stdout: 'pipe',
     stderr: 'inherit',
   })
-  running.add(child)
+  children.add(child)
   const stop = async (signal: NodeJS.Signals = 'SIGKILL') => {
     child.kill(signal)
     await child.exited
-    running.delete(child)
+    children.delete(child)
   }
   const reader = child.stdout.getReader()
   let text = ''
@@ -67,11 +67,11 @@ export async function startServer(
     while (!(await reader.read()).done);
   })()
   const line = text.slice(0, text.indexOf('\n'))
-  const port = line.startsWith('{') ? portOf(line) : Number(line)
+  const port = line.startsWith('{') ? parsePort(line) : Number(line)
   return { port, pid: child.pid, startMs, stop }
 }
 
-function portOf(line: string): number {
+function parsePort(line: string): number {
   const ready: { url?: string } = JSON.parse(line)
   return Number(new URL(ready.url ?? '').port)
 }

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Surroundings } from './case.ts'
+import type { BenchContext } from './bench-case.ts'
 import { encodeRequest } from './load.ts'
 import { startServer, type Server } from './machine.ts'
 import type { Service } from './service.ts'
@@ -20,15 +20,15 @@ export type Otpd = Service & {
  * The compiled binary with everything as it is by default, but for the rates of the plan. Its applications are live,
  * and since no provider is configured, messages stay in the inbox, where the codes are read.
  */
-export async function startOtpd(around: Surroundings): Promise<Otpd> {
-  const { server, url, headers } = await openOtpd({ ...around, command: [around.binary] })
-  return talkTo(server, url, headers, await createApplications(url, headers, around.applications))
+export async function startOtpd(context: BenchContext): Promise<Otpd> {
+  const { server, url, headers } = await startAndLogIn({ ...context, command: [context.binary] })
+  return createOtpdService(server, url, headers, await createApplications(url, headers, context.applications))
 }
 
-type Start = { command: string[] } & Pick<Surroundings, 'folder' | 'env'>
+type StartOptions = { command: string[] } & Pick<BenchContext, 'folder' | 'env'>
 
 /** On whatever its data directory holds. */
-export async function serveOtpd({ command, folder, env }: Start): Promise<Server> {
+export async function startOtpdServer({ command, folder, env }: StartOptions): Promise<Server> {
   const passwordFile = join(folder, 'password')
   writeFileSync(passwordFile, password, { mode: 0o600 })
   const config = join(folder, 'otpd.toml')
@@ -46,22 +46,22 @@ export async function serveOtpd({ command, folder, env }: Start): Promise<Server
 }
 
 /** The same, logged in. */
-export async function openOtpd(start: Start) {
-  const server = await serveOtpd(start)
+export async function startAndLogIn(options: StartOptions) {
+  const server = await startOtpdServer(options)
   const url = `http://127.0.0.1:${server.port}`
   return { server, url, headers: await logIn(url) }
 }
 
-/** @param made its applications, that send in turn */
-export function talkTo(
+/** @param applications its applications, that send in turn */
+export function createOtpdService(
   server: Server,
   url: string,
   headers: Record<string, string>,
-  made: readonly Application[],
+  applications: readonly Application[],
 ): Otpd {
-  const credentials = made.map((one) => one.credentials)
-  const ids = made.map((one) => one.id)
-  const byId = new Map(made.map((one) => [one.id, one.credentials]))
+  const credentials = applications.map((application) => application.credentials)
+  const ids = applications.map((application) => application.id)
+  const byId = new Map(applications.map((application) => [application.id, application.credentials]))
   return {
     ...server,
     console: { headers, applicationIds: ids },
@@ -95,23 +95,23 @@ export type Application = { id: string; credentials: Record<string, string> }
 
 export async function createApplications(url: string, headers: Record<string, string>, count: number) {
   const create = async <T>(path: string, body: object) => {
-    const answer = await call<{ data: T }>(url + path, {
+    const response = await call<{ data: T }>(url + path, {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     })
-    return answer.data
+    return response.data
   }
   const project = await create<{ id: string }>('/v1/projects', { name: 'bench' })
   type Created = { id: string; clientId: string; clientSecret: string; apiKey: string }
-  const made: Application[] = []
+  const applications: Application[] = []
   for (let i = 0; i < count; i++) {
     const body = { name: `bench ${i}`, projectId: project.id, environment: 'live' }
     const { id, clientId, clientSecret, apiKey } = await create<Created>('/v1/applications', body)
     const credentials = { 'x-client-id': clientId, 'x-client-secret': clientSecret, 'x-api-key': apiKey }
-    made.push({ id, credentials })
+    applications.push({ id, credentials })
   }
-  return made
+  return applications
 }
 
 type InboxItem = { requestId: string; appId: string; code: string | null }

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { using, type Case } from './case.ts'
+import { withServer, type BenchCase } from './bench-case.ts'
 import { encodeRequest } from './load.ts'
 import { startServer } from './machine.ts'
 import { call, startOtpd } from './otpd.ts'
-import { measureFlow, measureOne, type Sample } from './service.ts'
+import { measureFlow, measureRepeated, type Sample } from './service.ts'
 
 const paths = {
   logs: '/v1/logs?limit=50',
@@ -13,31 +13,31 @@ const paths = {
 }
 
 /** What a console reads, over a few ten thousand events, beside a route that only answers the same page of the log. */
-export const reads: Case = {
+export const reads: BenchCase = {
   rows: {
     page: 'Elysia: the same page of the log',
     logs: 'otpd: a page of 50 of the log',
     summary: 'otpd: summary',
     series: 'otpd: series of 90 days',
   },
-  async run(around) {
-    const { folder, pace } = around
+  async run(context) {
+    const { folder, loadSettings } = context
     const file = join(folder, 'page.json')
     const samples: Record<string, Sample> = {}
-    await using(await startOtpd(around), async (otpd) => {
+    await withServer(await startOtpd(context), async (otpd) => {
       const { headers } = otpd.console
-      await measureFlow(otpd, pace, true)
+      await measureFlow(otpd, loadSettings, true)
       writeFileSync(
         file,
         JSON.stringify(await call(`http://127.0.0.1:${otpd.port}${paths.logs}`, { headers })),
       )
       for (const [row, path] of Object.entries(paths)) {
-        samples[row] = await measureOne(otpd, encodeRequest(path, headers), pace)
+        samples[row] = await measureRepeated(otpd, encodeRequest(path, headers), loadSettings)
       }
     })
     const server = await startServer([process.execPath, join(import.meta.dir, 'servers/page.ts'), file])
-    return using(server, async () => {
-      const page = await measureOne(server, encodeRequest('/v1/logs', {}), pace)
+    return withServer(server, async () => {
+      const page = await measureRepeated(server, encodeRequest('/v1/logs', {}), loadSettings)
       return { page, ...samples }
     })
   },

@@ -1,10 +1,10 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { Case } from './case.ts'
+import type { BenchCase } from './bench-case.ts'
 import { cases } from './cases.ts'
-import { goals, judge, type Round } from './goals.ts'
-import { cacheFolder, moveToLoadCore, pinned } from './machine.ts'
+import { goals, evaluateGoal, type Round } from './goals.ts'
+import { cacheFolder, moveToLoadCore, isPinned } from './machine.ts'
 import type { Sample } from './service.ts'
 import { median } from './stats.ts'
 import { figuresTable, goalsTable } from './table.ts'
@@ -34,14 +34,14 @@ const { values } = parseArgs({
   },
 })
 const print = (text: string) => process.stdout.write(`${text}\n`)
-const note = (text: string) => process.stderr.write(`${text}\n`)
+const logProgress = (text: string) => process.stderr.write(`${text}\n`)
 
 const titles: Record<string, string> = Object.assign({}, ...cases.map(({ rows }) => rows))
-const only = values.only?.split(',')
-const isWanted = (row: string) => only?.includes(row) ?? true
-const unknown = only?.find((row) => titles[row] === undefined)
-if (unknown !== undefined) {
-  note(`There is no row ${unknown}. --list tells the rows.`)
+const onlyRows = values.only?.split(',')
+const isWanted = (row: string) => onlyRows?.includes(row) ?? true
+const unknownRow = onlyRows?.find((row) => titles[row] === undefined)
+if (unknownRow !== undefined) {
+  logProgress(`There is no row ${unknownRow}. --list tells the rows.`)
   process.exit(2)
 }
 if (values.help || values.list) {
@@ -52,15 +52,15 @@ const roundCount = Number(values.rounds ?? (values.quick ? 2 : 5))
 const seconds = Number(values.seconds ?? (values.quick ? 1 : 2))
 // Three seconds of sends and as many of verifications: after about 15,000 of each nothing is left to compile. Servers live
 // for months, and half as long would show their compiler's work for a sixth of the cost of a call.
-const pace = { connections: 64, seconds, warmUpSeconds: 3 }
+const loadSettings = { connections: 64, seconds, warmUpSeconds: 3 }
 
-async function runCase(one: Case, root: string, round: number): Promise<Record<string, Sample>> {
+async function runCase(benchCase: BenchCase, root: string, round: number): Promise<Record<string, Sample>> {
   const folder = mkdtempSync(join(root, 'case-'))
   try {
-    const around = { binary: values.binary, folder, pace, applications: 200, env: {} }
-    const samples = await one.run(around, isWanted)
+    const context = { binary: values.binary, folder, loadSettings, applications: 200, env: {} }
+    const samples = await benchCase.run(context, isWanted)
     for (const [row, { requestsPerSecond }] of Object.entries(samples)) {
-      note(`round ${round} of ${roundCount}: ${row} ${requestsPerSecond.toFixed(0)}/s`)
+      logProgress(`round ${round} of ${roundCount}: ${row} ${requestsPerSecond.toFixed(0)}/s`)
     }
     return samples
   } finally {
@@ -69,11 +69,12 @@ async function runCase(one: Case, root: string, round: number): Promise<Record<s
 }
 
 async function runRounds(root: string): Promise<Round[]> {
-  const chosen = cases.filter((one) => Object.keys(one.rows).some(isWanted))
-  const ready = chosen.filter((one) => {
-    const obstacle = one.prepare?.(root)
-    if (obstacle !== undefined) note(`left out: ${Object.values(one.rows).join('; ')}: ${obstacle}`)
-    return obstacle === undefined
+  const selectedCases = cases.filter((benchCase) => Object.keys(benchCase.rows).some(isWanted))
+  const ready = selectedCases.filter((benchCase) => {
+    const skipReason = benchCase.prepare?.(root)
+    if (skipReason !== undefined)
+      logProgress(`left out: ${Object.values(benchCase.rows).join('; ')}: ${skipReason}`)
+    return skipReason === undefined
   })
   const rounds: Round[] = []
   while (rounds.length < roundCount) {
@@ -91,11 +92,12 @@ process.on('exit', () => rmSync(root, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
 
 const rounds = await runRounds(root)
-const cores = pinned ? 'servers on one core, load on the other' : 'servers and load on the same cores'
-print(`Medians of ${roundCount} rounds of ${seconds} s, ${pace.connections} connections, ${cores}.\n`)
-const others = median(rounds.flatMap((round) => Object.values(round).map((one) => one.othersCores)))
-if (others > 0.2) print(`Other programs used ${others.toFixed(1)} cores meanwhile: ratios mean less.\n`)
-const shown = Object.entries(titles).filter(([row]) => isWanted(row))
-print(`${figuresTable(rounds, Object.fromEntries(shown))}\n`)
-const verdicts = goals.flatMap((goal) => judge(goal, rounds) ?? [])
-if (verdicts.length > 0) print(goalsTable(verdicts))
+const cores = isPinned ? 'servers on one core, load on the other' : 'servers and load on the same cores'
+print(`Medians of ${roundCount} rounds of ${seconds} s, ${loadSettings.connections} connections, ${cores}.\n`)
+const otherCores = median(rounds.flatMap((round) => Object.values(round).map((one) => one.otherCores)))
+if (otherCores > 0.2)
+  print(`Other programs used ${otherCores.toFixed(1)} cores meanwhile: ratios mean less.\n`)
+const selectedRows = Object.entries(titles).filter(([row]) => isWanted(row))
+print(`${figuresTable(rounds, Object.fromEntries(selectedRows))}\n`)
+const goalResults = goals.flatMap((goal) => evaluateGoal(goal, rounds) ?? [])
+if (goalResults.length > 0) print(goalsTable(goalResults))

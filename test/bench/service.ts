@@ -12,28 +12,28 @@ export type Sample = Load & {
   cpuMicros: number
   memoryMegabytes: number
   /** How many cores somebody else had: neither the server nor the load. */
-  othersCores: number
+  otherCores: number
 }
 
-export type Pace = { connections: number; seconds: number; warmUpSeconds: number }
+export type LoadSettings = { connections: number; seconds: number; warmUpSeconds: number }
 
 /** @returns what tells the cost of so many answers since then */
 export function startMeter({ pid }: Server) {
-  const read = () => ({
+  const readCounters = () => ({
     at: performance.now() / 1000,
     server: cpuSeconds(pid),
     load: cpuSeconds(process.pid),
     machine: machineSeconds(),
   })
-  const before = read()
-  return (answers: number) => {
-    const after = read()
+  const before = readCounters()
+  return (responses: number) => {
+    const after = readCounters()
     const server = after.server - before.server
-    const others = after.machine - before.machine - server - (after.load - before.load)
+    const otherSeconds = after.machine - before.machine - server - (after.load - before.load)
     return {
-      cpuMicros: (server / answers) * 1e6,
+      cpuMicros: (server / responses) * 1e6,
       memoryMegabytes: memoryMegabytes(pid),
-      othersCores: Math.max(0, others) / (after.at - before.at),
+      otherCores: Math.max(0, otherSeconds) / (after.at - before.at),
     }
   }
 }
@@ -44,14 +44,18 @@ export async function measure(
   requests: readonly Uint8Array[],
   options: { connections: number; seconds: number; repeat?: boolean },
 ): Promise<Sample> {
-  const stop = startMeter(server)
+  const readCost = startMeter(server)
   const load = await runLoad(server.port, requests, options)
-  return { ...load, ...stop(load.answers) }
+  return { ...load, ...readCost(load.responses) }
 }
 
 /** One request over and over. */
-export async function measureOne(server: Server, request: Uint8Array, pace: Pace): Promise<Sample> {
-  const { connections, seconds, warmUpSeconds } = pace
+export async function measureRepeated(
+  server: Server,
+  request: Uint8Array,
+  loadSettings: LoadSettings,
+): Promise<Sample> {
+  const { connections, seconds, warmUpSeconds } = loadSettings
   await measure(server, [request], { connections, seconds: warmUpSeconds, repeat: true })
   return measure(server, [request], { connections, seconds, repeat: true })
 }
@@ -67,19 +71,19 @@ const sendsPerSecondMax = 40_000
  */
 export async function measureFlow(
   service: Service,
-  pace: Pace,
-  wantsVerify: boolean,
+  loadSettings: LoadSettings,
+  withMeasuredVerify: boolean,
 ): Promise<{ send: Sample; verify?: Sample }> {
   let phones = 0
-  const { connections } = pace
-  const round = async (seconds: number, verifies: boolean) => {
+  const { connections } = loadSettings
+  const round = async (seconds: number, withVerify: boolean) => {
     const sends = Array.from({ length: seconds * sendsPerSecondMax }, (_, index) =>
       service.encodeSend(index, phoneAt(phones++)),
     )
     const send = await measure(service, sends, { connections, seconds })
-    if (!verifies) return { send }
+    if (!withVerify) return { send }
     return { send, verify: await measure(service, await service.encodeVerifies(), { connections, seconds }) }
   }
-  await round(pace.warmUpSeconds, true)
-  return round(pace.seconds, wantsVerify)
+  await round(loadSettings.warmUpSeconds, true)
+  return round(loadSettings.seconds, withMeasuredVerify)
 }

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'bun:test'
-import { judge, type Goal, type Round } from './goals.ts'
+import { evaluateGoal, type Goal, type Round } from './goals.ts'
 import type { Sample } from './service.ts'
 import { figuresTable, goalsTable } from './table.ts'
 
 const sample = (requestsPerSecond: number, p99Ms = 10): Sample => ({
-  answers: 1,
+  responses: 1,
   requestsPerSecond,
   p50Ms: 1.234,
   p99Ms,
   cpuMicros: 41.6,
   memoryMegabytes: 120.2,
-  othersCores: 0,
+  otherCores: 0,
 })
 
 const goal: Goal = {
@@ -28,10 +28,10 @@ const rounds: Round[] = [
 
 describe('a goal', () => {
   test('is judged by the median of the ratios of each round', () => {
-    const verdict = judge(goal, rounds)
-    expect(verdict?.ratios).toEqual([0.1, 1.5, 8])
-    expect(verdict?.ratio).toBe(1.5)
-    expect(verdict?.met).toBe(true)
+    const result = evaluateGoal(goal, rounds)
+    expect(result?.ratios).toEqual([0.1, 1.5, 8])
+    expect(result?.ratio).toBe(1.5)
+    expect(result?.isMet).toBe(true)
   })
 
   test.each([
@@ -40,13 +40,13 @@ describe('a goal', () => {
     [{ atMost: 1.5 }, true],
     [{ atMost: 1.4 }, false],
     [{}, true],
-  ])('of %p is met: %p', (bound, met) => {
+  ])('of %p is met: %p', (bound, isMet) => {
     const { text, rows, ratio } = goal
-    expect(judge({ text, rows, ratio, ...bound }, rounds)?.met).toBe(met)
+    expect(evaluateGoal({ text, rows, ratio, ...bound }, rounds)?.isMet).toBe(isMet)
   })
 
   test('is left out where one of its rows was not measured', () => {
-    expect(judge(goal, [{ a: sample(1) }])).toBeUndefined()
+    expect(evaluateGoal(goal, [{ a: sample(1) }])).toBeUndefined()
   })
 })
 
@@ -67,8 +67,8 @@ describe('the table', () => {
 
   test('says of each goal whether it is met, and only tells a ratio without one', () => {
     const { text, rows, ratio } = goal
-    const verdicts = [goal, { ...goal, atLeast: 2 }, { text, rows, ratio }, { text, rows, ratio, atMost: 1 }]
-    const lines = goalsTable(verdicts.flatMap((one) => judge(one, rounds) ?? [])).split('\n')
+    const results = [goal, { ...goal, atLeast: 2 }, { text, rows, ratio }, { text, rows, ratio, atMost: 1 }]
+    const lines = goalsTable(results.flatMap((one) => evaluateGoal(one, rounds) ?? [])).split('\n')
     expect(lines.slice(2)).toEqual([
       '| a / b | 1.50 | 0.10 to 8.00 | ≥ 0.7 | met |',
       '| a / b | 1.50 | 0.10 to 8.00 | ≥ 2 | not met |',

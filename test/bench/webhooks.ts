@@ -1,18 +1,18 @@
 import { join } from 'node:path'
-import { using, type Case } from './case.ts'
+import { withServer, type BenchCase } from './bench-case.ts'
 import { startServer } from './machine.ts'
 import { call, startOtpd, type Otpd } from './otpd.ts'
 import { measureFlow, startMeter, type Sample } from './service.ts'
 
 /** An endpoint for each application, told of each send and each verification. */
-async function subscribe({ port, console }: Otpd, receiver: number): Promise<void> {
+async function subscribe({ port, console }: Otpd, receiverPort: number): Promise<void> {
   for (const appId of console.applicationIds) {
     await call(`http://127.0.0.1:${port}/v1/webhooks`, {
       method: 'POST',
       headers: { ...console.headers, 'content-type': 'application/json' },
       body: JSON.stringify({
         appId,
-        url: `http://127.0.0.1:${receiver}/`,
+        url: `http://127.0.0.1:${receiverPort}/`,
         events: ['otp.sent', 'otp.verified'],
       }),
     })
@@ -20,33 +20,33 @@ async function subscribe({ port, console }: Otpd, receiver: number): Promise<voi
 }
 
 /** What still waits to be delivered, with no other load. A delivery has no latency of its own. */
-async function measureDeliveries(otpd: Otpd, receiver: number, seconds: number): Promise<Sample> {
-  const count = () => call<number>(`http://127.0.0.1:${receiver}/count`)
+async function measureDeliveries(otpd: Otpd, receiverPort: number, seconds: number): Promise<Sample> {
+  const count = () => call<number>(`http://127.0.0.1:${receiverPort}/count`)
   const before = await count()
   const startedAt = performance.now()
-  const stop = startMeter(otpd)
+  const readCost = startMeter(otpd)
   await Bun.sleep(seconds * 1000)
-  const answers = (await count()) - before
-  const requestsPerSecond = answers / ((performance.now() - startedAt) / 1000)
-  return { answers, requestsPerSecond, p50Ms: NaN, p99Ms: NaN, ...stop(answers) }
+  const delivered = (await count()) - before
+  const requestsPerSecond = delivered / ((performance.now() - startedAt) / 1000)
+  return { responses: delivered, requestsPerSecond, p50Ms: NaN, p99Ms: NaN, ...readCost(delivered) }
 }
 
 /** The receiver is a server of its own on the core of the load, which the load therefore has less of. */
-export const webhooks: Case = {
+export const webhooks: BenchCase = {
   rows: {
     'webhook-send': 'otpd with webhooks: send',
     'webhook-verify': 'otpd with webhooks: verify',
     'webhook-delivery': 'otpd: deliveries of webhooks that wait',
   },
-  run: async (around) =>
-    using(
+  run: async (context) =>
+    withServer(
       await startServer([process.execPath, join(import.meta.dir, 'servers/receiver.ts')], { core: 1 }),
       async (receiver) => {
-        const env = { ...around.env, OTPD_WEBHOOK_ALLOW: '127.0.0.1' }
-        return using(await startOtpd({ ...around, env }), async (otpd) => {
+        const env = { ...context.env, OTPD_WEBHOOK_ALLOW: '127.0.0.1' }
+        return withServer(await startOtpd({ ...context, env }), async (otpd) => {
           await subscribe(otpd, receiver.port)
-          const { send, verify } = await measureFlow(otpd, around.pace, true)
-          const delivery = await measureDeliveries(otpd, receiver.port, around.pace.seconds)
+          const { send, verify } = await measureFlow(otpd, context.loadSettings, true)
+          const delivery = await measureDeliveries(otpd, receiver.port, context.loadSettings.seconds)
           return {
             'webhook-send': send,
             ...(verify && { 'webhook-verify': verify }),

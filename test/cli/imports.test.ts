@@ -6,19 +6,19 @@ const root = resolve(import.meta.dir, '../..')
 const transpiler = new Bun.Transpiler({ loader: 'tsx' })
 
 /** Every module that is loaded as soon as the binary starts, our files by path and packages by name. */
-function loadedAtStart(entry: string, found = new Set<string>()) {
+function findStaticImports(entry: string, found = new Set<string>()) {
   if (found.has(entry)) return found
   found.add(entry)
   for (const { path, kind } of transpiler.scanImports(readFileSync(resolve(root, entry), 'utf8'))) {
     if (kind !== 'import-statement') continue
     if (!path.startsWith('.')) found.add(path)
     else if (/\.tsx?$/.test(path))
-      loadedAtStart(resolve(root, dirname(entry), path).slice(root.length + 1), found)
+      findStaticImports(resolve(root, dirname(entry), path).slice(root.length + 1), found)
   }
   return found
 }
 
-const loaded = [...loadedAtStart('cli/main.ts')]
+const loaded = [...findStaticImports('cli/main.ts')]
 
 test('a command loads nothing of the server, and nothing for full screens, before it needs it', () => {
   expect(loaded.filter((module) => module.startsWith('src/'))).toEqual([])

@@ -1,19 +1,19 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createConversation, page, refusal, type Asked } from './harness.ts'
+import { createCliFixture, pageResponse, errorResponse, type RecordedRequest } from './cli-fixture.ts'
 
-let talk: ReturnType<typeof createConversation>
+let cli: ReturnType<typeof createCliFixture>
 
 beforeEach(() => {
-  talk = createConversation()
+  cli = createCliFixture()
 })
 
-afterEach(() => talk.end())
+afterEach(() => cli.end())
 
-const idOf = (number: number) => `evt_${String(number).padStart(26, '0')}`
+const eventId = (number: number) => `evt_${String(number).padStart(26, '0')}`
 const appId = 'app_01arz3ndektsv4rrffq69g5fav'
 
-const entry = (number: number, over: Record<string, unknown> = {}) => ({
-  id: idOf(number),
+const entry = (number: number, overrides: Record<string, unknown> = {}) => ({
+  id: eventId(number),
   type: 'otp.sent',
   appId,
   requestId: 'otp_01arz3ndektsv4rrffq69g5fav',
@@ -21,32 +21,33 @@ const entry = (number: number, over: Record<string, unknown> = {}) => ({
   status: 'pending',
   detail: null,
   at: '2026-11-20T11:00:00.000Z',
-  ...over,
+  ...overrides,
 })
 
-const apps = () => page({ id: appId, name: 'web', projectId: 'prj_1', environment: 'test', status: 'active' })
+const apps = () =>
+  pageResponse({ id: appId, name: 'web', projectId: 'prj_1', environment: 'test', status: 'active' })
 
 const sse = (...blocks: string[]) =>
   new Response(blocks.map((block) => `${block}\n\n`).join(''), {
     headers: { 'content-type': 'text/event-stream; charset=utf-8' },
   })
-const message = (one: { id: string }) => `id: ${one.id}\ndata: ${JSON.stringify(one)}`
+const message = (entry: { id: string }) => `id: ${entry.id}\ndata: ${JSON.stringify(entry)}`
 
 /** A log, and one answer for each connection to its stream; then the session is over, which ends a tail. */
-function serve(log: unknown[], streams: Array<() => Response>) {
-  const places: Array<string | null> = []
+function serveLog(log: unknown[], streams: Array<() => Response>) {
+  const afterParams: Array<string | null> = []
   const queries: URLSearchParams[] = []
-  talk.answer = ({ path }: Asked) => {
+  cli.respond = ({ path }: RecordedRequest) => {
     const { pathname, searchParams } = new URL(path, 'http://x')
     if (pathname === '/v1/applications') return apps()
     if (pathname === '/v1/logs') {
       queries.push(searchParams)
-      return page(...log)
+      return pageResponse(...log)
     }
-    places.push(searchParams.get('after'))
-    return streams.shift()?.() ?? refusal(401, 'UNAUTHENTICATED', 'The token has expired.')
+    afterParams.push(searchParams.get('after'))
+    return streams.shift()?.() ?? errorResponse(401, 'UNAUTHENTICATED', 'The token has expired.')
   }
-  return { places, queries }
+  return { afterParams, queries }
 }
 
 const idsIn = (stdout: string): unknown[] =>
@@ -57,7 +58,7 @@ const idsIn = (stdout: string): unknown[] =>
 
 describe('logs', () => {
   test('prints one entry a line, the application by its name', async () => {
-    const { queries } = serve(
+    const { queries } = serveLog(
       [
         entry(1),
         entry(2, { type: 'otp.failed', detail: 'max_attempts', status: 'failed' }),
@@ -65,9 +66,9 @@ describe('logs', () => {
       ],
       [],
     )
-    const ran = await talk.home.otpd(['logs'])
-    expect(ran.exitCode).toBe(0)
-    const [first, second, third] = ran.stdout.trim().split('\n')
+    const result = await cli.home.otpd(['logs'])
+    expect(result.exitCode).toBe(0)
+    const [first, second, third] = result.stdout.trim().split('\n')
     expect(first).toMatch(/^\S+ {2}→ otp\.sent +\+14155550100 {2,}web {2}otp_01arz3ndektsv4rrffq69g5fav$/)
     expect(second).toMatch(/✗ otp\.failed .* web {2}max_attempts {2}otp_/)
     expect(third).toContain('· new.kind')
@@ -75,18 +76,18 @@ describe('logs', () => {
   })
 
   test('prints the body of the API with --json', async () => {
-    serve([entry(1)], [])
-    const ran = await talk.home.otpd(['logs', '--json', '--limit', '5'])
-    expect(JSON.parse(ran.stdout)).toEqual({
+    serveLog([entry(1)], [])
+    const result = await cli.home.otpd(['logs', '--json', '--limit', '5'])
+    expect(JSON.parse(result.stdout)).toEqual({
       data: [entry(1)],
       pagination: { limit: 50, nextCursor: null },
     })
-    expect(talk.server.asked).toHaveLength(1)
+    expect(cli.server.requests).toHaveLength(1)
   })
 
   test('lets no entry move the cursor or colour the screen', async () => {
-    serve([entry(1, { detail: 'a\u001b[31mb\nc' })], [])
-    const { stdout } = await talk.home.otpd(['logs'])
+    serveLog([entry(1, { detail: 'a\u001b[31mb\nc' })], [])
+    const { stdout } = await cli.home.otpd(['logs'])
     expect(stdout).toContain('a�[31mb�c')
   })
 
@@ -96,37 +97,40 @@ describe('logs', () => {
     [77, / web max_attempts$/],
     [50, / web m…$/],
   ])('fits a terminal of %d columns', async (columns, end) => {
-    serve([entry(1, { type: 'otp.failed', detail: 'max_attempts' })], [])
-    const { stdout } = await talk.home.otpd(['logs', '--no-color'], { columns })
+    serveLog([entry(1, { type: 'otp.failed', detail: 'max_attempts' })], [])
+    const { stdout } = await cli.home.otpd(['logs', '--no-color'], { columns })
     expect(Bun.stringWidth(stdout.trimEnd())).toBeLessThanOrEqual(columns)
     expect(stdout.trimEnd()).toMatch(end)
   })
 
   test('says what to do where there is nothing, and where a filter leaves nothing', async () => {
-    serve([], [])
-    expect((await talk.home.otpd(['logs'])).stdout).toContain('otpd otp send')
-    expect((await talk.home.otpd(['logs', '--type', 'otp.sent'])).stdout).toBe(
+    serveLog([], [])
+    expect((await cli.home.otpd(['logs'])).stdout).toContain('otpd otp send')
+    expect((await cli.home.otpd(['logs', '--type', 'otp.sent'])).stdout).toBe(
       'No such events. See all of them: otpd logs\n',
     )
   })
 
   test('looks for phone and time through the pages, application and type at the server', async () => {
-    const asked: string[] = []
+    const requestedPaths: string[] = []
     const old = '2026-11-20T09:00:00.000Z'
-    talk.answer = ({ path }) => {
-      asked.push(path)
+    cli.respond = ({ path }) => {
+      requestedPaths.push(path)
       return path.includes('cursor=older')
-        ? page(entry(1, { at: old }), entry(2, { phone: '+442071838750' }))
+        ? pageResponse(entry(1, { at: old }), entry(2, { phone: '+442071838750' }))
         : Response.json({
             data: [entry(3), entry(4, { phone: '+442071838750' })],
             pagination: { limit: 200, nextCursor: 'older' },
           })
     }
     const flags = ['--app', appId, '--type', 'otp.sent', '--phone', '8750', '--since', '2h']
-    const ran = await talk.home.otpd(['logs', ...flags, '--json'])
-    expect(JSON.parse(ran.stdout).data.map(({ id }: { id: string }) => id)).toEqual([idOf(2), idOf(4)])
+    const result = await cli.home.otpd(['logs', ...flags, '--json'])
+    expect(JSON.parse(result.stdout).data.map(({ id }: { id: string }) => id)).toEqual([
+      eventId(2),
+      eventId(4),
+    ])
     const expected = expect.stringContaining(`limit=200&appId=${appId}&type=otp.sent`)
-    expect(asked).toEqual([expected, expected])
+    expect(requestedPaths).toEqual([expected, expected])
   })
 
   test.each([
@@ -137,33 +141,36 @@ describe('logs', () => {
     [['--phone', 'x']],
     [['heads']],
   ])('refuses %j before it asks', async (flags) => {
-    expect((await talk.home.otpd(['logs', ...flags])).exitCode).toBe(2)
-    expect(talk.server.asked).toEqual([])
+    expect((await cli.home.otpd(['logs', ...flags])).exitCode).toBe(2)
+    expect(cli.server.requests).toEqual([])
   })
 })
 
 describe('logs --tail', () => {
   test('prints the last entries and then each that comes, as lines of JSON', async () => {
-    const { places } = serve([entry(1), entry(2)], [() => sse('retry: 1000\nid: evt_x', message(entry(3)))])
-    const ran = await talk.home.otpd(['logs', '--tail', '--json'])
-    expect(idsIn(ran.stdout)).toEqual([idOf(1), idOf(2), idOf(3)])
-    expect(places[0]).toBe(idOf(2))
+    const { afterParams } = serveLog(
+      [entry(1), entry(2)],
+      [() => sse('retry: 1000\nid: evt_x', message(entry(3)))],
+    )
+    const result = await cli.home.otpd(['logs', '--tail', '--json'])
+    expect(idsIn(result.stdout)).toEqual([eventId(1), eventId(2), eventId(3)])
+    expect(afterParams[0]).toBe(eventId(2))
     // What ended it: the token, which nobody can renew.
-    expect(ran.exitCode).toBe(4)
+    expect(result.exitCode).toBe(4)
   })
 
   test('begins at the beginning of a log that is empty', async () => {
-    const { places } = serve([], [() => sse(message(entry(1)))])
-    await talk.home.otpd(['logs', 'tail', '--json'])
-    expect(places[0]).toBe(`evt_${'0'.repeat(26)}`)
+    const { afterParams } = serveLog([], [() => sse(message(entry(1)))])
+    await cli.home.otpd(['logs', 'tail', '--json'])
+    expect(afterParams[0]).toBe(`evt_${'0'.repeat(26)}`)
   })
 
   test('comes back after a loss to where it was, and shows the gap', async () => {
-    const { places } = serve(
+    const { afterParams } = serveLog(
       [entry(1)],
       [
         () => sse(message(entry(2)), 'event: end\ndata: {"reason":"draining"}'),
-        () => refusal(503, 'UNAVAILABLE', 'Restarting.'),
+        () => errorResponse(503, 'UNAVAILABLE', 'Restarting.'),
         // Half of an entry, as when a server is killed.
         () => sse(message(entry(3)), 'id: evt_left_out_by_a_filter', ': heartbeat'),
         () =>
@@ -171,46 +178,51 @@ describe('logs --tail', () => {
         () => sse(message(entry(4))),
       ],
     )
-    const ran = await talk.home.otpd(['logs', '--tail', '--limit', '1'])
-    expect(places).toEqual([
-      idOf(1),
-      idOf(2),
-      idOf(2),
+    const result = await cli.home.otpd(['logs', '--tail', '--limit', '1'])
+    expect(afterParams).toEqual([
+      eventId(1),
+      eventId(2),
+      eventId(2),
       'evt_left_out_by_a_filter',
       'evt_left_out_by_a_filter',
-      idOf(4),
+      eventId(4),
     ])
-    expect(ran.stdout.match(/otp\.sent/g)).toHaveLength(4)
-    expect(ran.stderr).toContain('── the server is shutting down, trying again ──')
-    expect(ran.stderr).toMatch(/── back after .*, nothing is missing ──/)
-    expect(ran.stderr).toContain('── the connection was lost, trying again ──')
+    expect(result.stdout.match(/otp\.sent/g)).toHaveLength(4)
+    expect(result.stderr).toContain('── the server is shutting down, trying again ──')
+    expect(result.stderr).toMatch(/── back after .*, nothing is missing ──/)
+    expect(result.stderr).toContain('── the connection was lost, trying again ──')
   })
 
   test('renews a token that ended without a word', async () => {
-    serve([], [() => sse('event: end\ndata: {"reason":"token_expired"}'), () => sse(message(entry(1)))])
-    const ran = await talk.home.otpd(['logs', '--tail'])
-    expect(ran.stderr.split('──')[0]).toContain('Ctrl+C')
-    expect(ran.stderr).not.toContain('the token ended')
-    expect(ran.stdout).toContain('otp.sent')
+    serveLog([], [() => sse('event: end\ndata: {"reason":"token_expired"}'), () => sse(message(entry(1)))])
+    const result = await cli.home.otpd(['logs', '--tail'])
+    expect(result.stderr.split('──')[0]).toContain('Ctrl+C')
+    expect(result.stderr).not.toContain('the token ended')
+    expect(result.stdout).toContain('otp.sent')
   })
 
   test('filters by phone here, by type and application at the server', async () => {
-    serve([], [() => sse(message(entry(1)), message(entry(2, { phone: '+442071838750' })))])
+    serveLog([], [() => sse(message(entry(1)), message(entry(2, { phone: '+442071838750' })))])
     const flags = ['--phone', '+44 20 7183 8750', '--type', 'otp.sent, otp.failed', '--app', appId]
-    const ran = await talk.home.otpd(['logs', '--tail', '--json', ...flags])
-    expect(idsIn(ran.stdout)).toEqual([idOf(2)])
-    const stream = talk.server.asked.find(({ path }) => path.startsWith('/v1/logs/stream'))
+    const result = await cli.home.otpd(['logs', '--tail', '--json', ...flags])
+    expect(idsIn(result.stdout)).toEqual([eventId(2)])
+    const stream = cli.server.requests.find(({ path }) => path.startsWith('/v1/logs/stream'))
     expect(new URL(stream?.path ?? '', 'http://x').searchParams.get('type')).toBe('otp.sent,otp.failed')
     expect(stream?.path).toContain(`appId=${appId}`)
   })
 
   test('is refused where the server refuses the first connection', async () => {
-    serve(
+    serveLog(
       [],
-      [() => refusal(429, 'RATE_LIMITED', 'Too many streams are open. Close one.', { 'retry-after': '10' })],
+      [
+        () =>
+          errorResponse(429, 'RATE_LIMITED', 'Too many streams are open. Close one.', {
+            'retry-after': '10',
+          }),
+      ],
     )
-    const ran = await talk.home.otpd(['logs', '--tail'])
-    expect(ran.exitCode).toBe(7)
-    expect(ran.stderr).toContain('Too many streams are open')
+    const result = await cli.home.otpd(['logs', '--tail'])
+    expect(result.exitCode).toBe(7)
+    expect(result.stderr).toContain('Too many streams are open')
   })
 })

@@ -5,31 +5,32 @@ import { processIo } from '../../cli/terminal/terminal.ts'
 
 const treeFor = (firstWord?: string) => createProgram(processIo(), async () => {}, firstWord)
 
-const shapeOf = (command: Command): unknown => [
+const describeCommand = (command: Command): unknown => [
   command.name(),
   command.aliases(),
   command.helpGroup(),
-  command.commands.map(shapeOf),
+  command.commands.map(describeCommand),
 ]
 
-const whole = treeFor()
-const words = whole.commands.flatMap((command) => [command.name(), ...command.aliases()])
+const fullTree = treeFor()
+const commandNames = fullTree.commands.flatMap((command) => [command.name(), ...command.aliases()])
 
-test.each(words)('otpd %s is the same command where it alone is made', (word) => {
-  const named = (program: Command) =>
-    program.commands.find((one) => [one.name(), ...one.aliases()].includes(word))
-  const alone = named(treeFor(word))
-  const among = named(whole)
-  if (alone === undefined || among === undefined) throw new Error(`There is no ${word}`)
-  expect(shapeOf(alone)).toEqual(shapeOf(among))
+test.each(commandNames)('otpd %s is the same command where it alone is made', (commandName) => {
+  const findCommand = (program: Command) =>
+    program.commands.find((one) => [one.name(), ...one.aliases()].includes(commandName))
+  const ownCommand = findCommand(treeFor(commandName))
+  const commandInFullTree = findCommand(fullTree)
+  if (ownCommand === undefined || commandInFullTree === undefined)
+    throw new Error(`There is no ${commandName}`)
+  expect(describeCommand(ownCommand)).toEqual(describeCommand(commandInFullTree))
 })
 
 test('a word that no command begins with leaves the whole tree to suggest from, and so does completion', () => {
-  expect(shapeOf(treeFor('projct'))).toEqual(shapeOf(whole))
-  expect(shapeOf(treeFor('completion'))).toEqual(shapeOf(whole))
+  expect(describeCommand(treeFor('projct'))).toEqual(describeCommand(fullTree))
+  expect(describeCommand(treeFor('completion'))).toEqual(describeCommand(fullTree))
 })
 
 test('a command is made without the others', () => {
-  const many = words.filter((word) => word !== 'completion')
-  for (const word of many) expect(treeFor(word).commands.length).toBeLessThan(6)
+  const many = commandNames.filter((commandName) => commandName !== 'completion')
+  for (const commandName of many) expect(treeFor(commandName).commands.length).toBeLessThan(6)
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { configOf, loadEnv, problemOf } from '../helpers/config.ts'
+import { requireConfig, loadEnv, requireProblem } from '../helpers/config.ts'
 
 const hexKey = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff'
 const keyBytes = Buffer.from(hexKey, 'hex')
@@ -14,23 +14,25 @@ describe('the master key', () => {
     ['base64 without padding', base64.replace('=', '')],
     ['base64url', keyBytes.toString('base64url')],
   ])('may be %s', (_, text) => {
-    expect(configOf(loadEnv({ OTPD_MASTER_KEY: text })).secrets.masterKey).toEqual(new Uint8Array(keyBytes))
+    expect(requireConfig(loadEnv({ OTPD_MASTER_KEY: text })).secrets.masterKey).toEqual(
+      new Uint8Array(keyBytes),
+    )
   })
 
   test.each([
     ['text with a line break', `${hexKey}\n`],
     ['the bytes themselves', new Uint8Array(keyBytes)],
   ])('may be a file of %s', (_, content) => {
-    const config = configOf(loadEnv({ OTPD_MASTER_KEY_FILE: '/key' }, { '/key': content }))
+    const config = requireConfig(loadEnv({ OTPD_MASTER_KEY_FILE: '/key' }, { '/key': content }))
     expect(config.secrets.masterKey).toEqual(new Uint8Array(keyBytes))
   })
 
   test.each(['short', `${hexKey}00`, 'correct horse battery staple now', '0'.repeat(64), 'A'.repeat(43)])(
     'refuses %s without repeating it',
     (text) => {
-      const problem = problemOf(loadEnv({ OTPD_MASTER_KEY: text }))
+      const problem = requireProblem(loadEnv({ OTPD_MASTER_KEY: text }))
       expect(problem.text).not.toContain(text.slice(0, 5))
-      expect(problemOf(loadEnv({ OTPD_MASTER_KEY_FILE: '/key' }, { '/key': text })).source).toBe(
+      expect(requireProblem(loadEnv({ OTPD_MASTER_KEY_FILE: '/key' }, { '/key': text })).source).toBe(
         'OTPD_MASTER_KEY_FILE',
       )
     },
@@ -38,20 +40,20 @@ describe('the master key', () => {
 
   test('stands in one place', () => {
     const files = { '/key': hexKey }
-    const problem = problemOf(loadEnv({ OTPD_MASTER_KEY: hexKey, OTPD_MASTER_KEY_FILE: '/key' }, files))
+    const problem = requireProblem(loadEnv({ OTPD_MASTER_KEY: hexKey, OTPD_MASTER_KEY_FILE: '/key' }, files))
     expect(problem).toMatchObject({ source: 'OTPD_MASTER_KEY_FILE', remedy: 'Keep one of the two.' })
   })
 
   test('must be where it is said to be', () => {
-    expect(problemOf(loadEnv({ OTPD_MASTER_KEY_FILE: '/key' })).message).toBe('There is no file /key.')
+    expect(requireProblem(loadEnv({ OTPD_MASTER_KEY_FILE: '/key' })).message).toBe('There is no file /key.')
   })
 })
 
 describe('the identity provider', () => {
-  const given = { OTPD_OIDC_ISSUER: 'https://id.example.com/', OTPD_OIDC_AUDIENCE: 'one, two,one' }
+  const env = { OTPD_OIDC_ISSUER: 'https://id.example.com/', OTPD_OIDC_AUDIENCE: 'one, two,one' }
 
   test('is read with its audiences, the issuer to the letter', () => {
-    const config = configOf(loadEnv({ ...given, OTPD_OIDC_CLIENT_ID: 'cli' }))
+    const config = requireConfig(loadEnv({ ...env, OTPD_OIDC_CLIENT_ID: 'cli' }))
     expect(config.oidc).toEqual({
       issuer: 'https://id.example.com/',
       audience: ['one', 'two'],
@@ -61,15 +63,15 @@ describe('the identity provider', () => {
   })
 
   test('opens the signup, which can be closed', () => {
-    expect(configOf(loadEnv(given)).signup).toBe('open')
-    expect(configOf(loadEnv({ ...given, OTPD_SIGNUP: 'closed' })).signup).toBe('closed')
-    expect(configOf(loadEnv({ OTPD_SIGNUP: 'open' })).signup).toBe('open')
+    expect(requireConfig(loadEnv(env)).signup).toBe('open')
+    expect(requireConfig(loadEnv({ ...env, OTPD_SIGNUP: 'closed' })).signup).toBe('closed')
+    expect(requireConfig(loadEnv({ OTPD_SIGNUP: 'open' })).signup).toBe('open')
   })
 
   test.each(['http://localhost:9000', 'http://127.0.0.1:9000/realm', 'http://[::1]:9000'])(
     'may be %s',
     (issuer) => {
-      expect(configOf(loadEnv({ ...given, OTPD_OIDC_ISSUER: issuer })).oidc?.issuer).toBe(issuer)
+      expect(requireConfig(loadEnv({ ...env, OTPD_OIDC_ISSUER: issuer })).oidc?.issuer).toBe(issuer)
     },
   )
 
@@ -80,45 +82,45 @@ describe('the identity provider', () => {
     'https://id.example.com/?a=b',
     'id.example.com',
   ])('refuses %s', (issuer) => {
-    expect(problemOf(loadEnv({ ...given, OTPD_OIDC_ISSUER: issuer })).source).toBe('OTPD_OIDC_ISSUER')
+    expect(requireProblem(loadEnv({ ...env, OTPD_OIDC_ISSUER: issuer })).source).toBe('OTPD_OIDC_ISSUER')
   })
 
   test('refuses keys over plain http', () => {
-    const problem = problemOf(loadEnv({ ...given, OTPD_OIDC_JWKS_URI: 'http://id.example.com/keys' }))
+    const problem = requireProblem(loadEnv({ ...env, OTPD_OIDC_JWKS_URI: 'http://id.example.com/keys' }))
     expect(problem.source).toBe('OTPD_OIDC_JWKS_URI')
   })
 
   test.each<Record<string, string>>([{}, { OTPD_OIDC_AUDIENCE: '' }, { OTPD_OIDC_AUDIENCE: ' , ' }])(
     'needs an audience: %p',
     (audience) => {
-      const problem = problemOf(loadEnv({ OTPD_OIDC_ISSUER: 'https://id.example.com', ...audience }))
+      const problem = requireProblem(loadEnv({ OTPD_OIDC_ISSUER: 'https://id.example.com', ...audience }))
       expect(problem.text).toContain('OTPD_OIDC_AUDIENCE')
     },
   )
 
   test.each(['OTPD_OIDC_AUDIENCE', 'OTPD_OIDC_CLIENT_ID'])('is missing where only %s is given', (name) => {
-    expect(problemOf(loadEnv({ [name]: 'x' }))).toMatchObject({ source: name })
+    expect(requireProblem(loadEnv({ [name]: 'x' }))).toMatchObject({ source: name })
   })
 })
 
 describe('the first account', () => {
-  const both = { OTPD_ADMIN_EMAIL: 'ada@example.com', OTPD_ADMIN_PASSWORD_FILE: '/pw' }
+  const adminEnv = { OTPD_ADMIN_EMAIL: 'ada@example.com', OTPD_ADMIN_PASSWORD_FILE: '/pw' }
 
   test('has an address, and a password from a file', () => {
-    const config = configOf(loadEnv(both, { '/pw': ' correct horse \n' }))
+    const config = requireConfig(loadEnv(adminEnv, { '/pw': ' correct horse \n' }))
     expect([config.adminEmail, config.secrets.adminPassword]).toEqual(['ada@example.com', ' correct horse '])
   })
 
   test('needs both', () => {
-    expect(problemOf(loadEnv({ OTPD_ADMIN_EMAIL: 'ada@example.com' })).remedy).toContain(
+    expect(requireProblem(loadEnv({ OTPD_ADMIN_EMAIL: 'ada@example.com' })).remedy).toContain(
       'OTPD_ADMIN_PASSWORD_FILE',
     )
-    const problem = problemOf(loadEnv({ OTPD_ADMIN_PASSWORD_FILE: '/pw' }, { '/pw': 'correct horse' }))
+    const problem = requireProblem(loadEnv({ OTPD_ADMIN_PASSWORD_FILE: '/pw' }, { '/pw': 'correct horse' }))
     expect(problem.remedy).toContain('OTPD_ADMIN_EMAIL')
   })
 
   test.each(['', '\n', 'one line\nanother\n'])('refuses the password file %p', (content) => {
-    const problem = problemOf(loadEnv(both, { '/pw': content }))
+    const problem = requireProblem(loadEnv(adminEnv, { '/pw': content }))
     expect(problem.source).toBe('OTPD_ADMIN_PASSWORD_FILE')
     expect(problem.text).not.toContain('another')
   })
@@ -126,8 +128,8 @@ describe('the first account', () => {
   test.each(['ada', 'ada@', 'a b@example.com', 'a@b@c', `${'a'.repeat(255)}@b`])(
     'refuses the address %s',
     (email) => {
-      const env = { ...both, OTPD_ADMIN_EMAIL: email }
-      expect(problemOf(loadEnv(env, { '/pw': 'correct horse' })).source).toBe('OTPD_ADMIN_EMAIL')
+      const env = { ...adminEnv, OTPD_ADMIN_EMAIL: email }
+      expect(requireProblem(loadEnv(env, { '/pw': 'correct horse' })).source).toBe('OTPD_ADMIN_EMAIL')
     },
   )
 })

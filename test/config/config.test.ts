@@ -1,12 +1,20 @@
 import { describe, expect, test } from 'bun:test'
 import { processInput, settingList, settingRows } from '../../src/config/config.ts'
-import { configOf, load, loadEnv, loadFile, originOf, problemOf, type Options } from '../helpers/config.ts'
+import {
+  requireConfig,
+  load,
+  loadEnv,
+  loadFile,
+  findOrigin,
+  requireProblem,
+  type LoadOptions,
+} from '../helpers/config.ts'
 import { settingsTable } from '../helpers/settings-table.ts'
 
 const hexKey = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff'
 
 test('needs nothing to be configured', () => {
-  expect(configOf(load())).toEqual({
+  expect(requireConfig(load())).toEqual({
     configFile: null,
     listen: { host: '127.0.0.1', port: 8080 },
     dataDir: '/home/ada/.local/share/otpd',
@@ -53,36 +61,38 @@ describe('precedence', () => {
 
   test('takes the file before the default', () => {
     const loaded = loadFile(file)
-    expect(configOf(loaded).listen.port).toBe(1)
-    expect(originOf(loaded, 'server.listen')).toBe('/etc/o.toml:2')
+    expect(requireConfig(loaded).listen.port).toBe(1)
+    expect(findOrigin(loaded, 'server.listen')).toBe('/etc/o.toml:2')
   })
 
   test('takes the variable before the file', () => {
     const loaded = loadFile(file, { env: { HOME: '/h', OTPD_LISTEN: '127.0.0.1:2' } })
-    expect(configOf(loaded).listen.port).toBe(2)
-    expect(originOf(loaded, 'server.listen')).toBe('OTPD_LISTEN')
+    expect(requireConfig(loaded).listen.port).toBe(2)
+    expect(findOrigin(loaded, 'server.listen')).toBe('OTPD_LISTEN')
   })
 
   test('takes the flag before the variable', () => {
     const env = { HOME: '/h', OTPD_LISTEN: '127.0.0.1:2' }
     const loaded = loadFile(file, { env, flags: { listen: '127.0.0.1:3' } })
-    expect(configOf(loaded).listen.port).toBe(3)
-    expect(originOf(loaded, 'server.listen')).toBe('--listen')
+    expect(requireConfig(loaded).listen.port).toBe(3)
+    expect(findOrigin(loaded, 'server.listen')).toBe('--listen')
   })
 
   test('lets a variable turn off a switch of the file', () => {
     const loaded = loadFile('[server]\nnoMigrate = true', { env: { HOME: '/h', OTPD_NO_MIGRATE: 'false' } })
-    expect(configOf(loaded).migrate).toBe(true)
+    expect(requireConfig(loaded).migrate).toBe(true)
   })
 
   test('lets an empty variable take back a list of the file', () => {
     const toml = '[server]\ncorsOrigins = ["https://a.example"]'
-    expect(configOf(loadFile(toml, { env: { HOME: '/h', OTPD_CORS_ORIGINS: '' } })).corsOrigins).toEqual([])
+    expect(requireConfig(loadFile(toml, { env: { HOME: '/h', OTPD_CORS_ORIGINS: '' } })).corsOrigins).toEqual(
+      [],
+    )
   })
 
   test('leaves a flag that was not given to the variable', () => {
     const env = { HOME: '/h', OTPD_NO_MIGRATE: '1', OTPD_DEV: 'yes' }
-    const config = configOf(load({ flags: { migrate: true, dev: false }, env }))
+    const config = requireConfig(load({ flags: { migrate: true, dev: false }, env }))
     expect([config.migrate, config.dev]).toEqual([false, true])
   })
 })
@@ -109,27 +119,27 @@ test('reports every problem at once, each with its source', () => {
 describe('development mode', () => {
   test('keeps nothing', () => {
     const loaded = load({ flags: { dev: true }, env: { HOME: '/h', OTPD_DATA_DIR: '/data' } })
-    expect(configOf(loaded)).toMatchObject({ dev: true, dataDir: null })
-    expect(originOf(loaded, 'server.dataDir')).toBe('--dev')
+    expect(requireConfig(loaded)).toMatchObject({ dev: true, dataDir: null })
+    expect(findOrigin(loaded, 'server.dataDir')).toBe('--dev')
   })
 
   test.each(['127.0.0.2:1', '[::1]:1', 'localhost:1', '[::ffff:127.0.0.1]:1'])('listens on %s', (listen) => {
-    configOf(load({ flags: { dev: true, listen } }))
+    requireConfig(load({ flags: { dev: true, listen } }))
   })
 
   test.each(['0.0.0.0:1', '[::]:1', '192.168.1.2:1', 'otp.internal:1'])('refuses %s', (listen) => {
-    expect(problemOf(load({ flags: { dev: true, listen } })).message).toContain('loopback only')
+    expect(requireProblem(load({ flags: { dev: true, listen } })).message).toContain('loopback only')
   })
 
   test('refuses a data directory beside it', () => {
-    expect(problemOf(load({ flags: { dev: true, dataDir: '/data' } })).source).toBe('--data-dir')
+    expect(requireProblem(load({ flags: { dev: true, dataDir: '/data' } })).source).toBe('--data-dir')
   })
 })
 
 describe('the data directory', () => {
   const env = { HOME: '/h', STATE_DIRECTORY: '/state/otpd:/state/two', XDG_DATA_HOME: '/x' }
 
-  test.each<[string, Options, string, string]>([
+  test.each<[string, LoadOptions, string, string]>([
     ['the flag', { flags: { dataDir: 'd' }, env: { ...env, OTPD_DATA_DIR: '/v' } }, '/work/d', '--data-dir'],
     ['the variable', { env: { ...env, OTPD_DATA_DIR: '/v' }, isRoot: true }, '/v', 'OTPD_DATA_DIR'],
     ["systemd's folder", { env, isRoot: true }, '/state/otpd', 'STATE_DIRECTORY'],
@@ -148,16 +158,16 @@ describe('the data directory', () => {
     ],
   ])('is %s', (_, options, path, origin) => {
     const loaded = load(options)
-    expect(configOf(loaded).dataDir).toBe(path)
-    expect(originOf(loaded, 'server.dataDir')).toBe(origin)
+    expect(requireConfig(loaded).dataDir).toBe(path)
+    expect(findOrigin(loaded, 'server.dataDir')).toBe(origin)
   })
 
   test('needs a home folder where nothing else is said', () => {
-    expect(problemOf(load({ env: {} })).remedy).toContain('--data-dir')
+    expect(requireProblem(load({ env: {} })).remedy).toContain('--data-dir')
   })
 
   test('is not a folder called ~', () => {
-    expect(problemOf(load({ flags: { dataDir: '~/otpd' } })).text).toContain('in full')
+    expect(requireProblem(load({ flags: { dataDir: '~/otpd' } })).text).toContain('in full')
   })
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { configOf, load } from '../helpers/config.ts'
+import { requireConfig, load } from '../helpers/config.ts'
 
 const path = '/etc/otpd/otpd.toml'
 const at = (text: string, options: Parameters<typeof load>[0] = {}) =>
@@ -16,7 +16,7 @@ const files = { '/etc/otpd/secrets/twilio': 'a-token\n' }
 
 describe('a provider', () => {
   test('has the settings of its kind, its secrets from files that begin at the configuration', () => {
-    expect(configOf(at(main, { files })).delivery).toEqual({
+    expect(requireConfig(at(main, { files })).delivery).toEqual({
       providers: [
         {
           name: 'main',
@@ -31,7 +31,7 @@ describe('a provider', () => {
   test('has secrets from the environment, under any name and under ours for it', () => {
     for (const name of ['TWILIO_TOKEN', 'OTPD_SECRET_TWILIO']) {
       const text = main.replace('authTokenFile = "secrets/twilio"', `authTokenEnv = "${name}"`)
-      const { delivery } = configOf(at(text, { env: { HOME: '/home/ada', [name]: 'a-token' } }))
+      const { delivery } = requireConfig(at(text, { env: { HOME: '/home/ada', [name]: 'a-token' } }))
       expect(delivery.providers[0]?.values['authToken']).toBe('a-token')
     }
   })
@@ -87,8 +87,8 @@ provider = ["main"]
 `
   const { config, problems } = at(text, { files })
   expect(config).toBeNull()
-  const told = problems.map(({ source, message }) => `${source.replace(`${path}:`, '')} ${message}`)
-  expect(told).toEqual([
+  const problemTexts = problems.map(({ source, message }) => `${source.replace(`${path}:`, '')} ${message}`)
+  expect(problemTexts).toEqual([
     '9 There is a provider main already.',
     '10 There is no such kind of provider.',
     '16 authToken is a secret, and this file is not.',
@@ -145,7 +145,7 @@ providers = ["main"]
 channel = "sms"
 providers = ["inbox"]
 `
-  expect(configOf(at(text, { files })).delivery.routes).toEqual([
+  expect(requireConfig(at(text, { files })).delivery.routes).toEqual([
     {
       channel: 'sms',
       countries: ['NL', 'BE'],

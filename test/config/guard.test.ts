@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { configOf, loadEnv, loadFile, originOf, problemOf } from '../helpers/config.ts'
+import { requireConfig, loadEnv, loadFile, findOrigin, requireProblem } from '../helpers/config.ts'
 
 describe('the guard', () => {
   test('only watches where nothing is said, with the published thresholds', () => {
-    expect(configOf(loadEnv({})).guard).toEqual({
+    expect(requireConfig(loadEnv({})).guard).toEqual({
       mode: 'monitor',
       countries: [],
       deniedCountries: [],
@@ -39,7 +39,7 @@ describe('the guard', () => {
         'totalPerDay = 5000',
       ].join('\n'),
     )
-    const { guard } = configOf(loaded)
+    const { guard } = requireConfig(loaded)
     expect(guard).toMatchObject({
       mode: 'enforce',
       countries: ['NL', 'BE', '001'],
@@ -49,8 +49,8 @@ describe('the guard', () => {
       caps: { applicationPerDay: 0, totalPerDay: 5000 },
     })
     expect(guard.unverified).toMatchObject({ countryPerHour: 0, countryPerDay: 20, addressCountries: 5 })
-    expect(originOf(loaded, 'guard.mode')).toBe('/etc/o.toml:2')
-    expect(originOf(loaded, 'guard.countryPerDay')).toBe('default')
+    expect(findOrigin(loaded, 'guard.mode')).toBe('/etc/o.toml:2')
+    expect(findOrigin(loaded, 'guard.countryPerDay')).toBe('default')
     expect(loaded.settings).toContainEqual({
       setting: 'guard.countries',
       value: ['NL', 'BE', '001'],
@@ -73,19 +73,19 @@ describe('the guard', () => {
     ['dailyPercent = 101', 'Give a whole number from 0 to 100.'],
     ['countryPerHour = "3"', 'The value must be a whole number.'],
     ['countriesAllowed = ["NL"]', 'There is no setting guard.countriesAllowed.'],
-  ])('refuses %s, and says what to write', (line, words) => {
-    const problem = problemOf(loadFile(`[guard]\n${line}`))
+  ])('refuses %s, and says what to write', (line, expectedText) => {
+    const problem = requireProblem(loadFile(`[guard]\n${line}`))
     expect(problem.source).toBe('/etc/o.toml:2')
-    expect(problem.text).toContain(words)
+    expect(problem.text).toContain(expectedText)
   })
 
   test.each([
     ['countries', 'also among the countries that get codes'],
     ['trustedCountries', 'also trusted'],
-  ])('refuses a country that is denied and in %s', (list, words) => {
-    const problem = problemOf(loadFile(`[guard]\n${list} = ["NL", "CU"]\ndeniedCountries = ["CU"]`))
+  ])('refuses a country that is denied and in %s', (list, expectedText) => {
+    const problem = requireProblem(loadFile(`[guard]\n${list} = ["NL", "CU"]\ndeniedCountries = ["CU"]`))
     expect(problem.source).toBe('/etc/o.toml:3')
-    expect(problem.text).toContain(`CU is denied and ${words}`)
+    expect(problem.text).toContain(`CU is denied and ${expectedText}`)
     expect(problem.remedy).toContain('/etc/o.toml:2')
   })
 
@@ -96,7 +96,7 @@ describe('the guard', () => {
       OTPD_GUARD_COUNTRIES: 'nl,de',
       OTPD_GUARD_TOTAL_PER_DAY: '9',
     }
-    const { guard } = configOf(loadFile('[guard]\nmode = "enforce"', { env }))
+    const { guard } = requireConfig(loadFile('[guard]\nmode = "enforce"', { env }))
     expect(guard).toMatchObject({ mode: 'off', countries: ['NL', 'DE'], caps: { totalPerDay: 9 } })
   })
 })

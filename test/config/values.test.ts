@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { FREE_PLAN, planOf } from '../../src/domain/model/plans.ts'
-import { configOf, load, loadEnv, loadFile, originOf, problemOf } from '../helpers/config.ts'
+import { FREE_PLAN, resolvePlan } from '../../src/domain/model/plans.ts'
+import { requireConfig, load, loadEnv, loadFile, findOrigin, requireProblem } from '../helpers/config.ts'
 
 describe('variables', () => {
   test.each([
@@ -19,11 +19,11 @@ describe('variables', () => {
     ['OTPD_DATADIR', 'Did you mean OTPD_DATA_DIR?'],
     ['OTPD_COLOUR', 'Remove the variable.'],
   ])('refuses the unknown %s', (name, remedy) => {
-    expect(problemOf(loadEnv({ [name]: 'x' }))).toMatchObject({ source: name, remedy })
+    expect(requireProblem(loadEnv({ [name]: 'x' }))).toMatchObject({ source: name, remedy })
   })
 
   test('passes over those of the command line', () => {
-    configOf(
+    requireConfig(
       loadEnv({
         OTPD_TOKEN: 't',
         OTPD_SERVER: 's',
@@ -35,7 +35,7 @@ describe('variables', () => {
   })
 
   test('may have space around the value', () => {
-    expect(configOf(loadEnv({ OTPD_LOG_LEVEL: ' warn\n' })).log.level).toBe('warn')
+    expect(requireConfig(loadEnv({ OTPD_LOG_LEVEL: ' warn\n' })).log.level).toBe('warn')
   })
 
   test.each([
@@ -43,23 +43,23 @@ describe('variables', () => {
     ['  ', 'is empty'],
     ['127.0.0.1:80\n80', 'control character'],
     ['a\u0000b', 'control character'],
-  ])('refuses the value %p', (value, words) => {
-    expect(problemOf(loadEnv({ OTPD_LISTEN: value })).message).toContain(words)
+  ])('refuses the value %p', (value, expectedText) => {
+    expect(requireProblem(loadEnv({ OTPD_LISTEN: value })).message).toContain(expectedText)
   })
 
   test.each(['maybe', '2', 'y', 'truth'])('refuses the switch %p', (value) => {
-    expect(problemOf(loadEnv({ OTPD_NO_MIGRATE: value })).remedy).toBe('Give true or false.')
+    expect(requireProblem(loadEnv({ OTPD_NO_MIGRATE: value })).remedy).toBe('Give true or false.')
   })
 
   test.each(['-1', '1.5', '1e3', '0x10', '10001', '99999999999999999999999', 'five', '٥'])(
     'refuses the rate %p',
     (value) => {
-      expect(problemOf(loadEnv({ OTPD_SEND_PER_MINUTE: value })).remedy).toContain('from 0 to 10000')
+      expect(requireProblem(loadEnv({ OTPD_SEND_PER_MINUTE: value })).remedy).toContain('from 0 to 10000')
     },
   )
 
   test('cuts a faulty value that is long', () => {
-    expect(problemOf(loadEnv({ OTPD_LISTEN: 'x'.repeat(5000) })).message.length).toBeLessThan(120)
+    expect(requireProblem(loadEnv({ OTPD_LISTEN: 'x'.repeat(5000) })).message.length).toBeLessThan(120)
   })
 })
 
@@ -71,7 +71,7 @@ describe('listening', () => {
     ['LocalHost:80', 'localhost', 80],
     ['otp.internal:65535', 'otp.internal', 65_535],
   ])('takes %s', (text, host, port) => {
-    expect(configOf(loadEnv({ OTPD_LISTEN: text })).listen).toEqual({ host, port })
+    expect(requireConfig(loadEnv({ OTPD_LISTEN: text })).listen).toEqual({ host, port })
   })
 
   test.each([
@@ -89,7 +89,7 @@ describe('listening', () => {
     'http://localhost:80',
     '[::1%lo]:80]',
   ])('refuses %s', (text) => {
-    expect(problemOf(load({ flags: { listen: text } })).source).toBe('--listen')
+    expect(requireProblem(load({ flags: { listen: text } })).source).toBe('--listen')
   })
 })
 
@@ -99,7 +99,7 @@ describe('the public URL', () => {
     ['http://10.0.0.1:8080', 'http://10.0.0.1:8080'],
     ['https://EXAMPLE.com/otp//', 'https://example.com/otp'],
   ])('takes %s', (text, url) => {
-    expect(configOf(loadEnv({ OTPD_PUBLIC_URL: text })).publicUrl).toBe(url)
+    expect(requireConfig(loadEnv({ OTPD_PUBLIC_URL: text })).publicUrl).toBe(url)
   })
 
   test.each([
@@ -111,13 +111,13 @@ describe('the public URL', () => {
     'https://u:pw@a.example',
     'https://a.example/b c',
   ])('refuses %s', (text) => {
-    expect(problemOf(loadEnv({ OTPD_PUBLIC_URL: text })).text).not.toContain('pw')
+    expect(requireProblem(loadEnv({ OTPD_PUBLIC_URL: text })).text).not.toContain('pw')
   })
 })
 
 describe('networks and origins', () => {
   test('takes trusted proxies as addresses or CIDRs', () => {
-    const config = configOf(loadEnv({ OTPD_TRUSTED_PROXIES: '10.1.2.3/8, 192.168.0.1 ,fd00::1/8,::1' }))
+    const config = requireConfig(loadEnv({ OTPD_TRUSTED_PROXIES: '10.1.2.3/8, 192.168.0.1 ,fd00::1/8,::1' }))
     expect(config.trustedProxies).toEqual(['10.0.0.0/8', '192.168.0.1/32', 'fd00::/8', '::1/128'])
   })
 
@@ -131,12 +131,12 @@ describe('networks and origins', () => {
     'fe80::1%eth0',
     '10.0.0.0/-1',
   ])('refuses the proxy %s', (text) => {
-    expect(problemOf(loadEnv({ OTPD_TRUSTED_PROXIES: `10.0.0.1,${text}` })).message).toContain(text)
+    expect(requireProblem(loadEnv({ OTPD_TRUSTED_PROXIES: `10.0.0.1,${text}` })).message).toContain(text)
   })
 
   test('takes origins as a browser sends them', () => {
     const origins = 'https://console.example.com,http://localhost:5173'
-    expect(configOf(loadEnv({ OTPD_CORS_ORIGINS: origins })).corsOrigins).toEqual(origins.split(','))
+    expect(requireConfig(loadEnv({ OTPD_CORS_ORIGINS: origins })).corsOrigins).toEqual(origins.split(','))
   })
 
   test.each([
@@ -148,12 +148,12 @@ describe('networks and origins', () => {
     ['https://*.example', 'Write each origin'],
     ['a.example', 'Write each origin'],
   ])('refuses the origin %s', (text, remedy) => {
-    expect(problemOf(loadEnv({ OTPD_CORS_ORIGINS: text })).remedy).toContain(remedy)
+    expect(requireProblem(loadEnv({ OTPD_CORS_ORIGINS: text })).remedy).toContain(remedy)
   })
 
   test('takes hosts and networks that webhooks may reach', () => {
     const loaded = loadEnv({ OTPD_WEBHOOK_ALLOW: 'Hooks.internal,10.0.0.0/8,127.0.0.1,[::1],localhost' })
-    expect(configOf(loaded).webhooks.allow).toEqual({
+    expect(requireConfig(loaded).webhooks.allow).toEqual({
       hosts: ['hooks.internal', 'localhost'],
       cidrs: ['10.0.0.0/8', '127.0.0.1/32', '::1/128'],
     })
@@ -162,48 +162,50 @@ describe('networks and origins', () => {
   test.each(['http://hooks.internal', 'hooks.internal:8080', '*.internal', '1.2.3', '10.0.0.0/64'])(
     'refuses the webhook target %s',
     (text) => {
-      expect(problemOf(loadEnv({ OTPD_WEBHOOK_ALLOW: text })).source).toBe('OTPD_WEBHOOK_ALLOW')
+      expect(requireProblem(loadEnv({ OTPD_WEBHOOK_ALLOW: text })).source).toBe('OTPD_WEBHOOK_ALLOW')
     },
   )
 })
 
 describe('limits and plans', () => {
   test('turns the phone budgets off and on', () => {
-    const config = configOf(loadEnv({ OTPD_PHONE_CHECK_BUDGET: '0', OTPD_PHONE_SEND_BUDGET: 'enforce' }))
+    const config = requireConfig(loadEnv({ OTPD_PHONE_CHECK_BUDGET: '0', OTPD_PHONE_SEND_BUDGET: 'enforce' }))
     expect(config.budgets).toEqual({ phoneCheckFailures: 0, phoneSend: 'enforce' })
-    expect(problemOf(loadEnv({ OTPD_PHONE_CHECK_BUDGET: '101' })).remedy).toContain('from 0 to 100')
-    expect(problemOf(loadEnv({ OTPD_PHONE_SEND_BUDGET: 'on' })).remedy).toBe('Give off, monitor or enforce.')
+    expect(requireProblem(loadEnv({ OTPD_PHONE_CHECK_BUDGET: '101' })).remedy).toContain('from 0 to 100')
+    expect(requireProblem(loadEnv({ OTPD_PHONE_SEND_BUDGET: 'on' })).remedy).toBe(
+      'Give off, monitor or enforce.',
+    )
   })
 
   test("fills what a plan leaves out with free's numbers", () => {
     const toml = '[plans.free]\nprojects = 3\n[plans.pro]\nsendPerMinute = 100\n[plans.partner]\n'
     const loaded = loadFile(toml)
-    const { plans } = configOf(loaded)
+    const { plans } = requireConfig(loaded)
     expect(plans.free).toEqual({ ...FREE_PLAN, projects: 3 })
     expect(plans['pro']).toEqual({ ...FREE_PLAN, projects: 3, sendPerMinute: 100 })
     expect(plans['partner']).toEqual({ ...FREE_PLAN, projects: 3 })
-    expect(originOf(loaded, 'plans.free.projects')).toBe('/etc/o.toml:2')
-    expect(originOf(loaded, 'plans.pro.sendPerMinute')).toBe('/etc/o.toml:4')
-    expect(originOf(loaded, 'plans.pro.projects')).toBe('plans.free')
-    expect(originOf(loaded, 'plans.pro.verifyPerMinute')).toBe('plans.free')
-    expect(originOf(loaded, 'plans.free.verifyPerMinute')).toBe('default')
+    expect(findOrigin(loaded, 'plans.free.projects')).toBe('/etc/o.toml:2')
+    expect(findOrigin(loaded, 'plans.pro.sendPerMinute')).toBe('/etc/o.toml:4')
+    expect(findOrigin(loaded, 'plans.pro.projects')).toBe('plans.free')
+    expect(findOrigin(loaded, 'plans.pro.verifyPerMinute')).toBe('plans.free')
+    expect(findOrigin(loaded, 'plans.free.verifyPerMinute')).toBe('default')
   })
 
   test('puts the rates of the installation over those of every plan', () => {
     const env = { HOME: '/h', OTPD_SEND_PER_MINUTE: '0', OTPD_VERIFY_PER_MINUTE: '10000' }
     const loaded = loadFile('[plans.pro]\nsendPerMinute = 100', { env })
-    const { plans } = configOf(loaded)
+    const { plans } = requireConfig(loaded)
     expect([plans.free.sendPerMinute, plans['pro']?.sendPerMinute]).toEqual([0, 0])
     expect(plans['pro']?.verifyPerMinute).toBe(10_000)
-    expect(originOf(loaded, 'plans.pro.sendPerMinute')).toBe('OTPD_SEND_PER_MINUTE')
+    expect(findOrigin(loaded, 'plans.pro.sendPerMinute')).toBe('OTPD_SEND_PER_MINUTE')
   })
 
   test('counts a plan that is gone as free', () => {
-    const { plans } = configOf(loadFile('[plans.pro]\nprojects = 100'))
-    expect(planOf(plans, 'pro').projects).toBe(100)
-    expect(planOf(plans, 'gone')).toEqual(FREE_PLAN)
-    expect(planOf(plans, 'constructor')).toEqual(FREE_PLAN)
-    expect(planOf(plans, '__proto__')).toEqual(FREE_PLAN)
+    const { plans } = requireConfig(loadFile('[plans.pro]\nprojects = 100'))
+    expect(resolvePlan(plans, 'pro').projects).toBe(100)
+    expect(resolvePlan(plans, 'gone')).toEqual(FREE_PLAN)
+    expect(resolvePlan(plans, 'constructor')).toEqual(FREE_PLAN)
+    expect(resolvePlan(plans, '__proto__')).toEqual(FREE_PLAN)
   })
 
   test.each([
@@ -219,9 +221,9 @@ describe('limits and plans', () => {
     ['[plans."My Plan"]\nprojects = 5', 2, 'a letter first'],
     ['[plans.__proto__]\nprojects = 5', 2, 'a letter first'],
     ['[plans."Bad"]', 1, 'a letter first'],
-  ])('refuses %p', (toml, line, words) => {
-    const problem = problemOf(loadFile(toml))
+  ])('refuses %p', (toml, line, expectedText) => {
+    const problem = requireProblem(loadFile(toml))
     expect(problem.source).toBe(`/etc/o.toml:${line}`)
-    expect(problem.text).toContain(words)
+    expect(problem.text).toContain(expectedText)
   })
 })

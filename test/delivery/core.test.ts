@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { DeliverySettings, Route } from '../../src/domain/model/delivery.ts'
 import { createTestService, type TestApplication, type TestService } from '../helpers/service.ts'
-import { closedPort } from '../helpers/provider-faults.ts'
-import { startGateway, twilioAt, type Gateway } from './gateway.ts'
+import { findUnusedPort } from '../helpers/provider-faults.ts'
+import { startGateway, createTwilioSettings, type Gateway } from './gateway.ts'
 
 const phone = '+31612345678'
 const plans = { free: { projects: 100, applications: 100, sendPerMinute: 0, verifyPerMinute: 0 } }
 
 type SentOtp = { requestId: string; status: string }
-type SeenOtp = {
+type OtpRequestState = {
   status: string
   failureReason: string | null
   deliveryStatus: string | null
@@ -16,28 +16,31 @@ type SeenOtp = {
   channel: string
 }
 
-let main: Gateway
-let spare: Gateway
+let mainGateway: Gateway
+let spareGateway: Gateway
 let service: TestService
 let application: TestApplication
 let lines: Array<{ text: string; fields: Record<string, unknown> }>
 
 beforeEach(() => {
-  main = startGateway()
-  spare = startGateway()
+  mainGateway = startGateway()
+  spareGateway = startGateway()
   lines = []
 })
 afterEach(async () => {
   await service.dispose()
-  await main.stop()
-  await spare.stop()
+  await mainGateway.stop()
+  await spareGateway.stop()
 })
 
 async function start(settings: Partial<DeliverySettings> = {}, attemptMs = 5_000) {
   service = await createTestService({
     plans,
     delivery: {
-      providers: [twilioAt('main', main.url), twilioAt('spare', spare.url)],
+      providers: [
+        createTwilioSettings('main', mainGateway.url),
+        createTwilioSettings('spare', spareGateway.url),
+      ],
       routes: [],
       ...settings,
     },
@@ -51,11 +54,11 @@ const send = (body: object = {}, headers: Record<string, string> = {}) =>
   service.request<SentOtp>('POST', '/v1/otp/send', { as: application, body: { phone, ...body }, headers })
 const resend = (requestId: string, body: object = {}) =>
   service.request<SentOtp>('POST', '/v1/otp/resend', { as: application, body: { requestId, ...body } })
-const see = async (requestId: string) =>
-  (await service.request<SeenOtp>('GET', `/v1/otp/${requestId}`, { as: application })).data
+const getRequest = async (requestId: string) =>
+  (await service.request<OtpRequestState>('GET', `/v1/otp/${requestId}`, { as: application })).data
 const verify = (requestId: string, code: string) =>
   service.request('POST', '/v1/otp/verify', { as: application, body: { requestId, code } })
-const eventsOf = async (requestId: string) => {
+const listEvents = async (requestId: string) => {
   const { events } = service.database.tables
   const rows = await service.database.read.select().from(events)
   return rows.filter((row) => row.requestId === requestId).map(({ type, detail }) => [type, detail])
@@ -74,20 +77,20 @@ describe('a send', () => {
     await start()
     const { status, data } = await send()
     expect(status).toBe(201)
-    expect(main.texts).toMatchObject([{ to: phone }])
-    expect(spare.texts).toEqual([])
-    expect(await see(data.requestId)).toMatchObject({
+    expect(mainGateway.messages).toMatchObject([{ to: phone }])
+    expect(spareGateway.messages).toEqual([])
+    expect(await getRequest(data.requestId)).toMatchObject({
       status: 'pending',
       deliveryStatus: 'sent',
       provider: 'main',
     })
-    expect((await verify(data.requestId, main.texts[0]?.code ?? '')).status).toBe(200)
+    expect((await verify(data.requestId, mainGateway.messages[0]?.code ?? '')).status).toBe(200)
   })
 
   test('tells the provider how long the code lives on', async () => {
     await start()
     await send({ ttlSeconds: 120 })
-    expect(new URLSearchParams(main.takeCall().body).get('ValidityPeriod')).toBe('120')
+    expect(new URLSearchParams(mainGateway.takeCall().body).get('ValidityPeriod')).toBe('120')
   })
 
   test('of a test application and to a virtual number stays in the inbox', async () => {
@@ -97,39 +100,39 @@ describe('a send', () => {
     const sent = await service.request('POST', '/v1/otp/send', { as: testing, body: { phone } })
     const virtual = developer.developer.virtualPhone
     expect([sent.status, (await send({ phone: virtual })).status]).toEqual([201, 201])
-    expect(main.calls).toEqual([])
+    expect(mainGateway.calls).toEqual([])
     expect((await service.request<object[]>('GET', '/v1/inbox', { as: developer })).data).toHaveLength(2)
   })
 
   test('by a route to the inbox leaves it for nobody', async () => {
     await start({ routes: [route({ countries: ['NL'], providers: ['inbox'] }), route({})] })
     const { data } = await send()
-    expect([(await send({ phone: '+33612345678' })).status, main.texts.length]).toEqual([201, 1])
-    expect(await see(data.requestId)).toMatchObject({ provider: 'inbox', deliveryStatus: null })
+    expect([(await send({ phone: '+33612345678' })).status, mainGateway.messages.length]).toEqual([201, 1])
+    expect(await getRequest(data.requestId)).toMatchObject({ provider: 'inbox', deliveryStatus: null })
   })
 
   test('that one provider refuses for good goes to the next at once, and never to the first again', async () => {
     await start()
-    main.refuses(401, 20003)
+    mainGateway.refuseAll(401, 20003)
     const { status, data } = await send()
-    expect([status, main.calls.length, spare.texts.length]).toEqual([201, 1, 1])
-    expect(await see(data.requestId)).toMatchObject({ deliveryStatus: 'sent', provider: 'spare' })
+    expect([status, mainGateway.calls.length, spareGateway.messages.length]).toEqual([201, 1, 1])
+    expect(await getRequest(data.requestId)).toMatchObject({ deliveryStatus: 'sent', provider: 'spare' })
   })
 
   test('to a number that cannot be is refused, with the request and a word that names no provider', async () => {
     await start()
-    main.refuses(400, 21211)
+    mainGateway.refuseAll(400, 21211)
     const { status, error } = await send()
     expect(status).toBe(502)
     expect(error).toMatchObject({ code: 'DELIVERY_FAILED', reason: 'INVALID_NUMBER' })
-    expect(spare.calls).toEqual([])
+    expect(spareGateway.calls).toEqual([])
     const requestId = String(error.metadata?.['requestId'])
-    expect(await see(requestId)).toMatchObject({
+    expect(await getRequest(requestId)).toMatchObject({
       status: 'failed',
       failureReason: 'delivery_failed',
       deliveryStatus: 'undelivered',
     })
-    expect(await eventsOf(requestId)).toEqual([
+    expect(await listEvents(requestId)).toEqual([
       ['otp.sent', null],
       ['otp.undelivered', 'invalid_number'],
       ['otp.failed', 'delivery_failed'],
@@ -138,81 +141,84 @@ describe('a send', () => {
 
   test('that everybody refuses for good fails, without a word about accounts', async () => {
     await start()
-    main.refuses(401, 20003)
-    spare.refuses(402, 0)
+    mainGateway.refuseAll(401, 20003)
+    spareGateway.refuseAll(402, 0)
     const { status, error } = await send()
     expect([status, error.reason]).toEqual([502, 'NO_ROUTE'])
   })
 
   test('that nobody takes now is sent in the background, with the one code', async () => {
     await start()
-    main.refuses(500, 0)
-    spare.refuses(503, 0)
+    mainGateway.refuseAll(500, 0)
+    spareGateway.refuseAll(503, 0)
     const { status, data } = await send()
     expect(status).toBe(201)
-    expect(await see(data.requestId)).toMatchObject({
+    expect(await getRequest(data.requestId)).toMatchObject({
       status: 'pending',
       deliveryStatus: 'queued',
       provider: null,
     })
     await service.services.messaging.sendDue()
-    expect(main.calls).toHaveLength(1)
-    main.accepts()
+    expect(mainGateway.calls).toHaveLength(1)
+    mainGateway.acceptAll()
     service.clock.advance(2_000)
     await service.services.messaging.sendDue()
-    expect(main.texts).toHaveLength(1)
-    expect(await see(data.requestId)).toMatchObject({ deliveryStatus: 'sent', provider: 'main' })
-    expect((await verify(data.requestId, main.texts[0]?.code ?? '')).status).toBe(200)
+    expect(mainGateway.messages).toHaveLength(1)
+    expect(await getRequest(data.requestId)).toMatchObject({ deliveryStatus: 'sent', provider: 'main' })
+    expect((await verify(data.requestId, mainGateway.messages[0]?.code ?? '')).status).toBe(200)
   })
 
   test('that nobody takes while the code lives fails before it expires', async () => {
     await start()
-    main.refuses(500, 0)
-    spare.refuses(503, 0)
+    mainGateway.refuseAll(500, 0)
+    spareGateway.refuseAll(503, 0)
     const { data } = await send({ ttlSeconds: 60 })
     for (let second = 0; second < 60; second++) {
       service.clock.advance(1_000)
       await service.services.messaging.sendDue()
     }
-    expect(await see(data.requestId)).toMatchObject({ status: 'failed', failureReason: 'delivery_failed' })
-    expect(main.texts.concat(spare.texts)).toEqual([])
+    expect(await getRequest(data.requestId)).toMatchObject({
+      status: 'failed',
+      failureReason: 'delivery_failed',
+    })
+    expect(mainGateway.messages.concat(spareGateway.messages)).toEqual([])
   })
 
   test('that may have been handed over goes to nobody else', async () => {
     await start({}, 2_000)
     const gate = Promise.withResolvers<Response>()
-    main.answersWith((call) => {
-      main.take(call)
+    mainGateway.setHandler((call) => {
+      mainGateway.acceptMessage(call)
       return gate.promise
     })
     const { status, data } = await send()
     gate.resolve(new Response())
     service.clock.advance(60_000)
     await service.services.messaging.sendDue()
-    expect([status, main.texts.length, spare.calls.length]).toEqual([201, 1, 0])
-    expect(await see(data.requestId)).toMatchObject({
+    expect([status, mainGateway.messages.length, spareGateway.calls.length]).toEqual([201, 1, 0])
+    expect(await getRequest(data.requestId)).toMatchObject({
       status: 'pending',
       deliveryStatus: 'unknown',
       provider: 'main',
     })
-    expect((await verify(data.requestId, main.texts[0]?.code ?? '')).status).toBe(200)
+    expect((await verify(data.requestId, mainGateway.messages[0]?.code ?? '')).status).toBe(200)
   })
 
   test('that nobody may carry fails at once', async () => {
     await start({ routes: [route({ countries: ['US'] })] })
     const { status, error } = await send()
-    expect([status, error.reason, main.calls.length]).toEqual([502, 'NO_ROUTE', 0])
+    expect([status, error.reason, mainGateway.calls.length]).toEqual([502, 'NO_ROUTE', 0])
   })
 
   test('leaves no code and no phone in the log', async () => {
     await start()
     await send()
-    main.refuses(400, 21211)
+    mainGateway.refuseAll(400, 21211)
     await send()
     const text = JSON.stringify(lines)
     expect(lines.map((line) => line.text)).toEqual(['message accepted', 'message refused'])
     expect(text).not.toContain(phone)
-    expect(text).not.toContain(main.texts[0]?.code ?? '?')
+    expect(text).not.toContain(mainGateway.messages[0]?.code ?? '?')
   })
 })
 
@@ -223,51 +229,57 @@ describe('an idempotency key', () => {
     await start()
     const arrived = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
-    main.answersWith(async (call) => {
+    mainGateway.setHandler(async (call) => {
       arrived.resolve()
       await gate.promise
-      return main.created(main.take(call))
+      return mainGateway.createdResponse(mainGateway.acceptMessage(call))
     })
     const first = send({}, key)
     await arrived.promise
-    const meanwhile = await send({}, key)
-    expect([meanwhile.status, meanwhile.error.reason]).toEqual([409, 'IDEMPOTENCY_IN_PROGRESS'])
-    expect(meanwhile.headers.get('retry-after')).toBe('1')
+    const concurrentResponse = await send({}, key)
+    expect([concurrentResponse.status, concurrentResponse.error.reason]).toEqual([
+      409,
+      'IDEMPOTENCY_IN_PROGRESS',
+    ])
+    expect(concurrentResponse.headers.get('retry-after')).toBe('1')
     gate.resolve()
     const { data } = await first
-    const again = await send({}, key)
-    expect(again.data).toEqual(data)
-    expect(again.headers.get('idempotency-replayed')).toBe('true')
-    expect(main.texts).toHaveLength(1)
+    const retryResponse = await send({}, key)
+    expect(retryResponse.data).toEqual(data)
+    expect(retryResponse.headers.get('idempotency-replayed')).toBe('true')
+    expect(mainGateway.messages).toHaveLength(1)
   })
 
   test('tells a refusal again', async () => {
     await start()
-    main.refuses(400, 21211)
+    mainGateway.refuseAll(400, 21211)
     const first = await send({}, key)
-    main.accepts()
-    const again = await send({}, key)
-    expect(again.status).toBe(502)
-    expect(again.error).toMatchObject({ reason: 'INVALID_NUMBER', metadata: first.error.metadata ?? {} })
-    expect(again.headers.get('idempotency-replayed')).toBe('true')
-    expect(main.texts).toEqual([])
+    mainGateway.acceptAll()
+    const retryResponse = await send({}, key)
+    expect(retryResponse.status).toBe(502)
+    expect(retryResponse.error).toMatchObject({
+      reason: 'INVALID_NUMBER',
+      metadata: first.error.metadata ?? {},
+    })
+    expect(retryResponse.headers.get('idempotency-replayed')).toBe('true')
+    expect(mainGateway.messages).toEqual([])
   })
 
   test('of a process that died is answered by what stands of its request', async () => {
     await start()
     const gate = Promise.withResolvers<Response>()
     const arrived = Promise.withResolvers<void>()
-    main.answersWith(() => {
+    mainGateway.setHandler(() => {
       arrived.resolve()
       return gate.promise
     })
     const lost = send({}, key)
     await arrived.promise
     service.clock.advance(20_000)
-    const again = await send({}, key)
-    expect(again.status).toBe(201)
+    const retryResponse = await send({}, key)
+    expect(retryResponse.status).toBe(201)
     gate.resolve(new Response(null, { status: 500 }))
-    expect((await lost).data).toEqual(again.data)
+    expect((await lost).data).toEqual(retryResponse.data)
   })
 })
 
@@ -277,50 +289,53 @@ describe('a resend', () => {
     const { data } = await send()
     service.clock.advance(30_000)
     expect((await resend(data.requestId)).status).toBe(200)
-    expect(new Set(main.texts.map(({ code }) => code)).size).toBe(1)
-    expect(main.texts).toHaveLength(2)
+    expect(new Set(mainGateway.messages.map(({ code }) => code)).size).toBe(1)
+    expect(mainGateway.messages).toHaveLength(2)
   })
 
   test('that is refused leaves a request whose first message went out', async () => {
     await start()
     const { data } = await send()
     service.clock.advance(30_000)
-    main.refuses(400, 21211)
+    mainGateway.refuseAll(400, 21211)
     expect((await resend(data.requestId)).status).toBe(502)
-    expect(await see(data.requestId)).toMatchObject({ status: 'pending', deliveryStatus: 'undelivered' })
-    expect((await verify(data.requestId, main.texts[0]?.code ?? '')).status).toBe(200)
+    expect(await getRequest(data.requestId)).toMatchObject({
+      status: 'pending',
+      deliveryStatus: 'undelivered',
+    })
+    expect((await verify(data.requestId, mainGateway.messages[0]?.code ?? '')).status).toBe(200)
   })
 })
 
 describe('a provider', () => {
   test('that fails five times in a row rests, and is tried again by one message', async () => {
     await start()
-    main.refuses(500, 0)
+    mainGateway.refuseAll(500, 0)
     for (let count = 0; count < 7; count++) await send()
-    expect([main.calls.length, spare.texts.length]).toEqual([5, 7])
+    expect([mainGateway.calls.length, spareGateway.messages.length]).toEqual([5, 7])
     expect(lines.map(({ text }) => text)).toContain('provider rests')
     service.clock.advance(5_000)
-    main.accepts()
+    mainGateway.acceptAll()
     await send()
-    expect([main.texts.length, spare.texts.length]).toEqual([1, 7])
+    expect([mainGateway.messages.length, spareGateway.messages.length]).toEqual([1, 7])
     expect(lines.map(({ text }) => text)).toContain('provider works again')
   })
 
   test('that asks for a pause gets it', async () => {
     await start()
-    main.refuses(429, 20429, { 'retry-after': '30' })
+    mainGateway.refuseAll(429, 20429, { 'retry-after': '30' })
     await send()
-    main.accepts()
+    mainGateway.acceptAll()
     service.clock.advance(29_000)
     await send()
-    expect(main.texts).toHaveLength(0)
+    expect(mainGateway.messages).toHaveLength(0)
     service.clock.advance(1_000)
     await send()
-    expect([main.texts.length, spare.texts.length]).toEqual([1, 2])
+    expect([mainGateway.messages.length, spareGateway.messages.length]).toEqual([1, 2])
   })
 
   test('that is unreachable rests too, with nothing else configured', async () => {
-    await start({ providers: [twilioAt('main', `http://127.0.0.1:${await closedPort()}`)] })
+    await start({ providers: [createTwilioSettings('main', `http://127.0.0.1:${await findUnusedPort()}`)] })
     for (let count = 0; count < 6; count++) expect((await send()).status).toBe(201)
     expect(lines.filter(({ text }) => text === 'message refused')).toHaveLength(5)
   })
@@ -329,21 +344,24 @@ describe('a provider', () => {
     await start()
     const arrived = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
-    main.answersWith(async (call) => {
+    mainGateway.setHandler(async (call) => {
       arrived.resolve()
       await gate.promise
-      return main.created(main.take(call))
+      return mainGateway.createdResponse(mainGateway.acceptMessage(call))
     })
     const first = send()
     await arrived.promise
-    await service.services.messaging.reload({ providers: [twilioAt('spare', spare.url)], routes: [] })
+    await service.services.messaging.reload({
+      providers: [createTwilioSettings('spare', spareGateway.url)],
+      routes: [],
+    })
     await send()
     gate.resolve()
-    expect(await see((await first).data.requestId)).toMatchObject({
+    expect(await getRequest((await first).data.requestId)).toMatchObject({
       deliveryStatus: 'sent',
       provider: 'main',
     })
-    expect([main.texts.length, spare.texts.length]).toEqual([1, 1])
+    expect([mainGateway.messages.length, spareGateway.messages.length]).toEqual([1, 1])
   })
 })
 
@@ -353,8 +371,8 @@ test('a provider that hangs takes 200 messages at once and keeps nobody else wai
   })
   const gate = Promise.withResolvers<void>()
   const full = Promise.withResolvers<void>()
-  main.answersWith(async () => {
-    if (main.calls.length === 200) full.resolve()
+  mainGateway.setHandler(async () => {
+    if (mainGateway.calls.length === 200) full.resolve()
     await gate.promise
     return new Response(null, { status: 500 })
   })
@@ -363,7 +381,7 @@ test('a provider that hangs takes 200 messages at once and keeps nobody else wai
   // What finds no room is not kept waiting for it.
   expect((await send()).status).toBe(201)
   expect((await send({ phone: '+33612345678' })).status).toBe(201)
-  expect([main.calls.length, spare.texts.length]).toEqual([200, 1])
+  expect([mainGateway.calls.length, spareGateway.messages.length]).toEqual([200, 1])
   gate.resolve()
   await Promise.all(hanging)
 })

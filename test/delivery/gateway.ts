@@ -5,12 +5,12 @@ import { startProviderServer, type ProviderCall } from '../helpers/provider-serv
 export const authToken = 'f'.repeat(32)
 
 /** What a phone got. */
-export type Text = { to: string; code: string; messageId: string; callbackUrl: string | null }
+export type SmsMessage = { to: string; code: string; messageId: string; callbackUrl: string | null }
 
 export type Gateway = ReturnType<typeof startGateway>
 
 /** Settings of a Twilio account whose interface is at this address. */
-export const twilioAt = (name: string, baseUrl: string): ProviderSettings => ({
+export const createTwilioSettings = (name: string, baseUrl: string): ProviderSettings => ({
   name,
   kind: 'twilio',
   values: { accountSid: `AC${'0'.repeat(32)}`, authToken, from: '+15005550006', baseUrl },
@@ -23,7 +23,7 @@ const sign = (url: string, form: Record<string, string>) =>
     .digest('base64')
 
 /** The call by which Twilio tells what became of a message. */
-export function receiptOf(text: Text, status: string, errorCode?: number) {
+export function buildReceipt(text: SmsMessage, status: string, errorCode?: number) {
   if (text.callbackUrl === null) throw new Error('nobody asked for receipts')
   const form = {
     MessageSid: text.messageId,
@@ -44,11 +44,11 @@ export function receiptOf(text: Text, status: string, errorCode?: number) {
 /** Twilio's place: a server that speaks its protocol and keeps every message that it took. */
 export function startGateway() {
   const server = startProviderServer()
-  const texts: Text[] = []
+  const messages: SmsMessage[] = []
   let count = 0
 
   /** The message is on its way to the phone from here on. */
-  function take({ body }: ProviderCall): Text {
+  function acceptMessage({ body }: ProviderCall): SmsMessage {
     const form = new URLSearchParams(body)
     const text = {
       to: form.get('To') ?? '',
@@ -56,22 +56,34 @@ export function startGateway() {
       messageId: `SM${String(++count).padStart(32, '0')}`,
       callbackUrl: form.get('StatusCallback'),
     }
-    texts.push(text)
+    messages.push(text)
     return text
   }
-  const created = ({ messageId }: Text) =>
+  const createdResponse = ({ messageId }: SmsMessage) =>
     Response.json({ sid: messageId, status: 'queued' }, { status: 201 })
-  const accept = (call: ProviderCall) => created(take(call))
-  server.answersWith(accept)
+  const handleAccept = (call: ProviderCall) => createdResponse(acceptMessage(call))
+  server.setHandler(handleAccept)
 
   return {
     ...server,
-    texts,
-    take,
-    created,
-    accepts: () => server.answersWith(accept),
+    messages,
+    acceptMessage,
+    createdResponse,
+    acceptAll: () => server.setHandler(handleAccept),
     /** An error of Twilio's. */
-    refuses: (status: number, code: number, headers: Record<string, string> = {}) =>
-      server.answers(status, { code, message: 'no', status }, headers),
+    refuseAll: (status: number, code: number, headers: Record<string, string> = {}) =>
+      server.setResponse(status, { code, message: 'no', status }, headers),
   }
 }
+
+/** The log lines that name a request, each as its message, provider, failure class and the provider's own code. */
+export const findLogLines = (log: string, requestId: string) =>
+  log
+    .split('\n')
+    .filter((line) => line.includes(requestId))
+    .map((line) => {
+      const { msg, provider, failure, providerCode }: Record<string, string | null> = JSON.parse(line)
+      return [msg, provider, failure, providerCode]
+        .filter((part) => part !== undefined && part !== null)
+        .join(' ')
+    })

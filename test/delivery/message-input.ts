@@ -1,7 +1,7 @@
 import type { MessageInput } from '../../src/delivery/text/message.ts'
 
 /** A message in English for `Acme`, its code `012345`, as far as nothing else is said. */
-export const input = (over: Partial<MessageInput> = {}): MessageInput => ({
+export const createMessageInput = (overrides: Partial<MessageInput> = {}): MessageInput => ({
   code: '012345',
   locale: 'en',
   country: null,
@@ -10,16 +10,16 @@ export const input = (over: Partial<MessageInput> = {}): MessageInput => ({
   minutesLeft: 5,
   webOtpDomain: null,
   androidAppHash: null,
-  ...over,
+  ...overrides,
 })
 
 /** What a phone may take for the code: 4 to 10 digits in a row, of any script, wherever they stand. */
-export const codesIn = (text: string) => text.match(/\p{Nd}{4,}/gu) ?? []
+export const findCodes = (text: string) => text.match(/\p{Nd}{4,}/gu) ?? []
 
-export const withoutMarks = (text: string) => text.replaceAll(/[\u2066-\u2069]/g, '')
+export const stripDirectionMarks = (text: string) => text.replaceAll(/[\u2066-\u2069]/g, '')
 
 /** UAX #9, rules P2 and P3: the first strong character decides, and what is isolated does not count. */
-export function firstStrong(line: string): 'left to right' | 'right to left' | undefined {
+export function firstStrongDirection(line: string): 'left to right' | 'right to left' | undefined {
   let depth = 0
   for (const one of line) {
     if (/[\u2066-\u2068]/.test(one)) depth++

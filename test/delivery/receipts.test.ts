@@ -1,14 +1,19 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Database } from '../../src/store/engine/database.ts'
-import { openTestSqlite, runningTwice } from '../helpers/databases.ts'
+import { openTestSqlite, withRetriedWrites } from '../helpers/databases.ts'
 import { createTestService, type TestApplication, type TestService } from '../helpers/service.ts'
-import { receiptOf, startGateway, twilioAt, type Gateway, type Text } from './gateway.ts'
+import { buildReceipt, startGateway, createTwilioSettings, type Gateway, type SmsMessage } from './gateway.ts'
 
 const phone = '+31612345678'
 const plans = { free: { projects: 100, applications: 100, sendPerMinute: 0, verifyPerMinute: 0 } }
 
 type SentOtp = { requestId: string }
-type SeenOtp = { status: string; deliveryStatus: string | null; provider: string | null; channel: string }
+type OtpRequestState = {
+  status: string
+  deliveryStatus: string | null
+  provider: string | null
+  channel: string
+}
 
 let main: Gateway
 let spare: Gateway
@@ -16,12 +21,12 @@ let service: TestService
 let application: TestApplication
 
 /** Both accounts carry WhatsApp and SMS, in that order where nothing else is said. */
-const both = (name: string, url: string) => {
-  const { values, ...rest } = twilioAt(name, url)
+const routeAndProvider = (name: string, url: string) => {
+  const { values, ...rest } = createTwilioSettings(name, url)
   const whatsapp = { whatsappFrom: '+15005550006', whatsappContentSid: `HX${'0'.repeat(32)}` }
   return { ...rest, values: { ...values, ...whatsapp } }
 }
-const anywhere = { countries: [], prefixes: [], applications: [] }
+const unrestricted = { countries: [], prefixes: [], applications: [] }
 
 beforeEach(() => {
   main = startGateway()
@@ -40,8 +45,8 @@ async function startOn(database: Database | undefined, ...channels: Array<'sms' 
     plans,
     ...(database && { database }),
     delivery: {
-      providers: [both('main', main.url), both('spare', spare.url)],
-      routes: channels.map((channel) => ({ channel, ...anywhere, providers: ['main', 'spare'] })),
+      providers: [routeAndProvider('main', main.url), routeAndProvider('spare', spare.url)],
+      routes: channels.map((channel) => ({ channel, ...unrestricted, providers: ['main', 'spare'] })),
     },
     messaging: { attemptMs: 2_000, pollMs: 3_600_000 },
   })
@@ -53,9 +58,9 @@ const send = async (body: object = {}) =>
     .requestId
 const resend = (requestId: string, body: object = {}) =>
   service.request('POST', '/v1/otp/resend', { as: application, body: { requestId, ...body } })
-const see = async (requestId: string) =>
-  (await service.request<SeenOtp>('GET', `/v1/otp/${requestId}`, { as: application })).data
-const eventsOf = async (requestId: string) => {
+const getRequest = async (requestId: string) =>
+  (await service.request<OtpRequestState>('GET', `/v1/otp/${requestId}`, { as: application })).data
+const listEventTypes = async (requestId: string) => {
   const { events } = service.database.tables
   const rows = await service.database.read.select().from(events)
   return rows
@@ -64,106 +69,107 @@ const eventsOf = async (requestId: string) => {
 }
 
 /** The provider tells; the answer's status comes back. */
-async function tell(text: Text | undefined, status: string, errorCode?: number) {
+async function postReceipt(text: SmsMessage | undefined, status: string, errorCode?: number) {
   if (!text) throw new Error('there is no such message')
-  const { url, method, headers, body } = receiptOf(text, status, errorCode)
+  const { url, method, headers, body } = buildReceipt(text, status, errorCode)
   const { pathname, search } = new URL(url)
   return (await service.request(method, pathname + search, { headers, body })).status
 }
-const settle = () => service.services.messaging.sendDue()
+const sendDueMessages = () => service.services.messaging.sendDue()
 
 describe('a receipt', () => {
   test('that a message arrived is told once', async () => {
     await start('sms')
     const requestId = await send()
-    expect(await tell(main.texts[0], 'sent')).toBe(200)
-    expect(await see(requestId)).toMatchObject({ deliveryStatus: 'sent' })
-    expect([await tell(main.texts[0], 'delivered'), await tell(main.texts[0], 'delivered')]).toEqual([
-      200, 200,
-    ])
-    expect(await see(requestId)).toMatchObject({ status: 'pending', deliveryStatus: 'delivered' })
-    expect(await eventsOf(requestId)).toEqual(['otp.sent', 'otp.delivered'])
+    expect(await postReceipt(main.messages[0], 'sent')).toBe(200)
+    expect(await getRequest(requestId)).toMatchObject({ deliveryStatus: 'sent' })
+    expect([
+      await postReceipt(main.messages[0], 'delivered'),
+      await postReceipt(main.messages[0], 'delivered'),
+    ]).toEqual([200, 200])
+    expect(await getRequest(requestId)).toMatchObject({ status: 'pending', deliveryStatus: 'delivered' })
+    expect(await listEventTypes(requestId)).toEqual(['otp.sent', 'otp.delivered'])
   })
 
   test('never goes backwards', async () => {
     await start('sms')
     const requestId = await send()
-    await tell(main.texts[0], 'delivered')
-    await tell(main.texts[0], 'undelivered', 30003)
-    await tell(main.texts[0], 'sent')
-    await settle()
-    expect(await see(requestId)).toMatchObject({ deliveryStatus: 'delivered' })
-    expect(await eventsOf(requestId)).toEqual(['otp.sent', 'otp.delivered'])
+    await postReceipt(main.messages[0], 'delivered')
+    await postReceipt(main.messages[0], 'undelivered', 30003)
+    await postReceipt(main.messages[0], 'sent')
+    await sendDueMessages()
+    expect(await getRequest(requestId)).toMatchObject({ deliveryStatus: 'delivered' })
+    expect(await listEventTypes(requestId)).toEqual(['otp.sent', 'otp.delivered'])
     expect(spare.calls).toEqual([])
   })
 
   test('that comes after the code was verified still counts', async () => {
     await start('sms')
     const requestId = await send()
-    const code = main.texts[0]?.code ?? ''
+    const code = main.messages[0]?.code ?? ''
     await service.request('POST', '/v1/otp/verify', { as: application, body: { requestId, code } })
-    expect(await tell(main.texts[0], 'delivered')).toBe(200)
-    expect(await see(requestId)).toMatchObject({ status: 'verified', deliveryStatus: 'delivered' })
+    expect(await postReceipt(main.messages[0], 'delivered')).toBe(200)
+    expect(await getRequest(requestId)).toMatchObject({ status: 'verified', deliveryStatus: 'delivered' })
   })
 
   test('that comes before the answer of the send is kept for it', async () => {
     await start('sms')
-    main.answersWith(async (call) => {
-      const text = main.take(call)
-      expect(await tell(text, 'delivered')).toBe(200)
-      return main.created(text)
+    main.setHandler(async (call) => {
+      const text = main.acceptMessage(call)
+      expect(await postReceipt(text, 'delivered')).toBe(200)
+      return main.createdResponse(text)
     })
     const requestId = await send()
-    expect(await see(requestId)).toMatchObject({ deliveryStatus: 'delivered', provider: 'main' })
-    expect(await eventsOf(requestId)).toEqual(['otp.sent', 'otp.delivered'])
+    expect(await getRequest(requestId)).toMatchObject({ deliveryStatus: 'delivered', provider: 'main' })
+    expect(await listEventTypes(requestId)).toEqual(['otp.sent', 'otp.delivered'])
   })
 
   test('that comes before is not lost where the transaction that takes it is run again', async () => {
     const opened = await openTestSqlite()
-    await startOn(runningTwice(opened.database), 'sms')
-    main.answersWith(async (call) => {
-      const text = main.take(call)
-      await tell(text, 'delivered')
-      return main.created(text)
+    await startOn(withRetriedWrites(opened.database), 'sms')
+    main.setHandler(async (call) => {
+      const text = main.acceptMessage(call)
+      await postReceipt(text, 'delivered')
+      return main.createdResponse(text)
     })
-    expect(await see(await send())).toMatchObject({ deliveryStatus: 'delivered', provider: 'main' })
+    expect(await getRequest(await send())).toMatchObject({ deliveryStatus: 'delivered', provider: 'main' })
     await opened.dispose()
   })
 
   test('tells of a message whose answer never came', async () => {
     await start('sms')
-    main.answersWith((call) => {
-      main.take(call)
+    main.setHandler((call) => {
+      main.acceptMessage(call)
       return new Response(null, { status: 504 })
     })
     const requestId = await send()
-    expect(await see(requestId)).toMatchObject({ deliveryStatus: 'unknown' })
-    await tell(main.texts[0], 'delivered')
-    expect(await see(requestId)).toMatchObject({ deliveryStatus: 'delivered' })
+    expect(await getRequest(requestId)).toMatchObject({ deliveryStatus: 'unknown' })
+    await postReceipt(main.messages[0], 'delivered')
+    expect(await getRequest(requestId)).toMatchObject({ deliveryStatus: 'delivered' })
     expect(spare.calls).toEqual([])
   })
 
   test('that a message did not arrive sends it by the next way, with the same code', async () => {
     await start('sms')
     const requestId = await send()
-    await tell(main.texts[0], 'undelivered', 30008)
-    await settle()
-    expect(spare.texts).toMatchObject([{ to: phone, code: main.texts[0]?.code }])
-    expect(await see(requestId)).toMatchObject({ deliveryStatus: 'sent', provider: 'spare' })
-    await tell(spare.texts[0], 'undelivered', 30008)
-    await settle()
-    expect(await see(requestId)).toMatchObject({ status: 'pending', deliveryStatus: 'undelivered' })
-    expect(await eventsOf(requestId)).toEqual(['otp.sent', 'otp.undelivered'])
-    expect([main.texts.length, spare.texts.length]).toEqual([1, 1])
+    await postReceipt(main.messages[0], 'undelivered', 30008)
+    await sendDueMessages()
+    expect(spare.messages).toMatchObject([{ to: phone, code: main.messages[0]?.code }])
+    expect(await getRequest(requestId)).toMatchObject({ deliveryStatus: 'sent', provider: 'spare' })
+    await postReceipt(spare.messages[0], 'undelivered', 30008)
+    await sendDueMessages()
+    expect(await getRequest(requestId)).toMatchObject({ status: 'pending', deliveryStatus: 'undelivered' })
+    expect(await listEventTypes(requestId)).toEqual(['otp.sent', 'otp.undelivered'])
+    expect([main.messages.length, spare.messages.length]).toEqual([1, 1])
   })
 
   test('that the number is at fault sends nothing more', async () => {
     await start('sms')
     const requestId = await send()
-    await tell(main.texts[0], 'undelivered', 30005)
-    await settle()
+    await postReceipt(main.messages[0], 'undelivered', 30005)
+    await sendDueMessages()
     expect(spare.calls).toEqual([])
-    expect(await see(requestId)).toMatchObject({ status: 'pending', deliveryStatus: 'undelivered' })
+    expect(await getRequest(requestId)).toMatchObject({ status: 'pending', deliveryStatus: 'undelivered' })
   })
 
   test('of an earlier message does not speak for the resend, unless it arrived', async () => {
@@ -171,11 +177,11 @@ describe('a receipt', () => {
     const requestId = await send()
     service.clock.advance(30_000)
     await resend(requestId)
-    await tell(main.texts[0], 'undelivered', 30008)
-    await settle()
-    expect(await see(requestId)).toMatchObject({ deliveryStatus: 'sent' })
-    await tell(main.texts[1], 'undelivered', 30005)
-    expect(await see(requestId)).toMatchObject({ deliveryStatus: 'undelivered' })
+    await postReceipt(main.messages[0], 'undelivered', 30008)
+    await sendDueMessages()
+    expect(await getRequest(requestId)).toMatchObject({ deliveryStatus: 'sent' })
+    await postReceipt(main.messages[1], 'undelivered', 30005)
+    expect(await getRequest(requestId)).toMatchObject({ deliveryStatus: 'undelivered' })
     expect(spare.calls).toEqual([])
   })
 })
@@ -184,7 +190,7 @@ describe('the callback route', () => {
   test('answers a wrong token, an unknown provider and another one alike', async () => {
     await start('sms')
     await send()
-    const url = new URL(main.texts[0]?.callbackUrl ?? '')
+    const url = new URL(main.messages[0]?.callbackUrl ?? '')
     const token = url.pathname.split('/').at(-1)
     for (const path of [`/main/${'A'.repeat(43)}`, `/nobody/${token}`, `/spare/${token}`, '/main/x']) {
       const { status, error } = await service.request('POST', `/v1/callbacks${path}`, {
@@ -198,25 +204,25 @@ describe('the callback route', () => {
   test('refuses a signature that does not fit, and what is no receipt', async () => {
     await start('sms')
     const requestId = await send()
-    const text = main.texts[0]
+    const text = main.messages[0]
     if (!text) throw new Error('nothing was sent')
-    const { url, headers, body } = receiptOf(text, 'delivered')
+    const { url, headers, body } = buildReceipt(text, 'delivered')
     const { pathname, search } = new URL(url)
     const forged = await service.request('POST', pathname + search, {
       headers: { ...headers, 'x-twilio-signature': 'AAAA' },
       body,
     })
     expect([forged.status, forged.error.reason]).toEqual([403, 'SIGNATURE_INVALID'])
-    expect((await see(requestId)).deliveryStatus).toBe('sent')
+    expect((await getRequest(requestId)).deliveryStatus).toBe('sent')
   })
 
   test('takes a receipt of a message that nobody knows', async () => {
     await start('sms')
     await send()
-    const [known] = main.texts
-    if (!known) throw new Error('nothing was sent')
-    const callbackUrl = (known.callbackUrl ?? '').replace(/\?.*/, '')
-    expect(await tell({ ...known, messageId: 'SMunknown', callbackUrl }, 'delivered')).toBe(200)
+    const [firstMessage] = main.messages
+    if (!firstMessage) throw new Error('nothing was sent')
+    const callbackUrl = (firstMessage.callbackUrl ?? '').replace(/\?.*/, '')
+    expect(await postReceipt({ ...firstMessage, messageId: 'SMunknown', callbackUrl }, 'delivered')).toBe(200)
   })
 
   test('is no part of the document for developers', async () => {
@@ -227,25 +233,26 @@ describe('the callback route', () => {
 })
 
 describe('channels', () => {
-  const channelOf = (text: Text | undefined) => (text?.to.startsWith('whatsapp:') ? 'whatsapp' : 'sms')
+  const messageChannel = (text: SmsMessage | undefined) =>
+    text?.to.startsWith('whatsapp:') ? 'whatsapp' : 'sms'
 
   test('are tried in the order of the routes, the next one at once where a number is not on the first', async () => {
     await start('whatsapp', 'sms')
-    main.answersWith((call) => {
-      if (!call.body.includes('whatsapp')) return main.created(main.take(call))
+    main.setHandler((call) => {
+      if (!call.body.includes('whatsapp')) return main.createdResponse(main.acceptMessage(call))
       return Response.json({ code: 63024, message: 'not on WhatsApp' }, { status: 400 })
     })
-    spare.refuses(400, 63024)
+    spare.refuseAll(400, 63024)
     const requestId = await send()
-    expect(main.texts.map(channelOf)).toEqual(['sms'])
-    expect(await see(requestId)).toMatchObject({ channel: 'sms', deliveryStatus: 'sent' })
+    expect(main.messages.map(messageChannel)).toEqual(['sms'])
+    expect(await getRequest(requestId)).toMatchObject({ channel: 'sms', deliveryStatus: 'sent' })
   })
 
   test('that the caller names are the only ones', async () => {
     await start('whatsapp', 'sms')
     const requestId = await send({ channel: 'sms' })
-    expect(main.texts.map(channelOf)).toEqual(['sms'])
-    expect(await see(requestId)).toMatchObject({ channel: 'sms' })
+    expect(main.messages.map(messageChannel)).toEqual(['sms'])
+    expect(await getRequest(requestId)).toMatchObject({ channel: 'sms' })
   })
 
   test('change with a resend that names another', async () => {
@@ -253,8 +260,8 @@ describe('channels', () => {
     const requestId = await send()
     service.clock.advance(30_000)
     await resend(requestId, { channel: 'whatsapp' })
-    expect(main.texts.map(channelOf)).toEqual(['sms', 'whatsapp'])
-    expect(await see(requestId)).toMatchObject({ channel: 'whatsapp', deliveryStatus: 'sent' })
+    expect(main.messages.map(messageChannel)).toEqual(['sms', 'whatsapp'])
+    expect(await getRequest(requestId)).toMatchObject({ channel: 'whatsapp', deliveryStatus: 'sent' })
   })
 
   test('change with a resend after a message that did not arrive, and not otherwise', async () => {
@@ -262,36 +269,36 @@ describe('channels', () => {
     const requestId = await send({ channel: 'sms' })
     service.clock.advance(30_000)
     await resend(requestId, { channel: 'sms' })
-    await tell(main.texts[1], 'undelivered', 30005)
-    await settle()
-    expect(main.texts.map(channelOf)).toEqual(['sms', 'sms'])
+    await postReceipt(main.messages[1], 'undelivered', 30005)
+    await sendDueMessages()
+    expect(main.messages.map(messageChannel)).toEqual(['sms', 'sms'])
     service.clock.advance(30_000)
     await resend(requestId)
-    expect(main.texts.map(channelOf)).toEqual(['sms', 'sms', 'whatsapp'])
-    expect(new Set(main.texts.map(({ code }) => code).filter((code) => code !== '')).size).toBe(1)
+    expect(main.messages.map(messageChannel)).toEqual(['sms', 'sms', 'whatsapp'])
+    expect(new Set(main.messages.map(({ code }) => code).filter((code) => code !== '')).size).toBe(1)
   })
 
   test('change by themselves after a message that did not arrive, where the caller names none', async () => {
     await start('sms', 'whatsapp')
     const requestId = await send()
-    await tell(main.texts[0], 'undelivered', 30005)
-    await settle()
-    expect(main.texts.map(channelOf)).toEqual(['sms', 'whatsapp'])
-    expect(await see(requestId)).toMatchObject({ channel: 'whatsapp', deliveryStatus: 'sent' })
+    await postReceipt(main.messages[0], 'undelivered', 30005)
+    await sendDueMessages()
+    expect(main.messages.map(messageChannel)).toEqual(['sms', 'whatsapp'])
+    expect(await getRequest(requestId)).toMatchObject({ channel: 'whatsapp', deliveryStatus: 'sent' })
   })
 })
 
 test('a resend takes the place of a message that waits', async () => {
   await start('sms')
-  main.refuses(500, 0)
-  spare.refuses(500, 0)
+  main.refuseAll(500, 0)
+  spare.refuseAll(500, 0)
   const requestId = await send({ ttlSeconds: 600 })
   // Its next attempt would be due before the resend.
   service.clock.advance(30_000)
-  main.accepts()
+  main.acceptAll()
   await resend(requestId)
-  await settle()
+  await sendDueMessages()
   service.clock.advance(60_000)
-  await settle()
-  expect(main.texts).toHaveLength(1)
+  await sendDueMessages()
+  expect(main.messages).toHaveLength(1)
 })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import type { Destination, Route } from '../../src/domain/model/delivery.ts'
-import { createBreaker } from '../../src/delivery/circuit-breaker.ts'
-import { failureOf } from '../../src/delivery/kit/failures.ts'
+import { createCircuitBreaker } from '../../src/delivery/circuit-breaker.ts'
+import { createFailure } from '../../src/delivery/kit/failures.ts'
 import { accepted, refused, uncertain } from '../../src/delivery/kit/provider.ts'
-import { createRouting, usualRoutes } from '../../src/delivery/routes.ts'
+import { createRouting, defaultRoutes } from '../../src/delivery/routing.ts'
 
 const dutch: Destination = {
   environment: 'live',
@@ -20,9 +20,9 @@ const route = (changes: Partial<Route>): Route => ({
   providers: ['main'],
   ...changes,
 })
-const providersOf = (routes: Route[], destination = dutch) =>
+const routedProviders = (routes: Route[], destination = dutch) =>
   createRouting(routes)
-    .waysTo(destination, ['sms'])
+    .candidatesFor(destination, ['sms'])
     .map(({ provider }) => provider)
 
 describe('the first route that fits counts, and no other', () => {
@@ -39,16 +39,16 @@ describe('the first route that fits counts, and no other', () => {
       { countries: ['NL'], applications: ['app_two'] },
       false,
     ],
-  ])('%s', (_, changes, fits) => {
+  ])('%s', (_, changes, isMatch) => {
     const routes = [
       route({ ...changes, providers: ['special', 'second'] }),
       route({ providers: ['general'] }),
     ]
-    expect(providersOf(routes)).toEqual(fits ? ['special', 'second'] : ['general'])
+    expect(routedProviders(routes)).toEqual(isMatch ? ['special', 'second'] : ['general'])
   })
 
   test('a phone of no country fits no route of countries', () => {
-    expect(providersOf([route({ countries: ['NL'] })], { ...dutch, country: null })).toEqual([])
+    expect(routedProviders([route({ countries: ['NL'] })], { ...dutch, country: null })).toEqual([])
   })
 })
 
@@ -59,17 +59,17 @@ test('channels have the order of their routes', () => {
     route({ channel: 'voice' }),
     route({}),
   ]
-  expect(createRouting(routes).channelsTo(dutch)).toEqual(['whatsapp', 'voice', 'sms'])
+  expect(createRouting(routes).channelsFor(dutch)).toEqual(['whatsapp', 'voice', 'sms'])
 })
 
 test('nothing leaves without providers, from test applications and to virtual numbers', () => {
-  expect(providersOf([])).toEqual(['inbox'])
-  expect(providersOf([route({})], { ...dutch, environment: 'test' })).toEqual(['inbox'])
-  expect(providersOf([route({})], { ...dutch, isVirtual: true })).toEqual(['inbox'])
+  expect(routedProviders([])).toEqual(['inbox'])
+  expect(routedProviders([route({})], { ...dutch, environment: 'test' })).toEqual(['inbox'])
+  expect(routedProviders([route({})], { ...dutch, isVirtual: true })).toEqual(['inbox'])
 })
 
 test('providers without routes carry everything that they can, in their order', () => {
-  const routes = usualRoutes([
+  const routes = defaultRoutes([
     { name: 'one', channels: ['sms'] },
     { name: 'two', channels: ['sms', 'whatsapp'] },
   ])
@@ -80,61 +80,61 @@ test('providers without routes carry everything that they can, in their order', 
 })
 
 describe('a breaker', () => {
-  const down = refused(failureOf('provider_down', null))
-  const fail = (breaker: ReturnType<typeof createBreaker>, now: number, times = 1) => {
-    for (let count = 0; count < times; count++) breaker.end(down, now)
+  const down = refused(createFailure('provider_down', null))
+  const fail = (breaker: ReturnType<typeof createCircuitBreaker>, now: number, times = 1) => {
+    for (let count = 0; count < times; count++) breaker.recordOutcome(down, now)
   }
 
   test('rests after five failures in a row, longer each time, up to five minutes', () => {
-    const breaker = createBreaker()
+    const breaker = createCircuitBreaker()
     let now = 0
     fail(breaker, now, 4)
-    expect(breaker.rest(now)).toBeUndefined()
-    const rests: number[] = []
+    expect(breaker.openState(now)).toBeUndefined()
+    const backoffSeconds: number[] = []
     for (let round = 0; round < 8; round++) {
-      breaker.begin(now)
+      breaker.beginAttempt(now)
       fail(breaker, now)
-      const untilMs = breaker.rest(now)?.untilMs ?? 0
-      rests.push((untilMs - now) / 1000)
+      const untilMs = breaker.openState(now)?.openUntilMs ?? 0
+      backoffSeconds.push((untilMs - now) / 1000)
       now = untilMs
     }
-    expect(rests).toEqual([5, 10, 20, 40, 80, 160, 300, 300])
+    expect(backoffSeconds).toEqual([5, 10, 20, 40, 80, 160, 300, 300])
   })
 
   test('lets one message try after a rest', () => {
-    const breaker = createBreaker()
+    const breaker = createCircuitBreaker()
     fail(breaker, 0, 5)
-    expect(breaker.rest(5_000)).toBeUndefined()
-    breaker.begin(5_000)
-    expect(breaker.rest(5_000)).toBeDefined()
-    expect(breaker.end(accepted(null), 5_001)).toBe('works')
-    expect(breaker.rest(5_001)).toBeUndefined()
+    expect(breaker.openState(5_000)).toBeUndefined()
+    breaker.beginAttempt(5_000)
+    expect(breaker.openState(5_000)).toBeDefined()
+    expect(breaker.recordOutcome(accepted(null), 5_001)).toBe('closed')
+    expect(breaker.openState(5_001)).toBeUndefined()
   })
 
   test('counts what hangs, and forgets with a success', () => {
-    const breaker = createBreaker()
-    for (let count = 0; count < 4; count++) breaker.end(uncertain(null), 0)
-    breaker.end(accepted(null), 0)
-    breaker.end(uncertain(null), 0)
-    expect(breaker.rest(0)).toBeUndefined()
+    const breaker = createCircuitBreaker()
+    for (let count = 0; count < 4; count++) breaker.recordOutcome(uncertain(null), 0)
+    breaker.recordOutcome(accepted(null), 0)
+    breaker.recordOutcome(uncertain(null), 0)
+    expect(breaker.openState(0)).toBeUndefined()
   })
 
   test.each(['invalid_number', 'content_blocked', 'geo_blocked', 'unknown'] as const)(
     'takes %s for no fault of the provider',
     (failure) => {
-      const breaker = createBreaker()
-      for (let count = 0; count < 10; count++) breaker.end(refused(failureOf(failure, null)), 0)
-      expect(breaker.rest(0)).toBeUndefined()
+      const breaker = createCircuitBreaker()
+      for (let count = 0; count < 10; count++) breaker.recordOutcome(refused(createFailure(failure, null)), 0)
+      expect(breaker.openState(0)).toBeUndefined()
     },
   )
 
   test('gives a pause that is asked for, five minutes at most', () => {
-    const breaker = createBreaker()
-    breaker.end(refused(failureOf('throttled', null, { retryAfterSeconds: 7 })), 0)
-    expect(breaker.rest(0)?.untilMs).toBe(7_000)
-    breaker.end(refused(failureOf('throttled', null, { retryAfterSeconds: 9_999 })), 10_000)
-    expect(breaker.rest(10_000)?.untilMs).toBe(310_000)
-    breaker.end(refused(failureOf('throttled', null)), 400_000)
-    expect(breaker.rest(400_000)?.untilMs).toBe(401_000)
+    const breaker = createCircuitBreaker()
+    breaker.recordOutcome(refused(createFailure('throttled', null, { retryAfterSeconds: 7 })), 0)
+    expect(breaker.openState(0)?.openUntilMs).toBe(7_000)
+    breaker.recordOutcome(refused(createFailure('throttled', null, { retryAfterSeconds: 9_999 })), 10_000)
+    expect(breaker.openState(10_000)?.openUntilMs).toBe(310_000)
+    breaker.recordOutcome(refused(createFailure('throttled', null)), 400_000)
+    expect(breaker.openState(400_000)?.openUntilMs).toBe(401_000)
   })
 })

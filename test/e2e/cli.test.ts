@@ -7,9 +7,9 @@ import { binaryPath, runBinary, startServer, type RunningServer } from '../helpe
 const email = 'ada@example.com'
 const password = 'correct horse battery'
 
-const dataOf = (ran: { stdout: string; stderr: string }) => {
-  if (ran.stdout === '') throw new Error(ran.stderr)
-  return JSON.parse(ran.stdout).data
+const parseData = (result: { stdout: string; stderr: string }) => {
+  if (result.stdout === '') throw new Error(result.stderr)
+  return JSON.parse(result.stdout).data
 }
 
 describe('the first five minutes', () => {
@@ -68,24 +68,24 @@ describe('the first five minutes', () => {
       'eve@example.com',
       '--password-stdin',
     ]
-    const ran = await server.otpd(login, { input: password })
-    expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
+    const result = await server.otpd(login, { input: password })
+    expect(result).toMatchObject({ exitCode: 4, stdout: '' })
   })
 
   test('leave a login that whoami shows and logout ends', async () => {
     const { otpd } = server
-    const who = await otpd(['whoami'])
-    expect(who.stdout).toContain(email)
+    const whoamiResult = await otpd(['whoami'])
+    expect(whoamiResult.stdout).toContain(email)
     const credentials = join(server.home, '.config/otpd/credentials.json')
     expect(statSync(credentials).mode & 0o777).toBe(0o600)
     const { refreshToken } = JSON.parse(readFileSync(credentials, 'utf8')).logins[server.url]
     expect((await otpd(['logout'])).exitCode).toBe(0)
     expect((await otpd(['whoami'])).exitCode).toBe(4)
-    const again = await fetch(`${server.url}/v1/auth/token`, {
+    const retryResponse = await fetch(`${server.url}/v1/auth/token`, {
       method: 'POST',
       body: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: refreshToken }),
     })
-    expect(again.status).toBe(400)
+    expect(retryResponse.status).toBe(400)
   })
 })
 
@@ -97,8 +97,8 @@ describe('automation', () => {
     server = await startServer()
     otpd = server.otpd
     const create = ['admin', 'create', '--email', email, '--name', 'Ada', '--password-stdin']
-    const made = await otpd([...create, '--data-dir', server.dataDir, '--json'], { input: password })
-    expect(dataOf(made)).toMatchObject({ id: expect.stringMatching(/^dev_[0-9a-z]{26}$/), email })
+    const createResult = await otpd([...create, '--data-dir', server.dataDir, '--json'], { input: password })
+    expect(parseData(createResult)).toMatchObject({ id: expect.stringMatching(/^dev_[0-9a-z]{26}$/), email })
     const login = ['login', '--server', server.url, '--email', email, '--password-stdin']
     expect(await otpd(login, { input: `${password}\n` })).toMatchObject({ exitCode: 0 })
   })
@@ -133,9 +133,11 @@ describe('automation', () => {
   })
 
   test('creates, sends and verifies with names, ids and an env file', async () => {
-    const project = dataOf(await otpd(['project', 'create', 'shop', '--description', 'The shop', '--json']))
+    const project = parseData(
+      await otpd(['project', 'create', 'shop', '--description', 'The shop', '--json']),
+    )
     const byId = ['app', 'create', 'by-id', '--project', project.id, '--env', 'live', '--json']
-    expect(dataOf(await otpd(byId))).toMatchObject({ environment: 'live', status: 'active' })
+    expect(parseData(await otpd(byId))).toMatchObject({ environment: 'live', status: 'active' })
     const app = [
       'app',
       'create',
@@ -148,18 +150,18 @@ describe('automation', () => {
       'web.env',
       '--json',
     ]
-    expect(dataOf(await otpd(app))).toMatchObject({ environment: 'test' })
+    expect(parseData(await otpd(app))).toMatchObject({ environment: 'test' })
 
-    const taken = await otpd(app)
-    expect(taken).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(dataOf(await otpd(['app', 'list', '--json']))).toHaveLength(2)
+    const secondCreateResult = await otpd(app)
+    expect(secondCreateResult).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(parseData(await otpd(['app', 'list', '--json']))).toHaveLength(2)
 
-    const sent = dataOf(await otpd(['otp', 'send', '+14155550100', '--env-file', 'web.env', '--json']))
+    const sent = parseData(await otpd(['otp', 'send', '+14155550100', '--env-file', 'web.env', '--json']))
     const wrong = await otpd(['otp', 'verify', sent.requestId, '000000', '--env-file', 'web.env', '--json'])
     expect(wrong).toMatchObject({ exitCode: 6, stdout: '' })
     expect(JSON.parse(wrong.stderr).error.metadata.attemptsRemaining).toBe(4)
     const verify = ['otp', 'verify', sent.requestId, '424242', '--env-file', 'web.env', '--json']
-    expect(dataOf(await otpd(verify))).toMatchObject({ status: 'verified', phone: '+14155550100' })
+    expect(parseData(await otpd(verify))).toMatchObject({ status: 'verified', phone: '+14155550100' })
   })
 
   test('renews a session once, whoever of several processes comes first', async () => {
@@ -167,37 +169,37 @@ describe('automation', () => {
     const before = JSON.parse(readFileSync(path, 'utf8'))
     before.logins[server.url].idTokenExpiresAt = '2020-01-01T00:00:00.000Z'
     writeFileSync(path, JSON.stringify(before))
-    const ran = await Promise.all([1, 2, 3, 4].map(() => otpd(['auth', 'token'])))
-    expect(ran.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0])
-    expect(new Set(ran.map(({ stdout }) => stdout)).size).toBe(1)
-    expect(ran[0]?.stdout.trim()).not.toBe(before.logins[server.url].idToken)
+    const result = await Promise.all([1, 2, 3, 4].map(() => otpd(['auth', 'token'])))
+    expect(result.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0])
+    expect(new Set(result.map(({ stdout }) => stdout)).size).toBe(1)
+    expect(result[0]?.stdout.trim()).not.toBe(before.logins[server.url].idToken)
   })
 
   test('makes further accounts and gives plans on the data directory', async () => {
     const host = (...args: string[]) =>
       otpd(['admin', ...args, '--data-dir', server.dataDir, '--json'], { input: password })
-    const bob = dataOf(await host('create', '--email', 'bob@example.com', '--password-stdin'))
-    const emails = dataOf(await host('list')).map((one: { email: string }) => one.email)
+    const bob = parseData(await host('create', '--email', 'bob@example.com', '--password-stdin'))
+    const emails = parseData(await host('list')).map((one: { email: string }) => one.email)
     expect(emails.toSorted()).toEqual([email, 'bob@example.com'])
     expect((await host('create', '--email', 'bob@example.com', '--password-stdin')).exitCode).toBe(6)
     expect((await host('set-plan', bob.email, 'free')).exitCode).toBe(0)
     expect((await host('set-plan', bob.email, 'no such plan')).exitCode).toBe(6)
     expect((await host('reset-password', bob.email, '--password-stdin')).exitCode).toBe(0)
     expect((await host('reset-password', 'nobody@example.com', '--password-stdin')).exitCode).toBe(5)
-    expect(dataOf(await host('setup-token')).token).toEqual(expect.any(String))
+    expect(parseData(await host('setup-token')).token).toEqual(expect.any(String))
   })
 })
 
 /** The first half of a request, which keeps the server busy until the second comes. */
 async function beginRequest(url: string) {
   const { hostname, port } = new URL(url)
-  const answer = Promise.withResolvers<string>()
+  const response = Promise.withResolvers<string>()
   const socket = await Bun.connect({
     hostname,
     port: Number(port),
     socket: {
-      data: (_, bytes) => answer.resolve(bytes.toString()),
-      error: (_, error) => answer.reject(error),
+      data: (_, bytes) => response.resolve(bytes.toString()),
+      error: (_, error) => response.reject(error),
     },
   })
   const head = ['POST /v1/auth/token HTTP/1.1', `Host: ${hostname}`, 'Content-Length: 16']
@@ -205,7 +207,7 @@ async function beginRequest(url: string) {
   socket.flush()
   // One that was sent later has been answered, so the server knows of this one.
   await fetch(`${url}/v1/health`)
-  return { answer: answer.promise, finish: () => socket.write('pe=other') }
+  return { answer: response.promise, finish: () => socket.write('pe=other') }
 }
 
 describe('serve', () => {
@@ -226,7 +228,7 @@ describe('serve', () => {
     const server = await startServer({ home })
     const request = await beginRequest(server.url)
     process.kill(server.pid, 'SIGTERM')
-    await server.logged('Shutting down')
+    await server.waitForLog('Shutting down')
     request.finish()
     expect(await request.answer).toStartWith('HTTP/1.1 400')
     expect(await server.exited).toBe(0)
@@ -236,13 +238,13 @@ describe('serve', () => {
     const server = await startServer({ home })
     await beginRequest(server.url)
     process.kill(server.pid, 'SIGINT')
-    await server.logged('Shutting down')
+    await server.waitForLog('Shutting down')
     expect(await server.stop('SIGINT')).toBe(130)
   })
 
   test('goes on when nobody reads its log any more', async () => {
     const server = await startServer({ home })
-    await server.closeLog()
+    await server.stopReadingStderr()
     expect((await fetch(`${server.url}/v1/health/ready`)).status).toBe(200)
     expect(await server.stop()).toBe(0)
   })
@@ -282,10 +284,10 @@ describe('serve', () => {
 
   test('refuses a faulty configuration, naming every fault', async () => {
     const env = { OTPD_LISTEN: 'nowhere', OTPD_LOG_LEVEL: 'loud' }
-    const ran = await runBinary(home, ['serve'], { env })
-    expect(ran).toMatchObject({ exitCode: 9, stdout: '' })
-    expect(ran.stderr).toContain('OTPD_LISTEN')
-    expect(ran.stderr).toContain('OTPD_LOG_LEVEL')
+    const result = await runBinary(home, ['serve'], { env })
+    expect(result).toMatchObject({ exitCode: 9, stdout: '' })
+    expect(result.stderr).toContain('OTPD_LISTEN')
+    expect(result.stderr).toContain('OTPD_LOG_LEVEL')
   })
 
   test('reads nothing of the directory that it is started in', async () => {
@@ -305,11 +307,11 @@ describe('serve', () => {
 test('config show tells where every value came from, and which are faulty', async () => {
   const home = mkdtempSync(join(tmpdir(), 'otpd-config-'))
   const env = { OTPD_LISTEN: '127.0.0.1:9090', OTPD_LOG_LEVEL: 'loud' }
-  const ran = await runBinary(home, ['config', 'show', '--log-format', 'json'], { env })
-  expect(ran.exitCode).toBe(8)
-  expect(ran.stdout).toMatch(/^server\.listen +127\.0\.0\.1:9090 +OTPD_LISTEN$/m)
-  expect(ran.stdout).toMatch(/^log\.format +json +--log-format$/m)
-  expect(ran.stderr).toContain('OTPD_LOG_LEVEL')
+  const result = await runBinary(home, ['config', 'show', '--log-format', 'json'], { env })
+  expect(result.exitCode).toBe(8)
+  expect(result.stdout).toMatch(/^server\.listen +127\.0\.0\.1:9090 +OTPD_LISTEN$/m)
+  expect(result.stdout).toMatch(/^log\.format +json +--log-format$/m)
+  expect(result.stderr).toContain('OTPD_LOG_LEVEL')
   rmSync(home, { recursive: true })
 })
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { startServer, type Ran, type RunningServer } from '../helpers/binary.ts'
+import { startServer, type RunResult, type RunningServer } from '../helpers/binary.ts'
 import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 
 // The compiled binary in a pipe: what is on stdout, what on stderr, and the exit code.
@@ -19,13 +19,13 @@ let appId: string
 const otpd = (...args: string[]) => server.otpd(args)
 
 /** The data that a command answers with --json; throws with what it said where it failed. */
-async function dataOf(...args: string[]) {
-  const ran = await otpd(...args, '--json')
-  if (ran.exitCode !== 0) throw new Error(ran.stderr)
-  return JSON.parse(ran.stdout).data
+async function runForData(...args: string[]) {
+  const result = await otpd(...args, '--json')
+  if (result.exitCode !== 0) throw new Error(result.stderr)
+  return JSON.parse(result.stdout).data
 }
 
-const send = (phone: string) => dataOf('otp', 'send', phone, ...envFile)
+const send = (phone: string) => runForData('otp', 'send', phone, ...envFile)
 
 beforeAll(async () => {
   receiver = await startReceiver()
@@ -34,8 +34,8 @@ beforeAll(async () => {
   const create = ['admin', 'create', '--email', email, '--name', 'Ada', '--password-stdin']
   await server.otpd([...create, '--data-dir', server.dataDir], { input: password })
   await server.otpd(['login', '--email', email, '--password-stdin'], { input: password })
-  projectId = (await dataOf('project', 'create', 'shop')).id
-  appId = (await dataOf('app', 'create', 'web', '--project', 'shop', '--env', 'test', ...envFile)).id
+  projectId = (await runForData('project', 'create', 'shop')).id
+  appId = (await runForData('app', 'create', 'web', '--project', 'shop', '--env', 'test', ...envFile)).id
 })
 
 afterAll(async () => {
@@ -49,9 +49,9 @@ const done = (stdout: string | RegExp): object => ({
   stdout: typeof stdout === 'string' ? stdout : expect.stringMatching(stdout),
 })
 
-async function expectNegative(ran: Promise<Ran>, exitCode: number, code: string) {
-  const { exitCode: found, stdout, stderr } = await ran
-  expect({ exitCode: found, stdout, code: JSON.parse(stderr).error.code }).toEqual({
+async function expectNegative(pending: Promise<RunResult>, exitCode: number, code: string) {
+  const { exitCode: actualExitCode, stdout, stderr } = await pending
+  expect({ exitCode: actualExitCode, stdout, code: JSON.parse(stderr).error.code }).toEqual({
     exitCode,
     stdout: '',
     code,
@@ -65,9 +65,9 @@ describe('project', () => {
       done(/^✓ Project updated\nnew\n/),
     )
     expect(await otpd('project', 'show', 'new')).toMatchObject({ ...done(/Of late/), stderr: '' })
-    const unsure = await otpd('project', 'delete', 'new')
-    expect(unsure).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(unsure.stderr).toContain('--yes')
+    const unconfirmedResult = await otpd('project', 'delete', 'new')
+    expect(unconfirmedResult).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(unconfirmedResult.stderr).toContain('--yes')
     expect(await otpd('project', 'rm', 'new', '--yes')).toMatchObject(done('✓ Project new deleted\n'))
     await expectNegative(otpd('project', 'get', 'new', '--json'), 5, 'NOT_FOUND')
   })
@@ -76,11 +76,11 @@ describe('project', () => {
     expectNegative(otpd('project', 'delete', projectId, '--yes', '--json'), 6, 'CONFLICT'))
 
   test('that shares its name is named by its id, and the ids are listed', async () => {
-    const ids = [await dataOf('project', 'create', 'twin'), await dataOf('project', 'create', 'twin')]
-    const ran = await otpd('project', 'get', 'twin')
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
+    const ids = [await runForData('project', 'create', 'twin'), await runForData('project', 'create', 'twin')]
+    const result = await otpd('project', 'get', 'twin')
+    expect(result).toMatchObject({ exitCode: 2, stdout: '' })
     for (const { id } of ids) {
-      expect(ran.stderr).toContain(id)
+      expect(result.stderr).toContain(id)
       expect(await otpd('project', 'delete', id, '-y')).toMatchObject({ exitCode: 0 })
     }
   })
@@ -92,7 +92,7 @@ describe('app', () => {
     const flags = ['--otp-ttl', '120', '--locale', 'de', '--webotp-domain', 'example.com']
     expect(await otpd('app', 'update', 'web', ...flags)).toMatchObject(done(/Codes live +2 min\n/))
     expect(await otpd('app', 'update', 'web', '--locale', '')).toMatchObject({ exitCode: 0 })
-    expect(await dataOf('app', 'get', appId)).toMatchObject({
+    expect(await runForData('app', 'get', appId)).toMatchObject({
       otpTtlSeconds: 120,
       defaultLocale: null,
       webOtpDomain: 'example.com',
@@ -105,7 +105,7 @@ describe('app', () => {
   })
 
   test('rotate replaces a credential, and the file of the old one opens nothing', async () => {
-    await dataOf('app', 'create', 'turn', '--project', 'shop', '--env', 'test', '--env-file', 'turn.env')
+    await runForData('app', 'create', 'turn', '--project', 'shop', '--env', 'test', '--env-file', 'turn.env')
     const before = (await otpd('app', 'secret', 'turn')).stdout
     expect(before).toMatch(/^whsec_\S+\n$/)
     expect(await otpd('rotate', 'turn', 'webhook-secret', '--yes')).toMatchObject(done(/^whsec_\S+\n$/))
@@ -144,15 +144,15 @@ describe('otp', () => {
 
   test('resend has to wait', async () => {
     const { requestId } = await send('+14155550102')
-    const ran = await otpd('otp', 'resend', requestId, ...envFile)
-    expect(ran).toMatchObject({ exitCode: 7, stdout: '' })
-    expect(ran.stderr).toMatch(/Try again in \d+ s\./)
+    const result = await otpd('otp', 'resend', requestId, ...envFile)
+    expect(result).toMatchObject({ exitCode: 7, stdout: '' })
+    expect(result.stderr).toMatch(/Try again in \d+ s\./)
   })
 })
 
 describe('webhook', () => {
   const create = (url: string, events: string) =>
-    dataOf('webhook', 'create', '--app', 'web', '--url', url, '--events', events)
+    runForData('webhook', 'create', '--app', 'web', '--url', url, '--events', events)
 
   test('create, list, get, update, disable, enable and delete', async () => {
     const { id } = await create(receiver.url, 'otp.verified,otp.failed')
@@ -164,7 +164,7 @@ describe('webhook', () => {
     expect((await otpd('webhook', 'delete', id)).exitCode).toBe(2)
     expect(await otpd('webhook', 'delete', id, '--yes')).toMatchObject(done(/deleted\n$/))
     expect((await otpd('webhook', 'list')).stdout).toStartWith('No webhooks yet.')
-    expect(await dataOf('webhook', 'list')).toEqual([])
+    expect(await runForData('webhook', 'list')).toEqual([])
   })
 
   test('test is 0 where the event is taken, and 8 where it is not', async () => {
@@ -185,15 +185,15 @@ describe('webhook', () => {
     expect((await otpd('webhook', 'deliveries', id)).stdout).toStartWith('No deliveries yet.')
     const before = receiver.received.length
     await send('+14155550103')
-    await receiver.hasReceived(before + 1)
-    const [delivery] = await dataOf('webhook', 'deliveries', id)
+    await receiver.waitForCount(before + 1)
+    const [delivery] = await runForData('webhook', 'deliveries', id)
     expect(await otpd('webhook', 'deliveries', id, '--type', 'otp.sent')).toMatchObject(
       done(new RegExp(delivery.id)),
     )
     expect(await otpd('webhook', 'redeliver', id, delivery.id)).toMatchObject(
       done('✓ otp.sent is on its way again\n'),
     )
-    await receiver.hasReceived(before + 2)
+    await receiver.waitForCount(before + 2)
     const [first, second] = receiver.received.slice(before)
     expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id'] ?? '')
     expect(await otpd('webhook', 'deliveries', id, delivery.id)).toMatchObject(done(/ATTEMPT +RESULT/))
@@ -255,9 +255,9 @@ describe('profile', () => {
     const wrong = await server.otpd([...change, '--json'], { input: 'not it at all\nanother correct horse' })
     expect(wrong).toMatchObject({ exitCode: 6, stdout: '' })
     const input = `${password}\nanother correct horse\n`
-    const ran = await server.otpd(change, { input })
-    expect(ran).toMatchObject(done('✓ Password changed; every session has ended\n'))
-    expect(ran.stderr).toContain('otpd login')
+    const result = await server.otpd(change, { input })
+    expect(result).toMatchObject(done('✓ Password changed; every session has ended\n'))
+    expect(result.stderr).toContain('otpd login')
     const login = ['login', '--email', email, '--password-stdin']
     expect((await server.otpd(login, { input: password })).exitCode).toBe(4)
     expect((await server.otpd(login, { input: 'another correct horse' })).exitCode).toBe(0)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { appsScreenOf } from '../helpers/console-apps.ts'
+import { createAppsScreen } from '../helpers/console-apps.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 import type { OpenScreen } from '../helpers/screen.ts'
 
@@ -13,7 +13,7 @@ const planFile = join(mkdtempSync(join(tmpdir(), 'otpd-console-')), 'otpd.toml')
 writeFileSync(planFile, '[plans.free]\nprojects = 200\napplications = 2000\n')
 
 /** Wide characters, an accent of its own, a name as long as it may be. */
-const odd = ['東京アプリケーション', 'cafe\u0301 re\u0301sume\u0301', 'x'.repeat(80), '漢'.repeat(80)]
+const oddNames = ['東京アプリケーション', 'cafe\u0301 re\u0301sume\u0301', 'x'.repeat(80), '漢'.repeat(80)]
 
 let host: ConsoleHost
 beforeAll(async () => {
@@ -21,18 +21,20 @@ beforeAll(async () => {
   const authorization = `Bearer ${(await host.otpd(['auth', 'token'])).trim()}`
   const post = async (path: string, body: object): Promise<string> => {
     const headers = { authorization, 'content-type': 'application/json' }
-    const answer = await fetch(host.server.url + path, {
+    const response = await fetch(host.server.url + path, {
       method: 'POST',
       headers,
       body: JSON.stringify(body),
     })
-    const { data }: { data: { id: string } } = JSON.parse(await answer.text())
+    const { data }: { data: { id: string } } = JSON.parse(await response.text())
     return data.id
   }
   for (let at = 0; at < 50; at++) {
-    const name = `${odd[at % odd.length]}`.slice(0, 70) + ` ${at}`
+    const name = `${oddNames[at % oddNames.length]}`.slice(0, 70) + ` ${at}`
     const projectId = await post('/v1/projects', { name, description: 'Anmeldung für 東京 '.repeat(10) })
-    const names = Array.from({ length: 20 }, (_, index) => `${index} ${odd[index % odd.length]}`.slice(0, 80))
+    const names = Array.from({ length: 20 }, (_, index) =>
+      `${index} ${oddNames[index % oddNames.length]}`.slice(0, 80),
+    )
     await Promise.all(
       [...names.slice(1), `app-${at}`].map((one, index) =>
         post('/v1/applications', {
@@ -46,7 +48,7 @@ beforeAll(async () => {
 })
 afterAll(() => host.stop())
 
-const { openApps } = appsScreenOf(() => host)
+const { openApps } = createAppsScreen(() => host)
 
 /** In which column of the screen the bar between the panes stands, row by row. */
 const barColumns = (terminal: OpenScreen) =>
@@ -57,42 +59,42 @@ const barColumns = (terminal: OpenScreen) =>
 
 test('a thousand applications in fifty projects are walked through, found and opened', async () => {
   const terminal = await openApps()
-  await terminal.seen(/Projects +50 of 200/)
-  await terminal.seen('1000 of 2000 in all')
+  await terminal.waitForText(/Projects +50 of 200/)
+  await terminal.waitForText('1000 of 2000 in all')
   expect(new Set(barColumns(terminal)).size).toBe(1)
   terminal.press('G')
-  await terminal.seen('50 of 50')
+  await terminal.waitForText('50 of 50')
   expect(new Set(barColumns(terminal)).size).toBe(1)
   terminal.press('g', 'enter', 'G')
-  await terminal.seen('20 of 20')
+  await terminal.waitForText('20 of 20')
   terminal.press('esc')
-  await terminal.seen('1 of 50')
+  await terminal.waitForText('1 of 50')
 
   // By the name of an application, whichever project it is in.
   terminal.press('/', 'app-17', 'enter')
-  await terminal.gone('of 50')
-  await terminal.seen(/▸ .* 17 +20 │/)
+  await terminal.waitForTextGone('of 50')
+  await terminal.waitForText(/▸ .* 17 +20 │/)
   terminal.press('enter')
-  await terminal.seen('Apps › ')
+  await terminal.waitForText('Apps › ')
   terminal.press('/', 'app-17', 'enter', 'enter')
-  await terminal.seen('[Credentials]')
+  await terminal.waitForText('[Credentials]')
   await terminal.close()
 })
 
 test('names of every width keep the columns in line, at every size', async () => {
   const terminal = await openApps()
-  await terminal.seen('1000 of 2000 in all')
+  await terminal.waitForText('1000 of 2000 in all')
   terminal.press('enter')
-  await terminal.seen('Apps › ')
+  await terminal.waitForText('Apps › ')
   for (const size of [
     { columns: 200, rows: 60 },
     { columns: 97, rows: 31 },
     { columns: 80, rows: 24 },
   ]) {
     terminal.resize(size)
-    await terminal.until(() => terminal.screen().length === size.rows, 'the size')
+    await terminal.waitUntil(() => terminal.screen().length === size.rows, 'the size')
     // Rows of two names are as wide as each other up to the environment, whatever stands in them.
-    await terminal.until(() => {
+    await terminal.waitUntil(() => {
       const columns = terminal
         .screen()
         .map((line) => /^(.*│.*?)(?:LIVE|test) {2}[●○]/u.exec(line)?.[1])
@@ -105,18 +107,18 @@ test('names of every width keep the columns in line, at every size', async () =>
   }
   for (const name of ['漢', 'cafe\u0301', 'xxx', '東京']) {
     terminal.press('/')
-    await terminal.seen(/^│?.*\/ .*█/m)
+    await terminal.waitForText(/^│?.*\/ .*█/m)
     terminal.press('ctrl-u', name, 'enter')
-    await terminal.gone('█')
-    await terminal.seen(/▸ \d+ .*[●○] active/)
+    await terminal.waitForTextGone('█')
+    await terminal.waitForText(/▸ \d+ .*[●○] active/)
     terminal.press('enter')
-    await terminal.seen('[Credentials]')
+    await terminal.waitForText('[Credentials]')
     const [, , , heading = ''] = terminal.screen()
     expect(heading).toMatch(/(LIVE|test) {2}● active$/)
     expect(Bun.stringWidth(heading)).toBe(79)
     expect(heading.includes('…')).toBe(['漢', 'xxx'].includes(name))
     terminal.press('esc')
-    await terminal.seen('in all')
+    await terminal.waitForText('in all')
   }
   await terminal.close()
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
-import { copiedIn } from '../helpers/screen.ts'
+import { lastCopiedText } from '../helpers/screen.ts'
 
 // A terminal, a server and a dozen commands on a busy machine.
 setDefaultTimeout(300_000)
@@ -16,14 +16,14 @@ type Item = { code: string; requestId: string }
 const openInbox = async (size = { columns: 80, rows: 24 }) => {
   const screen = await host.open([], size)
   screen.press('6')
-  await screen.seen('[6 Inbox]')
+  await screen.waitForText('[6 Inbox]')
   return screen
 }
 
 // First, as nothing was sent yet.
 test('an empty inbox says what comes here, and fills by itself', async () => {
   const screen = await openInbox()
-  await screen.seen('No messages in the last 24 hours.')
+  await screen.waitForText('No messages in the last 24 hours.')
   await host.otpd(['project', 'create', 'shop'])
   await host.otpd([
     'app',
@@ -37,7 +37,7 @@ test('an empty inbox says what comes here, and fills by itself', async () => {
     'a.env',
   ])
   await host.otpd(['otp', 'send', '+14155550132', '--env-file', 'a.env'])
-  await screen.seen(/▸ .*\+1415\*\*\*0132 +\d{6} +in (5 min|4 min \d+ s) +東京アプリ/)
+  await screen.waitForText(/▸ .*\+1415\*\*\*0132 +\d{6} +in (5 min|4 min \d+ s) +東京アプリ/)
   await screen.close()
 })
 
@@ -45,22 +45,22 @@ test('the code is copied, the message shown, and enter opens the request', async
   await host.otpd(['otp', 'send', '+14155550133', '--env-file', 'a.env'])
   const [item] = await host.json<Item[]>(['inbox', '--limit', '1'])
   const screen = await openInbox()
-  await screen.seen(/▸ .*0133/)
-  await screen.seen(`${item?.code} is your 東京アプリ verification code.`)
+  await screen.waitForText(/▸ .*0133/)
+  await screen.waitForText(`${item?.code} is your 東京アプリ verification code.`)
   screen.press('y')
-  await screen.seen('copied code')
-  expect(copiedIn(screen.written())).toBe(item?.code ?? '')
+  await screen.waitForText('copied code')
+  expect(lastCopiedText(screen.written())).toBe(item?.code ?? '')
   screen.press('enter')
-  await screen.seen('[3 OTP]')
-  await screen.seen(item?.requestId ?? '')
+  await screen.waitForText('[3 OTP]')
+  await screen.waitForText(item?.requestId ?? '')
   await screen.close()
 })
 
 test('a code that was used is over', async () => {
   const [item] = await host.json<Item[]>(['inbox', '--limit', '1'])
   const screen = await openInbox({ columns: 60, rows: 16 })
-  await screen.seen(item?.code ?? '')
+  await screen.waitForText(item?.code ?? '')
   await host.otpd(['otp', 'verify', item?.requestId ?? '', item?.code ?? '', '--env-file', 'a.env'])
-  await screen.seen(/▸ .*0133 +over/)
+  await screen.waitForText(/▸ .*0133 +over/)
   await screen.close()
 })

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => host.stop())
 
-const fails = async (phone: string) => {
+const failVerification = async (phone: string) => {
   const { requestId } = await host.json<{ requestId: string }>([
     'otp',
     'send',
@@ -26,59 +26,59 @@ const fails = async (phone: string) => {
 // In the order in which an account grows.
 test('an empty account is told what to do, and each step is ticked off as it is done elsewhere', async () => {
   const screen = await host.open()
-  await screen.seen('No codes yet')
-  await screen.seen('○ otpd project create shop')
+  await screen.waitForText('No codes yet')
+  await screen.waitForText('○ otpd project create shop')
   await host.otpd(['project', 'create', 'shop'])
   screen.press('r')
-  await screen.seen('✓ otpd project create shop')
-  await screen.seen('○ otpd app create web')
+  await screen.waitForText('✓ otpd project create shop')
+  await screen.waitForText('○ otpd app create web')
   await host.otpd(['app', 'create', 'web', '--project', 'shop', '--env', 'live', '--env-file', 'live.env'])
   screen.press('r')
-  await screen.seen('✓ otpd app create web')
-  await screen.seen('LIVE')
+  await screen.waitForText('✓ otpd app create web')
+  await screen.waitForText('LIVE')
   await host.otpd(['otp', 'send', '+14155550132', '--env-file', 'live.env'])
   screen.press('r')
-  await screen.gone('No codes yet')
-  await screen.seen('Nothing failed.')
+  await screen.waitForTextGone('No codes yet')
+  await screen.waitForText('Nothing failed.')
   await screen.close()
 })
 
 describe('with codes', () => {
   let requestId: string
   beforeAll(async () => {
-    requestId = await fails('+14155552671')
-    await fails('+447911120012')
+    requestId = await failVerification('+14155552671')
+    await failVerification('+447911120012')
   })
 
   test('are five counts, and bars with their largest day, today and total', async () => {
     const screen = await host.open()
-    await screen.seen(/APPLICATIONS +OTP REQUESTS +VERIFIED +SUCCESS +ACTIVE USERS\n 1 +3 +0 +0% +0\n/)
-    await screen.seen(/ sent +⎽{29}█ +3 +3 +3\n/)
-    await screen.seen(/ failed +⎽{29}█ +2 +2 +2\n/)
+    await screen.waitForText(/APPLICATIONS +OTP REQUESTS +VERIFIED +SUCCESS +ACTIVE USERS\n 1 +3 +0 +0% +0\n/)
+    await screen.waitForText(/ sent +⎽{29}█ +3 +3 +3\n/)
+    await screen.waitForText(/ failed +⎽{29}█ +2 +2 +2\n/)
     await screen.close()
   })
 
   test('t goes on to the next range', async () => {
     const screen = await host.open()
-    await screen.seen('[30d]')
+    await screen.waitForText('[30d]')
     screen.press('t')
-    await screen.seen('[90d]')
+    await screen.waitForText('[90d]')
     screen.press('t')
-    await screen.seen('[7d]')
-    await screen.seen(/ sent +⎽{6}█ +3/)
+    await screen.waitForText('[7d]')
+    await screen.waitForText(/ sent +⎽{6}█ +3/)
     await screen.close()
   })
 
   test('failures are listed newest first, phones masked, and enter opens the request', async () => {
     const screen = await host.open()
-    await screen.seen(
+    await screen.waitForText(
       /▸ \d\d:\d\d:\d\d +\+4479\*\*\*0012 +failed: max attempts +web\n {2}\d.*\+1415\*\*\*2671/,
     )
     screen.press('m', 'j')
-    await screen.seen(/▸ .*\+14155552671/)
+    await screen.waitForText(/▸ .*\+14155552671/)
     screen.press('enter')
-    await screen.seen('[3 OTP]')
-    await screen.seen(requestId)
+    await screen.waitForText('[3 OTP]')
+    await screen.waitForText(requestId)
     await screen.close()
   })
 
@@ -87,15 +87,15 @@ describe('with codes', () => {
     [200, 60],
   ])('fits %i columns and %i rows', async (columns, rows) => {
     const screen = await host.open([], { columns, rows })
-    await screen.seen(/SUCCESS +(ACTIVE )?USERS/)
-    await screen.seen('verified %')
-    await screen.seen('failed: max attempts')
+    await screen.waitForText(/SUCCESS +(ACTIVE )?USERS/)
+    await screen.waitForText('verified %')
+    await screen.waitForText('failed: max attempts')
     await screen.close()
   })
 
   test('ASCII has bars of its own', async () => {
     const screen = await host.open(['--ascii'])
-    await screen.seen(/ sent +# +3 +3 +3\n/)
+    await screen.waitForText(/ sent +# +3 +3 +3\n/)
     await screen.close()
   })
 })
@@ -113,9 +113,9 @@ test('a webhook that fails is named, and w opens it', async () => {
   await own.otpd(['webhook', 'create', '--app', 'web', '--url', url, '--events', 'otp.sent'])
   await own.otpd(['otp', 'send', '+14155550132', '--env-file', 'live.env'])
   const screen = await own.open([], { columns: 100, rows: 30 })
-  await screen.seen(`▲ webhook of web fails, first just now: ${url}`)
+  await screen.waitForText(`▲ webhook of web fails, first just now: ${url}`)
   screen.press('w')
-  await screen.seen('[5 Webhooks]')
+  await screen.waitForText('[5 Webhooks]')
   await own.stop()
   await receiver.stop(true)
 })

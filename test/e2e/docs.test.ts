@@ -13,9 +13,9 @@ test('the executable holds the documentation, its script and its style', async (
     ['/v1/docs/swagger-ui.js', 'text/javascript; charset=utf-8', 1_000_000],
     ['/v1/docs/swagger-ui.css', 'text/css; charset=utf-8', 100_000],
   ] as const) {
-    const answer = await fetch(server.url + path)
-    expect([path, answer.status, answer.headers.get('content-type')]).toEqual([path, 200, type])
-    expect((await answer.text()).length).toBeGreaterThan(sizeMin)
+    const response = await fetch(server.url + path)
+    expect([path, response.status, response.headers.get('content-type')]).toEqual([path, 200, type])
+    expect((await response.text()).length).toBeGreaterThan(sizeMin)
   }
   const document: unknown = await (await fetch(`${server.url}/v1/openapi.json`)).json()
   expect(document).toMatchObject({ openapi: '3.1.0', paths: { '/v1/otp/send': {} } })

@@ -33,9 +33,9 @@ describe('beside a running server', () => {
     server.otpd(['doctor', ...args], { env: { OTPD_DATA_DIR: server.dataDir, ...env } })
 
   test('says in aligned lines that codes stay in the inbox and that nobody is logged in, and ends well', async () => {
-    const ran = await doctor()
-    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
-    const lines = ran.stdout.split('\n')
+    const result = await doctor()
+    expect(result).toMatchObject({ exitCode: 0, stderr: '' })
+    const lines = result.stdout.split('\n')
     expect(lines).toContainEqual(expect.stringMatching(/^✓ master key {6}fits the database$/))
     expect(lines).toContainEqual(expect.stringMatching(/^✓ server {10}http:\S+ is ready \(OTPD_SERVER\)$/))
     expect(lines).toContainEqual(
@@ -43,8 +43,8 @@ describe('beside a running server', () => {
     )
     expect(lines).toContainEqual(`▲ login           not logged in to ${server.url}`)
     expect(lines).toContainEqual(`                  → otpd login --server ${server.url}`)
-    expect(ran.stdout).toEndWith('\n\n2 warnings.\n')
-    expect(ran.stdout).not.toContain('\u001b')
+    expect(result.stdout).toEndWith('\n\n2 warnings.\n')
+    expect(result.stdout).not.toContain('\u001b')
   })
 
   test('tells who is logged in by what, and never the token or a secret', async () => {
@@ -59,9 +59,9 @@ describe('beside a running server', () => {
     await server.otpd(login, { input: password })
     writeFileSync(join(server.home, 'otpd.toml'), sending)
     writeFileSync(join(server.home, 'twilio'), token, { mode: 0o600 })
-    const ran = await doctor(['--json', '--config', join(server.home, 'otpd.toml')])
-    const { checks, ok } = read(ran.stdout)
-    expect({ ok, exitCode: ran.exitCode }).toEqual({ ok: true, exitCode: 0 })
+    const result = await doctor(['--json', '--config', join(server.home, 'otpd.toml')])
+    const { checks, ok } = read(result.stdout)
+    expect({ ok, exitCode: result.exitCode }).toEqual({ ok: true, exitCode: 0 })
     expect(find(checks, 'login')).toMatchObject({
       status: 'ok',
       message: expect.stringMatching(
@@ -77,13 +77,13 @@ describe('beside a running server', () => {
     const credentials: unknown = JSON.parse(
       readFileSync(join(server.home, '.config/otpd/credentials.json'), 'utf8'),
     )
-    for (const secret of [token, ...secretsIn(credentials)]) expect(ran.stdout).not.toContain(secret)
+    for (const secret of [token, ...secretsIn(credentials)]) expect(result.stdout).not.toContain(secret)
   })
 
   test('finds the server by its lock where it is asked at a wrong address', async () => {
-    const ran = await doctor(['--json', '--server', 'http://127.0.0.1:1'])
-    expect(ran.exitCode).toBe(8)
-    expect(find(read(ran.stdout).checks, 'server')).toMatchObject({
+    const result = await doctor(['--json', '--server', 'http://127.0.0.1:1'])
+    expect(result.exitCode).toBe(8)
+    expect(find(read(result.stdout).checks, 'server')).toMatchObject({
       status: 'fault',
       remedy: expect.stringContaining('name its address'),
     })
@@ -91,19 +91,21 @@ describe('beside a running server', () => {
 
   test('has every problem of the configuration with its line', async () => {
     writeFileSync(join(server.home, 'bad.toml'), '[server]\nlitsen = "127.0.0.1:1"\n')
-    const ran = await doctor(['--config', join(server.home, 'bad.toml')])
-    expect(ran.exitCode).toBe(8)
-    expect(ran.stdout).toContain(`✗ configuration   ${join(server.home, 'bad.toml')}:2: There is no setting`)
-    expect(ran.stdout).toContain('✓ server ')
+    const result = await doctor(['--config', join(server.home, 'bad.toml')])
+    expect(result.exitCode).toBe(8)
+    expect(result.stdout).toContain(
+      `✗ configuration   ${join(server.home, 'bad.toml')}:2: There is no setting`,
+    )
+    expect(result.stdout).toContain('✓ server ')
   })
 
   test('does not use credentials that others can read', async () => {
     const path = join(server.home, '.config/otpd/credentials.json')
     chmodSync(path, 0o644)
     for (const env of [{ OTPD_SERVER: '' }, { OTPD_SERVER: server.url }]) {
-      const ran = await doctor(['--json'], env)
-      expect(ran.exitCode).toBe(8)
-      expect(find(read(ran.stdout).checks, 'login')).toMatchObject({
+      const result = await doctor(['--json'], env)
+      expect(result.exitCode).toBe(8)
+      expect(find(read(result.stdout).checks, 'login')).toMatchObject({
         status: 'fault',
         remedy: expect.stringContaining(`chmod 600 ${path}`),
       })
@@ -122,10 +124,10 @@ describe('without a server', () => {
 
   test('says how to start one, and makes nothing', async () => {
     const dataDir = join(home, 'none')
-    const ran = await runBinary(home, ['doctor', '--data-dir', dataDir, '--server', 'http://127.0.0.1:1'])
-    expect(ran).toMatchObject({ exitCode: 8, stderr: '' })
-    expect(ran.stdout).toContain('✗ server          Cannot reach http://127.0.0.1:1 (connection refused)')
-    expect(ran.stdout).toContain('→ Start one: otpd serve')
+    const result = await runBinary(home, ['doctor', '--data-dir', dataDir, '--server', 'http://127.0.0.1:1'])
+    expect(result).toMatchObject({ exitCode: 8, stderr: '' })
+    expect(result.stdout).toContain('✗ server          Cannot reach http://127.0.0.1:1 (connection refused)')
+    expect(result.stdout).toContain('→ Start one: otpd serve')
     expect(existsSync(dataDir)).toBe(false)
     expect(existsSync(join(home, '.config'))).toBe(false)
   })

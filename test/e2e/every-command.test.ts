@@ -5,74 +5,79 @@ import { join } from 'node:path'
 import { createProgram } from '../../cli/program.ts'
 import { processIo } from '../../cli/terminal/terminal.ts'
 import { signWebhook } from '../../cli/webhooks/signature.ts'
-import { authToken, startGateway, twilioAt } from '../delivery/gateway.ts'
+import { authToken, startGateway, createTwilioSettings } from '../delivery/gateway.ts'
 import { binaryPath, startServer, type RunningServer } from '../helpers/binary.ts'
-import { commandCases, type Case, type Scene } from '../helpers/command-cases.ts'
-import { runApart } from '../helpers/run-apart.ts'
+import { commandCases, type CommandCase, type CommandContext } from '../helpers/command-cases.ts'
+import { runWithSeparateOutput } from '../helpers/separate-output.ts'
 import { runInTerminal } from '../helpers/terminal.ts'
-import { startRelay, type Relay } from '../helpers/relay.ts'
+import { startRecordingProxy, type RecordingProxy } from '../helpers/recording-proxy.ts'
 import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 
 // Every command of the compiled binary, in a pipe, with --json, and on a terminal of 80 columns: what is on standard
 // output, what on standard error, and the exit code. A command without a case is a failure.
 
-const leaves = (command: Command, path: string[] = []): string[] =>
+const listLeafCommands = (command: Command, path: string[] = []): string[] =>
   command.commands.length === 0
     ? [path.join(' ')]
-    : command.commands.flatMap((sub) => leaves(sub, [...path, sub.name()]))
+    : command.commands.flatMap((sub) => listLeafCommands(sub, [...path, sub.name()]))
 
 /** Those that take the terminal for themselves have tests below. */
-const apart = ['serve', 'console']
+const longRunningCommands = ['serve', 'console']
 
 test('there is a case for every command', () => {
   const program = createProgram(processIo(), async () => {})
-  const tested = [...commandCases.map(([path]) => path), ...apart]
-  expect(leaves(program).toSorted()).toEqual(tested.toSorted())
+  const tested = [...commandCases.map(([path]) => path), ...longRunningCommands]
+  expect(listLeafCommands(program).toSorted()).toEqual(tested.toSorted())
 })
 
 describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
   let server: RunningServer
-  let relay: Relay
+  let proxy: RecordingProxy
   let receiver: WebhookReceiver
   const gateway = startGateway()
-  let scene: Scene
+  let context: CommandContext
 
-  const run = (path: string, { args, input, isEndless }: Case) => {
+  const runCase = (path: string, { args, input, isEndless }: CommandCase) => {
     const words = [...path.split(' '), ...args, ...(mode === 'json' ? ['--json'] : [])]
     const env = {
-      OTPD_SERVER: relay.url,
+      OTPD_SERVER: proxy.url,
       OTPD_DATA_DIR: server.dataDir,
       OTPD_CONFIG: join(server.home, 'otpd.toml'),
       ...(path === 'restore' && { OTPD_MASTER_KEY_FILE: join(server.dataDir, 'master.key') }),
     }
-    const until = isEndless ? relay.streamed() : undefined
-    return runApart(server.home, words, { env, input, until, isTerminal: mode === 'terminal' })
+    const interruptAfter = isEndless ? proxy.waitForStream() : undefined
+    return runWithSeparateOutput(server.home, words, {
+      env,
+      input,
+      interruptAfter,
+      isTerminal: mode === 'terminal',
+    })
   }
 
   beforeAll(async () => {
     receiver = await startReceiver()
     server = await startServer({ env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1', OTPD_SEND_PER_MINUTE: '0' } })
-    relay = startRelay(server.url)
+    proxy = startRecordingProxy(server.url)
     writeFileSync(join(server.home, 'twilio'), authToken)
-    const { values } = twilioAt('main', gateway.url)
+    const { values } = createTwilioSettings('main', gateway.url)
     const settings = Object.entries({ ...values, name: 'main', kind: 'twilio', authTokenFile: 'twilio' })
     const lines = settings.filter(([key]) => key !== 'authToken').map(([key, value]) => `${key} = "${value}"`)
     writeFileSync(join(server.home, 'otpd.toml'), ['[[providers]]', ...lines].join('\n'))
-    scene = createScene()
+    context = createScene()
   })
 
   afterAll(async () => {
     await server.stop()
-    await relay.stop()
+    await proxy.stop()
     await gateway.stop()
     await receiver.stop()
   })
 
-  function createScene(): Scene {
+  function createScene(): CommandContext {
     const otpd = async (...args: string[]) => {
-      const ran = await server.otpd([...args, '--json'], { env: { OTPD_SERVER: relay.url } })
-      if (ran.exitCode !== 0) throw new Error(ran.stderr)
-      return JSON.parse(ran.stdout).data
+      const result = await server.otpd([...args, '--json'], { env: { OTPD_SERVER: proxy.url } })
+      if (result.exitCode !== 0) throw new Error(result.stderr)
+      return JSON.parse(result.stdout).data
     }
     const send = async (phone: string): Promise<string> =>
       (await otpd('otp', 'send', phone, '--env-file', 'web.env')).requestId
@@ -83,10 +88,10 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
       deliveryId: '',
       receiverUrl: receiver.url,
       send,
-      async deliver(webhookId) {
-        const came = receiver.hasReceived(receiver.received.length + 1)
+      async waitForDelivery(webhookId) {
+        const delivered = receiver.waitForCount(receiver.received.length + 1)
         await send('+14155550103')
-        await came
+        await delivered
         return (await otpd('webhook', 'deliveries', webhookId))[0].id
       },
       addProject: async (name) => (await otpd('project', 'create', name)).id,
@@ -108,44 +113,49 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
   for (const [path, prepare] of commandCases)
     test(`otpd ${path}`, async () => {
       // The application that codes are sent as; there is no other of this name.
-      if (path === 'otp send') await run('app create', webApplication(scene))
-      const wanted = await prepare(scene)
-      relay.bodies.length = 0
-      const ran = await run(path, wanted)
+      if (path === 'otp send') await runCase('app create', webApplication(context))
+      const commandCase = await prepare(context)
+      proxy.bodies.length = 0
+      const result = await runCase(path, commandCase)
       const [id] =
-        new RegExp(wanted.keeps === 'webhookId' ? 'whk_\\w{26}' : 'otp_\\w{26}').exec(ran.stdout) ?? []
-      if (wanted.keeps !== undefined) scene[wanted.keeps] = id ?? ''
+        new RegExp(commandCase.savesAs === 'webhookId' ? 'whk_\\w{26}' : 'otp_\\w{26}').exec(result.stdout) ??
+        []
+      if (commandCase.savesAs !== undefined) context[commandCase.savesAs] = id ?? ''
       if (path === 'webhook deliveries')
-        scene.deliveryId = /dlv_\w{26}/.exec(ran.stdout)?.[0] ?? scene.deliveryId
-      if (mode === 'json') expectJson(wanted, ran)
-      else expectText(wanted, ran)
+        context.deliveryId = /dlv_\w{26}/.exec(result.stdout)?.[0] ?? context.deliveryId
+      if (mode === 'json') expectJson(commandCase, result)
+      else expectText(commandCase, result)
     })
 
-  const webApplication = ({ project }: Scene): Case => ({
+  const webApplication = ({ project }: CommandContext): CommandCase => ({
     args: ['web', '--project', project, '--env', 'test', '--env-file', 'web.env'],
   })
 
-  type Ran = Awaited<ReturnType<typeof runApart>>
+  type CommandResult = Awaited<ReturnType<typeof runWithSeparateOutput>>
 
-  function expectText({ stdout = '', stderr = '', exitCode = 0, onTerminal, isWide }: Case, ran: Ran) {
-    const wanted = { stdout, stderr, exitCode, ...(mode === 'terminal' && onTerminal) }
-    expect(ran).toEqual({
-      exitCode: wanted.exitCode,
-      stdout: wanted.stdout instanceof RegExp ? expect.stringMatching(wanted.stdout) : wanted.stdout,
-      stderr: wanted.stderr instanceof RegExp ? expect.stringMatching(wanted.stderr) : wanted.stderr,
+  function expectText(
+    { stdout = '', stderr = '', exitCode = 0, onTerminal, isWide }: CommandCase,
+    result: CommandResult,
+  ) {
+    const expected = { stdout, stderr, exitCode, ...(mode === 'terminal' && onTerminal) }
+    expect(result).toEqual({
+      exitCode: expected.exitCode,
+      stdout: expected.stdout instanceof RegExp ? expect.stringMatching(expected.stdout) : expected.stdout,
+      stderr: expected.stderr instanceof RegExp ? expect.stringMatching(expected.stderr) : expected.stderr,
     })
-    if (mode === 'pipe') expect(Bun.stripANSI(ran.stdout)).toBe(ran.stdout)
+    if (mode === 'pipe') expect(Bun.stripANSI(result.stdout)).toBe(result.stdout)
     else if (isWide !== true)
-      expect(ran.stdout.split('\n').filter((line) => Bun.stringWidth(line) > 80)).toEqual([])
+      expect(result.stdout.split('\n').filter((line) => Bun.stringWidth(line) > 80)).toEqual([])
   }
 
-  function expectJson({ json, exitCode = 0 }: Case, ran: Ran) {
-    expect(ran.exitCode).toBe(exitCode)
+  function expectJson({ json, exitCode = 0 }: CommandCase, result: CommandResult) {
+    expect(result.exitCode).toBe(exitCode)
     if (json === 'same') return
-    const [answer, silent] = exitCode === 0 ? [ran.stdout, ran.stderr] : [ran.stderr, ran.stdout]
-    expect(silent).toBe('')
-    if (json === 'own' || relay.bodies.length === 0) expect(JSON.parse(answer)).toBeObject()
-    else expect(relay.bodies.map((body) => `${body}\n`)).toContain(answer)
+    const [output, emptyStream] =
+      exitCode === 0 ? [result.stdout, result.stderr] : [result.stderr, result.stdout]
+    expect(emptyStream).toBe('')
+    if (json === 'own' || proxy.bodies.length === 0) expect(JSON.parse(output)).toBeObject()
+    else expect(proxy.bodies.map((body) => `${body}\n`)).toContain(output)
   }
 })
 
@@ -165,10 +175,10 @@ describe('what takes the terminal for itself:', () => {
 
   test('otpd serve tells the next command, and ends with Ctrl-C', async () => {
     const run = runInTerminal(server.home, ['serve', '--dev', '--listen', '127.0.0.1:0'])
-    await run.seen(/Stop with Ctrl\+C\./)
+    await run.waitFor(/Stop with Ctrl\+C\./)
     expect(run.text()).toMatch(/otpd login .*--setup-token st_\S+/)
     run.type('\u0003')
-    expect(await run.ended()).toBe(0)
+    expect(await run.waitForExit()).toBe(0)
   })
 
   test('otpd serve tells what to type where otpd is not in the PATH, and nothing of it where it is', async () => {
@@ -176,9 +186,9 @@ describe('what takes the terminal for itself:', () => {
       const run = runInTerminal(server.home, ['serve', '--dev', '--listen', '127.0.0.1:0'], {
         env: { PATH: path },
       })
-      await run.seen(/Stop with Ctrl\+C\./)
+      await run.waitFor(/Stop with Ctrl\+C\./)
       run.type('\u0003')
-      await run.ended()
+      await run.waitForExit()
       return run.text()
     }
     expect(await greeting(server.home)).toContain(`\n    alias otpd=${binaryPath}\n    otpd login `)
@@ -190,11 +200,11 @@ describe('what takes the terminal for itself:', () => {
 
   test('otpd login asks, and shows no password', async () => {
     const run = onTerminal('login')
-    await run.seen(/Email: /)
+    await run.waitFor(/Email: /)
     run.type('ada@example.com\r')
-    await run.seen(/Password: /)
+    await run.waitFor(/Password: /)
     run.type('correct horse battery\r')
-    expect(await run.ended()).toBe(0)
+    expect(await run.waitForExit()).toBe(0)
     expect(run.text()).toContain('✓ Logged in to')
     expect(run.text()).not.toContain('battery')
   })
@@ -202,18 +212,18 @@ describe('what takes the terminal for itself:', () => {
   test('what cannot be undone wants its name typed', async () => {
     await server.otpd(['project', 'create', 'shop'])
     const first = onTerminal('project', 'delete', 'shop')
-    await first.seen(/Type shop to confirm: /)
+    await first.waitFor(/Type shop to confirm: /)
     first.type('ship\r')
-    expect(await first.ended()).toBe(2)
+    expect(await first.waitForExit()).toBe(2)
     expect(first.text()).toContain('That is not shop; nothing was changed.')
     const second = onTerminal('project', 'delete', 'shop')
-    await second.seen(/Type shop to confirm: /)
+    await second.waitFor(/Type shop to confirm: /)
     second.type('\u0003')
-    expect(await second.ended()).toBe(130)
+    expect(await second.waitForExit()).toBe(130)
     const third = onTerminal('project', 'delete', 'shop')
-    await third.seen(/Type shop to confirm: /)
+    await third.waitFor(/Type shop to confirm: /)
     third.type('shop\r')
-    expect(await third.ended()).toBe(0)
+    expect(await third.waitForExit()).toBe(0)
   })
 
   test('otpd logs --tail, inbox --tail and analytics --watch go on until Ctrl-C', async () => {
@@ -223,17 +233,17 @@ describe('what takes the terminal for itself:', () => {
       ['analytics', '--watch'],
     ]) {
       const run = onTerminal(...args)
-      await run.seen(/Ctrl\+C to quit/)
+      await run.waitFor(/Ctrl\+C to quit/)
       run.type('\u0003')
-      expect(await run.ended()).toBe(130)
+      expect(await run.waitForExit()).toBe(130)
     }
   })
 
   test('otpd console is a screen, and none without a terminal', async () => {
     const run = onTerminal('console')
-    await run.seen(/Overview/)
+    await run.waitFor(/Overview/)
     run.type('q')
-    expect(await run.ended()).toBe(0)
+    expect(await run.waitForExit()).toBe(0)
     expect(await server.otpd(['console'])).toMatchObject({ exitCode: 2, stdout: '' })
   })
 })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { signWebhook } from '../../cli/webhooks/signature.ts'
-import { authToken, startGateway, twilioAt } from '../delivery/gateway.ts'
+import { authToken, startGateway, createTwilioSettings } from '../delivery/gateway.ts'
 import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
   writeFileSync(join(server.home, 'password'), 'correct horse battery\n')
   writeFileSync(join(server.home, 'passwords'), 'correct horse battery\nanother correct horse\n')
   writeFileSync(join(server.home, 'twilio'), authToken)
-  const { values } = twilioAt('main', gateway.url)
+  const { values } = createTwilioSettings('main', gateway.url)
   const settings = Object.entries({ ...values, name: 'main', kind: 'twilio', authTokenFile: 'twilio' })
   const lines = settings.filter(([key]) => key !== 'authToken').map(([key, value]) => `${key} = "${value}"`)
   writeFileSync(join(server.home, 'otpd.toml'), ['[[providers]]', ...lines].join('\n'))
@@ -39,7 +39,7 @@ afterAll(async () => {
   await receiver.stop()
 })
 
-async function shell(line: string, env: Record<string, string> = {}) {
+async function runInShell(line: string, env: Record<string, string> = {}) {
   const child = Bun.spawn(['sh', '-c', line], {
     env: { ...environment, ...env },
     cwd: server.home,
@@ -55,7 +55,7 @@ async function shell(line: string, env: Record<string, string> = {}) {
   return { stdout, stderr, exitCode }
 }
 
-const helpOf = async (command: string) =>
+const readHelp = async (command: string) =>
   (await runBinary(server.home, [...command.split(' '), '--help'])).stdout
 
 const examplesIn = (help: string) =>
@@ -69,11 +69,13 @@ const commandsIn = (help: string) =>
     )
 
 /** Every command that has none below it, in the order of the help. */
-async function leaves(path = ''): Promise<string[]> {
-  const below = commandsIn(await helpOf(path.trim()))
-  if (below.length === 0) return [path.trim()]
+async function listLeafCommands(path = ''): Promise<string[]> {
+  const subcommands = commandsIn(await readHelp(path.trim()))
+  if (subcommands.length === 0) return [path.trim()]
   return (
-    await Promise.all(below.filter((name) => name !== 'help').map((name) => leaves(`${path} ${name}`)))
+    await Promise.all(
+      subcommands.filter((name) => name !== 'help').map((name) => listLeafCommands(`${path} ${name}`)),
+    )
   ).flat()
 }
 
@@ -115,60 +117,60 @@ const expectedExitCodes: Record<string, number> = {
 }
 
 test('every example of every help text works as it stands', async () => {
-  const all = await leaves()
+  const all = await listLeafCommands()
   expect(all.length).toBeGreaterThan(20)
   const middle = all.filter((command) => ![...first, ...last, 'serve'].includes(command))
   const failures: string[] = []
   for (const command of [...first, ...middle, ...last]) {
-    const examples = examplesIn(await helpOf(command))
+    const examples = examplesIn(await readHelp(command))
     if (examples.length === 0) failures.push(`${command} has no examples`)
     for (const example of examples) {
-      const line = await prepared(example)
-      const ran = isEndless(line) ? await shellUntilCtrlC(line) : await shell(line)
-      if (ran.exitCode !== (expectedExitCodes[example] ?? 0)) failures.push(`${example}\n${ran.stderr}`)
+      const line = await fillPlaceholders(example)
+      const result = isEndless(line) ? await shellUntilCtrlC(line) : await runInShell(line)
+      if (result.exitCode !== (expectedExitCodes[example] ?? 0)) failures.push(`${example}\n${result.stderr}`)
     }
   }
   expect(failures).toEqual([])
 }, 300_000)
 
 /** A request to verify and a token are new for each example; the address is that of this test's server. */
-async function prepared(example: string) {
+async function fillPlaceholders(example: string) {
   const line = example
     .replaceAll('http://127.0.0.1:8080', server.url)
     .replaceAll('https://shop.example.com/hooks', receiver.url)
   if (line.includes('bob@example.com'))
-    await shell('otpd admin create --email bob@example.com --password-stdin < password')
+    await runInShell('otpd admin create --email bob@example.com --password-stdin < password')
   if (line.includes('$WEBHOOK_ID')) {
     const webhookId = await createWebhook()
-    const deliveryId = line.includes('$DELIVERY_ID') ? await deliverTo(webhookId) : ''
+    const deliveryId = line.includes('$DELIVERY_ID') ? await waitForDeliveryId(webhookId) : ''
     return line.replace('$WEBHOOK_ID', webhookId).replace('$DELIVERY_ID', deliveryId)
   }
   if (line.includes('$REQUEST_ID')) {
-    const { stdout } = await shell('otpd otp send +14155550100 --env-file .env.otpd --json')
+    const { stdout } = await runInShell('otpd otp send +14155550100 --env-file .env.otpd --json')
     return line.replace('$REQUEST_ID', JSON.parse(stdout).data.requestId)
   }
   if (line.includes('delivery.headers')) writeDelivery()
   if (!line.includes('$SETUP_TOKEN')) return line
-  const { stdout } = await shell('otpd admin setup-token')
-  const answers = '--email eve@example.com --password-stdin < password'
-  return `${line.replace('$SETUP_TOKEN', stdout.trim())} ${answers}`
+  const { stdout } = await runInShell('otpd admin setup-token')
+  const flags = '--email eve@example.com --password-stdin < password'
+  return `${line.replace('$SETUP_TOKEN', stdout.trim())} ${flags}`
 }
 
 async function createWebhook() {
-  const listed = await shell('otpd webhook list --json')
-  for (const { id } of JSON.parse(listed.stdout).data) await shell(`otpd webhook delete ${id} --yes`)
-  const { stdout } = await shell(
+  const listed = await runInShell('otpd webhook list --json')
+  for (const { id } of JSON.parse(listed.stdout).data) await runInShell(`otpd webhook delete ${id} --yes`)
+  const { stdout } = await runInShell(
     `otpd webhook create --app web --url ${receiver.url} --events otp.sent --json`,
   )
   return JSON.parse(stdout).data.id
 }
 
 /** @returns the id of a delivery that has come */
-async function deliverTo(webhookId: string) {
-  const came = receiver.hasReceived(receiver.received.length + 1)
-  await shell('otpd otp send +14155550100 --env-file .env.otpd')
-  await came
-  const { stdout } = await shell(`otpd webhook deliveries ${webhookId} --json`)
+async function waitForDeliveryId(webhookId: string) {
+  const delivered = receiver.waitForCount(receiver.received.length + 1)
+  await runInShell('otpd otp send +14155550100 --env-file .env.otpd')
+  await delivered
+  const { stdout } = await runInShell(`otpd webhook deliveries ${webhookId} --json`)
   return JSON.parse(stdout).data[0].id
 }
 
@@ -188,7 +190,7 @@ function writeDelivery() {
 }
 
 test('the examples of serve start a server', async () => {
-  const examples = examplesIn(await helpOf('serve'))
+  const examples = examplesIn(await readHelp('serve'))
   expect(examples.length).toBeGreaterThan(1)
   for (const [index, example] of examples.entries()) {
     const started = await startServer({

@@ -10,7 +10,7 @@ import { hasSmpp34, startSmpp34, type Smpp34 } from '../helpers/smpp34.ts'
 /** The compiled server and gateways that others wrote: codes are read where the gateway has them, never from otpd. */
 
 type Otpd = Awaited<ReturnType<typeof startOtpd>>
-type Seen = { status: string; deliveryStatus: string; provider: string }
+type OtpRequestState = { status: string; deliveryStatus: string; provider: string }
 
 const secret = 'gateway-secret'
 
@@ -28,8 +28,10 @@ async function startOtpd(provider: string) {
     },
   )
   await otpd(['project', 'create', 'shop'])
-  const made = await otpd(['app', 'create', 'Café', '--project', 'shop', '--env', 'live', '--json'])
-  const application: { id: string } & Parameters<typeof credentialHeaders>[0] = JSON.parse(made.stdout).data
+  const createResult = await otpd(['app', 'create', 'Café', '--project', 'shop', '--env', 'live', '--json'])
+  const application: { id: string } & Parameters<typeof credentialHeaders>[0] = JSON.parse(
+    createResult.stdout,
+  ).data
   const change = JSON.stringify({ webOtpDomain: 'shop.example' })
   await otpd(['api', 'PATCH', `/v1/applications/${application.id}`, '--data', change])
 
@@ -50,7 +52,8 @@ async function startOtpd(provider: string) {
       expect(status).toBe(201)
       return data.requestId
     },
-    see: async (requestId: string) => (await call<Seen>('GET', `/v1/otp/${requestId}`)).data,
+    getRequest: async (requestId: string) =>
+      (await call<OtpRequestState>('GET', `/v1/otp/${requestId}`)).data,
     verify: async (requestId: string, code: string) =>
       (await call('POST', '/v1/otp/verify', { requestId, code })).status,
     /** What the log has of that type. */
@@ -108,14 +111,14 @@ receiver number = invalid_number"""
     'carries a code (%s) to its log, and on to the operator as it was written',
     async (locale, coding, phone) => {
       const requestId = await otpd.send(phone, locale)
-      const sent = await kannel.sentTo(phone)
+      const sent = await kannel.waitForMessageTo(phone)
       const code = codeIn(sent.text)
       expect(sent.coding).toBe(coding)
       expect(kannel.smsc.submits.at(-1)).toMatchObject({
         destination_addr: phone.slice(1),
         short_message: { message: texts[locale](code) },
       })
-      expect(await otpd.see(requestId)).toMatchObject({ deliveryStatus: 'sent', provider: 'kannel' })
+      expect(await otpd.getRequest(requestId)).toMatchObject({ deliveryStatus: 'sent', provider: 'kannel' })
       expect(await otpd.verify(requestId, code)).toBe(200)
     },
     300_000,
@@ -149,11 +152,11 @@ from = "ACME"
   /** Sends, and waits for the receipt. */
   async function sendTo(phone: string, locale: 'en' | 'ru') {
     const requestId = await otpd.send(phone, locale)
-    const taken = await smsc.takenFor(phone)
-    let seen = await otpd.see(requestId)
+    const message = await smsc.waitForMessageTo(phone)
+    let otpRequest = await otpd.getRequest(requestId)
     // The SMSC has its answer before otpd has written down what it said; each look is a call, so this waits.
-    while (seen.deliveryStatus === 'sent') seen = await otpd.see(requestId)
-    return { requestId, taken, seen, code: codeIn(taken.text) }
+    while (otpRequest.deliveryStatus === 'sent') otpRequest = await otpd.getRequest(requestId)
+    return { requestId, message, otpRequest, code: codeIn(message.text) }
   }
 
   test.each([
@@ -162,9 +165,13 @@ from = "ACME"
   ] as const)(
     'takes a code (%s) and tells that it arrived',
     async (locale, dataCoding, phone) => {
-      const { requestId, taken, seen, code } = await sendTo(phone, locale)
-      expect(taken).toMatchObject({ from: 'ACME', dataCoding, text: texts[locale](code) })
-      expect(seen).toMatchObject({ status: 'pending', deliveryStatus: 'delivered', provider: 'operator' })
+      const { requestId, message, otpRequest, code } = await sendTo(phone, locale)
+      expect(message).toMatchObject({ from: 'ACME', dataCoding, text: texts[locale](code) })
+      expect(otpRequest).toMatchObject({
+        status: 'pending',
+        deliveryStatus: 'delivered',
+        provider: 'operator',
+      })
       expect(await otpd.events('otp.delivered')).toContainEqual(expect.objectContaining({ requestId }))
       expect(await otpd.verify(requestId, code)).toBe(200)
     },
@@ -172,8 +179,8 @@ from = "ACME"
   )
 
   test('tells that a phone is not there', async () => {
-    const { requestId, seen } = await sendTo('+31612345600', 'en')
-    expect(seen.deliveryStatus).toBe('undelivered')
+    const { requestId, otpRequest } = await sendTo('+31612345600', 'en')
+    expect(otpRequest.deliveryStatus).toBe('undelivered')
     expect(await otpd.events('otp.undelivered')).toContainEqual(expect.objectContaining({ requestId }))
   }, 300_000)
 })

@@ -43,9 +43,9 @@ const otpd = (args: string[], options: Parameters<typeof runBinary>[2] = {}) =>
   })
 
 async function json(args: string[], options: Parameters<typeof runBinary>[2] = {}) {
-  const ran = await otpd([...args, '--json'], options)
-  if (ran.exitCode !== 0) throw new Error(`otpd ${args.join(' ')}: ${ran.exitCode} ${ran.stderr}`)
-  return JSON.parse(ran.stdout).data
+  const result = await otpd([...args, '--json'], options)
+  if (result.exitCode !== 0) throw new Error(`otpd ${args.join(' ')}: ${result.exitCode} ${result.stderr}`)
+  return JSON.parse(result.stdout).data
 }
 
 function requestIds(database: string): string[] {
@@ -59,7 +59,7 @@ function requestIds(database: string): string[] {
 }
 
 /** Sends codes until it is told to stop; knows which were acknowledged. */
-function load(url: string, envFile: string) {
+function startLoad(url: string, envFile: string) {
   const credential = (name: string) => new RegExp(`${name}=(\\S+)`).exec(envFile)?.[1] ?? ''
   const headers = {
     'x-client-id': credential('OTPD_CLIENT_ID'),
@@ -68,10 +68,10 @@ function load(url: string, envFile: string) {
     'content-type': 'application/json',
   }
   const acknowledged: string[] = []
-  const ending = new AbortController()
-  const sender = async (lane: number) => {
-    for (let index = 0; !ending.signal.aborted; index += 1) {
-      const phone = `+1415${String(2_000_000 + lane * 100_000 + index)}`
+  const controller = new AbortController()
+  const sender = async (senderIndex: number) => {
+    for (let index = 0; !controller.signal.aborted; index += 1) {
+      const phone = `+1415${String(2_000_000 + senderIndex * 100_000 + index)}`
       const response = await fetch(`${url}/v1/otp/send`, {
         method: 'POST',
         headers,
@@ -88,7 +88,7 @@ function load(url: string, envFile: string) {
       while (acknowledged.length < count) await Bun.sleep(5)
     },
     async end() {
-      ending.abort()
+      controller.abort()
       await Promise.all(senders)
     },
   }
@@ -103,21 +103,21 @@ describe('a backup of a running server', () => {
     const envFile = join(home, '.env.otpd')
     await json(['app', 'create', 'web', '--project', 'shop', '--env', 'test', '--env-file', envFile])
 
-    const traffic = load(server?.url ?? '', readFileSync(envFile, 'utf8'))
+    const traffic = startLoad(server?.url ?? '', readFileSync(envFile, 'utf8'))
     await traffic.until(200)
     const before = [...traffic.acknowledged]
     const file = join(home, 'monday.db')
     // The form that scripts use.
-    const ran = await runBinary(home, ['backup', 'monday.db', '--data-dir', dataDir, '--json'])
+    const result = await runBinary(home, ['backup', 'monday.db', '--data-dir', dataDir, '--json'])
     const during = traffic.acknowledged.length
     await traffic.until(during + 20)
     await traffic.end()
 
-    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(result).toMatchObject({ exitCode: 0, stderr: '' })
     const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex')
     const bytes = readFileSync(file).length
-    const { rows, ...about }: { rows: { otpRequests: number } } = JSON.parse(ran.stdout).data
-    expect(about).toEqual({ file, bytes, sha256, holdsMasterKey: false })
+    const { rows, ...backupInfo }: { rows: { otpRequests: number } } = JSON.parse(result.stdout).data
+    expect(backupInfo).toEqual({ file, bytes, sha256, holdsMasterKey: false })
     expect(rows).toMatchObject({ accounts: 1, applications: expect.any(Number) })
     expect(rows.otpRequests).toBe(requestIds(file).length)
     expect(readFileSync(file).includes(readFileSync(join(dataDir, 'master.key'), 'utf8').trim())).toBe(false)
@@ -146,20 +146,20 @@ describe('a backup of a running server', () => {
   }, 300_000)
 
   test('says what a person needs to know, and takes a name of its own', async () => {
-    const ran = await otpd(['backup'])
-    expect(ran.exitCode).toBe(0)
-    expect(ran.stdout).toMatch(
+    const result = await otpd(['backup'])
+    expect(result.exitCode).toBe(0)
+    expect(result.stdout).toMatch(
       /✓ Backup .*\/backups\/otpd-\d{4}-.*\.db\n {2}Size .*\n {2}SHA-256 {2}[0-9a-f]{64}\n/,
     )
-    expect(ran.stderr).toContain('The master key is not in it')
+    expect(result.stderr).toContain('The master key is not in it')
   })
 
   test('replaces nothing, and needs a database', async () => {
     writeFileSync(join(home, 'dear'), 'dear')
     expect(await otpd(['backup', 'dear'])).toMatchObject({ exitCode: 2, stdout: '' })
     expect(readFileSync(join(home, 'dear'), 'utf8')).toBe('dear')
-    const none = await otpd(['backup', '--data-dir', join(home, 'none')])
-    expect(none.exitCode).toBe(5)
+    const noDatabaseResult = await otpd(['backup', '--data-dir', join(home, 'none')])
+    expect(noDatabaseResult.exitCode).toBe(5)
     expect(existsSync(join(home, 'none'))).toBe(false)
   })
 })
@@ -167,19 +167,19 @@ describe('a backup of a running server', () => {
 describe('a restore', () => {
   test('refuses text, a truncated file, a newer one and one of another key, and needs --yes', async () => {
     if (server) await stop()
-    const good = join(home, 'good.db')
-    await json(['backup', good])
+    const goodBackup = join(home, 'good.db')
+    await json(['backup', goodBackup])
     const present = readFileSync(join(dataDir, 'otpd.db'))
     const changed = (name: string, sql: string) => {
       const path = join(home, name)
-      copyFileSync(good, path)
+      copyFileSync(goodBackup, path)
       const connection = new SqliteConnection(path)
       connection.run(sql)
       connection.close()
       return path
     }
     writeFileSync(join(home, 'text.db'), 'hello '.repeat(1000))
-    writeFileSync(join(home, 'cut.db'), readFileSync(good).subarray(0, -4096))
+    writeFileSync(join(home, 'cut.db'), readFileSync(goodBackup).subarray(0, -4096))
     const cases = {
       BACKUP_INVALID: [join(home, 'text.db'), join(home, 'cut.db')],
       BACKUP_OF_ANOTHER_VERSION: [
@@ -194,14 +194,14 @@ describe('a restore', () => {
     }
     for (const [code, files] of Object.entries(cases)) {
       for (const file of files) {
-        const ran = await otpd(['restore', file, '--yes', '--json'])
-        expect(ran).toMatchObject({ exitCode: 6, stdout: '' })
-        expect(JSON.parse(ran.stderr).error).toMatchObject({ code, hint: expect.any(String) })
+        const result = await otpd(['restore', file, '--yes', '--json'])
+        expect(result).toMatchObject({ exitCode: 6, stdout: '' })
+        expect(JSON.parse(result.stderr).error).toMatchObject({ code, hint: expect.any(String) })
       }
     }
-    expect((await otpd(['restore', good])).exitCode).toBe(2)
+    expect((await otpd(['restore', goodBackup])).exitCode).toBe(2)
     expect((await otpd(['restore', join(home, 'nothing.db'), '--yes'])).exitCode).toBe(5)
-    const empty = await otpd(['restore', good, '--yes', '--json', '--data-dir', join(home, 'empty')])
+    const empty = await otpd(['restore', goodBackup, '--yes', '--json', '--data-dir', join(home, 'empty')])
     expect(JSON.parse(empty.stderr).error.code).toBe('MASTER_KEY_MISSING')
     expect(readFileSync(join(dataDir, 'otpd.db')).equals(present)).toBe(true)
   })
@@ -264,9 +264,9 @@ describe('a restore', () => {
 })
 
 describe('accounts, beside a running server', () => {
-  const who = async (token: string) =>
+  const whoami = async (token: string) =>
     (await otpd(['whoami', '--json'], { env: { OTPD_TOKEN: token } })).exitCode
-  const tokenOf = async (account: string) =>
+  const issueToken = async (account: string) =>
     (await otpd(['admin', 'token', account, '--quiet'])).stdout.trim()
   const create = (email: string) =>
     json(['admin', 'create', '--email', email, '--password-stdin'], { input: password })
@@ -274,44 +274,44 @@ describe('accounts, beside a running server', () => {
   test('get a token without a login, that outlives the signing key', async () => {
     server ??= await start()
     await create('bob@example.com')
-    const token = await tokenOf('bob@example.com')
-    expect(await who(token)).toBe(0)
+    const token = await issueToken('bob@example.com')
+    expect(await whoami(token)).toBe(0)
     expect((await json(['admin', 'token', 'bob@example.com'])).idToken).toStartWith('ey')
     const { kid } = await json(['admin', 'rotate-signing-key'])
-    const later = await tokenOf('bob@example.com')
+    const later = await issueToken('bob@example.com')
     expect(Buffer.from(later.split('.')[0] ?? '', 'base64url').toString()).toContain(kid)
-    expect([await who(token), await who(later)]).toEqual([0, 0])
+    expect([await whoami(token), await whoami(later)]).toEqual([0, 0])
     expect((await otpd(['admin', 'token', 'nobody@example.com'])).exitCode).toBe(5)
   })
 
   test('are shut out and let in again', async () => {
     server ??= await start()
-    const token = await tokenOf('bob@example.com')
+    const token = await issueToken('bob@example.com')
     expect((await otpd(['admin', 'disable', 'bob@example.com'])).exitCode).toBe(2)
     expect(await json(['admin', 'disable', 'bob@example.com', '--yes'])).toMatchObject({ status: 'disabled' })
-    expect(await who(token)).toBe(4)
+    expect(await whoami(token)).toBe(4)
     expect((await otpd(['admin', 'token', 'bob@example.com'])).exitCode).toBe(6)
     expect(await json(['admin', 'enable', 'bob@example.com'])).toMatchObject({ status: 'active' })
-    expect(await who(token)).toBe(0)
+    expect(await whoami(token)).toBe(0)
   })
 
   test('are deleted with their sessions, and the answer says what stays', async () => {
     server ??= await start()
     const { id } = await create('carol@example.com')
     const input = { input: password }
-    const elsewhere = { OTPD_CONFIG_DIR: join(home, 'carol') }
-    const as = (args: string[], options = {}) => otpd(args, { env: elsewhere, ...options })
+    const otherConfigEnv = { OTPD_CONFIG_DIR: join(home, 'carol') }
+    const as = (args: string[], options = {}) => otpd(args, { env: otherConfigEnv, ...options })
     await as(['login', '--email', 'carol@example.com', '--password-stdin'], input)
     expect((await as(['project', 'create', 'hers'])).exitCode).toBe(0)
-    const token = await tokenOf(id)
+    const token = await issueToken(id)
     expect((await otpd(['admin', 'delete', 'carol@example.com'])).exitCode).toBe(2)
-    const ran = await otpd(['admin', 'delete', 'carol@example.com', '--yes'])
-    expect(ran).toMatchObject({ exitCode: 0, stdout: '✓ Deleted carol@example.com\n' })
+    const result = await otpd(['admin', 'delete', 'carol@example.com', '--yes'])
+    expect(result).toMatchObject({ exitCode: 0, stdout: '✓ Deleted carol@example.com\n' })
     // However wide the terminal is.
-    expect(ran.stderr.replaceAll(/\s+/g, ' ')).toContain(
+    expect(result.stderr.replaceAll(/\s+/g, ' ')).toContain(
       `What stays, under ${id}: projects (1), applications (0)`,
     )
-    expect(await who(token)).toBe(4)
+    expect(await whoami(token)).toBe(4)
     expect((await as(['project', 'list'])).exitCode).toBe(4)
     expect((await as(['login', '--email', 'carol@example.com', '--password-stdin'], input)).exitCode).toBe(4)
     expect((await otpd(['admin', 'delete', 'carol@example.com', '--yes'])).exitCode).toBe(5)
@@ -337,8 +337,8 @@ describe('migrations', () => {
     const newer = join(home, 'newer')
     mkdirSync(newer, { mode: 0o700 })
     copyFileSync(join(home, 'newer.db'), join(newer, 'otpd.db'))
-    const ran = await otpd(['migrate', 'status', '--data-dir', newer])
-    expect(ran.exitCode).toBe(9)
-    expect(ran.stderr).toContain('newer than this otpd')
+    const result = await otpd(['migrate', 'status', '--data-dir', newer])
+    expect(result.exitCode).toBe(9)
+    expect(result.stderr).toContain('newer than this otpd')
   })
 })

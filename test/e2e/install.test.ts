@@ -54,10 +54,10 @@ describe('install.sh --from', () => {
   test('installs a file whose checksum stands beside it', async () => {
     const from = put('otpd-linux-x64', release)
     put('otpd-linux-x64.sha256', `${sha256(release)}  otpd-linux-x64\n`)
-    const ran = await install(['--from', from])
-    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(ran.stdout).toContain(`otpd 9.9.9 installed as ${installed()}`)
-    expect(ran.stdout).toContain('Next: otpd serve')
+    const result = await install(['--from', from])
+    expect(result).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(result.stdout).toContain(`otpd 9.9.9 installed as ${installed()}`)
+    expect(result.stdout).toContain('Next: otpd serve')
     expect(statSync(installed()).mode & 0o777).toBe(0o755)
     expect(readdirSync(join(prefix, 'bin'))).toEqual(['otpd'])
   })
@@ -73,9 +73,9 @@ describe('install.sh --from', () => {
   test('installs nothing where the checksum is another', async () => {
     const from = put('otpd', release)
     put('otpd.sha256', `${sha256('something else')}  otpd\n`)
-    const ran = await install(['--from', from])
-    expect(ran.exitCode).toBe(1)
-    expect(ran.stderr).toContain('nothing was installed')
+    const result = await install(['--from', from])
+    expect(result.exitCode).toBe(1)
+    expect(result.stderr).toContain('nothing was installed')
     expect(existsSync(prefix)).toBe(false)
   })
 
@@ -88,9 +88,9 @@ describe('install.sh --from', () => {
   })
 
   test('leaves the old program where the new one does not run', async () => {
-    const good = put('good', release)
+    const goodRelease = put('good', release)
     put('good.sha256', sha256(release))
-    await install(['--from', good])
+    await install(['--from', goodRelease])
     const bad = put('bad', '#!/bin/sh\nexit 1\n')
     put('bad.sha256', sha256('#!/bin/sh\nexit 1\n'))
     expect((await install(['--from', bad])).exitCode).toBe(1)
@@ -138,9 +138,9 @@ describe('install.sh with OTPD_DOWNLOAD_URL', () => {
   })
 
   test('installs nothing without a checksum', async () => {
-    const ran = await download()
-    expect(ran.exitCode).toBe(1)
-    expect(ran.stderr).toContain('There is no checksum')
+    const result = await download()
+    expect(result.exitCode).toBe(1)
+    expect(result.stderr).toContain('There is no checksum')
     expect(existsSync(prefix)).toBe(false)
   })
 
@@ -150,22 +150,22 @@ describe('install.sh with OTPD_DOWNLOAD_URL', () => {
   })
 
   test('refuses http to another machine', async () => {
-    const ran = await install([], { OTPD_DOWNLOAD_URL: 'http://releases.example/otpd' })
-    expect(ran.exitCode).toBe(1)
-    expect(ran.stderr).toContain('https only')
+    const result = await install([], { OTPD_DOWNLOAD_URL: 'http://releases.example/otpd' })
+    expect(result.exitCode).toBe(1)
+    expect(result.stderr).toContain('https only')
   })
 })
 
 test('install.sh that was cut off on the way does nothing', async () => {
-  const whole = readFileSync(script, 'utf8')
-  const ran = await install(['--uninstall'], {}, whole.slice(0, whole.lastIndexOf('main "$@"')))
-  expect(ran).toEqual({ exitCode: 0, stdout: '', stderr: '' })
+  const fullScript = readFileSync(script, 'utf8')
+  const result = await install(['--uninstall'], {}, fullScript.slice(0, fullScript.lastIndexOf('main "$@"')))
+  expect(result).toEqual({ exitCode: 0, stdout: '', stderr: '' })
 })
 
 test('install.sh piped into sh without anything to install says what to do', async () => {
-  const ran = await install([], {}, readFileSync(script, 'utf8'))
-  expect(ran.exitCode).toBe(1)
-  expect(ran.stderr).toContain('OTPD_DOWNLOAD_URL')
+  const result = await install([], {}, readFileSync(script, 'utf8'))
+  expect(result.exitCode).toBe(1)
+  expect(result.stderr).toContain('OTPD_DOWNLOAD_URL')
 })
 
 test('install.sh --uninstall removes the program and nothing else', async () => {
@@ -181,8 +181,8 @@ test.skipIf(process.getuid?.() === 0)('install.sh says so where it may not write
   const from = put('otpd', release)
   put('otpd.sha256', sha256(release))
   chmodSync(directory, 0o500)
-  const ran = await install(['--from', from], { TMPDIR: tmpdir() })
+  const result = await install(['--from', from], { TMPDIR: tmpdir() })
   chmodSync(directory, 0o700)
-  expect(ran.exitCode).toBe(1)
-  expect(ran.stderr).toContain('PREFIX=DIR')
+  expect(result.exitCode).toBe(1)
+  expect(result.stderr).toContain('PREFIX=DIR')
 })

@@ -2,19 +2,19 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { binaryPath, collect, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
-import { startRealProvider } from '../helpers/oidc.ts'
-import { createPageVisitor } from '../helpers/page-visitor.ts'
+import { binaryPath, collectOutput, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
+import { startOidcProvider } from '../helpers/oidc.ts'
+import { createLoginBrowser } from '../helpers/login-browser.ts'
 import { runInTerminal } from '../helpers/terminal.ts'
 
 // `otpd login` of the compiled binary at a certified OpenID provider, the browser being driven by the test.
 
-let provider: Awaited<ReturnType<typeof startRealProvider>>
+let provider: Awaited<ReturnType<typeof startOidcProvider>>
 let server: RunningServer
 let home: string
 
 beforeAll(async () => {
-  provider = await startRealProvider()
+  provider = await startOidcProvider()
   server = await startServer({ env: oidc(provider.clientId) })
 })
 
@@ -37,7 +37,7 @@ const oidc = (audience: string) => ({
 })
 
 const credentials = () => join(home, '.config/otpd/credentials.json')
-const kept = (at = server) => JSON.parse(readFileSync(credentials(), 'utf8')).logins[at.url]
+const readStoredLogin = (at = server) => JSON.parse(readFileSync(credentials(), 'utf8')).logins[at.url]
 const keep = (login: object) =>
   writeFileSync(
     credentials(),
@@ -48,16 +48,16 @@ const otpd = (...args: string[]) => runBinary(home, args, { env: { OTPD_SERVER: 
 const loginOnTerminal = (at = server, env: Record<string, string> = {}) =>
   runInTerminal(home, ['login', '--server', at.url], { env })
 
-const pageOf = async (run: ReturnType<typeof loginOnTerminal>) => {
-  const [, url = ''] = await run.seen(/^ {2}(http\S+)$/m)
-  await run.seen(/Ctrl\+C/)
+const readLoginUrl = async (run: ReturnType<typeof loginOnTerminal>) => {
+  const [, url = ''] = await run.waitFor(/^ {2}(http\S+)$/m)
+  await run.waitFor(/Ctrl\+C/)
   return url
 }
 
 async function logIn(person: string) {
   const run = loginOnTerminal()
-  await createPageVisitor().logIn(await pageOf(run), person)
-  expect(await run.ended()).toBe(0)
+  await createLoginBrowser().logIn(await readLoginUrl(run), person)
+  expect(await run.waitForExit()).toBe(0)
 }
 
 /** `otpd login --device` without any terminal, up to the code that it shows. */
@@ -68,9 +68,9 @@ async function beginOnDevice() {
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  const said = collect(child.stderr)
-  await said.seen('Ctrl+C')
-  return { child, said, userCode: /^Enter +(\S+)$/m.exec(said.text())?.[1] ?? '' }
+  const stderrOutput = collectOutput(child.stderr)
+  await stderrOutput.waitFor('Ctrl+C')
+  return { child, stderrOutput, userCode: /^Enter +(\S+)$/m.exec(stderrOutput.text())?.[1] ?? '' }
 }
 
 describe('a login in the browser', () => {
@@ -79,10 +79,10 @@ describe('a login in the browser', () => {
     writeFileSync(browser, `#!/bin/sh\necho "$1" > ${home}/opened\n`)
     chmodSync(browser, 0o700)
     const run = loginOnTerminal(server, { BROWSER: browser })
-    const url = await pageOf(run)
+    const url = await readLoginUrl(run)
     expect(run.text()).toContain('Your browser opens to log you in.')
-    const asked = new URL(url).searchParams
-    expect(Object.fromEntries(asked)).toMatchObject({
+    const authorizationParams = new URL(url).searchParams
+    expect(Object.fromEntries(authorizationParams)).toMatchObject({
       client_id: provider.clientId,
       response_type: 'code',
       code_challenge_method: 'S256',
@@ -91,16 +91,16 @@ describe('a login in the browser', () => {
       state: expect.stringMatching(/^.{40,}$/),
     })
 
-    const { response } = await createPageVisitor().logIn(url, 'ada')
+    const { response } = await createLoginBrowser().logIn(url, 'ada')
     expect(response.status).toBe(200)
     expect(response.headers.get('content-security-policy')).toStartWith("default-src 'none'")
     expect(await response.text()).toContain('You are logged in.')
-    expect(await run.ended()).toBe(0)
+    expect(await run.waitForExit()).toBe(0)
     expect(run.text()).toContain(`✓ Logged in to ${server.url} as ada@example.test`)
     expect(readFileSync(`${home}/opened`, 'utf8')).toBe(`${url}\n`)
 
     expect(statSync(credentials()).mode & 0o777).toBe(0o600)
-    expect(kept()).toMatchObject({
+    expect(readStoredLogin()).toMatchObject({
       email: 'ada@example.test',
       refreshToken: expect.any(String),
       provider: { issuer: provider.issuer, clientId: provider.clientId },
@@ -114,40 +114,40 @@ describe('a login in the browser', () => {
 
   test('is ended by nobody who does not know its state, nor twice', async () => {
     const run = loginOnTerminal()
-    const url = await pageOf(run)
+    const url = await readLoginUrl(run)
     expect(run.text()).toContain('Open this page to log in')
     const callback = new URL(url).searchParams.get('redirect_uri') ?? ''
     expect((await fetch(`${callback}?code=stolen&state=guessed`)).status).toBe(400)
     expect((await fetch(new URL('/favicon.ico', callback))).status).toBe(404)
-    await createPageVisitor().logIn(url, 'ada')
-    expect(await run.ended()).toBe(0)
+    await createLoginBrowser().logIn(url, 'ada')
+    expect(await run.waitForExit()).toBe(0)
     await expect(fetch(callback)).rejects.toThrow()
   })
 
   test('that the person refuses is 4, says so in both places, and keeps nothing', async () => {
     const run = loginOnTerminal()
-    const { response } = await createPageVisitor().logIn(await pageOf(run), 'ada', { refuses: true })
+    const { response } = await createLoginBrowser().logIn(await readLoginUrl(run), 'ada', { refuses: true })
     expect(response.status).toBe(400)
     expect(await response.text()).toContain('The terminal says why.')
-    expect(await run.ended()).toBe(4)
+    expect(await run.waitForExit()).toBe(4)
     expect(run.text()).toContain(`Error: ${provider.issuer} refused: End-User aborted interaction.`)
     expect(existsSync(credentials())).toBe(false)
   })
 
   test('ends with Ctrl-C, and listens no more', async () => {
     const run = loginOnTerminal()
-    const callback = new URL(await pageOf(run)).searchParams.get('redirect_uri') ?? ''
+    const callback = new URL(await readLoginUrl(run)).searchParams.get('redirect_uri') ?? ''
     run.type('\u0003')
-    expect(await run.ended()).toBe(130)
+    expect(await run.waitForExit()).toBe(130)
     expect(run.text()).toContain('Canceled; nothing was changed.')
     expect(existsSync(credentials())).toBe(false)
     await expect(fetch(callback)).rejects.toThrow()
   })
 
   test('is not begun where there is no terminal', async () => {
-    const ran = await otpd('login')
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toContain('otpd login --device')
+    const result = await otpd('login')
+    expect(result).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(result.stderr).toContain('otpd login --device')
   })
 
   test.each([
@@ -160,8 +160,8 @@ describe('a login in the browser', () => {
         env: { ...oidc(audience ?? provider.clientId), ...(signup && { OTPD_SIGNUP: signup }) },
       })
       const run = loginOnTerminal(strict)
-      await createPageVisitor().logIn(await pageOf(run), 'eve')
-      expect(await run.ended()).toBe(4)
+      await createLoginBrowser().logIn(await readLoginUrl(run), 'eve')
+      expect(await run.waitForExit()).toBe(4)
       expect(run.text()).toContain(`The token came from ${provider.issuer}, for its client otpd-cli.`)
       expect(run.text()).toContain(hint)
       expect(existsSync(credentials())).toBe(false)
@@ -172,19 +172,19 @@ describe('a login in the browser', () => {
 
 describe('a login on another device', () => {
   test('shows where to go and what to enter, and needs no terminal', async () => {
-    const { child, said, userCode } = await beginOnDevice()
-    expect(said.text()).toContain(`Open   ${provider.issuer}/device   on any device`)
+    const { child, stderrOutput, userCode } = await beginOnDevice()
+    expect(stderrOutput.text()).toContain(`Open   ${provider.issuer}/device   on any device`)
     await provider.approveDevice(userCode, { subject: 'bob' })
     expect(await child.exited).toBe(0)
-    expect(kept()).toMatchObject({ email: 'bob@example.test', refreshToken: expect.any(String) })
+    expect(readStoredLogin()).toMatchObject({ email: 'bob@example.test', refreshToken: expect.any(String) })
     expect((await otpd('whoami')).stdout).toStartWith('bob@example.test\n')
   })
 
   test('that is refused there is 4', async () => {
-    const { child, said, userCode } = await beginOnDevice()
+    const { child, stderrOutput, userCode } = await beginOnDevice()
     await provider.refuseDevice(userCode)
     expect(await child.exited).toBe(4)
-    await said.seen(`Error: ${provider.issuer} refused`)
+    await stderrOutput.waitFor(`Error: ${provider.issuer} refused`)
     expect(existsSync(credentials())).toBe(false)
   })
 })
@@ -193,44 +193,47 @@ describe('a session', () => {
   beforeEach(() => logIn('ada'))
 
   test('is renewed at the provider without a word, once for all who ask', async () => {
-    const before = kept()
+    const before = readStoredLogin()
     const old = `${before.idToken}old`
     keep({ ...before, idToken: old, idTokenExpiresAt: '2020-01-01T00:00:00.000Z' })
-    const ran = await Promise.all([1, 2, 3].map(() => otpd('auth', 'token')))
-    expect(ran.map(({ exitCode, stderr }) => ({ exitCode, stderr }))).toEqual(
-      ran.map(() => ({ exitCode: 0, stderr: '' })),
+    const result = await Promise.all([1, 2, 3].map(() => otpd('auth', 'token')))
+    expect(result.map(({ exitCode, stderr }) => ({ exitCode, stderr }))).toEqual(
+      result.map(() => ({ exitCode: 0, stderr: '' })),
     )
-    expect(new Set(ran.map(({ stdout }) => stdout)).size).toBe(1)
-    expect(kept().idToken).not.toBe(old)
-    expect(kept().provider).toEqual(before.provider)
+    expect(new Set(result.map(({ stdout }) => stdout)).size).toBe(1)
+    expect(readStoredLogin().idToken).not.toBe(old)
+    expect(readStoredLogin().provider).toEqual(before.provider)
     expect((await otpd('whoami')).exitCode).toBe(0)
   })
 
   test('that has ended at the provider says so and how to go on', async () => {
-    keep({ ...kept(), idTokenExpiresAt: '2020-01-01T00:00:00.000Z', refreshToken: 'gone' })
-    const ran = await otpd('project', 'list')
-    expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
-    expect(ran.stderr).toContain(`Error: The session at ${server.url} has ended.`)
-    expect(ran.stderr).toContain(`otpd login --server ${server.url}`)
+    keep({ ...readStoredLogin(), idTokenExpiresAt: '2020-01-01T00:00:00.000Z', refreshToken: 'gone' })
+    const result = await otpd('project', 'list')
+    expect(result).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(result.stderr).toContain(`Error: The session at ${server.url} has ended.`)
+    expect(result.stderr).toContain(`otpd login --server ${server.url}`)
   })
 
   test('that cannot be renewed because the provider is away is 3, and stays', async () => {
-    const before = { ...kept(), idTokenExpiresAt: '2020-01-01T00:00:00.000Z' }
+    const before = { ...readStoredLogin(), idTokenExpiresAt: '2020-01-01T00:00:00.000Z' }
     keep({ ...before, provider: { ...before.provider, issuer: 'http://127.0.0.1:1' } })
-    const ran = await otpd('project', 'list')
-    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-    expect(ran.stderr).toContain('Error: Cannot reach http://127.0.0.1:1')
-    expect(kept().refreshToken).toBe(before.refreshToken)
+    const result = await otpd('project', 'list')
+    expect(result).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(result.stderr).toContain('Error: Cannot reach http://127.0.0.1:1')
+    expect(readStoredLogin().refreshToken).toBe(before.refreshToken)
   })
 
   test('ends at the provider too with logout', async () => {
-    const { refreshToken } = kept()
+    const { refreshToken } = readStoredLogin()
     expect(await otpd('logout')).toMatchObject({
       exitCode: 0,
       stderr: `✓ Logged out of ${server.url}\n`,
     })
     const form = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: provider.clientId }
-    const again = await fetch(`${provider.issuer}/token`, { method: 'POST', body: new URLSearchParams(form) })
-    expect(await again.json()).toMatchObject({ error: 'invalid_grant' })
+    const refreshResponse = await fetch(`${provider.issuer}/token`, {
+      method: 'POST',
+      body: new URLSearchParams(form),
+    })
+    expect(await refreshResponse.json()).toMatchObject({ error: 'invalid_grant' })
   })
 })

@@ -22,19 +22,19 @@ test('an answer larger than a pipe arrives whole at a reader that takes its time
   const { stdout } = await inBash(
     '"$OTPD" completion zsh > whole; "$OTPD" completion zsh | (sleep 0.3; wc -c); wc -c < whole',
   )
-  const [read, whole] = stdout.split('\n').map(Number)
-  expect(whole).toBeGreaterThan(65_536)
-  expect(read).toBe(whole ?? 0)
+  const [read, totalBytes] = stdout.split('\n').map(Number)
+  expect(totalBytes).toBeGreaterThan(65_536)
+  expect(read).toBe(totalBytes ?? 0)
 })
 
 test('a reader that has enough is no failure', async () => {
-  const ran = await inBash('"$OTPD" completion zsh | head -1; exit "${PIPESTATUS[0]}"')
-  expect(ran).toEqual({ exitCode: 0, stdout: '#compdef otpd\n', stderr: '' })
+  const result = await inBash('"$OTPD" completion zsh | head -1; exit "${PIPESTATUS[0]}"')
+  expect(result).toEqual({ exitCode: 0, stdout: '#compdef otpd\n', stderr: '' })
 })
 
 test('bash takes its completion straight from the program', async () => {
-  const ran = await inBash(
+  const result = await inBash(
     'source <("$OTPD" completion bash); COMP_WORDS=(otpd proj); COMP_CWORD=1; _otpd; echo "${COMPREPLY[@]}"',
   )
-  expect(ran).toEqual({ exitCode: 0, stdout: 'project\n', stderr: '' })
+  expect(result).toEqual({ exitCode: 0, stdout: 'project\n', stderr: '' })
 })

@@ -44,8 +44,8 @@ async function type(line: string, server: RunningServer, folder: string, input =
   return stdout
 }
 
-const flagsOf = (command: Command | null): (string | undefined)[] =>
-  command === null ? ['--help'] : [...command.options.map(({ long }) => long), ...flagsOf(command.parent)]
+const listFlags = (command: Command | null): (string | undefined)[] =>
+  command === null ? ['--help'] : [...command.options.map(({ long }) => long), ...listFlags(command.parent)]
 
 describe('the README', () => {
   let server: RunningServer
@@ -82,11 +82,11 @@ describe('the README', () => {
 
   test('sends the same from a backend', async () => {
     const printed = await type(commandsBelow('### The same from a backend').join('\n'), server, folder)
-    const answer: { data: Record<string, unknown> } = JSON.parse(printed)
+    const response: { data: Record<string, unknown> } = JSON.parse(printed)
     const shown: { data: Record<string, unknown> } = JSON.parse(
       readme.split('```json\n')[1]?.split('```')[0] ?? '',
     )
-    expect(Object.keys(answer.data)).toEqual(Object.keys(shown.data))
+    expect(Object.keys(response.data)).toEqual(Object.keys(shown.data))
   })
 
   test('shows a configuration that is right', async () => {
@@ -153,9 +153,9 @@ describe('the README', () => {
       )
       const path = commandPath(command)
       if (command.commands.length > 0) expect([line, path]).toEqual([line, line.replace(/ (…|--).*/, '')])
-      const known = flagsOf(command)
+      const knownFlags = listFlags(command)
       for (const word of words)
-        if (word.startsWith('--')) expect([line, known]).toEqual([line, expect.arrayContaining([word])])
+        if (word.startsWith('--')) expect([line, knownFlags]).toEqual([line, expect.arrayContaining([word])])
     }
   })
 

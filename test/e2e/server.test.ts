@@ -25,17 +25,17 @@ afterEach(() => {
 })
 
 /** A data directory that a server has used and left. */
-async function usedDirectory(home: string): Promise<string> {
+async function createUsedDirectory(home: string): Promise<string> {
   const server = await startServer({ home })
   await server.stop()
   return server.dataDir
 }
 
 /** Starts on a directory that must be refused. */
-async function refuse(home: string, dataDir: string) {
-  const ran = await runBinary(home, ['serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0'])
-  expect(ran.exitCode).toBe(9)
-  return ran.stderr
+async function expectRefusal(home: string, dataDir: string) {
+  const result = await runBinary(home, ['serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0'])
+  expect(result.exitCode).toBe(9)
+  return result.stderr
 }
 
 const sha256 = (path: string) => Bun.CryptoHasher.hash('sha256', readFileSync(path), 'hex')
@@ -71,62 +71,62 @@ async function createTestApplication(server: RunningServer, home: string) {
 describe('a start is refused, and nothing is touched,', () => {
   test('with another master key', async () => {
     const home = makeHome()
-    const dataDir = await usedDirectory(home)
+    const dataDir = await createUsedDirectory(home)
     writeFileSync(join(dataDir, 'master.key'), `${Buffer.alloc(32, 7).toString('base64')}\n`, { mode: 0o600 })
-    expect(await refuse(home, dataDir)).toContain('belongs to another master key')
+    expect(await expectRefusal(home, dataDir)).toContain('belongs to another master key')
   })
 
   test('without the master key of a database', async () => {
     const home = makeHome()
-    const dataDir = await usedDirectory(home)
+    const dataDir = await createUsedDirectory(home)
     rmSync(join(dataDir, 'master.key'))
-    expect(await refuse(home, dataDir)).toContain('is missing')
+    expect(await expectRefusal(home, dataDir)).toContain('is missing')
     expect(existsSync(join(dataDir, 'master.key'))).toBe(false)
   })
 
   test('while others can read the key or the database', async () => {
     const home = makeHome()
-    const dataDir = await usedDirectory(home)
+    const dataDir = await createUsedDirectory(home)
     for (const name of ['master.key', 'otpd.db']) {
       chmodSync(join(dataDir, name), 0o644)
-      expect(await refuse(home, dataDir)).toContain(`chmod 600`)
+      expect(await expectRefusal(home, dataDir)).toContain(`chmod 600`)
       chmodSync(join(dataDir, name), 0o600)
     }
   })
 
   test('on a database that is newer, or of another build', async () => {
     const home = makeHome()
-    const dataDir = await usedDirectory(home)
+    const dataDir = await createUsedDirectory(home)
     const change = (sql: string) => {
       const database = new Database(join(dataDir, 'otpd.db'))
       database.run(sql)
       database.close()
     }
     change("insert into migrations (name, checksum, applied_at) values ('9999_future', 'x', 0)")
-    expect(await refuse(home, dataDir)).toContain('newer than this otpd')
+    expect(await expectRefusal(home, dataDir)).toContain('newer than this otpd')
     change("delete from migrations where name = '9999_future'")
     change("update migrations set checksum = 'x'")
-    expect(await refuse(home, dataDir)).toContain('different build')
+    expect(await expectRefusal(home, dataDir)).toContain('different build')
   })
 
   test('on a damaged or foreign file', async () => {
     const home = makeHome()
-    const dataDir = await usedDirectory(home)
+    const dataDir = await createUsedDirectory(home)
     const path = join(dataDir, 'otpd.db')
-    const whole = readFileSync(path)
-    truncateSync(path, Math.floor(whole.length / 2))
+    const fileBytes = readFileSync(path)
+    truncateSync(path, Math.floor(fileBytes.length / 2))
     const cut = sha256(path)
-    expect(await refuse(home, dataDir)).toContain('damaged')
+    expect(await expectRefusal(home, dataDir)).toContain('damaged')
     expect(sha256(path)).toBe(cut)
     writeFileSync(path, 'these are not the pages that you are looking for, '.repeat(200))
-    expect(await refuse(home, dataDir)).toContain('not a database of otpd')
+    expect(await expectRefusal(home, dataDir)).toContain('not a database of otpd')
     rmSync(path)
     const foreign = new Database(path)
     foreign.run('create table songs (title text)')
     foreign.close()
     chmodSync(path, 0o600)
     const untouched = sha256(path)
-    expect(await refuse(home, dataDir)).toContain('not one of otpd')
+    expect(await expectRefusal(home, dataDir)).toContain('not one of otpd')
     expect(sha256(path)).toBe(untouched)
   })
 })
@@ -145,8 +145,8 @@ describe('what was answered', () => {
       const killing = new AbortController()
       const post = async (path: string, body: object) => {
         const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
-        const answer: { data: { requestId: string; code: string } } = JSON.parse(await response.text())
-        return { ok: response.ok, data: answer.data }
+        const apiResponse: { data: { requestId: string; code: string } } = JSON.parse(await response.text())
+        return { ok: response.ok, data: apiResponse.data }
       }
       const work = async (worker: number) => {
         for (let i = 0; !killing.signal.aborted; i++) {
@@ -182,14 +182,14 @@ describe('what was answered', () => {
     expect(verified.size).toBeGreaterThan(0)
     expect(database.query('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' })
     // One request, one event of each kind, however often the process died.
-    const doubled = database
+    const repeatedRows = database
       .query(
         `select request_id from events where type in ('otp.sent', 'otp.verified') group by request_id, type having count(*) > 1`,
       )
       .all()
-    expect(doubled).toEqual([])
+    expect(repeatedRows).toEqual([])
     database.close()
-    await server.logged('whole after the unclean stop')
+    await server.waitForLog('whole after the unclean stop')
     await server.stop()
   }, 300_000)
 })

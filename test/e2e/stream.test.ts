@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'
-import { readStream } from '../helpers/event-stream.ts'
+import { readEventStream } from '../helpers/event-stream.ts'
 
 const developersCount = 10
 /** One of the 200 is the command line, of a developer of its own. */
@@ -31,7 +31,7 @@ const start = async () => {
 }
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-type Person = { id: string; token: string; headers: Record<string, string> }
+type StreamUser = { id: string; token: string; headers: Record<string, string> }
 
 async function callApi<T>(
   method: string,
@@ -45,21 +45,23 @@ async function callApi<T>(
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
-  const answer: { data: T; pagination: { nextCursor: string | null } } = JSON.parse(await response.text())
-  return answer.data
+  const apiResponse: { data: T; pagination: { nextCursor: string | null } } = JSON.parse(
+    await response.text(),
+  )
+  return apiResponse.data
 }
 
 /** A developer with a token and an application whose messages go nowhere. */
-async function createPerson(index: number): Promise<Person> {
+async function createStreamUser(index: number): Promise<StreamUser> {
   const email = `person-${index}@example.com`
   const args = ['admin', 'create', '--email', email, '--name', 'Person', '--password-stdin', '--json']
-  const made = await runBinary(home, [...args, '--data-dir', dataDir], { input: password })
-  const { id } = JSON.parse(made.stdout).data
-  const answer = await fetch(`${running().url}/v1/auth/token`, {
+  const createResult = await runBinary(home, [...args, '--data-dir', dataDir], { input: password })
+  const { id } = JSON.parse(createResult.stdout).data
+  const response = await fetch(`${running().url}/v1/auth/token`, {
     method: 'POST',
     body: new URLSearchParams({ grant_type: 'password', username: email, password }),
   })
-  const { id_token: token } = JSON.parse(await answer.text())
+  const { id_token: token } = JSON.parse(await response.text())
   const console = { authorization: `Bearer ${token}` }
   const project = await callApi<{ id: string }>('POST', '/v1/projects', console, { name: 'shop' })
   const body = { name: 'web', projectId: project.id, environment: 'test' }
@@ -74,7 +76,7 @@ async function createPerson(index: number): Promise<Person> {
 
 let phones = 0
 /** What the server does not answer, because it is gone, may or may not stand in the log. */
-const sendMany = (person: Person, count = sendsPerPhase) =>
+const sendMany = (person: StreamUser, count = sendsPerPhase) =>
   Promise.all(
     Array.from({ length: count }, () =>
       callApi('POST', '/v1/otp/send', person.headers, { phone: `+1415${5_000_000 + phones++}` }).catch(
@@ -83,7 +85,7 @@ const sendMany = (person: Person, count = sendsPerPhase) =>
     ),
   )
 
-async function wholeLog({ token }: Person): Promise<string[]> {
+async function readFullLog({ token }: StreamUser): Promise<string[]> {
   let ids: string[] = []
   let cursor: string | null = null
   do {
@@ -101,9 +103,9 @@ async function wholeLog({ token }: Person): Promise<string[]> {
 }
 
 /** Follows the log over every end of the connection, and keeps all that it was given. */
-function follow({ token }: Person) {
+function follow({ token }: StreamUser) {
   let last = logStart
-  const seen = createList()
+  const received = createReceivedIds()
   const abort = new AbortController()
 
   async function run() {
@@ -111,23 +113,23 @@ function follow({ token }: Person) {
       const headers = { authorization: `Bearer ${token}`, 'last-event-id': last }
       const url = `${running().url}/v1/logs/stream`
       const response = await fetch(url, { headers, signal: abort.signal }).catch(() => null)
-      if (response?.status === 200) await read(readStream(response.body))
+      if (response?.status === 200) await read(readEventStream(response.body))
       else await Bun.sleep(20)
     }
   }
 
-  async function read(reading: ReturnType<typeof readStream>) {
+  async function read(reading: ReturnType<typeof readEventStream>) {
     for (;;) {
       const message = await reading.next().catch(() => undefined)
       if (!message) return
       if (message.id !== undefined) last = message.id
-      if (message.data !== undefined && message.event === undefined) seen.add(last)
+      if (message.data !== undefined && message.event === undefined) received.add(last)
     }
   }
 
   const done = run()
   return {
-    ...seen,
+    ...received,
     stop() {
       abort.abort()
       return done
@@ -136,24 +138,24 @@ function follow({ token }: Person) {
 }
 
 /** `otpd logs --tail`, which can be stopped where it stands. */
-function tail({ token }: Person) {
+function tail({ token }: StreamUser) {
   const env = { HOME: home, OTPD_SERVER: running().url, OTPD_TOKEN: token, PATH: process.env.PATH ?? '' }
   const child = Bun.spawn([binaryPath, 'logs', '--tail', '--json'], {
     env,
     stdout: 'pipe',
     stderr: 'inherit',
   })
-  const seen = createList()
+  const received = createReceivedIds()
   const done = (async () => {
     let text = ''
     for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
       const lines = (text + chunk).split('\n')
       text = lines.pop() ?? ''
-      for (const line of lines) seen.add(JSON.parse(line).id)
+      for (const line of lines) received.add(JSON.parse(line).id)
     }
   })()
   return {
-    ...seen,
+    ...received,
     freeze: () => child.kill('SIGSTOP'),
     thaw: () => child.kill('SIGCONT'),
     async end() {
@@ -165,7 +167,7 @@ function tail({ token }: Person) {
 }
 
 /** What a reader was given, and how to wait for one of it. */
-function createList() {
+function createReceivedIds() {
   const ids: string[] = []
   let waiting: { id: string; resolve(): void } | undefined
   return {
@@ -174,7 +176,7 @@ function createList() {
       ids.push(id)
       if (waiting?.id === id) waiting.resolve()
     },
-    hasSeen: (id: string) =>
+    waitForId: (id: string) =>
       ids.includes(id) ? Promise.resolve() : new Promise<void>((resolve) => (waiting = { id, resolve })),
   }
 }
@@ -207,25 +209,25 @@ const residentMb = (pid: number) =>
 
 test('200 readers, one stalled, see every entry once through two restarts', async () => {
   await start()
-  const people: Person[] = []
-  for (let index = 0; index <= developersCount; index++) people.push(await createPerson(index))
-  const [slow, ...others] = people
-  if (!slow) throw new Error('nobody is there')
+  const people: StreamUser[] = []
+  for (let index = 0; index <= developersCount; index++) people.push(await createStreamUser(index))
+  const [stalledUser, ...otherUsers] = people
+  if (!stalledUser) throw new Error('nobody is there')
   const readers = Array.from({ length: readersCount }, (_, index) => {
-    const person = others[index % others.length] ?? slow
+    const person = otherUsers[index % otherUsers.length] ?? stalledUser
     return { person, ...follow(person) }
   })
-  const stalled = tail(slow)
+  const stalledReader = tail(stalledUser)
   // It begins with the last few: no more may be there before it follows.
-  await sendMany(slow, 1)
-  await stalled.hasSeen((await wholeLog(slow)).at(-1) ?? '')
-  await sendMany(slow)
-  await stalled.hasSeen((await wholeLog(slow)).at(-1) ?? '')
-  await Promise.all(others.map((one) => sendMany(one)))
+  await sendMany(stalledUser, 1)
+  await stalledReader.waitForId((await readFullLog(stalledUser)).at(-1) ?? '')
+  await sendMany(stalledUser)
+  await stalledReader.waitForId((await readFullLog(stalledUser)).at(-1) ?? '')
+  await Promise.all(otherUsers.map((one) => sendMany(one)))
 
   const beforeMb = residentMb(running().pid)
-  stalled.freeze()
-  writeBigEntries(slow.id)
+  stalledReader.freeze()
+  writeBigEntries(stalledUser.id)
   await Promise.all(people.map((one) => sendMany(one)))
   // The server looks for what others wrote every two seconds.
   await Bun.sleep(2_500)
@@ -233,30 +235,30 @@ test('200 readers, one stalled, see every entry once through two restarts', asyn
 
   // A clean restart while codes are sent, and one that nobody is told of.
   const sending = Promise.all(people.map((one) => sendMany(one)))
-  const stoppingAt = performance.now()
+  const stopStartedAt = performance.now()
   const exitCode = await running().stop('SIGTERM')
-  const drainMs = Math.round(performance.now() - stoppingAt)
+  const drainMs = Math.round(performance.now() - stopStartedAt)
   await sending
   await start()
-  stalled.thaw()
-  const more = Promise.all(people.map((one) => sendMany(one)))
+  stalledReader.thaw()
+  const sendingDuringKill = Promise.all(people.map((one) => sendMany(one)))
   await Bun.sleep(50)
   await running().stop('SIGKILL')
-  await more
+  await sendingDuringKill
   await start()
   await Promise.all(people.map((one) => sendMany(one)))
 
-  const logs = new Map<Person, string[]>()
-  for (const person of people) logs.set(person, await wholeLog(person))
-  const log = (person: Person) => logs.get(person) ?? []
-  const everybody = [{ person: slow, ...stalled }, ...readers]
-  await Promise.all(everybody.map(({ person, hasSeen }) => hasSeen(log(person).at(-1) ?? '')))
-  const [tailExitCode] = await Promise.all([stalled.end(), ...readers.map(({ stop }) => stop())])
+  const logs = new Map<StreamUser, string[]>()
+  for (const person of people) logs.set(person, await readFullLog(person))
+  const log = (person: StreamUser) => logs.get(person) ?? []
+  const allReaders = [{ person: stalledUser, ...stalledReader }, ...readers]
+  await Promise.all(allReaders.map(({ person, waitForId: hasSeen }) => hasSeen(log(person).at(-1) ?? '')))
+  const [tailExitCode] = await Promise.all([stalledReader.end(), ...readers.map(({ stop }) => stop())])
   await running().stop()
 
-  expect(everybody).toHaveLength(200)
-  for (const { person, ids } of everybody) expect(ids).toEqual(log(person))
-  const entries = everybody.reduce((sum, { ids }) => sum + ids.length, 0)
+  expect(allReaders).toHaveLength(200)
+  for (const { person, ids } of allReaders) expect(ids).toEqual(log(person))
+  const entries = allReaders.reduce((sum, { ids }) => sum + ids.length, 0)
   expect(entries).toBeGreaterThan(bigEntries + 199 * 3 * sendsPerPhase)
   expect([exitCode, tailExitCode]).toEqual([0, 130])
   // The stalled connection has to be cut: less than the eight seconds that calls under way may take.

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { binaryPath, startServer } from '../helpers/binary.ts'
-import { findProgram } from '../helpers/foreign-program.ts'
+import { findProgram } from '../helpers/external-program.ts'
 
 const unit =
   /```ini\n(\[Unit\][^`]*)```/.exec(readFileSync(join(import.meta.dir, '../../README.md'), 'utf8'))?.[1] ?? ''
@@ -17,8 +17,11 @@ async function check(...args: string[]) {
   try {
     const path = join(folder, 'otpd.service')
     writeFileSync(path, unit.replace('/usr/local/bin/otpd', binaryPath))
-    const ran = Bun.spawnSync([analyze ?? '', ...args, path])
-    return { exitCode: ran.exitCode, text: `${ran.stdout}${ran.stderr}`.replaceAll(path, 'otpd.service') }
+    const result = Bun.spawnSync([analyze ?? '', ...args, path])
+    return {
+      exitCode: result.exitCode,
+      text: `${result.stdout}${result.stderr}`.replaceAll(path, 'otpd.service'),
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -20,7 +20,7 @@ const options = makeServerHome()
 let server: RunningServer
 let client: WebhookClient
 let app: TestApp
-const ends: Array<() => unknown> = []
+const cleanups: Array<() => unknown> = []
 
 beforeAll(async () => {
   server = await startServer(options)
@@ -29,7 +29,7 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(async () => {
   await server.stop()
-  for (const end of ends) await end()
+  for (const end of cleanups) await end()
   rmSync(options.home, { recursive: true, force: true })
 })
 
@@ -55,7 +55,7 @@ describe.each([
 ])('%s', (_name, create) => {
   test('verifies an event with the secret as it is, and nothing else', async () => {
     const receiver = await startReceiver()
-    ends.push(receiver.stop)
+    cleanups.push(receiver.stop)
     expect(await deliverTo(receiver.url)).toMatchObject({ status: 'delivered', lastStatusCode: 200 })
     const { body = '', headers = {} } = receiver.received[0] ?? {}
     const library = create(app.webhookSecret)
@@ -78,7 +78,7 @@ async function expectVerified(command: string[], folder: string, secret: string)
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  ends.push(() => child.kill())
+  cleanups.push(() => child.kill())
   const { value } = await child.stdout.getReader().read()
   const port = Number(new TextDecoder().decode(value))
   if (!port) throw new Error(await child.stderr.text())
@@ -125,7 +125,7 @@ if (!hasPython)
 describe.skipIf(!hasPython)('standardwebhooks for Python', () => {
   test('verifies an event with the secret as it is, and nothing else', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'otpd-python-'))
-    ends.push(() => rmSync(folder, { recursive: true, force: true }))
+    cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
     writeFileSync(join(folder, 'receiver.py'), pythonReceiver)
     await expectVerified([python, 'receiver.py'], folder, app.webhookSecret)
   }, 300_000)
@@ -177,13 +177,13 @@ function buildGoReceiver(): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-go-'))
   writeFileSync(join(folder, 'go.mod'), goModule)
   writeFileSync(join(folder, 'main.go'), goReceiver)
-  const run = (...args: string[]) =>
+  const runGo = (...args: string[]) =>
     Bun.spawnSync(['go', ...args], {
       cwd: folder,
       timeout: 60_000,
       env: { ...process.env, GOFLAGS: '-mod=mod' },
     }).success
-  if (run('build', '-o', 'receiver', '.')) return folder
+  if (runGo('build', '-o', 'receiver', '.')) return folder
   rmSync(folder, { recursive: true, force: true })
   return undefined
 }
@@ -193,7 +193,7 @@ if (goFolder === undefined)
   process.stderr.write(
     'Left out: webhooks received by Go. Install Go, and let it reach its module proxy once.\n',
   )
-else ends.push(() => rmSync(goFolder, { recursive: true, force: true }))
+else cleanups.push(() => rmSync(goFolder, { recursive: true, force: true }))
 
 describe.skipIf(goFolder === undefined)('standardwebhooks for Go', () => {
   test('verifies an event with the secret as it is, and nothing else', async () => {

@@ -1,10 +1,10 @@
 /** `id` is the one that the server gave the call: its x-request-id. */
-export type HttpAnswer = { status: number; id: string; body: string }
+export type HttpResponse = { status: number; id: string; body: string }
 
 export type Connection = Awaited<ReturnType<typeof openConnection>>
 
 /** A request as it goes over the wire. */
-export function encodeCall(
+export function encodeRequest(
   method: string,
   path: string,
   headers: Record<string, string>,
@@ -24,13 +24,13 @@ export function encodeCall(
 export async function openConnection(url: string) {
   let text = ''
   let closed = false
-  let waiting: ((answer: HttpAnswer | undefined) => void) | undefined
-  const settle = (answer: HttpAnswer | undefined) => {
-    const resolve = waiting
-    waiting = undefined
-    resolve?.(answer)
+  let pendingCall: ((response: HttpResponse | undefined) => void) | undefined
+  const settle = (response: HttpResponse | undefined) => {
+    const resolve = pendingCall
+    pendingCall = undefined
+    resolve?.(response)
   }
-  const end = () => {
+  const onClose = () => {
     closed = true
     settle(undefined)
   }
@@ -41,35 +41,35 @@ export async function openConnection(url: string) {
     socket: {
       data(_, bytes) {
         text += bytes.toString('latin1')
-        const border = text.indexOf('\r\n\r\n')
-        if (border < 0) return
-        const head = text.slice(0, border)
+        const headEnd = text.indexOf('\r\n\r\n')
+        if (headEnd < 0) return
+        const head = text.slice(0, headEnd)
         const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0)
-        if (text.length < border + 4 + length) return
+        if (text.length < headEnd + 4 + length) return
         const id = /\r\nx-request-id: (\w+)/i.exec(head)?.[1] ?? ''
-        const answer = {
+        const response = {
           status: Number(head.slice(9, 12)),
           id,
-          body: text.slice(border + 4, border + 4 + length),
+          body: text.slice(headEnd + 4, headEnd + 4 + length),
         }
-        text = text.slice(border + 4 + length)
-        settle(answer)
+        text = text.slice(headEnd + 4 + length)
+        settle(response)
       },
       timeout: (idle) => idle.terminate(),
-      close: end,
-      error: end,
+      close: onClose,
+      error: onClose,
     },
   })
 
   return {
     /** The whole answer; undefined where the connection ended first, so that nobody knows what became of the call. */
-    ask(call: string): Promise<HttpAnswer | undefined> {
+    send(request: string): Promise<HttpResponse | undefined> {
       if (closed) return Promise.resolve(undefined)
       return new Promise((resolve) => {
-        waiting = resolve
+        pendingCall = resolve
         // Counts from here, whatever moves meanwhile.
         socket.timeout(20)
-        socket.write(call)
+        socket.write(request)
       })
     },
     isClosed: () => closed,

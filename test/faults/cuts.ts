@@ -1,12 +1,12 @@
 import { rmSync } from 'node:fs'
 import { basename } from 'node:path'
 import { logIn, type TestApp } from '../helpers/webhook-client.ts'
-import { bootImage, checkImage, layImage, type Promised } from './cut-image.ts'
-import type { Family, Trial } from './family.ts'
+import { bootImage, checkImage, writeImage, type ExpectedState } from './cut-image.ts'
+import type { FaultFamily, Trial } from './family.ts'
 import { createLedger, type Acknowledged } from './ledger.ts'
 import { startLoad } from './load.ts'
 import { createDisk, losses, readOperations, type Loss } from './replay.ts'
-import { makeHome, startAt, type Home } from './server.ts'
+import { makeHome, startServerAt, type Home } from './server.ts'
 import { buildShim, createShim } from './shim.ts'
 
 const cutsPerRun = 500
@@ -18,103 +18,104 @@ const applications = 4
 
 type Run = { home: Home; log: string; acknowledged: Acknowledged[]; apps: TestApp[] }
 
-export const cuts: Family = {
+export const cuts: FaultFamily = {
   name: 'cuts',
-  about: 'power cuts, by replaying what the server wrote up to some moment',
+  description: 'power cuts, by replaying what the server wrote up to some moment',
   counts: { cuts: { full: 1_000, short: 150 } },
   async run(trial) {
-    const wanted = trial.count('cuts')
+    const cutsWanted = trial.count('cuts')
     const library = buildShim(trial.folder)
     const figures = { cuts: 0, 'calls replayed': 0, acknowledged: 0, 'through the binary': 0, runs: 0 }
     const byLoss: Record<Loss, number> = { none: 0, some: 0, torn: 0 }
-    const broken: string[] = []
-    while (figures.cuts < wanted && broken.length < 100) {
-      const run = await record(trial, library, figures.runs)
-      const many = Math.min(cutsPerRun, wanted - figures.cuts)
-      const { calls, boots, faults, cutsOf } = await cutRun(trial, run, many)
-      broken.push(...faults)
+    const violations: string[] = []
+    while (figures.cuts < cutsWanted && violations.length < 100) {
+      const run = await recordRun(trial, library, figures.runs)
+      const cutCount = Math.min(cutsPerRun, cutsWanted - figures.cuts)
+      const { calls, boots, faults, cutsByLoss } = await cutRun(trial, run, cutCount)
+      violations.push(...faults)
       figures.runs++
-      figures.cuts += many
+      figures.cuts += cutCount
       figures['calls replayed'] += calls
       figures.acknowledged += run.acknowledged.length
       figures['through the binary'] += boots
-      for (const loss of losses) byLoss[loss] += cutsOf[loss]
+      for (const loss of losses) byLoss[loss] += cutsByLoss[loss]
       rmSync(run.home.home, { recursive: true })
       rmSync(run.log)
-      if (wanted > cutsPerRun) process.stdout.write(`   ${figures.cuts} cuts, broken: ${broken.length}\n`)
+      if (cutsWanted > cutsPerRun)
+        process.stdout.write(`   ${figures.cuts} cuts, broken: ${violations.length}\n`)
     }
     trial.report({
-      tried: `${figures.cuts} power cuts; of what was not synced ${losses.map((loss) => `${loss} ${byLoss[loss]}`).join(', ')}`,
-      promised: 'the database opens whole, with everything that was acknowledged before the cut',
+      scenario: `${figures.cuts} power cuts; of what was not synced ${losses.map((loss) => `${loss} ${byLoss[loss]}`).join(', ')}`,
+      guarantee: 'the database opens whole, with everything that was acknowledged before the cut',
       figures,
-      broken,
+      violations,
     })
   },
 }
 
 /** A short life of a server, with everything it wrote. */
-async function record(trial: Trial, library: string, index: number): Promise<Run> {
+async function recordRun(trial: Trial, library: string, index: number): Promise<Run> {
   const home = makeHome(trial, `cuts-${index}`)
   const shim = createShim(library, trial.folder, home.dataDir)
   const acknowledged: Acknowledged[] = []
   const apps: TestApp[] = []
   const ledger = createLedger((one) => acknowledged.push(one))
-  const server = await startAt(home, shim.env({ log: true }))
+  const server = await startServerAt(home, shim.env({ log: true }))
   try {
     const client = await logIn(server.url)
     for (let i = 0; i < applications; i++) apps.push(await client.createApplication())
     const connections = connectionChoices[index % connectionChoices.length] ?? 1
     const load = startLoad({ url: server.url, apps, ledger, random: trial.random, connections })
-    const patience = performance.now() + 60_000
-    while (acknowledged.length < acknowledgedPerRun && performance.now() < patience) await Bun.sleep(5)
+    const deadline = performance.now() + 60_000
+    while (acknowledged.length < acknowledgedPerRun && performance.now() < deadline) await Bun.sleep(5)
     await load.stop()
   } finally {
     await server.stop('SIGKILL')
     shim.close()
   }
-  if (ledger.broken.length > 0) throw new Error(ledger.broken[0])
+  if (ledger.violations.length > 0) throw new Error(ledger.violations[0])
   return { home, log: shim.log, acknowledged, apps }
 }
 
-async function cutRun(trial: Trial, run: Run, many: number) {
+async function cutRun(trial: Trial, run: Run, cutCount: number) {
   const { random } = trial
   const operations = readOperations(run.log)
   const byAnswer = new Map(run.acknowledged.map((one) => [one.answerId, one]))
-  const moments = Array.from({ length: many }, () => 1 + Math.floor(random() * operations.length))
-  moments.sort((a, b) => a - b)
+  const cutPoints = Array.from({ length: cutCount }, () => 1 + Math.floor(random() * operations.length))
+  cutPoints.sort((a, b) => a - b)
   const disk = createDisk(basename(run.home.dataDir))
-  const promised: Promised = new Map()
-  const cutsOf: Record<Loss, number> = { none: 0, some: 0, torn: 0 }
+  const expected: ExpectedState = new Map()
+  const cutsByLoss: Record<Loss, number> = { none: 0, some: 0, torn: 0 }
   const faults: string[] = []
-  let passed = 0
+  let applied = 0
   let boots = 0
-  for (const [number, moment] of moments.entries()) {
-    for (; passed < moment; passed++) {
-      const operation = operations[passed]
+  for (const [number, cutPoint] of cutPoints.entries()) {
+    for (; applied < cutPoint; applied++) {
+      const operation = operations[applied]
       if (!operation) break
-      disk.pass(operation)
-      const answerId = operation.letter === 'A' ? answerIdOf(operation.data) : undefined
+      disk.apply(operation)
+      const answerId = operation.type === 'A' ? parseRequestId(operation.data) : undefined
       const acknowledged = answerId === undefined ? undefined : byAnswer.get(answerId)
-      if (acknowledged) keep(promised, acknowledged)
+      if (acknowledged) addAcknowledged(expected, acknowledged)
     }
     const loss = losses[Math.floor(random() * losses.length)] ?? 'none'
-    cutsOf[loss]++
+    cutsByLoss[loss]++
     const boot = number % bootEvery === bootEvery - 1
-    const image = layImage(run.home, disk.cut(loss, random))
-    const found = boot ? await bootImage(image, promised, run.apps) : checkImage(image, promised)
+    const image = writeImage(run.home, disk.cut(loss, random))
+    const imageFaults = boot ? await bootImage(image, expected, run.apps) : checkImage(image, expected)
     rmSync(image.home, { recursive: true })
-    faults.push(...found.map((fault) => `${loss}, cut at call ${moment}: ${fault}`))
+    faults.push(...imageFaults.map((fault) => `${loss}, cut at call ${cutPoint}: ${fault}`))
     if (boot) boots++
     if (faults.length > 100) break
   }
-  return { calls: operations.length, boots, faults, cutsOf }
+  return { calls: operations.length, boots, faults, cutsByLoss }
 }
 
-const answerIdOf = (data: Buffer) => /\r\nx-request-id: (\w+)/i.exec(data.toString('latin1'))?.[1]
+const parseRequestId = (data: Buffer) => /\r\nx-request-id: (\w+)/i.exec(data.toString('latin1'))?.[1]
 
-function keep(promised: Promised, { kind, id, at }: Acknowledged) {
-  const known = promised.get(id) ?? { attempts: 0, verifiedAt: undefined }
-  promised.set(id, known)
-  if (kind !== 'sent') known.attempts++
-  known.verifiedAt ??= at
+function addAcknowledged(expected: ExpectedState, { kind, id, at }: Acknowledged) {
+  const state = expected.get(id) ?? { attempts: 0, verifiedAt: undefined }
+  expected.set(id, state)
+  if (kind !== 'sent') state.attempts++
+  state.verifiedAt ??= at
 }

@@ -1,13 +1,13 @@
 /** What one trial of a fault came to. */
 export type Finding = {
   /** What was done to the server, in words. */
-  tried: string
+  scenario: string
   /** What must hold all the same. */
-  promised: string
+  guarantee: string
   /** Counts and times that the reader wants to see. */
   figures?: Record<string, number | string>
   /** Each break of the promise, in words; none where it was kept. */
-  broken: string[]
+  violations: string[]
 }
 
 /** What a family is run with. */
@@ -28,10 +28,10 @@ export type Trial = {
 }
 
 /** One kind of fault, and the program that tries it on the compiled binary. */
-export type Family = {
+export type FaultFamily = {
   /** A word for `--only`. */
   name: string
-  about: string
+  description: string
   /** Only its short form is run where nobody asks for it by name. */
   takesLong?: true
   /** How often things are tried in full and in the short form. Each is an option: `kills` is `--kills N`. */

@@ -2,9 +2,17 @@ import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Database } from 'bun:sqlite'
 import { logIn, type TestApp } from '../helpers/webhook-client.ts'
-import { countStatuses, send, unless, verify, watchHealth, within, type Answer } from './calls.ts'
-import type { Family, Trial } from './family.ts'
-import { makeHome, startAt, type Home } from './server.ts'
+import {
+  countStatuses,
+  send,
+  violationUnless,
+  verify,
+  watchHealth,
+  waitUntil,
+  type CallResult,
+} from './calls.ts'
+import type { FaultFamily, Trial } from './family.ts'
+import { makeHome, startServerAt, type Home } from './server.ts'
 import { buildShim, createShim, errno } from './shim.ts'
 
 const healsMsMax = 5_000
@@ -13,16 +21,16 @@ const callsWhileFull = 200
 /** A disk that can be filled and freed. */
 type Disk = { fill(): void; free(): void; remove(): void; env: Record<string, string> }
 
-export const full: Family = {
+export const full: FaultFamily = {
   name: 'full',
-  about: 'a disk without space, and with space again',
+  description: 'a disk without space, and with space again',
   counts: { fillings: { full: 10, short: 1 } },
   async run(trial) {
     const library = buildShim(trial.folder)
     for (let i = 0; i < trial.count('fillings'); i++) {
-      const at = makeHome(trial, `refused-writes-${i}`)
-      const shim = createShim(library, trial.folder, at.dataDir)
-      await tryDisk(trial, at, 'every write fails with ENOSPC', {
+      const serverHome = makeHome(trial, `refused-writes-${i}`)
+      const shim = createShim(library, trial.folder, serverHome.dataDir)
+      await tryDisk(trial, serverHome, 'every write fails with ENOSPC', {
         env: shim.env(),
         fill: () => shim.set('writeErrno', errno.ENOSPC),
         free: () => shim.set('writeErrno', 0),
@@ -34,8 +42,13 @@ export const full: Family = {
       return
     }
     for (let i = 0; i < trial.count('fillings'); i++) {
-      const at = makeHome(trial, `small-disk-${i}`)
-      await tryDisk(trial, at, 'a disk of 8 MB that is full to the last byte', makeSmallDisk(at))
+      const serverHome = makeHome(trial, `small-disk-${i}`)
+      await tryDisk(
+        trial,
+        serverHome,
+        'a disk of 8 MB that is full to the last byte',
+        makeSmallDisk(serverHome),
+      )
     }
   },
 }
@@ -57,14 +70,14 @@ function makeSmallDisk({ dataDir }: Home): Disk {
 }
 
 type Sent = { requestId: unknown; code: unknown }
-const sentOf = ({ data: { requestId, code } }: Answer): Sent => ({ requestId, code })
+const toSent = ({ data: { requestId, code } }: CallResult): Sent => ({ requestId, code })
 
-async function tryDisk(trial: Trial, at: Home, tried: string, disk: Disk): Promise<void> {
+async function tryDisk(trial: Trial, serverHome: Home, scenario: string, disk: Disk): Promise<void> {
   try {
-    let server = await startAt(at, disk.env)
+    let server = await startServerAt(serverHome, disk.env)
     const client = await logIn(server.url)
     const app = await client.createApplication()
-    const before = await sendMany(server.url, app, 20)
+    const sentBefore = await sendMany(server.url, app, 20)
     const stopWatch = watchHealth(server.url)
 
     disk.fill()
@@ -72,42 +85,44 @@ async function tryDisk(trial: Trial, at: Home, tried: string, disk: Disk): Promi
     const whileFull = await Promise.all(
       Array.from({ length: callsWhileFull }, async () => await send(server.url, app)),
     )
-    const stored = whileFull.filter(({ status }) => status === 201)
-    const firstSent = before[0]
-    const wrongly = await verify(server.url, app, firstSent?.requestId, firstSent?.code)
-    const readMs = performance.now()
+    const accepted = whileFull.filter(({ status }) => status === 201)
+    const firstSent = sentBefore[0]
+    const verifyWhileFull = await verify(server.url, app, firstSent?.requestId, firstSent?.code)
+    const readStartedAt = performance.now()
     const reads = await client.call<unknown[]>('GET', '/v1/otp').then(
       (rows) => rows.length,
       () => -1,
     )
-    const readTookMs = Math.round(performance.now() - readMs)
+    const readTookMs = Math.round(performance.now() - readStartedAt)
     const ready = await fetch(`${server.url}/v1/health/ready`)
 
     const freedAt = performance.now()
     disk.free()
-    const healed = await within(
+    const isHealed = await waitUntil(
       trial.allowMs(healsMsMax),
       async () => (await send(server.url, app)).status === 201,
     )
     const healedMs = Math.round(performance.now() - freedAt)
     const health = await stopWatch()
-    const stillRuns = await Promise.race([server.exited, Promise.resolve(null)])
+    const exitedEarly = await Promise.race([server.exited, Promise.resolve(null)])
     await server.stop('SIGKILL')
-    server = await startAt(at)
-    const acknowledged = [...before, ...stored.map(sentOf)]
-    const lost = await findLost(at, acknowledged)
-    const verified = await verify(server.url, app, before[1]?.requestId, before[1]?.code)
+    server = await startServerAt(serverHome)
+    const acknowledged = [...sentBefore, ...accepted.map(toSent)]
+    const lost = await findLost(serverHome, acknowledged)
+    const verified = await verify(server.url, app, sentBefore[1]?.requestId, sentBefore[1]?.code)
     await server.stop()
 
-    const others = whileFull.filter(({ status }) => status !== 201 && status !== 503)
-    const unhelpful = whileFull.filter(({ status, headers }) => status === 503 && !headers.get('retry-after'))
+    const unexpected = whileFull.filter(({ status }) => status !== 201 && status !== 503)
+    const withoutRetryAfter = whileFull.filter(
+      ({ status, headers }) => status === 503 && !headers.get('retry-after'),
+    )
     trial.report({
-      tried: `${tried}: ${callsWhileFull} sends at once, then space again, then kill -9`,
-      promised:
+      scenario: `${scenario}: ${callsWhileFull} sends at once, then space again, then kill -9`,
+      guarantee:
         'what is not stored is 503 with Retry-After, reads and health answer, healed within 5 s, nothing lost',
       figures: {
         answered: countStatuses(whileFull),
-        'verify while full': wrongly.status,
+        'verify while full': verifyWhileFull.status,
         'ready while full': ready.status,
         'read ms': readTookMs,
         'health p99 ms': health.p99Ms,
@@ -115,18 +130,24 @@ async function tryDisk(trial: Trial, at: Home, tried: string, disk: Disk): Promi
         acknowledged: acknowledged.length,
         lost: lost.length,
       },
-      broken: [
-        ...unless(others.length === 0, `answers that are neither: ${countStatuses(others)}`),
-        ...unless(stored.length < callsWhileFull, 'the disk was not full: nothing was refused'),
-        ...unless(unhelpful.length === 0, `${unhelpful.length} times 503 without Retry-After`),
-        ...unless(wrongly.status === 503 || wrongly.status === 200, `a verification was ${wrongly.status}`),
-        ...unless(reads > 0, 'what is stored could not be read'),
-        ...unless(ready.status === 503 || stored.length > 0, `readiness was ${ready.status}`),
-        ...unless(health.failed === 0, `health failed ${health.failed} times`),
-        ...unless(healed, `not healed after ${healedMs} ms`),
-        ...unless(stillRuns === null, `the server ended with ${stillRuns}`),
-        ...unless(lost.length === 0, `lost ${lost.slice(0, 3).join(', ')}`),
-        ...unless(verified.status === 200, `afterwards a code of before was ${verified.status}`),
+      violations: [
+        ...violationUnless(unexpected.length === 0, `answers that are neither: ${countStatuses(unexpected)}`),
+        ...violationUnless(accepted.length < callsWhileFull, 'the disk was not full: nothing was refused'),
+        ...violationUnless(
+          withoutRetryAfter.length === 0,
+          `${withoutRetryAfter.length} times 503 without Retry-After`,
+        ),
+        ...violationUnless(
+          verifyWhileFull.status === 503 || verifyWhileFull.status === 200,
+          `a verification was ${verifyWhileFull.status}`,
+        ),
+        ...violationUnless(reads > 0, 'what is stored could not be read'),
+        ...violationUnless(ready.status === 503 || accepted.length > 0, `readiness was ${ready.status}`),
+        ...violationUnless(health.failed === 0, `health failed ${health.failed} times`),
+        ...violationUnless(isHealed, `not healed after ${healedMs} ms`),
+        ...violationUnless(exitedEarly === null, `the server ended with ${exitedEarly}`),
+        ...violationUnless(lost.length === 0, `lost ${lost.slice(0, 3).join(', ')}`),
+        ...violationUnless(verified.status === 200, `afterwards a code of before was ${verified.status}`),
       ],
     })
   } finally {
@@ -135,8 +156,8 @@ async function tryDisk(trial: Trial, at: Home, tried: string, disk: Disk): Promi
 }
 
 async function sendMany(url: string, app: TestApp, count: number): Promise<Sent[]> {
-  const answers = await Promise.all(Array.from({ length: count }, () => send(url, app)))
-  return answers.filter(({ status }) => status === 201).map(sentOf)
+  const responses = await Promise.all(Array.from({ length: count }, () => send(url, app)))
+  return responses.filter(({ status }) => status === 201).map(toSent)
 }
 
 /** The requests that were acknowledged and do not stand; or what is wrong with the file. */
@@ -146,9 +167,9 @@ export async function findLost({ dataDir }: Home, acknowledged: readonly Sent[])
     const check = database.query<{ integrity_check: string }, []>('PRAGMA integrity_check').get()
     if (check?.integrity_check !== 'ok') return [`the integrity: ${check?.integrity_check}`]
     const rows = database.query<{ id: string }, []>('select id from otp_requests').all()
-    const there = new Set(rows.map(({ id }) => id))
+    const storedIds = new Set(rows.map(({ id }) => id))
     return acknowledged.flatMap(({ requestId }) =>
-      typeof requestId === 'string' && there.has(requestId) ? [] : [String(requestId)],
+      typeof requestId === 'string' && storedIds.has(requestId) ? [] : [String(requestId)],
     )
   } finally {
     database.close()

@@ -2,55 +2,66 @@ import { Database } from 'bun:sqlite'
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { logIn, type TestApp } from '../helpers/webhook-client.ts'
-import { checkFile, checkRequests, checkSums } from './check.ts'
-import { encodeCall, openConnection } from './connection.ts'
-import type { Family, Trial } from './family.ts'
+import { checkFile, checkRequests, checkInvariants } from './check.ts'
+import { encodeRequest, openConnection } from './connection.ts'
+import type { FaultFamily, Trial } from './family.ts'
 import { createLedger } from './ledger.ts'
 import { startLoad } from './load.ts'
-import { makeHome, startAt, type Home } from './server.ts'
+import { makeHome, startServerAt, type Home } from './server.ts'
 import { buildShim, createShim, errno } from './shim.ts'
 
 const acknowledgedPerRun = 100
 const connections = 2
 const loadMsMax = 5_000
 const recoversMsMax = 5_000
-const atOnce = 2
+const concurrency = 2
 
 type Outcome = 'recovered' | 'ended by itself' | 'did not start' | 'not reached'
 type Template = { home: Home; apps: TestApp[] }
-type Attempt = { outcome: Outcome; calls: number; acknowledged: number; broken: string[] }
+type Attempt = { outcome: Outcome; calls: number; acknowledged: number; violations: string[] }
 
 const errors = Object.entries(errno)
 
-export const io: Family = {
+export const io: FaultFamily = {
   name: 'io',
-  about: 'each write, sync, truncation and removal of a run fails once',
+  description: 'each write, sync, truncation and removal of a run fails once',
   counts: { calls: { full: 100, short: 5 } },
   async run(trial) {
     const library = buildShim(trial.folder)
     for (const fresh of [false, true]) {
       const template = await makeTemplate(trial, fresh)
-      const measured = await attempt(trial, template, library, 0, 0, 'measure')
-      const positions = spread(measured.calls, trial.count('calls'))
+      const measured = await runAttempt(trial, template, library, 0, 0, 'measure')
+      const positions = spreadEvenly(measured.calls, trial.count('calls'))
       for (const [name, number] of errors) {
         const outcomes = new Map<Outcome, number>()
-        const broken: string[] = []
+        const violations: string[] = []
         let acknowledged = 0
-        const waiting = [...positions]
+        const pendingPositions = [...positions]
         const work = async () => {
-          for (let at = waiting.shift(); at !== undefined; at = waiting.shift()) {
-            const one = await attempt(trial, template, library, at, number, `${name}-${fresh}-${at}`)
-            outcomes.set(one.outcome, (outcomes.get(one.outcome) ?? 0) + 1)
-            broken.push(...one.broken.map((fault) => `call ${at}: ${fault}`))
-            acknowledged += one.acknowledged
+          for (
+            let position = pendingPositions.shift();
+            position !== undefined;
+            position = pendingPositions.shift()
+          ) {
+            const result = await runAttempt(
+              trial,
+              template,
+              library,
+              position,
+              number,
+              `${name}-${fresh}-${position}`,
+            )
+            outcomes.set(result.outcome, (outcomes.get(result.outcome) ?? 0) + 1)
+            violations.push(...result.violations.map((fault) => `call ${position}: ${fault}`))
+            acknowledged += result.acknowledged
           }
         }
-        await Promise.all(Array.from({ length: atOnce }, work))
+        await Promise.all(Array.from({ length: concurrency }, work))
         trial.report({
-          tried: `${name} from ${positions.length} of the ${measured.calls} calls of ${fresh ? 'a first start' : 'a start with load'}`,
-          promised: 'the server recovers or ends, the next start serves, nothing acknowledged is lost',
+          scenario: `${name} from ${positions.length} of the ${measured.calls} calls of ${fresh ? 'a first start' : 'a start with load'}`,
+          guarantee: 'the server recovers or ends, the next start serves, nothing acknowledged is lost',
           figures: { acknowledged, ...Object.fromEntries(outcomes) },
-          broken,
+          violations,
         })
       }
     }
@@ -58,16 +69,16 @@ export const io: Family = {
 }
 
 /** Evenly, the first and the last among them. */
-function spread(calls: number, wanted: number): number[] {
-  const many = Math.min(calls, wanted)
-  return Array.from({ length: many }, (_, i) => 1 + Math.floor((i * (calls - 1)) / Math.max(1, many - 1)))
+function spreadEvenly(calls: number, countMax: number): number[] {
+  const count = Math.min(calls, countMax)
+  return Array.from({ length: count }, (_, i) => 1 + Math.floor((i * (calls - 1)) / Math.max(1, count - 1)))
 }
 
 /** @param fresh an empty home, whose faults are those of a first start */
 async function makeTemplate(trial: Trial, fresh: boolean): Promise<Template> {
   const home = makeHome(trial, fresh ? 'fresh' : 'used')
   if (fresh) return { home, apps: [] }
-  const server = await startAt(home)
+  const server = await startServerAt(home)
   try {
     const client = await logIn(server.url)
     return { home, apps: [await client.createApplication(), await client.createApplication()] }
@@ -78,7 +89,7 @@ async function makeTemplate(trial: Trial, fresh: boolean): Promise<Template> {
 }
 
 /** One life with one fault, and the life after it. */
-async function attempt(
+async function runAttempt(
   trial: Trial,
   template: Template,
   library: string,
@@ -94,11 +105,11 @@ async function attempt(
   shim.set('failAt', failAt)
   const { apps } = template
   const ledger = createLedger()
-  const { broken } = ledger
+  const { violations } = ledger
   let outcome: Outcome = 'did not start'
-  const server = await startAt(home, shim.env()).catch((error: unknown) => String(error))
+  const server = await startServerAt(home, shim.env()).catch((error: unknown) => String(error))
   if (typeof server === 'string') {
-    if (server.includes('bug in otpd')) broken.push(`no reason is given: ${server}`)
+    if (server.includes('bug in otpd')) violations.push(`no reason is given: ${server}`)
   } else {
     let ended = false
     void server.exited.then(() => (ended = true))
@@ -109,65 +120,65 @@ async function attempt(
       random: trial.random,
       connections: apps.length && connections,
     })
-    const patience = performance.now() + loadMsMax
-    const goesOn = () =>
-      !ended && ledger.count.acknowledged < acknowledgedPerRun && performance.now() < patience
-    while (apps.length > 0 && goesOn()) await Bun.sleep(5)
+    const deadline = performance.now() + loadMsMax
+    const shouldContinue = () =>
+      !ended && ledger.count.acknowledged < acknowledgedPerRun && performance.now() < deadline
+    while (apps.length > 0 && shouldContinue()) await Bun.sleep(5)
     await load.stop()
-    if (!(await serves(trial, server.url, apps[0], () => ended)) && !ended)
-      broken.push('it neither serves nor ends')
+    if (!(await canServe(trial, server.url, apps[0], () => ended)) && !ended)
+      violations.push('it neither serves nor ends')
     if (shim.get('failedCall') === 0) outcome = 'not reached'
     else outcome = ended ? 'ended by itself' : 'recovered'
     const exitCode = await server.stop('SIGKILL')
-    if (ended && exitCode === 0) broken.push('it ended as if all were well')
+    if (ended && exitCode === 0) violations.push('it ended as if all were well')
   }
   const calls = shim.get('calls')
   shim.close()
-  broken.push(...(await liveAgain(trial, home, apps, ledger.requests.values())))
+  violations.push(...(await restartAndCheck(trial, home, apps, ledger.requests.values())))
   rmSync(folder, { recursive: true })
-  return { outcome, calls, acknowledged: ledger.count.acknowledged, broken }
+  return { outcome, calls, acknowledged: ledger.count.acknowledged, violations }
 }
 
 /** Starts it without a fault, and looks at what is there. @returns what is wrong */
-async function liveAgain(
+async function restartAndCheck(
   trial: Trial,
   home: Home,
   apps: TestApp[],
   requests: Parameters<typeof checkRequests>[1],
 ) {
-  const server = await startAt(home).catch((error: unknown) => String(error))
+  const server = await startServerAt(home).catch((error: unknown) => String(error))
   if (typeof server === 'string') return [`it does not start again: ${server}`]
   try {
-    if (!(await serves(trial, server.url, apps[0]))) return ['it does not serve after its next start']
+    if (!(await canServe(trial, server.url, apps[0]))) return ['it does not serve after its next start']
     const database = new Database(join(home.dataDir, 'otpd.db'), { readonly: true })
-    const found = [
+    const checks = [
       checkFile(database, 'integrity_check'),
       checkRequests(database, requests),
-      checkSums(database),
+      checkInvariants(database),
     ]
     database.close()
-    return found.flat()
+    return checks.flat()
   } finally {
     await server.stop('SIGKILL')
   }
 }
 
 /** Whether a code can be sent; or, where there is no application, whether it says that it is ready. */
-async function serves(
+async function canServe(
   trial: Trial,
   url: string,
   app: TestApp | undefined,
   hasEnded = () => false,
 ): Promise<boolean> {
   const call = app
-    ? encodeCall('POST', '/v1/otp/send', app.headers, { phone: '+14155550123' })
-    : encodeCall('GET', '/v1/health/ready', {})
-  const patience = performance.now() + trial.allowMs(recoversMsMax)
-  while (performance.now() < patience && !hasEnded()) {
+    ? encodeRequest('POST', '/v1/otp/send', app.headers, { phone: '+14155550123' })
+    : encodeRequest('GET', '/v1/health/ready', {})
+  const deadline = performance.now() + trial.allowMs(recoversMsMax)
+  while (performance.now() < deadline && !hasEnded()) {
     const connection = await openConnection(url).catch(() => undefined)
-    const answer = await connection?.ask(call)
+    const response = await connection?.send(call)
     connection?.close()
-    if (answer && answer.status < 300) return true
+    if (response && response.status < 300) return true
     await Bun.sleep(50)
   }
   return false

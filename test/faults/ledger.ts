@@ -1,7 +1,7 @@
 import type { TestApp } from '../helpers/webhook-client.ts'
 
 /** What a caller knows of a request: what he was told, and what he asked for without hearing the outcome. */
-export type Known = {
+export type TrackedRequest = {
   id: string
   app: TestApp
   code: string
@@ -30,26 +30,26 @@ export type Acknowledged = { kind: 'sent' | 'verified' | 'wrong'; answerId: stri
  * @param onAcknowledged told of each
  */
 export function createLedger(onAcknowledged: (acknowledged: Acknowledged) => void = () => {}) {
-  const requests = new Map<string, Known>()
+  const requests = new Map<string, TrackedRequest>()
   /** Changed since the last check. */
-  let touched = new Set<Known>()
+  let touched = new Set<TrackedRequest>()
   /** To be verified again once the server is back: nobody knows whether they are. */
-  const unsure: Known[] = []
-  const broken: string[] = []
-  const others = new Map<string, number>()
+  const unconfirmed: TrackedRequest[] = []
+  const violations: string[] = []
+  const unexpectedAnswers = new Map<string, number>()
   const count = { acknowledged: 0, sent: 0, verified: 0, wrong: 0, refusedAgain: 0, unanswered: 0 }
 
   return {
     requests,
-    unsure,
-    broken,
+    unconfirmed,
+    violations,
     /** Answers that are neither an acknowledgement nor a refusal that was asked for, by status and code. */
-    others,
+    unexpectedAnswers,
     count,
 
-    sent(answerId: string, id: string, app: TestApp, code: string): Known {
-      if (requests.has(id)) broken.push(`${id} was given to two requests`)
-      const known: Known = {
+    sent(answerId: string, id: string, app: TestApp, code: string): TrackedRequest {
+      if (requests.has(id)) violations.push(`${id} was given to two requests`)
+      const tracked: TrackedRequest = {
         id,
         app,
         code,
@@ -60,54 +60,54 @@ export function createLedger(onAcknowledged: (acknowledged: Acknowledged) => voi
         maybeVerified: false,
         attemptsSeen: 0,
       }
-      requests.set(id, known)
-      touched.add(known)
+      requests.set(id, tracked)
+      touched.add(tracked)
       onAcknowledged({ kind: 'sent', answerId, id })
       count.sent++
       count.acknowledged++
-      return known
+      return tracked
     },
-    verified(answerId: string, known: Known, at: string) {
-      if (known.isVerified) broken.push(`${known.id} was verified twice`)
+    verified(answerId: string, tracked: TrackedRequest, verifiedAt: string) {
+      if (tracked.isVerified) violations.push(`${tracked.id} was verified twice`)
       // Of two calls at once the refused one may be heard first.
-      if (known.verifiedAt !== undefined && known.verifiedAt !== at)
-        broken.push(`${known.id} has another verifiedAt`)
-      known.isVerified = true
-      known.verifiedAt = at
-      touched.add(known)
-      onAcknowledged({ kind: 'verified', answerId, id: known.id, at })
+      if (tracked.verifiedAt !== undefined && tracked.verifiedAt !== verifiedAt)
+        violations.push(`${tracked.id} has another verifiedAt`)
+      tracked.isVerified = true
+      tracked.verifiedAt = verifiedAt
+      touched.add(tracked)
+      onAcknowledged({ kind: 'verified', answerId, id: tracked.id, at: verifiedAt })
       count.verified++
       count.acknowledged++
     },
     /** It was told that the request had been verified before. */
-    wasVerified(known: Known, at: string) {
-      if (known.verifiedAt === undefined && !known.maybeVerified)
-        broken.push(`${known.id} is verified by nobody`)
-      if (known.verifiedAt !== undefined && known.verifiedAt !== at)
-        broken.push(`${known.id} has another verifiedAt`)
-      known.verifiedAt = at
-      touched.add(known)
+    alreadyVerified(tracked: TrackedRequest, verifiedAt: string) {
+      if (tracked.verifiedAt === undefined && !tracked.maybeVerified)
+        violations.push(`${tracked.id} is verified by nobody`)
+      if (tracked.verifiedAt !== undefined && tracked.verifiedAt !== verifiedAt)
+        violations.push(`${tracked.id} has another verifiedAt`)
+      tracked.verifiedAt = verifiedAt
+      touched.add(tracked)
       count.refusedAgain++
     },
-    wrong(answerId: string, known: Known) {
-      known.wrong++
-      touched.add(known)
-      onAcknowledged({ kind: 'wrong', answerId, id: known.id })
+    wrong(answerId: string, tracked: TrackedRequest) {
+      tracked.wrong++
+      touched.add(tracked)
+      onAcknowledged({ kind: 'wrong', answerId, id: tracked.id })
       count.wrong++
       count.acknowledged++
     },
     /** An attempt had no answer, or one that leaves open whether it counts. */
-    unanswered(known: Known, right: boolean) {
-      known.unanswered++
-      known.maybeVerified ||= right
-      touched.add(known)
+    unanswered(tracked: TrackedRequest, isRightCode: boolean) {
+      tracked.unanswered++
+      tracked.maybeVerified ||= isRightCode
+      touched.add(tracked)
       count.unanswered++
-      if (right) unsure.push(known)
+      if (isRightCode) unconfirmed.push(tracked)
     },
-    other(kind: string) {
-      others.set(kind, (others.get(kind) ?? 0) + 1)
+    unexpected(kind: string) {
+      unexpectedAnswers.set(kind, (unexpectedAnswers.get(kind) ?? 0) + 1)
     },
-    takeTouched(): Known[] {
+    takeTouched(): TrackedRequest[] {
       const list = [...touched]
       touched = new Set()
       return list

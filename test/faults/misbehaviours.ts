@@ -5,12 +5,16 @@ import { createServer, type Socket } from 'node:net'
 export const misbehaviours = ['refuses', 'hangs', 'endless', 'resets', 'fails'] as const
 export type Misbehaviour = (typeof misbehaviours)[number]
 
-export type BadServer = { url: string; /** Requests that reached it. */ calls(): number; stop(): void }
+export type MisbehavingServer = {
+  url: string
+  /** Requests that reached it. */ calls(): number
+  stop(): void
+}
 
 const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
 
 /** A server of bare TCP, for what no HTTP server does. */
-export async function startBadServer(misbehaviour: Misbehaviour): Promise<BadServer> {
+export async function startMisbehavingServer(misbehaviour: Misbehaviour): Promise<MisbehavingServer> {
   const sockets = new Set<Socket>()
   let calls = 0
   const server = createServer((socket) => {
@@ -19,7 +23,7 @@ export async function startBadServer(misbehaviour: Misbehaviour): Promise<BadSer
     socket.on('close', () => sockets.delete(socket))
     socket.once('data', () => {
       calls++
-      behave[misbehaviour](socket)
+      behaviours[misbehaviour](socket)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -34,7 +38,7 @@ export async function startBadServer(misbehaviour: Misbehaviour): Promise<BadSer
   return { url: `http://127.0.0.1:${port}`, calls: () => calls, stop }
 }
 
-const behave: Record<Misbehaviour, (socket: Socket) => void> = {
+const behaviours: Record<Misbehaviour, (socket: Socket) => void> = {
   refuses: () => {},
   hangs: () => {},
   endless(socket) {

@@ -1,19 +1,19 @@
 import { logIn } from '../helpers/webhook-client.ts'
-import { ask, newPhone, send, unless, within } from './calls.ts'
-import type { Family } from './family.ts'
-import { misbehaviours, residentMb, startBadServer } from './misbehaviours.ts'
-import { makeHome, startAt } from './server.ts'
+import { callApi, newPhone, send, violationUnless, waitUntil } from './calls.ts'
+import type { FaultFamily } from './family.ts'
+import { misbehaviours, residentMb, startMisbehavingServer } from './misbehaviours.ts'
+import { makeHome, startServerAt } from './server.ts'
 
 const arrivesMsMax = 2_000
 const growthMbMax = 40
 
-export const receivers: Family = {
+export const receivers: FaultFamily = {
   name: 'receivers',
-  about: 'receivers of webhooks that refuse, hang, fail, or never end, beside one that works',
+  description: 'receivers of webhooks that refuse, hang, fail, or never end, beside one that works',
   counts: { events: { full: 500, short: 50 } },
   async run(trial) {
     const arrivals = new Map<string, number>()
-    const good = Bun.serve({
+    const goodReceiver = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,
       async fetch(request) {
@@ -22,13 +22,13 @@ export const receivers: Family = {
         return new Response('ok')
       },
     })
-    const bad = await Promise.all(misbehaviours.map((name) => startBadServer(name)))
-    const server = await startAt(makeHome(trial, 'home'))
+    const badReceivers = await Promise.all(misbehaviours.map((name) => startMisbehavingServer(name)))
+    const server = await startServerAt(makeHome(trial, 'home'))
     try {
       const client = await logIn(server.url)
       const app = await client.createApplication()
-      await client.createEndpoint(app, `http://127.0.0.1:${good.port}/`)
-      for (const { url } of bad) await client.createEndpoint(app, `${url}/`)
+      await client.createEndpoint(app, `http://127.0.0.1:${goodReceiver.port}/`)
+      for (const { url } of badReceivers) await client.createEndpoint(app, `${url}/`)
       for (let i = 0; i < 10; i++) await send(server.url, app)
       const memoryBefore = residentMb(server.pid)
 
@@ -39,45 +39,45 @@ export const receivers: Family = {
         if (typeof data['requestId'] === 'string') sentAt.set(data['requestId'], startedAt)
         await Bun.sleep(20)
       }
-      await within(trial.allowMs(arrivesMsMax), () => [...sentAt.keys()].every((id) => arrivals.has(id)))
+      await waitUntil(trial.allowMs(arrivesMsMax), () => [...sentAt.keys()].every((id) => arrivals.has(id)))
       const times = [...sentAt].map(([id, at]) => (arrivals.get(id) ?? Infinity) - at)
-      const grownMb = residentMb(server.pid) - memoryBefore
-      const tested = await ask('GET', `${server.url}/v1/health/ready`)
+      const growthMb = residentMb(server.pid) - memoryBefore
+      const readiness = await callApi('GET', `${server.url}/v1/health/ready`)
       trial.report({
-        tried: `${sentAt.size} events to a receiver that works, and to five that do not (${misbehaviours.join(', ')})`,
-        promised: 'the one that works gets each within 2 s; under 40 MB more',
+        scenario: `${sentAt.size} events to a receiver that works, and to five that do not (${misbehaviours.join(', ')})`,
+        guarantee: 'the one that works gets each within 2 s; under 40 MB more',
         figures: {
           arrived: times.filter(Number.isFinite).length,
           'longest ms': Math.round(Math.max(...times)),
-          'reached bad ones': bad.map(({ calls }) => calls()).join(' '),
-          'grown MB': grownMb.toFixed(1),
+          'reached bad ones': badReceivers.map(({ calls }) => calls()).join(' '),
+          'grown MB': growthMb.toFixed(1),
         },
-        broken: [
-          ...unless(sentAt.size === trial.count('events'), 'a send was refused'),
-          ...unless(
+        violations: [
+          ...violationUnless(sentAt.size === trial.count('events'), 'a send was refused'),
+          ...violationUnless(
             times.every(Number.isFinite),
             `${times.filter((ms) => !Number.isFinite(ms)).length} did not arrive`,
           ),
-          ...unless(Math.max(...times) <= trial.allowMs(arrivesMsMax), 'an event came late'),
-          ...unless(grownMb < growthMbMax, `${grownMb.toFixed(1)} MB more`),
-          ...unless(tested.status === 200, `readiness was ${tested.status}`),
+          ...violationUnless(Math.max(...times) <= trial.allowMs(arrivesMsMax), 'an event came late'),
+          ...violationUnless(growthMb < growthMbMax, `${growthMb.toFixed(1)} MB more`),
+          ...violationUnless(readiness.status === 200, `readiness was ${readiness.status}`),
         ],
       })
-      const stopAt = performance.now()
+      const stopStartedAt = performance.now()
       const exitCode = await server.stop()
       trial.report({
-        tried: 'SIGTERM while receivers hang',
-        promised: 'exit code 0 within 10 s',
-        figures: { ms: Math.round(performance.now() - stopAt), 'exit code': exitCode },
-        broken: unless(
-          exitCode === 0 && performance.now() - stopAt <= trial.allowMs(10_000),
+        scenario: 'SIGTERM while receivers hang',
+        guarantee: 'exit code 0 within 10 s',
+        figures: { ms: Math.round(performance.now() - stopStartedAt), 'exit code': exitCode },
+        violations: violationUnless(
+          exitCode === 0 && performance.now() - stopStartedAt <= trial.allowMs(10_000),
           'it did not end in time',
         ),
       })
     } finally {
       await server.stop('SIGKILL')
-      for (const one of bad) one.stop()
-      await good.stop(true)
+      for (const receiver of badReceivers) receiver.stop()
+      await goodReceiver.stop(true)
     }
   },
 }

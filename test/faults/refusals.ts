@@ -2,38 +2,38 @@ import { chmodSync, chownSync, cpSync, existsSync, readdirSync, readFileSync, st
 import { join } from 'node:path'
 import { binaryPath } from '../helpers/binary.ts'
 import { logIn, sendOtp } from '../helpers/webhook-client.ts'
-import { newPhone, unless } from './calls.ts'
-import type { Family, Trial } from './family.ts'
-import { cases, type Refusal } from './refusal-cases.ts'
-import { makeHome, startAt, type Home } from './server.ts'
+import { newPhone, violationUnless } from './calls.ts'
+import type { FaultFamily, Trial } from './family.ts'
+import { refusalCases, type Refusal } from './refusal-cases.ts'
+import { makeHome, startServerAt, type Home } from './server.ts'
 
 /** What one start came to. */
-type Start = { exitCode: number | null; ms: number; stderr: string }
+type StartResult = { exitCode: number | null; ms: number; stderr: string }
 
 const startMsMax = 2_000
-const nobody = 65_534
+const nobodyId = 65_534
 
-export const refusals: Family = {
+export const refusals: FaultFamily = {
   name: 'refusals',
-  about: 'starts that must be refused',
+  description: 'starts that must be refused',
   counts: { cuts: { full: 20, short: 2 } },
   async run(trial) {
     const template = await makeTemplate(trial)
     const repeats = trial.count('cuts')
-    for (const refusal of cases) {
-      const times = refusal.tried.includes('random') ? repeats : 1
-      const broken: string[] = []
-      const starts: Start[] = []
+    for (const refusal of refusalCases) {
+      const times = refusal.scenario.includes('random') ? repeats : 1
+      const violations: string[] = []
+      const starts: StartResult[] = []
       for (let i = 0; i < times; i++) {
-        const tried = await tryOne(trial, template, refusal)
-        starts.push(tried.start)
-        broken.push(...tried.broken)
+        const attempt = await tryRefusal(trial, template, refusal)
+        starts.push(attempt.start)
+        violations.push(...attempt.violations)
       }
       trial.report({
-        tried: refusal.tried + (times > 1 ? `, ${times} times` : ''),
-        promised: 'exit code 9 within 2 s, the reason and a remedy, no file touched',
-        figures: { longestMs: Math.max(...starts.map(({ ms }) => ms)), said: said(starts.at(-1)) },
-        broken,
+        scenario: refusal.scenario + (times > 1 ? `, ${times} times` : ''),
+        guarantee: 'exit code 9 within 2 s, the reason and a remedy, no file touched',
+        figures: { longestMs: Math.max(...starts.map(({ ms }) => ms)), said: firstStderrLine(starts.at(-1)) },
+        violations,
       })
     }
   },
@@ -41,61 +41,66 @@ export const refusals: Family = {
 
 /** A data directory that was in use and was left in peace. */
 async function makeTemplate(trial: Trial): Promise<Home> {
-  const at = makeHome(trial, 'template')
-  const server = await startAt(at)
+  const serverHome = makeHome(trial, 'template')
+  const server = await startServerAt(serverHome)
   const app = await (await logIn(server.url)).createApplication()
   for (let i = 0; i < 50; i++) await sendOtp(server.url, app, newPhone())
   await server.stop()
-  return at
+  return serverHome
 }
 
 let homes = 0
 
-async function tryOne(trial: Trial, template: Home, refusal: Refusal) {
-  const at = makeHome(trial, `refused-${homes++}`)
-  cpSync(template.dataDir, at.dataDir, { recursive: true })
-  at.env['OTPD_LISTEN'] = '127.0.0.1:0'
-  if (refusal.as === 'nobody') giveAway(trial.folder, at.home)
-  const end = await refusal.harm(at, trial)
-  const before = fingerprint(at.home)
-  const start = await startOnce(at, refusal)
-  const after = fingerprint(at.home)
-  await end?.()
+async function tryRefusal(trial: Trial, template: Home, refusal: Refusal) {
+  const serverHome = makeHome(trial, `refused-${homes++}`)
+  cpSync(template.dataDir, serverHome.dataDir, { recursive: true })
+  serverHome.env['OTPD_LISTEN'] = '127.0.0.1:0'
+  if (refusal.as === 'nobody') giveToNobody(trial.folder, serverHome.home)
+  const cleanup = await refusal.corrupt(serverHome, trial)
+  const before = fingerprint(serverHome.home)
+  const start = await startOnce(serverHome, refusal)
+  const after = fingerprint(serverHome.home)
+  await cleanup?.()
   const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
-    (path) => before.get(path) !== after.get(path) && !(end && /-(wal|shm)$|\.lock/.test(path)),
+    (path) => before.get(path) !== after.get(path) && !(cleanup && /-(wal|shm)$|\.lock/.test(path)),
   )
   return {
     start,
-    broken: [
-      ...unless(
+    violations: [
+      ...violationUnless(
         start.exitCode === 9,
         `it ended with ${start.exitCode ?? 'a timeout'}: ${start.stderr.slice(0, 300)}`,
       ),
-      ...unless(start.ms <= trial.allowMs(startMsMax), `it took ${start.ms} ms`),
-      ...unless(changed.length === 0, `it changed ${changed.join(', ')}`),
-      ...unless(start.stderr.trim().split('\n').length >= 2, `no remedy: ${start.stderr}`),
-      ...unless(!/\n\s+at /.test(start.stderr), `a stack trace: ${start.stderr.slice(0, 300)}`),
+      ...violationUnless(start.ms <= trial.allowMs(startMsMax), `it took ${start.ms} ms`),
+      ...violationUnless(changed.length === 0, `it changed ${changed.join(', ')}`),
+      ...violationUnless(start.stderr.trim().split('\n').length >= 2, `no remedy: ${start.stderr}`),
+      ...violationUnless(!/\n\s+at /.test(start.stderr), `a stack trace: ${start.stderr.slice(0, 300)}`),
     ],
   }
 }
 
 /** To a user without rights, with the way to it open. */
-function giveAway(folder: string, home: string): void {
+function giveToNobody(folder: string, home: string): void {
   chmodSync(folder, 0o711)
-  const give = (path: string) => {
-    chownSync(path, nobody, nobody)
-    if (statSync(path).isDirectory()) for (const name of readdirSync(path)) give(join(path, name))
+  const chownTree = (path: string) => {
+    chownSync(path, nobodyId, nobodyId)
+    if (statSync(path).isDirectory()) for (const name of readdirSync(path)) chownTree(join(path, name))
   }
-  give(home)
+  chownTree(home)
 }
 
-async function startOnce(at: Home, { as, args = [] }: Refusal): Promise<Start> {
-  const identity = ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups']
+async function startOnce(serverHome: Home, { as, args = [] }: Refusal): Promise<StartResult> {
+  const identity = ['setpriv', `--reuid=${nobodyId}`, `--regid=${nobodyId}`, '--clear-groups']
   const prefix = as === 'nobody' && process.getuid?.() === 0 ? identity : []
   const startedAt = performance.now()
-  const child = Bun.spawn([...prefix, binaryPath, 'serve', '--config', at.config, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', HOME: at.home, OTPD_DATA_DIR: at.dataDir, ...at.env },
-    cwd: at.home,
+  const child = Bun.spawn([...prefix, binaryPath, 'serve', '--config', serverHome.config, ...args], {
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: serverHome.home,
+      OTPD_DATA_DIR: serverHome.dataDir,
+      ...serverHome.env,
+    },
+    cwd: serverHome.home,
     stdin: 'ignore',
     stdout: 'ignore',
     stderr: 'pipe',
@@ -112,20 +117,20 @@ async function startOnce(at: Home, { as, args = [] }: Refusal): Promise<Start> {
 
 /** Of every file below: its content, rights included. */
 function fingerprint(folder: string): Map<string, string> {
-  const found = new Map<string, string>()
-  const walk = (path: string, name: string) => {
+  const fingerprints = new Map<string, string>()
+  const visit = (path: string, name: string) => {
     const { mode } = statSync(path)
     if (!statSync(path).isDirectory()) {
-      found.set(name, `${mode} ${Bun.CryptoHasher.hash('sha256', readFileSync(path), 'hex')}`)
+      fingerprints.set(name, `${mode} ${Bun.CryptoHasher.hash('sha256', readFileSync(path), 'hex')}`)
       return
     }
-    for (const entry of readdirSync(path)) walk(join(path, entry), name === '' ? entry : `${name}/${entry}`)
+    for (const entry of readdirSync(path)) visit(join(path, entry), name === '' ? entry : `${name}/${entry}`)
   }
-  if (existsSync(folder)) walk(folder, '')
-  return found
+  if (existsSync(folder)) visit(folder, '')
+  return fingerprints
 }
 
-const said = (start: Start | undefined) =>
+const firstStderrLine = (start: StartResult | undefined) =>
   `"${
     start?.stderr
       .trim()

@@ -1,30 +1,30 @@
 import { describe, expect, test } from 'bun:test'
 import { createDisk, type Loss, type Operation } from './replay.ts'
 
-const disk = () => createDisk('data')
+const createDataDisk = () => createDisk('data')
 const always = () => 0
 const never = () => 0.99
 
-function operation(letter: Operation['letter'], file: string, offset = 0, text = ''): Operation {
-  return { letter, file, offset, data: Buffer.from(text) }
+function operation(type: Operation['type'], file: string, offset = 0, text = ''): Operation {
+  return { type, file, offset, data: Buffer.from(text) }
 }
 
 function cutAfter(operations: Operation[], loss: Loss, random: () => number) {
-  const it = disk()
-  for (const one of operations) it.pass(one)
-  return Object.fromEntries([...it.cut(loss, random)].map(([name, bytes]) => [name, bytes.toString()]))
+  const simulated = createDataDisk()
+  for (const entry of operations) simulated.apply(entry)
+  return Object.fromEntries([...simulated.cut(loss, random)].map(([name, bytes]) => [name, bytes.toString()]))
 }
 
 describe('after a power cut', () => {
-  const written = [operation('W', 'a', 0, 'synced'), operation('S', 'a'), operation('W', 'a', 4, 'NEW')]
+  const writes = [operation('W', 'a', 0, 'synced'), operation('S', 'a'), operation('W', 'a', 4, 'NEW')]
 
   test('what was synced is there, and what was not is gone', () => {
-    expect(cutAfter(written, 'none', always)).toEqual({ a: 'synced' })
+    expect(cutAfter(writes, 'none', always)).toEqual({ a: 'synced' })
   })
 
   test('what was not synced may be there', () => {
-    expect(cutAfter(written, 'some', always)).toEqual({ a: 'syncNEW' })
-    expect(cutAfter(written, 'some', never)).toEqual({ a: 'synced' })
+    expect(cutAfter(writes, 'some', always)).toEqual({ a: 'syncNEW' })
+    expect(cutAfter(writes, 'some', never)).toEqual({ a: 'synced' })
   })
 
   test('a torn write is there in sectors', () => {
@@ -41,13 +41,13 @@ describe('after a power cut', () => {
   })
 
   test('a truncation counts once it is synced', () => {
-    const cut = [...written.slice(0, 2), operation('T', 'a', 2)]
+    const cut = [...writes.slice(0, 2), operation('T', 'a', 2)]
     expect(cutAfter(cut, 'none', always)).toEqual({ a: 'synced' })
     expect(cutAfter([...cut, operation('S', 'a')], 'none', always)).toEqual({ a: 'sy' })
   })
 
   test('a file that was removed is back, unless its directory was synced', () => {
-    const removed = [...written.slice(0, 2), operation('U', 'a')]
+    const removed = [...writes.slice(0, 2), operation('U', 'a')]
     expect(cutAfter(removed, 'none', always)).toEqual({ a: 'synced' })
     expect(cutAfter([...removed, operation('S', 'data')], 'none', always)).toEqual({})
   })

@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 
 /** A call that the shim has logged: a write, sync, truncation or removal of a file, or an answer to a caller. */
 export type Operation = {
-  letter: 'W' | 'S' | 'T' | 'U' | 'A'
+  type: 'W' | 'S' | 'T' | 'U' | 'A'
   /** Its name; empty for an answer. */
   file: string
   offset: number
@@ -20,22 +20,22 @@ const sectorBytes = 512
 export function readOperations(log: string): Operation[] {
   const bytes = readFileSync(log)
   const operations: Operation[] = []
-  let at = 0
-  while (at + 21 <= bytes.length) {
-    const letter = String.fromCharCode(bytes[at] ?? 0)
-    const dataAt = at + 21 + bytes.readUInt32LE(at + 1)
-    const offset = Number(bytes.readBigUInt64LE(at + 5))
-    const length = Number(bytes.readBigUInt64LE(at + 13))
-    if (!isLetter(letter)) throw new Error(`${log} is no log: ${letter} at ${at}`)
+  let position = 0
+  while (position + 21 <= bytes.length) {
+    const type = String.fromCharCode(bytes[position] ?? 0)
+    const dataAt = position + 21 + bytes.readUInt32LE(position + 1)
+    const offset = Number(bytes.readBigUInt64LE(position + 5))
+    const length = Number(bytes.readBigUInt64LE(position + 13))
+    if (!isOperationType(type)) throw new Error(`${log} is no log: ${type} at ${position}`)
     if (dataAt + length > bytes.length) break
-    const file = basename(bytes.toString('utf8', at + 21, dataAt))
-    operations.push({ letter, file, offset, data: bytes.subarray(dataAt, dataAt + length) })
-    at = dataAt + length
+    const file = basename(bytes.toString('utf8', position + 21, dataAt))
+    operations.push({ type, file, offset, data: bytes.subarray(dataAt, dataAt + length) })
+    position = dataAt + length
   }
   return operations
 }
 
-const isLetter = (letter: string): letter is Operation['letter'] => 'WSTUA'.includes(letter)
+const isOperationType = (type: string): type is Operation['type'] => 'WSTUA'.includes(type)
 
 type Change = { offset: number; data: Buffer | undefined }
 
@@ -73,9 +73,9 @@ type File = { synced: Image | undefined; unsynced: Change[]; removed: Image | un
 export function createDisk(directory: string) {
   const files = new Map<string, File>()
 
-  function fileOf(name: string): File {
-    const known = files.get(name)
-    if (known) return known
+  function getFile(name: string): File {
+    const existing = files.get(name)
+    if (existing) return existing
     const file: File = { synced: undefined, unsynced: [], removed: undefined }
     files.set(name, file)
     return file
@@ -88,37 +88,37 @@ export function createDisk(directory: string) {
   }
 
   return {
-    pass({ letter, file: name, offset, data }: Operation) {
-      if (letter === 'A' || name.endsWith('-shm')) return
-      if (letter === 'S' && name === directory) {
+    apply({ type, file: name, offset, data }: Operation) {
+      if (type === 'A' || name.endsWith('-shm')) return
+      if (type === 'S' && name === directory) {
         for (const file of files.values()) file.removed = undefined
         return
       }
-      const file = fileOf(name)
-      if (letter === 'W') file.unsynced.push({ offset, data })
-      else if (letter === 'T') file.unsynced.push({ offset, data: undefined })
-      else if (letter === 'S') sync(file)
+      const file = getFile(name)
+      if (type === 'W') file.unsynced.push({ offset, data })
+      else if (type === 'T') file.unsynced.push({ offset, data: undefined })
+      else if (type === 'S') sync(file)
       else files.set(name, { synced: undefined, unsynced: [], removed: file.synced ?? file.removed })
     },
 
     /** The files as a power cut leaves them now. */
     cut(loss: Loss, random: () => number): Map<string, Buffer> {
-      const left = new Map<string, Buffer>()
+      const survivors = new Map<string, Buffer>()
       const survives = () => loss !== 'none' && random() < 0.5
       for (const [name, { synced, unsynced, removed }] of files) {
-        const kept = unsynced
+        const keptChanges = unsynced
           .filter(survives)
           .flatMap((change) => (loss === 'torn' ? tear(change, random) : [change]))
-        if (!synced && kept.length === 0) {
-          if (removed && !survives()) left.set(name, removed.copy())
+        if (!synced && keptChanges.length === 0) {
+          if (removed && !survives()) survivors.set(name, removed.copy())
           continue
         }
         const image = createImage()
         if (synced) image.apply({ offset: 0, data: synced.copy() })
-        for (const change of kept) image.apply(change)
-        left.set(name, image.copy())
+        for (const change of keptChanges) image.apply(change)
+        survivors.set(name, image.copy())
       }
-      return left
+      return survivors
     },
   }
 }
@@ -127,8 +127,9 @@ export function createDisk(directory: string) {
 function tear({ offset, data }: Change, random: () => number): Change[] {
   if (data === undefined) return [{ offset, data }]
   const sectors: Change[] = []
-  for (let at = 0; at < data.length; at += sectorBytes) {
-    if (random() < 0.5) sectors.push({ offset: offset + at, data: data.subarray(at, at + sectorBytes) })
+  for (let position = 0; position < data.length; position += sectorBytes) {
+    if (random() < 0.5)
+      sectors.push({ offset: offset + position, data: data.subarray(position, position + sectorBytes) })
   }
   return sectors
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { seededRandom, type Family, type Finding } from './family.ts'
+import { seededRandom, type FaultFamily, type Finding } from './family.ts'
 import { clocks } from './clocks.ts'
 import { cuts } from './cuts.ts'
 import { damage } from './damage.ts'
@@ -24,7 +24,7 @@ import { webhooks } from './webhooks.ts'
 // Faults on the compiled binary, and what is left of its promises: `npm run faults -- [--only kills,cuts] [--short]
 // [--seed N] [--kills N] …`. Ends with 1 where a promise was broken. Needs Linux and gcc.
 
-const families: Family[] = [
+const families: FaultFamily[] = [
   kills,
   cuts,
   io,
@@ -57,49 +57,51 @@ const { values } = parseArgs({
   },
 })
 
-function choose(only: string | undefined): Family[] {
-  const usual = families.filter(({ takesLong }) => values.short || !takesLong)
-  const names = only?.split(',') ?? usual.map(({ name }) => name)
+function selectFamilies(only: string | undefined): FaultFamily[] {
+  const defaults = families.filter(({ takesLong }) => values.short || !takesLong)
+  const names = only?.split(',') ?? defaults.map(({ name }) => name)
   return names.map((name) => {
-    const family = families.find((one) => one.name === name)
+    const family = families.find((candidate) => candidate.name === name)
     if (!family)
-      throw new Error(`There is no ${name}. There is ${families.map((one) => one.name).join(', ')}.`)
+      throw new Error(
+        `There is no ${name}. There is ${families.map((candidate) => candidate.name).join(', ')}.`,
+      )
     return family
   })
 }
 
 /** A whole number from the command line; `otherwise` where nothing was said. */
-function wholeNumber(option: string, otherwise: number): number {
+function wholeNumber(option: string, fallback: number): number {
   const text: unknown = Object.entries(values).find(([name]) => name === option)?.[1]
-  if (text === undefined) return otherwise
+  if (text === undefined) return fallback
   const number = Number(text)
   if (!Number.isSafeInteger(number) || number < 0) throw new Error(`--${option} is a whole number`)
   return number
 }
 
 /** Returns whether every promise was kept. */
-async function runAll(chosen: Family[]): Promise<boolean> {
+async function runAll(chosen: FaultFamily[]): Promise<boolean> {
   const seed = wholeNumber('seed', Date.now() % 1_000_000)
   print(`seed ${seed}${values.short ? '; what is promised within some time may take ten times that' : ''}`)
-  const broken = new Map<string, number>()
+  const violations = new Map<string, number>()
   for (const family of chosen) {
     const startedAt = performance.now()
-    broken.set(family.name, await runFamily(family, seed))
+    violations.set(family.name, await runFamily(family, seed))
     print(`   ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
   }
-  const failed = [...broken].filter(([, count]) => count > 0)
-  const which = failed.map(([name, count]) => `${name} (${count})`).join(', ')
-  print(failed.length === 0 ? '\nevery promise was kept' : `\nbroken promises: ${which}, seed ${seed}`)
+  const failed = [...violations].filter(([, count]) => count > 0)
+  const summary = failed.map(([name, count]) => `${name} (${count})`).join(', ')
+  print(failed.length === 0 ? '\nevery promise was kept' : `\nbroken promises: ${summary}, seed ${seed}`)
   return failed.length === 0
 }
 
 /** Returns how many promises were broken. */
-async function runFamily(family: Family, seed: number): Promise<number> {
-  print(`\n== ${family.name}: ${family.about}`)
+async function runFamily(family: FaultFamily, seed: number): Promise<number> {
+  print(`\n== ${family.name}: ${family.description}`)
   const folder = mkdtempSync(join(tmpdir(), `otpd-${family.name}-`))
-  let broken = 0
+  let violations = 0
   const report = (finding: Finding) => {
-    broken += finding.broken.length
+    violations += finding.violations.length
     printFinding(finding)
   }
   const count = (name: string) => {
@@ -111,25 +113,25 @@ async function runFamily(family: Family, seed: number): Promise<number> {
     const allowMs = (ms: number) => (short ? 10 : 1) * ms
     await family.run({ seed, random: seededRandom(seed), count, short, allowMs, folder, report })
   } catch (error) {
-    report({ tried: 'the whole family', promised: 'it runs to its end', broken: [String(error)] })
+    report({ scenario: 'the whole family', guarantee: 'it runs to its end', violations: [String(error)] })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-  return broken
+  return violations
 }
 
-const brokenShown = 10
+const violationsShown = 10
 
-function printFinding({ tried, promised, figures = {}, broken }: Finding) {
+function printFinding({ scenario: tried, guarantee: promised, figures = {}, violations }: Finding) {
   print(` - tried:    ${tried}\n   promised: ${promised}`)
   const numbers = Object.entries(figures).map(([name, value]) => `${name} ${value}`)
   if (numbers.length > 0) print(`   seen:     ${numbers.join(', ')}`)
-  print(`   lost:     ${broken.length === 0 ? 'nothing' : broken.length}`)
-  for (const one of broken.slice(0, brokenShown)) print(`     ! ${one}`)
+  print(`   lost:     ${violations.length === 0 ? 'nothing' : violations.length}`)
+  for (const one of violations.slice(0, violationsShown)) print(`     ! ${one}`)
 }
 
 if (values.help) {
-  for (const { name, about, counts = {} } of families) {
+  for (const { name, description: about, counts = {} } of families) {
     print(`${name.padEnd(12)} ${about}`)
     for (const [option, { full, short }] of Object.entries(counts)) {
       print(`${''.padEnd(12)}   --${option} N (${full}; short ${short})`)
@@ -138,5 +140,5 @@ if (values.help) {
 } else if (process.platform !== 'linux' || Bun.which('gcc') === null) {
   print('skipped: the faults need Linux and gcc')
 } else {
-  process.exitCode = (await runAll(choose(values.only))) ? 0 : 1
+  process.exitCode = (await runAll(selectFamilies(values.only))) ? 0 : 1
 }

@@ -30,10 +30,10 @@ export function makeHome({ folder }: Pick<Trial, 'folder'>, name: string): Home 
 }
 
 /** Starts the binary there, and waits until it is ready. Throws with what it printed where it ends instead. */
-export const startAt = (at: Home, env: Record<string, string> = {}): Promise<RunningServer> =>
+export const startServerAt = (serverHome: Home, env: Record<string, string> = {}): Promise<RunningServer> =>
   startServer({
-    home: at.home,
-    dataDir: at.dataDir,
-    args: ['--config', at.config],
-    env: { ...at.env, ...env },
+    home: serverHome.home,
+    dataDir: serverHome.dataDir,
+    args: ['--config', serverHome.config],
+    env: { ...serverHome.env, ...env },
   })

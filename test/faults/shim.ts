@@ -36,14 +36,14 @@ export function buildShim(folder: string, name: 'shim' | 'wall' = 'shim'): strin
  * Stands between a process and its files: what `env` is given to a server, `set` changes while it runs.
  *
  * @param library of `buildShim`
- * @param below only files whose path begins so are touched
+ * @param pathPrefix only files whose path begins so are touched
  */
-export function createShim(library: string, folder: string, below: string) {
+export function createShim(library: string, folder: string, pathPrefix: string) {
   const page = join(folder, `shim-${Bun.randomUUIDv7()}.page`)
   const log = `${page}.log`
   writeFileSync(page, Buffer.alloc(4096))
   const file = openSync(page, 'r+')
-  const word = Buffer.alloc(8)
+  const buffer = Buffer.alloc(8)
 
   return {
     /** Every write, sync, truncation and removal, and every answer that was sent, in their order; see `shim.c`. */
@@ -51,16 +51,16 @@ export function createShim(library: string, folder: string, below: string) {
     env: (options: { log?: boolean } = {}): Record<string, string> => ({
       LD_PRELOAD: library,
       SHIM_PAGE: page,
-      SHIM_BELOW: below,
+      SHIM_BELOW: pathPrefix,
       ...(options.log && { SHIM_LOG: log }),
     }),
     set(slot: keyof typeof slots, value: number) {
-      word.writeBigInt64LE(BigInt(value))
-      writeSync(file, word, 0, 8, slots[slot] * 8)
+      buffer.writeBigInt64LE(BigInt(value))
+      writeSync(file, buffer, 0, 8, slots[slot] * 8)
     },
     get(slot: keyof typeof slots): number {
-      readSync(file, word, 0, 8, slots[slot] * 8)
-      return Number(word.readBigInt64LE())
+      readSync(file, buffer, 0, 8, slots[slot] * 8)
+      return Number(buffer.readBigInt64LE())
     },
     close: () => closeSync(file),
   }

@@ -4,9 +4,9 @@ import { logIn } from '../helpers/webhook-client.ts'
 import type { Trial } from './family.ts'
 import { createLedger } from './ledger.ts'
 import { startLoad } from './load.ts'
-import { startAt, type Home } from './server.ts'
+import { startServerAt, type Home } from './server.ts'
 import { buildShim } from './shim.ts'
-import { createWall } from './wall.ts'
+import { createFakeWallClock } from './wall.ts'
 
 const dayMs = 24 * 60 * 60_000
 const purgeEveryMs = 10 * 60_000
@@ -29,12 +29,12 @@ export const retentionEnv = {
  *
  * @param changes about so many, in all
  */
-export async function fillWithOld(trial: Trial, at: Home, changes: number): Promise<void> {
-  const wall = createWall(buildShim(trial.folder, 'wall'), trial.folder)
+export async function fillWithAgedRequests(trial: Trial, serverHome: Home, changes: number): Promise<void> {
+  const wallClock = createFakeWallClock(buildShim(trial.folder, 'wall'), trial.folder)
   for (const days of [retention.requestDays, retention.phoneDays]) {
     for (let purge = 0; purge < purges; purge++) {
-      wall.set(purge * purgeEveryMs - days * dayMs)
-      const server = await startAt(at, { ...wall.env, ...retentionEnv })
+      wallClock.set(purge * purgeEveryMs - days * dayMs)
+      const server = await startServerAt(serverHome, { ...wallClock.env, ...retentionEnv })
       const app = await (await logIn(server.url)).createApplication('Old')
       const ledger = createLedger()
       const load = startLoad({ url: server.url, apps: [app], ledger, random: trial.random, connections: 8 })
@@ -44,7 +44,7 @@ export async function fillWithOld(trial: Trial, at: Home, changes: number): Prom
       if (exitCode !== 0) throw new Error(`the server of long ago ended with ${exitCode}`)
     }
   }
-  wall.close()
+  wallClock.close()
 }
 
 /** What a purge should have touched, had it all of its time. */

@@ -2,7 +2,7 @@ import type { TestApp } from '../helpers/webhook-client.ts'
 import { newPhone } from './calls.ts'
 
 /** One call of the mix. `expected` is the status, or the code of the error. */
-export type Call = {
+export type ExpectedCall = {
   kind: string
   method: string
   path: string
@@ -10,12 +10,19 @@ export type Call = {
   body?: object
   expected: string
   /** Told of the answer, where it was the expected one. */
-  done?: (data: Record<string, unknown>) => void
+  onExpected?: (data: Record<string, unknown>) => void
 }
 
-type Code = { app: TestApp; phone: string; requestId: string; code: string; wrong: number; sentAt: number }
+type SentCode = {
+  app: TestApp
+  phone: string
+  requestId: string
+  code: string
+  wrong: number
+  sentAt: number
+}
 
-export type MixNeeds = {
+export type CallMixOptions = {
   /** Their codes come with the answer. */
   apps: TestApp[]
   /** Its codes are never verified: they lie in the inbox, and run out. */
@@ -24,43 +31,43 @@ export type MixNeeds = {
   bearer: () => Record<string, string>
   random: () => number
   /** Told of each event that an answer stands for; a resend is one more `otp.sent`. */
-  happened(type: 'otp.sent' | 'otp.verified', requestId: string): void
+  onEvent(type: 'otp.sent' | 'otp.verified', requestId: string): void
 }
 
 /** Those above wait for nobody, and run out as codes do. */
 const codesMax = 500
-const restingMax = 400
+const awaitingResendMax = 400
 /** The server wants thirty seconds; its clock and ours meet in an answer. */
-const surelyTooSoonMs = 20_000
-const surelyRestedMs = 32_000
+const resendRefusedBeforeMs = 20_000
+const resendAllowedAfterMs = 32_000
 const wrongMax = 3
 
 /** What callers and a console ask for, in the proportions of `shares`. @returns the next call */
-export function createMix({ apps, live, bearer, random, happened }: MixNeeds): () => Call {
-  const codes: Code[] = []
-  const resting: Code[] = []
-  const verified: Code[] = []
-  let turn = 0
+export function createCallMix({ apps, live, bearer, random, onEvent }: CallMixOptions): () => ExpectedCall {
+  const codes: SentCode[] = []
+  const awaitingResend: SentCode[] = []
+  const verified: SentCode[] = []
+  let nextAppIndex = 0
 
-  const pick = (): TestApp => apps[turn++ % apps.length] ?? live
-  const read = (path: string, headers = bearer()): Call => {
+  const pickApp = (): TestApp => apps[nextAppIndex++ % apps.length] ?? live
+  const readCall = (path: string, headers = bearer()): ExpectedCall => {
     const kind = path.replace(/[?%].*/, '')
     return { kind, method: 'GET', path, headers, expected: '200' }
   }
-  const post = (what: string, app: TestApp, body: object, expected: string): Call => {
-    const path = `/v1/otp/${what}`
+  const postCall = (action: string, app: TestApp, body: object, expected: string): ExpectedCall => {
+    const path = `/v1/otp/${action}`
     return { kind: `${path} → ${expected}`, method: 'POST', path, headers: app.headers, body, expected }
   }
-  const keep = (list: Code[], code: Code, max: number) => {
+  const addBounded = (list: SentCode[], code: SentCode, max: number) => {
     list.push(code)
     if (list.length > max) list.shift()
   }
 
-  function send(): Call {
-    const app = pick()
+  function send(): ExpectedCall {
+    const app = pickApp()
     const phone = newPhone()
-    const done: Call['done'] = ({ requestId, code }) => {
-      const made = {
+    const onExpected: ExpectedCall['onExpected'] = ({ requestId, code }) => {
+      const sentCode = {
         app,
         phone,
         requestId: String(requestId),
@@ -68,69 +75,72 @@ export function createMix({ apps, live, bearer, random, happened }: MixNeeds): (
         wrong: 0,
         sentAt: Date.now(),
       }
-      happened('otp.sent', made.requestId)
-      if (resting.length < restingMax && random() < 0.2) resting.push(made)
-      else keep(codes, made, codesMax)
+      onEvent('otp.sent', sentCode.requestId)
+      if (awaitingResend.length < awaitingResendMax && random() < 0.2) awaitingResend.push(sentCode)
+      else addBounded(codes, sentCode, codesMax)
     }
-    return { ...post('send', app, { phone }, '201'), done }
+    return { ...postCall('send', app, { phone }, '201'), onExpected }
   }
 
-  const sendLive = (): Call => ({
-    ...post('send', live, { phone: newPhone(), ttlSeconds: 60 }, '201'),
-    done: ({ requestId }) => happened('otp.sent', String(requestId)),
+  const sendLive = (): ExpectedCall => ({
+    ...postCall('send', live, { phone: newPhone(), ttlSeconds: 60 }, '201'),
+    onExpected: ({ requestId }) => onEvent('otp.sent', String(requestId)),
   })
 
-  function verify(): Call {
-    const known = codes.shift()
-    if (!known) return send()
-    const { app, requestId, code } = known
-    const done = () => {
-      happened('otp.verified', requestId)
-      keep(verified, known, codesMax)
+  function verify(): ExpectedCall {
+    const sentCode = codes.shift()
+    if (!sentCode) return send()
+    const { app, requestId, code } = sentCode
+    const onExpected = () => {
+      onEvent('otp.verified', requestId)
+      addBounded(verified, sentCode, codesMax)
     }
-    return { ...post('verify', app, { requestId, code }, '200'), done }
+    return { ...postCall('verify', app, { requestId, code }, '200'), onExpected }
   }
 
-  function guess(): Call {
-    const known = codes.shift()
-    if (!known) return send()
-    const code = String((Number(known.code) + 1) % 1_000_000).padStart(6, '0')
-    const done = () => {
-      if (++known.wrong < wrongMax) keep(codes, known, codesMax)
+  function guess(): ExpectedCall {
+    const sentCode = codes.shift()
+    if (!sentCode) return send()
+    const code = String((Number(sentCode.code) + 1) % 1_000_000).padStart(6, '0')
+    const onExpected = () => {
+      if (++sentCode.wrong < wrongMax) addBounded(codes, sentCode, codesMax)
     }
-    return { ...post('verify', known.app, { requestId: known.requestId, code }, 'INVALID_CODE'), done }
-  }
-
-  function verifyAgain(): Call {
-    const known = verified.shift()
-    if (!known) return send()
-    const { app, requestId, code } = known
-    return post('verify', app, { requestId, code }, 'ALREADY_VERIFIED')
-  }
-
-  function resend(): Call {
-    const [known] = resting
-    if (!known) return send()
-    const { app, requestId } = known
-    const age = Date.now() - known.sentAt
-    if (age < surelyTooSoonMs) return post('resend', app, { requestId }, 'RATE_LIMITED')
-    if (age < surelyRestedMs) return send()
-    resting.shift()
-    const done = () => {
-      happened('otp.sent', requestId)
-      keep(codes, known, codesMax)
+    return {
+      ...postCall('verify', sentCode.app, { requestId: sentCode.requestId, code }, 'INVALID_CODE'),
+      onExpected,
     }
-    return { ...post('resend', app, { requestId }, '200'), done }
   }
 
-  function lookUp(): Call {
-    const known = verified.at(-1)
-    if (!known) return send()
-    const key = { 'x-api-key': known.app.headers['x-api-key'] ?? '' }
-    return read(`/v1/users/${encodeURIComponent(known.phone)}`, key)
+  function verifyAgain(): ExpectedCall {
+    const sentCode = verified.shift()
+    if (!sentCode) return send()
+    const { app, requestId, code } = sentCode
+    return postCall('verify', app, { requestId, code }, 'ALREADY_VERIFIED')
   }
 
-  const shares: Array<[percent: number, next: () => Call]> = [
+  function resend(): ExpectedCall {
+    const [sentCode] = awaitingResend
+    if (!sentCode) return send()
+    const { app, requestId } = sentCode
+    const age = Date.now() - sentCode.sentAt
+    if (age < resendRefusedBeforeMs) return postCall('resend', app, { requestId }, 'RATE_LIMITED')
+    if (age < resendAllowedAfterMs) return send()
+    awaitingResend.shift()
+    const onExpected = () => {
+      onEvent('otp.sent', requestId)
+      addBounded(codes, sentCode, codesMax)
+    }
+    return { ...postCall('resend', app, { requestId }, '200'), onExpected }
+  }
+
+  function lookUp(): ExpectedCall {
+    const sentCode = verified.at(-1)
+    if (!sentCode) return send()
+    const key = { 'x-api-key': sentCode.app.headers['x-api-key'] ?? '' }
+    return readCall(`/v1/users/${encodeURIComponent(sentCode.phone)}`, key)
+  }
+
+  const weightedCalls: Array<[percent: number, next: () => ExpectedCall]> = [
     [34, send],
     [8, sendLive],
     [24, verify],
@@ -138,19 +148,19 @@ export function createMix({ apps, live, bearer, random, happened }: MixNeeds): (
     [2, verifyAgain],
     [4, resend],
     [3, lookUp],
-    [4, () => read('/v1/otp?limit=20')],
-    [1, () => read(`/v1/otp?limit=20&status=verified&appId=${pick().id}`)],
-    [4, () => read('/v1/logs?limit=50')],
-    [2, () => read('/v1/analytics/summary')],
-    [1, () => read('/v1/analytics/timeseries')],
-    [1, () => read('/v1/inbox?limit=20')],
-    [1, () => read('/v1/applications')],
-    [1, () => read('/v1/users?limit=20')],
-    [2, () => read('/v1/health/ready', {})],
+    [4, () => readCall('/v1/otp?limit=20')],
+    [1, () => readCall(`/v1/otp?limit=20&status=verified&appId=${pickApp().id}`)],
+    [4, () => readCall('/v1/logs?limit=50')],
+    [2, () => readCall('/v1/analytics/summary')],
+    [1, () => readCall('/v1/analytics/timeseries')],
+    [1, () => readCall('/v1/inbox?limit=20')],
+    [1, () => readCall('/v1/applications')],
+    [1, () => readCall('/v1/users?limit=20')],
+    [2, () => readCall('/v1/health/ready', {})],
   ]
 
   return () => {
-    let point = random() * 100
-    return (shares.find(([percent]) => (point -= percent) < 0)?.[1] ?? send)()
+    let remaining = random() * 100
+    return (weightedCalls.find(([percent]) => (remaining -= percent) < 0)?.[1] ?? send)()
   }
 }

@@ -1,19 +1,19 @@
-import { openConnection, type Connection, type HttpAnswer } from './connection.ts'
+import { openConnection, type Connection, type HttpResponse } from './connection.ts'
 
 export type Pool = Awaited<ReturnType<typeof openPool>>
 
 /** Keep-alive connections that take turns; a call waits where all are busy. Throws where nobody listens. */
 export async function openPool(url: string, size: number) {
-  const all = await Promise.all(Array.from({ length: size }, () => openConnection(url)))
-  const idle = [...all]
+  const connections = await Promise.all(Array.from({ length: size }, () => openConnection(url)))
+  const idle = [...connections]
   const waiting: Array<(connection: Connection) => void> = []
 
-  const take = (): Promise<Connection> => {
+  const acquire = (): Promise<Connection> => {
     const connection = idle.shift()
     return connection ? Promise.resolve(connection) : new Promise((resolve) => waiting.push(resolve))
   }
 
-  const giveBack = (connection: Connection) => {
+  const release = (connection: Connection) => {
     const next = waiting.shift()
     if (next) next(connection)
     else idle.push(connection)
@@ -21,11 +21,11 @@ export async function openPool(url: string, size: number) {
 
   return {
     /** Undefined where the connection ended first. */
-    async ask(call: string): Promise<HttpAnswer | undefined> {
-      const connection = await take()
-      const answer = await connection.ask(call)
-      giveBack(connection.isClosed() ? await openConnection(url).catch(() => connection) : connection)
-      return answer
+    async send(call: string): Promise<HttpResponse | undefined> {
+      const connection = await acquire()
+      const response = await connection.send(call)
+      release(connection.isClosed() ? await openConnection(url).catch(() => connection) : connection)
+      return response
     },
     /** How many calls wait for a connection. */
     waiting: () => waiting.length,

@@ -1,14 +1,14 @@
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
-export type Wall = ReturnType<typeof createWall>
+export type FakeWallClock = ReturnType<typeof createFakeWallClock>
 
 /**
  * The time of day as a process sees it; monotonic time and timers stay as they are. `env` is given to a server.
  *
  * @param library of `buildShim`
  */
-export function createWall(library: string, folder: string) {
+export function createFakeWallClock(library: string, folder: string) {
   const page = join(folder, `wall-${Bun.randomUUIDv7()}.page`)
   writeFileSync(page, Buffer.alloc(4096))
   const file = openSync(page, 'r+')

@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { logIn, sendOtp, type TestApp } from '../helpers/webhook-client.ts'
-import type { Family, Trial } from './family.ts'
-import { makeHome, startAt } from './server.ts'
+import type { FaultFamily, Trial } from './family.ts'
+import { makeHome, startServerAt } from './server.ts'
 
 const failingShare = 0.05
 const hangingShare = 0.02
@@ -9,9 +9,9 @@ const endpoints = 20
 const senders = 8
 const drainMsMax = 600_000
 
-export const webhooks: Family = {
+export const webhooks: FaultFamily = {
   name: 'webhooks',
-  about: 'kill -9 while events go to receivers that fail and hang',
+  description: 'kill -9 while events go to receivers that fail and hang',
   counts: { 'webhook-events': { full: 10_000, short: 400 }, 'webhook-kills': { full: 30, short: 3 } },
   async run(trial) {
     const events = trial.count('webhook-events')
@@ -21,14 +21,14 @@ export const webhooks: Family = {
     const home = makeHome(trial, 'home')
     const acknowledged = new Set<string>()
     const startTimesMs: number[] = []
-    let server = await startAt(home)
-    let serving = true
+    let server = await startServerAt(home)
+    let isServing = true
     let phone = 0
 
     async function send() {
       while (acknowledged.size < events) {
         const app = apps[phone % endpoints]
-        if (!serving || !app) {
+        if (!isServing || !app) {
           await Bun.sleep(5)
           continue
         }
@@ -37,16 +37,16 @@ export const webhooks: Family = {
       }
     }
 
-    async function killNow() {
-      serving = false
+    async function killAndRestart() {
+      isServing = false
       await server.stop('SIGKILL')
       const before = performance.now()
-      server = await startAt(home)
+      server = await startServerAt(home)
       startTimesMs.push(performance.now() - before)
-      serving = true
+      isServing = true
     }
 
-    const missing = () => [...acknowledged].filter((id) => !receiver.delivered.has(id)).length
+    const countMissing = () => [...acknowledged].filter((id) => !receiver.delivered.has(id)).length
     try {
       const client = await logIn(server.url)
       for (let i = 0; i < endpoints; i++) {
@@ -58,30 +58,30 @@ export const webhooks: Family = {
       for (let kills = 0; kills < killsMin || acknowledged.size < events; kills++) {
         // By progress, so that the kills are spread over the events, and at some moment of that.
         const step = Math.ceil((events / killsMin) * (0.5 + trial.random() * 0.8))
-        const next = Math.min(events, acknowledged.size + step)
-        const patience = performance.now() + 20_000
-        while (acknowledged.size < next && performance.now() < patience) await Bun.sleep(1)
+        const target = Math.min(events, acknowledged.size + step)
+        const deadline = performance.now() + 20_000
+        while (acknowledged.size < target && performance.now() < deadline) await Bun.sleep(1)
         await Bun.sleep(trial.random() * 100)
-        await killNow()
+        await killAndRestart()
       }
       await sending
-      const patience = performance.now() + drainMsMax
-      while (missing() > 0 && performance.now() < patience) await Bun.sleep(100)
+      const deadline = performance.now() + drainMsMax
+      while (countMissing() > 0 && performance.now() < deadline) await Bun.sleep(100)
     } finally {
       await server.stop('SIGKILL')
       await receiver.stop()
     }
 
     const { count, delivered } = receiver
-    const ambiguous = [...delivered.values()].filter((ids) => ids.size > 1).length
+    const underSeveralIds = [...delivered.values()].filter((ids) => ids.size > 1).length
     const faults = {
-      'never arrived': missing(),
-      'came under two ids': ambiguous,
+      'never arrived': countMissing(),
+      'came under two ids': underSeveralIds,
       'were not signed': count.forged,
     }
     trial.report({
-      tried: `${startTimesMs.length} kills; receivers that answer 500 or never`,
-      promised: 'every event arrives, signed, and each repetition has the same webhook-id',
+      scenario: `${startTimesMs.length} kills; receivers that answer 500 or never`,
+      guarantee: 'every event arrives, signed, and each repetition has the same webhook-id',
       figures: {
         events: acknowledged.size,
         accepted: count.deliveries,
@@ -90,7 +90,9 @@ export const webhooks: Family = {
         repeated: count.duplicates,
         'restart max ms': Math.round(Math.max(...startTimesMs)),
       },
-      broken: Object.entries(faults).flatMap(([what, many]) => (many > 0 ? [`${many} events ${what}`] : [])),
+      violations: Object.entries(faults).flatMap(([label, many]) =>
+        many > 0 ? [`${many} events ${label}`] : [],
+      ),
     })
   },
 }
@@ -100,10 +102,10 @@ function startReceiver({ random, short }: Trial, apps: TestApp[]) {
   /** Of each request: the ids that it was delivered under. */
   const delivered = new Map<string, Set<string>>()
   const refusedOnce = new Set<string>()
-  const seen = new Set<string>()
+  const seenIds = new Set<string>()
   const count = { deliveries: 0, duplicates: 0, failed: 0, hung: 0, forged: 0 }
   // An attempt that hangs takes longer than the short form may.
-  const hanging = short ? 0 : hangingShare
+  const hangShare = short ? 0 : hangingShare
 
   const receiver = Bun.serve({
     hostname: '127.0.0.1',
@@ -120,7 +122,7 @@ function startReceiver({ random, short }: Trial, apps: TestApp[]) {
       }
       // Never twice in a row: the third attempt is five minutes later, and nothing new would be learned by waiting.
       const chance = refusedOnce.has(id) ? 1 : random()
-      if (chance < failingShare + hanging) {
+      if (chance < failingShare + hangShare) {
         refusedOnce.add(id)
         if (chance < failingShare) {
           count.failed++
@@ -133,8 +135,8 @@ function startReceiver({ random, short }: Trial, apps: TestApp[]) {
       const ids = delivered.get(data.requestId) ?? new Set()
       delivered.set(data.requestId, ids.add(id))
       count.deliveries++
-      if (seen.has(id)) count.duplicates++
-      seen.add(id)
+      if (seenIds.has(id)) count.duplicates++
+      seenIds.add(id)
       return new Response('ok')
     },
   })

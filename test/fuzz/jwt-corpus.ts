@@ -1,6 +1,6 @@
 import { createHmac, createPublicKey } from 'node:crypto'
 import { exportSPKI } from 'jose'
-import { makeSigningKey, type startForgingProvider } from '../helpers/oidc.ts'
+import { makeSigningKey, type startFakeOidcProvider } from '../helpers/oidc.ts'
 
 export type Forgery = { name: string; token: string }
 
@@ -9,27 +9,32 @@ const base64url = (value: unknown) =>
 
 /** Tokens that no verifier may take, each wrong in one way, of a provider whose every key and claim is known. */
 export async function makeForgeries(
-  forger: Awaited<ReturnType<typeof startForgingProvider>>,
+  provider: Awaited<ReturnType<typeof startFakeOidcProvider>>,
   nowMs: number,
 ): Promise<Forgery[]> {
   const now = Math.floor(nowMs / 1000)
-  const { key, issuer, audience } = forger
-  const stranger = await makeSigningKey('RS256', 'k1')
-  const elliptic = await makeSigningKey('ES256', 'k1')
+  const { key, issuer, audience } = provider
+  const otherKey = await makeSigningKey('RS256', 'k1')
+  const ecKey = await makeSigningKey('ES256', 'k1')
   const good = { iss: issuer, aud: audience, sub: 'user-1', iat: now, exp: now + 3600 }
 
-  async function signed(claims: unknown, header: unknown = {}, by = key): Promise<string> {
-    const protectedHeader = { alg: by.alg, kid: by.kid, ...(typeof header === 'object' ? header : {}) }
+  async function signToken(claims: unknown, header: unknown = {}, signer = key): Promise<string> {
+    const protectedHeader = {
+      alg: signer.alg,
+      kid: signer.kid,
+      ...(typeof header === 'object' ? header : {}),
+    }
     const text = `${base64url(protectedHeader)}.${base64url(claims)}`
-    const algorithm = by.alg === 'ES256' ? { name: 'ECDSA', hash: 'SHA-256' } : { name: 'RSASSA-PKCS1-v1_5' }
-    const signature = await crypto.subtle.sign(algorithm, by.privateKey, Buffer.from(text))
+    const algorithm =
+      signer.alg === 'ES256' ? { name: 'ECDSA', hash: 'SHA-256' } : { name: 'RSASSA-PKCS1-v1_5' }
+    const signature = await crypto.subtle.sign(algorithm, signer.privateKey, Buffer.from(text))
     return `${text}.${Buffer.from(signature).toString('base64url')}`
   }
-  const token = await signed(good)
+  const token = await signToken(good)
   const [header = '', payload = '', signature = ''] = token.split('.')
   const pem = await exportSPKI(key.publicKey)
   const der = createPublicKey(pem).export({ type: 'spki', format: 'der' })
-  const hmac = (alg: 'HS256' | 'HS384' | 'HS512', secret: string | Buffer) => {
+  const signHmac = (alg: 'HS256' | 'HS384' | 'HS512', secret: string | Buffer) => {
     const text = `${base64url({ alg, kid: key.kid })}.${payload}`
     return `${text}.${createHmac(alg.replace('HS', 'sha'), secret).update(text).digest('base64url')}`
   }
@@ -81,33 +86,33 @@ export async function makeForgeries(
     ['an algorithm that is a list', { alg: ['RS256'] }],
     ['no algorithm at all', { alg: undefined }],
   ]
-  const made: Array<[string, string | Promise<string>]> = [
-    ...claims.map(([name, change]): [string, Promise<string>] => [name, signed({ ...good, ...change })]),
-    ...headers.map(([name, change]): [string, Promise<string>] => [name, signed(good, change)]),
-    ['claims that are a list', signed([good])],
-    ['claims that are null', signed(null)],
-    ['claims that are text', signed('user-1')],
-    ['another key under the same kid', signed(good, {}, stranger)],
-    ['a key of another kind under the same kid', signed(good, {}, elliptic)],
-    ['a key of its own embedded', signed(good, { jwk: stranger.publicJwk }, stranger)],
+  const cases: Array<[string, string | Promise<string>]> = [
+    ...claims.map(([name, change]): [string, Promise<string>] => [name, signToken({ ...good, ...change })]),
+    ...headers.map(([name, change]): [string, Promise<string>] => [name, signToken(good, change)]),
+    ['claims that are a list', signToken([good])],
+    ['claims that are null', signToken(null)],
+    ['claims that are text', signToken('user-1')],
+    ['another key under the same kid', signToken(good, {}, otherKey)],
+    ['a key of another kind under the same kid', signToken(good, {}, ecKey)],
+    ['a key of its own embedded', signToken(good, { jwk: otherKey.publicJwk }, otherKey)],
     [
       'a key of its own embedded, without kid',
-      signed(good, { jwk: stranger.publicJwk, kid: undefined }, stranger),
+      signToken(good, { jwk: otherKey.publicJwk, kid: undefined }, otherKey),
     ],
-    ['an address of keys', signed(good, { jku: `${issuer}/elsewhere`, kid: 'k9' }, stranger)],
-    ['a certificate of its own', signed(good, { x5c: [der.toString('base64')] }, stranger)],
-    ['an address of certificates', signed(good, { x5u: `${issuer}/elsewhere` }, stranger)],
+    ['an address of keys', signToken(good, { jku: `${issuer}/elsewhere`, kid: 'k9' }, otherKey)],
+    ['a certificate of its own', signToken(good, { x5c: [der.toString('base64')] }, otherKey)],
+    ['an address of certificates', signToken(good, { x5u: `${issuer}/elsewhere` }, otherKey)],
     ...['none', 'None', 'NONE', 'nOnE', ''].flatMap((alg): Array<[string, string]> => [
       [`the algorithm "${alg}" without a signature`, `${base64url({ alg, kid: key.kid })}.${payload}.`],
       [`the algorithm "${alg}" with one`, `${base64url({ alg, kid: key.kid })}.${payload}.${signature}`],
     ]),
-    ['HS256 with the public key as PEM', hmac('HS256', pem)],
-    ['HS256 with the public key as PEM without its last line break', hmac('HS256', pem.trimEnd())],
-    ['HS384 with the public key as PEM', hmac('HS384', pem)],
-    ['HS512 with the public key as PEM', hmac('HS512', pem)],
-    ['HS256 with the public key as DER', hmac('HS256', der)],
-    ['HS256 with the modulus', hmac('HS256', Buffer.from(key.publicJwk.n ?? '', 'base64url'))],
-    ['HS256 with nothing', hmac('HS256', '')],
+    ['HS256 with the public key as PEM', signHmac('HS256', pem)],
+    ['HS256 with the public key as PEM without its last line break', signHmac('HS256', pem.trimEnd())],
+    ['HS384 with the public key as PEM', signHmac('HS384', pem)],
+    ['HS512 with the public key as PEM', signHmac('HS512', pem)],
+    ['HS256 with the public key as DER', signHmac('HS256', der)],
+    ['HS256 with the modulus', signHmac('HS256', Buffer.from(key.publicJwk.n ?? '', 'base64url'))],
+    ['HS256 with nothing', signHmac('HS256', '')],
     ['other claims under its signature', `${header}.${base64url({ ...good, sub: 'root' })}.${signature}`],
     ['a signature of zeros', `${header}.${payload}.${Buffer.alloc(256).toString('base64url')}`],
     ['half a signature', `${header}.${payload}.${signature.slice(0, 170)}`],
@@ -119,9 +124,9 @@ export async function makeForgeries(
     ['a header that is no object', `${base64url('1')}.${payload}.${signature}`],
     ['no claims', `${header}..${signature}`],
     ['a JSON serialisation', JSON.stringify({ payload, signatures: [{ protected: header, signature }] })],
-    ['more than 8 KiB', signed({ ...good, padding: 'x'.repeat(8192) })],
+    ['more than 8 KiB', signToken({ ...good, padding: 'x'.repeat(8192) })],
     ['nothing but dots', '..'],
     ['no token', 'x'],
   ]
-  return Promise.all(made.map(async ([name, made]) => ({ name, token: await made })))
+  return Promise.all(cases.map(async ([name, created]) => ({ name, token: await created })))
 }

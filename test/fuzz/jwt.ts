@@ -1,72 +1,72 @@
 import { startServer } from '../helpers/binary.ts'
-import { startForgingProvider } from '../helpers/oidc.ts'
+import { startFakeOidcProvider } from '../helpers/oidc.ts'
 import { makeForgeries } from './jwt-corpus.ts'
-import { seconds, seededRandom, type Part } from './part.ts'
+import { formatElapsed, seededRandom, type FuzzPart } from './fuzz-part.ts'
 
 const characters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=~+/'
 const path = '/v1/developer/me'
 
-export const jwt: Part = {
+export const jwt: FuzzPart = {
   name: 'jwt',
   title: 'forged and damaged ID tokens against the compiled binary',
   async run({ runs, seed }, print) {
     const started = performance.now()
-    const forger = await startForgingProvider()
+    const provider = await startFakeOidcProvider()
     const server = await startServer({
-      env: { OTPD_OIDC_ISSUER: forger.issuer, OTPD_OIDC_AUDIENCE: forger.audience },
+      env: { OTPD_OIDC_ISSUER: provider.issuer, OTPD_OIDC_AUDIENCE: provider.audience },
     })
     const random = seededRandom(seed)
     const findings: string[] = []
-    const statusOf = async (token: string) => {
+    const fetchStatus = async (token: string) => {
       const response = await fetch(server.url + path, { headers: { authorization: `Bearer ${token}` } })
       await response.text()
       return response.status
     }
     try {
-      const good = await forger.sign(Date.now())
-      const forgeries = await makeForgeries(forger, Date.now())
+      const good = await provider.sign(Date.now())
+      const forgeries = await makeForgeries(provider, Date.now())
       for (const { name, token } of forgeries) {
-        const status = await statusOf(token)
+        const status = await fetchStatus(token)
         if (status !== 401) findings.push(`${name}: ${status} for ${token}`)
       }
-      for (let done = 0; done < runs; done += 50) {
-        const mutants = Array.from({ length: Math.min(50, runs - done) }, () => damage(good, random))
-        const statuses = await Promise.all(mutants.map(statusOf))
+      for (let completed = 0; completed < runs; completed += 50) {
+        const mutants = Array.from({ length: Math.min(50, runs - completed) }, () => mutate(good, random))
+        const statuses = await Promise.all(mutants.map(fetchStatus))
         for (const [index, mutant] of mutants.entries()) {
           const status = statuses[index]
-          if (status !== 401 && !(status === 200 && isSame(mutant, good)))
+          if (status !== 401 && !(status === 200 && isEquivalent(mutant, good)))
             findings.push(`${status} for ${mutant}`)
         }
       }
-      if ((await statusOf(good)) !== 200)
+      if ((await fetchStatus(good)) !== 200)
         findings.push('The good token was refused, so that nothing is shown.')
-      print(`${forgeries.length} forged and ${runs} damaged tokens, ${seconds(started)}`)
+      print(`${forgeries.length} forged and ${runs} damaged tokens, ${formatElapsed(started)}`)
       return findings
     } finally {
       await server.stop()
-      await forger.stop()
+      await provider.stop()
     }
   },
 }
 
 /** One to three characters are replaced, added, removed or swapped. */
-function damage(token: string, random: () => number): string {
+function mutate(token: string, random: () => number): string {
   let text = token
-  for (let times = 1 + Math.floor(random() * 3); times > 0; times--) {
-    const at = Math.floor(random() * text.length)
+  for (let remaining = 1 + Math.floor(random() * 3); remaining > 0; remaining--) {
+    const position = Math.floor(random() * text.length)
     const character = characters[Math.floor(random() * characters.length)] ?? ''
-    const [before, after] = [text.slice(0, at), text.slice(at + 1)]
+    const [before, after] = [text.slice(0, position), text.slice(position + 1)]
     const kind = Math.floor(random() * 4)
     if (kind === 0) text = before + character + after
-    else if (kind === 1) text = before + character + text.slice(at)
+    else if (kind === 1) text = before + character + text.slice(position)
     else if (kind === 2) text = before + after
-    else text = before + (text[at + 1] ?? '') + (text[at] ?? '') + text.slice(at + 2)
+    else text = before + (text[position + 1] ?? '') + (text[position] ?? '') + text.slice(position + 2)
   }
   return text
 }
 
 /** The last character of a signature has bits that stand for nothing (RFC 4648 §3.5). */
-function isSame(mutant: string, token: string): boolean {
+function isEquivalent(mutant: string, token: string): boolean {
   const split = (text: string): [string, string] => {
     const dot = text.lastIndexOf('.')
     return [text.slice(0, dot), Buffer.from(text.slice(dot + 1), 'base64url').toString('hex')]

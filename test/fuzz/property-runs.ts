@@ -1,7 +1,7 @@
-import { describeError, seconds, type Part } from './part.ts'
+import { describeError, formatElapsed, type FuzzPart } from './fuzz-part.ts'
 import { properties as all } from './properties/all.ts'
 
-export const properties: Part = {
+export const properties: FuzzPart = {
   name: 'properties',
   title: 'what always holds, with values made up by fast-check',
   async run({ runs, seed }, print) {
@@ -9,7 +9,7 @@ export const properties: Part = {
     for (const { name, check } of all) {
       const started = performance.now()
       const failure = await check(runs, seed).catch(describeError)
-      print(`${failure === undefined ? 'ok  ' : 'FAIL'} ${runs} runs, ${seconds(started)}: ${name}`)
+      print(`${failure === undefined ? 'ok  ' : 'FAIL'} ${runs} runs, ${formatElapsed(started)}: ${name}`)
       if (failure !== undefined) findings.push(`${name}: ${failure}`)
     }
     return findings

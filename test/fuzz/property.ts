@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { describeError } from './part.ts'
+import { describeError } from './fuzz-part.ts'
 
 /** What always holds. A unit test runs it in short, `npm run fuzz` at length. */
 export type FuzzProperty = {
@@ -10,13 +10,13 @@ export type FuzzProperty = {
   check(runs: number, seed?: number): Promise<string | undefined>
 }
 
-type Opened<T> = { property: fc.IRawProperty<T>; close?(): Promise<unknown> }
+type OpenProperty<T> = { property: fc.IRawProperty<T>; close?(): Promise<unknown> }
 
 /** @param open makes what all runs share */
 export function defineProperty<T>(
   name: string,
   shortRuns: number,
-  open: () => Opened<T> | Promise<Opened<T>>,
+  open: () => OpenProperty<T> | Promise<OpenProperty<T>>,
 ): FuzzProperty {
   return {
     name,

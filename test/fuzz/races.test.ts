@@ -1,14 +1,14 @@
 import { test } from 'bun:test'
 import { describeEachDatabase } from '../helpers/databases.ts'
-import { seededRandom } from './part.ts'
+import { seededRandom } from './fuzz-part.ts'
 import { races } from './races/all.ts'
 import { runRounds } from './races/race.ts'
 
 describeEachDatabase('calls at once:', (database, kind) => {
   const rounds = kind === 'PGlite' ? 3 : 30
 
-  const here = races.filter(({ sqliteOnly }) => !sqliteOnly || kind === 'SQLite')
-  test.each(here.map((race) => [race.name, race] as const))(
+  const applicableRaces = races.filter(({ sqliteOnly }) => !sqliteOnly || kind === 'SQLite')
+  test.each(applicableRaces.map((race) => [race.name, race] as const))(
     '%s',
     async (_, { open }) => {
       const race = await open(database())

@@ -1,12 +1,12 @@
 import { connect } from 'node:net'
 import { startServer } from '../helpers/binary.ts'
-import { hiddenRequest, postHead, smugglers } from '../helpers/smuggling.ts'
-import { seconds, seededRandom, type Part } from './part.ts'
+import { smuggledRequest, postHead, smugglingRequests } from '../helpers/smuggling.ts'
+import { formatElapsed, seededRandom, type FuzzPart } from './fuzz-part.ts'
 
 /** How many connections are open at once. */
-const atOnce = 32
+const concurrency = 32
 /** Longer than Bun waits for the rest of a request, which is at most some 12 seconds. */
-const patienceMs = 60_000
+const timeoutMs = 60_000
 
 type Random = () => number
 type Attack = {
@@ -15,7 +15,7 @@ type Attack = {
   /** No call may succeed: all that could is hidden. */ isHidden: boolean
 }
 
-export const raw: Part = {
+export const raw: FuzzPart = {
   name: 'raw',
   title: 'bytes that no HTTP client would send, against the compiled binary',
   async run({ runs, seed }, print) {
@@ -27,16 +27,21 @@ export const raw: Part = {
     const statuses: Record<string, number> = {}
 
     async function attack({ name, bytes, isHidden }: Attack) {
-      const answer = await send(hostname, Number(port), bytes)
-      const seen = [...answer.matchAll(/(?:^|\r\n|\})HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status ?? '')
-      for (const status of seen.length > 0 ? seen : ['closed']) statuses[status] = (statuses[status] ?? 0) + 1
-      const tell = (what: string) => findings.push(`${name}: ${what}, seed ${seed}, ${JSON.stringify(bytes)}`)
-      if (answer === hanging) tell('neither answered nor closed')
+      const response = await send(hostname, Number(port), bytes)
+      const statusCodes = [...response.matchAll(/(?:^|\r\n|\})HTTP\/1\.1 (\d{3})/g)].map(
+        ([, status]) => status ?? '',
+      )
+      for (const status of statusCodes.length > 0 ? statusCodes : ['closed'])
+        statuses[status] = (statuses[status] ?? 0) + 1
+      const report = (problem: string) =>
+        findings.push(`${name}: ${problem}, seed ${seed}, ${JSON.stringify(bytes)}`)
+      if (response === noResponse) report('neither answered nor closed')
       // Of these Bun answers one itself: an HTTP version that is none (RFC 9110 §15.6.6).
-      if (seen.some((status) => status >= '500' && status !== '505')) tell(`answered ${seen.join()}`)
-      if (isHidden && seen.some((status) => status < '400' && status !== '100'))
-        tell(`answered ${seen.join()}`)
-      if (/ at |\.ts\b|node_modules|SQLITE/.test(answer)) tell('the answer tells of the inside')
+      if (statusCodes.some((status) => status >= '500' && status !== '505'))
+        report(`answered ${statusCodes.join()}`)
+      if (isHidden && statusCodes.some((status) => status < '400' && status !== '100'))
+        report(`answered ${statusCodes.join()}`)
+      if (/ at |\.ts\b|node_modules|SQLITE/.test(response)) report('the answer tells of the inside')
     }
 
     try {
@@ -45,12 +50,14 @@ export const raw: Part = {
         for (let next = attacks.next(); !next.done && findings.length < 20; next = attacks.next())
           await attack(next.value)
       }
-      await Promise.all(Array.from({ length: atOnce }, worker))
+      await Promise.all(Array.from({ length: concurrency }, worker))
       const health = await fetch(`${server.url}/v1/health`)
       if (health.status !== 200) findings.push(`The server is no longer well: ${health.status}.`)
       for (const line of server.log().split('\n')) if (line.includes('"level":"error"')) findings.push(line)
       const counts = Object.entries(statuses).map(([status, count]) => `${count} × ${status}`)
-      print(`${smugglers.length} forms and ${3 * runs} of chance, ${seconds(started)}: ${counts.join(', ')}`)
+      print(
+        `${smugglingRequests.length} forms and ${3 * runs} of chance, ${formatElapsed(started)}: ${counts.join(', ')}`,
+      )
       return findings
     } finally {
       await server.stop()
@@ -59,12 +66,12 @@ export const raw: Part = {
 }
 
 function* makeAttacks(runs: number, random: Random): Generator<Attack> {
-  for (const [name, bytes] of smugglers) yield { name, bytes, isHidden: true }
+  for (const [name, bytes] of smugglingRequests) yield { name, bytes, isHidden: true }
   for (let run = 0; run < runs; run++) {
-    yield { name: 'a request inside of a body', bytes: wrapHidden(random), isHidden: true }
-    yield { name: 'an end that is not clear', bytes: confuseEnd(random), isHidden: true }
-    const [, bytes] = pick(smugglers, random)
-    yield { name: 'damaged bytes', bytes: damage(bytes, random), isHidden: false }
+    yield { name: 'a request inside of a body', bytes: embedSmuggledRequest(random), isHidden: true }
+    yield { name: 'an end that is not clear', bytes: ambiguousLengthRequest(random), isHidden: true }
+    const [, bytes] = pick(smugglingRequests, random)
+    yield { name: 'damaged bytes', bytes: mutate(bytes, random), isHidden: false }
   }
 }
 
@@ -76,18 +83,18 @@ const pick = <T>(list: readonly T[], random: Random): T => {
 const repeat = <T>(times: number, make: () => T): T[] => Array.from({ length: times }, make)
 
 /** Headers that say nothing of where the request ends. */
-function noise(random: Random): string[] {
+function randomHeaders(random: Random): string[] {
   const letters = 'abcXYZ019-_.!~'
-  const word = (max: number) =>
+  const randomWord = (max: number) =>
     repeat(1 + Math.floor(random() * max), () => pick([...letters], random)).join('')
   const values = [
     '',
-    word(30),
-    `"${word(5)}"`,
+    randomWord(30),
+    `"${randomWord(5)}"`,
     'chunked',
     '0',
     '\t',
-    hiddenRequest.slice(0, 24),
+    smuggledRequest.slice(0, 24),
     '\xff\x80',
     'a,b;q=1',
   ]
@@ -102,32 +109,32 @@ function noise(random: Random): string[] {
   ]
   return repeat(
     Math.floor(random() * 5),
-    () => `${pick([...names, `X-${word(8)}`], random)}: ${pick(values, random)}`,
+    () => `${pick([...names, `X-${randomWord(8)}`], random)}: ${pick(values, random)}`,
   )
 }
 
 /** A right request that carries another one in its body. */
-function wrapHidden(random: Random): string {
+function embedSmuggledRequest(random: Random): string {
   const body = repeat(1 + Math.floor(random() * 3), () =>
-    pick([hiddenRequest, '{}', '\r\n', '0\r\n\r\n'], random),
+    pick([smuggledRequest, '{}', '\r\n', '0\r\n\r\n'], random),
   ).join('')
-  const payload = `${body}${hiddenRequest}`
+  const payload = `${body}${smuggledRequest}`
   const type = random() < 0.5 ? ['Content-Type: application/json'] : []
-  const more = [...noise(random), ...type, 'Connection: close']
+  const more = [...randomHeaders(random), ...type, 'Connection: close']
   if (random() < 0.5) return postHead(...more, `Content-Length: ${payload.length}`) + payload
   const chunks: string[] = []
-  for (let at = 0; at < payload.length;) {
+  for (let position = 0; position < payload.length;) {
     const size = 1 + Math.floor(random() * payload.length)
-    const part = payload.slice(at, at + size)
+    const part = payload.slice(position, position + size)
     const extension = random() < 0.2 ? ';a=b' : ''
     chunks.push(`${part.length.toString(16)}${extension}\r\n${part}\r\n`)
-    at += size
+    position += size
   }
   return `${postHead(...more, 'Transfer-Encoding: chunked')}${chunks.join('')}0\r\n\r\n`
 }
 
 /** A request whose end is told twice, or in a way that nobody should understand. */
-function confuseEnd(random: Random): string {
+function ambiguousLengthRequest(random: Random): string {
   const lengths = ['-1', '+5', '0x5', '5, 6', '5 5', '99999999999999999999', '1e1', '5;', '٥', 'NaN', '0,44']
   const codings = [
     'xchunked',
@@ -150,14 +157,16 @@ function confuseEnd(random: Random): string {
     ['Transfer-Encoding\t: chunked'],
     ['Transfer-Encoding: chunked', `Transfer-Encoding: ${pick(codings, random)}`],
   ]
-  const headers = [...noise(random), ...pick(ends, random), ...noise(random)]
+  const headers = [...randomHeaders(random), ...pick(ends, random), ...randomHeaders(random)]
   return (
-    postHead(...headers) + pick(['', '0\r\n\r\n', 'hello', '5\r\nhello\r\n0\r\n\r\n'], random) + hiddenRequest
+    postHead(...headers) +
+    pick(['', '0\r\n\r\n', 'hello', '5\r\nhello\r\n0\r\n\r\n'], random) +
+    smuggledRequest
   )
 }
 
-function damage(bytes: string, random: Random): string {
-  const odd = [
+function mutate(bytes: string, random: Random): string {
+  const oddBytes = [
     '\0',
     '\r',
     '\n',
@@ -179,17 +188,18 @@ function damage(bytes: string, random: Random): string {
   ]
   let text = bytes
   for (let times = 1 + Math.floor(random() * 6); times > 0; times--) {
-    const at = Math.floor(random() * text.length)
+    const position = Math.floor(random() * text.length)
     const length = Math.floor(random() * 4)
     const kind = random()
-    if (kind < 0.1) text = text.slice(0, at)
-    else if (kind < 0.2) text = text.slice(0, at) + text.slice(at, at + 40) + text.slice(at)
-    else text = text.slice(0, at) + pick([...odd, ''], random) + text.slice(at + length)
+    if (kind < 0.1) text = text.slice(0, position)
+    else if (kind < 0.2)
+      text = text.slice(0, position) + text.slice(position, position + 40) + text.slice(position)
+    else text = text.slice(0, position) + pick([...oddBytes, ''], random) + text.slice(position + length)
   }
   return text
 }
 
-const hanging = '(hanging)'
+const noResponse = '(hanging)'
 
 /** Sends all of it and ends. @returns what came until the other side closed */
 function send(host: string, port: number, bytes: string): Promise<string> {
@@ -197,9 +207,9 @@ function send(host: string, port: number, bytes: string): Promise<string> {
   let received = ''
   const socket = connect({ host, port, allowHalfOpen: true })
   const timer = setTimeout(() => {
-    resolve(hanging)
+    resolve(noResponse)
     socket.destroy()
-  }, patienceMs)
+  }, timeoutMs)
   const done = () => {
     clearTimeout(timer)
     resolve(received)

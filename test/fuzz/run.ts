@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { jwt } from './jwt.ts'
-import { describeError, seconds, type FuzzOptions, type Part } from './part.ts'
+import { describeError, formatElapsed, type FuzzOptions, type FuzzPart } from './fuzz-part.ts'
 import { properties } from './property-runs.ts'
 import { races } from './race-rounds.ts'
 import { raw } from './raw.ts'
@@ -19,11 +19,11 @@ const usage = `npm run fuzz -- [--only PART,…] [--runs N] [--cases N] [--round
   --short   in a minute or two
 `
 
-const parts: Part[] = [schema, properties, raw, jwt, tenants, secrets, races]
+const parts: FuzzPart[] = [schema, properties, raw, jwt, tenants, secrets, races]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 
 /** Nothing here is about what survives a power cut, and without a disk it is ten times as fast. */
-function preferMemory() {
+function useMemoryTmpdir() {
   try {
     const { bavail, bsize } = statfsSync('/dev/shm')
     if (process.env['TMPDIR'] === undefined && bavail * bsize > 2 ** 31) process.env['TMPDIR'] = '/dev/shm'
@@ -32,7 +32,7 @@ function preferMemory() {
   }
 }
 
-function readOptions(): { options: FuzzOptions; chosen: Part[] } | undefined {
+function readOptions(): { options: FuzzOptions; chosen: FuzzPart[] } | undefined {
   const { values } = parseArgs({
     options: {
       only: { type: 'string', default: parts.map(({ name }) => name).join() },
@@ -44,51 +44,51 @@ function readOptions(): { options: FuzzOptions; chosen: Part[] } | undefined {
       help: { type: 'boolean', default: false },
     },
   })
-  const number = (text: string | undefined, otherwise: number) => {
-    if (text === undefined) return otherwise
+  const parseCount = (text: string | undefined, fallback: number) => {
+    if (text === undefined) return fallback
     if (!/^\d{1,9}$/.test(text)) throw new TypeError(`${text} is not a number.`)
     return Number(text)
   }
   const { short } = values
   const names = values.only.split(',')
-  const unknown = names.find((name) => !parts.some((part) => part.name === name))
-  if (unknown !== undefined) throw new TypeError(`There is no part ${unknown}.`)
+  const unknownName = names.find((name) => !parts.some((part) => part.name === name))
+  if (unknownName !== undefined) throw new TypeError(`There is no part ${unknownName}.`)
   if (values.help) return undefined
   return {
     chosen: parts.filter(({ name }) => names.includes(name)),
     options: {
-      runs: number(values.runs, short ? 200 : 2_000),
-      cases: number(values.cases, short ? 5 : 50),
-      rounds: number(values.rounds, short ? 5 : 100),
-      seed: number(values.seed, Date.now() % 1_000_000_000),
+      runs: parseCount(values.runs, short ? 200 : 2_000),
+      cases: parseCount(values.cases, short ? 5 : 50),
+      rounds: parseCount(values.rounds, short ? 5 : 100),
+      seed: parseCount(values.seed, Date.now() % 1_000_000_000),
     },
   }
 }
 
 async function main(): Promise<number> {
-  const read = readOptions()
-  if (!read) {
+  const parsed = readOptions()
+  if (!parsed) {
     print(usage)
     return 0
   }
-  const { options, chosen } = read
-  preferMemory()
+  const { options, chosen } = parsed
+  useMemoryTmpdir()
   print(`seed ${options.seed}`)
   const started = performance.now()
   let findings = 0
-  for (const { name, title, obstacle, run } of chosen) {
+  for (const { name, title, skipReason: obstacle, run } of chosen) {
     print(`\n== ${name}: ${title}`)
-    const missing = obstacle?.()
-    if (missing !== undefined) {
-      print(`left out: ${missing}`)
+    const skipReason = obstacle?.()
+    if (skipReason !== undefined) {
+      print(`left out: ${skipReason}`)
       continue
     }
-    const found = await run(options, print).catch((error: unknown) => [describeError(error)])
-    for (const finding of found) print(`\n!! ${finding}\n`)
-    findings += found.length
+    const partFindings = await run(options, print).catch((error: unknown) => [describeError(error)])
+    for (const finding of partFindings) print(`\n!! ${finding}\n`)
+    findings += partFindings.length
   }
   print(
-    `\n${findings === 0 ? 'nothing found' : `${findings} findings`}, seed ${options.seed}, ${seconds(started)}`,
+    `\n${findings === 0 ? 'nothing found' : `${findings} findings`}, seed ${options.seed}, ${formatElapsed(started)}`,
   )
   return findings === 0 ? 0 : 1
 }

@@ -1,16 +1,16 @@
-import type { SchemaScene } from './schema-scene.ts'
+import type { SchemaFixture } from './schema-fixture.ts'
 
 /** A value that Schemathesis takes now and then where it would make one up. */
-type Known = {
+type KnownValue = {
   operations: string[]
   /** `path.id`, `body.appId`, … */
-  place: string
+  location: string
   values: string[]
   probability: number
 }
 
 /** The configuration of Schemathesis: who calls, what it may know, and where its idea of a right answer is not ours. */
-export function schemathesisConfig(scene: SchemaScene): string {
+export function schemathesisConfig(fixture: SchemaFixture): string {
   const lines = [
     'hooks = "schemathesis_hooks"',
     'request-timeout = 20.0',
@@ -21,8 +21,8 @@ export function schemathesisConfig(scene: SchemaScene): string {
     '',
     // Good for an hour. Logging in again would be refused after all the wrong passwords that were tried.
     '[auth.openapi.console]',
-    `bearer = ${JSON.stringify(scene.token)}`,
-    ...Object.entries(scene.credentials).flatMap(([scheme, value]) => [
+    `bearer = ${JSON.stringify(fixture.token)}`,
+    ...Object.entries(fixture.credentials).flatMap(([scheme, value]) => [
       `[auth.openapi.${scheme}]`,
       `api_key = ${JSON.stringify(value)}`,
     ]),
@@ -40,16 +40,16 @@ export function schemathesisConfig(scene: SchemaScene): string {
     'expected-statuses = ["4xx"]',
     '',
   ]
-  for (const [index, { operations, place, values, probability }] of knownTo(scene).entries()) {
+  for (const [index, { operations, location, values, probability }] of listKnownValues(fixture).entries()) {
     const name = `known${index}`
     lines.push(`[dictionaries.${name}]`, `values = ${JSON.stringify(values)}`)
     lines.push('[[operations]]', `include-operation-id = ${JSON.stringify(operations)}`)
     lines.push('[operations.parameters]')
-    lines.push(`${JSON.stringify(place)} = { dictionary = "${name}", probability = ${probability} }`, '')
+    lines.push(`${JSON.stringify(location)} = { dictionary = "${name}", probability = ${probability} }`, '')
   }
   // A cursor that nobody was given.
-  const cursors: (typeof refusals)[number] = [scene.lists, ['400']]
-  for (const [operations, statuses] of [...refusals, cursors]) {
+  const cursors: (typeof allowedRefusals)[number] = [fixture.lists, ['400']]
+  for (const [operations, statuses] of [...allowedRefusals, cursors]) {
     lines.push('[[operations]]', `include-operation-id = ${JSON.stringify(operations)}`)
     lines.push('[operations.checks.positive_data_acceptance]')
     lines.push(
@@ -61,7 +61,7 @@ export function schemathesisConfig(scene: SchemaScene): string {
 }
 
 /** Where a call that is right by its schema may be refused, for what a schema cannot say. */
-const refusals: [operations: string[], statuses: string[]][] = [
+const allowedRefusals: [operations: string[], statuses: string[]][] = [
   // A phone number that cannot be one.
   [['sendOtp'], ['400', '422']],
   // A wrong code, a request that is over, one that was sent a moment ago.
@@ -90,25 +90,31 @@ const refusals: [operations: string[], statuses: string[]][] = [
 
 const longNames = ['x'.repeat(80), '\u{1f600}'.repeat(40)]
 
-function knownTo({ kept, spent, ownRequestIds, requestIds, phones }: SchemaScene): Known[] {
-  const often = 0.5
-  const path = (operations: string[], values: string[]): Known => ({
+function listKnownValues({
+  persistent,
+  deletable,
+  ownRequestIds,
+  requestIds,
+  phones,
+}: SchemaFixture): KnownValue[] {
+  const commonProbability = 0.5
+  const path = (operations: string[], values: string[]): KnownValue => ({
     operations,
-    place: 'path.id',
+    location: 'path.id',
     values,
-    probability: often,
+    probability: commonProbability,
   })
-  const body = (name: string, operations: string[], values: string[]): Known => ({
+  const body = (name: string, operations: string[], values: string[]): KnownValue => ({
     operations,
-    place: `body.${name}`,
+    location: `body.${name}`,
     values,
-    probability: often,
+    probability: commonProbability,
   })
   return [
-    path(['getProject', 'updateProject'], kept.projectIds),
-    path(['deleteProject'], spent.projectIds),
-    path(['getApplication', 'updateApplication', 'rotateCredential', 'getWebhookSecret'], kept.appIds),
-    path(['deleteApplication'], spent.appIds),
+    path(['getProject', 'updateProject'], persistent.projectIds),
+    path(['deleteProject'], deletable.projectIds),
+    path(['getApplication', 'updateApplication', 'rotateCredential', 'getWebhookSecret'], persistent.appIds),
+    path(['deleteApplication'], deletable.appIds),
     path(
       [
         'getWebhook',
@@ -119,21 +125,21 @@ function knownTo({ kept, spent, ownRequestIds, requestIds, phones }: SchemaScene
         'redeliverWebhook',
         'recoverWebhook',
       ],
-      kept.webhookIds,
+      persistent.webhookIds,
     ),
-    path(['deleteWebhook'], spent.webhookIds),
+    path(['deleteWebhook'], deletable.webhookIds),
     path(['getOtpRequest'], [...ownRequestIds, ...requestIds.slice(0, 20)]),
     {
       operations: ['getWebhookDelivery', 'redeliverWebhook'],
-      place: 'path.deliveryId',
-      values: kept.deliveryIds,
+      location: 'path.deliveryId',
+      values: persistent.deliveryIds,
       probability: 0.9,
     },
-    { operations: ['getUser'], place: 'path.phoneNumber', values: phones, probability: often },
+    { operations: ['getUser'], location: 'path.phoneNumber', values: phones, probability: commonProbability },
     // Next to a pattern, Schemathesis leaves out the longest text that a schema takes.
     body('name', ['createProject', 'updateProject', 'createApplication', 'updateApplication'], longNames),
-    body('projectId', ['createApplication'], kept.projectIds),
-    body('appId', ['createWebhook'], kept.appIds),
+    body('projectId', ['createApplication'], persistent.projectIds),
+    body('appId', ['createWebhook'], persistent.appIds),
     body('requestId', ['resendOtp', 'verifyOtp', 'cancelOtp'], requestIds),
     body('code', ['verifyOtp'], ['424242']),
     body('phone', ['sendOtp'], phones),

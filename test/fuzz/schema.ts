@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { seconds, type Part } from './part.ts'
+import { formatElapsed, type FuzzPart } from './fuzz-part.ts'
 import { schemathesisConfig } from './schema-config.ts'
-import { startSchemaScene } from './schema-scene.ts'
-import { installSchemathesis, schemathesisObstacle } from './schemathesis.ts'
+import { startSchemaFixture } from './schema-fixture.ts'
+import { installSchemathesis, schemathesisSkipReason } from './schemathesis.ts'
 
 /** The part of Schemathesis' JSON report that is printed here. */
 type Report = {
@@ -14,19 +14,19 @@ type Report = {
   errors: unknown[]
 }
 
-export const schema: Part = {
+export const schema: FuzzPart = {
   name: 'schema',
   title: 'Schemathesis, with every check, over the OpenAPI document of the compiled binary',
-  obstacle: schemathesisObstacle,
+  skipReason: schemathesisSkipReason,
   async run({ cases, seed }, print) {
     const program = await installSchemathesis()
     const folder = mkdtempSync(join(tmpdir(), 'otpd-fuzz-'))
-    const scene = await startSchemaScene(20)
+    const fixture = await startSchemaFixture(20)
     const started = performance.now()
     try {
       const configFile = join(folder, 'schemathesis.toml')
       const reportFile = join(folder, 'report.json')
-      writeFileSync(configFile, schemathesisConfig(scene), { mode: 0o600 })
+      writeFileSync(configFile, schemathesisConfig(fixture), { mode: 0o600 })
       const options = {
         checks: 'all',
         'max-examples': cases,
@@ -40,7 +40,15 @@ export const schema: Part = {
       }
       const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
       const child = Bun.spawn(
-        [program, '--config-file', configFile, 'run', `${scene.url}/v1/openapi.json`, '--no-color', ...flags],
+        [
+          program,
+          '--config-file',
+          configFile,
+          'run',
+          `${fixture.url}/v1/openapi.json`,
+          '--no-color',
+          ...flags,
+        ],
         {
           cwd: folder,
           env: {
@@ -62,16 +70,16 @@ export const schema: Part = {
       if (!(await Bun.file(reportFile).exists()))
         return [`Schemathesis ended with ${exitCode}.\n${output}${errors}`]
       const report: Report = await Bun.file(reportFile).json()
-      const { calls, serverErrors } = readLog(scene.log())
+      const { calls, serverErrors } = readLog(fixture.log())
       print(
         `${report.operations.tested} operations, up to ${cases} cases each: ${report.test_cases.generated} cases, ` +
-          `${calls} calls answered, ${serverErrors.length} of them by 5xx, ${seconds(started)}`,
+          `${calls} calls answered, ${serverErrors.length} of them by 5xx, ${formatElapsed(started)}`,
       )
       for (const { title, count } of report.failures) print(`${count} × ${title}`)
       const details = output.slice(output.search(/^=+ (FAILURES|ERRORS) =+$/m))
       return [...(exitCode === 0 ? [] : [details + errors]), ...serverErrors]
     } finally {
-      await scene.stop()
+      await fixture.stop()
       rmSync(folder, { recursive: true, force: true })
     }
   },

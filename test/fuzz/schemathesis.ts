@@ -5,11 +5,11 @@ import { join } from 'node:path'
 /** Fuzzes an API by its OpenAPI document: https://schemathesis.readthedocs.io. A Python package. */
 const version = '4.32.5'
 
-const python = () => Bun.which('python3')
+const findPython = () => Bun.which('python3')
 
 /** Why Schemathesis cannot be had on this machine, if it cannot. */
-export function schemathesisObstacle(): string | undefined {
-  const path = python()
+export function schemathesisSkipReason(): string | undefined {
+  const path = findPython()
   if (path === null) return 'there is no python3'
   const imports = 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 10))'
   if (Bun.spawnSync([path, '-c', imports]).exitCode === 0) return undefined
@@ -28,9 +28,9 @@ export async function installSchemathesis(): Promise<string> {
   if (existsSync(program)) return program
   mkdirSync(folder, { recursive: true })
   try {
-    await runToEnd([python() ?? 'python3', '-m', 'venv', '--clear', folder])
+    await runCommand([findPython() ?? 'python3', '-m', 'venv', '--clear', folder])
     const pip = [join(folder, 'bin', 'python'), '-m', 'pip', '--quiet', '--disable-pip-version-check']
-    await runToEnd([...pip, 'install', `schemathesis==${version}`])
+    await runCommand([...pip, 'install', `schemathesis==${version}`])
   } catch (error) {
     rmSync(folder, { recursive: true, force: true })
     throw error
@@ -38,7 +38,7 @@ export async function installSchemathesis(): Promise<string> {
   return program
 }
 
-async function runToEnd(command: string[]): Promise<void> {
+async function runCommand(command: string[]): Promise<void> {
   const child = Bun.spawn(command, { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' })
   const [exitCode, errors] = await Promise.all([child.exited, child.stderr.text()])
   if (exitCode !== 0) throw new Error(`${command.join(' ')}: ${errors.trim()}`)

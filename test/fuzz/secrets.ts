@@ -4,28 +4,34 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dataFiles } from '../../src/store/files/data-dir.ts'
 import { startServer } from '../helpers/binary.ts'
-import { createSecretLife, formsOf, holdsCode } from '../helpers/secret-life.ts'
+import { createSecretScenario, listEncodings, containsCode } from '../helpers/secret-scenario.ts'
 import { startReceiver } from '../helpers/webhook-receiver.ts'
-import { seconds, type Part } from './part.ts'
+import { formatElapsed, type FuzzPart } from './fuzz-part.ts'
 
-const roundsPerLife = 50
+const roundsPerScenario = 50
 
-export const secrets: Part = {
+export const secrets: FuzzPart = {
   name: 'secrets',
   title: 'every secret that was ever issued, looked for wherever the compiled binary writes',
   async run({ rounds }, print) {
     const findings: string[] = []
-    for (let lives = Math.ceil(rounds / roundsPerLife); lives > 0 && findings.length === 0; lives--) {
+    for (
+      let scenariosLeft = Math.ceil(rounds / roundsPerScenario);
+      scenariosLeft > 0 && findings.length === 0;
+      scenariosLeft--
+    ) {
       const started = performance.now()
-      const { texts, life } = await live()
+      const { texts, scenario } = await runScenario()
       const places = Object.entries(texts)
       for (const [place, text] of places) {
-        findings.push(...findSecrets(life, text, place).map((what) => `${what} stands in ${place}`))
+        findings.push(
+          ...findSecrets(scenario, text, place).map((secretName) => `${secretName} stands in ${place}`),
+        )
       }
       const bytes = places.reduce((sum, [, text]) => sum + text.length, 0)
       print(
-        `${life.secrets.size} secrets, ${life.codes.size} codes and ${life.phones.length} phones in ${life.calls()} calls; ` +
-          `${places.length} places, ${(bytes / 1e6).toFixed(1)} MB, ${seconds(started)}`,
+        `${scenario.secrets.size} secrets, ${scenario.codes.size} codes and ${scenario.phones.length} phones in ${scenario.calls()} calls; ` +
+          `${places.length} places, ${(bytes / 1e6).toFixed(1)} MB, ${formatElapsed(started)}`,
       )
     }
     return findings
@@ -33,10 +39,10 @@ export const secrets: Part = {
 }
 
 /** A life of the binary with a backup in it. It is killed, so that what stands in the WAL stays there. */
-async function live() {
+async function runScenario() {
   const home = mkdtempSync(join(tmpdir(), 'otpd-secrets-'))
   const receiver = await startReceiver()
-  const life = createSecretLife()
+  const scenario = createSecretScenario()
   const server = await startServer({
     home,
     env: {
@@ -47,12 +53,12 @@ async function live() {
     },
   })
   try {
-    await life.live({ url: server.url, setupToken: server.setupToken() }, receiver)
+    await scenario.run({ url: server.url, setupToken: server.setupToken() }, receiver)
     const backup = await server.otpd(['backup', '--data-dir', server.dataDir])
     if (backup.exitCode !== 0) throw new Error(backup.stderr)
     await server.stop('SIGKILL')
     const { masterKey, setupToken } = dataFiles(server.dataDir)
-    life.secrets.set('master key', readFileSync(masterKey, 'utf8').trim())
+    scenario.secrets.set('master key', readFileSync(masterKey, 'utf8').trim())
     const files = readdirSync(home, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name))
@@ -60,17 +66,17 @@ async function live() {
       .filter((path) => path !== masterKey && path !== setupToken)
     const texts: Record<string, string> = {
       'the log': server.log(),
-      'the answers to refused calls': life.refusals.map(({ text }) => text).join('\n'),
+      'the answers to refused calls': scenario.refusals.map(({ text }) => text).join('\n'),
       'what the backup printed': backup.stdout + backup.stderr,
     }
     for (const path of files) texts[path.slice(home.length)] = readFileSync(path, 'latin1')
-    for (const needed of [/\.db$/, /-wal$/, /backup/]) {
-      if (!Object.keys(texts).some((place) => needed.test(place))) throw new Error(`no file like ${needed}`)
+    for (const pattern of [/\.db$/, /-wal$/, /backup/]) {
+      if (!Object.keys(texts).some((place) => pattern.test(place))) throw new Error(`no file like ${pattern}`)
     }
     for (const path of files.filter((path) => path.endsWith('.db'))) {
       texts[`${path.slice(home.length)}, by its rows`] = dumpRows(path)
     }
-    return { life, texts }
+    return { scenario, texts }
   } finally {
     await server.stop('SIGKILL')
     await receiver.stop()
@@ -94,13 +100,18 @@ function dumpRows(path: string): string {
 }
 
 /** The names of what is found. A file holds phones, and the secrets that sign webhooks; nothing else does. */
-function findSecrets(life: Awaited<ReturnType<typeof live>>['life'], text: string, place: string): string[] {
+function findSecrets(
+  scenario: Awaited<ReturnType<typeof runScenario>>['scenario'],
+  text: string,
+  place: string,
+): string[] {
   const isFile = place.startsWith('/')
-  const found = [...life.secrets].filter(
+  const found = [...scenario.secrets].filter(
     ([, secret]) =>
-      !(isFile && life.webhookSecrets.has(secret)) && formsOf(secret).some((form) => text.includes(form)),
+      !(isFile && scenario.webhookSecrets.has(secret)) &&
+      listEncodings(secret).some((form) => text.includes(form)),
   )
-  const codes = [...life.codes].filter((code) => holdsCode(text, code))
-  const phones = isFile ? [] : life.phones.filter((phone) => text.includes(phone.slice(-8)))
+  const codes = [...scenario.codes].filter((code) => containsCode(text, code))
+  const phones = isFile ? [] : scenario.phones.filter((phone) => text.includes(phone.slice(-8)))
   return [...found.map(([name]) => name), ...codes.map(() => 'a code'), ...phones.map(() => 'a phone number')]
 }

@@ -6,7 +6,7 @@ import type { ProviderCall } from './provider-server.ts'
  *
  * @returns the signature that the call should have
  */
-export function awsSignatureOf(call: ProviderCall, secretAccessKey: string): string {
+export function computeAwsSignature(call: ProviderCall, secretAccessKey: string): string {
   const authorization = call.headers['authorization'] ?? ''
   const [, scope = '', names = ''] =
     /^AWS4-HMAC-SHA256 Credential=[^/]+\/(\S+), SignedHeaders=(\S+), /.exec(authorization) ?? []
@@ -16,7 +16,7 @@ export function awsSignatureOf(call: ProviderCall, secretAccessKey: string): str
   const canonical = [call.method, call.path, '', headers.join(''), names, hash(call.body)].join('\n')
   const text = ['AWS4-HMAC-SHA256', call.headers['x-amz-date'], scope, hash(canonical)].join('\n')
   const key = [date, region, service, 'aws4_request'].reduce(
-    (last: string | Buffer, part) => createHmac('sha256', last).update(part).digest(),
+    (previousKey: string | Buffer, part) => createHmac('sha256', previousKey).update(part).digest(),
     `AWS4${secretAccessKey}`,
   )
   return createHmac('sha256', key).update(text).digest('hex')

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 /** The built one; another where the environment names it. */
 export const binaryPath = resolve(process.env['OTPD_TEST_BINARY'] ?? join(import.meta.dir, '../../dist/otpd'))
 
-export type Ran = { exitCode: number; stdout: string; stderr: string }
+export type RunResult = { exitCode: number; stdout: string; stderr: string }
 
 export type RunOptions = {
   env?: Record<string, string>
@@ -31,8 +31,8 @@ export async function runBinary(
   home: string,
   args: string[],
   { env = {}, input, cwd }: RunOptions = {},
-): Promise<Ran> {
-  requireBinary()
+): Promise<RunResult> {
+  assertBinaryExists()
   const child = Bun.spawn([binaryPath, ...args], {
     env: cleanEnvironment(home, env),
     cwd: cwd ?? home,
@@ -53,7 +53,7 @@ export async function runBinary(
  * instead. Call `stop` in the end; it also removes what was made here.
  */
 export async function startServer(options: ServerOptions = {}) {
-  requireBinary()
+  assertBinaryExists()
   const home = options.home ?? mkdtempSync(join(tmpdir(), 'otpd-home-'))
   const dataDir = options.dataDir ?? join(home, 'data')
   const child = Bun.spawn([binaryPath, 'serve', ...(options.args ?? [])], {
@@ -68,14 +68,14 @@ export async function startServer(options: ServerOptions = {}) {
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  const errors = collect(child.stderr)
-  const lines = collect(child.stdout)
-  const ready = await Promise.race([lines.first, child.exited.then(() => null)])
+  const errors = collectOutput(child.stderr)
+  const output = collectOutput(child.stdout)
+  const ready = await Promise.race([output.firstLine, child.exited.then(() => null)])
   const url = ready === null ? null : readyUrl(ready)
   if (url === null) {
     child.kill()
     await child.exited
-    throw new Error(`otpd serve did not get ready (${child.exitCode}): ${lines.text()}${errors.text()}`)
+    throw new Error(`otpd serve did not get ready (${child.exitCode}): ${output.text()}${errors.text()}`)
   }
 
   return {
@@ -85,16 +85,17 @@ export async function startServer(options: ServerOptions = {}) {
     pid: child.pid,
     exited: child.exited,
     /** What the server has printed so far. */
-    log: () => lines.text() + errors.text(),
+    log: () => output.text() + errors.text(),
     /** Resolves once the server has printed this, as often as that. */
-    logged: (text: string, times = 1) => Promise.race([lines.seen(text, times), errors.seen(text, times)]),
+    waitForLog: (text: string, times = 1) =>
+      Promise.race([output.waitFor(text, times), errors.waitFor(text, times)]),
     /** Reads nothing of stderr any more. */
-    closeLog: errors.close,
+    stopReadingStderr: errors.close,
     /** The token that makes the first account, as it stands in the data directory. */
     setupToken: () => readFileSync(join(dataDir, 'setup-token'), 'utf8').trim(),
     /** A command of somebody whose home this is, who talks to this server. */
-    otpd: (args: string[], run: RunOptions = {}) =>
-      runBinary(home, args, { ...run, env: { OTPD_SERVER: url, ...run.env } }),
+    otpd: (args: string[], runOptions: RunOptions = {}) =>
+      runBinary(home, args, { ...runOptions, env: { OTPD_SERVER: url, ...runOptions.env } }),
     /** Ends the server and gives its exit code. */
     async stop(signal: NodeJS.Signals = 'SIGTERM') {
       child.kill(signal)
@@ -105,7 +106,7 @@ export async function startServer(options: ServerOptions = {}) {
   }
 }
 
-function requireBinary() {
+function assertBinaryExists() {
   if (!existsSync(binaryPath)) throw new Error(`There is no ${binaryPath}. Build it first: npm run build`)
 }
 
@@ -122,16 +123,16 @@ function readyUrl(line: string) {
 }
 
 /** Reads a stream for as long as it goes, so that the process never waits for its reader. */
-export function collect(stream: ReadableStream<Uint8Array>) {
+export function collectOutput(stream: ReadableStream<Uint8Array>) {
   let text = ''
-  let awaited: { isThere: () => boolean; resolve: () => void }[] = []
+  let waiters: { isMatched: () => boolean; resolve: () => void }[] = []
   const decoder = new TextDecoder()
   const reader = stream.getReader()
 
-  const seen = (isThere: () => boolean) =>
+  const waitUntil = (isMatched: () => boolean) =>
     new Promise<void>((resolve) => {
-      if (isThere()) resolve()
-      else awaited.push({ isThere, resolve })
+      if (isMatched()) resolve()
+      else waiters.push({ isMatched, resolve })
     })
 
   void (async () => {
@@ -139,14 +140,14 @@ export function collect(stream: ReadableStream<Uint8Array>) {
       const { done, value } = await reader.read()
       if (done) return
       text += decoder.decode(value, { stream: true })
-      for (const one of awaited) if (one.isThere()) one.resolve()
-      awaited = awaited.filter((one) => !one.isThere())
+      for (const waiter of waiters) if (waiter.isMatched()) waiter.resolve()
+      waiters = waiters.filter((waiter) => !waiter.isMatched())
     }
   })()
 
   return {
-    first: seen(() => text.includes('\n')).then(() => text.slice(0, text.indexOf('\n'))),
-    seen: (wanted: string, times = 1) => seen(() => text.split(wanted).length > times),
+    firstLine: waitUntil(() => text.includes('\n')).then(() => text.slice(0, text.indexOf('\n'))),
+    waitFor: (expected: string, times = 1) => waitUntil(() => text.split(expected).length > times),
     text: () => text,
     close: () => reader.cancel(),
   }

@@ -7,11 +7,11 @@ export const chromiumPath =
 if (chromiumPath === null)
   process.stderr.write('Left out: tests in a browser. Install chromium to run them.\n')
 
-export type Visit = {
+export type BrowserPage = {
   /** Every address that the page asked for. */
   requests: string[]
   /** What the console and the browser complained of, violations of the content security policy included. */
-  complaints: string[]
+  consoleErrors: string[]
   /** The value of an expression in the page. */
   evaluate(expression: string): Promise<unknown>
   /** A PNG, in base64. */
@@ -32,7 +32,7 @@ type Message = {
  *
  * @param readyWhen an expression that is true once the page shows what it has to show
  */
-export async function visit(url: string, readyWhen: string): Promise<Visit> {
+export async function openPage(url: string, readyWhen: string): Promise<BrowserPage> {
   if (chromiumPath === null) throw new Error('There is no Chromium.')
   const profile = mkdtempSync(join(tmpdir(), 'otpd-chromium-'))
   const browser = Bun.spawn(
@@ -61,47 +61,49 @@ export async function visit(url: string, readyWhen: string): Promise<Visit> {
 
   const pending = new Map<number, PromiseWithResolvers<unknown>>()
   const requests: string[] = []
-  const complaints: string[] = []
-  let sent = 0
-  let session: string | undefined
+  const consoleErrors: string[] = []
+  let lastMessageId = 0
+  let sessionId: string | undefined
 
   socket.addEventListener('message', ({ data }) => {
     const message: Message = JSON.parse(String(data))
     if (message.id !== undefined) {
-      const waiting = pending.get(message.id)
-      if (message.error) waiting?.reject(new Error(message.error.message))
-      else waiting?.resolve(message.result)
+      const deferred = pending.get(message.id)
+      if (message.error) deferred?.reject(new Error(message.error.message))
+      else deferred?.resolve(message.result)
       return
     }
     const text = JSON.stringify(message.params)
     if (message.method === 'Network.requestWillBeSent')
-      requests.push(String(read(message.params, 'request', 'url')))
+      requests.push(String(readPath(message.params, 'request', 'url')))
     if (message.method === 'Network.loadingFailed' || message.method === 'Runtime.exceptionThrown')
-      complaints.push(text)
-    if (message.method === 'Log.entryAdded') complaints.push(text)
-    if (message.method === 'Runtime.consoleAPICalled' && read(message.params, 'type') !== 'log')
-      complaints.push(text)
+      consoleErrors.push(text)
+    if (message.method === 'Log.entryAdded') consoleErrors.push(text)
+    if (message.method === 'Runtime.consoleAPICalled' && readPath(message.params, 'type') !== 'log')
+      consoleErrors.push(text)
   })
 
   function call(method: string, params: object = {}): Promise<unknown> {
-    const waiting = Promise.withResolvers<unknown>()
-    pending.set(++sent, waiting)
-    socket.send(JSON.stringify({ id: sent, method, params, sessionId: session }))
-    return waiting.promise
+    const deferred = Promise.withResolvers<unknown>()
+    pending.set(++lastMessageId, deferred)
+    socket.send(JSON.stringify({ id: lastMessageId, method, params, sessionId }))
+    return deferred.promise
   }
 
   const evaluate = async (expression: string) =>
-    read(
+    readPath(
       await call('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true }),
       'result',
       'value',
     )
 
-  const targets = read(await call('Target.getTargets'), 'targetInfos')
-  const page = Array.isArray(targets) ? targets.find((target) => read(target, 'type') === 'page') : undefined
-  session = String(
-    read(
-      await call('Target.attachToTarget', { targetId: read(page, 'targetId'), flatten: true }),
+  const targets = readPath(await call('Target.getTargets'), 'targetInfos')
+  const page = Array.isArray(targets)
+    ? targets.find((target) => readPath(target, 'type') === 'page')
+    : undefined
+  sessionId = String(
+    readPath(
+      await call('Target.attachToTarget', { targetId: readPath(page, 'targetId'), flatten: true }),
       'sessionId',
     ),
   )
@@ -114,10 +116,10 @@ export async function visit(url: string, readyWhen: string): Promise<Visit> {
 
   return {
     requests,
-    complaints,
+    consoleErrors,
     evaluate,
     screenshot: async () =>
-      String(read(await call('Page.captureScreenshot', { captureBeyondViewport: false }), 'data')),
+      String(readPath(await call('Page.captureScreenshot', { captureBeyondViewport: false }), 'data')),
     async close() {
       socket.close()
       browser.kill()
@@ -139,11 +141,11 @@ async function debuggerUrl(stderr: ReadableStream<Uint8Array>): Promise<string> 
 }
 
 /** A property of a message that came from the browser. */
-const read = (value: unknown, ...path: string[]): unknown =>
+const readPath = (value: unknown, ...path: string[]): unknown =>
   path.reduce<unknown>(
-    (at, name) =>
-      typeof at === 'object' && at !== null && name in at
-        ? Object.entries(at).find(([key]) => key === name)?.[1]
+    (current, name) =>
+      typeof current === 'object' && current !== null && name in current
+        ? Object.entries(current).find(([key]) => key === name)?.[1]
         : undefined,
     value,
   )

@@ -1,5 +1,5 @@
 /** What a run of every command leaves behind for those that follow. */
-export type Scene = {
+export type CommandContext = {
   /** Names are of one run alone. */
   project: string
   requestId: string
@@ -9,12 +9,12 @@ export type Scene = {
   /** Sends a code in a `test` application, and gives its request. */
   send: (phone: string) => Promise<string>
   /** Waits until an event has reached the receiver, and gives its delivery. */
-  deliver: (webhookId: string) => Promise<string>
+  waitForDelivery: (webhookId: string) => Promise<string>
   writeDelivery: () => void
   addProject: (name: string) => Promise<string>
 }
 
-export type Case = {
+export type CommandCase = {
   args: string[]
   /** Piped in. */
   input?: string
@@ -34,15 +34,18 @@ export type Case = {
   /** Goes on until Ctrl-C, which comes once it reads a stream. */
   isEndless?: true
   /** Keeps the id that stands in the answer. */
-  keeps?: 'requestId' | 'webhookId'
+  savesAs?: 'requestId' | 'webhookId'
 }
 
 const env = ['--env-file', 'web.env']
 const password = 'correct horse battery'
-const next = (command: string) => new RegExp(`Next: ${command}`)
+const nextHint = (command: string) => new RegExp(`Next: ${command}`)
 
 /** Every command of the tree, in an order in which each has what it needs. */
-export const commandCases: [path: string, prepare: (scene: Scene) => Case | Promise<Case>][] = [
+export const commandCases: [
+  path: string,
+  prepare: (context: CommandContext) => CommandCase | Promise<CommandCase>,
+][] = [
   ['version', () => ({ args: [], stdout: /^otpd \d+\.\d+\.\d+ \(.+\)\n$/, json: 'own' })],
   ['completion', () => ({ args: ['bash'], stdout: /^# otpd in bash/, json: 'same', isWide: true })],
   [
@@ -51,7 +54,7 @@ export const commandCases: [path: string, prepare: (scene: Scene) => Case | Prom
       args: ['--email', 'ada@example.com', '--name', 'Ada', '--password-stdin'],
       input: password,
       stdout: /^✓ Account ada@example\.com\n {2}Id +dev_\w+\n {2}Name +Ada\n {2}Plan +free\n$/,
-      stderr: next('otpd login --email ada@example\\.com'),
+      stderr: nextHint('otpd login --email ada@example\\.com'),
       json: 'own',
     }),
   ],
@@ -70,7 +73,11 @@ export const commandCases: [path: string, prepare: (scene: Scene) => Case | Prom
   ['health', () => ({ args: [], stdout: /^● .* is operational\n$/ })],
   [
     'project create',
-    ({ project }) => ({ args: [project], stdout: /^✓ Project p-\w+\n/, stderr: next('otpd app create web') }),
+    ({ project }) => ({
+      args: [project],
+      stdout: /^✓ Project p-\w+\n/,
+      stderr: nextHint('otpd app create web'),
+    }),
   ],
   [
     'project list',
@@ -100,7 +107,7 @@ export const commandCases: [path: string, prepare: (scene: Scene) => Case | Prom
     () => ({
       args: ['spare'],
       stdout: '✓ Application spare is disabled\n',
-      stderr: next('otpd app enable app_'),
+      stderr: nextHint('otpd app enable app_'),
     }),
   ],
   ['app enable', () => ({ args: ['spare'], stdout: '✓ Application spare is active\n' })],
@@ -115,9 +122,9 @@ export const commandCases: [path: string, prepare: (scene: Scene) => Case | Prom
     () => ({
       args: ['+14155550100', ...env],
       stdout: /^✓ Code sent to \+14155550100\n {2}Request +otp_\w+\n {2}Code +424242\n {2}Expires +\d{4}/,
-      stderr: next('otpd otp verify otp_\\w+ 424242 --env-file web\\.env'),
+      stderr: nextHint('otpd otp verify otp_\\w+ 424242 --env-file web\\.env'),
       onTerminal: { stdout: / {2}Expires +in (5 min|4 min \d+ s)\n/ },
-      keeps: 'requestId',
+      savesAs: 'requestId',
     }),
   ],
   [
@@ -153,8 +160,8 @@ export const commandCases: [path: string, prepare: (scene: Scene) => Case | Prom
     ({ receiverUrl }) => ({
       args: ['--app', 'web', '--url', receiverUrl, '--events', '*'],
       stdout: /^✓ Webhook created\n(.*\n)+ {2}Id +whk_/,
-      stderr: next('otpd webhook test whk_'),
-      keeps: 'webhookId',
+      stderr: nextHint('otpd webhook test whk_'),
+      savesAs: 'webhookId',
     }),
   ],
   ['webhook list', () => ({ args: [], stdout: /^ID +STATUS +URL +EVENTS\nwhk_.*● enabled/ })],
@@ -168,8 +175,8 @@ export const commandCases: [path: string, prepare: (scene: Scene) => Case | Prom
   ['webhook test', ({ webhookId }) => ({ args: [webhookId], stdout: /← 200 {2}delivered\n$/ })],
   [
     'webhook deliveries',
-    async ({ webhookId, deliver }) => {
-      await deliver(webhookId)
+    async ({ webhookId, waitForDelivery }) => {
+      await waitForDelivery(webhookId)
       return { args: [webhookId], stdout: /^ID +EVENT +STATUS +TRIES +LAST +CREATED\ndlv_.* ✓ delivered/ }
     },
   ],
@@ -178,7 +185,7 @@ export const commandCases: [path: string, prepare: (scene: Scene) => Case | Prom
     ({ webhookId, deliveryId }) => ({
       args: [webhookId, deliveryId],
       stdout: '✓ otp.sent is on its way again\n',
-      stderr: next('otpd webhook deliveries whk_'),
+      stderr: nextHint('otpd webhook deliveries whk_'),
     }),
   ],
   [
@@ -215,7 +222,7 @@ export const commandCases: [path: string, prepare: (scene: Scene) => Case | Prom
     () => ({
       args: ['here', 'http://127.0.0.1:8080'],
       stdout: '✓ Added here (http://127.0.0.1:8080)\n',
-      stderr: next('otpd context use here'),
+      stderr: nextHint('otpd context use here'),
       json: 'own',
     }),
   ],
@@ -251,7 +258,7 @@ export const commandCases: [path: string, prepare: (scene: Scene) => Case | Prom
     () => ({
       args: ['copy.db', '--data-dir', 'restored', '--yes'],
       stdout: /^✓ Restored /,
-      stderr: next('otpd serve --data-dir restored'),
+      stderr: nextHint('otpd serve --data-dir restored'),
       json: 'own',
     }),
   ],
@@ -287,7 +294,7 @@ export const commandCases: [path: string, prepare: (scene: Scene) => Case | Prom
       args: ['--password-stdin'],
       input: `${password}\nanother correct horse\n`,
       stdout: '✓ Password changed; every session has ended\n',
-      stderr: next('otpd login'),
+      stderr: nextHint('otpd login'),
     }),
   ],
   ['logout', () => ({ args: [], stdout: '', stderr: /^✓ Logged out of /, json: 'same' })],

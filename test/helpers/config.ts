@@ -2,12 +2,12 @@ import { expect } from 'bun:test'
 import { loadConfig, type Config, type ConfigInput } from '../../src/config/config.ts'
 
 /** Files by path; an error is thrown as the file system would. */
-export type Options = Partial<Omit<ConfigInput, 'readFile'>> & {
+export type LoadOptions = Partial<Omit<ConfigInput, 'readFile'>> & {
   files?: Record<string, string | Uint8Array | Error>
 }
 
 /** Loads a configuration for somebody called Ada, out of nothing but the arguments. */
-export function load({ files = {}, ...rest }: Options = {}) {
+export function load({ files = {}, ...rest }: LoadOptions = {}) {
   const readFile = (path: string) => {
     const content = files[path] ?? Object.assign(new Error('none'), { code: 'ENOENT' })
     if (content instanceof Error) throw content
@@ -16,11 +16,11 @@ export function load({ files = {}, ...rest }: Options = {}) {
   return loadConfig({ flags: {}, env: { HOME: '/home/ada' }, cwd: '/work', isRoot: false, ...rest, readFile })
 }
 
-export function loadEnv(env: Record<string, string>, files: Options['files'] = {}) {
+export function loadEnv(env: Record<string, string>, files: LoadOptions['files'] = {}) {
   return load({ env: { HOME: '/home/ada', ...env }, files })
 }
 
-export function loadFile(text: string | Uint8Array, rest: Options = {}) {
+export function loadFile(text: string | Uint8Array, rest: LoadOptions = {}) {
   return load({
     ...rest,
     flags: { config: '/etc/o.toml', ...rest.flags },
@@ -28,18 +28,18 @@ export function loadFile(text: string | Uint8Array, rest: Options = {}) {
   })
 }
 
-export function configOf(loaded: ReturnType<typeof loadConfig>): Config {
+export function requireConfig(loaded: ReturnType<typeof loadConfig>): Config {
   expect(loaded.problems).toEqual([])
   if (loaded.config === null) throw new Error('There is no configuration.')
   return loaded.config
 }
 
-export function problemOf(loaded: ReturnType<typeof loadConfig>) {
+export function requireProblem(loaded: ReturnType<typeof loadConfig>) {
   expect(loaded.config).toBeNull()
   expect(loaded.problems.map(({ source }) => source)).toHaveLength(1)
   const problem = loaded.problems[0] ?? { source: '', message: '', remedy: '' }
   return { ...problem, text: `${problem.message} ${problem.remedy}` }
 }
 
-export const originOf = (loaded: ReturnType<typeof loadConfig>, name: string) =>
+export const findOrigin = (loaded: ReturnType<typeof loadConfig>, name: string) =>
   loaded.settings.find(({ setting }) => setting === name)?.origin

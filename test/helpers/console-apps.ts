@@ -1,36 +1,36 @@
 import { readFileSync } from 'node:fs'
 import type { ConsoleHost } from './console.ts'
-import { copiedIn, type OpenScreen, type Size } from './screen.ts'
+import { lastCopiedText, type OpenScreen, type Size } from './screen.ts'
 
 /** Ways into the Apps screen. */
-export const appsScreenOf = (host: () => ConsoleHost) => {
+export const createAppsScreen = (host: () => ConsoleHost) => {
   async function openApps(args: string[] = [], size?: Size) {
     const terminal = await host().open(args, size)
     terminal.press('2')
-    await terminal.seen('[2 Apps]')
+    await terminal.waitForText('[2 Apps]')
     return terminal
   }
 
   /** The applications of the first project. */
   async function openProject(args: string[] = [], size?: Size) {
     const terminal = await openApps(args, size)
-    await terminal.seen('▸ ')
+    await terminal.waitForText('▸ ')
     terminal.press('enter')
-    await terminal.seen('Apps › ')
+    await terminal.waitForText('Apps › ')
     return terminal
   }
 
   /** The page of an application in the first project. */
   async function openApp(name: string, args: string[] = [], size?: Size) {
     const terminal = await openProject(args, size)
-    await terminal.seen(name)
+    await terminal.waitForText(name)
     terminal.press('/', name, 'enter', 'enter')
-    await terminal.seen('[Credentials]')
+    await terminal.waitForText('[Credentials]')
     return terminal
   }
 
   /** Sends a code with the credentials of an env file. */
-  const send = (credentials: Record<string, string>) =>
+  const sendOtp = (credentials: Record<string, string>) =>
     fetch(`${host().server.url}/v1/otp/send`, {
       method: 'POST',
       headers: {
@@ -42,10 +42,10 @@ export const appsScreenOf = (host: () => ConsoleHost) => {
       body: JSON.stringify({ phone: '+14155550100' }),
     })
 
-  return { openApps, openProject, openApp, send }
+  return { openApps, openProject, openApp, sendOtp }
 }
 
-export const valuesOf = (path: string): Record<string, string> =>
+export const readEnvFile = (path: string): Record<string, string> =>
   Object.fromEntries(
     [...readFileSync(path, 'utf8').matchAll(/^(OTPD_\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [
       name,
@@ -54,8 +54,8 @@ export const valuesOf = (path: string): Record<string, string> =>
   )
 
 /** Copies what is selected, and gives what the terminal was told to put into the clipboard. */
-export async function copyOf(terminal: OpenScreen, name: string) {
+export async function copyValue(terminal: OpenScreen, name: string) {
   terminal.press('y')
-  await terminal.seen(`copied ${name}`)
-  return copiedIn(terminal.written())
+  await terminal.waitForText(`copied ${name}`)
+  return lastCopiedText(terminal.written())
 }

@@ -10,24 +10,24 @@ export type ConsoleHost = Awaited<ReturnType<typeof startConsoleHost>>
 export async function startConsoleHost(options: ServerOptions = {}) {
   const server = await startServer(options)
   const { home, dataDir, otpd } = server
-  const opened: ReturnType<typeof openScreen>[] = []
+  const terminals: ReturnType<typeof openScreen>[] = []
 
-  async function must(args: string[], input?: string) {
-    const ran = await otpd(args, input === undefined ? {} : { input })
-    if (ran.exitCode !== 0) throw new Error(`otpd ${args.join(' ')}: ${ran.stderr}`)
-    return ran.stdout
+  async function runOrThrow(args: string[], input?: string) {
+    const result = await otpd(args, input === undefined ? {} : { input })
+    if (result.exitCode !== 0) throw new Error(`otpd ${args.join(' ')}: ${result.stderr}`)
+    return result.stdout
   }
   const account = ['--email', email, '--password-stdin']
-  await must(['admin', 'create', ...account, '--name', 'Ada', '--data-dir', dataDir], password)
-  await must(['login', ...account], password)
+  await runOrThrow(['admin', 'create', ...account, '--name', 'Ada', '--data-dir', dataDir], password)
+  await runOrThrow(['login', ...account], password)
 
   return {
     server,
     /** A command as the same person; its output, and a failure of the test where it fails. */
-    otpd: must,
+    otpd: runOrThrow,
     /** The same as the API answers it. */
     async json<T>(args: string[]): Promise<T> {
-      const { data }: { data: T } = JSON.parse(await must([...args, '--json']))
+      const { data }: { data: T } = JSON.parse(await runOrThrow([...args, '--json']))
       return data
     },
     /** The console in a terminal of its own, from its first frame on. */
@@ -41,12 +41,12 @@ export async function startConsoleHost(options: ServerOptions = {}) {
         { PATH: process.env.PATH ?? '', HOME: home, OTPD_SERVER: server.url, ...env },
         size,
       )
-      opened.push(terminal)
-      await terminal.seen('1 Overview')
+      terminals.push(terminal)
+      await terminal.waitForText('1 Overview')
       return terminal
     },
     async stop() {
-      for (const terminal of opened) await terminal.close()
+      for (const terminal of terminals) await terminal.close()
       await server.stop()
     },
   }

@@ -12,9 +12,9 @@ import { openPostgres, wrapPostgres } from '../../src/store/engine/postgres.ts'
 import { connect, openSqlite } from '../../src/store/engine/sqlite.ts'
 
 /** A migrated database and how to get rid of it. */
-export type Opened = { database: Database; dispose(): Promise<void> }
+export type OpenTestDatabase = { database: Database; dispose(): Promise<void> }
 
-export async function openTestSqlite(): Promise<Opened & { path: string }> {
+export async function openTestSqlite(): Promise<OpenTestDatabase & { path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-test-'))
   const path = join(folder, 'otpd.db')
   const connection = connect(path, 0)
@@ -38,13 +38,13 @@ export async function openTestSqlite(): Promise<Opened & { path: string }> {
 const shortIds = sqliteTable('short_ids', { id: text('id').notNull() })
 
 /** Makes ids of developers, projects and applications known that nobody has created. */
-export async function nameIds(database: Database, ...ids: string[]): Promise<void> {
+export async function registerShortIds(database: Database, ...ids: string[]): Promise<void> {
   // PostgreSQL has the ids themselves.
   if (typeof database.shortId('') === 'string') return
   await database.write(async (tx) => void (await tx.insert(shortIds).values(ids.map((id) => ({ id })))))
 }
 
-async function openTestPglite(): Promise<Opened> {
+async function openTestPglite(): Promise<OpenTestDatabase> {
   const client = new PGlite()
   for (const migration of postgresMigrations) await client.exec(migration.sql)
   const database = wrapPostgres(drizzle(client), () => client.close())
@@ -52,21 +52,21 @@ async function openTestPglite(): Promise<Opened> {
 }
 
 /** @returns also its address, for a second pool */
-export async function openTestPostgres(url: string): Promise<Opened & { url: string }> {
+export async function openTestPostgres(url: string): Promise<OpenTestDatabase & { url: string }> {
   // A database of its own, so that test files may run side by side.
   const name = `otpd_test_${crypto.randomUUID().replaceAll('-', '')}`
   const admin = new Client(url)
   await admin.connect()
   await admin.query(`create database ${name}`)
-  const own = new URL(url)
-  own.pathname = name
-  const client = new Client(own.href)
+  const ownUrl = new URL(url)
+  ownUrl.pathname = name
+  const client = new Client(ownUrl.href)
   await client.connect()
   for (const migration of postgresMigrations) await client.query(migration.sql)
   await client.end()
-  const database = openPostgres(own.href)
+  const database = openPostgres(ownUrl.href)
   return {
-    url: own.href,
+    url: ownUrl.href,
     database,
     async dispose() {
       await database.close()
@@ -78,11 +78,11 @@ export async function openTestPostgres(url: string): Promise<Opened & { url: str
 }
 
 const url = process.env['OTPD_TEST_POSTGRES_URL']
-const kinds: Array<[string, () => Promise<Opened>]> = [
+const databaseKinds: Array<[string, () => Promise<OpenTestDatabase>]> = [
   ['SQLite', openTestSqlite],
   ['PGlite', openTestPglite],
 ]
-if (url) kinds.push(['PostgreSQL', () => openTestPostgres(url)])
+if (url) databaseKinds.push(['PostgreSQL', () => openTestPostgres(url)])
 else
   process.stderr.write(
     'Left out: tests on a real PostgreSQL server. Set OTPD_TEST_POSTGRES_URL to run them.\n',
@@ -90,15 +90,15 @@ else
 
 /** Runs the same tests on every database. `database()` is open while a test runs; `kind` is its name. */
 export function describeEachDatabase(title: string, tests: (database: () => Database, kind: string) => void) {
-  describe.each(kinds)(`${title} on %s`, (kind, open) => {
-    let opened: Opened | undefined
+  describe.each(databaseKinds)(`${title} on %s`, (kind, open) => {
+    let openDatabase: OpenTestDatabase | undefined
     beforeAll(async () => {
-      opened = await open()
+      openDatabase = await open()
     })
-    afterAll(() => opened?.dispose())
+    afterAll(() => openDatabase?.dispose())
     tests(() => {
-      if (!opened) throw new Error('the database is open only while a test runs')
-      return opened.database
+      if (!openDatabase) throw new Error('the database is open only while a test runs')
+      return openDatabase.database
     }, kind)
   })
 }
@@ -106,17 +106,17 @@ export function describeEachDatabase(title: string, tests: (database: () => Data
 /**
  * Undoes every transaction once and runs it again, as the failure of a neighbour in its batch has it.
  *
- * @param meanwhile what others do between the two
+ * @param betweenRuns what others do between the two
  */
-export const runningTwice = (database: Database, meanwhile = async () => {}): Database => ({
+export const withRetriedWrites = (database: Database, betweenRuns = async () => {}): Database => ({
   ...database,
   async write(body) {
-    const undone = database.write(async (tx) => {
+    const firstRun = database.write(async (tx) => {
       await body(tx)
       throw new Error('a neighbour failed')
     })
-    await undone.catch(() => {})
-    await meanwhile()
+    await firstRun.catch(() => {})
+    await betweenRuns()
     return database.write(body)
   },
 })

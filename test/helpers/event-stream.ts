@@ -2,13 +2,13 @@
 export type StreamMessage = { id?: string; event?: string; data?: string; comment?: string }
 
 /** Reads a stream of server-sent events, one block at a time, as a client would. */
-export function readStream(body: ReadableStream<Uint8Array> | null) {
+export function readEventStream(body: ReadableStream<Uint8Array> | null) {
   if (!body) throw new Error('the answer has no body')
   const reader = body.getReader()
   const decoder = new TextDecoder()
   let text = ''
 
-  const reading = {
+  const stream = {
     /** The next block; undefined at the end. */
     async next(): Promise<StreamMessage | undefined> {
       for (;;) {
@@ -16,7 +16,7 @@ export function readStream(body: ReadableStream<Uint8Array> | null) {
         if (end !== -1) {
           const block = text.slice(0, end)
           text = text.slice(end + 2)
-          return toMessage(block)
+          return parseMessage(block)
         }
         const { done, value } = await reader.read()
         if (done) return undefined
@@ -24,10 +24,10 @@ export function readStream(body: ReadableStream<Uint8Array> | null) {
       }
     },
     /** The ids of the next entries, with everything else passed over. */
-    async entries(count: number): Promise<string[]> {
+    async nextEntryIds(count: number): Promise<string[]> {
       const ids: string[] = []
       while (ids.length < count) {
-        const message = await reading.next()
+        const message = await stream.next()
         if (!message) throw new Error(`the stream ended after ${ids.length} of ${count} entries`)
         if (message.data !== undefined && message.event === undefined) ids.push(message.id ?? '')
       }
@@ -35,10 +35,10 @@ export function readStream(body: ReadableStream<Uint8Array> | null) {
     },
     cancel: () => reader.cancel(),
   }
-  return reading
+  return stream
 }
 
-function toMessage(block: string): StreamMessage {
+function parseMessage(block: string): StreamMessage {
   const message: StreamMessage = {}
   for (const line of block.split('\n')) {
     const [, name = '', value = ''] = /^([^:]*): ?(.*)$/.exec(line) ?? []

@@ -25,14 +25,14 @@ export const guardOff: GuardSettings = {
 }
 
 /** A guard on a real store, asked as sends and verifications ask it. */
-export function createGuardBench(store: Store, settings: GuardSettings, clock = testClock()) {
+export function createGuardFixture(store: Store, settings: GuardSettings, clock = testClock()) {
   const faults: unknown[] = []
   const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
   const guard = createGuard({ settings, keys, onFault: (error) => void faults.push(error) })
   let lastNumber = 0
 
   /** Every call a number of its own, four digits from the end on, unless it is given. */
-  function requestOf(wish: Partial<GuardedRequest> = {}): GuardedRequest {
+  function createRequest(overrides: Partial<GuardedRequest> = {}): GuardedRequest {
     lastNumber++
     return {
       appId: 'app_1',
@@ -43,31 +43,33 @@ export function createGuardBench(store: Store, settings: GuardSettings, clock = 
       provider: null,
       createdAt: clock.now(),
       resends: 0,
-      ...wish,
+      ...overrides,
     }
   }
 
-  const judge = (request: GuardedRequest) =>
-    withGuard(guard, (watched) => store.write((tx) => watched.judge(tx, request, clock.now())))
+  const evaluate = (request: GuardedRequest) =>
+    withGuard(guard, (trackedGuard) => store.write((tx) => trackedGuard.evaluate(tx, request, clock.now())))
 
   return {
     clock,
     guard,
     faults,
-    requestOf,
-    judge,
+    createRequest,
+    evaluate,
     /** Sends so many. @returns the request of the last one, and what the guard said of each */
-    async send(count: number, wish: Partial<GuardedRequest> = {}) {
+    async send(count: number, overrides: Partial<GuardedRequest> = {}) {
       const rules: string[] = []
-      let request = requestOf(wish)
+      let request = createRequest(overrides)
       for (let sent = 0; sent < count; sent++) {
-        request = requestOf(wish)
-        rules.push((await judge(request)).rules.join(' '))
+        request = createRequest(overrides)
+        rules.push((await evaluate(request)).violatedRules.join(' '))
       }
       return { request, rules }
     },
     verify: (request: GuardedRequest) =>
-      withGuard(guard, (watched) => store.write((tx) => watched.credit(tx, request, clock.now()))),
-    withdraw: (request: GuardedRequest) => store.write((tx) => guard.withdraw(tx, request)),
+      withGuard(guard, (trackedGuard) =>
+        store.write((tx) => trackedGuard.recordConversion(tx, request, clock.now())),
+      ),
+    revert: (request: GuardedRequest) => store.write((tx) => guard.revert(tx, request)),
   }
 }

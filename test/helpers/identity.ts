@@ -3,15 +3,15 @@ import type { Clock } from '../../src/domain/model/clock.ts'
 import { createApp } from '../../src/http/app.ts'
 import { listen } from '../../src/http/listener.ts'
 import { createServices } from '../../src/server/services.ts'
-import { configOf, loadEnv } from './config.ts'
+import { requireConfig, loadEnv } from './config.ts'
 import type { TestService } from './service.ts'
 
-type Wishes = {
+type IdentityOptions = {
   /** `OTPD_*` variables; without an issuer the built-in provider is in charge. */
   env?: Record<string, string>
   clock?: Clock
   /** What the provider's clock shows; the same if left out. */
-  wall?: Clock
+  wallClock?: Clock
   /** Where the server says that it is; its own address if left out. */
   publicUrl?: string
 }
@@ -20,17 +20,17 @@ type Wishes = {
  * A server that listens on a loopback port, over the store of a test service. Its peer is a trusted proxy, so that a
  * test may call from anywhere by `X-Forwarded-For`.
  */
-export async function startWithIdentity(service: TestService, wishes: Wishes = {}) {
+export async function startIdentityServer(service: TestService, options: IdentityOptions = {}) {
   let url = ''
   const services = createServices({
-    config: configOf(loadEnv({ OTPD_TRUSTED_PROXIES: '127.0.0.1', ...wishes.env })),
+    config: requireConfig(loadEnv({ OTPD_TRUSTED_PROXIES: '127.0.0.1', ...options.env })),
     store: service.store,
-    clock: wishes.clock ?? service.clock,
-    wall: wishes.wall,
+    clock: options.clock ?? service.clock,
+    wall: options.wallClock,
     masterKey: new Uint8Array(masterKeyBytes).fill(7),
     random: (bytes) => crypto.getRandomValues(bytes),
     version: '0.0.0-test',
-    publicUrl: () => wishes.publicUrl ?? url,
+    publicUrl: () => options.publicUrl ?? url,
   })
   const onBug = (error: unknown) => {
     throw error
@@ -44,10 +44,10 @@ export async function startWithIdentity(service: TestService, wishes: Wishes = {
     services,
     get: (path: string, token?: string) =>
       fetch(url + path, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
-    postForm: (path: string, form: Record<string, string>, from = '192.0.2.1') =>
+    postForm: (path: string, form: Record<string, string>, clientIp = '192.0.2.1') =>
       fetch(url + path, {
         method: 'POST',
-        headers: { 'x-forwarded-for': from },
+        headers: { 'x-forwarded-for': clientIp },
         body: new URLSearchParams(form),
       }),
     stop: () => listener.stop(0),

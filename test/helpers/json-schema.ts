@@ -25,7 +25,7 @@ export type Schema = {
   examples?: unknown[]
 }
 
-const known = new Set<string>(
+const supportedKeywords = new Set<string>(
   (
     '$ref type enum const anyOf properties patternProperties additionalProperties required minProperties ' +
     'maxProperties items minItems uniqueItems minLength maxLength pattern minimum maximum format description default ' +
@@ -33,13 +33,13 @@ const known = new Set<string>(
   ).split(' '),
 )
 
-/** The keywords of a schema that {@link faultsOf} would pass over. */
-export function unknownKeywordsOf(schema: Schema): string[] {
+/** The keywords of a schema that {@link findSchemaFaults} would pass over. */
+export function findUnknownKeywords(schema: Schema): string[] {
   const { properties, patternProperties, items, anyOf = [] } = schema
   const inner = [properties, patternProperties].flatMap((named) => Object.values(named ?? {}))
   return [
-    ...Object.keys(schema).filter((keyword) => !known.has(keyword)),
-    ...[...inner, ...anyOf, ...(items ? [items] : [])].flatMap(unknownKeywordsOf),
+    ...Object.keys(schema).filter((keyword) => !supportedKeywords.has(keyword)),
+    ...[...inner, ...anyOf, ...(items ? [items] : [])].flatMap(findUnknownKeywords),
   ]
 }
 
@@ -53,35 +53,36 @@ const formats: Record<string, RegExp> = {
 /**
  * What is wrong with a value, one sentence a fault.
  *
- * @param named `components.schemas` of the document
+ * @param schemas `components.schemas` of the document
  * @param isClosed whether a property that the schema does not name is a fault even where the schema would allow it
  */
-export function faultsOf(
+export function findSchemaFaults(
   schema: Schema,
   value: unknown,
-  named: Record<string, Schema>,
+  schemas: Record<string, Schema>,
   isClosed: boolean,
-  at = '$',
+  location = '$',
 ): string[] {
   if (schema.$ref !== undefined) {
-    const target = named[schema.$ref.replace('#/components/schemas/', '')]
+    const target = schemas[schema.$ref.replace('#/components/schemas/', '')]
     if (!target) throw new Error(`There is no ${schema.$ref}.`)
-    return faultsOf(target, value, named, isClosed, at)
+    return findSchemaFaults(target, value, schemas, isClosed, location)
   }
-  const check = (inner: Schema, item: unknown, place: string) => faultsOf(inner, item, named, isClosed, place)
+  const check = (inner: Schema, item: unknown, itemLocation: string) =>
+    findSchemaFaults(inner, item, schemas, isClosed, itemLocation)
   const faults: string[] = []
-  const expect = (holds: boolean, what: string) => void (holds || faults.push(`${at}: ${what}`))
+  const expect = (isMet: boolean, message: string) => void (isMet || faults.push(`${location}: ${message}`))
 
   if (schema.type !== undefined) {
-    const type = typeOf(value)
+    const type = jsonTypeName(value)
     const types = [schema.type].flat()
-    const holds = types.includes(type) || (type === 'integer' && types.includes('number'))
-    if (!holds) return [`${at}: not ${types.join(' or ')}`]
+    const isMet = types.includes(type) || (type === 'integer' && types.includes('number'))
+    if (!isMet) return [`${location}: not ${types.join(' or ')}`]
   }
   if (schema.enum) expect(schema.enum.includes(value), 'not one of the words')
   if ('const' in schema) expect(schema.const === value, 'not the constant')
   if (schema.anyOf) {
-    const branches = schema.anyOf.map((branch) => check(branch, value, at))
+    const branches = schema.anyOf.map((branch) => check(branch, value, location))
     if (!branches.some((branch) => branch.length === 0)) faults.push(...branches.flat())
   }
   if (typeof value === 'string') {
@@ -89,7 +90,7 @@ export function faultsOf(
     expect(length >= (schema.minLength ?? 0), 'too short')
     expect(length <= (schema.maxLength ?? Infinity), 'too long')
     if (schema.pattern !== undefined) expect(new RegExp(schema.pattern).test(value), 'not of the pattern')
-    if (schema.format !== undefined) expect(formatOf(schema.format).test(value), `not a ${schema.format}`)
+    if (schema.format !== undefined) expect(getFormat(schema.format).test(value), `not a ${schema.format}`)
   }
   if (typeof value === 'number') {
     expect(value >= (schema.minimum ?? -Infinity), 'too small')
@@ -99,7 +100,7 @@ export function faultsOf(
     expect(value.length >= (schema.minItems ?? 0), 'too few')
     if (schema.uniqueItems) expect(new Set(value).size === value.length, 'not unique')
     const { items } = schema
-    if (items) faults.push(...value.flatMap((item, index) => check(items, item, `${at}[${index}]`)))
+    if (items) faults.push(...value.flatMap((item, index) => check(items, item, `${location}[${index}]`)))
   } else if (typeof value === 'object' && value !== null) {
     const entries = Object.entries(value)
     for (const name of schema.required ?? []) expect(Object.hasOwn(value, name), `${name} is missing`)
@@ -112,20 +113,20 @@ export function faultsOf(
       const inner = Object.hasOwn(properties, name)
         ? properties[name]
         : Object.entries(patternProperties).find(([pattern]) => new RegExp(pattern).test(name))?.[1]
-      if (inner) faults.push(...check(inner, item, `${at}.${name}`))
+      if (inner) faults.push(...check(inner, item, `${location}.${name}`))
       else expect(!closed, `${name} is not declared`)
     }
   }
   return faults
 }
 
-function formatOf(name: string): RegExp {
+function getFormat(name: string): RegExp {
   const format = formats[name]
   if (!format) throw new Error(`The check of schemas does not know the format ${name}.`)
   return format
 }
 
-function typeOf(value: unknown): string {
+function jsonTypeName(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
   return Number.isInteger(value) ? 'integer' : typeof value

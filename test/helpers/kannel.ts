@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findProgram, startProgram, waitFor } from './foreign-program.ts'
-import { closedPort } from './provider-faults.ts'
+import { findProgram, startExternalProgram, waitFor } from './external-program.ts'
+import { findUnusedPort } from './provider-faults.ts'
 import { startSmsc } from './smsc.ts'
 
 const bearerbox = findProgram('bearerbox')
@@ -15,7 +15,7 @@ if (!hasKannel)
 export type Kannel = Awaited<ReturnType<typeof startKannel>>
 
 /** A line of Kannel's access log about a message that the operator took. */
-export type SentByKannel = { line: string; to: string; coding: number; text: string }
+export type KannelLogEntry = { line: string; to: string; coding: number; text: string }
 
 const username = 'otpd'
 
@@ -28,15 +28,19 @@ export async function startKannel(password: string) {
   const accessLog = join(folder, 'access.log')
   const configFile = join(folder, 'kannel.conf')
   const smsc = await startSmsc()
-  const [adminPort, boxPort, httpPort] = await Promise.all([closedPort(), closedPort(), closedPort()])
+  const [adminPort, boxPort, httpPort] = await Promise.all([
+    findUnusedPort(),
+    findUnusedPort(),
+    findUnusedPort(),
+  ])
   writeFileSync(
     configFile,
-    configOf({ accessLog, adminPort, boxPort, httpPort, smscPort: smsc.port, password }),
+    kannelConfig({ accessLog, adminPort, boxPort, httpPort, smscPort: smsc.port, password }),
   )
 
-  const bearer = await startProgram([bearerbox ?? '', configFile], 'entering mainloop')
-  await smsc.until(() => smsc.binds.length > 0)
-  const front = await startProgram([smsbox ?? '', configFile], 'Connected to bearerbox')
+  const bearerboxProcess = await startExternalProgram([bearerbox ?? '', configFile], 'entering mainloop')
+  await smsc.waitUntil(() => smsc.binds.length > 0)
+  const smsboxProcess = await startExternalProgram([smsbox ?? '', configFile], 'Connected to bearerbox')
 
   return {
     username,
@@ -44,20 +48,20 @@ export async function startKannel(password: string) {
     /** Where Kannel takes its messages. */
     smsc,
     /** What its log says of the message to this phone, as soon as it says it. */
-    sentTo: (phone: string): Promise<SentByKannel> =>
+    waitForMessageTo: (phone: string): Promise<KannelLogEntry> =>
       waitFor(`message to ${phone} in Kannel's log`, () =>
-        readSent(readFileSync(accessLog, 'utf8')).find(({ to }) => `+${to}` === phone),
+        parseAccessLog(readFileSync(accessLog, 'utf8')).find(({ to }) => `+${to}` === phone),
       ),
     async stop() {
-      await front.stop()
-      await bearer.stop()
+      await smsboxProcess.stop()
+      await bearerboxProcess.stop()
       smsc.stop()
       rmSync(folder, { recursive: true, force: true })
     },
   }
 }
 
-type Places = {
+type KannelSettings = {
   accessLog: string
   adminPort: number
   boxPort: number
@@ -67,7 +71,7 @@ type Places = {
 }
 
 /** Groups end with an empty line. */
-const configOf = ({ accessLog, adminPort, boxPort, httpPort, smscPort, password }: Places) => `
+const kannelConfig = ({ accessLog, adminPort, boxPort, httpPort, smscPort, password }: KannelSettings) => `
 group = core
 admin-port = ${adminPort}
 admin-interface = 127.0.0.1
@@ -102,7 +106,7 @@ concatenation = true
 `
 
 /** Texts in the GSM alphabet stand there as they are, with dots for what is not ASCII; UCS-2 (coding 2) in hexadecimal. */
-const readSent = (log: string): SentByKannel[] =>
+const parseAccessLog = (log: string): KannelLogEntry[] =>
   [
     ...log.matchAll(
       /^.* Sent SMS \[SMSC:operator\].* \[to:(\d+)\] \[flags:-?\d+:(-?\d+):.*\] \[msg:\d+:(.*)\] \[udh:.*$/gm,

@@ -19,7 +19,7 @@ export type Person = { subject: string; email?: string; emailVerified?: boolean;
  * that may use the device flow, the code flow with PKCE on any loopback port, and refresh tokens. Its
  * development login pages accept any password, the login name being the subject.
  */
-export async function startRealProvider() {
+export async function startOidcProvider() {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -71,9 +71,9 @@ export async function startRealProvider() {
 
   const post = async (path: string, fields: Record<string, string>): Promise<Record<string, unknown>> => {
     const response = await fetch(`${issuer}${path}`, { method: 'POST', body: new URLSearchParams(fields) })
-    const answer: unknown = await response.json()
-    if (!response.ok || !isRecord(answer)) throw new Error(`${path}: ${JSON.stringify(answer)}`)
-    return answer
+    const responseBody: unknown = await response.json()
+    if (!response.ok || !isRecord(responseBody)) throw new Error(`${path}: ${JSON.stringify(responseBody)}`)
+    return responseBody
   }
 
   const deviceCode = async (userCode: string) => {
@@ -149,33 +149,33 @@ export async function makeSigningKey(alg: string, kid?: string): Promise<Signing
 }
 
 /** How the forging provider answers a request for its keys. */
-export type KeysMode = 'ok' | 'error' | 'hang' | 'endless' | 'redirect' | 'garbage' | 'empty'
+export type JwksMode = 'ok' | 'error' | 'hang' | 'endless' | 'redirect' | 'garbage' | 'empty'
 
-type ForgingState = {
+type FakeProviderState = {
   keys: JWK[]
-  mode: KeysMode
+  mode: JwksMode
   /** Laid over the good discovery document. */
   discovery: Record<string, unknown>
-  keysFetches: number
-  discoveries: number
+  jwksFetchCount: number
+  discoveryFetchCount: number
 }
 
 /**
  * A provider that is wholly in the test's hands: what it publishes, how it fails, and what it signs. It
  * counts the requests for its keys and for its discovery document.
  */
-export async function startForgingProvider() {
+export async function startFakeOidcProvider() {
   const key = await makeSigningKey('RS256', 'k1')
-  const state: ForgingState = {
+  const state: FakeProviderState = {
     keys: [key.publicJwk],
     mode: 'ok',
     discovery: {},
-    keysFetches: 0,
-    discoveries: 0,
+    jwksFetchCount: 0,
+    discoveryFetchCount: 0,
   }
   const stopped = new AbortController()
 
-  const answerKeys = async (): Promise<Response> => {
+  const respondWithKeys = async (): Promise<Response> => {
     if (state.mode === 'error') return new Response('down', { status: 503 })
     if (state.mode === 'redirect') return Response.redirect('/elsewhere', 302)
     if (state.mode === 'garbage') return new Response('<html>', { status: 200 })
@@ -192,12 +192,12 @@ export async function startForgingProvider() {
     async fetch(request): Promise<Response> {
       const { pathname, origin } = new URL(request.url)
       if (pathname === '/.well-known/openid-configuration') {
-        state.discoveries += 1
+        state.discoveryFetchCount += 1
         return Response.json({ issuer: origin, jwks_uri: `${origin}/jwks`, ...state.discovery })
       }
       if (pathname === '/elsewhere') return Response.json({ keys: state.keys })
-      state.keysFetches += 1
-      return answerKeys()
+      state.jwksFetchCount += 1
+      return respondWithKeys()
     },
   })
   const issuer = `http://127.0.0.1:${server.port}`

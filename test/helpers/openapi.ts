@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../src/domain/model/errors.ts'
-import { faultsOf, type Schema } from './json-schema.ts'
+import { findSchemaFaults, type Schema } from './json-schema.ts'
 
 export type OpenApiDocument = {
   openapi: string
@@ -54,19 +54,20 @@ export async function readOpenApi(get: (path: string) => Promise<string>) {
     operations,
 
     /** Whether the document allows this body. */
-    takesBody: (operation: Operation, body: unknown) =>
-      operation.body !== undefined && faultsOf(operation.body, body, schemas, false).length === 0,
+    acceptsBody: (operation: Operation, body: unknown) =>
+      operation.body !== undefined && findSchemaFaults(operation.body, body, schemas, false).length === 0,
 
     /** What is wrong with an answer: a status that is not documented, a field that is not declared, … */
-    faultsOfAnswer(operation: Operation, status: number, body: unknown): string[] {
-      const answer = operation.responses[status]
-      if (!answer) return [`${status} is not documented`]
-      if ('text/event-stream' in answer.content) return []
-      const schema = answer.content['application/json']?.schema
-      return schema ? faultsOf(schema, body, schemas, true) : [`${status} has no schema`]
+    findResponseFaults(operation: Operation, status: number, body: unknown): string[] {
+      const documented = operation.responses[status]
+      if (!documented) return [`${status} is not documented`]
+      if ('text/event-stream' in documented.content) return []
+      const schema = documented.content['application/json']?.schema
+      return schema ? findSchemaFaults(schema, body, schemas, true) : [`${status} has no schema`]
     },
 
     /** What is wrong with an error that belongs to no operation, like that of an unknown route. */
-    faultsOfError: (body: unknown) => faultsOf({ $ref: '#/components/schemas/Error' }, body, schemas, true),
+    findErrorBodyFaults: (body: unknown) =>
+      findSchemaFaults({ $ref: '#/components/schemas/Error' }, body, schemas, true),
   }
 }

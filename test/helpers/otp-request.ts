@@ -1,7 +1,7 @@
 import type { OtpRequest } from '../../src/domain/model/request.ts'
 
 /** A request that was sent at that time and waits for its code, of made-up owners. */
-export const pendingRequest = (at: number, change: Partial<OtpRequest> = {}): OtpRequest => ({
+export const createPendingRequest = (createdAt: number, overrides: Partial<OtpRequest> = {}): OtpRequest => ({
   id: 'otp_0',
   developerId: 'dev',
   projectId: 'prj',
@@ -21,10 +21,10 @@ export const pendingRequest = (at: number, change: Partial<OtpRequest> = {}): Ot
   codeHash: 'hash',
   attempts: 0,
   resends: 0,
-  createdAt: at,
-  sentAt: at,
-  expiresAt: at + 300_000,
+  createdAt,
+  sentAt: createdAt,
+  expiresAt: createdAt + 300_000,
   verifiedAt: null,
-  updatedAt: at,
-  ...change,
+  updatedAt: createdAt,
+  ...overrides,
 })

@@ -1,6 +1,6 @@
-import type { ProviderKind } from '../../src/delivery/kit/kinds.ts'
+import type { ProviderKind } from '../../src/delivery/kit/provider-kinds.ts'
 import type { Callback, OutgoingMessage } from '../../src/delivery/kit/provider.ts'
-import { callback, makeProvider, providerNeeds, readCallback, sendTo } from './provider-server.ts'
+import { createCallback, makeProvider, providerNeeds, readCallback, sendTo } from './provider-server.ts'
 import { startProviderServer } from './provider-server.ts'
 
 /** A text with all that has to be escaped somewhere. */
@@ -26,11 +26,11 @@ export function startProviderApi(
     now: () => needs.clock.now(),
     /** The same in whole seconds, as headers have it. */
     nowSeconds: () => Math.floor(needs.clock.now() / 1000),
-    answers: server.answers,
+    setResponse: server.setResponse,
     takeCall: server.takeCall,
     send: (changes: Partial<OutgoingMessage> = {}) => sendTo(provider, { text: trickyText, ...changes }),
     readCallback: (changes: Partial<Callback>) =>
-      readCallback(provider, callback(changes), needs.clock.now()),
+      readCallback(provider, createCallback(changes), needs.clock.now()),
     stop() {
       needs.http.close()
       return server.stop()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import net from 'node:net'
 import type { Provider } from '../../src/delivery/kit/provider.ts'
-import { sendTo, outgoing, startProviderServer } from './provider-server.ts'
+import { sendTo, createOutgoingMessage, startProviderServer } from './provider-server.ts'
 
 export type FaultyServer = { url: string; port: number; stop(): void }
 
@@ -28,7 +28,7 @@ export async function startFaultyServer(onConnection: (socket: net.Socket) => vo
 }
 
 /** A port where nobody listens. */
-export async function closedPort(): Promise<number> {
+export async function findUnusedPort(): Promise<number> {
   const server = await startFaultyServer(() => {})
   server.stop()
   return server.port
@@ -37,12 +37,12 @@ export async function closedPort(): Promise<number> {
 /**
  * What every provider over HTTP must make of a connection that fails and of statuses that none documents otherwise.
  *
- * @param make the provider, with its interface at this address
+ * @param makeProviderAt the provider, with its interface at this address
  */
-export function describeHttpFaults(make: (baseUrl: string) => Provider) {
+export function describeHttpFaults(makeProviderAt: (baseUrl: string) => Provider) {
   describe('when the way to the provider fails', () => {
     test('refuses where nobody listens', async () => {
-      const provider = make(`http://127.0.0.1:${await closedPort()}`)
+      const provider = makeProviderAt(`http://127.0.0.1:${await findUnusedPort()}`)
       expect(await sendTo(provider)).toEqual({
         kind: 'refused',
         failure: { class: 'provider_down', permanent: false, at: 'route', providerCode: 'ECONNREFUSED' },
@@ -51,7 +51,7 @@ export function describeHttpFaults(make: (baseUrl: string) => Provider) {
 
     test('is uncertain where the connection ends after the message was read', async () => {
       const server = await startFaultyServer((socket) => socket.once('data', () => socket.resetAndDestroy()))
-      expect(await sendTo(make(server.url))).toMatchObject({
+      expect(await sendTo(makeProviderAt(server.url))).toMatchObject({
         kind: 'uncertain',
         failure: { class: 'uncertain', providerCode: 'ECONNRESET' },
       })
@@ -62,14 +62,14 @@ export function describeHttpFaults(make: (baseUrl: string) => Provider) {
       const server = await startFaultyServer((socket) =>
         socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 200\r\n\r\n{"half')),
       )
-      expect(await sendTo(make(server.url))).toMatchObject({ kind: 'uncertain' })
+      expect(await sendTo(makeProviderAt(server.url))).toMatchObject({ kind: 'uncertain' })
       server.stop()
     })
 
     test('is uncertain where no answer came in time', async () => {
       const abort = new AbortController()
       const server = await startFaultyServer((socket) => socket.once('data', () => abort.abort()))
-      expect(await make(server.url).send(outgoing(), abort.signal)).toMatchObject({
+      expect(await makeProviderAt(server.url).send(createOutgoingMessage(), abort.signal)).toMatchObject({
         kind: 'uncertain',
         failure: { class: 'uncertain', providerCode: 'ABORTED' },
       })
@@ -89,8 +89,8 @@ export function describeHttpFaults(make: (baseUrl: string) => Provider) {
       [302, 'refused', 'unknown', 'route'],
     ])('HTTP %i alone is %s: %s, of the %s', async (status, kind, failureClass, at) => {
       const server = startProviderServer()
-      server.answers(status, '<html>no JSON here</html>', { location: `${server.url}/elsewhere` })
-      const outcome = await sendTo(make(server.url))
+      server.setResponse(status, '<html>no JSON here</html>', { location: `${server.url}/elsewhere` })
+      const outcome = await sendTo(makeProviderAt(server.url))
       expect(outcome).toMatchObject({ kind, failure: { class: failureClass, at } })
       expect(server.calls).toHaveLength(1)
       server.stop()
@@ -98,8 +98,8 @@ export function describeHttpFaults(make: (baseUrl: string) => Provider) {
 
     test('comes back when the provider says so', async () => {
       const server = startProviderServer()
-      server.answers(429, '', { 'retry-after': '17' })
-      const outcome = await sendTo(make(server.url))
+      server.setResponse(429, '', { 'retry-after': '17' })
+      const outcome = await sendTo(makeProviderAt(server.url))
       expect(outcome).toMatchObject({
         kind: 'refused',
         failure: { class: 'throttled', retryAfterSeconds: 17 },

@@ -1,7 +1,7 @@
 import type { ProviderHttp } from '../../src/delivery/kit/http-client.ts'
 import { createProviderHttp } from '../../src/delivery/kit/http-client.ts'
-import type { ProviderKind, ProviderNeeds } from '../../src/delivery/kit/kinds.ts'
-import { findSettingFaults } from '../../src/delivery/kit/kinds.ts'
+import type { ProviderKind, ProviderNeeds } from '../../src/delivery/kit/provider-kinds.ts'
+import { findSettingFaults } from '../../src/delivery/kit/provider-kinds.ts'
 import type { Callback, OutgoingMessage, Provider } from '../../src/delivery/kit/provider.ts'
 import { testClock } from './clock.ts'
 
@@ -21,7 +21,8 @@ export type ProviderServer = ReturnType<typeof startProviderServer>
  */
 export function startProviderServer() {
   const calls: ProviderCall[] = []
-  let answer: (call: ProviderCall) => Response | Promise<Response> = () => new Response(null, { status: 404 })
+  let respond: (call: ProviderCall) => Response | Promise<Response> = () =>
+    new Response(null, { status: 404 })
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
@@ -35,7 +36,7 @@ export function startProviderServer() {
         body: await request.text(),
       }
       calls.push(call)
-      return answer(call)
+      return respond(call)
     },
   })
 
@@ -44,23 +45,23 @@ export function startProviderServer() {
     calls,
     /** The only call that came since the last look. */
     takeCall(): ProviderCall {
-      const [call, ...more] = calls.splice(0)
-      if (!call || more.length > 0)
-        throw new Error(`one call was expected, ${more.length + (call ? 1 : 0)} came`)
+      const [call, ...others] = calls.splice(0)
+      if (!call || others.length > 0)
+        throw new Error(`one call was expected, ${others.length + (call ? 1 : 0)} came`)
       return call
     },
     /** A body that is not text goes out as JSON. */
-    answers(status: number, body: unknown = '', headers: Record<string, string> = {}) {
+    setResponse(status: number, body: unknown = '', headers: Record<string, string> = {}) {
       const isText = typeof body === 'string'
       const type = isText ? 'text/plain' : 'application/json'
-      answer = () =>
+      respond = () =>
         new Response(isText ? body : JSON.stringify(body), {
           status,
           headers: { 'content-type': type, ...headers },
         })
     },
-    answersWith(next: (call: ProviderCall) => Response | Promise<Response>) {
-      answer = next
+    setHandler(handler: (call: ProviderCall) => Response | Promise<Response>) {
+      respond = handler
     },
     stop: () => server.stop(true),
   }
@@ -83,7 +84,7 @@ export function makeProvider(
 }
 
 /** A message with every field filled. */
-export function outgoing(changes: Partial<OutgoingMessage> = {}): OutgoingMessage {
+export function createOutgoingMessage(changes: Partial<OutgoingMessage> = {}): OutgoingMessage {
   return {
     requestId: 'otp_01jd3m2k5xe8r9s0t1v2w3x4y5',
     to: '+31612345678',
@@ -101,14 +102,14 @@ export function outgoing(changes: Partial<OutgoingMessage> = {}): OutgoingMessag
 }
 
 /** Long enough that only a fault of the test ends by it. */
-export const patience = () => AbortSignal.timeout(60_000)
+export const longTimeout = () => AbortSignal.timeout(60_000)
 
 /** Sends the message as it stands. */
 export const sendTo = (provider: Provider, changes: Partial<OutgoingMessage> = {}) =>
-  provider.send(outgoing(changes), patience())
+  provider.send(createOutgoingMessage(changes), longTimeout())
 
 /** A call to the callback URL. */
-export function callback(changes: Partial<Callback> = {}): Callback {
+export function createCallback(changes: Partial<Callback> = {}): Callback {
   return {
     method: 'POST',
     url: 'https://otp.example.com/v1/callbacks/main/k8s2',
@@ -119,7 +120,7 @@ export function callback(changes: Partial<Callback> = {}): Callback {
 }
 
 /** What the provider makes of a call; fails where it takes none. */
-export async function readCallback(provider: Provider, given: Callback, nowMs = testClock().now()) {
+export async function readCallback(provider: Provider, request: Callback, nowMs = testClock().now()) {
   if (!provider.readCallback) throw new Error('this provider takes no callbacks')
-  return provider.readCallback(given, nowMs)
+  return provider.readCallback(request, nowMs)
 }

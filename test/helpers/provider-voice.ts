@@ -1,7 +1,7 @@
 import type { Provider } from '../../src/delivery/kit/provider.ts'
 
 /** The provider, calling whatever it is given. */
-export const calling = (provider: Provider): Provider => ({
+export const withVoiceChannel = (provider: Provider): Provider => ({
   ...provider,
   send: (message, signal) => provider.send({ ...message, channel: 'voice' }, signal),
 })

@@ -1,4 +1,4 @@
-import { providerKinds } from '../../src/delivery/providers/kinds-list.ts'
+import { providerKinds } from '../../src/delivery/providers/all-provider-kinds.ts'
 
 /**
  * The table of the kinds of providers as the README has it, in Markdown. Run this file to print it:
@@ -10,8 +10,8 @@ export function providersTable(): string[] {
   const rows = providerKinds.map(({ kind, title, channels, fields, oneOf = [] }) => {
     const required = Object.entries(fields).filter(([, field]) => field.required)
     const alternatives = oneOf.length > 0 ? [oneOf.map(code).join(' or ')] : []
-    const asks = [...required.map(([name]) => code(name)), ...alternatives]
-    return `| ${[code(kind), title, channels.join(', '), asks.join(', ')].join(' | ')} |`
+    const requiredFields = [...required.map(([name]) => code(name)), ...alternatives]
+    return `| ${[code(kind), title, channels.join(', '), requiredFields.join(', ')].join(' | ')} |`
   })
   return ['| `kind` | provider | channels | cannot do without |', '| --- | --- | --- | --- |', ...rows]
 }

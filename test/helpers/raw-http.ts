@@ -1,7 +1,7 @@
-export type RawAnswer = { status: number; headers: Map<string, string>; body: string }
+export type RawResponse = { status: number; headers: Map<string, string>; body: string }
 
 export type RawExchange = {
-  answers: RawAnswer[]
+  responses: RawResponse[]
   /** Whether the server closed the connection. */ closed: boolean
 }
 
@@ -9,19 +9,19 @@ export type RawExchange = {
  * Sends bytes to a server on this machine as they are, which no HTTP client would.
  *
  * @param parts sent one after the other, each once the one before is on its way
- * @param answersMax resolves once so many answers have come; without them when the server closes the connection
+ * @param responsesMax resolves once so many answers have come; without them when the server closes the connection
  */
 export function exchangeRaw(
   port: number,
   parts: ReadonlyArray<string | Uint8Array>,
-  answersMax = 1,
+  responsesMax = 1,
 ): Promise<RawExchange> {
   const { promise, resolve, reject } = Promise.withResolvers<RawExchange>()
   let received = ''
   let done = false
-  const end = (closed: boolean) => {
+  const finish = (closed: boolean) => {
     done = true
-    resolve({ answers: readAnswers(received), closed })
+    resolve({ responses: parseResponses(received), closed })
   }
   Bun.connect({
     hostname: '127.0.0.1',
@@ -42,11 +42,11 @@ export function exchangeRaw(
       },
       data(socket, chunk) {
         received += chunk.toString('latin1')
-        if (readAnswers(received).length < answersMax) return
-        end(false)
+        if (parseResponses(received).length < responsesMax) return
+        finish(false)
         socket.end()
       },
-      close: () => end(true),
+      close: () => finish(true),
       error: (_, error) => reject(error),
       connectError: (_, error) => reject(error),
     },
@@ -55,12 +55,12 @@ export function exchangeRaw(
 }
 
 /** The whole answers at the beginning of a text. */
-function readAnswers(text: string): RawAnswer[] {
-  const answers: RawAnswer[] = []
+function parseResponses(text: string): RawResponse[] {
+  const responses: RawResponse[] = []
   let rest = text
   for (;;) {
     const headEnd = rest.indexOf('\r\n\r\n')
-    if (headEnd === -1) return answers
+    if (headEnd === -1) return responses
     const [statusLine = '', ...lines] = rest.slice(0, headEnd).split('\r\n')
     const headers = new Map(
       lines.map((line): [string, string] => {
@@ -70,9 +70,10 @@ function readAnswers(text: string): RawAnswer[] {
     )
     const length = Number(headers.get('content-length') ?? 0)
     const body = rest.slice(headEnd + 4, headEnd + 4 + length)
-    if (body.length < length) return answers
+    if (body.length < length) return responses
     const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(statusLine)?.[1])
-    if (status !== 100) answers.push({ status, headers, body: Buffer.from(body, 'latin1').toString('utf8') })
+    if (status !== 100)
+      responses.push({ status, headers, body: Buffer.from(body, 'latin1').toString('utf8') })
     rest = rest.slice(headEnd + 4 + length)
   }
 }

@@ -1,16 +1,20 @@
 import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
-import { createRetention, type Pace, type RetentionSettings } from '../../src/domain/upkeep/retention.ts'
+import {
+  createRetention,
+  type PurgeThrottle,
+  type RetentionSettings,
+} from '../../src/domain/upkeep/retention.ts'
 import type { TestService } from './service.ts'
 
 /** The keys of every test service. */
 export const testKeys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
 
-const usual: RetentionSettings = { phoneDays: 30, logDays: 90, requestDays: 0, auditDays: 365 }
+const defaultSettings: RetentionSettings = { phoneDays: 30, logDays: 90, requestDays: 0, auditDays: 365 }
 
 /** What the server does every ten minutes, as a restarted one would: nothing is remembered but what is stored. */
-export function purger(service: Pick<TestService, 'store' | 'clock'>, settings = usual) {
-  return async (pace: Partial<Pace> = {}) => {
+export function createPurger(service: Pick<TestService, 'store' | 'clock'>, settings = defaultSettings) {
+  return async (throttle: Partial<PurgeThrottle> = {}) => {
     const retention = createRetention({ ...service, keys: testKeys, settings })
-    await retention.purge({ chunk: 3, goOn: () => Promise.resolve(true), ...pace })
+    await retention.purge({ batchSize: 3, yieldToRequests: () => Promise.resolve(true), ...throttle })
   }
 }

@@ -9,19 +9,19 @@ export type Size = { columns: number; rows: number }
 export function openScreen(command: string[], env: Record<string, string>, { columns, rows }: Size) {
   const emulator = new Emulator({ cols: columns, rows, allowProposedApi: true })
   let written = ''
-  let awaited: (() => void)[] = []
-  let shown: string[] = []
+  let listeners: (() => void)[] = []
+  let screenRows: string[] = []
   const decoder = new TextDecoder()
 
-  function show() {
+  function refresh() {
     const { active } = emulator.buffer
-    shown = Array.from({ length: emulator.rows }, (_, row) =>
+    screenRows = Array.from({ length: emulator.rows }, (_, row) =>
       (active.getLine(active.baseY + row)?.translateToString(true) ?? '').trimEnd(),
     )
-    for (const look of awaited) look()
+    for (const notify of listeners) notify()
   }
 
-  const drawn = Promise.withResolvers<void>()
+  const finished = Promise.withResolvers<void>()
   const child = Bun.spawn(command, {
     env: { TERM: 'xterm-256color', LC_ALL: 'C.UTF-8', ...env },
     terminal: {
@@ -31,43 +31,44 @@ export function openScreen(command: string[], env: Record<string, string>, { col
         written += decoder.decode(bytes, { stream: true })
         // Half a frame is no screen: a person does not see one either.
         emulator.write(bytes, () => {
-          if (!emulator.modes.synchronizedOutputMode) show()
+          if (!emulator.modes.synchronizedOutputMode) refresh()
         })
       },
       // What was written before comes out of the emulator before this does.
       exit: () =>
         emulator.write('', () => {
-          show()
-          drawn.resolve()
+          refresh()
+          finished.resolve()
         }),
     },
   })
-  const exited = drawn.promise.then(() => child.exited)
+  const exited = finished.promise.then(() => child.exited)
   const { terminal } = child
   if (terminal === undefined) throw new Error('This system has no pseudo-terminals.')
 
   const flagsBefore = terminal.localFlags
 
   /** Resolves once it is so; fails with the screen where the program ends before, or after a minute. */
-  async function until(isSo: () => boolean, what: string) {
+  async function waitUntil(condition: () => boolean, description: string) {
     const changed = Promise.withResolvers<void>()
-    const look = () => {
-      if (isSo()) changed.resolve()
+    const check = () => {
+      if (condition()) changed.resolve()
     }
-    awaited.push(look)
-    look()
-    const ended = exited.then(() => (isSo() ? null : 'the program ended'))
-    const late = Promise.withResolvers<string>()
-    const timer = setTimeout(() => late.resolve('it did not come in a minute'), 60_000)
-    const fault = await Promise.race([changed.promise.then(() => null), ended, late.promise])
+    listeners.push(check)
+    check()
+    const ended = exited.then(() => (condition() ? null : 'the program ended'))
+    const timedOut = Promise.withResolvers<string>()
+    const timer = setTimeout(() => timedOut.resolve('it did not come in a minute'), 60_000)
+    const failure = await Promise.race([changed.promise.then(() => null), ended, timedOut.promise])
     clearTimeout(timer)
-    awaited = awaited.filter((one) => one !== look)
-    if (fault !== null) throw new Error(`Waited for ${what}, but ${fault}:\n${shown.join('\n')}`)
+    listeners = listeners.filter((listener) => listener !== check)
+    if (failure !== null)
+      throw new Error(`Waited for ${description}, but ${failure}:\n${screenRows.join('\n')}`)
   }
 
-  const isThere = (wanted: string | RegExp) => {
-    const text = shown.join('\n')
-    return typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text)
+  const isOnScreen = (expected: string | RegExp) => {
+    const text = screenRows.join('\n')
+    return typeof expected === 'string' ? text.includes(expected) : expected.test(text)
   }
 
   return {
@@ -77,20 +78,21 @@ export function openScreen(command: string[], env: Record<string, string>, { col
     /** Everything that the program wrote, with its escape sequences. */
     written: () => written,
     /** The rows as a person sees them. */
-    screen: () => shown,
-    text: () => shown.join('\n'),
+    screen: () => screenRows,
+    text: () => screenRows.join('\n'),
     /** The alternate screen is shown. */
     isAlternate: () => emulator.buffer.active.type === 'alternate',
     /** Presses keys: text as it is, or the name of a key. */
     press(...keys: string[]) {
-      for (const key of keys) terminal.write(named[key] ?? key)
+      for (const key of keys) terminal.write(namedKeys[key] ?? key)
     },
-    seen: (wanted: string | RegExp) => until(() => isThere(wanted), String(wanted)),
-    gone: (unwanted: string | RegExp) => until(() => !isThere(unwanted), `no ${String(unwanted)}`),
-    until,
+    waitForText: (expected: string | RegExp) => waitUntil(() => isOnScreen(expected), String(expected)),
+    waitForTextGone: (unwanted: string | RegExp) =>
+      waitUntil(() => !isOnScreen(unwanted), `no ${String(unwanted)}`),
+    waitUntil,
     resize(size: Size) {
       emulator.resize(size.columns, size.rows)
-      show()
+      refresh()
       terminal.resize(size.columns, size.rows)
     },
     /** Echo, line editing and their kind (termios `c_lflag`) are as the program found them. */
@@ -107,7 +109,7 @@ export function openScreen(command: string[], env: Record<string, string>, { col
 
 export type OpenScreen = ReturnType<typeof openScreen>
 
-const named: Partial<Record<string, string>> = {
+const namedKeys: Partial<Record<string, string>> = {
   enter: '\r',
   esc: '\u001b',
   tab: '\t',
@@ -127,7 +129,7 @@ const named: Partial<Record<string, string>> = {
 }
 
 /** What a program copied last, to the clipboard of the terminal (OSC 52). */
-export function copiedIn(written: string) {
+export function lastCopiedText(written: string) {
   // oxlint-disable-next-line no-control-regex -- the sequence begins and ends with one
   const copies = [...written.matchAll(/\u001b\]52;c;([^\u0007]*)\u0007/g)]
   return Buffer.from(copies.at(-1)?.[1] ?? '', 'base64').toString()

@@ -1,7 +1,7 @@
 import { SignJWT } from 'jose'
 import { builtInClientId } from '../../src/auth/built-in-issuer.ts'
 import { createSigningKeys, signingAlgorithm } from '../../src/auth/signing-keys.ts'
-import { fromHost, type Actor } from '../../src/domain/accounts/audit.ts'
+import { hostOrigin, type Actor } from '../../src/domain/accounts/audit.ts'
 import { builtInIssuer, insertDeveloper } from '../../src/domain/accounts/developers.ts'
 import type { ErrorCode, ErrorDetail } from '../../src/domain/model/errors.ts'
 import type { DeliverySettings } from '../../src/domain/model/delivery.ts'
@@ -13,7 +13,7 @@ import { createServices, type ServiceNeeds } from '../../src/server/services.ts'
 import type { Database } from '../../src/store/engine/database.ts'
 import { createStore } from '../../src/store/store.ts'
 import { testClock } from './clock.ts'
-import { configOf, loadEnv } from './config.ts'
+import { requireConfig, loadEnv } from './config.ts'
 import { openTestSqlite } from './databases.ts'
 
 /** Whoever may call: a developer with a token, an application with its three headers. */
@@ -39,7 +39,7 @@ export type TestRequest = {
   headers?: Record<string, string | undefined>
 }
 
-export type TestAnswer<T> = {
+export type TestResponse<T> = {
   status: number
   headers: Headers
   text: string
@@ -81,13 +81,13 @@ const publicUrl = 'http://otpd.test'
  * the application itself.
  */
 export async function createTestService(options: TestOptions = {}) {
-  const opened = options.database ? undefined : await openTestSqlite()
-  const database = options.database ?? opened?.database
+  const ownDatabase = options.database ? undefined : await openTestSqlite()
+  const database = options.database ?? ownDatabase?.database
   if (!database) throw new Error('no database')
   const clock = testClock()
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
   const store = createStore(database)
-  const configured = configOf(loadEnv(options.env ?? {}))
+  const configured = requireConfig(loadEnv(options.env ?? {}))
   const services = createServices({
     config: { ...configured, plans: options.plans ?? configured.plans },
     store,
@@ -119,11 +119,11 @@ export async function createTestService(options: TestOptions = {}) {
     method: string,
     path: string,
     { as, body, headers }: TestRequest = {},
-  ): Promise<TestAnswer<T>> {
+  ): Promise<TestResponse<T>> {
     const response = await app.handle(
       new Request(`${publicUrl}${path}`, {
         method,
-        headers: present({
+        headers: omitUndefined({
           ...(body !== undefined && { 'content-type': 'application/json' }),
           ...as?.headers,
           ...headers,
@@ -132,8 +132,8 @@ export async function createTestService(options: TestOptions = {}) {
       }),
     )
     const text = await response.text()
-    const answer: Pick<TestAnswer<T>, 'data' | 'pagination' | 'error'> = JSON.parse(text)
-    return { ...answer, status: response.status, headers: response.headers, text }
+    const parsed: Pick<TestResponse<T>, 'data' | 'pagination' | 'error'> = JSON.parse(text)
+    return { ...parsed, status: response.status, headers: response.headers, text }
   }
 
   /** A token that the built-in provider might have given out, but that outlives every move of the clock. */
@@ -148,14 +148,14 @@ export async function createTestService(options: TestOptions = {}) {
   }
 
   /** Creates something that the test only needs. */
-  async function make<T>(path: string, as: TestCaller, body: unknown): Promise<T> {
-    const answer = await request<T>('POST', path, { as, body })
-    if (answer.status !== 201) throw new Error(`POST ${path}: ${answer.status} ${answer.text}`)
-    return answer.data
+  async function createResource<T>(path: string, as: TestCaller, body: unknown): Promise<T> {
+    const response = await request<T>('POST', path, { as, body })
+    if (response.status !== 201) throw new Error(`POST ${path}: ${response.status} ${response.text}`)
+    return response.data
   }
 
   async function createProject(as: TestCaller, name = 'Project'): Promise<{ id: string }> {
-    return make('/v1/projects', as, { name })
+    return createResource('/v1/projects', as, { name })
   }
 
   return {
@@ -169,7 +169,7 @@ export async function createTestService(options: TestOptions = {}) {
 
     async createDeveloper(plan = 'free'): Promise<TestDeveloper> {
       const id = newId('dev')
-      const fresh = {
+      const newDeveloper = {
         id,
         issuer: builtInIssuer,
         subject: id,
@@ -178,10 +178,10 @@ export async function createTestService(options: TestOptions = {}) {
         plan,
         now: clock.now(),
       }
-      const developer = await store.write((tx) => insertDeveloper(tx, fresh, random))
+      const developer = await store.write((tx) => insertDeveloper(tx, newDeveloper, random))
       if (!developer) throw new Error('the developer was not made')
       return {
-        developer: { ...developer, origin: fromHost },
+        developer: { ...developer, origin: hostOrigin },
         headers: { authorization: `Bearer ${await signIdToken(id)}` },
       }
     },
@@ -189,11 +189,11 @@ export async function createTestService(options: TestOptions = {}) {
     /** @param wishes.projectId without one a project is made first */
     async createApplication(
       as: TestDeveloper,
-      wishes: { name?: string; projectId?: string; environment?: 'live' | 'test' } = {},
+      applicationOptions: { name?: string; projectId?: string; environment?: 'live' | 'test' } = {},
     ): Promise<TestApplication> {
-      const { name = 'Application', environment = 'live' } = wishes
-      const projectId = wishes.projectId ?? (await createProject(as)).id
-      const created = await make<Omit<TestApplication, 'headers'>>('/v1/applications', as, {
+      const { name = 'Application', environment = 'live' } = applicationOptions
+      const projectId = applicationOptions.projectId ?? (await createProject(as)).id
+      const created = await createResource<Omit<TestApplication, 'headers'>>('/v1/applications', as, {
         name,
         projectId,
         environment,
@@ -204,17 +204,21 @@ export async function createTestService(options: TestOptions = {}) {
     /** Closes what was opened here. Fails where the application reported a bug. */
     async dispose(): Promise<void> {
       if (options.delivery) await services.messaging.stop(0)
-      await opened?.dispose()
+      await ownDatabase?.dispose()
       if (bugs.length > 0) throw new AggregateError(bugs, 'the application reported bugs')
     },
   }
 }
 
-const present = (headers: Record<string, string | undefined>) =>
+const omitUndefined = (headers: Record<string, string | undefined>) =>
   Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined)
 
-export const credentialHeaders = (of: { clientId: string; clientSecret: string; apiKey: string }) => ({
-  'x-client-id': of.clientId,
-  'x-client-secret': of.clientSecret,
-  'x-api-key': of.apiKey,
+export const credentialHeaders = (credentials: {
+  clientId: string
+  clientSecret: string
+  apiKey: string
+}) => ({
+  'x-client-id': credentials.clientId,
+  'x-client-secret': credentials.clientSecret,
+  'x-api-key': credentials.apiKey,
 })

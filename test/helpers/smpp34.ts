@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { startProgram, waitFor } from './foreign-program.ts'
+import { startExternalProgram, waitFor } from './external-program.ts'
 
 const python = process.env['OTPD_TEST_SMPP_PYTHON']
 
@@ -13,12 +13,12 @@ if (!hasSmpp34)
 export type Smpp34 = Awaited<ReturnType<typeof startSmpp34>>
 
 /** What the SMSC printed of a message. */
-export type TakenBySmpp34 = { from: string; to: string; dataCoding: number; hex: string }
+export type Smpp34Message = { from: string; to: string; dataCoding: number; hex: string }
 
 /** An SMSC that is built with `smpp34`, a library that shares nothing with ours. It sends receipts. */
 export async function startSmpp34() {
-  const smsc = await startProgram([python ?? '', join(import.meta.dir, 'smpp34-smsc.py')], '}\n')
-  const linesWith = <T>(name: string): T[] =>
+  const smsc = await startExternalProgram([python ?? '', join(import.meta.dir, 'smpp34-smsc.py')], '}\n')
+  const eventsWith = <T>(name: string): T[] =>
     smsc
       .output()
       .split('\n')
@@ -27,23 +27,23 @@ export async function startSmpp34() {
       .filter((event) => name in event)
 
   return {
-    port: linesWith<{ port: number }>('port')[0]?.port ?? 0,
+    port: eventsWith<{ port: number }>('port')[0]?.port ?? 0,
     /** The message to this phone, as soon as it is there. */
-    async takenFor(phone: string) {
-      const taken = await waitFor(`message to ${phone} at the SMSC`, () =>
-        linesWith<TakenBySmpp34>('hex').find(({ to }) => `+${to}` === phone),
+    async waitForMessageTo(phone: string) {
+      const message = await waitFor(`message to ${phone} at the SMSC`, () =>
+        eventsWith<Smpp34Message>('hex').find(({ to }) => `+${to}` === phone),
       )
-      return { ...taken, text: decode(taken) }
+      return { ...message, text: decode(message) }
     },
     stop: smsc.stop,
   }
 }
 
 /** The characters of our messages that are elsewhere in the GSM alphabet than in ASCII (3GPP TS 23.038 §6.2.1). */
-const gsm: Readonly<Record<string, string>> = { '\x00': '@', '\x05': 'é' }
+const gsmCharacters: Readonly<Record<string, string>> = { '\x00': '@', '\x05': 'é' }
 
-function decode({ dataCoding, hex }: TakenBySmpp34): string {
+function decode({ dataCoding, hex }: Smpp34Message): string {
   const bytes = Buffer.from(hex, 'hex')
   if (dataCoding === 8) return bytes.swap16().toString('utf16le')
-  return [...bytes.toString('latin1')].map((character) => gsm[character] ?? character).join('')
+  return [...bytes.toString('latin1')].map((character) => gsmCharacters[character] ?? character).join('')
 }

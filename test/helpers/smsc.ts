@@ -17,12 +17,12 @@ export async function startSmsc({
   const binds: Pdu[] = []
   const submits: Pdu[] = []
   const sessions = new Set<ServerSession>()
-  let enquiries = 0
-  let unbinds = 0
-  let waiting: Array<{ holds(): boolean; resolve(): void }> = []
-  const tell = () => {
-    for (const one of waiting) if (one.holds()) one.resolve()
-    waiting = waiting.filter(({ holds }) => !holds())
+  let enquireLinkCount = 0
+  let unbindCount = 0
+  let waiters: Array<{ condition(): boolean; resolve(): void }> = []
+  const notifyWaiters = () => {
+    for (const waiter of waiters) if (waiter.condition()) waiter.resolve()
+    waiters = waiters.filter(({ condition }) => !condition())
   }
   let onBind: Handler = (session, pdu) => session.send(pdu.response())
   let onSubmit: Handler = (session, pdu) => session.send(pdu.response({ message_id: `id-${submits.length}` }))
@@ -35,27 +35,27 @@ export async function startSmsc({
     session.on('error', () => {})
     session.on('close', () => {
       sessions.delete(session)
-      tell()
+      notifyWaiters()
     })
     for (const command of ['bind_transceiver', 'bind_transmitter']) {
       session.on(command, (pdu) => {
         binds.push(pdu)
         onBind(session, pdu)
-        tell()
+        notifyWaiters()
       })
     }
     session.on('submit_sm', (pdu) => {
       submits.push(pdu)
       onSubmit(session, pdu)
-      tell()
+      notifyWaiters()
     })
     session.on('enquire_link', (pdu) => {
-      enquiries++
+      enquireLinkCount++
       onEnquire(session, pdu)
-      tell()
+      notifyWaiters()
     })
     session.on('unbind', (pdu) => {
-      unbinds++
+      unbindCount++
       session.send(pdu.response())
     })
   })
@@ -67,13 +67,13 @@ export async function startSmsc({
     binds,
     submits,
     sessions,
-    enquiries: () => enquiries,
-    unbinds: () => unbinds,
+    enquireLinkCount: () => enquireLinkCount,
+    unbindCount: () => unbindCount,
     onBind: (handler: Handler) => void (onBind = handler),
     onSubmit: (handler: Handler) => void (onSubmit = handler),
     onEnquire: (handler: Handler) => void (onEnquire = handler),
     /** Answers every submit with that status. */
-    refuse: (status: number) =>
+    refuseSubmits: (status: number) =>
       void (onSubmit = (session, pdu) => session.send(pdu.response({ command_status: status }))),
     /** The only connection. */
     session(): ServerSession {
@@ -82,9 +82,9 @@ export async function startSmsc({
       return session
     },
     /** Resolves as soon as that holds. */
-    until(holds: () => boolean): Promise<void> {
-      if (holds()) return Promise.resolve()
-      return new Promise((resolve) => waiting.push({ holds, resolve }))
+    waitUntil(condition: () => boolean): Promise<void> {
+      if (condition()) return Promise.resolve()
+      return new Promise((resolve) => waiters.push({ condition, resolve }))
     },
     stop() {
       server.close()

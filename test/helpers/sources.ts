@@ -31,9 +31,9 @@ export function parseSource(path: string, text: string): Source {
       imports.set(target, { target, kind: kind === 'dynamic-import' ? 'dynamic' : 'static' })
     }
   }
-  const written =
+  const importPattern =
     /^\s*(?:import|export)\s(?:[^'"`;]*?\sfrom\s)?['"]([^'"]+)['"]|\bimport\(['"]([^'"]+)['"]\)/gm
-  for (const match of text.matchAll(written)) {
+  for (const match of text.matchAll(importPattern)) {
     const target = resolveImport(path, match[1] ?? match[2] ?? '')
     if (!imports.has(target)) imports.set(target, { target, kind: 'type' })
   }
@@ -50,12 +50,12 @@ export function findCycle(sources: readonly Source[]): string[] | undefined {
   const byPath = new Map(sources.map((source) => [source.path, source]))
   const finished = new Set<string>()
 
-  function visit(path: string, trail: readonly string[]): string[] | undefined {
-    const begin = trail.indexOf(path)
-    if (begin >= 0) return [...trail.slice(begin), path]
+  function visit(path: string, visited: readonly string[]): string[] | undefined {
+    const begin = visited.indexOf(path)
+    if (begin >= 0) return [...visited.slice(begin), path]
     if (finished.has(path)) return undefined
     for (const { target, kind } of byPath.get(path)?.imports ?? []) {
-      const cycle = kind === 'static' ? visit(target, [...trail, path]) : undefined
+      const cycle = kind === 'static' ? visit(target, [...visited, path]) : undefined
       if (cycle) return cycle
     }
     finished.add(path)

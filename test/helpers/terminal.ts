@@ -18,7 +18,7 @@ export function runInTerminal(home: string, args: string[], options: TerminalOpt
   const { env = {}, columns = 80, rows = 24, shell } = options
   const decoder = new TextDecoder()
   let raw = ''
-  let awaited: { pattern: RegExp; resolve: (found: RegExpExecArray) => void }[] = []
+  let waiters: { pattern: RegExp; resolve: (match: RegExpExecArray) => void }[] = []
   const text = () => Bun.stripANSI(raw).replaceAll('\r', '')
 
   const command = shell === undefined ? [binaryPath] : ['sh', '-c', shell, binaryPath]
@@ -32,35 +32,35 @@ export function runInTerminal(home: string, args: string[], options: TerminalOpt
       rows,
       data(_terminal, bytes) {
         raw += decoder.decode(bytes, { stream: true })
-        awaited = awaited.filter(({ pattern, resolve }) => {
-          const found = pattern.exec(text())
-          if (found) resolve(found)
-          return found === null
+        waiters = waiters.filter(({ pattern, resolve }) => {
+          const match = pattern.exec(text())
+          if (match) resolve(match)
+          return match === null
         })
       },
       exit: () => closed.resolve(),
     },
   })
   // What a program printed may be read after it has ended.
-  const ended = closed.promise.then(() => child.exited)
+  const exited = closed.promise.then(() => child.exited)
 
   return {
     text,
     /** As it came, for what is about colours. */
     raw: () => raw,
     /** Resolves once this stands on the terminal. */
-    seen: (pattern: RegExp) =>
+    waitFor: (pattern: RegExp) =>
       new Promise<RegExpExecArray>((resolve, reject) => {
-        const found = pattern.exec(text())
-        if (found) return resolve(found)
-        awaited.push({ pattern, resolve })
-        void ended.then(() => reject(new Error(`It ended without ${pattern}:\n${text()}`)))
+        const match = pattern.exec(text())
+        if (match) return resolve(match)
+        waiters.push({ pattern, resolve })
+        void exited.then(() => reject(new Error(`It ended without ${pattern}:\n${text()}`)))
       }),
     type: (keys: string) => void child.terminal?.write(keys),
     kill: (signal: NodeJS.Signals) => child.kill(signal),
     /** The exit code, once everything that was printed has been read. */
-    async ended() {
-      const exitCode = await ended
+    async waitForExit() {
+      const exitCode = await exited
       child.terminal?.close()
       return exitCode
     },

@@ -64,19 +64,19 @@ export async function logIn(url: string, { username, password } = login) {
     /** A test application, whose codes go nowhere, unless another is wanted. */
     async createApplication(name = 'Webhooks', environment: 'live' | 'test' = 'test'): Promise<TestApp> {
       projectId ??= (await call<{ id: string }>('POST', '/v1/projects', { name })).id
-      const made = await call<
+      const application = await call<
         Record<'id' | 'webhookSecret' | 'clientId' | 'clientSecret' | 'apiKey', string>
       >('POST', '/v1/applications', { name, projectId, environment })
       const headers = {
-        'x-client-id': made.clientId,
-        'x-client-secret': made.clientSecret,
-        'x-api-key': made.apiKey,
+        'x-client-id': application.clientId,
+        'x-client-secret': application.clientSecret,
+        'x-api-key': application.apiKey,
       }
-      return { id: made.id, webhookSecret: made.webhookSecret, headers }
+      return { id: application.id, webhookSecret: application.webhookSecret, headers }
     },
 
-    createEndpoint: (app: TestApp, target: string, events = ['otp.sent'], wishes = {}) =>
-      call<{ id: string }>('POST', '/v1/webhooks', { appId: app.id, url: target, events, ...wishes }),
+    createEndpoint: (app: TestApp, target: string, events = ['otp.sent'], overrides = {}) =>
+      call<{ id: string }>('POST', '/v1/webhooks', { appId: app.id, url: target, events, ...overrides }),
   }
 }
 

@@ -9,14 +9,14 @@ export type WebhookReceiver = Awaited<ReturnType<typeof startReceiver>>
 /**
  * A real server that webhooks can be sent to.
  *
- * @param answer what it does with one; 200 and `ok` where nothing is given
+ * @param respond what it does with one; 200 and `ok` where nothing is given
  */
 export async function startReceiver(
-  answer: (received: ReceivedWebhook) => Response | Promise<Response> = () => new Response('ok'),
+  respond: (received: ReceivedWebhook) => Response | Promise<Response> = () => new Response('ok'),
   options: { hostname?: string; tls?: { key: string; cert: string } } = {},
 ) {
   const received: ReceivedWebhook[] = []
-  let waiting: Array<{ count: number; resolve(): void }> = []
+  let waiters: Array<{ count: number; resolve(): void }> = []
   const server = Bun.serve({
     hostname: options.hostname ?? '127.0.0.1',
     port: 0,
@@ -30,9 +30,9 @@ export async function startReceiver(
         body: await request.text(),
       }
       received.push(webhook)
-      for (const { count, resolve } of waiting) if (received.length >= count) resolve()
-      waiting = waiting.filter(({ count }) => received.length < count)
-      return answer(webhook)
+      for (const { count, resolve } of waiters) if (received.length >= count) resolve()
+      waiters = waiters.filter(({ count }) => received.length < count)
+      return respond(webhook)
     },
   })
 
@@ -41,9 +41,9 @@ export async function startReceiver(
     port: server.port ?? 0,
     received,
     /** Resolves once that many have come. */
-    hasReceived(count: number): Promise<void> {
+    waitForCount(count: number): Promise<void> {
       if (received.length >= count) return Promise.resolve()
-      return new Promise((resolve) => waiting.push({ count, resolve }))
+      return new Promise((resolve) => waiters.push({ count, resolve }))
     },
     stop: () => server.stop(true),
   }
@@ -64,9 +64,9 @@ export function makeCertificate(name: string): { key: string; cert: string } {
   try {
     const options =
       'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -days 2'
-    const named = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`]
-    const made = Bun.spawnSync(['openssl', ...options.split(' '), ...named], { cwd: folder })
-    if (!made.success) throw new Error(`openssl: ${made.stderr.toString()}`)
+    const subjectArgs = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`]
+    const result = Bun.spawnSync(['openssl', ...options.split(' '), ...subjectArgs], { cwd: folder })
+    if (!result.success) throw new Error(`openssl: ${result.stderr.toString()}`)
     const read = (file: string) => readFileSync(join(folder, file), 'utf8')
     return { key: read('key.pem'), cert: read('cert.pem') }
   } finally {

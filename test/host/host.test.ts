@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAccounts } from '../../src/auth/identity.ts'
 import type { Config } from '../../src/config/config.ts'
-import { fromHost } from '../../src/domain/accounts/audit.ts'
+import { hostOrigin } from '../../src/domain/accounts/audit.ts'
 import { createIds } from '../../src/domain/model/ids.ts'
 import { openHost, type Host } from '../../src/host/host.ts'
 import { dataFiles } from '../../src/store/files/data-dir.ts'
 import { acquireLock } from '../../src/store/files/lock.ts'
 import { openSqlite } from '../../src/store/engine/sqlite.ts'
 import { createStore } from '../../src/store/store.ts'
-import { configOf, loadEnv } from '../helpers/config.ts'
+import { requireConfig, loadEnv } from '../helpers/config.ts'
 
 let folder: string
 let dataDir: string
@@ -33,22 +33,29 @@ afterEach(async () => {
 
 async function open(changes: Partial<Config> = {}): Promise<Host> {
   await host?.close()
-  const config = configOf(loadEnv({ OTPD_DATA_DIR: dataDir }))
+  const config = requireConfig(loadEnv({ OTPD_DATA_DIR: dataDir }))
   host = await openHost({ config: { ...config, ...changes } })
   return host
 }
 
 describe('on a directory that is not there yet', () => {
   test('makes the directory, the key and the database, closed to others, and an account', async () => {
-    const made = await (await open()).createAccount({ email: 'Ada@example.com', name: 'Ada', password })
-    expect(made).toMatchObject({ email: 'ada@example.com', name: 'Ada', plan: 'free', status: 'active' })
-    expect(made.id).toStartWith('dev_')
-    expect(made.createdAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    const createdAccount = await (
+      await open()
+    ).createAccount({ email: 'Ada@example.com', name: 'Ada', password })
+    expect(createdAccount).toMatchObject({
+      email: 'ada@example.com',
+      name: 'Ada',
+      plan: 'free',
+      status: 'active',
+    })
+    expect(createdAccount.id).toStartWith('dev_')
+    expect(createdAccount.createdAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     expect(statSync(dataDir).mode & 0o777).toBe(0o700)
     for (const path of [dataFiles(dataDir).database, dataFiles(dataDir).masterKey]) {
       expect(statSync(path).mode & 0o777).toBe(0o600)
     }
-    expect(await (await open()).listAccounts()).toEqual([made])
+    expect(await (await open()).listAccounts()).toEqual([createdAccount])
   })
 
   test('refuses development mode, which has no directory', async () => {
@@ -67,13 +74,13 @@ describe('while a server runs', () => {
     const clock = { now: () => Date.now() }
     const { accounts } = createAccounts({ store, clock, newId: createIds(clock, random), random })
     try {
-      const [made] = await Promise.all([
+      const [firstAccount] = await Promise.all([
         (await open()).createAccount({ email: 'ada@example.com', password }),
         accounts.create({ email: 'server@example.com', password }),
       ])
       expect(
-        await accounts.authenticate('ada@example.com', password, { network: '', origin: fromHost }),
-      ).toMatchObject({ id: made.id })
+        await accounts.authenticate('ada@example.com', password, { network: '', origin: hostOrigin }),
+      ).toMatchObject({ id: firstAccount.id })
       expect(await host?.listAccounts()).toHaveLength(2)
     } finally {
       await server.close()
@@ -150,9 +157,9 @@ describe('an account that is deleted', () => {
     const { id } = await createAccount({ email: 'ada@example.com', name: 'Ada', password })
     expect(await deleteAccount('Ada@example.com')).toEqual({ id, projects: 0, applications: 0 })
     expect(await listAccounts()).toMatchObject([{ id, email: null, name: null, status: 'deleted' }])
-    for (const who of [id, 'ada@example.com']) {
-      await expect(deleteAccount(who)).rejects.toMatchObject({ code: 'NOT_FOUND' })
-      await expect(enable(who)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    for (const account of [id, 'ada@example.com']) {
+      await expect(deleteAccount(account)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      await expect(enable(account)).rejects.toMatchObject({ code: 'NOT_FOUND' })
     }
     expect((await createAccount({ email: 'ada@example.com', password })).id).not.toBe(id)
   })
@@ -167,22 +174,22 @@ describe('an account that is deleted', () => {
 })
 
 describe('a token of the operator', () => {
-  const issuerOf = ({ idToken }: { idToken: string }) =>
+  const readIssuer = ({ idToken }: { idToken: string }) =>
     JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString()).iss
 
   test('is issued in the name of the public address, the one given, or the one listened on', async () => {
     await (await open()).createAccount({ email: 'ada@example.com', password })
     const token = await (await open()).issueToken('ada@example.com')
-    expect(issuerOf(token)).toBe('http://127.0.0.1:8080/v1/auth')
+    expect(readIssuer(token)).toBe('http://127.0.0.1:8080/v1/auth')
     expect(Date.parse(token.expiresAt) - Date.now()).toBeLessThanOrEqual(15 * 60_000)
     const free = { listen: { host: '127.0.0.1', port: 0 } }
     await expect((await open(free)).issueToken('ada@example.com')).rejects.toMatchObject({
       reason: 'SERVER_UNKNOWN',
     })
-    const given = await (await open(free)).issueToken('ada@example.com', 'http://127.0.0.1:9')
-    expect(issuerOf(given)).toBe('http://127.0.0.1:9/v1/auth')
+    const issuedToken = await (await open(free)).issueToken('ada@example.com', 'http://127.0.0.1:9')
+    expect(readIssuer(issuedToken)).toBe('http://127.0.0.1:9/v1/auth')
     const shown = await open({ publicUrl: 'https://otp.example' })
-    expect(issuerOf(await shown.issueToken('ada@example.com', 'http://127.0.0.1:9'))).toBe(
+    expect(readIssuer(await shown.issueToken('ada@example.com', 'http://127.0.0.1:9'))).toBe(
       'https://otp.example/v1/auth',
     )
   })
@@ -201,8 +208,8 @@ describe('a token of the operator', () => {
 describe('with an external provider', () => {
   test('an account waits for its first login and has no password', async () => {
     const { createAccount, listAccounts } = await open({ oidc: external })
-    const made = await createAccount({ email: 'Ada@example.com', name: 'Ada' })
-    expect(made).toMatchObject({ email: 'ada@example.com', status: 'invited' })
+    const invitedAccount = await createAccount({ email: 'Ada@example.com', name: 'Ada' })
+    expect(invitedAccount).toMatchObject({ email: 'ada@example.com', status: 'invited' })
     await expect(createAccount({ email: 'ada@example.com' })).rejects.toMatchObject({ reason: 'EMAIL_TAKEN' })
     await expect(createAccount({ email: 'not an address' })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
@@ -210,7 +217,7 @@ describe('with an external provider', () => {
     await expect(createAccount({ email: 'bob@example.com', password })).rejects.toMatchObject({
       reason: 'EXTERNAL_PROVIDER',
     })
-    expect(await listAccounts()).toEqual([made])
+    expect(await listAccounts()).toEqual([invitedAccount])
   })
 
   test('there are no setup tokens, passwords or signing keys', async () => {

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test'
-import { createClientAddress, networkOf } from '../../src/http/client-address.ts'
+import { createClientAddressReader, rateLimitNetwork } from '../../src/http/client-address.ts'
 
-const clientAddress = createClientAddress(['10.0.0.0/8', '127.0.0.1', '2001:db8:ffff::/48'])
+const clientAddress = createClientAddressReader(['10.0.0.0/8', '127.0.0.1', '2001:db8:ffff::/48'])
 const from = (peer: string | undefined, forwarded?: string) =>
-  networkOf(
+  rateLimitNetwork(
     clientAddress(
       new Request(
         'http://otpd.test/',

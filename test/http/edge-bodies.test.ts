@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { canary, createEdge, type Edge } from '../helpers/edge.ts'
+import { canary, createApiTester, type ApiTester } from '../helpers/api-tester.ts'
 import type { Operation } from '../helpers/openapi.ts'
 
-let edge: Edge
+let apiTester: ApiTester
 /** Every operation that takes a JSON body, from the OpenAPI document: a new one is tried by itself. */
-let takers: Operation[]
+let bodyOperations: Operation[]
 
 beforeAll(async () => {
-  edge = await createEdge()
-  takers = edge.operations.filter(({ body }) => body !== undefined)
+  apiTester = await createApiTester()
+  bodyOperations = apiTester.operations.filter(({ body }) => body !== undefined)
 })
-afterAll(() => edge.service.dispose())
+afterAll(() => apiTester.service.dispose())
 
 const nested = (depth: number) => JSON.parse('['.repeat(depth) + ']'.repeat(depth))
 
 /** What may stand in the place of any field. */
-const strange: Record<string, unknown> = {
+const unexpectedValues: Record<string, unknown> = {
   null: null,
   true: true,
   'a number': 7,
@@ -47,13 +47,13 @@ async function sendToAll(
   headers: Record<string, string> = {},
 ): Promise<string[]> {
   const faults: string[] = []
-  for (const operation of takers) {
+  for (const operation of bodyOperations) {
     for (const [name, body] of Object.entries(make(operation))) {
-      const judged = await edge.judge(operation, { body, headers })
-      faults.push(...judged.faults.map((fault) => `${fault} (${name})`))
-      const wanted = expected(operation, body)
-      if (wanted !== undefined && judged.answer.status !== wanted) {
-        faults.push(`${operation.operationId}: ${judged.answer.status} and not ${wanted} (${name})`)
+      const result = await apiTester.callAndCheck(operation, { body, headers })
+      faults.push(...result.faults.map((fault) => `${fault} (${name})`))
+      const expectedStatus = expected(operation, body)
+      if (expectedStatus !== undefined && result.response.status !== expectedStatus) {
+        faults.push(`${operation.operationId}: ${result.response.status} and not ${expectedStatus} (${name})`)
       }
     }
   }
@@ -61,34 +61,34 @@ async function sendToAll(
 }
 
 /** 400 where the document does not allow the body. */
-const asDocumented = (operation: Operation, body: string | Uint8Array<ArrayBuffer>) =>
-  edge.takesBody(operation, JSON.parse(String(body))) ? undefined : 400
+const documentedStatus = (operation: Operation, body: string | Uint8Array<ArrayBuffer>) =>
+  apiTester.acceptsBody(operation, JSON.parse(String(body))) ? undefined : 400
 
 test('there are operations to try', () => {
-  expect(takers.length).toBeGreaterThanOrEqual(12)
+  expect(bodyOperations.length).toBeGreaterThanOrEqual(12)
 })
 
 describe('every operation refuses', () => {
   test('a field of another type or form', async () => {
     const faults = await sendToAll((operation) => {
-      const whole = edge.bodyOf(operation, edge.owner)
+      const completeBody = apiTester.validBody(operation, apiTester.owner)
       const variants = Object.keys(operation.body?.properties ?? {}).flatMap((field) =>
-        Object.entries(strange).map(([what, value]) => [
-          `${field} is ${what}`,
-          JSON.stringify({ ...whole, [field]: value }),
+        Object.entries(unexpectedValues).map(([label, value]) => [
+          `${field} is ${label}`,
+          JSON.stringify({ ...completeBody, [field]: value }),
         ]),
       )
       return Object.fromEntries(variants)
-    }, asDocumented)
+    }, documentedStatus)
     expect(faults).toEqual([])
   })
 
   test('a field too few or too many', async () => {
     const faults = await sendToAll((operation) => {
-      const whole = edge.bodyOf(operation, edge.owner)
-      const without = Object.keys(whole).map((field) => {
-        const { [field]: _, ...rest } = whole
-        return [`without ${field}`, JSON.stringify(rest)]
+      const completeBody = apiTester.validBody(operation, apiTester.owner)
+      const bodiesWithoutField = Object.keys(completeBody).map((field) => {
+        const { [field]: _, ...bodyRemainder } = completeBody
+        return [`without ${field}`, JSON.stringify(bodyRemainder)]
       })
       const extra = [
         'id',
@@ -101,21 +101,21 @@ describe('every operation refuses', () => {
         '',
       ].map((field) => [
         `with ${field}`,
-        `{${JSON.stringify(field)}:"${canary}",${JSON.stringify(whole).slice(1)}`,
+        `{${JSON.stringify(field)}:"${canary}",${JSON.stringify(completeBody).slice(1)}`,
       ])
-      return Object.fromEntries([...without, ...extra])
-    }, asDocumented)
+      return Object.fromEntries([...bodiesWithoutField, ...extra])
+    }, documentedStatus)
     expect(faults).toEqual([])
   })
 
   test('a field of a wrong name, which is told back only where it is words', async () => {
-    const [send] = takers.filter(({ operationId }) => operationId === 'sendOtp')
+    const [send] = bodyOperations.filter(({ operationId }) => operationId === 'sendOtp')
     if (!send) throw new Error('The operation is gone.')
     const pathFor = async (name: string) => {
       const body = JSON.stringify({ phone: '+14155550100', [name]: 1 })
-      const { answer } = await edge.judge(send, { body })
-      expect(answer.status).toBe(400)
-      const { error } = JSON.parse(answer.text)
+      const { response } = await apiTester.callAndCheck(send, { body })
+      expect(response.status).toBe(400)
+      const { error } = JSON.parse(response.text)
       return error.details[0].path
     }
     for (const name of ['phoneNumber', 'phone_number', 'phone-number', 'Phone'])
@@ -167,17 +167,17 @@ describe('every operation refuses', () => {
   test('a body that two readers would understand differently', async () => {
     const faults = await sendToAll(
       (operation) => {
-        const rest = JSON.stringify(edge.bodyOf(operation, edge.owner)).slice(1)
+        const bodyRemainder = JSON.stringify(apiTester.validBody(operation, apiTester.owner)).slice(1)
         const [field = ''] = Object.keys(operation.body?.properties ?? {})
         const escaped = `\\u${field.charCodeAt(0).toString(16).padStart(4, '0')}${field.slice(1)}`
         return {
-          'a property twice': `{"${field}":"${canary}",${rest}`,
-          'a property twice, once escaped': `{"${escaped}":"${canary}",${rest}`,
-          'a property twice, within': `{"x":{"a":1,"a":2},${rest}`,
+          'a property twice': `{"${field}":"${canary}",${bodyRemainder}`,
+          'a property twice, once escaped': `{"${escaped}":"${canary}",${bodyRemainder}`,
+          'a property twice, within': `{"x":{"a":1,"a":2},${bodyRemainder}`,
           'a text with NUL': `{"${field}":"${canary}\\u0000"}`,
           'half a character': `{"${field}":"${canary}\\ud83d"}`,
           'the other half': `{"${field}":"\\udc00${canary}"}`,
-          'a property named by half a character': `{"\\ud83d":1,${rest}`,
+          'a property named by half a character': `{"\\ud83d":1,${bodyRemainder}`,
         }
       },
       () => 400,
@@ -207,7 +207,7 @@ describe('every operation refuses', () => {
     '',
   ])('the media type %p', async (type) => {
     const faults = await sendToAll(
-      (operation) => ({ body: JSON.stringify(edge.bodyOf(operation, edge.owner)) }),
+      (operation) => ({ body: JSON.stringify(apiTester.validBody(operation, apiTester.owner)) }),
       () => 415,
       { 'content-type': type },
     )
@@ -216,7 +216,7 @@ describe('every operation refuses', () => {
 
   test.each(['gzip', 'br', 'deflate', 'identity, gzip', canary])('the content coding %p', async (coding) => {
     const faults = await sendToAll(
-      (operation) => ({ body: JSON.stringify(edge.bodyOf(operation, edge.owner)) }),
+      (operation) => ({ body: JSON.stringify(apiTester.validBody(operation, apiTester.owner)) }),
       () => 415,
       { 'content-encoding': coding },
     )
@@ -228,20 +228,23 @@ describe('every operation takes', () => {
   test('texts as long as people count, up to the last character', async () => {
     const faults = await sendToAll(
       (operation) => {
-        const whole = edge.bodyOf(operation, edge.owner)
+        const completeBody = apiTester.validBody(operation, apiTester.owner)
         const fields = Object.entries(operation.body?.properties ?? {})
         const variants = fields.flatMap(([field, { maxLength }]) =>
           maxLength === undefined || !['name', 'description', 'company'].includes(field)
             ? []
             : ['a', 'é', '漢', '😀'].flatMap((character) => [
-                [`${field} full`, JSON.stringify({ ...whole, [field]: character.repeat(maxLength) })],
-                [`${field} over`, JSON.stringify({ ...whole, [field]: character.repeat(maxLength + 1) })],
+                [`${field} full`, JSON.stringify({ ...completeBody, [field]: character.repeat(maxLength) })],
+                [
+                  `${field} over`,
+                  JSON.stringify({ ...completeBody, [field]: character.repeat(maxLength + 1) }),
+                ],
               ]),
         )
         return Object.fromEntries(variants)
       },
       (operation, body) => {
-        if (!edge.takesBody(operation, JSON.parse(String(body)))) return 400
+        if (!apiTester.acceptsBody(operation, JSON.parse(String(body)))) return 400
         return operation.method === 'POST' ? 201 : 200
       },
     )
@@ -255,18 +258,21 @@ describe('every operation takes', () => {
     'application/json ; Charset="UTF-8"',
     'application/json; v=1',
   ])('the media type %p', async (type) => {
-    for (const operation of takers) {
-      const body = JSON.stringify(edge.bodyOf(operation, edge.owner))
-      const { answer } = await edge.judge(operation, { body, headers: { 'content-type': type } })
-      expect({ operation: operation.operationId, is: answer.status }).not.toMatchObject({ is: 415 })
-      expect(answer.text).not.toContain('MALFORMED_JSON')
+    for (const operation of bodyOperations) {
+      const body = JSON.stringify(apiTester.validBody(operation, apiTester.owner))
+      const { response } = await apiTester.callAndCheck(operation, {
+        body,
+        headers: { 'content-type': type },
+      })
+      expect({ operation: operation.operationId, is: response.status }).not.toMatchObject({ is: 415 })
+      expect(response.text).not.toContain('MALFORMED_JSON')
     }
   })
 
   test('a body behind a byte order mark, and one with spaces around it', async () => {
     const faults = await sendToAll(
       (operation) => {
-        const body = JSON.stringify(edge.bodyOf(operation, edge.owner))
+        const body = JSON.stringify(apiTester.validBody(operation, apiTester.owner))
         return { BOM: `\ufeff${body}`, spaces: ` \r\n\t${body}\n` }
       },
       (operation) => (operation.operationId === 'createProject' ? 201 : undefined),

@@ -1,17 +1,19 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { canary, createEdge, type Edge } from '../helpers/edge.ts'
+import { canary, createApiTester, type ApiTester } from '../helpers/api-tester.ts'
 import type { Operation } from '../helpers/openapi.ts'
 
-let edge: Edge
-let takers: Operation[]
+let apiTester: ApiTester
+let formOperations: Operation[]
 
 const formType = 'application/x-www-form-urlencoded'
 
 beforeAll(async () => {
-  edge = await createEdge()
-  takers = edge.operations.filter(({ requestBody }) => requestBody?.content[formType] !== undefined)
+  apiTester = await createApiTester()
+  formOperations = apiTester.operations.filter(
+    ({ requestBody }) => requestBody?.content[formType] !== undefined,
+  )
 })
-afterAll(() => edge.service.dispose())
+afterAll(() => apiTester.service.dispose())
 
 /** Sends one form to every operation that takes forms and returns all faults. */
 async function sendToAll(
@@ -20,21 +22,27 @@ async function sendToAll(
   headers: Record<string, string> = {},
 ) {
   const faults: string[] = []
-  for (const operation of takers) {
-    const judged = await edge.judge(operation, { body, headers: { 'content-type': formType, ...headers } })
-    faults.push(...judged.faults)
-    const { status } = judged.answer
+  for (const operation of formOperations) {
+    const result = await apiTester.callAndCheck(operation, {
+      body,
+      headers: { 'content-type': formType, ...headers },
+    })
+    faults.push(...result.faults)
+    const { status } = result.response
     if (!statuses.includes(status)) faults.push(`${operation.operationId}: ${status}`)
   }
   return faults
 }
 
 test('there are operations to try', () => {
-  expect(takers.map(({ operationId }) => operationId).toSorted()).toEqual(['requestTokens', 'revokeToken'])
+  expect(formOperations.map(({ operationId }) => operationId).toSorted()).toEqual([
+    'requestTokens',
+    'revokeToken',
+  ])
 })
 
 test('parameters that nobody knows are ignored, and documented so (RFC 6749 §3.2)', async () => {
-  for (const { requestBody } of takers) {
+  for (const { requestBody } of formOperations) {
     expect(requestBody?.content[formType]?.schema.additionalProperties).toBeUndefined()
   }
   expect(await sendToAll('token=x&nobody=knows', [200, 400])).toEqual([])

@@ -1,27 +1,29 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { canary, createEdge, type Edge } from '../helpers/edge.ts'
+import { canary, createApiTester, type ApiTester } from '../helpers/api-tester.ts'
 import type { Operation } from '../helpers/openapi.ts'
 
-let edge: Edge
+let apiTester: ApiTester
 
-beforeAll(async () => void (edge = await createEdge()))
-afterAll(() => edge.service.dispose())
+beforeAll(async () => void (apiTester = await createApiTester()))
+afterAll(() => apiTester.service.dispose())
 
-const parametersOf = ({ parameters = [] }: Operation, place: 'query' | 'path') =>
+const listParameters = ({ parameters = [] }: Operation, place: 'query' | 'path') =>
   parameters.filter((parameter) => parameter.in === place).map(({ name }) => name)
 
-const withQuery = () => edge.operations.filter((operation) => parametersOf(operation, 'query').length > 0)
-const withPath = () => edge.operations.filter((operation) => parametersOf(operation, 'path').length > 0)
-const lists = () => withQuery().filter((operation) => parametersOf(operation, 'query').includes('cursor'))
+const withQuery = () =>
+  apiTester.operations.filter((operation) => listParameters(operation, 'query').length > 0)
+const withPath = () =>
+  apiTester.operations.filter((operation) => listParameters(operation, 'path').length > 0)
+const lists = () => withQuery().filter((operation) => listParameters(operation, 'query').includes('cursor'))
 
 /** Sends one query to some operations and returns all faults. */
 async function sendTo(operations: Operation[], query: (operation: Operation) => string, status: number) {
   const faults: string[] = []
   for (const operation of operations) {
-    const judged = await edge.judge(operation, { query: query(operation) })
-    faults.push(...judged.faults)
-    if (judged.answer.status !== status)
-      faults.push(`${operation.operationId}: ${judged.answer.status} and not ${status}`)
+    const result = await apiTester.callAndCheck(operation, { query: query(operation) })
+    faults.push(...result.faults)
+    if (result.response.status !== status)
+      faults.push(`${operation.operationId}: ${result.response.status} and not ${status}`)
   }
   return faults
 }
@@ -105,7 +107,7 @@ describe('every list', () => {
 describe('every operation with a query', () => {
   test('refuses each parameter twice, and one that it does not know', async () => {
     const twice = (operation: Operation) => {
-      const [name = ''] = parametersOf(operation, 'query')
+      const [name = ''] = listParameters(operation, 'query')
       return `?${name}=7d&${name}=7d`
     }
     expect(await sendTo(withQuery(), twice, 400)).toEqual([])
@@ -115,7 +117,7 @@ describe('every operation with a query', () => {
   test('refuses escapes that are none, in every parameter', async () => {
     for (const bad of ['%', '%z', '%zz', '%ff', '%c3%28', '%ed%a0%80', '%00', `a%00${canary}`]) {
       for (const operation of withQuery()) {
-        for (const name of parametersOf(operation, 'query')) {
+        for (const name of listParameters(operation, 'query')) {
           expect({ bad, name, faults: await sendTo([operation], () => `?${name}=${bad}`, 400) }).toEqual({
             bad,
             name,
@@ -129,7 +131,7 @@ describe('every operation with a query', () => {
   test('answers an empty or a long filter without a fault', async () => {
     const faults: string[] = []
     for (const operation of withQuery()) {
-      for (const name of parametersOf(operation, 'query')) {
+      for (const name of listParameters(operation, 'query')) {
         for (const value of [
           '',
           ' ',
@@ -138,9 +140,9 @@ describe('every operation with a query', () => {
           `%3Cscript%3E${canary}`,
           "'%20or%201=1%20--",
         ]) {
-          const judged = await edge.judge(operation, { query: `?${name}=${value}` })
-          faults.push(...judged.faults)
-          if (![200, 400].includes(judged.answer.status)) faults.push(`${name}: ${judged.answer.status}`)
+          const result = await apiTester.callAndCheck(operation, { query: `?${name}=${value}` })
+          faults.push(...result.faults)
+          if (![200, 400].includes(result.response.status)) faults.push(`${name}: ${result.response.status}`)
         }
       }
     }
@@ -150,7 +152,7 @@ describe('every operation with a query', () => {
   test.each(['7', '7D', '30', '1d', '365d', '', '%207d', '7d%20', '30d,7d', canary])(
     'refuses range=%s',
     async (range) => {
-      const ranged = withQuery().filter((operation) => parametersOf(operation, 'query').includes('range'))
+      const ranged = withQuery().filter((operation) => listParameters(operation, 'query').includes('range'))
       expect(ranged).not.toEqual([])
       expect(await sendTo(ranged, () => `?range=${range}`, 400)).toEqual([])
     },
@@ -163,7 +165,7 @@ describe('every operation with an id in its path', () => {
   test('answers 404 for what cannot be an id of that kind', async () => {
     const faults: string[] = []
     for (const operation of withPath()) {
-      const body = operation.body && JSON.stringify(edge.bodyOf(operation, edge.owner))
+      const body = operation.body && JSON.stringify(apiTester.validBody(operation, apiTester.owner))
       for (const id of [
         ...['prj', 'app', 'otp', 'whk', 'idn', 'req', 'dev', ''].map((prefix) => `${prefix}_${absent}`),
         `prj_${absent.toUpperCase()}`,
@@ -200,12 +202,12 @@ describe('every operation with an id in its path', () => {
         '😀',
         '%F0%9F%98%80',
       ]) {
-        const path = edge.fillPath(operation, edge.owner).split('/')
+        const path = apiTester.fillPath(operation, apiTester.owner).split('/')
         path[3] = id
-        const judged = await edge.judge(operation, { path: path.join('/'), body })
-        faults.push(...judged.faults.map((fault) => `${fault} (${id.slice(0, 40)})`))
-        if (judged.answer.status !== 404)
-          faults.push(`${operation.operationId}: ${judged.answer.status} and not 404 (${id.slice(0, 40)})`)
+        const result = await apiTester.callAndCheck(operation, { path: path.join('/'), body })
+        faults.push(...result.faults.map((fault) => `${fault} (${id.slice(0, 40)})`))
+        if (result.response.status !== 404)
+          faults.push(`${operation.operationId}: ${result.response.status} and not 404 (${id.slice(0, 40)})`)
       }
     }
     expect(faults).toEqual([])
@@ -214,10 +216,10 @@ describe('every operation with an id in its path', () => {
   test('asks for credentials first', async () => {
     for (const operation of withPath()) {
       for (const id of ['x', '%', '%zz', '%00', `app_${absent}`]) {
-        const path = edge.fillPath(operation, edge.owner).split('/')
+        const path = apiTester.fillPath(operation, apiTester.owner).split('/')
         path[3] = id
-        const { answer } = await edge.judge(operation, { path: path.join('/'), as: {} })
-        expect({ id, of: operation.operationId, is: answer.status }).toMatchObject({ is: 401 })
+        const { response } = await apiTester.callAndCheck(operation, { path: path.join('/'), as: {} })
+        expect({ id, of: operation.operationId, is: response.status }).toMatchObject({ is: 401 })
       }
     }
   })

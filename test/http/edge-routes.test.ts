@@ -1,32 +1,34 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { canary, createEdge, type Edge } from '../helpers/edge.ts'
-import { faultsOf } from '../helpers/json-schema.ts'
+import { canary, createApiTester, type ApiTester } from '../helpers/api-tester.ts'
+import { findSchemaFaults } from '../helpers/json-schema.ts'
 import type { Operation } from '../helpers/openapi.ts'
 
-let edge: Edge
+let apiTester: ApiTester
 
-beforeAll(async () => void (edge = await createEdge()))
-afterAll(() => edge.service.dispose())
+beforeAll(async () => void (apiTester = await createApiTester()))
+afterAll(() => apiTester.service.dispose())
 
 /**
  * Each path once, with the methods that it has, and those that lead elsewhere: `GET /v1/otp/send` asks for the request
  * `send`, which is never there.
  */
-function paths() {
-  const filled = new Set(edge.operations.map((operation) => edge.fillPath(operation, edge.owner)))
-  const methodsOf = (operations: Operation[]) => {
+function listPaths() {
+  const filled = new Set(
+    apiTester.operations.map((operation) => apiTester.fillPath(operation, apiTester.owner)),
+  )
+  const listMethods = (operations: Operation[]) => {
     const methods = operations.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
     return [...new Set(methods)].toSorted()
   }
   return [...filled].map((path) => {
-    const matching = edge.operations.filter((operation) =>
+    const matching = apiTester.operations.filter((operation) =>
       new RegExp(`^${operation.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
     )
     const exact = matching.filter((operation) => operation.path === path)
     return {
       path,
-      methods: methodsOf(exact.length > 0 ? exact : matching),
-      elsewhere: exact.length > 0 ? methodsOf(matching) : [],
+      methods: listMethods(exact.length > 0 ? exact : matching),
+      otherRouteMethods: exact.length > 0 ? listMethods(matching) : [],
     }
   })
 }
@@ -64,28 +66,28 @@ describe('a path that nobody serves', () => {
     `/v1/${canary.repeat(300)}`,
   ])('is 404 ROUTE_NOT_FOUND: %s', async (path) => {
     for (const method of ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'PUT', 'OPTIONS']) {
-      const { answer, faults } = await edge.judgeStray(method, path)
-      expect({ method, faults, status: answer.status }).toEqual({ method, faults: [], status: 404 })
-      expect(answer.json).toMatchObject({ error: { code: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND' } })
+      const { response, faults } = await apiTester.callUnknownRoute(method, path)
+      expect({ method, faults, status: response.status }).toEqual({ method, faults: [], status: 404 })
+      expect(response.json).toMatchObject({ error: { code: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND' } })
     }
   })
 })
 
 describe('a method that a path does not know', () => {
   test('is 405 with the methods that it does, whoever calls', async () => {
-    for (const { path, methods, elsewhere } of paths()) {
+    for (const { path, methods, otherRouteMethods } of listPaths()) {
       for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'get']) {
         // The Fetch standard writes the usual methods in capitals.
-        if ([...methods, ...elsewhere].includes(method.toUpperCase())) continue
-        const { answer, faults } = await edge.judgeStray(method, path)
-        expect({ path, method, faults, status: answer.status }).toEqual({
+        if ([...methods, ...otherRouteMethods].includes(method.toUpperCase())) continue
+        const { response, faults } = await apiTester.callUnknownRoute(method, path)
+        expect({ path, method, faults, status: response.status }).toEqual({
           path,
           method,
           faults: [],
           status: 405,
         })
-        expect(answer.headers.get('allow')?.split(', ')).toEqual(methods)
-        expect(answer.json).toMatchObject({ error: { code: 'METHOD_NOT_ALLOWED' } })
+        expect(response.headers.get('allow')?.split(', ')).toEqual(methods)
+        expect(response.json).toMatchObject({ error: { code: 'METHOD_NOT_ALLOWED' } })
       }
     }
   })
@@ -93,12 +95,12 @@ describe('a method that a path does not know', () => {
 
 describe('HEAD', () => {
   test('has the status and the headers of GET', async () => {
-    for (const operation of edge.operations.filter(({ method }) => method === 'GET')) {
-      const path = edge.fillPath(operation, edge.owner)
-      const headers = edge.headersFor(operation, edge.owner)
+    for (const operation of apiTester.operations.filter(({ method }) => method === 'GET')) {
+      const path = apiTester.fillPath(operation, apiTester.owner)
+      const headers = apiTester.headersFor(operation, apiTester.owner)
       const [head, get] = await Promise.all(
         ['HEAD', 'GET'].map((method) =>
-          edge.service.app.handle(new Request(`http://otpd.test${path}`, { method, headers })),
+          apiTester.service.app.handle(new Request(`http://otpd.test${path}`, { method, headers })),
         ),
       )
       expect({ path, status: head?.status }).toEqual({ path, status: get?.status })
@@ -110,8 +112,8 @@ describe('HEAD', () => {
 })
 
 describe('the checks come in one order:', () => {
-  const bodies = () => edge.operations.filter(({ body }) => body !== undefined)
-  const guarded = () => edge.operations.filter(({ security }) => security.length > 0)
+  const bodies = () => apiTester.operations.filter(({ body }) => body !== undefined)
+  const guarded = () => apiTester.operations.filter(({ security }) => security.length > 0)
   const big = JSON.stringify({ x: 'x'.repeat(65_536) })
   const wrong: Record<string, string> = { authorization: 'Bearer nonsense', 'x-api-key': 'nonsense' }
 
@@ -122,32 +124,39 @@ describe('the checks come in one order:', () => {
       ['PUT', '/v1/health'],
       ['GET', '/v1/projects'],
     ] as const) {
-      const { answer, faults } = await edge.judgeStray(method, path, {
+      const { response, faults } = await apiTester.callUnknownRoute(method, path, {
         headers: { 'content-length': '65537' },
       })
-      expect({ path, faults, status: answer.status }).toEqual({ path, faults: [], status: 413 })
+      expect({ path, faults, status: response.status }).toEqual({ path, faults: [], status: 413 })
     }
   })
 
   test('the route before the media type', async () => {
     const headers = { 'content-type': 'text/plain' }
-    expect((await edge.judgeStray('POST', '/v1/nothing', { body: 'x', headers })).answer.status).toBe(404)
-    expect((await edge.judgeStray('PUT', '/v1/otp/send', { body: 'x', headers })).answer.status).toBe(405)
+    expect(
+      (await apiTester.callUnknownRoute('POST', '/v1/nothing', { body: 'x', headers })).response.status,
+    ).toBe(404)
+    expect(
+      (await apiTester.callUnknownRoute('PUT', '/v1/otp/send', { body: 'x', headers })).response.status,
+    ).toBe(405)
   })
 
   test('the media type before the size of the body', async () => {
     for (const operation of bodies()) {
-      const { answer } = await edge.judge(operation, { body: big, headers: { 'content-type': 'text/plain' } })
-      expect(answer.status).toBe(415)
+      const { response } = await apiTester.callAndCheck(operation, {
+        body: big,
+        headers: { 'content-type': 'text/plain' },
+      })
+      expect(response.status).toBe(415)
     }
   })
 
   test('the media type and JSON before authentication', async () => {
     for (const operation of bodies()) {
       const typed = { body: '{}', as: wrong, headers: { 'content-type': 'text/plain' } }
-      expect((await edge.judge(operation, typed)).answer.status).toBe(415)
-      const malformed = await edge.judge(operation, { body: '{', as: wrong })
-      expect(malformed.answer.json).toMatchObject({ error: { code: 'MALFORMED_JSON' } })
+      expect((await apiTester.callAndCheck(operation, typed)).response.status).toBe(415)
+      const malformed = await apiTester.callAndCheck(operation, { body: '{', as: wrong })
+      expect(malformed.response.json).toMatchObject({ error: { code: 'MALFORMED_JSON' } })
     }
   })
 
@@ -161,23 +170,27 @@ describe('the checks come in one order:', () => {
       ]
       for (const as of callers) {
         const body = operation.body && '{"nothing":"of the kind"}'
-        const { answer, faults } = await edge.judge(operation, { as, body, query: '?limit=x&nothing=%zz' })
-        expect({ of: operation.operationId, as, faults, status: answer.status }).toEqual({
+        const { response, faults } = await apiTester.callAndCheck(operation, {
+          as,
+          body,
+          query: '?limit=x&nothing=%zz',
+        })
+        expect({ of: operation.operationId, as, faults, status: response.status }).toEqual({
           of: operation.operationId,
           as,
           faults: [],
           status: 401,
         })
-        expect(answer.headers.get('www-authenticate')).toMatch(/^(Bearer|Application) realm="otpd"/)
+        expect(response.headers.get('www-authenticate')).toMatch(/^(Bearer|Application) realm="otpd"/)
       }
     }
   })
 
   test('a route without credentials is one that the document calls public', async () => {
-    for (const operation of edge.operations.filter(({ security }) => security.length === 0)) {
-      const { answer, faults } = await edge.judge(operation)
+    for (const operation of apiTester.operations.filter(({ security }) => security.length === 0)) {
+      const { response, faults } = await apiTester.callAndCheck(operation)
       expect({ of: operation.operationId, faults }).toEqual({ of: operation.operationId, faults: [] })
-      expect(answer.status).not.toBe(401)
+      expect(response.status).not.toBe(401)
     }
   })
 })
@@ -197,11 +210,11 @@ describe('strange headers', () => {
       { 'x-api-key': `ph_live_api_${'0'.repeat(48)}`, 'x-client-id': 'é', 'x-client-secret': '' },
       { 'x-api-key': 'ph_live_api_'.repeat(1000) },
     ]
-    for (const operation of edge.operations.filter(({ security }) => security.length > 0)) {
+    for (const operation of apiTester.operations.filter(({ security }) => security.length > 0)) {
       for (const as of headers) {
-        const body = operation.body && JSON.stringify(edge.bodyOf(operation, edge.owner))
-        const { answer, faults } = await edge.judge(operation, { as, body })
-        expect({ of: operation.operationId, as, faults, status: answer.status }).toMatchObject({
+        const body = operation.body && JSON.stringify(apiTester.validBody(operation, apiTester.owner))
+        const { response, faults } = await apiTester.callAndCheck(operation, { as, body })
+        expect({ of: operation.operationId, as, faults, status: response.status }).toMatchObject({
           faults: [],
           status: 401,
         })
@@ -209,8 +222,8 @@ describe('strange headers', () => {
     }
   })
 
-  const keyTakers = () =>
-    edge.operations.flatMap((operation) => {
+  const idempotentOperations = () =>
+    apiTester.operations.flatMap((operation) => {
       const schema = operation.parameters?.find(({ name }) => name === 'Idempotency-Key')?.schema
       return schema ? [{ operation, schema }] : []
     })
@@ -218,10 +231,13 @@ describe('strange headers', () => {
   test.each(['a', '"a"', '~!#', 'x'.repeat(255), `"${'x'.repeat(255)}"`])(
     'the Idempotency-Key %j is taken, and documented so',
     async (key) => {
-      for (const { operation, schema } of keyTakers()) {
-        expect(faultsOf(schema, key, {}, true)).toEqual([])
-        const { answer } = await edge.judge(operation, { body: '{}', headers: { 'idempotency-key': key } })
-        expect(answer.text).not.toContain('IDEMPOTENCY_KEY_INVALID')
+      for (const { operation, schema } of idempotentOperations()) {
+        expect(findSchemaFaults(schema, key, {}, true)).toEqual([])
+        const { response } = await apiTester.callAndCheck(operation, {
+          body: '{}',
+          headers: { 'idempotency-key': key },
+        })
+        expect(response.text).not.toContain('IDEMPOTENCY_KEY_INVALID')
       }
     },
   )
@@ -229,22 +245,28 @@ describe('strange headers', () => {
   test.each(['', ' ', 'a b', 'é', '"', '"a', '""', 'a"b', 'x'.repeat(256), `"${'x'.repeat(256)}"`])(
     'the Idempotency-Key %j is refused, and documented so',
     async (key) => {
-      expect(keyTakers().length).toBeGreaterThanOrEqual(5)
-      for (const { operation, schema } of keyTakers()) {
-        expect(faultsOf(schema, key, {}, true)).not.toEqual([])
-        const body = JSON.stringify(edge.bodyOf(operation, edge.owner))
-        const { answer, faults } = await edge.judge(operation, { body, headers: { 'idempotency-key': key } })
+      expect(idempotentOperations().length).toBeGreaterThanOrEqual(5)
+      for (const { operation, schema } of idempotentOperations()) {
+        expect(findSchemaFaults(schema, key, {}, true)).not.toEqual([])
+        const body = JSON.stringify(apiTester.validBody(operation, apiTester.owner))
+        const { response, faults } = await apiTester.callAndCheck(operation, {
+          body,
+          headers: { 'idempotency-key': key },
+        })
         expect({ of: operation.operationId, faults }).toEqual({ of: operation.operationId, faults: [] })
-        expect(answer.json).toMatchObject({ error: { reason: 'IDEMPOTENCY_KEY_INVALID' } })
+        expect(response.json).toMatchObject({ error: { reason: 'IDEMPOTENCY_KEY_INVALID' } })
       }
     },
   )
 
   test('X-Request-Id of the caller is not taken over', async () => {
-    for (const operation of edge.operations) {
+    for (const operation of apiTester.operations) {
       const body = operation.body && '{}'
-      const { answer } = await edge.judge(operation, { body, headers: { 'x-request-id': canary } })
-      expect(answer.headers.get('x-request-id')).not.toContain(canary)
+      const { response } = await apiTester.callAndCheck(operation, {
+        body,
+        headers: { 'x-request-id': canary },
+      })
+      expect(response.headers.get('x-request-id')).not.toContain(canary)
     }
   })
 })
@@ -252,7 +274,7 @@ describe('strange headers', () => {
 describe('an operation that takes no body', () => {
   test('reads one as any other would, and is not confused by it', async () => {
     const faults: string[] = []
-    const plain = edge.operations.filter(({ method, requestBody }) => method !== 'GET' && !requestBody)
+    const plain = apiTester.operations.filter(({ method, requestBody }) => method !== 'GET' && !requestBody)
     expect(plain.length).toBeGreaterThanOrEqual(5)
     const bodies: Array<[type: string, body: string | undefined, status: number]> = [
       ['application/json', '{}', 404],
@@ -268,12 +290,13 @@ describe('an operation that takes no body', () => {
     for (const operation of plain) {
       for (const [type, body, status] of bodies) {
         // Of something that is not there: what the call does is tried elsewhere.
-        const path = edge.fillPath(operation, edge.owner).split('/')
+        const path = apiTester.fillPath(operation, apiTester.owner).split('/')
         path[3] = 'absent'
         const request = { path: path.join('/'), body, headers: { 'content-type': type } }
-        const judged = await edge.judge(operation, request)
-        faults.push(...judged.faults)
-        if (judged.answer.status !== status) faults.push(`${operation.operationId}: ${judged.answer.status}`)
+        const result = await apiTester.callAndCheck(operation, request)
+        faults.push(...result.faults)
+        if (result.response.status !== status)
+          faults.push(`${operation.operationId}: ${result.response.status}`)
       }
     }
     expect(faults).toEqual([])
@@ -290,11 +313,11 @@ describe('where providers report', () => {
     ]) {
       for (const body of [undefined, '{', canary, '\0']) {
         const method = body === undefined ? 'GET' : 'POST'
-        const { answer, faults } = await edge.judgeStray(method, path, { body })
-        expect({ path, faults, status: answer.status }).toEqual({ path, faults: [], status: 404 })
+        const { response, faults } = await apiTester.callUnknownRoute(method, path, { body })
+        expect({ path, faults, status: response.status }).toEqual({ path, faults: [], status: 404 })
       }
     }
-    const large = await edge.judgeStray('POST', '/v1/callbacks/x/y', { body: 'x'.repeat(65_537) })
-    expect([large.answer.status, large.faults]).toEqual([413, []])
+    const large = await apiTester.callUnknownRoute('POST', '/v1/callbacks/x/y', { body: 'x'.repeat(65_537) })
+    expect([large.response.status, large.faults]).toEqual([413, []])
   })
 })

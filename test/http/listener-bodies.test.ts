@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { exchangeRaw } from '../helpers/raw-http.ts'
 import { getRequest, startRawService, type RawService } from '../helpers/raw-service.ts'
-import { hiddenRequest, postHead, smugglers } from '../helpers/smuggling.ts'
+import { smuggledRequest, postHead, smugglingRequests } from '../helpers/smuggling.ts'
 
 let raw: RawService
 let port: number
@@ -10,14 +10,14 @@ beforeAll(async () => {
   raw = await startRawService()
   port = raw.port
 })
-beforeEach(() => raw.forget())
+beforeEach(() => raw.reset())
 afterAll(() => raw.dispose())
 
 describe('nothing is smuggled behind', () => {
-  test.each(smugglers)('%s', async (_, bytes) => {
-    const { answers, closed } = await exchangeRaw(port, [bytes], Infinity)
+  test.each(smugglingRequests)('%s', async (_, bytes) => {
+    const { responses, closed } = await exchangeRaw(port, [bytes], Infinity)
     expect(closed).toBe(true)
-    expect(answers.filter(({ status }) => status < 400)).toEqual([])
+    expect(responses.filter(({ status }) => status < 400)).toEqual([])
     expect(raw.calls.filter(({ route }) => route === '/v1/health/ready')).toEqual([])
   })
 
@@ -25,12 +25,12 @@ describe('nothing is smuggled behind', () => {
     const requests = ['/v1/health', '/nothing', '/v1/projects', '/v1/health/ready'].map((target) =>
       getRequest(target, 'Host: localhost').replace('Connection: close\r\n', ''),
     )
-    const { answers } = await exchangeRaw(port, [requests.join('')], 4)
-    expect(answers.map(({ status }) => status)).toEqual([200, 404, 401, 200])
+    const { responses } = await exchangeRaw(port, [requests.join('')], 4)
+    expect(responses.map(({ status }) => status)).toEqual([200, 404, 401, 200])
     const body = '{"a":'
-    const { answers: posts } = await exchangeRaw(
+    const { responses: posts } = await exchangeRaw(
       port,
-      [postHead('Content-Type: application/json', `Content-Length: ${body.length}`) + body + hiddenRequest],
+      [postHead('Content-Type: application/json', `Content-Length: ${body.length}`) + body + smuggledRequest],
       2,
     )
     expect(posts.map(({ status }) => status)).toEqual([400, 200])
@@ -60,8 +60,8 @@ describe('a body', () => {
 
   test('of 64 KiB is read, announced or not', async () => {
     const body = json(65_536)
-    raw.expectError(await raw.ask(send('Content-Length: 65536'), body), 401, { code: 'UNAUTHENTICATED' })
-    raw.expectError(await raw.ask(send('Transfer-Encoding: chunked'), ...chunked(body, 5000)), 401, {
+    raw.expectError(await raw.request(send('Content-Length: 65536'), body), 401, { code: 'UNAUTHENTICATED' })
+    raw.expectError(await raw.request(send('Transfer-Encoding: chunked'), ...chunked(body, 5000)), 401, {
       code: 'UNAUTHENTICATED',
     })
   })
@@ -69,14 +69,14 @@ describe('a body', () => {
   test.each([65_537, 2_000_000, 20_000_000])('of %d bytes is 413, announced or not', async (length) => {
     const tooLarge = { code: 'PAYLOAD_TOO_LARGE', metadata: { bytesMax: 65_536 } }
     const body = json(length)
-    raw.expectError(await raw.ask(send(`Content-Length: ${length}`), body), 413, tooLarge)
+    raw.expectError(await raw.request(send(`Content-Length: ${length}`), body), 413, tooLarge)
     raw.expectError(
-      await raw.ask(send('Transfer-Encoding: chunked'), ...chunked(body, length)),
+      await raw.request(send('Transfer-Encoding: chunked'), ...chunked(body, length)),
       413,
       tooLarge,
     )
     raw.expectError(
-      await raw.ask(send('Transfer-Encoding: chunked'), ...chunked(body, 50_000)),
+      await raw.request(send('Transfer-Encoding: chunked'), ...chunked(body, 50_000)),
       413,
       tooLarge,
     )
@@ -84,15 +84,17 @@ describe('a body', () => {
 
   test('that is only announced is 413 at once', async () => {
     for (const length of [65_537, 2_000_000, Number.MAX_SAFE_INTEGER - 1]) {
-      raw.expectError(await raw.ask(send(`Content-Length: ${length}`)), 413, { code: 'PAYLOAD_TOO_LARGE' })
+      raw.expectError(await raw.request(send(`Content-Length: ${length}`)), 413, {
+        code: 'PAYLOAD_TOO_LARGE',
+      })
     }
   })
 
   test('that nobody asked for changes nothing', async () => {
     const request = getRequest('/v1/health', 'Host: localhost', 'Content-Length: 2')
-    expect((await raw.ask(`${request}{}`)).status).toBe(200)
+    expect((await raw.request(`${request}{}`)).status).toBe(200)
     const stray = send('Transfer-Encoding: chunked').replace('/v1/otp/send', '/nothing')
-    raw.expectError(await raw.ask(stray, ...chunked(json(2_000_000), 100_000)), 404, {
+    raw.expectError(await raw.request(stray, ...chunked(json(2_000_000), 100_000)), 404, {
       reason: 'ROUTE_NOT_FOUND',
     })
   })
@@ -100,15 +102,15 @@ describe('a body', () => {
   test('comes byte by byte too, and after 100 Continue', async () => {
     const body = '{"phone":1}'
     const parts = [send(`Content-Length: ${body.length}`), ...body]
-    raw.expectError(await raw.ask(...parts), 401, { code: 'UNAUTHENTICATED' })
+    raw.expectError(await raw.request(...parts), 401, { code: 'UNAUTHENTICATED' })
     const waiting = send(`Content-Length: ${body.length}`, 'Expect: 100-continue')
-    raw.expectError(await raw.ask(waiting, body), 401, { code: 'UNAUTHENTICATED' })
+    raw.expectError(await raw.request(waiting, body), 401, { code: 'UNAUTHENTICATED' })
   })
 
   test('that breaks off is nobody’s fault', async () => {
     for (const head of [send('Content-Length: 100'), send('Transfer-Encoding: chunked') + '64\r\n']) {
-      raw.forget()
-      const answered = raw.nextAnswer()
+      raw.reset()
+      const answered = raw.nextResponse()
       const socket = await Bun.connect({ hostname: '127.0.0.1', port, socket: { data() {} } })
       socket.write(`${head}{"phone":`)
       socket.flush()

@@ -9,7 +9,7 @@ beforeAll(async () => {
   raw = await startRawService()
   port = raw.port
 })
-beforeEach(() => raw.forget())
+beforeEach(() => raw.reset())
 afterAll(() => raw.dispose())
 
 describe('the path that is routed is that of the request line', () => {
@@ -30,18 +30,18 @@ describe('the path that is routed is that of the request line', () => {
   ]
 
   test.each([...hosts, 'a'.repeat(2000)])('with Host: %s', async (host) => {
-    expect((await raw.ask(getRequest('/v1/health', `Host: ${host}`))).status).toBe(200)
+    expect((await raw.request(getRequest('/v1/health', `Host: ${host}`))).status).toBe(200)
     // A framework that looks for the path behind a longer host would find another route in these.
     for (const shift of ['/a', '/ab', '/abc', '/abcd', '/abcdefghij', '/', '/v1', '/x/..x', '/?', '/#']) {
-      const answer = await raw.ask(getRequest(`${shift}/v1/health`, `Host: ${host}`))
-      expect([shift, answer.status]).toEqual([shift, 404])
+      const response = await raw.request(getRequest(`${shift}/v1/health`, `Host: ${host}`))
+      expect([shift, response.status]).toEqual([shift, 404])
     }
   })
 
   test('without a Host, which HTTP/1.0 allows', async () => {
-    expect((await raw.ask('GET /v1/health HTTP/1.0\r\n\r\n')).status).toBe(200)
+    expect((await raw.request('GET /v1/health HTTP/1.0\r\n\r\n')).status).toBe(200)
     for (const target of ['/aaaaaaaaaa/v1/health', '//aaaaaaaa/v1/health', '//localhost/v1/health']) {
-      expect((await raw.ask(`GET ${target} HTTP/1.0\r\n\r\n`)).status).toBe(404)
+      expect((await raw.request(`GET ${target} HTTP/1.0\r\n\r\n`)).status).toBe(404)
     }
   })
 
@@ -77,13 +77,13 @@ describe('the path that is routed is that of the request line', () => {
     ['ftp://x/v1/health', 400],
     [`/${'a'.repeat(20_000)}`, 431],
   ])('of the target %s: %d', async (target, status) => {
-    expect((await raw.ask(getRequest(target, 'Host: localhost'))).status).toBe(status)
+    expect((await raw.request(getRequest(target, 'Host: localhost'))).status).toBe(status)
   })
 
   test('but OPTIONS * is of no path', async () => {
-    expect((await raw.ask('OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')).status).toBe(
-      400,
-    )
+    expect(
+      (await raw.request('OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')).status,
+    ).toBe(400)
   })
 })
 
@@ -91,7 +91,7 @@ describe('request line and headers', () => {
   const action = (length: number) => `/v1/audit?action=${'a'.repeat(length)}`
 
   test('of less than 16 KiB reach the route', async () => {
-    raw.expectError(await raw.ask(getRequest(action(16_000), 'Host: localhost')), 401, {
+    raw.expectError(await raw.request(getRequest(action(16_000), 'Host: localhost')), 401, {
       code: 'UNAUTHENTICATED',
     })
   })
@@ -102,7 +102,7 @@ describe('request line and headers', () => {
     ['in a header', getRequest('/v1/audit', `Host: localhost\r\nX-A: ${'a'.repeat(20_000)}`)],
     ['together', getRequest(action(9_000), `Host: localhost\r\nX-A: ${'a'.repeat(9_000)}`)],
   ])('of more than 16 KiB %s are a bare 431', async (_, request) => {
-    const { status, headers, body } = await raw.ask(request)
+    const { status, headers, body } = await raw.request(request)
     expect([status, body, headers.get('x-request-id')]).toEqual([431, '', undefined])
   })
 })
@@ -145,15 +145,17 @@ describe('a Host that could move the path', () => {
     '999.999.1.1',
     'xn--a',
   ])('is refused: %s', async (host) => {
-    const answer = await raw.ask(getRequest('/v1/health', `Host: ${host}`))
+    const response = await raw.request(getRequest('/v1/health', `Host: ${host}`))
     const details = [{ in: 'header', path: 'host', code: 'INVALID' }]
-    raw.expectError(answer, 400, { code: 'INVALID_ARGUMENT', details })
+    raw.expectError(response, 400, { code: 'INVALID_ARGUMENT', details })
   })
 
   test('is refused when there are two, and when HTTP/1.1 has none', async () => {
-    expect((await raw.ask(getRequest('/v1/health', 'Host: a.example', 'Host: b.example'))).status).toBe(400)
-    expect((await raw.ask(getRequest('/v1/health', 'Host: a.example', 'Host: b/x'))).status).toBe(400)
-    expect((await raw.ask(getRequest('/v1/health'))).status).toBe(400)
+    expect((await raw.request(getRequest('/v1/health', 'Host: a.example', 'Host: b.example'))).status).toBe(
+      400,
+    )
+    expect((await raw.request(getRequest('/v1/health', 'Host: a.example', 'Host: b/x'))).status).toBe(400)
+    expect((await raw.request(getRequest('/v1/health'))).status).toBe(400)
   })
 })
 
@@ -162,12 +164,12 @@ describe('methods', () => {
     '%s is 405 and nothing is echoed',
     async (method) => {
       for (const host of ['localhost', 'x']) {
-        const answer = await raw.ask(
+        const response = await raw.request(
           `${method} /v1/health HTTP/1.1\r\nHost: ${host}\r\nX-Canary: canary\r\n\r\n`,
         )
-        raw.expectError(answer, 405, { code: 'METHOD_NOT_ALLOWED' })
-        expect(answer.headers.get('allow')).toBe('GET, HEAD')
-        expect(answer.body).not.toContain('canary')
+        raw.expectError(response, 405, { code: 'METHOD_NOT_ALLOWED' })
+        expect(response.headers.get('allow')).toBe('GET, HEAD')
+        expect(response.body).not.toContain('canary')
       }
     },
   )
@@ -175,19 +177,19 @@ describe('methods', () => {
   test('that no standard knows end the connection', async () => {
     for (const method of ['FOO', 'get', 'X'.repeat(300)]) {
       const exchange = await exchangeRaw(port, [`${method} /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n`])
-      expect(exchange).toEqual({ answers: [], closed: true })
+      expect(exchange).toEqual({ responses: [], closed: true })
     }
   })
 
   test('HEAD has no body, whatever the status', async () => {
     for (const target of ['/v1/health', '/v1/projects', '/nothing']) {
-      const { answers } = await exchangeRaw(
+      const { responses } = await exchangeRaw(
         port,
         [`HEAD ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`],
         Infinity,
       )
       // The length is that of GET, but nothing follows; the reader of this test would wait for it.
-      expect(answers).toEqual([])
+      expect(responses).toEqual([])
     }
     expect(raw.calls.map(({ method, status }) => [method, status])).toEqual([
       ['HEAD', 200],

@@ -11,11 +11,11 @@ let bugs: unknown[] = []
 beforeAll(async () => void (raw = await startRawService()))
 beforeEach(() => {
   bugs = []
-  raw.forget()
+  raw.reset()
 })
 afterAll(() => raw.dispose())
 
-const portOf = ({ url }: Listener) => Number(new URL(url).port)
+const parsePort = ({ url }: Listener) => Number(new URL(url).port)
 
 describe('the listener', () => {
   const needs = {
@@ -30,8 +30,8 @@ describe('the listener', () => {
     )
     const own = listen({ host: '127.0.0.1', port: 0 }, app, needs)
     for (const host of ['localhost', 'x']) {
-      const { answers } = await exchangeRaw(portOf(own), [getRequest('/', `Host: ${host}`)])
-      expect(answers[0]?.body).toBe('127.0.0.1')
+      const { responses } = await exchangeRaw(parsePort(own), [getRequest('/', `Host: ${host}`)])
+      expect(responses[0]?.body).toBe('127.0.0.1')
     }
     await own.stop(0)
   })
@@ -43,81 +43,81 @@ describe('the listener', () => {
       })
       .get('/', () => 'never')
     const own = listen({ host: '127.0.0.1', port: 0 }, app, needs)
-    const { answers } = await exchangeRaw(portOf(own), [getRequest('/nothing', 'Host: localhost')])
-    const [answer] = answers
-    if (!answer) throw new Error('no answer')
-    raw.expectError(answer, 500, { code: 'INTERNAL', message: 'Something went wrong on our side.' })
+    const { responses } = await exchangeRaw(parsePort(own), [getRequest('/nothing', 'Host: localhost')])
+    const [response] = responses
+    if (!response) throw new Error('no answer')
+    raw.expectError(response, 500, { code: 'INTERNAL', message: 'Something went wrong on our side.' })
     expect(bugs).toHaveLength(1)
     await own.stop(0)
   })
 
   test('finishes the calls under way when it stops, and takes no more', async () => {
-    const [begun, gate] = [createGate(), createGate()]
+    const [started, gate] = [createGate(), createGate()]
     const app = new Elysia().get('/', async () => {
-      begun.open()
+      started.open()
       await gate.opened
       return 'done'
     })
     const own = listen({ host: '127.0.0.1', port: 0 }, app, needs)
-    const answer = exchangeRaw(portOf(own), [getRequest('/', 'Host: localhost')])
-    await begun.opened
+    const response = exchangeRaw(parsePort(own), [getRequest('/', 'Host: localhost')])
+    await started.opened
     const stopped = own.stop(60_000)
-    await expect(exchangeRaw(portOf(own), [getRequest('/', 'Host: localhost')])).rejects.toThrow()
+    await expect(exchangeRaw(parsePort(own), [getRequest('/', 'Host: localhost')])).rejects.toThrow()
     gate.open()
-    expect((await answer).answers).toMatchObject([{ status: 200, body: 'done' }])
+    expect((await response).responses).toMatchObject([{ status: 200, body: 'done' }])
     await stopped
   })
 
   test('tells callers that their connection ends before it stops, and closes it behind the answer', async () => {
     const own = listen({ host: '127.0.0.1', port: 0 }, new Elysia().get('/', 'here'), needs)
     const call = getRequest('/', 'Host: localhost')
-    const before = await exchangeRaw(portOf(own), [call])
-    expect(before.answers[0]?.headers.get('connection')).toBeUndefined()
-    const announced = own.announceEnd()
-    const { answers, closed } = await exchangeRaw(portOf(own), [call], 2)
-    expect(answers).toMatchObject([{ status: 200, body: 'here' }])
-    expect(answers[0]?.headers.get('connection')).toBe('close')
+    const before = await exchangeRaw(parsePort(own), [call])
+    expect(before.responses[0]?.headers.get('connection')).toBeUndefined()
+    const announced = own.beginDrain()
+    const { responses, closed } = await exchangeRaw(parsePort(own), [call], 2)
+    expect(responses).toMatchObject([{ status: 200, body: 'here' }])
+    expect(responses[0]?.headers.get('connection')).toBe('close')
     expect(closed).toBe(true)
     await announced
     await own.stop(0)
   })
 
   test('goes on answering while a call is under way', async () => {
-    const begun = createGate()
+    const started = createGate()
     const order: string[] = []
     const app = new Elysia().get('/', async () => {
-      begun.open()
+      started.open()
       // Longer than nobody has to call for the server to close, shorter than it waits for callers.
       await new Promise((resolve) => setTimeout(resolve, 200))
       return 'here'
     })
     const own = listen({ host: '127.0.0.1', port: 0 }, app, needs)
     const call = getRequest('/', 'Host: localhost')
-    const slow = exchangeRaw(portOf(own), [call], 1).then(() => order.push('answered'))
-    await begun.opened
-    await Promise.all([slow, own.announceEnd().then(() => order.push('quiet'))])
+    const slowResponse = exchangeRaw(parsePort(own), [call], 1).then(() => order.push('answered'))
+    await started.opened
+    await Promise.all([slowResponse, own.beginDrain().then(() => order.push('quiet'))])
     expect(order).toEqual(['answered', 'quiet'])
     await own.stop(0)
   })
 
   test('cuts what does not finish in time', async () => {
-    const begun = createGate()
+    const started = createGate()
     const app = new Elysia().get('/', () => {
-      begun.open()
+      started.open()
       return new Promise<string>(() => {})
     })
     const own = listen({ host: '127.0.0.1', port: 0 }, app, needs)
-    const answer = exchangeRaw(portOf(own), [getRequest('/', 'Host: localhost')])
-    await begun.opened
+    const response = exchangeRaw(parsePort(own), [getRequest('/', 'Host: localhost')])
+    await started.opened
     await own.stop(0)
-    expect(await answer).toEqual({ answers: [], closed: true })
+    expect(await response).toEqual({ responses: [], closed: true })
   })
 
   test('tells of each call by the pattern of its route, never by its path', async () => {
-    await raw.ask(getRequest('/v1/users/%2B14155550100?x=1', 'Host: localhost'))
-    await raw.ask(getRequest('/v1/otp/14155550100/', 'Host: x'))
-    await raw.ask(getRequest('/+14155550100', 'Host: localhost'))
-    await raw.ask('POST /v1/otp/verify/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    await raw.request(getRequest('/v1/users/%2B14155550100?x=1', 'Host: localhost'))
+    await raw.request(getRequest('/v1/otp/14155550100/', 'Host: x'))
+    await raw.request(getRequest('/+14155550100', 'Host: localhost'))
+    await raw.request('POST /v1/otp/verify/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
     expect(raw.calls).toMatchObject([
       { method: 'GET', route: '/v1/users/:phoneNumber', status: 401 },
       { method: 'GET', route: '/v1/otp/:id', status: 401 },

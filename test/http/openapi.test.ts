@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { statusOf } from '../../src/http/errors.ts'
+import { httpStatusByCode } from '../../src/http/errors.ts'
 import { createApp } from '../../src/http/app.ts'
-import { createEdge, readAnswer, type Edge } from '../helpers/edge.ts'
-import { faultsOf, unknownKeywordsOf, type Schema } from '../helpers/json-schema.ts'
+import { createApiTester, readResponseText, type ApiTester } from '../helpers/api-tester.ts'
+import { findSchemaFaults, findUnknownKeywords, type Schema } from '../helpers/json-schema.ts'
 import type { Operation } from '../helpers/openapi.ts'
 
-let edge: Edge
+let apiTester: ApiTester
 
-beforeAll(async () => void (edge = await createEdge()))
-afterAll(() => edge.service.dispose())
+beforeAll(async () => void (apiTester = await createApiTester()))
+afterAll(() => apiTester.service.dispose())
 
 /** Every operation, judged by a sentence. */
-const faultsOfAll = (judge: (operation: Operation) => boolean, fault: string) =>
-  edge.operations
-    .filter((operation) => !judge(operation))
+const findOperationFaults = (holds: (operation: Operation) => boolean, fault: string) =>
+  apiTester.operations
+    .filter((operation) => !holds(operation))
     .map(({ operationId }) => `${operationId}: ${fault}`)
 
-function* schemasOf({ body, parameters = [], requestBody, responses }: Operation): Generator<Schema> {
+function* listSchemas({ body, parameters = [], requestBody, responses }: Operation): Generator<Schema> {
   if (body) yield body
   for (const { schema } of parameters) yield schema
   for (const { content } of [requestBody, ...Object.values(responses)].filter((part) => part !== undefined)) {
@@ -26,7 +26,7 @@ function* schemasOf({ body, parameters = [], requestBody, responses }: Operation
 
 describe('the document', () => {
   test('is OpenAPI 3.1 of the version that serves it, in one piece', () => {
-    const { document } = edge
+    const { document } = apiTester
     expect(document.openapi).toBe('3.1.0')
     expect(document.info).toMatchObject({ title: 'otpd', version: '0.0.0-test' })
     expect(document.servers).toEqual([expect.objectContaining({ url: '/' })])
@@ -44,64 +44,72 @@ describe('the document', () => {
   })
 
   test('has every route that is for developers, and no other', () => {
-    const { routes } = edge.service.app
+    const { routes } = apiTester.service.app
     const isHidden = ({ hooks }: (typeof routes)[number]) => hooks.detail?.hide === true
     const hidden = routes.filter(isHidden).map(({ path }) => path)
     expect(hidden.filter((path) => !/^\/v1\/(docs|openapi\.json|callbacks\/)/.test(path))).toEqual([])
     const registered = routes
       .filter((route) => !isHidden(route))
       .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}').replace(/\/$/, '')}`)
-    const documented = edge.operations.map(({ method, path }) => `${method} ${path}`)
+    const documented = apiTester.operations.map(({ method, path }) => `${method} ${path}`)
     expect(documented.toSorted()).toEqual(registered.toSorted())
     expect(documented.length).toBeGreaterThanOrEqual(40)
   })
 
   test('names, sorts and explains every operation', () => {
-    const { tags, components } = edge.document
-    const names = edge.operations.map(({ operationId }) => operationId)
+    const { tags, components } = apiTester.document
+    const names = apiTester.operations.map(({ operationId }) => operationId)
     expect(new Set(names).size).toBe(names.length)
     const schemes = Object.keys(components.securitySchemes)
-    const known = tags.map(({ name }) => name)
+    const tagNames = tags.map(({ name }) => name)
     expect([
-      ...faultsOfAll(({ operationId }) => /^[a-z]+([A-Z][a-z]+)+$/.test(operationId), 'no name'),
-      ...faultsOfAll(({ summary }) => /^[A-Z].*[^.]$/.test(summary ?? ''), 'no summary'),
-      ...faultsOfAll((one) => one.tags?.length === 1 && known.includes(one.tags[0] ?? ''), 'no tag'),
-      ...faultsOfAll(({ security }) => Array.isArray(security), 'does not say who may call it'),
-      ...faultsOfAll(
+      ...findOperationFaults(({ operationId }) => /^[a-z]+([A-Z][a-z]+)+$/.test(operationId), 'no name'),
+      ...findOperationFaults(({ summary }) => /^[A-Z].*[^.]$/.test(summary ?? ''), 'no summary'),
+      ...findOperationFaults(
+        (one) => one.tags?.length === 1 && tagNames.includes(one.tags[0] ?? ''),
+        'no tag',
+      ),
+      ...findOperationFaults(({ security }) => Array.isArray(security), 'does not say who may call it'),
+      ...findOperationFaults(
         ({ security }) => security.flatMap((one) => Object.keys(one)).every((name) => schemes.includes(name)),
         'an unknown security scheme',
       ),
     ]).toEqual([])
     expect(tags.filter(({ description }) => !description)).toEqual([])
-    expect(known.filter((name) => !edge.operations.some((one) => one.tags.includes(name)))).toEqual([])
+    expect(tagNames.filter((name) => !apiTester.operations.some((one) => one.tags.includes(name)))).toEqual(
+      [],
+    )
   })
 
   test('declares every parameter, body and answer', () => {
     const pathNames = ({ path }: Operation) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
     expect([
-      ...faultsOfAll((operation) => {
+      ...findOperationFaults((operation) => {
         const declared = operation.parameters?.filter((one) => one.in === 'path' && one.required) ?? []
         return declared.map(({ name }) => name).join() === pathNames(operation).join()
       }, 'parameters of the path'),
-      ...faultsOfAll(
+      ...findOperationFaults(
         (one) => one.requestBody?.required === true || !['PATCH', 'PUT'].includes(one.method),
         'no body',
       ),
-      ...faultsOfAll((one) => Object.keys(one.responses).some((status) => status.startsWith('4')), 'no 4xx'),
-      ...faultsOfAll(
+      ...findOperationFaults(
+        (one) => Object.keys(one.responses).some((status) => status.startsWith('4')),
+        'no 4xx',
+      ),
+      ...findOperationFaults(
         (one) => Object.keys(one.responses).filter((s) => s.startsWith('2')).length === 1,
         'no 2xx',
       ),
-      ...faultsOfAll((one) => '500' in one.responses, 'no 500'),
-      ...faultsOfAll((one) => one.security.length === 0 || '401' in one.responses, 'no 401'),
-      ...faultsOfAll(
+      ...findOperationFaults((one) => '500' in one.responses, 'no 500'),
+      ...findOperationFaults((one) => one.security.length === 0 || '401' in one.responses, 'no 401'),
+      ...findOperationFaults(
         (one) =>
           Object.values(one.responses).every(
             ({ description, headers }) => description && 'X-Request-Id' in headers,
           ),
         'an answer without description',
       ),
-      ...faultsOfAll(
+      ...findOperationFaults(
         (one) => one.body === undefined || ['413', '415'].every((status) => status in one.responses),
         'no 413 or 415',
       ),
@@ -109,23 +117,26 @@ describe('the document', () => {
   })
 
   test('shows examples that its own schemas allow', () => {
-    const named = edge.document.components.schemas
+    const named = apiTester.document.components.schemas
     const wrong: string[] = []
-    const look = (schema: Schema): void => {
-      for (const example of schema.examples ?? []) wrong.push(...faultsOf(schema, example, named, false))
+    const checkExamples = (schema: Schema): void => {
+      for (const example of schema.examples ?? [])
+        wrong.push(...findSchemaFaults(schema, example, named, false))
       const { properties = {}, items, anyOf = [] } = schema
-      for (const inner of [...Object.values(properties), ...anyOf, ...(items ? [items] : [])]) look(inner)
+      for (const inner of [...Object.values(properties), ...anyOf, ...(items ? [items] : [])])
+        checkExamples(inner)
     }
-    for (const operation of edge.operations) for (const schema of schemasOf(operation)) look(schema)
-    const answers = edge.operations.flatMap(({ responses }) => Object.entries(responses))
-    for (const [status, { content }] of answers)
+    for (const operation of apiTester.operations)
+      for (const schema of listSchemas(operation)) checkExamples(schema)
+    const responses = apiTester.operations.flatMap(({ responses }) => Object.entries(responses))
+    for (const [status, { content }] of responses)
       for (const { schema, example } of Object.values(content)) {
         if (example === undefined) continue
-        wrong.push(...faultsOf(schema, example, named, true))
+        wrong.push(...findSchemaFaults(schema, example, named, true))
         const { code } = example.error
-        if (String(statusOf[code]) !== status) wrong.push(`${code} is no ${status}`)
+        if (String(httpStatusByCode[code]) !== status) wrong.push(`${code} is no ${status}`)
       }
-    const text = JSON.stringify(edge.document)
+    const text = JSON.stringify(apiTester.document)
     expect(text).toContain('"examples":["+14155550100"]')
     expect(text).toContain('"example":{"error":{"code":"INVALID_CODE"')
     expect(wrong).toEqual([])
@@ -133,50 +144,54 @@ describe('the document', () => {
 
   test('is of schemas that this test understands', () => {
     const all = [
-      ...edge.operations.flatMap((one) => [...schemasOf(one)]),
-      ...Object.values(edge.document.components.schemas),
+      ...apiTester.operations.flatMap((one) => [...listSchemas(one)]),
+      ...Object.values(apiTester.document.components.schemas),
     ]
-    expect(all.flatMap(unknownKeywordsOf)).toEqual([])
+    expect(all.flatMap(findUnknownKeywords)).toEqual([])
   })
 
   test('knows every status of the contract', () => {
-    const documented = new Set(edge.operations.flatMap(({ responses }) => Object.keys(responses)).map(Number))
+    const documented = new Set(
+      apiTester.operations.flatMap(({ responses }) => Object.keys(responses)).map(Number),
+    )
     // 405 belongs to the methods that a path does not have.
-    const ours = new Set(Object.values(statusOf).filter((status) => status !== 405))
-    expect([...documented].filter((status) => status >= 400).toSorted()).toEqual([...ours].toSorted())
+    const usedStatuses = new Set(Object.values(httpStatusByCode).filter((status) => status !== 405))
+    expect([...documented].filter((status) => status >= 400).toSorted()).toEqual([...usedStatuses].toSorted())
   })
 })
 
 describe('what succeeds', () => {
   test('answers what the document says, field by field, and nothing else', async () => {
     const order = ['GET', 'POST', 'PATCH', 'DELETE']
-    const operations = edge.operations.toSorted((a, b) => order.indexOf(a.method) - order.indexOf(b.method))
+    const operations = apiTester.operations.toSorted(
+      (a, b) => order.indexOf(a.method) - order.indexOf(b.method),
+    )
     const succeeded: string[] = []
     for (const operation of operations) {
       // What one call changes is of no concern to the next.
-      const of = await edge.makeBelongings()
-      if (operation.operationId === 'resendOtp') edge.service.clock.advance(60_000)
-      if (operation.operationId === 'deleteProject') await removeApplication(of)
-      const { answer, faults } = await edge.judge(operation, {
-        path: edge.fillPath(operation, of),
-        as: edge.headersFor(operation, of),
-        body: operation.body && JSON.stringify(await rightBody(operation, of)),
+      const tenant = await apiTester.createTenant()
+      if (operation.operationId === 'resendOtp') apiTester.service.clock.advance(60_000)
+      if (operation.operationId === 'deleteProject') await removeApplication(tenant)
+      const { response, faults } = await apiTester.callAndCheck(operation, {
+        path: apiTester.fillPath(operation, tenant),
+        as: apiTester.headersFor(operation, tenant),
+        body: operation.body && JSON.stringify(await successBody(operation, tenant)),
       })
       expect(faults).toEqual([])
-      if (answer.status < 300) succeeded.push(operation.operationId)
+      if (response.status < 300) succeeded.push(operation.operationId)
     }
     // These need an account with a password, or a token of its own.
-    const elsewhere = ['changePassword', 'requestTokens', 'revokeToken']
+    const needsOwnAccount = ['changePassword', 'requestTokens', 'revokeToken']
     const missing = operations.map(({ operationId }) => operationId).filter((id) => !succeeded.includes(id))
-    expect(missing).toEqual(missing.filter((id) => elsewhere.includes(id)))
+    expect(missing).toEqual(missing.filter((id) => needsOwnAccount.includes(id)))
   })
 
-  const removeApplication = (of: Awaited<ReturnType<Edge['makeBelongings']>>) =>
-    edge.service.request('DELETE', `/v1/applications/${of.application.id}`, { as: of.developer })
+  const removeApplication = (tenant: Awaited<ReturnType<ApiTester['createTenant']>>) =>
+    apiTester.service.request('DELETE', `/v1/applications/${tenant.application.id}`, { as: tenant.developer })
 
-  async function rightBody(operation: Operation, of: Awaited<ReturnType<Edge['makeBelongings']>>) {
-    if (operation.operationId !== 'verifyOtp') return edge.bodyOf(operation, of)
-    return { requestId: of.requestId, code: '424242' }
+  async function successBody(operation: Operation, tenant: Awaited<ReturnType<ApiTester['createTenant']>>) {
+    if (operation.operationId !== 'verifyOtp') return apiTester.validBody(operation, tenant)
+    return { requestId: tenant.requestId, code: '424242' }
   }
 })
 
@@ -187,59 +202,61 @@ describe('a field that no schema declares', () => {
     typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
 
   /** The same value with one field more in every object that lies so deep; higher ones would hide the lower. */
-  const taint = (value: unknown, depth: number): unknown => {
-    if (Array.isArray(value)) return value.map((item) => taint(item, depth))
+  const addField = (value: unknown, depth: number): unknown => {
+    if (Array.isArray(value)) return value.map((item) => addField(item, depth))
     if (!isPlain(value)) return value
     if (depth === 0) return { ...value, [leak]: leak }
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, taint(item, depth - 1)]))
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, addField(item, depth - 1)]))
   }
 
-  const tainted = <T extends object>(service: T, depth: number): T =>
+  const withTaintedResults = <T extends object>(service: T, depth: number): T =>
     new Proxy(service, {
       get(target, name, receiver) {
         const member: unknown = Reflect.get(target, name, receiver)
         if (typeof member !== 'function') return member
-        return (...given: unknown[]) => {
-          const result: unknown = Reflect.apply(member, target, given)
+        return (...args: unknown[]) => {
+          const result: unknown = Reflect.apply(member, target, args)
           return result instanceof Promise
-            ? result.then((value) => taint(value, depth))
-            : taint(result, depth)
+            ? result.then((value) => addField(value, depth))
+            : addField(result, depth)
         }
       },
     })
 
   test.each([0, 1, 2])('never leaves, however deep a service hides it: %d', async (depth) => {
-    const { services } = edge.service
+    const { services } = apiTester.service
     if (!services.builtIn) throw new Error('another provider is in charge')
     let bugs = 0
     // Of what a service returns for others of its kind, like who a token belongs to, nothing is shown.
     const inner = ['appAuth', 'clock', 'builtIn', 'accounts', 'setupTokens', 'guard']
     const all = Object.entries(services).map(([name, service]): [string, unknown] =>
-      isPlain(service) && !inner.includes(name) ? [name, tainted(service, depth)] : [name, service],
+      isPlain(service) && !inner.includes(name)
+        ? [name, withTaintedResults(service, depth)]
+        : [name, service],
     )
     const app = createApp({
       ...services,
       ...Object.fromEntries(all),
-      loginSettings: tainted({ read: services.loginSettings }, depth).read,
-      builtIn: { ...services.builtIn, provider: tainted(services.builtIn.provider, depth) },
+      loginSettings: withTaintedResults({ read: services.loginSettings }, depth).read,
+      builtIn: { ...services.builtIn, provider: withTaintedResults(services.builtIn.provider, depth) },
       readiness: () => Promise.resolve('ready' as const),
       onBug: () => void bugs++,
     })
     let answered = 0
-    for (const operation of edge.operations) {
-      const of = await edge.makeBelongings()
-      const body = operation.body && JSON.stringify(edge.bodyOf(operation, of))
+    for (const operation of apiTester.operations) {
+      const tenant = await apiTester.createTenant()
+      const body = operation.body && JSON.stringify(apiTester.validBody(operation, tenant))
       const response = await app.handle(
-        new Request(`http://otpd.test${edge.fillPath(operation, of)}`, {
+        new Request(`http://otpd.test${apiTester.fillPath(operation, tenant)}`, {
           method: operation.method,
           headers: {
-            ...edge.headersFor(operation, of),
+            ...apiTester.headersFor(operation, tenant),
             ...(body !== undefined && { 'content-type': 'application/json' }),
           },
           ...(body !== undefined && { body }),
         }),
       )
-      const text = await readAnswer(response)
+      const text = await readResponseText(response)
       expect({
         of: operation.operationId,
         leaks: text.includes(leak) || [...response.headers].join().includes(leak),

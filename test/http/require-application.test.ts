@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { eq } from 'drizzle-orm'
-import { makeCredential, previewCredential, storeCredential } from '../../src/domain/apps/credentials.ts'
+import { makeCredential, previewCredential, hashCredential } from '../../src/domain/apps/credentials.ts'
 import {
   createTestService,
   type TestApplication,
@@ -30,9 +30,9 @@ const patch = (application: TestApplication, body: unknown) =>
   service.request('PATCH', `/v1/applications/${application.id}`, { as: owner, body })
 const rotate = async ({ id }: TestApplication, type: string) => {
   const path = `/v1/applications/${id}/rotate/${type}`
-  const answer = await service.request<{ value: string }>('POST', path, { as: owner })
-  expect(answer.status).toBe(200)
-  return answer.data.value
+  const response = await service.request<{ value: string }>('POST', path, { as: owner })
+  expect(response.status).toBe(200)
+  return response.data.value
 }
 const withoutTrace = (text: string) => text.replace(/req_\w{26}/, 'req')
 const flipLast = (value: string) => value.slice(0, -1) + (value.endsWith('0') ? '1' : '0')
@@ -74,15 +74,15 @@ describe('the three headers', () => {
       'key where the secret belongs': { 'x-client-secret': apiKey },
       'two keys in one header': { 'x-api-key': `${apiKey}, ${apiKey}` },
     }
-    const answers = await Promise.all(
-      Object.entries(wrong).map(async ([what, change]) => ({
-        what,
-        answer: await send({ ...headers, ...change }),
+    const responses = await Promise.all(
+      Object.entries(wrong).map(async ([label, change]) => ({
+        label,
+        response: await send({ ...headers, ...change }),
       })),
     )
-    expect(answers.filter(({ answer }) => answer.status !== 401).map(({ what }) => what)).toEqual([])
-    expect(new Set(answers.map(({ answer }) => withoutTrace(answer.text))).size).toBe(1)
-    expect(answers[0]?.answer.error).toEqual({
+    expect(responses.filter(({ response }) => response.status !== 401).map(({ label }) => label)).toEqual([])
+    expect(new Set(responses.map(({ response }) => withoutTrace(response.text))).size).toBe(1)
+    expect(responses[0]?.response.error).toEqual({
       code: 'UNAUTHENTICATED',
       message: expect.any(String),
       traceId: expect.any(String),
@@ -105,24 +105,27 @@ describe('the three headers', () => {
 describe('keys that share their preview', () => {
   test('each find their own application', async () => {
     const { applications } = service.database.tables
-    const twins = [await make(), await make(), await make()]
-    for (const [index, twin] of twins.entries()) {
+    const identicalApplications = [await make(), await make(), await make()]
+    for (const [index, twin] of identicalApplications.entries()) {
       twin.apiKey = `ph_test_api_abcd${String(index).repeat(40)}ef01`
       twin.headers = { ...twin.headers, 'x-api-key': twin.apiKey }
-      const { salt, hash } = storeCredential(twin.apiKey, (bytes) => crypto.getRandomValues(bytes))
+      const { salt, hash } = hashCredential(twin.apiKey, (bytes) => crypto.getRandomValues(bytes))
       const columns = { apiKeySalt: salt, apiKeyHash: hash, apiKeyPreview: previewCredential(twin.apiKey) }
       await service.database.write((tx) =>
         tx.update(applications).set(columns).where(eq(applications.id, twin.id)).returning(),
       )
     }
-    for (const { id, headers } of twins) {
+    for (const { id, headers } of identicalApplications) {
       const sent = await send(headers)
       const request = await service.request<{ appId: string }>('GET', `/v1/otp/${sent.data.requestId}`, {
         as: owner,
       })
       expect(request.data.appId).toBe(id)
     }
-    const stranger = { ...twins[0]?.headers, 'x-api-key': `ph_test_api_abcd${'9'.repeat(40)}ef01` }
+    const stranger = {
+      ...identicalApplications[0]?.headers,
+      'x-api-key': `ph_test_api_abcd${'9'.repeat(40)}ef01`,
+    }
     expect((await send(stranger)).status).toBe(401)
   })
 })
@@ -177,8 +180,8 @@ describe('a disabled application', () => {
     const { headers } = await make(developer)
     const disable = { status: 'disabled' as const }
     await service.store.write((tx) => tx.developers.update(developer.developer.id, disable, 0))
-    const answer = await send(headers)
-    expect([answer.status, answer.error.reason]).toEqual([403, 'ACCOUNT_NOT_ALLOWED'])
+    const response = await send(headers)
+    expect([response.status, response.error.reason]).toEqual([403, 'ACCOUNT_NOT_ALLOWED'])
   })
 })
 
@@ -188,8 +191,8 @@ describe('GET /v1/users/:phoneNumber', () => {
 
   test('takes the API key alone', async () => {
     const { apiKey } = await make()
-    const answer = await look({ 'x-api-key': apiKey })
-    expect([answer.status, answer.error.code]).toEqual([404, 'NOT_FOUND'])
+    const response = await look({ 'x-api-key': apiKey })
+    expect([response.status, response.error.code]).toEqual([404, 'NOT_FOUND'])
   })
 
   test('takes a token alone', async () => {
@@ -200,9 +203,9 @@ describe('GET /v1/users/:phoneNumber', () => {
     const { apiKey } = await make()
     const triple = await send({})
     for (const wrong of ['nonsense', '', flipLast(apiKey), apiKey.replace('test', 'live')]) {
-      const answer = await look({ 'x-api-key': wrong })
-      expect(answer.status).toBe(401)
-      expect(withoutTrace(answer.text)).toBe(withoutTrace(triple.text))
+      const response = await look({ 'x-api-key': wrong })
+      expect(response.status).toBe(401)
+      expect(withoutTrace(response.text)).toBe(withoutTrace(triple.text))
     }
   })
 
@@ -214,13 +217,13 @@ describe('GET /v1/users/:phoneNumber', () => {
 
   test('counts a token alone where there is one', async () => {
     const { apiKey } = await make()
-    const answer = await look({ 'x-api-key': apiKey, authorization: 'Bearer nonsense' })
-    expect([answer.status, answer.error.reason]).toEqual([401, 'TOKEN_INVALID'])
+    const response = await look({ 'x-api-key': apiKey, authorization: 'Bearer nonsense' })
+    expect([response.status, response.error.reason]).toEqual([401, 'TOKEN_INVALID'])
   })
 
   test('asks for a token where nothing was presented', async () => {
-    const answer = await look({})
-    expect([answer.status, answer.error.reason]).toEqual([401, 'TOKEN_MISSING'])
+    const response = await look({})
+    expect([response.status, response.error.reason]).toEqual([401, 'TOKEN_MISSING'])
   })
 })
 
@@ -248,8 +251,8 @@ describe('GET /v1/otp/:id', () => {
   test('counts a token alone where there is one', async () => {
     const application = await make()
     const { requestId } = (await send(application.headers)).data
-    const answer = await look(requestId, application, { authorization: 'Bearer nonsense' })
-    expect([answer.status, answer.error.reason]).toEqual([401, 'TOKEN_INVALID'])
+    const response = await look(requestId, application, { authorization: 'Bearer nonsense' })
+    expect([response.status, response.error.reason]).toEqual([401, 'TOKEN_INVALID'])
     const other = await service.createDeveloper()
     expect((await look(requestId, application, other.headers)).status).toBe(404)
   })

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startServer } from '../../src/server/start.ts'
 import { dataFiles } from '../../src/store/files/data-dir.ts'
-import { configOf, loadEnv } from '../helpers/config.ts'
+import { requireConfig, loadEnv } from '../helpers/config.ts'
 import { collectLog } from '../helpers/log.ts'
-import { createSecretLife, formsOf, holdsCode } from '../helpers/secret-life.ts'
+import { createSecretScenario, listEncodings, containsCode } from '../helpers/secret-scenario.ts'
 import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 
-const life = createSecretLife()
+const life = createSecretScenario()
 const { secrets, webhookSecrets, codes, refusals, phones } = life
 
 let folder: string
@@ -26,7 +26,7 @@ const listFiles = (path: string): string[] =>
 async function live() {
   receiver = await startReceiver()
   const log = collectLog('json', 'debug')
-  const config = configOf(
+  const config = requireConfig(
     loadEnv({
       OTPD_DATA_DIR: folder,
       OTPD_LISTEN: '127.0.0.1:0',
@@ -38,14 +38,14 @@ async function live() {
   )
   const server = await startServer(config, { log: log.log, version: '0.0.0-test' })
 
-  await life.live({ url: server.url, setupToken: server.setupToken?.token }, receiver)
+  await life.run({ url: server.url, setupToken: server.setupToken?.token }, receiver)
 
   await server.stop()
   logText = await log.text()
   secrets.set('master key', readFileSync(dataFiles(folder).masterKey, 'utf8').trim())
-  const { masterKey, setupToken: spent } = dataFiles(folder)
+  const { masterKey, setupToken: setupTokenFile } = dataFiles(folder)
   files = listFiles(folder)
-    .filter((path) => path !== masterKey && path !== spent)
+    .filter((path) => path !== masterKey && path !== setupTokenFile)
     .map((path) => ({ path, bytes: readFileSync(path) }))
 }
 
@@ -75,19 +75,21 @@ describe('no secret stands', () => {
       .map((line) => JSON.parse(line))
     expect(lines.filter(({ msg }) => msg === 'request')).toHaveLength(life.calls())
     expect(lines.filter(({ level }) => level === 'error')).toEqual([])
-    const found = [...secrets].filter(([, secret]) => formsOf(secret).some((form) => logText.includes(form)))
+    const found = [...secrets].filter(([, secret]) =>
+      listEncodings(secret).some((form) => logText.includes(form)),
+    )
     expect(found.map(([name]) => name)).toEqual([])
-    expect([...codes].filter((code) => holdsCode(logText, code))).toEqual([])
+    expect([...codes].filter((code) => containsCode(logText, code))).toEqual([])
     expect(logText).not.toContain('qUeRyToKeN')
   })
 
   test('in the answer to a call that was refused', () => {
     const everything = refusals.map(({ text }) => text).join('\n')
     const found = [...secrets].filter(([, secret]) =>
-      formsOf(secret).some((form) => everything.includes(form)),
+      listEncodings(secret).some((form) => everything.includes(form)),
     )
     expect(found.map(([name]) => name)).toEqual([])
-    expect([...codes].filter((code) => holdsCode(everything, code))).toEqual([])
+    expect([...codes].filter((code) => containsCode(everything, code))).toEqual([])
     expect(phones.filter((phone) => everything.includes(phone.slice(1)))).toEqual([])
   })
 
@@ -95,10 +97,11 @@ describe('no secret stands', () => {
     for (const { path, bytes } of files) {
       const text = bytes.toString('latin1')
       const found = [...secrets].filter(
-        ([, secret]) => !webhookSecrets.has(secret) && formsOf(secret).some((form) => text.includes(form)),
+        ([, secret]) =>
+          !webhookSecrets.has(secret) && listEncodings(secret).some((form) => text.includes(form)),
       )
       expect({ path, found: found.map(([name]) => name) }).toEqual({ path, found: [] })
-      expect([...codes].filter((code) => holdsCode(text, code))).toEqual([])
+      expect([...codes].filter((code) => containsCode(text, code))).toEqual([])
     }
     // Whoever may not enter the directory reads none of them.
     expect(statSync(folder).mode & 0o077).toBe(0)

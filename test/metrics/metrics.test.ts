@@ -4,12 +4,12 @@ import { ServiceError } from '../../src/domain/model/errors.ts'
 import { createApp } from '../../src/http/app.ts'
 import { listen, type Listener } from '../../src/http/listener.ts'
 import { createMetrics, serveMetrics, type Backlog, type Metrics } from '../../src/metrics/metrics.ts'
-import { watched } from '../../src/server/metrics.ts'
+import { withLoginMetrics } from '../../src/server/metrics.ts'
 import { describeEachDatabase } from '../helpers/databases.ts'
-import { samplesOf, type Sample } from '../helpers/exposition.ts'
-import { otpCalls } from '../helpers/otp.ts'
+import { parseExposition, type Sample } from '../helpers/prometheus-exposition.ts'
+import { createOtpClient } from '../helpers/otp-client.ts'
 import { createTestService, type TestService } from '../helpers/service.ts'
-import { createScene } from '../domain/webhooks/scene.ts'
+import { createWebhookFixture } from '../domain/webhooks/fixture.ts'
 
 let backlog: Backlog | Error = { pending: 0, oldestAt: null }
 const fresh = () =>
@@ -20,23 +20,23 @@ const fresh = () =>
   })
 
 /** The value of a series; undefined where there is none. */
-const valueOf = (samples: Sample[], name: string, labels: Record<string, string> = {}) =>
+const findValue = (samples: Sample[], name: string, labels: Record<string, string> = {}) =>
   samples.find(
     (one) => one.name === name && Object.entries(labels).every(([key, value]) => one.labels[key] === value),
   )?.value
 
-const read = async (metrics: Metrics) => samplesOf(await metrics.render())
+const read = async (metrics: Metrics) => parseExposition(await metrics.render())
 
-const statusOf = (url: string, host: string) =>
+const fetchStatus = (url: string, host: string) =>
   new Promise((resolve, reject) => {
-    get(url, { headers: { host } }, (answer) => resolve(answer.resume().statusCode)).on('error', reject)
+    get(url, { headers: { host } }, (response) => resolve(response.resume().statusCode)).on('error', reject)
   })
 
 describe('the metrics', () => {
   test('are of the text format, each with its help and type, and named as Prometheus asks', async () => {
     const metrics = fresh()
-    metrics.answered({ method: 'GET', route: '/v1/health', status: 200, durationMs: 3 })
-    metrics.carried('main', 'accepted', 120)
+    metrics.observeRequest({ method: 'GET', route: '/v1/health', status: 200, durationMs: 3 })
+    metrics.observeDispatch('main', 'accepted', 120)
     const samples = await read(metrics)
     expect(samples.length).toBeGreaterThan(20)
     expect(metrics.contentType).toStartWith('text/plain; version=0.0.4')
@@ -45,51 +45,51 @@ describe('the metrics', () => {
       if (type === 'counter') expect(family).toEndWith('_total')
       else expect(family).not.toEndWith('_total')
     }
-    expect(valueOf(samples, 'otpd_build_info', { version: '1.2.3' })).toBe(1)
-    expect(valueOf(samples, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
-    expect(valueOf(samples, 'process_cpu_seconds_total')).toBeGreaterThan(0)
+    expect(findValue(samples, 'otpd_build_info', { version: '1.2.3' })).toBe(1)
+    expect(findValue(samples, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
+    expect(findValue(samples, 'process_cpu_seconds_total')).toBeGreaterThan(0)
   })
 
   test('count calls by route and status in buckets, and invented methods as one', async () => {
     const metrics = fresh()
     for (const durationMs of [1, 30, 30, 20_000])
-      metrics.answered({ method: 'GET', route: '/v1/otp/:id', status: 200, durationMs })
-    metrics.answered({ method: 'BREW', route: null, status: 404, durationMs: 1 })
+      metrics.observeRequest({ method: 'GET', route: '/v1/otp/:id', status: 200, durationMs })
+    metrics.observeRequest({ method: 'BREW', route: null, status: 404, durationMs: 1 })
     const samples = await read(metrics)
     const name = 'http_server_request_duration_seconds'
     const labels = { http_route: '/v1/otp/:id', http_response_status_code: '200' }
-    expect(valueOf(samples, `${name}_count`, labels)).toBe(4)
-    expect(valueOf(samples, `${name}_sum`, labels)).toBeCloseTo(20.061)
+    expect(findValue(samples, `${name}_count`, labels)).toBe(4)
+    expect(findValue(samples, `${name}_sum`, labels)).toBeCloseTo(20.061)
     const inBuckets = ['0.005', '0.025', '0.05', '10', '+Inf'].map((le) =>
-      valueOf(samples, `${name}_bucket`, { ...labels, le }),
+      findValue(samples, `${name}_bucket`, { ...labels, le }),
     )
     expect(inBuckets).toEqual([1, 1, 3, 3, 4])
-    expect(valueOf(samples, `${name}_count`, { http_request_method: '_OTHER', http_route: 'none' })).toBe(1)
+    expect(findValue(samples, `${name}_count`, { http_request_method: '_OTHER', http_route: 'none' })).toBe(1)
   })
 
   test('tell what waits for webhooks, anew with each scrape', async () => {
     const metrics = fresh()
     backlog = { pending: 7, oldestAt: 940_000 }
     let samples = await read(metrics)
-    expect(valueOf(samples, 'otpd_webhook_pending')).toBe(7)
-    expect(valueOf(samples, 'otpd_webhook_oldest_pending_seconds')).toBe(60)
+    expect(findValue(samples, 'otpd_webhook_pending')).toBe(7)
+    expect(findValue(samples, 'otpd_webhook_oldest_pending_seconds')).toBe(60)
     backlog = { pending: 0, oldestAt: null }
     samples = await read(metrics)
-    expect(valueOf(samples, 'otpd_webhook_pending')).toBe(0)
-    expect(valueOf(samples, 'otpd_webhook_oldest_pending_seconds')).toBe(0)
+    expect(findValue(samples, 'otpd_webhook_pending')).toBe(0)
+    expect(findValue(samples, 'otpd_webhook_oldest_pending_seconds')).toBe(0)
   })
 
   test('are served at one path of an address of their own, and a scrape that fails says no cause', async () => {
     const errors: unknown[] = []
     const served = serveMetrics({ host: '127.0.0.1', port: 0 }, fresh(), (error) => void errors.push(error))
     const origin = new URL(served.url).origin
-    const answer = await fetch(served.url)
-    expect(answer.status).toBe(200)
-    expect(samplesOf(await answer.text()).length).toBeGreaterThan(5)
+    const response = await fetch(served.url)
+    expect(response.status).toBe(200)
+    expect(parseExposition(await response.text()).length).toBeGreaterThan(5)
     expect((await fetch(`${origin}/`)).status).toBe(404)
     expect((await fetch(`${origin}/v1/health`)).status).toBe(404)
     expect((await fetch(served.url, { method: 'POST' })).status).toBe(405)
-    expect(await statusOf(served.url, 'no host [')).toBe(404)
+    expect(await fetchStatus(served.url, 'no host [')).toBe(404)
     expect(errors).toEqual([])
     backlog = new Error('a secret')
     const failed = await fetch(served.url)
@@ -112,7 +112,7 @@ describe('a server with metrics', () => {
     metrics = fresh()
     const app = createApp({
       ...service.services,
-      ...watched(metrics, service.services.builtIn),
+      ...withLoginMetrics(metrics, service.services.builtIn),
       readiness: () => Promise.resolve('ready' as const),
       onBug: (error) => {
         throw error
@@ -122,7 +122,7 @@ describe('a server with metrics', () => {
     listener = listen({ host: '127.0.0.1', port: 0 }, app, {
       newId,
       onBug: () => {},
-      onAnswer: metrics.answered,
+      onResponse: metrics.observeRequest,
     })
   })
   afterAll(async () => {
@@ -133,7 +133,7 @@ describe('a server with metrics', () => {
   test('counts sends and verifications by outcome, limits, and refused logins, and names nobody', async () => {
     const ada = await service.createDeveloper()
     const app = await service.createApplication(ada)
-    const otp = otpCalls(service)
+    const otp = createOtpClient(service)
     const post = (path: string, headers: Record<string, string>, body: object) =>
       fetch(`${listener.url}${path}`, {
         method: 'POST',
@@ -145,9 +145,9 @@ describe('a server with metrics', () => {
       data: { requestId: string }
     }
     const { requestId } = sent.data
-    const wrong = await otp.wrongCodeOf(requestId)
+    const wrong = await otp.getWrongCode(requestId)
     expect((await post('/v1/otp/verify', app.headers, { requestId, code: wrong })).status).toBe(400)
-    const right = { requestId, code: await otp.codeOf(requestId) }
+    const right = { requestId, code: await otp.getCode(requestId) }
     expect((await post('/v1/otp/verify', app.headers, right)).status).toBe(200)
     expect((await post('/v1/otp/verify', app.headers, right)).status).toBe(409)
     for (let i = 0; i < 5; i++) await post('/v1/otp/send', app.headers, { phone })
@@ -162,8 +162,8 @@ describe('a server with metrics', () => {
     for (let i = 0; i < 6; i++) await login()
 
     const text = await metrics.render()
-    const samples = samplesOf(text)
-    const count = (name: string, labels: Record<string, string>) => valueOf(samples, name, labels)
+    const samples = parseExposition(text)
+    const count = (name: string, labels: Record<string, string>) => findValue(samples, name, labels)
     expect(count('otpd_otp_sends_total', { outcome: 'sent' })).toBe(5)
     expect(count('otpd_otp_sends_total', { outcome: 'app_rate' })).toBe(1)
     expect(count('otpd_otp_sends_total', { outcome: 'unauthenticated' })).toBe(1)
@@ -193,7 +193,7 @@ describe('a server with metrics', () => {
   })
 
   test('counts attempts of webhooks and messages', async () => {
-    const answer = {
+    const response = {
       statusCode: 500,
       error: 'bad_status',
       durationMs: 1,
@@ -201,42 +201,42 @@ describe('a server with metrics', () => {
       retryAfterMs: null,
     } as const
     const message = { url: 'https://hooks.example/a' }
-    const send = metrics.watchWebhooks(() => Promise.resolve(answer))
+    const send = metrics.instrumentWebhooks(() => Promise.resolve(response))
     // What is sent does not matter to who counts.
     await send(message as Parameters<typeof send>[0])
-    metrics.carried('main', 'uncertain', 8000)
-    metrics.refused(new ServiceError('DESTINATION_BLOCKED', ''), '/v1/otp/send')
+    metrics.observeDispatch('main', 'uncertain', 8000)
+    metrics.recordRefusal(new ServiceError('DESTINATION_BLOCKED', ''), '/v1/otp/send')
     // With a slash at its end the path is served as well.
-    metrics.refused(new ServiceError('OTP_EXPIRED', ''), '/v1/otp/verify/')
+    metrics.recordRefusal(new ServiceError('OTP_EXPIRED', ''), '/v1/otp/verify/')
     const samples = await read(metrics)
-    expect(valueOf(samples, 'otpd_webhook_attempts_total', { outcome: 'bad_status' })).toBe(1)
-    const carried = { provider: 'main', outcome: 'uncertain' }
-    expect(valueOf(samples, 'otpd_delivery_duration_seconds_count', carried)).toBe(1)
-    expect(valueOf(samples, 'otpd_otp_sends_total', { outcome: 'destination_blocked' })).toBe(1)
-    expect(valueOf(samples, 'otpd_otp_verifications_total', { outcome: 'otp_expired' })).toBe(1)
+    expect(findValue(samples, 'otpd_webhook_attempts_total', { outcome: 'bad_status' })).toBe(1)
+    const sendLabels = { provider: 'main', outcome: 'uncertain' }
+    expect(findValue(samples, 'otpd_delivery_duration_seconds_count', sendLabels)).toBe(1)
+    expect(findValue(samples, 'otpd_otp_sends_total', { outcome: 'destination_blocked' })).toBe(1)
+    expect(findValue(samples, 'otpd_otp_verifications_total', { outcome: 'otp_expired' })).toBe(1)
   })
 })
 
 describeEachDatabase('the backlog', (database) => {
   test('counts what waits and nobody holds, up to a bound, and knows the oldest', async () => {
-    const scene = await createScene(database())
-    const { webhookQueue } = scene.store.read
+    const fixture = await createWebhookFixture(database())
+    const { webhookQueue } = fixture.store.read
     expect(await webhookQueue.backlog(10)).toEqual({ pending: 0, oldestAt: null })
-    const app = await scene.createApplication()
-    const endpoint = await scene.createEndpoint(app.id, 'http://127.0.0.1:9/')
-    const since = scene.clock.now()
+    const app = await fixture.createApplication()
+    const endpoint = await fixture.createEndpoint(app.id, 'http://127.0.0.1:9/')
+    const since = fixture.clock.now()
     for (let i = 0; i < 5; i++) {
-      await scene.record(app.id)
-      scene.clock.advance(1000)
+      await fixture.record(app.id)
+      fixture.clock.advance(1000)
     }
     expect(await webhookQueue.backlog(10)).toEqual({ pending: 5, oldestAt: since })
     expect(await webhookQueue.backlog(3)).toMatchObject({ pending: 3 })
-    const now = scene.clock.now()
-    await scene.store.write((tx) =>
+    const now = fixture.clock.now()
+    await fixture.store.write((tx) =>
       tx.webhookQueue.claim({ owner: 'o', now, leaseUntil: now + 1000, limit: 2 }),
     )
     expect(await webhookQueue.backlog(10)).toMatchObject({ pending: 3 })
-    await scene.endpoints.delete(scene.developer, endpoint)
+    await fixture.endpoints.delete(fixture.developer, endpoint)
     expect(await webhookQueue.backlog(10)).toEqual({ pending: 0, oldestAt: null })
   })
 })

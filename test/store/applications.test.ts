@@ -14,13 +14,13 @@ describeEachDatabase('applications', (database) => {
   afterAll(() => service.dispose())
 
   const list = async (path: string) => (await service.request<Listed>('GET', path, { as: owner })).data
-  const rowsOf = async (table: 'webhookEndpoints' | 'webhookDeliveries') =>
+  const listRows = async (table: 'webhookEndpoints' | 'webhookDeliveries') =>
     (await database().read.select().from(database().tables[table])).length
 
   test('a deletion takes webhooks and undelivered events along, and leaves requests, log and counts', async () => {
-    const gone = await service.createApplication(owner, { environment: 'test' })
-    const kept = await service.createApplication(owner, { environment: 'test' })
-    for (const application of [gone, kept]) {
+    const deletedApplication = await service.createApplication(owner, { environment: 'test' })
+    const keptApplication = await service.createApplication(owner, { environment: 'test' })
+    for (const application of [deletedApplication, keptApplication]) {
       const endpoint = { appId: application.id, url: 'https://hooks.example/otpd', events: ['*'] }
       expect((await service.request('POST', '/v1/webhooks', { as: owner, body: endpoint })).status).toBe(201)
       const sent = await service.request('POST', '/v1/otp/send', {
@@ -29,21 +29,23 @@ describeEachDatabase('applications', (database) => {
       })
       expect(sent.status).toBe(201)
     }
-    const deliveriesOfEach = (await rowsOf('webhookDeliveries')) / 2
+    const deliveriesOfEach = (await listRows('webhookDeliveries')) / 2
     expect(deliveriesOfEach).toBeGreaterThan(0)
     const requests = await list('/v1/otp')
     const log = await list('/v1/logs')
     const counts = await service.request('GET', '/v1/analytics/timeseries', { as: owner })
     expect(requests).toHaveLength(2)
 
-    const path = `/v1/applications/${gone.id}`
+    const path = `/v1/applications/${deletedApplication.id}`
     expect((await service.request('DELETE', path, { as: owner })).status).toBe(200)
 
-    expect((await list('/v1/webhooks')).map(({ appId }) => appId)).toEqual([kept.id])
-    expect(await rowsOf('webhookEndpoints')).toBe(1)
-    expect(await rowsOf('webhookDeliveries')).toBe(deliveriesOfEach)
+    expect((await list('/v1/webhooks')).map(({ appId }) => appId)).toEqual([keptApplication.id])
+    expect(await listRows('webhookEndpoints')).toBe(1)
+    expect(await listRows('webhookDeliveries')).toBe(deliveriesOfEach)
     expect(await list('/v1/otp')).toEqual(requests)
-    expect(await list(`/v1/otp?appId=${gone.id}`)).toEqual(requests.filter(({ appId }) => appId === gone.id))
+    expect(await list(`/v1/otp?appId=${deletedApplication.id}`)).toEqual(
+      requests.filter(({ appId }) => appId === deletedApplication.id),
+    )
     expect(await list('/v1/logs')).toEqual(log)
     const after = await service.request('GET', '/v1/analytics/timeseries', { as: owner })
     expect(after.data).toEqual(counts.data)
@@ -54,10 +56,10 @@ describeEachDatabase('applications', (database) => {
   test('the lookup of a key gives the plan of the developer with it', async () => {
     const developer = await service.createDeveloper('business')
     const { id, apiKey, projectId } = await service.createApplication(developer)
-    const [found, ...others] = await service.store.read.applications.findByApiKeyPreview(
+    const [found, ...otherMatches] = await service.store.read.applications.findByApiKeyPreview(
       apiKey.slice(-48, -44) + apiKey.slice(-4),
     )
-    expect(others).toEqual([])
+    expect(otherMatches).toEqual([])
     expect(found).toMatchObject({
       id,
       projectId,
@@ -73,7 +75,8 @@ describeEachDatabase('applications', (database) => {
 
   test('a rotation of key or secret ages what was checked before, one of the webhook secret does not', async () => {
     const { id } = await service.createApplication(owner)
-    const recheck = (version: number) => service.store.write((tx) => tx.applications.recheck(id, version))
+    const recheck = (version: number) =>
+      service.store.write((tx) => tx.applications.lockAndCheckCredentials(id, version))
     const { applications } = service.services
     expect(await recheck(1)).toBe('ok')
     await applications.rotate(owner.developer, id, 'webhook_secret')

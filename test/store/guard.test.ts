@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { createStore } from '../../src/store/store.ts'
 import { describeEachDatabase, openTestSqlite, raceRounds } from '../helpers/databases.ts'
-import { createGuardBench, guardOff } from '../helpers/guard.ts'
+import { createGuardFixture, guardOff } from '../helpers/guard.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
@@ -15,8 +15,8 @@ describeEachDatabase('the counts of the guard', (database, kind) => {
       await guard.addUnverified(['a', 'b', 'c'], 1000)
       await guard.addUnverified(['a', 'b'], 1000)
       await guard.addUnverified(['a', 'b'], 2000)
-      expect(await guard.settle(['a', 'b'], 2000, { messages: 1, verified: 1 })).toBe(true)
-      expect(await guard.settle(['a', 'b'], 3000, { messages: 1, verified: 1 })).toBe(false)
+      expect(await guard.adjustCounts(['a', 'b'], 2000, { messages: 1, verified: 1 })).toBe(true)
+      expect(await guard.adjustCounts(['a', 'b'], 3000, { messages: 1, verified: 1 })).toBe(false)
     })
     const usage = await store().read.guard.usage(['a', 'c', 'nobody'], { hour: 1000, day: 999 })
     expect([...usage.keys()].toSorted()).toEqual(['a', 'c'])
@@ -28,7 +28,7 @@ describeEachDatabase('the counts of the guard', (database, kind) => {
   test('never fall below none', async () => {
     await store().write(async ({ guard }) => {
       await guard.addUnverified(['low', 'lower'], 1000)
-      await guard.settle(['low', 'lower'], 1000, { messages: 4, verified: 1 })
+      await guard.adjustCounts(['low', 'lower'], 1000, { messages: 4, verified: 1 })
     })
     const usage = await store().read.guard.usage(['low'], { hour: 0, day: 0 })
     expect(usage.get('low')).toMatchObject({ unverifiedDay: 0, verifiedDay: 1 })
@@ -37,12 +37,12 @@ describeEachDatabase('the counts of the guard', (database, kind) => {
   test('of 40 messages at once, over four applications, let exactly the cap out', async () => {
     for (let round = 0; round < raceRounds(kind) / 10; round++) {
       const caps = { applicationPerDay: 0, totalPerDay: 7 }
-      const { clock, judge, requestOf } = createGuardBench(store(), { ...guardOff, caps })
+      const { clock, evaluate, createRequest } = createGuardFixture(store(), { ...guardOff, caps })
       clock.advance((round + 1) * dayMs)
-      const race = Array.from({ length: 40 }, (_, i) => judge(requestOf({ appId: `app_${i % 4}` })))
+      const race = Array.from({ length: 40 }, (_, i) => evaluate(createRequest({ appId: `app_${i % 4}` })))
       const verdicts = await Promise.all(race)
       expect(verdicts.filter(({ blocked }) => !blocked)).toHaveLength(7)
-      expect(verdicts.flatMap(({ rules }) => rules)).toEqual(Array(33).fill('TOTAL_DAILY'))
+      expect(verdicts.flatMap(({ violatedRules: rules }) => rules)).toEqual(Array(33).fill('TOTAL_DAILY'))
       expect(await store().read.guard.sentOn('total', Math.floor(clock.now() / dayMs))).toBe(7)
     }
   }, 300_000)
@@ -56,15 +56,15 @@ describeEachDatabase('the counts of the guard', (database, kind) => {
       await tx.guard.addDecision({ ...decision, hour: 11, blocked: false })
       await tx.guard.addDecision({ ...decision, hour: 11, blocked: false, country: 'BE' })
     })
-    const of = async (fromHour: number) =>
+    const decisionsFrom = async (fromHour: number) =>
       (await guard.decisions(fromHour))
         .filter(({ rule }) => rule === 'COUNTRY_DENIED')
         .toSorted((a, b) => a.country.localeCompare(b.country))
-    expect(await of(10)).toEqual([
+    expect(await decisionsFrom(10)).toEqual([
       { rule: 'COUNTRY_DENIED', country: 'BE', flagged: 1, blocked: 0 },
       { rule: 'COUNTRY_DENIED', country: 'NL', flagged: 1, blocked: 2 },
     ])
-    expect(await of(12)).toEqual([])
+    expect(await decisionsFrom(12)).toEqual([])
   })
 
   test('go once no rule looks at them, and not before', async () => {
@@ -98,10 +98,10 @@ describeEachDatabase('the counts of the guard', (database, kind) => {
     expect(await read.guard.addressCountries('kept', 0)).toHaveLength(1)
     expect(await read.guard.addressCountries('gone', 0)).toEqual([])
     expect(await read.guard.sentOn('total', today - 15)).toBe(0)
-    expect(await read.guard.bestDay('country', today - 14)).toBe(1)
+    expect(await read.guard.maxVerifiedInDay('country', today - 14)).toBe(1)
     expect(await read.guard.sentOn('total', today - 14)).toBe(1)
-    const left = (await read.guard.decisions(0)).find(({ rule }) => rule === 'TOTAL_DAILY')
-    expect(left?.blocked).toBeGreaterThanOrEqual(2)
+    const remainingDecision = (await read.guard.decisions(0)).find(({ rule }) => rule === 'TOTAL_DAILY')
+    expect(remainingDecision?.blocked).toBeGreaterThanOrEqual(2)
   })
 })
 

@@ -2,11 +2,11 @@ import { expect, test } from 'bun:test'
 import { createIds } from '../../src/domain/model/ids.ts'
 import { createStore } from '../../src/store/store.ts'
 import { testClock } from '../helpers/clock.ts'
-import { describeEachDatabase, nameIds } from '../helpers/databases.ts'
+import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
 
 describeEachDatabase('whoever waits for log entries', (database) => {
   const newId = createIds(testClock(), (bytes) => crypto.getRandomValues(bytes))
-  const entryOf = (developerId: string) => ({
+  const createEntry = (developerId: string) => ({
     type: 'otp.sent' as const,
     developerId,
     appId: null,
@@ -18,32 +18,32 @@ describeEachDatabase('whoever waits for log entries', (database) => {
   })
 
   test('is told of them by developer, when they can be read', async () => {
-    const told: Array<{ id: string; readable: Promise<number> }> = []
+    const notifications: Array<{ id: string; readable: Promise<number> }> = []
     const store = createStore(database(), {
       onEvent: (id) =>
-        void told.push({
+        void notifications.push({
           id,
           readable: store.read.events.list(id, { limit: 9 }).then((rows) => rows.length),
         }),
     })
     const [ada, eve] = [newId('dev'), newId('dev')]
-    await nameIds(database(), ada, eve)
-    const write = (developerId: string) => store.write((tx) => tx.events.insert(entryOf(developerId)))
+    await registerShortIds(database(), ada, eve)
+    const write = (developerId: string) => store.write((tx) => tx.events.insert(createEntry(developerId)))
     await Promise.all([write(ada), write(eve)])
-    expect(told.map(({ id }) => id).toSorted()).toEqual([ada, eve].toSorted())
-    expect(await Promise.all(told.map(({ readable }) => readable))).toEqual([1, 1])
+    expect(notifications.map(({ id }) => id).toSorted()).toEqual([ada, eve].toSorted())
+    expect(await Promise.all(notifications.map(({ readable }) => readable))).toEqual([1, 1])
   })
 
   test('is not told of what was undone', async () => {
-    const told: string[] = []
-    const store = createStore(database(), { onEvent: (id) => void told.push(id) })
-    const nobody = newId('dev')
-    await nameIds(database(), nobody)
+    const notifications: string[] = []
+    const store = createStore(database(), { onEvent: (id) => void notifications.push(id) })
+    const unknownDeveloper = newId('dev')
+    await registerShortIds(database(), unknownDeveloper)
     const undone = store.write(async (tx) => {
-      await tx.events.insert(entryOf(nobody))
+      await tx.events.insert(createEntry(unknownDeveloper))
       throw new Error('undone')
     })
     expect(await undone.catch((error: unknown) => String(error))).toContain('undone')
-    expect(told).toEqual([])
+    expect(notifications).toEqual([])
   })
 })

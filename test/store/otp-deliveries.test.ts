@@ -3,8 +3,8 @@ import type { Failure } from '../../src/domain/model/delivery.ts'
 import type { ClaimedMessage, MessageKey, MessageOutcome } from '../../src/domain/model/message.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { createStore } from '../../src/store/store.ts'
-import { describeEachDatabase, nameIds } from '../helpers/databases.ts'
-import { pendingRequest } from '../helpers/otp-request.ts'
+import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
+import { createPendingRequest } from '../helpers/otp-request.ts'
 
 const start = 1_800_000_000_000
 const nothing: MessageOutcome = {
@@ -28,14 +28,14 @@ describeEachDatabase('the outbox of messages', (database) => {
   let ids = 0
   beforeAll(async () => {
     store = createStore(database())
-    await nameIds(database(), 'dev', 'prj', 'app')
+    await registerShortIds(database(), 'dev', 'prj', 'app')
   })
 
   /** A message that its sender holds for its first attempt. */
   async function insert(message = 0, requestId = `otp_${ids++}`): Promise<ClaimedMessage> {
     const key = { requestId, message }
     await store.write(async (tx) => {
-      if (message === 0) await tx.otpRequests.insert(requestOf(requestId))
+      if (message === 0) await tx.otpRequests.insert(createRequest(requestId))
       await tx.otpDeliveries.insert({ ...key, channels: ['sms', 'voice'] }, 'me', start, start + 20_000)
     })
     return { ...key, owner: 'me', attempt: 1 }
@@ -47,12 +47,14 @@ describeEachDatabase('the outbox of messages', (database) => {
   const find = (key: MessageKey) => store.read.otpDeliveries.find(key)
 
   test('gives a message that waits to exactly one of many, and no one that is held', async () => {
-    const held = await insert()
+    const leased = await insert()
     const waiting = await insert()
     await finish(waiting, nothing)
-    const racing = await Promise.all(Array.from({ length: 20 }, (_, index) => claim(`other-${index}`, start)))
-    expect(racing.flat()).toMatchObject([{ requestId: waiting.requestId, attempt: 2 }])
-    expect((await find(held))?.attempts).toBe(1)
+    const racingClaims = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => claim(`other-${index}`, start)),
+    )
+    expect(racingClaims.flat()).toMatchObject([{ requestId: waiting.requestId, attempt: 2 }])
+    expect((await find(leased))?.attempts).toBe(1)
   })
 
   test('gives a message to the next when its lease has run out, and hears no more of the first', async () => {
@@ -73,9 +75,9 @@ describeEachDatabase('the outbox of messages', (database) => {
       channels: ['sms', 'voice'],
       excluded: ['sms/main', 'sms/spare'],
     })
-    const mine = async (now: number) =>
+    const isClaimable = async (now: number) =>
       (await claim('other', now)).some(({ requestId }) => requestId === message.requestId)
-    expect([await mine(start + 4_999), await mine(start + 5_000)]).toEqual([false, true])
+    expect([await isClaimable(start + 4_999), await isClaimable(start + 5_000)]).toEqual([false, true])
   })
 
   test('finds the message of a receipt by its name, else by its request', async () => {
@@ -83,20 +85,20 @@ describeEachDatabase('the outbox of messages', (database) => {
     const second = await insert(1, first.requestId)
     await finish(first, sent('main', 'one'))
     await finish(second, sent('main', null))
-    const found = async (provider: string, messageId: string | null, requestId: string | null) =>
+    const findMessageNumber = async (provider: string, messageId: string | null, requestId: string | null) =>
       (await store.read.otpDeliveries.findForReceipt(provider, { messageId, requestId }))?.message
-    expect(await found('main', 'one', null)).toBe(0)
-    expect(await found('main', 'two', first.requestId)).toBe(1)
-    expect(await found('main', null, first.requestId)).toBe(1)
-    expect(await found('spare', 'one', first.requestId)).toBeUndefined()
-    expect(await found('main', 'two', null)).toBeUndefined()
+    expect(await findMessageNumber('main', 'one', null)).toBe(0)
+    expect(await findMessageNumber('main', 'two', first.requestId)).toBe(1)
+    expect(await findMessageNumber('main', null, first.requestId)).toBe(1)
+    expect(await findMessageNumber('spare', 'one', first.requestId)).toBeUndefined()
+    expect(await findMessageNumber('main', 'two', null)).toBeUndefined()
   })
 
   test('takes one last word on a message, whoever says it first', async () => {
     const message = await insert()
     await finish(message, sent('main', 'one'))
     const failure: Failure = { class: 'unreachable', permanent: false, at: 'number', providerCode: null }
-    const tell = (status: 'sent' | 'delivered' | 'undelivered') =>
+    const receiveReceipt = (status: 'sent' | 'delivered' | 'undelivered') =>
       store.write((tx) =>
         tx.otpDeliveries.receive(
           message,
@@ -105,11 +107,11 @@ describeEachDatabase('the outbox of messages', (database) => {
           start,
         ),
       )
-    const told = await Promise.all(
-      Array.from({ length: 10 }, (_, index) => tell(index % 2 === 0 ? 'delivered' : 'undelivered')),
+    const results = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => receiveReceipt(index % 2 === 0 ? 'delivered' : 'undelivered')),
     )
-    expect(told.filter(Boolean)).toHaveLength(1)
-    expect(await tell('sent')).toBe(false)
+    expect(results.filter(Boolean)).toHaveLength(1)
+    expect(await receiveReceipt('sent')).toBe(false)
   })
 
   test('frees what a former process held, and lets go of what is old', async () => {
@@ -123,4 +125,4 @@ describeEachDatabase('the outbox of messages', (database) => {
   })
 })
 
-const requestOf = (id: string) => pendingRequest(start, { id, deliveryStatus: 'queued' })
+const createRequest = (id: string) => createPendingRequest(start, { id, deliveryStatus: 'queued' })

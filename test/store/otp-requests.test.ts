@@ -2,8 +2,8 @@ import { beforeAll, expect, test } from 'bun:test'
 import type { OtpRequest } from '../../src/domain/model/request.ts'
 import type { Store, Stores } from '../../src/domain/store/store.ts'
 import { createStore } from '../../src/store/store.ts'
-import { describeEachDatabase, nameIds } from '../helpers/databases.ts'
-import { pendingRequest } from '../helpers/otp-request.ts'
+import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
+import { createPendingRequest } from '../helpers/otp-request.ts'
 
 const start = 1_800_000_000_000
 
@@ -12,39 +12,39 @@ describeEachDatabase('of 40 at once, a guarded statement on a request', (databas
   let store: Store
   beforeAll(async () => {
     store = createStore(database())
-    await nameIds(database(), 'dev', 'prj', 'app')
+    await registerShortIds(database(), 'dev', 'prj', 'app')
   })
   let ids = 0
 
-  async function insert(change: Partial<OtpRequest> = {}): Promise<string> {
+  async function insert(overrides: Partial<OtpRequest> = {}): Promise<string> {
     const id = `otp_${ids++}`
-    const request = pendingRequest(start, { id, ...change })
+    const request = createPendingRequest(start, { id, ...overrides })
     await store.write((tx) => tx.otpRequests.insert(request))
     return id
   }
 
   /** How many of the statements changed the row. */
-  async function passes(statement: (tx: Stores, index: number) => Promise<unknown>): Promise<number> {
-    const racing = Array.from({ length: 40 }, (_, index) => store.write((tx) => statement(tx, index)))
-    return (await Promise.all(racing)).filter((result) => result !== undefined).length
+  async function countChanges(statement: (tx: Stores, index: number) => Promise<unknown>): Promise<number> {
+    const racingWrites = Array.from({ length: 40 }, (_, index) => store.write((tx) => statement(tx, index)))
+    return (await Promise.all(racingWrites)).filter((result) => result !== undefined).length
   }
 
   test('counts five attempts and no more', async () => {
     for (let round = 0; round < 10; round++) {
       const id = await insert()
-      expect(await passes((tx) => tx.otpRequests.countAttempt(id, false, start))).toBe(5)
+      expect(await countChanges((tx) => tx.otpRequests.countAttempt(id, false, start))).toBe(5)
       expect((await store.read.otpRequests.find(id))?.attempts).toBe(5)
     }
   })
 
   test('ends it once, whatever the ends', async () => {
-    const ends = ['expired', 'canceled'] as const
+    const terminalStatuses = ['expired', 'canceled'] as const
     for (let round = 0; round < 10; round++) {
       const id = await insert()
-      const ended = await passes((tx, index) => {
-        const status = ends[index % 3]
+      const ended = await countChanges((tx, index) => {
+        const status = terminalStatuses[index % 3]
         return status
-          ? tx.otpRequests.end(id, { status }, start + index)
+          ? tx.otpRequests.close(id, { status }, start + index)
           : tx.otpRequests.countAttempt(id, true, start + index)
       })
       expect(ended).toBe(1)
@@ -65,10 +65,12 @@ describeEachDatabase('of 40 at once, a guarded statement on a request', (databas
   })
 
   test('counts no attempt of what has ended or is due', async () => {
-    const [ended, due] = [await insert(), await insert({ expiresAt: start })]
-    await store.write((tx) => tx.otpRequests.end(ended, { status: 'canceled' }, start))
-    for (const id of [ended, due]) {
-      expect(await passes((tx, index) => tx.otpRequests.countAttempt(id, index % 2 === 0, start))).toBe(0)
+    const [ended, expired] = [await insert(), await insert({ expiresAt: start })]
+    await store.write((tx) => tx.otpRequests.close(ended, { status: 'canceled' }, start))
+    for (const id of [ended, expired]) {
+      expect(await countChanges((tx, index) => tx.otpRequests.countAttempt(id, index % 2 === 0, start))).toBe(
+        0,
+      )
     }
   })
 })

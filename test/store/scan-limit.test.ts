@@ -1,46 +1,46 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { recordEvent } from '../../src/domain/log/events.ts'
 import { createLogService } from '../../src/domain/log/events.ts'
-import { eventIdOf } from '../../src/domain/model/event-ids.ts'
+import { encodeEventId } from '../../src/domain/model/event-ids.ts'
 import { createLogStreams, logStart } from '../../src/domain/log/stream.ts'
 import { createIds } from '../../src/domain/model/ids.ts'
 import type { Developer } from '../../src/domain/accounts/developers.ts'
 import type { OtpRequest } from '../../src/domain/model/request.ts'
 import type { Store } from '../../src/domain/store/store.ts'
-import { windowRows } from '../../src/domain/model/scan-limit.ts'
+import { scanRowsMax } from '../../src/domain/model/scan-limit.ts'
 import { createStore } from '../../src/store/store.ts'
 import { testClock } from '../helpers/clock.ts'
-import { describeEachDatabase, nameIds } from '../helpers/databases.ts'
-import { pendingRequest } from '../helpers/otp-request.ts'
+import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
+import { createPendingRequest } from '../helpers/otp-request.ts'
 
 const start = 1_800_000_000_000
 const newId = createIds({ now: () => start }, (bytes) => crypto.getRandomValues(bytes))
 const appId = newId('app')
 const otherAppId = newId('app')
 
-const requestOf = (developerId: string, id: string) =>
-  pendingRequest(start, { id, developerId, appId: developerId === 'mine' ? appId : otherAppId })
+const createRequest = (developerId: string, id: string) =>
+  createPendingRequest(start, { id, developerId, appId: developerId === 'mine' ? appId : otherAppId })
 
 /** Of each developer one canceled request, and then more than two windows of others. */
-const rowCount = 2 * windowRows + 10
+const rowCount = 2 * scanRowsMax + 10
 
 describeEachDatabase('a page of a filtered list', (database) => {
   let store: Store
   let canceled: OtpRequest
   beforeAll(async () => {
     store = createStore(database())
-    await nameIds(database(), 'mine', 'theirs', 'prj', appId, otherAppId)
-    canceled = requestOf('mine', newId('otp'))
+    await registerShortIds(database(), 'mine', 'theirs', 'prj', appId, otherAppId)
+    canceled = createRequest('mine', newId('otp'))
     await store.write(async (tx) => {
       for (let i = 0; i < rowCount; i++) {
-        const request = i === 0 ? canceled : requestOf('mine', newId('otp'))
+        const request = i === 0 ? canceled : createRequest('mine', newId('otp'))
         await tx.otpRequests.insert(request)
         await recordEvent(tx, newId, i === 0 ? 'otp.canceled' : 'otp.sent', request, start)
-        if (i === 0) await tx.otpRequests.end(request.id, { status: 'canceled' }, start)
+        if (i === 0) await tx.otpRequests.close(request.id, { status: 'canceled' }, start)
       }
       await recordEvent(tx, newId, 'otp.expired', canceled, start)
-      for (let i = 0; i <= windowRows; i++) {
-        const request = requestOf('theirs', newId('otp'))
+      for (let i = 0; i <= scanRowsMax; i++) {
+        const request = createRequest('theirs', newId('otp'))
         await tx.otpRequests.insert(request)
         await recordEvent(tx, newId, 'otp.sent', request, start)
       }
@@ -48,12 +48,12 @@ describeEachDatabase('a page of a filtered list', (database) => {
   }, 300_000)
 
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the lists look at nothing else of a developer
-  const mine = { id: 'mine' } as Developer
+  const ownDeveloper = { id: 'mine' } as Developer
 
   test.each([undefined, appId])(
     'looks at so many rows and leads on from there, of application %p',
     async (app) => {
-      const logs = createLogService({ store, pause: () => Promise.resolve() })
+      const logs = createLogService({ store, yieldToRequests: () => Promise.resolve() })
       const pages: string[][] = []
       let cursor: string | undefined
       do {
@@ -64,7 +64,7 @@ describeEachDatabase('a page of a filtered list', (database) => {
           cursor,
           order: 'asc' as const,
         }
-        const page = await logs.list(mine, filter)
+        const page = await logs.list(ownDeveloper, filter)
         pages.push(page.items.map(({ requestId }) => requestId ?? ''))
         cursor = page.nextCursor ?? undefined
       } while (cursor !== undefined)
@@ -73,12 +73,12 @@ describeEachDatabase('a page of a filtered list', (database) => {
   )
 
   test('ends nowhere where no more rows are left than it looks at', async () => {
-    const { windows, otpRequests } = store.read
+    const { scanLimits: windows, otpRequests } = store.read
     const owner = { developerId: 'mine' }
-    const first = await windows.ofRequests(owner)
-    const second = await windows.ofRequests(owner, first?.key)
+    const first = await windows.forRequests(owner)
+    const second = await windows.forRequests(owner, first?.key)
     expect(second?.developerId).toBe('mine')
-    expect(await windows.ofRequests(owner, second?.key)).toBeUndefined()
+    expect(await windows.forRequests(owner, second?.key)).toBeUndefined()
     const query = { ...owner, status: 'canceled' as const, now: start, limit: 50 }
     expect(await otpRequests.list({ ...query, from: second?.key })).toEqual([])
     expect((await otpRequests.list({ ...query, before: second?.key })).map(({ id }) => id)).toEqual([
@@ -90,9 +90,12 @@ describeEachDatabase('a page of a filtered list', (database) => {
     'of what came later is looked for in as many rows at a time, of application %p',
     async (app) => {
       let pauses = 0
-      const logs = createLogService({ store, pause: () => Promise.resolve(void pauses++) })
+      const logs = createLogService({ store, yieldToRequests: () => Promise.resolve(void pauses++) })
       const filter = { appId: app, types: ['otp.expired'] as const, limit: 50, order: 'asc' as const }
-      const { items, nextCursor } = await logs.list(mine, { ...filter, after: eventIdOf(start, 1) })
+      const { items, nextCursor } = await logs.list(ownDeveloper, {
+        ...filter,
+        after: encodeEventId(start, 1),
+      })
       expect(items.map(({ type, requestId }) => [type, requestId])).toEqual([['otp.expired', canceled.id]])
       expect([nextCursor, pauses]).toEqual([null, 2])
     },
@@ -101,13 +104,13 @@ describeEachDatabase('a page of a filtered list', (database) => {
   test.each([undefined, appId])('and so does a stream, of application %p', async (app) => {
     const streams = createLogStreams({ store, clock: testClock() })
     const filter = { appId: app, types: ['otp.expired'] as const, after: logStart }
-    const stream = await streams.open({ ...mine, tokenExpiresAt: Number.MAX_SAFE_INTEGER }, filter)
+    const stream = await streams.open({ ...ownDeveloper, tokenExpiresAt: Number.MAX_SAFE_INTEGER }, filter)
     const reads: Array<[number, boolean]> = []
     for (let full = true; full;) {
-      const { entries, isFull, position } = await stream.read()
+      const { entries, hasMore: isFull, position } = await stream.read()
       reads.push([entries.length, isFull])
       full = isFull
-      if (!full) expect(await store.read.events.seqOf('mine', position)).toBeGreaterThan(2 * windowRows)
+      if (!full) expect(await store.read.events.findSeq('mine', position)).toBeGreaterThan(2 * scanRowsMax)
     }
     expect(reads).toEqual([
       [0, true],
@@ -118,11 +121,11 @@ describeEachDatabase('a page of a filtered list', (database) => {
   })
 
   test("of another's application has nothing, and no cursor into what is there", async () => {
-    const logs = createLogService({ store, pause: () => Promise.resolve() })
-    const page = await logs.list(mine, { appId: otherAppId, limit: 50, order: 'asc' })
+    const logs = createLogService({ store, yieldToRequests: () => Promise.resolve() })
+    const page = await logs.list(ownDeveloper, { appId: otherAppId, limit: 50, order: 'asc' })
     expect(page).toEqual({ items: [], limit: 50, nextCursor: null })
-    const later = { appId: otherAppId, after: eventIdOf(start, 1), limit: 50, order: 'asc' as const }
-    expect(await logs.list(mine, later)).toEqual({ items: [], limit: 50, nextCursor: null })
+    const later = { appId: otherAppId, after: encodeEventId(start, 1), limit: 50, order: 'asc' as const }
+    expect(await logs.list(ownDeveloper, later)).toEqual({ items: [], limit: 50, nextCursor: null })
     expect(await store.read.events.list('mine', { appId: otherAppId, limit: 50 })).toEqual([])
     expect(
       await store.read.otpRequests.list({ developerId: 'mine', appId: otherAppId, now: start, limit: 50 }),

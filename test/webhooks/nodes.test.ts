@@ -4,34 +4,34 @@ import { openPostgres } from '../../src/store/engine/postgres.ts'
 import { createStore } from '../../src/store/store.ts'
 import { createWebhookWorker } from '../../src/webhooks/worker.ts'
 import { openTestPostgres } from '../helpers/databases.ts'
-import { createScene, type Scene } from '../domain/webhooks/scene.ts'
-import { until } from './worker-scene.ts'
+import { createWebhookFixture, type WebhookFixture } from '../domain/webhooks/fixture.ts'
+import { waitUntil } from './worker-fixture.ts'
 
 const url = process.env['OTPD_TEST_POSTGRES_URL']
 const target = 'http://127.0.0.1:9/'
 
 describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () => {
   let opened: Awaited<ReturnType<typeof openTestPostgres>>
-  let scene: Scene
-  const stops: Array<() => Promise<unknown>> = []
+  let fixture: WebhookFixture
+  const cleanups: Array<() => Promise<unknown>> = []
   const errors: unknown[] = []
   beforeAll(async () => {
     opened = await openTestPostgres(url ?? '')
-    scene = await createScene(opened.database)
+    fixture = await createWebhookFixture(opened.database)
   })
   afterAll(() => opened.dispose())
   beforeEach(() =>
     opened.database.write(async (tx) => void (await tx.delete(opened.database.tables.webhookEndpoints))),
   )
   afterEach(async () => {
-    for (const stop of stops.splice(0).toReversed()) await stop()
+    for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
     expect(errors.splice(0)).toEqual([])
   })
 
   /** A process of its own, as far as the database can tell. */
   async function startNode(send: SendWebhook) {
     const database = openPostgres(opened.url)
-    const { clock, keys, newId } = scene
+    const { clock, keys, newId } = fixture
     const worker = createWebhookWorker({
       store: createStore(database, { onDelivery: () => worker.wake() }),
       send,
@@ -43,7 +43,7 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
       onError: (error) => void errors.push(error),
       pollMs: 20,
     })
-    stops.push(async () => {
+    cleanups.push(async () => {
       await worker.stop(0)
       await database.close()
     })
@@ -51,19 +51,19 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
     return worker
   }
 
-  const answer = (statusCode: number) => ({
+  const attemptResult = (statusCode: number) => ({
     statusCode,
     error: statusCode === 200 ? null : ('bad_status' as const),
     durationMs: 1,
     body: '',
     retryAfterMs: null,
   })
-  const statuses = async (ids: string[]) => (await Promise.all(ids.map(scene.deliveries))).flat()
+  const statuses = async (ids: string[]) => (await Promise.all(ids.map(fixture.deliveries))).flat()
 
   test('send each event once to each endpoint, never more than two at a time, while events are written', async () => {
-    const { id: appId } = await scene.createApplication()
+    const { id: appId } = await fixture.createApplication()
     const endpoints: string[] = []
-    for (let i = 0; i < 5; i++) endpoints.push(await scene.createEndpoint(appId, `${target}${i}`))
+    for (let i = 0; i < 5; i++) endpoints.push(await fixture.createEndpoint(appId, `${target}${i}`))
     const sent: string[] = []
     const underWay = new Map<string, number>()
     let most = 0
@@ -73,44 +73,46 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
       most = Math.max(most, underWay.get(url) ?? 0)
       for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
       underWay.set(url, (underWay.get(url) ?? 0) - 1)
-      return answer(200)
+      return attemptResult(200)
     }
     for (let i = 0; i < 4; i++) await startNode(send)
-    for (let i = 0; i < 100; i++) await scene.record(appId)
-    await until(async () => (await statuses(endpoints)).every(({ status }) => status === 'delivered'))
+    for (let i = 0; i < 100; i++) await fixture.record(appId)
+    await waitUntil(async () => (await statuses(endpoints)).every(({ status }) => status === 'delivered'))
     expect(sent).toHaveLength(500)
     expect(new Set(sent).size).toBe(500)
     expect(most).toBeLessThanOrEqual(2)
   }, 300_000)
 
   test('disable an endpoint once, while events are written', async () => {
-    const { id: appId } = await scene.createApplication()
-    const endpoint = await scene.createEndpoint(appId, target)
-    for (let i = 0; i < 3; i++) await startNode(async () => answer(410))
-    await Promise.all(Array.from({ length: 20 }, () => scene.record(appId)))
-    await until(async () => (await scene.endpoints.get(scene.developer, endpoint)).status === 'disabled')
-    for (const stop of stops.splice(0).toReversed()) await stop()
-    const log = await scene.store.read.events.list(scene.developer.id, { limit: 200 })
+    const { id: appId } = await fixture.createApplication()
+    const endpoint = await fixture.createEndpoint(appId, target)
+    for (let i = 0; i < 3; i++) await startNode(async () => attemptResult(410))
+    await Promise.all(Array.from({ length: 20 }, () => fixture.record(appId)))
+    await waitUntil(
+      async () => (await fixture.endpoints.get(fixture.developer, endpoint)).status === 'disabled',
+    )
+    for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
+    const log = await fixture.store.read.events.list(fixture.developer.id, { limit: 200 })
     const disabled = log.filter(({ detail }) => detail === `${endpoint} gone`)
     expect(disabled).toHaveLength(1)
   }, 300_000)
 
   test('take over what a node held that died', async () => {
-    const { id: appId } = await scene.createApplication()
-    const endpoint = await scene.createEndpoint(appId, target)
-    const eventId = await scene.record(appId)
-    const now = scene.clock.now()
+    const { id: appId } = await fixture.createApplication()
+    const endpoint = await fixture.createEndpoint(appId, target)
+    const eventId = await fixture.record(appId)
+    const now = fixture.clock.now()
     const claim = { owner: 'dead', now, leaseUntil: now + 30_000, limit: 50 }
-    await scene.store.write((tx) => tx.webhookQueue.claim(claim))
+    await fixture.store.write((tx) => tx.webhookQueue.claim(claim))
     const sent: string[] = []
     const worker = await startNode(async ({ id }) => {
       sent.push(id)
-      return answer(200)
+      return attemptResult(200)
     })
-    await worker.idle()
+    await worker.whenIdle()
     expect(sent).toEqual([])
-    scene.clock.advance(30_000)
-    await until(async () => (await statuses([endpoint]))[0]?.status === 'delivered')
+    fixture.clock.advance(30_000)
+    await waitUntil(async () => (await statuses([endpoint]))[0]?.status === 'delivered')
     expect(sent).toEqual([eventId])
   }, 300_000)
 })

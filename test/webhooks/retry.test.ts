@@ -27,10 +27,13 @@ describe('the wait after a failure', () => {
     [450_000, 450_000],
     [600_000, 600_000],
     [86_400_000, 600_000],
-  ])('that the receiver asked for as %i ms is kept between the step and its double', (asked, waited) => {
-    expect(retryDelayMs(2, asked, middle)).toBe(waited)
-    expect(retryDelayMs(2, asked, () => 0)).toBe(waited)
-  })
+  ])(
+    'that the receiver asked for as %i ms is kept between the step and its double',
+    (requestedMs, waited) => {
+      expect(retryDelayMs(2, requestedMs, middle)).toBe(waited)
+      expect(retryDelayMs(2, requestedMs, () => 0)).toBe(waited)
+    },
+  )
 })
 
 describe('Retry-After', () => {

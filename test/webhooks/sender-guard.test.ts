@@ -11,11 +11,11 @@ import {
 } from '../helpers/webhook-receiver.ts'
 
 const secret = 'whsec_0123456789abcdef0123456789abcdef0123456789abcdef'
-const strict = createTargetGuard({ hosts: [], cidrs: [] })
+const strictGuard = createTargetGuard({ hosts: [], cidrs: [] })
 
 const send = (url: string, options: Partial<SenderOptions> = {}) =>
   createWebhookSender({
-    guard: strict,
+    guard: strictGuard,
     resolve: createResolver(),
     clock: { now: () => Date.now() },
     version: '0',
@@ -72,12 +72,12 @@ describe('a name', () => {
 
   /** Answers differently each time, as a hostile name server does. */
   const resolveInTurn = (...turns: string[][]) => {
-    let asked = 0
+    let lookupCount = 0
     const resolve: Resolve = async () => {
-      const addresses = turns[Math.min(asked++, turns.length - 1)] ?? []
+      const addresses = turns[Math.min(lookupCount++, turns.length - 1)] ?? []
       return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
     }
-    return { resolve, asked: () => asked }
+    return { resolve, lookupCount: () => lookupCount }
   }
 
   test('is connected to at the address that was checked, whatever it would resolve to the next moment', async () => {
@@ -88,10 +88,10 @@ describe('a name', () => {
     })
     await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve))
     const { port } = server.address() as AddressInfo
-    const { resolve, asked } = resolveInTurn(['127.0.0.1'], ['127.0.0.2'])
+    const { resolve, lookupCount } = resolveInTurn(['127.0.0.1'], ['127.0.0.2'])
     const url = `https://rebinding.example:${port}/`
     expect((await send(url, { guard, resolve })).error).toBe('tls')
-    expect(asked()).toBe(1)
+    expect(lookupCount()).toBe(1)
     expect((await send(url, { guard, resolve })).error).toBe('blocked_address')
     expect(connected).toEqual(['127.0.0.1'])
     server.close()
@@ -101,16 +101,16 @@ describe('a name', () => {
     'is refused where one of its addresses is: %p',
     async (addresses) => {
       const { resolve } = resolveInTurn(addresses)
-      const answer = await send(`https://mixed.example:${receiver.port}/`, { guard, resolve })
-      expect(answer.error).toBe('blocked_address')
+      const result = await send(`https://mixed.example:${receiver.port}/`, { guard, resolve })
+      expect(result.error).toBe('blocked_address')
     },
   )
 
   test('that the operator allows may be any address, and http', async () => {
     const named = createTargetGuard({ hosts: ['hooks.internal'], cidrs: [] })
     const { resolve } = resolveInTurn(['127.0.0.2'])
-    const answer = await send(`http://hooks.internal:${receiver.port}/`, { guard: named, resolve })
-    expect(answer).toMatchObject({ statusCode: 200, error: null })
+    const result = await send(`http://hooks.internal:${receiver.port}/`, { guard: named, resolve })
+    expect(result).toMatchObject({ statusCode: 200, error: null })
     expect(receiver.received[0]?.headers['host']).toBe(`hooks.internal:${receiver.port}`)
   })
 
@@ -159,8 +159,8 @@ describe.skipIf(!hasOpenssl)('a certificate', () => {
   beforeEach(() => void receiver.received.splice(0))
 
   test('for the name, from somebody who is trusted, is accepted', async () => {
-    const answer = await send(`https://${name}:${receiver.port}/`, { guard, resolve, ca })
-    expect(answer).toMatchObject({ statusCode: 200, error: null })
+    const result = await send(`https://${name}:${receiver.port}/`, { guard, resolve, ca })
+    expect(result).toMatchObject({ statusCode: 200, error: null })
     expect(receiver.received[0]?.headers['host']).toBe(`${name}:${receiver.port}`)
   })
 
@@ -168,8 +168,8 @@ describe.skipIf(!hasOpenssl)('a certificate', () => {
     const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED']
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
     try {
-      const answer = await send(`https://${name}:${receiver.port}/`, { guard, resolve })
-      expect(answer).toMatchObject({ statusCode: null, error: 'tls' })
+      const result = await send(`https://${name}:${receiver.port}/`, { guard, resolve })
+      expect(result).toMatchObject({ statusCode: null, error: 'tls' })
     } finally {
       if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
       else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before
@@ -178,8 +178,8 @@ describe.skipIf(!hasOpenssl)('a certificate', () => {
   })
 
   test.each(['other.example.test', '127.0.0.1'])('for another name than %s is refused', async (host) => {
-    const answer = await send(`https://${host}:${receiver.port}/`, { guard, resolve, ca })
-    expect(answer).toMatchObject({ statusCode: null, error: 'tls' })
+    const result = await send(`https://${host}:${receiver.port}/`, { guard, resolve, ca })
+    expect(result).toMatchObject({ statusCode: null, error: 'tls' })
     expect(receiver.received).toEqual([])
   })
 })

@@ -22,14 +22,14 @@ const messageTo = (url: string, body = '{"a":1}'): WebhookMessage => ({
   body,
 })
 
-const stops: Array<() => unknown> = []
+const cleanups: Array<() => unknown> = []
 afterEach(async () => {
-  for (const stop of stops.splice(0)) await stop()
+  for (const cleanup of cleanups.splice(0)) await cleanup()
 })
 
-async function receive(...wishes: Parameters<typeof startReceiver>) {
-  const receiver = await startReceiver(...wishes)
-  stops.push(receiver.stop)
+async function startTestReceiver(...receiverOptions: Parameters<typeof startReceiver>) {
+  const receiver = await startReceiver(...receiverOptions)
+  cleanups.push(receiver.stop)
   return receiver
 }
 
@@ -42,7 +42,7 @@ async function listen(onSocket: (socket: Socket) => void): Promise<string> {
     onSocket(socket)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  stops.push(() => {
+  cleanups.push(() => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
@@ -52,10 +52,10 @@ async function listen(onSocket: (socket: Socket) => void): Promise<string> {
 
 describe('an attempt', () => {
   test('posts the body as it is, with a signature that the stock library verifies', async () => {
-    const receiver = await receive()
+    const receiver = await startTestReceiver()
     const body = '{"text": "Grüße ✓" }'
-    const answer = await senderWith()(messageTo(`${receiver.url}/hook?a=1`, body))
-    expect(answer).toMatchObject({ statusCode: 200, error: null, body: 'ok' })
+    const result = await senderWith()(messageTo(`${receiver.url}/hook?a=1`, body))
+    expect(result).toMatchObject({ statusCode: 200, error: null, body: 'ok' })
     const [received] = receiver.received
     expect(received?.path).toBe('/hook?a=1')
     expect(received?.body).toBe(body)
@@ -76,21 +76,23 @@ describe('an attempt', () => {
     [410, 'bad_status'],
     [500, 'bad_status'],
   ])('that is answered %i has the error %p', async (status, error) => {
-    const receiver = await receive(() => new Response(null, { status }))
+    const receiver = await startTestReceiver(() => new Response(null, { status }))
     expect(await senderWith()(messageTo(receiver.url))).toMatchObject({ statusCode: status, error })
   })
 
   test('does not follow a redirect', async () => {
-    const other = await receive()
-    const receiver = await receive(() => Response.redirect(other.url, 307))
-    const answer = await senderWith()(messageTo(receiver.url))
-    expect(answer).toMatchObject({ statusCode: 307, error: 'redirect' })
+    const other = await startTestReceiver()
+    const receiver = await startTestReceiver(() => Response.redirect(other.url, 307))
+    const result = await senderWith()(messageTo(receiver.url))
+    expect(result).toMatchObject({ statusCode: 307, error: 'redirect' })
     expect(other.received).toEqual([])
   })
 
   test('does not unpack what comes back', async () => {
-    const bomb = Bun.gzipSync(new Uint8Array(10_000_000))
-    const receiver = await receive(() => new Response(bomb, { headers: { 'content-encoding': 'gzip' } }))
+    const gzipBomb = Bun.gzipSync(new Uint8Array(10_000_000))
+    const receiver = await startTestReceiver(
+      () => new Response(gzipBomb, { headers: { 'content-encoding': 'gzip' } }),
+    )
     const { statusCode, body } = await senderWith()(messageTo(receiver.url))
     expect(statusCode).toBe(200)
     expect(body?.length ?? 0).toBeLessThanOrEqual(4096)
@@ -98,21 +100,21 @@ describe('an attempt', () => {
   })
 
   test('keeps 4 KiB of an answer without end and stops reading it', async () => {
-    const gone = createGate()
+    const aborted = createGate()
     const chunk = new TextEncoder().encode('x'.repeat(1024))
-    const receiver = await receive(() => {
+    const receiver = await startTestReceiver(() => {
       const endless = new ReadableStream<Uint8Array>({
         async pull(controller) {
           await new Promise(setImmediate)
           controller.enqueue(chunk)
         },
-        cancel: gone.open,
+        cancel: aborted.open,
       })
       return new Response(endless)
     })
-    const answer = await senderWith()(messageTo(receiver.url))
-    expect(answer).toMatchObject({ statusCode: 200, error: null, body: 'x'.repeat(4096) })
-    await gone.opened
+    const result = await senderWith()(messageTo(receiver.url))
+    expect(result).toMatchObject({ statusCode: 200, error: null, body: 'x'.repeat(4096) })
+    await aborted.opened
   })
 
   test('waits for the answer behind an interim one', async () => {
@@ -130,115 +132,115 @@ describe('an attempt', () => {
   })
 
   test('is given up where interim answers do not end', async () => {
-    const gone = createGate()
+    const aborted = createGate()
     const address = await listen((socket) => {
-      socket.once('close', gone.open)
+      socket.once('close', aborted.open)
       const goOn = () => {
         if (socket.write('HTTP/1.1 100 Continue\r\n\r\n'.repeat(100))) setImmediate(goOn)
         else socket.once('drain', goOn)
       }
       socket.once('data', goOn)
     })
-    const answer = await senderWith()(messageTo(`http://${address}/`))
-    expect(answer).toMatchObject({ statusCode: null, error: 'reset', body: null })
-    await gone.opened
+    const result = await senderWith()(messageTo(`http://${address}/`))
+    expect(result).toMatchObject({ statusCode: null, error: 'reset', body: null })
+    await aborted.opened
   })
 
   test('leaves out what PostgreSQL cannot hold', async () => {
-    const receiver = await receive(() => new Response('a\0b'))
+    const receiver = await startTestReceiver(() => new Response('a\0b'))
     expect((await senderWith()(messageTo(receiver.url))).body).toBe('ab')
   })
 })
 
 describe('a receiver that is not there', () => {
   test('and refuses connections is a connect error', async () => {
-    const receiver = await receive()
+    const receiver = await startTestReceiver()
     await receiver.stop()
-    const answer = await senderWith()(messageTo(receiver.url))
-    expect(answer).toMatchObject({ statusCode: null, error: 'connect', body: null })
+    const result = await senderWith()(messageTo(receiver.url))
+    expect(result).toMatchObject({ statusCode: null, error: 'connect', body: null })
   })
 
   test('and has no address is a dns error', async () => {
-    const answer = await senderWith()(messageTo('https://receiver.invalid/'))
-    expect(answer).toMatchObject({ statusCode: null, error: 'dns', body: null })
+    const result = await senderWith()(messageTo('https://receiver.invalid/'))
+    expect(result).toMatchObject({ statusCode: null, error: 'dns', body: null })
   })
 
   test('and whose name is never resolved is a dns error, and asked for once at a time', async () => {
-    let asked = 0
+    let lookupCount = 0
     const resolve = createResolver(20, () => {
-      asked++
+      lookupCount++
       return new Promise(() => undefined)
     })
     const send = senderWith({ resolve })
-    const answers = await Promise.all([1, 2, 3].map(() => send(messageTo('https://slow.example/'))))
-    expect(answers.map(({ error }) => error)).toEqual(['dns', 'dns', 'dns'])
-    expect(asked).toBe(1)
+    const results = await Promise.all([1, 2, 3].map(() => send(messageTo('https://slow.example/'))))
+    expect(results.map(({ error }) => error)).toEqual(['dns', 'dns', 'dns'])
+    expect(lookupCount).toBe(1)
   })
 })
 
 describe('a receiver that misbehaves', () => {
   test('by never answering is cut off', async () => {
     const gate = createGate()
-    const receiver = await receive(async () => {
+    const receiver = await startTestReceiver(async () => {
       await gate.opened
       return new Response('late')
     })
-    const answer = await senderWith({ exchangeTimeoutMs: 60 })(messageTo(receiver.url))
+    const result = await senderWith({ exchangeTimeoutMs: 60 })(messageTo(receiver.url))
     gate.open()
-    expect(answer).toMatchObject({ statusCode: null, error: 'timeout' })
-    expect(answer.durationMs).toBeGreaterThanOrEqual(50)
+    expect(result).toMatchObject({ statusCode: null, error: 'timeout' })
+    expect(result.durationMs).toBeGreaterThanOrEqual(50)
   })
 
   test('by dripping its headers is cut off', async () => {
     const address = await listen((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n')
-      const drip = setInterval(() => socket.write('x-a: b\r\n'), 5)
-      socket.on('close', () => clearInterval(drip))
+      const dripTimer = setInterval(() => socket.write('x-a: b\r\n'), 5)
+      socket.on('close', () => clearInterval(dripTimer))
     })
-    const answer = await senderWith({ exchangeTimeoutMs: 60 })(messageTo(`http://${address}/`))
-    expect(answer).toMatchObject({ statusCode: null, error: 'timeout' })
+    const result = await senderWith({ exchangeTimeoutMs: 60 })(messageTo(`http://${address}/`))
+    expect(result).toMatchObject({ statusCode: null, error: 'timeout' })
   })
 
   test('by dripping its body has accepted all the same, and is cut off', async () => {
     const address = await listen((socket) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n')
-      const drip = setInterval(() => socket.write('x'), 5)
-      socket.on('close', () => clearInterval(drip))
+      const dripTimer = setInterval(() => socket.write('x'), 5)
+      socket.on('close', () => clearInterval(dripTimer))
     })
     // The headers have to come in that time too, on a machine that may be busy.
-    const answer = await senderWith({ exchangeTimeoutMs: 2_000 })(messageTo(`http://${address}/`))
-    expect(answer).toMatchObject({ statusCode: 200, error: null })
+    const result = await senderWith({ exchangeTimeoutMs: 2_000 })(messageTo(`http://${address}/`))
+    expect(result).toMatchObject({ statusCode: 200, error: null })
   })
 
   test('by never finishing the TLS handshake is cut off after the time for connecting', async () => {
     const address = await listen(() => undefined)
-    const answer = await senderWith({ connectTimeoutMs: 60 })(messageTo(`https://${address}/`))
-    expect(answer).toMatchObject({ statusCode: null, error: 'timeout' })
-    expect(answer.durationMs).toBeLessThan(5_000)
+    const result = await senderWith({ connectTimeoutMs: 60 })(messageTo(`https://${address}/`))
+    expect(result).toMatchObject({ statusCode: null, error: 'timeout' })
+    expect(result.durationMs).toBeLessThan(5_000)
   })
 
   test('by cutting the connection is a reset', async () => {
     const address = await listen((socket) => socket.once('data', () => socket.resetAndDestroy()))
-    const answer = await senderWith()(messageTo(`http://${address}/`))
-    expect(answer).toMatchObject({ statusCode: null, error: 'reset' })
+    const result = await senderWith()(messageTo(`http://${address}/`))
+    expect(result).toMatchObject({ statusCode: null, error: 'reset' })
   })
 
   test('by hanging up without a word is a reset', async () => {
     const address = await listen((socket) => socket.once('data', () => socket.end()))
-    const answer = await senderWith()(messageTo(`http://${address}/`))
-    expect(answer).toMatchObject({ statusCode: null, error: 'reset' })
+    const result = await senderWith()(messageTo(`http://${address}/`))
+    expect(result).toMatchObject({ statusCode: null, error: 'reset' })
   })
 
   test('by not speaking HTTP is a reset', async () => {
     const address = await listen((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'))
-    const answer = await senderWith()(messageTo(`http://${address}/`))
-    expect(answer).toMatchObject({ statusCode: null, error: 'reset' })
+    const result = await senderWith()(messageTo(`http://${address}/`))
+    expect(result).toMatchObject({ statusCode: null, error: 'reset' })
   })
 
   test('by not speaking TLS is a tls error', async () => {
-    const receiver = await receive()
-    const answer = await senderWith()(messageTo(receiver.url.replace('http:', 'https:')))
-    expect(answer).toMatchObject({ statusCode: null, error: 'tls' })
+    const receiver = await startTestReceiver()
+    const result = await senderWith()(messageTo(receiver.url.replace('http:', 'https:')))
+    expect(result).toMatchObject({ statusCode: null, error: 'tls' })
   })
 
   test('by switching protocols is a reset', async () => {
@@ -247,20 +249,20 @@ describe('a receiver that misbehaves', () => {
         socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
       ),
     )
-    const answer = await senderWith({ exchangeTimeoutMs: 1_000 })(messageTo(`http://${address}/`))
-    expect(answer.error).not.toBeNull()
+    const result = await senderWith({ exchangeTimeoutMs: 1_000 })(messageTo(`http://${address}/`))
+    expect(result.error).not.toBeNull()
   })
 })
 
 test('giving up ends the attempt at once', async () => {
   const gate = createGate()
-  const receiver = await receive(async () => {
+  const receiver = await startTestReceiver(async () => {
     await gate.opened
     return new Response('late')
   })
   const abort = new AbortController()
   const attempt = senderWith()(messageTo(receiver.url), abort.signal)
-  await receiver.hasReceived(1)
+  await receiver.waitForCount(1)
   abort.abort()
   const { durationMs } = await attempt
   gate.open()

@@ -8,15 +8,15 @@ import { startReceiver } from '../helpers/webhook-receiver.ts'
 // A server on every address of this machine, in both families, counts who comes. P stands for its port.
 let connections = 0
 let port = 0
-const trap = createServer((socket) => {
+const trapServer = createServer((socket) => {
   connections++
   socket.destroy()
 })
 beforeAll(async () => {
-  await new Promise<void>((resolve) => trap.listen(0, '::', resolve))
-  port = (trap.address() as AddressInfo).port
+  await new Promise<void>((resolve) => trapServer.listen(0, '::', resolve))
+  port = (trapServer.address() as AddressInfo).port
 })
-afterAll(() => void trap.close())
+afterAll(() => void trapServer.close())
 beforeEach(() => {
   connections = 0
 })
@@ -126,7 +126,7 @@ describe('no connection is made', () => {
   })
 
   test.each(urls)('to the URL %p, which cannot be registered either', async (url) => {
-    expect(guard.faultOf(url.replaceAll(':P', `:${port}`))).toBeDefined()
+    expect(guard.findFault(url.replaceAll(':P', `:${port}`))).toBeDefined()
     expect(await send(url)).toMatchObject({ statusCode: null, error: 'blocked_address' })
     expect(connections).toBe(0)
   })
@@ -136,8 +136,8 @@ describe('no connection is made', () => {
     async (addresses) => {
       const resolve: Resolve = async () =>
         addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
-      const answer = await send('https://hooks.example:P/', { resolve })
-      expect(answer).toMatchObject({ statusCode: null, error: 'blocked_address' })
+      const result = await send('https://hooks.example:P/', { resolve })
+      expect(result).toMatchObject({ statusCode: null, error: 'blocked_address' })
       expect(connections).toBe(0)
     },
   )
@@ -151,8 +151,8 @@ describe('no connection is made', () => {
         hostname: '127.0.0.1',
       })
       const allowing = createTargetGuard({ hosts: [], cidrs: ['127.0.0.1/32'] })
-      const answer = await send(receiver.url, { guard: allowing })
-      expect(answer).toMatchObject({ statusCode: status, error: 'redirect' })
+      const result = await send(receiver.url, { guard: allowing })
+      expect(result).toMatchObject({ statusCode: status, error: 'redirect' })
       expect(receiver.received).toHaveLength(1)
       await receiver.stop()
     }

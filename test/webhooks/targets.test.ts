@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { createTargetGuard } from '../../src/webhooks/targets.ts'
 
-const strict = createTargetGuard({ hosts: [], cidrs: [] })
-const lenient = createTargetGuard({ hosts: ['hooks.internal'], cidrs: ['10.0.0.0/8', 'fd00::/8'] })
+const strictGuard = createTargetGuard({ hosts: [], cidrs: [] })
+const lenientGuard = createTargetGuard({ hosts: ['hooks.internal'], cidrs: ['10.0.0.0/8', 'fd00::/8'] })
 
 describe('a URL to register', () => {
   test.each([
@@ -12,7 +12,7 @@ describe('a URL to register', () => {
     'https://8.8.8.8/',
     'https://[2606:4700::1111]/',
   ])('%s is accepted', (url) => {
-    expect(strict.faultOf(url)).toBeUndefined()
+    expect(strictGuard.findFault(url)).toBeUndefined()
   })
 
   test.each([
@@ -35,12 +35,12 @@ describe('a URL to register', () => {
     ['https://example.com/#', 'fragment'],
     ['https://127.0.0.1/', 'public'],
     ['https://10.1.2.3/', 'public'],
-  ])('%s is refused', (url, word) => {
-    expect(strict.faultOf(url)).toContain(word)
+  ])('%s is refused', (url, expectedReason) => {
+    expect(strictGuard.findFault(url)).toContain(expectedReason)
   })
 
   test('may have an at sign behind the host', () => {
-    expect(strict.faultOf('https://example.com/@me?to=a@b')).toBeUndefined()
+    expect(strictGuard.findFault('https://example.com/@me?to=a@b')).toBeUndefined()
   })
 
   test.each([
@@ -49,8 +49,8 @@ describe('a URL to register', () => {
     'https://[fd00::1]/',
     'http://[::ffff:10.0.0.1]/',
   ])('%s is accepted where the operator allows it', (url) => {
-    expect(strict.faultOf(url)).toBeDefined()
-    expect(lenient.faultOf(url)).toBeUndefined()
+    expect(strictGuard.findFault(url)).toBeDefined()
+    expect(lenientGuard.findFault(url)).toBeUndefined()
   })
 
   test.each([
@@ -59,7 +59,7 @@ describe('a URL to register', () => {
     'https://192.168.0.1/',
     'http://a.hooks.internal/',
   ])('%s is refused although others are allowed', (url) => {
-    expect(lenient.faultOf(url)).toBeDefined()
+    expect(lenientGuard.findFault(url)).toBeDefined()
   })
 })
 
@@ -115,19 +115,19 @@ describe('an address that a name stands for', () => {
     'not an address',
     '',
   ])('is refused where it is not public: %s', (address) => {
-    expect(strict.allows('name', address)).toBe(false)
+    expect(strictGuard.allows('name', address)).toBe(false)
   })
 
   test('is accepted where it is public', () => {
     for (const address of ['8.8.8.8', '172.32.0.1', '2606:4700::1111', '::ffff:8.8.8.8']) {
-      expect([address, strict.allows('name', address)]).toEqual([address, true])
+      expect([address, strictGuard.allows('name', address)]).toEqual([address, true])
     }
   })
 
   test('is accepted where the operator allows the name or the address', () => {
-    expect(lenient.allows('hooks.internal', '192.168.0.1')).toBe(true)
-    expect(lenient.allows('name', '10.9.9.9')).toBe(true)
-    expect(lenient.allows('name', '::ffff:10.9.9.9')).toBe(true)
-    expect(lenient.allows('name', '192.168.0.1')).toBe(false)
+    expect(lenientGuard.allows('hooks.internal', '192.168.0.1')).toBe(true)
+    expect(lenientGuard.allows('name', '10.9.9.9')).toBe(true)
+    expect(lenientGuard.allows('name', '::ffff:10.9.9.9')).toBe(true)
+    expect(lenientGuard.allows('name', '192.168.0.1')).toBe(false)
   })
 })

@@ -1,6 +1,6 @@
 import { Box } from 'ink'
 import { useConsole } from '../console-context.ts'
-import { spread, widthOf, wrap, type Line } from '../spans.ts'
+import { justify, displayWidth, wrap, type Line } from '../spans.ts'
 import { Lines } from './Lines.tsx'
 
 type Props = {
@@ -24,29 +24,29 @@ export const wrapLines = (lines: readonly Line[], width: number): Line[] =>
 export function DialogBox({ title, lines, width, height }: Props) {
   const { theme } = useConsole()
   const { paint, symbols } = theme
-  const inner = dialogWidth(width)
+  const innerWidth = dialogWidth(width)
   const [topLeft = '', topRight = '', bottomLeft = '', bottomRight = ''] = symbols.corners
   const side = { text: symbols.bar, paint: paint.yellow }
   // Where there is no room for all of it, the explanation above gives way to what is typed and answered below.
-  const shown = lines.slice(-Math.max(1, height - 2))
+  const visibleLines = lines.slice(-Math.max(1, height - 2))
   const heading = ` ${title} `
-  const across = symbols.rule.repeat(Math.max(0, inner + 1 - widthOf(heading)))
-  const framed: Line[] = [
+  const topRule = symbols.rule.repeat(Math.max(0, innerWidth + 1 - displayWidth(heading)))
+  const framedLines: Line[] = [
     [
       { text: topLeft + symbols.rule, paint: paint.yellow },
       { text: heading, paint: paint.bold },
-      { text: across + topRight, paint: paint.yellow },
+      { text: topRule + topRight, paint: paint.yellow },
     ],
-    ...shown.map((line) => [side, ' ', ...spread(line, '', inner), ' ', side]),
-    { text: bottomLeft + symbols.rule.repeat(inner + 2) + bottomRight, paint: paint.yellow },
+    ...visibleLines.map((line) => [side, ' ', ...justify(line, '', innerWidth), ' ', side]),
+    { text: bottomLeft + symbols.rule.repeat(innerWidth + 2) + bottomRight, paint: paint.yellow },
   ]
   return (
     <Box
       position="absolute"
-      left={Math.floor((width - inner - 4) / 2)}
-      top={Math.max(0, Math.floor((height - framed.length) / 2))}
+      left={Math.floor((width - innerWidth - 4) / 2)}
+      top={Math.max(0, Math.floor((height - framedLines.length) / 2))}
     >
-      <Lines lines={framed} width={inner + 4} />
+      <Lines lines={framedLines} width={innerWidth + 4} />
     </Box>
   )
 }

@@ -1,7 +1,7 @@
 import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import type { List } from '../hooks/use-list.ts'
-import { typeInto } from '../key-router.ts'
+import { applyTyping } from '../key-router.ts'
 import { Lines } from './Lines.tsx'
 
 type Props = {
@@ -25,7 +25,7 @@ export function FilterLine({ list, width }: Props) {
     {
       isModal: true,
       isActive: list.isFiltering,
-      onText: (typed) => list.setFilter(typeInto(list.filter, typed)),
+      onText: (typedInput) => list.setFilter(applyTyping(list.filter, typedInput)),
     },
   )
   const cursor = list.isFiltering ? symbols.cursor : ''

@@ -1,7 +1,7 @@
 import { useConsole } from '../console-context.ts'
-import type { Shown } from '../key-router.ts'
-import { shownKey } from '../keymap.ts'
-import { spread, widthOf, type Span } from '../spans.ts'
+import type { ActiveBinding } from '../key-router.ts'
+import { formatKey } from '../keymap.ts'
+import { justify, displayWidth, type Span } from '../spans.ts'
 import { useStore } from '../store.ts'
 import type { Theme } from '../theme.ts'
 import { Lines } from './Lines.tsx'
@@ -10,24 +10,24 @@ import { Lines } from './Lines.tsx'
 export function Footer({ width }: { width: number }) {
   const { keys, theme } = useConsole()
   useStore(keys.version)
-  const shown = keys.shown().filter(({ isQuiet }) => isQuiet !== true)
+  const bindings = keys.activeBindings().filter(({ isHelpOnly }) => isHelpOnly !== true)
   // Of the ways on, one is enough where there is little room.
-  const hasEsc = shown.some(({ keys: [key] }) => key === 'esc')
-  const isLast = ({ isAlways, keys: [key] }: Shown) => isAlways && !(hasEsc && key === 'tab')
-  const right = shown.filter(isLast).flatMap((one) => hint(one, theme))
-  const room = width - widthOf(right) - 1
+  const hasEsc = bindings.some(({ keys: [key] }) => key === 'esc')
+  const isPinnedRight = ({ isPinned, keys: [key] }: ActiveBinding) => isPinned && !(hasEsc && key === 'tab')
+  const right = bindings.filter(isPinnedRight).flatMap((binding) => hint(binding, theme))
+  const room = width - displayWidth(right) - 1
   const left: Span[] = [' ']
-  for (const one of shown.filter((other) => !isLast(other))) {
-    const next = hint(one, theme)
-    if (widthOf([...left, ...next]) > room) break
-    left.push(...next)
+  for (const binding of bindings.filter((candidate) => !isPinnedRight(candidate))) {
+    const hintSpans = hint(binding, theme)
+    if (displayWidth([...left, ...hintSpans]) > room) break
+    left.push(...hintSpans)
   }
-  return <Lines lines={[spread(left, right, width)]} width={width} />
+  return <Lines lines={[justify(left, right, width)]} width={width} />
 }
 
 /** What is unavailable now is dim as a whole, and in brackets where there are no colours to tell it by. */
-function hint({ keys, label, unavailable }: Shown, { paint, isAscii }: Theme): Span[] {
-  const key = shownKey(keys[0] ?? '', isAscii)
+function hint({ keys, label, unavailable }: ActiveBinding, { paint, isAscii }: Theme): Span[] {
+  const key = formatKey(keys[0] ?? '', isAscii)
   if (unavailable !== null) return [{ text: `(${key} ${label})`, paint: paint.dim }, '  ']
   return [{ text: key, paint: paint.cyan }, ` ${label}  `]
 }

@@ -4,7 +4,7 @@ import { useNow } from '../hooks/use-now.ts'
 import { useShell } from '../hooks/use-shell.ts'
 import { screenNames } from '../keymap.ts'
 import { screens } from '../screens.ts'
-import { spread, widthOf, type Line, type Span } from '../spans.ts'
+import { justify, displayWidth, type Line, type Span } from '../spans.ts'
 import type { Theme, Tone } from '../theme.ts'
 import { Lines } from './Lines.tsx'
 
@@ -19,7 +19,9 @@ export function Header({ width }: { width: number }) {
   const { theme } = console
   const environments = shell.environment
     ? [shell.environment]
-    : (['live', 'test'] as const).filter((one) => applications.some(({ environment }) => environment === one))
+    : (['live', 'test'] as const).filter((candidate) =>
+        applications.some(({ environment }) => environment === candidate),
+      )
   const right: Span[] = [
     ...(console.isReadOnly ? [{ text: 'read-only  ', paint: theme.paint.yellow }] : []),
     ...(shell.isPaused ? [{ text: 'paused  ', paint: theme.paint.yellow }] : []),
@@ -28,19 +30,22 @@ export function Header({ width }: { width: number }) {
   ]
   return (
     <Lines
-      lines={[spread(leftOf(console, shell, width - widthOf(right)), right, width), tabsLine(shell, theme)]}
+      lines={[
+        justify(connectionLine(console, shell, width - displayWidth(right)), right, width),
+        tabsLine(shell, theme),
+      ]}
       width={width}
     />
   )
 }
 
-function leftOf({ connection, email, theme }: Console, { server }: Shell, room: number): Line {
+function connectionLine({ connection, email, theme }: Console, { server }: Shell, room: number): Line {
   const state = theme.status(serverTones[server], server === 'lost' ? 'server lost, trying again' : server)
   const address = connection.server.url.replace(/^https?:\/\//, '')
-  const short: Span[] = [{ text: ' otpd', paint: theme.paint.bold }, '  ', state]
-  const whole: Span[] = [{ text: ' otpd', paint: theme.paint.bold }, `  ${address}  `, state]
-  const withEmail: Span[] = [...whole, { text: `  ${email}`, paint: theme.paint.dim }]
-  return [withEmail, whole].find((line) => widthOf(line) < room) ?? short
+  const withoutAddress: Span[] = [{ text: ' otpd', paint: theme.paint.bold }, '  ', state]
+  const withAddress: Span[] = [{ text: ' otpd', paint: theme.paint.bold }, `  ${address}  `, state]
+  const withEmail: Span[] = [...withAddress, { text: `  ${email}`, paint: theme.paint.dim }]
+  return [withEmail, withAddress].find((line) => displayWidth(line) < room) ?? withoutAddress
 }
 
 /** Live is where people get messages and money is spent: red, and always in the corner of the eye. */
@@ -48,9 +53,9 @@ const badge = (environments: readonly ('live' | 'test')[], { paint }: Theme): Sp
   environments.length === 0
     ? []
     : [
-        ...environments.flatMap((one, index) => [
+        ...environments.flatMap((environment, index) => [
           index === 0 ? '' : '+',
-          one === 'live' ? { text: 'LIVE', paint: paint.red } : { text: 'test', paint: paint.cyan },
+          environment === 'live' ? { text: 'LIVE', paint: paint.red } : { text: 'test', paint: paint.cyan },
         ]),
         '  ',
       ]
@@ -66,8 +71,8 @@ function tabsLine(shell: Shell, { paint }: Theme): Line {
 }
 
 const clockText = (ms: number) => {
-  const at = new Date(ms)
-  return [at.getHours(), at.getMinutes(), at.getSeconds()]
+  const date = new Date(ms)
+  return [date.getHours(), date.getMinutes(), date.getSeconds()]
     .map((part) => String(part).padStart(2, '0'))
     .join(':')
 }

@@ -17,7 +17,7 @@ export function Lines({ lines, width, height = lines.length }: Props) {
       {Array.from({ length: height }, (_, index) => (
         // A place on the screen is its own identity: what stands there changes with every answer.
         <Text key={index} wrap="truncate">
-          {drawLine(lines[index] ?? '', width, theme.symbols.more) || ' '}
+          {drawLine(lines[index] ?? '', width, theme.symbols.ellipsis) || ' '}
         </Text>
       ))}
     </Box>

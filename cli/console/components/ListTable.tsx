@@ -3,7 +3,7 @@ import { useLayoutEffect } from 'react'
 import { fitColumns, headingLine, rowLine, type Column } from '../columns.ts'
 import { useConsole } from '../console-context.ts'
 import type { List } from '../hooks/use-list.ts'
-import { spansOf, wrap, type Line, type Painter } from '../spans.ts'
+import { toSpans, wrap, type Line, type Painter } from '../spans.ts'
 import { FilterLine } from './FilterLine.tsx'
 import { Lines } from './Lines.tsx'
 
@@ -14,36 +14,37 @@ type Props<Row> = {
   /** Shown where there is no row at all: what to do to get one. */
   empty: readonly string[]
   /** Draws a row that has no columns; null for the others. */
-  lineOf?(row: Row): Line | null
+  renderLine?(row: Row): Line | null
 }
 
 /** Rows under headings: one line more than the height that `useList` was given. */
-export function ListTable<Row>({ list, columns, width, empty, lineOf }: Props<Row>) {
-  const { theme, place } = useConsole()
+export function ListTable<Row>({ list, columns, width, empty, renderLine }: Props<Row>) {
+  const { theme, listPosition } = useConsole()
   const { paint, symbols } = theme
-  const fitted = fitColumns(columns, width)
+  const fittedColumns = fitColumns(columns, width)
   const rows = list.rows.slice(list.offset, list.offset + list.height).map((row, index) => {
     const isSelected = list.offset + index === list.index
     const pointer = { text: `${symbols.pointer} `, paint: list.isActive ? paint.cyan : paint.dim }
-    const lead = isSelected ? pointer : '  '
-    const own = lineOf?.(row) ?? null
-    const line = own === null ? rowLine(fitted, row, symbols.more, lead) : [lead, ...spansOf(own)]
-    return isSelected && list.isActive ? painted(line, paint.bold) : line
+    const prefix = isSelected ? pointer : '  '
+    const ownLine = renderLine?.(row) ?? null
+    const line =
+      ownLine === null ? rowLine(fittedColumns, row, symbols.ellipsis, prefix) : [prefix, ...toSpans(ownLine)]
+    return isSelected && list.isActive ? applyPaint(line, paint.bold) : line
   })
-  const nothing: readonly Line[] = list.hasFilter
+  const emptyLines: readonly Line[] = list.hasFilter
     ? ['', '  No such rows.']
     : ['', ...empty.flatMap((line) => wrapSentence(line, width - 2)).map((line) => `  ${line}`)]
   const isLong = list.rows.length > list.height
-  const here = isLong && list.isActive ? `${list.index + 1} of ${list.rows.length}` : ''
+  const position = isLong && list.isActive ? `${list.index + 1} of ${list.rows.length}` : ''
   useLayoutEffect(() => {
-    if (here === '') return
-    place.set(() => here)
-    return () => place.set(() => '')
-  }, [place, here])
+    if (position === '') return
+    listPosition.set(() => position)
+    return () => listPosition.set(() => '')
+  }, [listPosition, position])
   return (
     <Box flexDirection="column" width={width} flexShrink={0}>
-      <Lines lines={[headingLine(fitted, symbols.more, paint.dim)]} width={width} />
-      <Lines lines={list.rows.length === 0 ? nothing : rows} width={width} height={list.height} />
+      <Lines lines={[headingLine(fittedColumns, symbols.ellipsis, paint.dim)]} width={width} />
+      <Lines lines={list.rows.length === 0 ? emptyLines : rows} width={width} height={list.height} />
       {list.hasFilter && <FilterLine list={list} width={width} />}
     </Box>
   )
@@ -55,8 +56,8 @@ function wrapSentence(text: string, width: number) {
   return wrap(text, width - indent.length).map((line) => indent + line)
 }
 
-const painted = (line: Line, paint: Painter): Line =>
-  spansOf(line).map((span) => {
-    const { text, paint: own } = typeof span === 'string' ? { text: span } : span
-    return { text, paint: (shown: string) => paint(own ? own(shown) : shown) }
+const applyPaint = (line: Line, paint: Painter): Line =>
+  toSpans(line).map((span) => {
+    const { text, paint: ownPaint } = typeof span === 'string' ? { text: span } : span
+    return { text, paint: (value: string) => paint(ownPaint ? ownPaint(value) : value) }
   })

@@ -3,7 +3,7 @@ import type { LogEntry } from '../../client/resources.ts'
 import { localTime } from '../../terminal/text.ts'
 import { useConsole } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
-import { usePhone } from '../hooks/use-shell.ts'
+import { usePhoneFormatter } from '../hooks/use-shell.ts'
 import { typeSpan } from '../lines/log.ts'
 import type { Line, Span } from '../spans.ts'
 import { Lines } from './Lines.tsx'
@@ -23,22 +23,23 @@ export function LogDetail({
   height: number
 }) {
   const { theme } = useConsole()
-  const { nameOf } = useApplications()
-  const phoneOf = usePhone()
+  const { applicationName } = useApplications()
+  const formatPhone = usePhoneFormatter()
   const fact = (label: string, value: Span | null): Line => [
     { text: ` ${label.padEnd(13)}`, paint: theme.paint.dim },
     value ?? '-',
   ]
-  const app = (id: string | null) => (id === null || nameOf(id) === id ? id : `${nameOf(id)}  ${id}`)
+  const applicationText = (id: string | null) =>
+    id === null || applicationName(id) === id ? id : `${applicationName(id)}  ${id}`
   const lines: Line[] =
     entry === null
       ? [' No entry is selected.']
       : [
           fact('type', typeSpan(entry, theme)),
           fact('time', `${localTime(entry.at)}  (${entry.at})`),
-          fact('application', app(entry.appId)),
+          fact('application', applicationText(entry.appId)),
           fact('request', entry.requestId),
-          fact('phone', phoneOf(entry.phone)),
+          fact('phone', formatPhone(entry.phone)),
           fact('status then', entry.status),
           fact('detail', entry.detail),
           fact('entry', entry.id),

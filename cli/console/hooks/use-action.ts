@@ -6,17 +6,18 @@ import { errorLines, useConsole, type Dialog } from '../console-context.ts'
  * Does what a dialog asks for, once at a time, and closes the dialog when it is done. A refusal is kept as lines to
  * show, anything else is a bug. What is on the screen is asked again afterwards.
  */
-export function useAction<Args extends unknown[]>(dialog: Dialog, act: (...args: Args) => Promise<void>) {
+export function useAction<Args extends unknown[]>(dialog: Dialog, submit: (...args: Args) => Promise<void>) {
   const { shell, refresh, toast, crash } = useConsole()
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<string[]>([])
   // Whoever left meanwhile may have opened another one.
-  const close = () => shell.set((before) => (before.dialog === dialog ? { ...before, dialog: null } : before))
-  async function carryOut(args: Args) {
+  const close = () =>
+    shell.set((previous) => (previous.dialog === dialog ? { ...previous, dialog: null } : previous))
+  async function execute(args: Args) {
     setBusy(true)
     setProblem([])
     try {
-      await act(...args)
+      await submit(...args)
       close()
       refresh()
     } catch (error) {
@@ -32,7 +33,7 @@ export function useAction<Args extends unknown[]>(dialog: Dialog, act: (...args:
     problem,
     close,
     run(...args: Args) {
-      if (!isBusy) void carryOut(args)
+      if (!isBusy) void execute(args)
     },
   }
 }

@@ -22,11 +22,11 @@ export type List<Row> = {
   isActive: boolean
   /** It stays at its end while rows are added there. */
   isFollowing: boolean
-  idOf(row: Row): string
+  getRowId(row: Row): string
   select(id: string): void
 }
 
-type Place = { id: string | null; index: number; offset: number; filter: string; isFollowing: boolean }
+type ListState = { id: string | null; index: number; offset: number; filter: string; isFollowing: boolean }
 
 type Options<Row> = {
   /** Of the list; its place and its filter are kept under it. */
@@ -34,16 +34,16 @@ type Options<Row> = {
   rows: readonly Row[]
   /** How many rows are visible at once, the heading not counted. */
   height: number
-  idOf(row: Row): string
+  getRowId(row: Row): string
   /** What the filter looks at; without it there is no filter. */
-  textOf?(row: Row): string
+  getFilterText?(row: Row): string
   /** Takes keys; false for a pane that is not the one in use. */
   isActive?: boolean
   /** Rows are added at its end, and that is where it begins: a log. */
   isTail?: boolean
 }
 
-const nowhere: Place = { id: null, index: 0, offset: 0, filter: '', isFollowing: true }
+const initialState: ListState = { id: null, index: 0, offset: 0, filter: '', isFollowing: true }
 
 /**
  * Selection, window and filter of a list. The selection stays on its row when rows come and go, and on its place when
@@ -53,96 +53,98 @@ export function useList<Row>({
   name,
   rows,
   height,
-  idOf,
-  textOf,
+  getRowId,
+  getFilterText,
   isActive = true,
   isTail = false,
 }: Options<Row>): List<Row> {
-  const { kept } = useConsole()
-  const [places] = useState(() => placesIn(kept))
-  const [, draw] = useState(0)
+  const { savedState } = useConsole()
+  const [listStates] = useState(() => loadListStates(savedState))
+  const [, rerender] = useState(0)
   const [isFiltering, setFiltering] = useState(false)
-  const place = places.get(name) ?? nowhere
-  const put = (next: Partial<Place>) => {
-    places.set(name, { ...(places.get(name) ?? nowhere), ...next })
-    draw((before) => before + 1)
+  const state = listStates.get(name) ?? initialState
+  const update = (changes: Partial<ListState>) => {
+    listStates.set(name, { ...(listStates.get(name) ?? initialState), ...changes })
+    rerender((previous) => previous + 1)
   }
 
-  const hasFilter = isFiltering || place.filter !== ''
-  const room = Math.max(1, hasFilter ? height - 1 : height)
-  const words = place.filter.toLowerCase()
-  const shown =
-    words === '' || !textOf ? rows : rows.filter((row) => textOf(row).toLowerCase().includes(words))
-  const isFollowing = isTail && place.isFollowing
-  const found = isFollowing
-    ? shown.length - 1
-    : place.id === null
+  const hasFilter = isFiltering || state.filter !== ''
+  const visibleHeight = Math.max(1, hasFilter ? height - 1 : height)
+  const filterText = state.filter.toLowerCase()
+  const visibleRows =
+    filterText === '' || !getFilterText
+      ? rows
+      : rows.filter((row) => getFilterText(row).toLowerCase().includes(filterText))
+  const isFollowing = isTail && state.isFollowing
+  const foundIndex = isFollowing
+    ? visibleRows.length - 1
+    : state.id === null
       ? -1
-      : shown.findIndex((row) => idOf(row) === place.id)
+      : visibleRows.findIndex((row) => getRowId(row) === state.id)
   // A row that left a log has left at its beginning.
-  const index = found === -1 ? Math.min(isTail ? 0 : place.index, shown.length - 1) : found
-  const selected = shown[index] ?? null
-  const offset = windowOffset(place.offset, index, room, shown.length)
+  const index = foundIndex === -1 ? Math.min(isTail ? 0 : state.index, visibleRows.length - 1) : foundIndex
+  const selected = visibleRows[index] ?? null
+  const offset = windowOffset(state.offset, index, visibleHeight, visibleRows.length)
   // The window follows the rows and the size of the screen, and none of that is an event.
-  places.set(name, {
-    ...place,
-    id: selected === null ? place.id : idOf(selected),
+  listStates.set(name, {
+    ...state,
+    id: selected === null ? state.id : getRowId(selected),
     index: Math.max(0, index),
     offset,
   })
 
-  const move = (to: number) => {
-    const row = shown[Math.max(0, Math.min(to, shown.length - 1))]
-    if (row !== undefined) put({ id: idOf(row), isFollowing: to >= shown.length - 1 })
+  const move = (targetIndex: number) => {
+    const row = visibleRows[Math.max(0, Math.min(targetIndex, visibleRows.length - 1))]
+    if (row !== undefined) update({ id: getRowId(row), isFollowing: targetIndex >= visibleRows.length - 1 })
   }
-  const page = Math.max(1, room - 1)
+  const pageSize = Math.max(1, visibleHeight - 1)
   useKeys(
     'list',
     {
       down: () => move(index + 1),
       up: () => move(index - 1),
-      pageDown: () => move(index + page),
-      pageUp: () => move(index - page),
+      pageDown: () => move(index + pageSize),
+      pageUp: () => move(index - pageSize),
       top: () => move(0),
-      bottom: () => move(shown.length - 1),
-      filter: textOf && (() => setFiltering(true)),
-      clear: place.filter === '' ? undefined : () => put({ filter: '' }),
+      bottom: () => move(visibleRows.length - 1),
+      filter: getFilterText && (() => setFiltering(true)),
+      clear: state.filter === '' ? undefined : () => update({ filter: '' }),
     },
     { isActive },
   )
   return {
-    rows: shown,
+    rows: visibleRows,
     selected,
     index,
     offset,
-    height: room,
-    filter: place.filter,
+    height: visibleHeight,
+    filter: state.filter,
     hasFilter,
     isFiltering,
     isActive,
     isFollowing,
-    idOf,
-    select: (id) => put({ id, isFollowing: false }),
-    setFilter: (filter: string) => put({ filter }),
+    getRowId,
+    select: (id) => update({ id, isFollowing: false }),
+    setFilter: (filter: string) => update({ filter }),
     endFilter: () => setFiltering(false),
   }
 }
 
 /** As little as possible from where it was, so that the selected row is inside and no room is left empty. */
-export function windowOffset(before: number, index: number, height: number, count: number) {
-  const last = Math.max(0, count - height)
-  const lowest = Math.max(0, index - height + 1)
-  const highest = Math.max(0, index)
-  return Math.min(last, Math.max(lowest, Math.min(before, highest)))
+export function windowOffset(previous: number, index: number, height: number, count: number) {
+  const lastOffset = Math.max(0, count - height)
+  const minOffset = Math.max(0, index - height + 1)
+  const maxOffset = Math.max(0, index)
+  return Math.min(lastOffset, Math.max(minOffset, Math.min(previous, maxOffset)))
 }
 
-const placesKey = 'lists'
+const listStatesKey = 'lists'
 
-function placesIn(kept: Map<string, unknown>): Map<string, Place> {
-  const found = kept.get(placesKey)
+function loadListStates(savedState: Map<string, unknown>): Map<string, ListState> {
+  const existing = savedState.get(listStatesKey)
   // Nothing else is ever put under this key.
-  if (found instanceof Map) return found
-  const places = new Map<string, Place>()
-  kept.set(placesKey, places)
-  return places
+  if (existing instanceof Map) return existing
+  const listStates = new Map<string, ListState>()
+  savedState.set(listStatesKey, listStates)
+  return listStates
 }

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import { useConsole } from '../console-context.ts'
 import { emptyTail, tailLog, type LogTail } from '../log-tail.ts'
-import { useKept } from './use-persistent-state.ts'
+import { usePersistentState } from './use-persistent-state.ts'
 import { useShell } from './use-shell.ts'
 
 export type LogSelection = {
@@ -11,7 +11,7 @@ export type LogSelection = {
 }
 
 /** The last of them is kept, so that a server that is lost takes nothing off the screen. */
-type Last = { name: string; tail: LogTail }
+type LastTail = { name: string; tail: LogTail }
 
 /**
  * The log as it grows. While the console is paused the list stands still; what comes meanwhile is there afterwards.
@@ -20,21 +20,21 @@ export function useLog({ appId, type, phoneEnd }: LogSelection): LogTail {
   const console = useConsole()
   const { isPaused } = useShell()
   const name = JSON.stringify([appId, type, phoneEnd])
-  const [last, keep] = useKept<Last>('logs last', { name, tail: emptyTail })
-  const [paused, setPaused] = useState<LogTail | null>(null)
+  const [lastTail, saveTail] = usePersistentState<LastTail>('logs last', { name, tail: emptyTail })
+  const [pausedTail, setPausedTail] = useState<LogTail | null>(null)
   useEffect(() => {
-    const abort = new AbortController()
-    const before = last.name === name ? last.tail.rows : []
+    const controller = new AbortController()
+    const previousRows = lastTail.name === name ? lastTail.tail.rows : []
     const draw = (tail: LogTail) => {
       console.answeredAt.set(console.now)
-      keep({ name, tail })
+      saveTail({ name, tail })
     }
-    keep({ name, tail: { ...emptyTail, rows: before } })
-    tailLog(console, { appId, type, phoneEnd }, abort.signal, draw, before).catch(console.crash)
-    return () => abort.abort()
+    saveTail({ name, tail: { ...emptyTail, rows: previousRows } })
+    tailLog(console, { appId, type, phoneEnd }, controller.signal, draw, previousRows).catch(console.crash)
+    return () => controller.abort()
   }, [console, name, appId, type, phoneEnd])
-  const current = last.name === name ? last.tail : emptyTail
-  if (isPaused && paused === null) setPaused(current)
-  if (!isPaused && paused !== null) setPaused(null)
-  return isPaused && paused !== null ? { ...paused, state: current.state } : current
+  const current = lastTail.name === name ? lastTail.tail : emptyTail
+  if (isPaused && pausedTail === null) setPausedTail(current)
+  if (!isPaused && pausedTail !== null) setPausedTail(null)
+  return isPaused && pausedTail !== null ? { ...pausedTail, state: current.state } : current
 }

@@ -1,5 +1,5 @@
 import { useEffect } from 'react'
-import { useKept } from './use-persistent-state.ts'
+import { usePersistentState } from './use-persistent-state.ts'
 import type { List } from './use-list.ts'
 
 /**
@@ -8,13 +8,13 @@ import type { List } from './use-list.ts'
  *
  * @returns asks for another one
  */
-export function useWanted<Row>(name: string, list: List<Row>, first?: string) {
-  const [wanted, setWanted] = useKept<string | null>(`wanted ${name}`, null, first)
-  const isThere = wanted !== null && list.rows.some((row) => list.idOf(row) === wanted)
+export function usePendingSelection<Row>(name: string, list: List<Row>, initialId?: string) {
+  const [pendingId, setPendingId] = usePersistentState<string | null>(`wanted ${name}`, null, initialId)
+  const isListed = pendingId !== null && list.rows.some((row) => list.getRowId(row) === pendingId)
   useEffect(() => {
-    if (!isThere || wanted === null) return
-    list.select(wanted)
-    setWanted(null)
-  }, [isThere, wanted, list, setWanted])
-  return setWanted
+    if (!isListed || pendingId === null) return
+    list.select(pendingId)
+    setPendingId(null)
+  }, [isListed, pendingId, list, setPendingId])
+  return setPendingId
 }

@@ -2,18 +2,18 @@ import { useState } from 'react'
 import { useConsole } from '../console-context.ts'
 import { useNow } from './use-now.ts'
 
-const shownMs = 30_000
+const visibleMs = 30_000
 
 /** Covers secrets: shown on demand, and covered again after 30 seconds or when the component is gone. */
 export function useSecret() {
   const { theme } = useConsole()
   const nowMs = useNow()
-  const [coverAtMs, setCoverAtMs] = useState(0)
-  const isShown = nowMs < coverAtMs
+  const [hideAtMs, setHideAtMs] = useState(0)
+  const isShown = nowMs < hideAtMs
   return {
     isShown,
-    toggle: () => setCoverAtMs(isShown ? 0 : nowMs + shownMs),
+    toggle: () => setHideAtMs(isShown ? 0 : nowMs + visibleMs),
     /** With as many signs whatever its length. */
-    cover: (secret: string) => (isShown ? secret : theme.symbols.cover.repeat(12)),
+    maskUnlessShown: (secret: string) => (isShown ? secret : theme.symbols.mask.repeat(12)),
   }
 }

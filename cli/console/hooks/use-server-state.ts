@@ -2,7 +2,7 @@ import { useEffect } from 'react'
 import { CliError } from '../../terminal/errors.ts'
 import { useConsole, type ServerState } from '../console-context.ts'
 
-const everyMs = 2000
+const pollIntervalMs = 2000
 
 /**
  * Asks the server every two seconds whether it works, also while everything else is paused: a lost server is a state,
@@ -11,28 +11,30 @@ const everyMs = 2000
 export function useServerState() {
   const { connection, shell, refresh, crash } = useConsole()
   useEffect(() => {
-    let isOver = false
+    let isStopped = false
     let timer: ReturnType<typeof setTimeout> | undefined
-    const ask = async () => {
-      const state = await stateOf(connection.send)
-      if (isOver) return
-      const before = shell.get().server
-      if (before !== state) shell.set((shown) => ({ ...shown, server: state }))
-      if (before !== state && state === 'operational') refresh()
-      again()
+    const poll = async () => {
+      const state = await fetchServerState(connection.send)
+      if (isStopped) return
+      const previousState = shell.get().server
+      if (previousState !== state) shell.set((previous) => ({ ...previous, server: state }))
+      if (previousState !== state && state === 'operational') refresh()
+      scheduleNext()
     }
-    const again = () => {
-      timer = setTimeout(() => void ask().catch(crash), everyMs)
+    const scheduleNext = () => {
+      timer = setTimeout(() => void poll().catch(crash), pollIntervalMs)
     }
-    again()
+    scheduleNext()
     return () => {
-      isOver = true
+      isStopped = true
       clearTimeout(timer)
     }
   }, [connection, shell, refresh, crash])
 }
 
-async function stateOf(send: ReturnType<typeof useConsole>['connection']['send']): Promise<ServerState> {
+async function fetchServerState(
+  send: ReturnType<typeof useConsole>['connection']['send'],
+): Promise<ServerState> {
   try {
     const { status } = await send({ method: 'GET', path: '/v1/health/ready' })
     return status === 200 ? 'operational' : 'not ready'

@@ -5,17 +5,21 @@ import { useStore } from '../store.ts'
 export const useShell = (): Shell => useStore(useConsole().shell)
 
 /** The path behind the name of the screen, and the environment that it is in, while the component is there. */
-export function useCrumbs(crumbs: readonly string[], environment: 'live' | 'test' | null = null) {
+export function useBreadcrumbs(breadcrumbs: readonly string[], environment: 'live' | 'test' | null = null) {
   const { shell } = useConsole()
-  const path = crumbs.join('\n')
+  const joined = breadcrumbs.join('\n')
   useEffect(() => {
-    shell.set((before) => ({ ...before, crumbs: path === '' ? [] : path.split('\n'), environment }))
-    return () => shell.set((before) => ({ ...before, crumbs: [], environment: null }))
-  }, [shell, path, environment])
+    shell.set((previous) => ({
+      ...previous,
+      breadcrumbs: joined === '' ? [] : joined.split('\n'),
+      environment,
+    }))
+    return () => shell.set((previous) => ({ ...previous, breadcrumbs: [], environment: null }))
+  }, [shell, joined, environment])
 }
 
 /** Shows a phone: `+1415***2671` until `m` was pressed. */
-export function usePhone() {
+export function usePhoneFormatter() {
   const { isUnmasked } = useShell()
   return (phone: string | null) => (phone === null ? '-' : isUnmasked ? phone : maskPhone(phone))
 }

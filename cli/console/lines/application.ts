@@ -1,8 +1,8 @@
 import type { Application, Project } from '../../client/resources.ts'
-import { recentTime, relativeTime, remaining } from '../../terminal/text.ts'
+import { recentTime, relativeTime, formatRemaining } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import { factLines, type Fact } from './facts.ts'
-import { spread, type Line, type Span } from '../spans.ts'
+import { justify, type Line, type Span } from '../spans.ts'
 import { statusTone, type Theme } from '../theme.ts'
 
 /** Live is red wherever it stands. */
@@ -20,7 +20,7 @@ export const paneTitle = (
   width: number,
   { paint }: Theme,
 ): Line =>
-  spread(
+  justify(
     { text: ` ${title}`, paint: isActive ? paint.bold : paint.dim },
     { text: `${amount} `, paint: paint.dim },
     width,
@@ -35,11 +35,11 @@ export const projectColumns: Column<Project>[] = [
 ]
 
 export const appColumns = (theme: Theme, nowMs: number): Column<Application>[] => [
-  { title: 'NAME', width: 12, grow: 1, widest: 60, cell: ({ name }) => name },
+  { title: 'NAME', width: 12, grow: 1, maxWidth: 60, cell: ({ name }) => name },
   { title: 'ENV', width: 4, cell: ({ environment }) => environmentSpan(environment, theme) },
   { title: 'STATUS', width: 10, cell: (app) => appStatus(app, theme) },
-  { title: 'CREATED', width: 11, spare: 1, cell: ({ createdAt }) => recentTime(createdAt, nowMs) },
-  { title: 'ID', width: 30, spare: 2, cell: ({ id }) => id },
+  { title: 'CREATED', width: 11, dropPriority: 1, cell: ({ createdAt }) => recentTime(createdAt, nowMs) },
+  { title: 'ID', width: 30, dropPriority: 2, cell: ({ id }) => id },
 ]
 
 const createdText = (iso: string, nowMs: number) => `${recentTime(iso, nowMs)}  ${relativeTime(iso, nowMs)}`
@@ -58,7 +58,7 @@ export const appFacts = (app: Application, theme: Theme, nowMs: number): Line[] 
   factLines(
     [
       ['status', [environmentSpan(app.environment, theme), '  ', appStatus(app, theme)]],
-      ['codes live', remaining(app.otpTtlSeconds * 1000)],
+      ['codes live', formatRemaining(app.otpTtlSeconds * 1000)],
       ['created', createdText(app.createdAt, nowMs)],
       ['id', app.id],
     ],

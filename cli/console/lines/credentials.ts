@@ -17,18 +17,18 @@ export function credentialLines(
 ): Line[] {
   const indent = labelWidth + 2
   return rows.flatMap(({ label, value, remark = '' }, index): Line[] => {
-    const isHere = index === selected
-    const [first = '', ...others] = breakText(value, width - indent)
-    const style = isHere ? paint.bold : undefined
+    const isSelected = index === selected
+    const [firstPiece = '', ...continuation] = breakText(value, width - indent)
+    const style = isSelected ? paint.bold : undefined
     const tail = { text: `  ${remark}`, paint: paint.dim }
     return [
       [
-        { text: isHere ? `${symbols.pointer} ` : '  ', paint: paint.cyan },
+        { text: isSelected ? `${symbols.pointer} ` : '  ', paint: paint.cyan },
         { text: label.padEnd(labelWidth), paint: style ?? paint.dim },
-        { text: first, paint: style },
-        ...(remark !== '' && others.length === 0 ? [tail] : []),
+        { text: firstPiece, paint: style },
+        ...(remark !== '' && continuation.length === 0 ? [tail] : []),
       ],
-      ...others.map((text) => ({ text: ' '.repeat(indent) + text, paint: style })),
+      ...continuation.map((text) => ({ text: ' '.repeat(indent) + text, paint: style })),
     ]
   })
 }

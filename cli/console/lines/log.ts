@@ -2,7 +2,7 @@ import type { LogEntry } from '../../client/resources.ts'
 import type { Span } from '../spans.ts'
 import type { Theme, Tone } from '../theme.ts'
 
-const toneOfType: Partial<Record<string, Tone>> = {
+const toneByType: Partial<Record<string, Tone>> = {
   'otp.sent': 'sent',
   'otp.delivered': 'good',
   'otp.undelivered': 'bad',
@@ -21,10 +21,10 @@ export const failureTypes = ['otp.failed', 'otp.expired', 'otp.undelivered', 'ot
 
 /** `✓ otp.verified` */
 export const typeSpan = ({ type }: LogEntry, theme: Theme): Span =>
-  theme.status(toneOfType[type] ?? 'neutral', type)
+  theme.status(toneByType[type] ?? 'neutral', type)
 
 /** What happened, in words: `attempt failed`, and what else is known. */
-export const eventWords = ({ type, detail }: LogEntry) =>
+export const eventText = ({ type, detail }: LogEntry) =>
   [type.replace(/^otp\./, '').replaceAll(/[._]/g, ' '), detail?.replaceAll('_', ' ')]
     .filter(Boolean)
     .join(': ')

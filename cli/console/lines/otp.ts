@@ -1,5 +1,5 @@
 import type { OtpRequest } from '../../client/resources.ts'
-import { comingTime, recentTime, relativeTime } from '../../terminal/text.ts'
+import { formatTimeUntil, recentTime, relativeTime } from '../../terminal/text.ts'
 import { factLines, type Fact } from './facts.ts'
 import type { Line, Span } from '../spans.ts'
 import { statusTone, type Theme } from '../theme.ts'
@@ -7,8 +7,8 @@ import { statusTone, type Theme } from '../theme.ts'
 type Context = {
   theme: Theme
   nowMs: number
-  phoneOf(phone: string | null): string
-  nameOf(id: string | null): string
+  formatPhone(phone: string | null): string
+  applicationName(id: string | null): string
 }
 
 export const statusSpan = ({ status }: Pick<OtpRequest, 'status'>, theme: Theme): Span =>
@@ -16,40 +16,46 @@ export const statusSpan = ({ status }: Pick<OtpRequest, 'status'>, theme: Theme)
 
 /** How long a code is good for, in a few columns; `-` once it is over. */
 export const expiryText = ({ status, expiresAt }: OtpRequest, nowMs: number) =>
-  status === 'pending' ? comingTime(expiresAt, nowMs) : '-'
+  status === 'pending' ? formatTimeUntil(expiresAt, nowMs) : '-'
 
 /** How the message went: `sms by twilio, delivered`. */
 const deliveryText = ({ channel, provider, deliveryStatus }: OtpRequest) =>
   `${channel}${provider === null ? '' : ` by ${provider}`}${deliveryStatus === null ? '' : `, ${deliveryStatus}`}`
 
-const resentText = (times: number) =>
-  times === 0 ? '' : times === 1 ? ', resent once' : `, resent ${times} times`
+const resentText = (count: number) =>
+  count === 0 ? '' : count === 1 ? ', resent once' : `, resent ${count} times`
 
 /** All that is known of a request, a fact a line. */
 export function requestLines(
-  one: OtpRequest,
+  request: OtpRequest,
   code: Span,
-  { theme, nowMs, phoneOf, nameOf }: Context,
+  { theme, nowMs, formatPhone, applicationName }: Context,
 ): Line[] {
   const { paint } = theme
-  const at = (iso: string) => `${recentTime(iso, nowMs)}  ${relativeTime(iso, nowMs)}`
+  const timeText = (iso: string) => `${recentTime(iso, nowMs)}  ${relativeTime(iso, nowMs)}`
   const facts: Fact[] = [
     [
       'phone',
-      [{ text: phoneOf(one.phone), paint: paint.bold }, one.country === null ? '' : `  ${one.country}`],
+      [
+        { text: formatPhone(request.phone), paint: paint.bold },
+        request.country === null ? '' : `  ${request.country}`,
+      ],
     ],
     [
       'status',
-      [statusSpan(one, theme), one.failureReason === null ? '' : `  ${reasonText(one.failureReason)}`],
+      [
+        statusSpan(request, theme),
+        request.failureReason === null ? '' : `  ${reasonText(request.failureReason)}`,
+      ],
     ],
     ['code', code],
-    ['tries', `${one.attempts} of ${one.maxAttempts}`],
-    ['sent', `${at(one.createdAt)}${resentText(one.resends)}`],
-    ['message', deliveryText(one)],
-    ['expires', one.status === 'pending' ? at(one.expiresAt) : null],
-    ['verified', one.verifiedAt === null ? null : at(one.verifiedAt)],
-    ['application', `${nameOf(one.appId)}  ${one.environment}`],
-    ['request', one.id],
+    ['tries', `${request.attempts} of ${request.maxAttempts}`],
+    ['sent', `${timeText(request.createdAt)}${resentText(request.resends)}`],
+    ['message', deliveryText(request)],
+    ['expires', request.status === 'pending' ? timeText(request.expiresAt) : null],
+    ['verified', request.verifiedAt === null ? null : timeText(request.verifiedAt)],
+    ['application', `${applicationName(request.appId)}  ${request.environment}`],
+    ['request', request.id],
   ]
   return factLines(facts, theme)
 }

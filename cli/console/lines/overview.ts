@@ -6,29 +6,29 @@ import type { Theme } from '../theme.ts'
 export const ranges = ['7d', '30d', '90d'] as const
 export type Range = (typeof ranges)[number]
 
-const number = (value: number) => value.toLocaleString('en-US')
+const formatNumber = (value: number) => value.toLocaleString('en-US')
 
 /** The five counts, side by side under their names. */
 export function countLines(summary: Summary, width: number, { paint, symbols }: Theme): Line[] {
   const counts: [name: string, short: string, value: string][] = [
-    ['APPLICATIONS', 'APPS', number(summary.applications)],
-    ['OTP REQUESTS', 'REQUESTS', number(summary.otpRequests)],
-    ['VERIFIED', 'VERIFIED', number(summary.otpVerified)],
+    ['APPLICATIONS', 'APPS', formatNumber(summary.applications)],
+    ['OTP REQUESTS', 'REQUESTS', formatNumber(summary.otpRequests)],
+    ['VERIFIED', 'VERIFIED', formatNumber(summary.otpVerified)],
     ['SUCCESS', 'SUCCESS', summary.otpRequests === 0 ? '-' : `${summary.successRate}%`],
-    ['ACTIVE USERS', 'USERS', number(summary.activeUsers)],
+    ['ACTIVE USERS', 'USERS', formatNumber(summary.activeUsers)],
   ]
-  const each = Math.min(20, Math.floor((width - 1) / counts.length))
-  const across = (texts: string[], style: (text: string) => string): Line => [
+  const columnWidth = Math.min(20, Math.floor((width - 1) / counts.length))
+  const cellsLine = (texts: string[], style: (text: string) => string): Line => [
     ' ',
-    ...texts.map((text): Span => fitSpan({ text, paint: style }, each, symbols.more)),
+    ...texts.map((text): Span => fitSpan({ text, paint: style }, columnWidth, symbols.ellipsis)),
   ]
-  const isNarrow = each < 'OTP REQUESTS  '.length
+  const isNarrow = columnWidth < 'OTP REQUESTS  '.length
   return [
-    across(
+    cellsLine(
       counts.map(([name, short]) => (isNarrow ? short : name)),
       paint.dim,
     ),
-    across(
+    cellsLine(
       counts.map(([, , value]) => value),
       paint.bold,
     ),
@@ -37,7 +37,7 @@ export function countLines(summary: Summary, width: number, { paint, symbols }: 
 
 const labelWidth = 12
 const numberWidth = 8
-const counted = ['sent', 'verified', 'failed'] as const
+const countKeys = ['sent', 'verified', 'failed'] as const
 
 /**
  * Day by day: bars that grow from zero, each row with a scale of its own and therefore with its largest day, today and
@@ -46,7 +46,7 @@ const counted = ['sent', 'verified', 'failed'] as const
 export function chartLines(days: readonly DayCounts[], range: Range, width: number, theme: Theme): Line[] {
   const { paint, bars } = theme
   const room = Math.max(7, width - labelWidth - 3 * numberWidth - 2)
-  const grouped = groupDays(days, Math.ceil(days.length / room))
+  const groups = groupDays(days, Math.ceil(days.length / room))
   const row = (label: string, line: string, colour: Painter, texts: readonly string[]): Line => [
     ` ${label.padEnd(labelWidth - 1)}`,
     { text: line, paint: colour },
@@ -54,42 +54,43 @@ export function chartLines(days: readonly DayCounts[], range: Range, width: numb
   ]
   const heading: Line = [
     ...rangeSpans(range, paint),
-    ' '.repeat(Math.max(0, labelWidth + grouped.length - rangesWidth)),
+    ' '.repeat(Math.max(0, labelWidth + groups.length - rangesWidth)),
     { text: ['max', 'today', 'total'].map((text) => text.padStart(numberWidth)).join(''), paint: paint.dim },
   ]
   const colours = { sent: paint.cyan, verified: paint.green, failed: paint.red }
   const today = days.at(-1)
-  const total = addUp(days)
-  const used = days.filter(({ sent }) => sent > 0).map(rateOf)
+  const total = sumCounts(days)
+  const dailyRates = days.filter(({ sent }) => sent > 0).map(verifiedPercent)
   // The scale of a rate is always the same: full is all.
-  const rateBars = sparkline([...grouped.map(rateOf), 100], grouped.length + 1, bars).slice(0, -1)
+  const rateBars = sparkline([...groups.map(verifiedPercent), 100], groups.length + 1, bars).slice(0, -1)
   return [
     heading,
-    ...counted.map((key) => {
+    ...countKeys.map((key) => {
       const largest = Math.max(0, ...days.map((day) => day[key]))
       const line = sparkline(
-        grouped.map((group) => group[key]),
-        grouped.length,
+        groups.map((group) => group[key]),
+        groups.length,
         bars,
       )
-      return row(key, line, colours[key], [largest, today?.[key] ?? 0, total[key]].map(number))
+      return row(key, line, colours[key], [largest, today?.[key] ?? 0, total[key]].map(formatNumber))
     }),
     row('verified %', rateBars, paint.green, [
-      used.length === 0 ? '-' : percent(Math.max(...used)),
-      today === undefined || today.sent === 0 ? '-' : percent(rateOf(today)),
-      total.sent === 0 ? '-' : percent(rateOf(total)),
+      dailyRates.length === 0 ? '-' : percent(Math.max(...dailyRates)),
+      today === undefined || today.sent === 0 ? '-' : percent(verifiedPercent(today)),
+      total.sent === 0 ? '-' : percent(verifiedPercent(total)),
     ]),
   ]
 }
 
-type Counts = Pick<DayCounts, (typeof counted)[number]>
+type Counts = Pick<DayCounts, (typeof countKeys)[number]>
 
 const percent = (rate: number) => `${Math.round(rate)}%`
 
 /** Of what was sent that day; a code that was sent before midnight may be verified after it. */
-const rateOf = ({ sent, verified }: Counts) => (sent === 0 ? 0 : Math.min(100, (100 * verified) / sent))
+const verifiedPercent = ({ sent, verified }: Counts) =>
+  sent === 0 ? 0 : Math.min(100, (100 * verified) / sent)
 
-const addUp = (days: readonly Counts[]): Counts => ({
+const sumCounts = (days: readonly Counts[]): Counts => ({
   sent: days.reduce((sum, day) => sum + day.sent, 0),
   verified: days.reduce((sum, day) => sum + day.verified, 0),
   failed: days.reduce((sum, day) => sum + day.failed, 0),
@@ -98,14 +99,16 @@ const addUp = (days: readonly Counts[]): Counts => ({
 function groupDays(days: readonly Counts[], size: number): Counts[] {
   const groups: Counts[] = []
   for (let end = days.length; end > 0; end -= size)
-    groups.unshift(addUp(days.slice(Math.max(0, end - size), end)))
+    groups.unshift(sumCounts(days.slice(Math.max(0, end - size), end)))
   return groups
 }
 
 const rangesWidth = ranges.reduce((sum, range) => sum + range.length + 2, 0)
 
 const rangeSpans = (range: Range, { bold, dim }: Theme['paint']): Span[] =>
-  ranges.map((one) => (one === range ? { text: `[${one}]`, paint: bold } : { text: ` ${one} `, paint: dim }))
+  ranges.map((option) =>
+    option === range ? { text: `[${option}]`, paint: bold } : { text: ` ${option} `, paint: dim },
+  )
 
 /** What to do in an account where no code has been sent yet; what is done has its tick. */
 export function firstStepLines(

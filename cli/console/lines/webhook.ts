@@ -1,5 +1,5 @@
 import type { WebhookDelivery, WebhookEndpoint } from '../../client/resources.ts'
-import { comingTime } from '../../terminal/text.ts'
+import { formatTimeUntil } from '../../terminal/text.ts'
 import type { Span } from '../spans.ts'
 import { statusTone, type Theme } from '../theme.ts'
 
@@ -17,5 +17,5 @@ export const deliveryStatus = ({ status }: Pick<WebhookDelivery, 'status'>, them
   theme.status(statusTone(status), status)
 
 /** When it is tried again: `in 40 s`; `-` where it is not. */
-export const nextText = ({ nextAttemptAt }: Pick<WebhookDelivery, 'nextAttemptAt'>, nowMs: number) =>
-  nextAttemptAt === null ? '-' : comingTime(nextAttemptAt, nowMs)
+export const nextAttemptText = ({ nextAttemptAt }: Pick<WebhookDelivery, 'nextAttemptAt'>, nowMs: number) =>
+  nextAttemptAt === null ? '-' : formatTimeUntil(nextAttemptAt, nowMs)

@@ -2,13 +2,13 @@ import type { LogEntry } from '../../client/resources.ts'
 import { recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import { ListTable } from '../components/ListTable.tsx'
-import { Waiting } from '../components/Waiting.tsx'
+import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
-import { useLive } from '../hooks/use-polled.ts'
+import { usePolled } from '../hooks/use-polled.ts'
 import { useNow } from '../hooks/use-now.ts'
-import { usePhone } from '../hooks/use-shell.ts'
+import { usePhoneFormatter } from '../hooks/use-shell.ts'
 import { typeSpan } from '../lines/log.ts'
 import type { TabProps } from './AppDetail.tsx'
 
@@ -18,9 +18,9 @@ const empty = ['Nothing happened yet. Send a code:', '', '  otpd otp send PHONE 
 export function AppActivity({ app, keys, width, height }: TabProps) {
   const { api, theme, copy, go } = useConsole()
   const nowMs = useNow()
-  const phoneOf = usePhone()
+  const formatPhone = usePhoneFormatter()
   const appId = app.id
-  const log = useLive(`app ${appId} log`, async () => {
+  const log = usePolled(`app ${appId} log`, async () => {
     const { data } = await api.asDeveloper('GET', '/v1/logs', { query: { appId, limit: '100' } })
     return data.toReversed()
   })
@@ -28,8 +28,8 @@ export function AppActivity({ app, keys, width, height }: TabProps) {
     name: `app ${appId} log`,
     rows: log.data ?? [],
     height: height - 1,
-    idOf: ({ id }) => id,
-    textOf: ({ type, phone, detail, requestId }) => [type, phone, detail, requestId].join(' '),
+    getRowId: ({ id }) => id,
+    getFilterText: ({ type, phone, detail, requestId }) => [type, phone, detail, requestId].join(' '),
   })
   const requestId = list.selected?.requestId ?? null
   useKeys('apps', {
@@ -38,20 +38,20 @@ export function AppActivity({ app, keys, width, height }: TabProps) {
     logs: () => go('logs', { appId }),
     copy: requestId === null ? undefined : { run: () => copy(requestId, 'request id'), label: 'copy id' },
   })
-  if (log.data === undefined) return <Waiting live={log} width={width} height={height} />
+  if (log.data === undefined) return <LoadingOrError polled={log} width={width} height={height} />
   const columns: Column<LogEntry>[] = [
     { title: 'TIME', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
     { title: 'TYPE', width: 20, cell: (entry) => typeSpan(entry, theme) },
-    { title: 'PHONE', width: 16, cell: ({ phone }) => phoneOf(phone) },
+    { title: 'PHONE', width: 16, cell: ({ phone }) => formatPhone(phone) },
     {
       title: 'DETAIL',
       width: 12,
       grow: 1,
-      widest: 48,
-      spare: 1,
+      maxWidth: 48,
+      dropPriority: 1,
       cell: ({ detail }) => (detail ?? '').replaceAll('_', ' '),
     },
-    { title: 'REQUEST', width: 30, spare: 2, cell: (entry) => entry.requestId ?? '' },
+    { title: 'REQUEST', width: 30, dropPriority: 2, cell: (entry) => entry.requestId ?? '' },
   ]
   return <ListTable list={list} columns={columns} width={width} empty={empty} />
 }

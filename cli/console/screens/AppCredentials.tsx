@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import { CliError } from '../../terminal/errors.ts'
 import type { Application } from '../../client/resources.ts'
-import { relativeTime, remaining } from '../../terminal/text.ts'
+import { relativeTime, formatRemaining } from '../../terminal/text.ts'
 import { messageFacts } from '../lines/application.ts'
 import { Lines } from '../components/Lines.tsx'
 import { useConsole } from '../console-context.ts'
@@ -11,7 +11,7 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { useSecret } from '../hooks/use-secret.ts'
-import { credentialNames, type CredentialKey } from '../issued.ts'
+import { credentialNames, type CredentialKey } from '../issued-credentials.ts'
 import type { Handler } from '../key-router.ts'
 import { wrap, type Line } from '../spans.ts'
 import { rotateDialog } from './app-dialogs.ts'
@@ -19,54 +19,54 @@ import type { TabProps } from './AppDetail.tsx'
 
 const credentialKeys = ['clientId', 'clientSecret', 'apiKey', 'webhookSecret'] as const
 
-const abouts: Record<CredentialKey, string> = {
+const descriptions: Record<CredentialKey, string> = {
   clientId: 'Says which application calls. It is no secret, and stays the same.',
   clientSecret: 'Proves that it is your backend that calls. Only a hash of it is stored: R makes a new one.',
   apiKey: 'Goes with the secret. Only a hash of it is stored: R makes a new one.',
   webhookSecret: 'Deliveries are signed with it, so that their receiver knows where they come from.',
 }
 
-const onlyHash = 'only a hash of it is stored; R makes a new one'
+const hashOnlyReason = 'only a hash of it is stored; R makes a new one'
 
 /** What calls of the application prove themselves with, as far as the server can still tell. */
-export function AppCredentials({ app, keys, width, height, issue }: TabProps) {
+export function AppCredentials({ app, keys, width, height, onIssued }: TabProps) {
   const console = useConsole()
-  const { theme, ask, copy } = console
+  const { theme, openDialog, copy } = console
   const nowMs = useNow()
-  const webhook = useWebhookSecret(app.id)
+  const webhookSecret = useWebhookSecret(app.id)
   const list = useList<CredentialKey>({
     name: 'credentials',
     rows: credentialKeys,
     height: credentialKeys.length,
-    idOf: (key) => key,
+    getRowId: (key) => key,
   })
   const selected = list.selected ?? 'clientId'
-  const copyKey: Record<CredentialKey, Handler> = {
+  const copyHandlers: Record<CredentialKey, Handler> = {
     clientId: () => copy(app.clientId, 'client id'),
-    clientSecret: { unavailable: onlyHash },
-    apiKey: { unavailable: onlyHash },
-    webhookSecret: () => webhook.use((value) => copy(value, 'webhook secret')),
+    clientSecret: { unavailable: hashOnlyReason },
+    apiKey: { unavailable: hashOnlyReason },
+    webhookSecret: () => webhookSecret.withValue((value) => copy(value, 'webhook secret')),
   }
-  const showKey: Record<CredentialKey, Handler | undefined> = {
+  const showHandlers: Record<CredentialKey, Handler | undefined> = {
     clientId: undefined,
-    clientSecret: { unavailable: onlyHash },
-    apiKey: { unavailable: onlyHash },
-    webhookSecret: { run: webhook.toggle, label: webhook.isShown ? 'cover' : 'show' },
+    clientSecret: { unavailable: hashOnlyReason },
+    apiKey: { unavailable: hashOnlyReason },
+    webhookSecret: { run: webhookSecret.toggle, label: webhookSecret.isShown ? 'cover' : 'show' },
   }
   useKeys('apps', {
     ...keys,
     rotate:
       selected === 'clientId'
         ? { unavailable: 'the client id stays the same for ever' }
-        : () => ask(rotateDialog(console, app, selected, issue)),
-    copy: copyKey[selected],
-    show: showKey[selected],
+        : () => openDialog(rotateDialog(console, app, selected, onIssued)),
+    copy: copyHandlers[selected],
+    show: showHandlers[selected],
   })
   const values: Record<CredentialKey, string> = {
     clientId: app.clientId,
     clientSecret: app.clientSecretPreview,
     apiKey: app.apiKeyPreview,
-    webhookSecret: webhook.shown,
+    webhookSecret: webhookSecret.display,
   }
   const rows = credentialKeys.map((key) => ({
     label: credentialNames[key].label,
@@ -76,11 +76,11 @@ export function AppCredentials({ app, keys, width, height, issue }: TabProps) {
   const lines: Line[] = [
     ...credentialLines(rows, credentialKeys.indexOf(selected), width, theme),
     '',
-    ...wrap(abouts[selected], width - 2).map((text) => ({ text: ` ${text}`, paint: theme.paint.dim })),
+    ...wrap(descriptions[selected], width - 2).map((text) => ({ text: ` ${text}`, paint: theme.paint.dim })),
     '',
     ...factLines(
       [
-        ['codes live', remaining(app.otpTtlSeconds * 1000)],
+        ['codes live', formatRemaining(app.otpTtlSeconds * 1000)],
         ...messageFacts(app),
         ['created', relativeTime(app.createdAt, nowMs)],
         ['changed', relativeTime(app.updatedAt, nowMs)],
@@ -98,22 +98,22 @@ function rotatedText(app: Application, key: CredentialKey, nowMs: number) {
     apiKey: app.apiKeyRotatedAt,
     webhookSecret: app.webhookSecretRotatedAt,
   }
-  const at = rotatedAt[key]
-  return at === undefined ? '' : `rotated ${relativeTime(at, nowMs)}`
+  const rotatedTime = rotatedAt[key]
+  return rotatedTime === undefined ? '' : `rotated ${relativeTime(rotatedTime, nowMs)}`
 }
 
 /** Asked for only when it is wanted, and forgotten as soon as it is covered again. */
 function useWebhookSecret(id: string) {
   const { api, toast, crash } = useConsole()
-  const { isShown, toggle, cover } = useSecret()
+  const { isShown, toggle, maskUnlessShown } = useSecret()
   const [value, setValue] = useState('')
   useEffect(() => {
     if (!isShown) setValue('')
   }, [isShown])
-  const find = async (use: (value: string) => void) => {
+  const load = async (callback: (value: string) => void) => {
     try {
       const { data } = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', { params: { id } })
-      use(data.webhookSecret)
+      callback(data.webhookSecret)
     } catch (error) {
       if (!(error instanceof CliError)) return crash(error)
       toast(error.message, 'bad')
@@ -121,12 +121,12 @@ function useWebhookSecret(id: string) {
   }
   return {
     isShown,
-    shown: cover(value),
-    use: (act: (value: string) => void) => void find(act),
+    display: maskUnlessShown(value),
+    withValue: (callback: (value: string) => void) => void load(callback),
     toggle() {
       if (isShown) return toggle()
-      void find((found) => {
-        setValue(found)
+      void load((secret) => {
+        setValue(secret)
         toggle()
       })
     },

@@ -2,16 +2,16 @@ import { Box } from 'ink'
 import type { Application } from '../../client/resources.ts'
 import { appStatus, environmentSpan } from '../lines/application.ts'
 import { Lines } from '../components/Lines.tsx'
-import { Waiting } from '../components/Waiting.tsx'
+import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
-import { useLive } from '../hooks/use-polled.ts'
+import { usePolled } from '../hooks/use-polled.ts'
 import { useProjects } from '../hooks/use-projects.ts'
-import { useCrumbs } from '../hooks/use-shell.ts'
-import type { Issued } from '../issued.ts'
+import { useBreadcrumbs } from '../hooks/use-shell.ts'
+import type { IssuedCredentialSet } from '../issued-credentials.ts'
 import type { Handler } from '../key-router.ts'
 import type { ScreenProps } from '../screen.ts'
-import { fitSpan, spread, widthOf, type Span } from '../spans.ts'
+import { fitSpan, justify, displayWidth, type Span } from '../spans.ts'
 import { AppActivity } from './AppActivity.tsx'
 import { AppCredentials } from './AppCredentials.tsx'
 import { AppQuickStart } from './AppQuickStart.tsx'
@@ -33,7 +33,7 @@ type Props = ScreenProps & {
   id: string
   tab: AppTab
   setTab(tab: AppTab): void
-  issue(issued: Issued): void
+  onIssued(issued: IssuedCredentialSet): void
   close(): void
 }
 
@@ -41,16 +41,16 @@ type Props = ScreenProps & {
 export function AppDetail(props: Props) {
   const { width, height, id, close } = props
   const { api } = useConsole()
-  const app = useLive(
+  const app = usePolled(
     `app ${id}`,
     async () => (await api.asDeveloper('GET', '/v1/applications/:id', { params: { id } })).data,
   )
   const projectId = app.data?.projectId
-  const project = useProjects().data?.find((one) => one.id === projectId)
-  useCrumbs(app.data === undefined ? [id] : [project?.name ?? '', app.data.name], app.data?.environment)
+  const project = useProjects().data?.find((candidate) => candidate.id === projectId)
+  useBreadcrumbs(app.data === undefined ? [id] : [project?.name ?? '', app.data.name], app.data?.environment)
   useKeys('detail', { back: close })
-  if (app.data === undefined) return <Waiting live={app} width={width} height={height} />
-  return <Found {...props} app={app.data} />
+  if (app.data === undefined) return <LoadingOrError polled={app} width={width} height={height} />
+  return <LoadedApp {...props} app={app.data} />
 }
 
 /** What the keys of the application do, whichever tab is shown. */
@@ -62,54 +62,64 @@ export type TabProps = {
   keys: AppKeys
   width: number
   height: number
-  issue(issued: Issued): void
+  onIssued(issued: IssuedCredentialSet): void
 }
 
-function Found({ app, width, height, isCompact, tab, setTab, issue, close }: Props & { app: Application }) {
+function LoadedApp({
+  app,
+  width,
+  height,
+  isCompact,
+  tab,
+  setTab,
+  onIssued,
+  close,
+}: Props & { app: Application }) {
   const console = useConsole()
-  const { theme, ask } = console
+  const { theme, openDialog } = console
   const { paint } = theme
-  const at = tabs.indexOf(tab)
-  const tabBy = (by: number) => setTab(tabs[(at + by + tabs.length) % tabs.length] ?? 'credentials')
+  const tabIndex = tabs.indexOf(tab)
+  const moveTab = (offset: number) =>
+    setTab(tabs[(tabIndex + offset + tabs.length) % tabs.length] ?? 'credentials')
   const keys: AppKeys = {
-    nextTab: () => tabBy(1),
-    previousTab: () => tabBy(-1),
-    edit: () => ask(editAppDialog(console, app)),
+    nextTab: () => moveTab(1),
+    previousTab: () => moveTab(-1),
+    edit: () => openDialog(editAppDialog(console, app)),
     toggle: {
-      run: () => ask(toggleAppDialog(console, app)),
+      run: () => openDialog(toggleAppDialog(console, app)),
       label: app.status === 'active' ? 'disable' : 'enable',
     },
-    remove: () => ask(removeAppDialog(console, app, close)),
+    remove: () => openDialog(removeAppDialog(console, app, close)),
   }
   const state: Span[] = [environmentSpan(app.environment, theme), '  ', appStatus(app, theme), ' ']
-  const nameWidth = width - widthOf(state) - 2
-  const heading: Span[] = tabs.map((one) =>
-    one === tab
-      ? { text: `[${tabTitles[one]}]`, paint: paint.bold }
-      : { text: ` ${tabTitles[one]} `, paint: paint.dim },
+  const nameWidth = width - displayWidth(state) - 2
+  const heading: Span[] = tabs.map((tabName) =>
+    tabName === tab
+      ? { text: `[${tabTitles[tabName]}]`, paint: paint.bold }
+      : { text: ` ${tabTitles[tabName]} `, paint: paint.dim },
   )
-  const top = [
-    [' ', fitSpan({ text: app.name, paint: paint.bold }, nameWidth, theme.symbols.more), ' ', ...state],
-    spread(heading, isCompact ? '' : { text: `${app.id} `, paint: paint.dim }, width),
+  const headerLines = [
+    [' ', fitSpan({ text: app.name, paint: paint.bold }, nameWidth, theme.symbols.ellipsis), ' ', ...state],
+    justify(heading, isCompact ? '' : { text: `${app.id} `, paint: paint.dim }, width),
     '',
   ]
-  const Tab = views[tab]
+  const Tab = tabViews[tab]
   return (
     <Box flexDirection="column" width={width} height={height}>
-      <Lines lines={top} width={width} />
+      <Lines lines={headerLines} width={width} />
       <Tab
         key={`${app.id} ${tab}`}
         app={app}
         keys={keys}
         width={width}
-        height={height - top.length}
-        issue={issue}
+        height={height - headerLines.length}
+        onIssued={onIssued}
       />
     </Box>
   )
 }
 
-const views = {
+const tabViews = {
   credentials: AppCredentials,
   activity: AppActivity,
   webhooks: AppWebhooks,

@@ -3,63 +3,64 @@ import { useState } from 'react'
 import { quickStarts } from '../../terminal/quick-start.ts'
 import { Lines } from '../components/Lines.tsx'
 import { useConsole } from '../console-context.ts'
-import { useKept } from '../hooks/use-persistent-state.ts'
+import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { useKeys } from '../hooks/use-keys.ts'
-import { spread, type Line } from '../spans.ts'
+import { justify, type Line } from '../spans.ts'
 import type { TabProps } from './AppDetail.tsx'
 
 /** How a backend calls the application: to be read, and to be copied whole. */
 export function AppQuickStart({ app, keys, width, height }: TabProps) {
   const { theme, copy, connection } = useConsole()
   const { paint, symbols } = theme
-  const all = quickStarts({ serverUrl: connection.server.url, app })
-  const [title, setTitle] = useKept<string>('apps quick start', all[0].title)
-  const [top, setTop] = useState(0)
-  const at = Math.max(
+  const snippets = quickStarts({ serverUrl: connection.server.url, app })
+  const [title, setTitle] = usePersistentState<string>('apps quick start', snippets[0].title)
+  const [scrollTop, setScrollTop] = useState(0)
+  const snippetIndex = Math.max(
     0,
-    all.findIndex((one) => one.title === title),
+    snippets.findIndex((snippet) => snippet.title === title),
   )
-  const shown = all[at] ?? all[0]
-  const other = all[(at + 1) % all.length] ?? all[0]
-  const lines = shown.text.trimEnd().split('\n')
-  const room = height - 2
-  const last = Math.max(0, lines.length - room)
-  const from = Math.min(top, last)
-  const scroll = (by: number) => setTop(Math.max(0, Math.min(last, from + by)))
+  const shownSnippet = snippets[snippetIndex] ?? snippets[0]
+  const nextSnippet = snippets[(snippetIndex + 1) % snippets.length] ?? snippets[0]
+  const lines = shownSnippet.text.trimEnd().split('\n')
+  const codeHeight = height - 2
+  const maxScroll = Math.max(0, lines.length - codeHeight)
+  const firstLine = Math.min(scrollTop, maxScroll)
+  const scroll = (delta: number) => setScrollTop(Math.max(0, Math.min(maxScroll, firstLine + delta)))
   useKeys('list', {
     down: () => scroll(1),
     up: () => scroll(-1),
-    pageDown: () => scroll(room - 1),
-    pageUp: () => scroll(1 - room),
-    top: () => setTop(0),
-    bottom: () => setTop(last),
+    pageDown: () => scroll(codeHeight - 1),
+    pageUp: () => scroll(1 - codeHeight),
+    top: () => setScrollTop(0),
+    bottom: () => setScrollTop(maxScroll),
   })
   useKeys('apps', {
     ...keys,
     language: {
       run() {
-        setTitle(other.title)
-        setTop(0)
+        setTitle(nextSnippet.title)
+        setScrollTop(0)
       },
-      label: other.title,
+      label: nextSnippet.title,
     },
-    copy: () => copy(shown.text, `the ${shown.title} snippet`),
+    copy: () => copy(shownSnippet.text, `the ${shownSnippet.title} snippet`),
   })
-  const below = lines.length - from - room
-  const names = all.map((one) =>
-    one === shown
-      ? { text: `[${one.title}]`, paint: paint.bold }
-      : { text: ` ${one.title} `, paint: paint.dim },
+  const linesBelow = lines.length - firstLine - codeHeight
+  const titles = snippets.map((candidate) =>
+    candidate === shownSnippet
+      ? { text: `[${candidate.title}]`, paint: paint.bold }
+      : { text: ` ${candidate.title} `, paint: paint.dim },
   )
-  const more = below > 0 ? { text: `${symbols.down} ${below} more lines `, paint: paint.yellow } : ''
-  const code = lines.slice(from, from + room).map((text): Line => ({
+  const moreHint =
+    linesBelow > 0 ? { text: `${symbols.down} ${linesBelow} more lines `, paint: paint.yellow } : ''
+  const code = lines.slice(firstLine, firstLine + codeHeight).map((text): Line => ({
     text: ` ${text}`,
     paint: /^\s*(?:#|\/\/)/.test(text) ? paint.dim : undefined,
   }))
   return (
     <Box flexDirection="column" width={width} height={height}>
-      <Lines lines={[spread(names, more, width), '']} width={width} />
-      <Lines lines={code} width={width} height={room} />
+      <Lines lines={[justify(titles, moreHint, width), '']} width={width} />
+      <Lines lines={code} width={width} height={codeHeight} />
     </Box>
   )
 }

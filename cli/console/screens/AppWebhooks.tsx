@@ -2,13 +2,13 @@ import type { WebhookEndpoint } from '../../client/resources.ts'
 import { eventsText } from '../../terminal/webhook-text.ts'
 import type { Column } from '../columns.ts'
 import { ListTable } from '../components/ListTable.tsx'
-import { Waiting } from '../components/Waiting.tsx'
+import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
-import { useLive } from '../hooks/use-polled.ts'
-import { useWanted } from '../hooks/use-pending-selection.ts'
+import { usePolled } from '../hooks/use-polled.ts'
+import { usePendingSelection } from '../hooks/use-pending-selection.ts'
 import { endpointStatus } from '../lines/webhook.ts'
 import type { TabProps } from './AppDetail.tsx'
 import { createDialog } from './webhook-dialogs.ts'
@@ -24,9 +24,9 @@ const empty = [
 /** Where the events of the application are sent. */
 export function AppWebhooks({ app, keys, width, height }: TabProps) {
   const console = useConsole()
-  const { api, theme, ask, copy, go } = console
+  const { api, theme, openDialog, copy, go } = console
   const appId = app.id
-  const webhooks = useLive(`app ${appId} webhooks`, async () => {
+  const webhooks = usePolled(`app ${appId} webhooks`, async () => {
     const { data } = await api.asDeveloper('GET', '/v1/webhooks', { query: { appId, limit: '200' } })
     return data
   })
@@ -34,11 +34,11 @@ export function AppWebhooks({ app, keys, width, height }: TabProps) {
     name: `app ${appId} webhooks`,
     rows: webhooks.data ?? [],
     height: height - 1,
-    idOf: ({ id }) => id,
-    textOf: (one) => `${one.url} ${eventsText(one)} ${one.description ?? ''}`,
+    getRowId: ({ id }) => id,
+    getFilterText: (endpoint) => `${endpoint.url} ${eventsText(endpoint)} ${endpoint.description ?? ''}`,
   })
   const { selected } = list
-  const want = useWanted('webhook of the app', list)
+  const selectWebhook = usePendingSelection('webhook of the app', list)
   const { data: applications = [] } = useApplications()
   const isNameTaken = applications.some(({ id, name }) => name === app.name && id !== app.id)
   useKeys('apps', {
@@ -48,16 +48,16 @@ export function AppWebhooks({ app, keys, width, height }: TabProps) {
         ? undefined
         : { run: () => go('webhooks', { webhookId: selected.id }), label: 'deliveries' },
     create: {
-      run: () => ask(createDialog(console, isNameTaken ? app.id : app.name, want)),
+      run: () => openDialog(createDialog(console, isNameTaken ? app.id : app.name, selectWebhook)),
       label: 'new webhook',
     },
     copy: selected === null ? undefined : { run: () => copy(selected.id, 'webhook id'), label: 'copy id' },
   })
-  if (webhooks.data === undefined) return <Waiting live={webhooks} width={width} height={height} />
+  if (webhooks.data === undefined) return <LoadingOrError polled={webhooks} width={width} height={height} />
   const columns: Column<WebhookEndpoint>[] = [
     { title: 'URL', width: 24, grow: 3, cell: ({ url }) => url },
-    { title: 'EVENTS', width: 14, grow: 1, spare: 1, cell: eventsText },
-    { title: 'STATUS', width: 12, cell: (one) => endpointStatus(one, theme) },
+    { title: 'EVENTS', width: 14, grow: 1, dropPriority: 1, cell: eventsText },
+    { title: 'STATUS', width: 12, cell: (endpoint) => endpointStatus(endpoint, theme) },
   ]
   return <ListTable list={list} columns={columns} width={width} empty={empty} />
 }

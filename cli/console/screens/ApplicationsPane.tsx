@@ -7,7 +7,7 @@ import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import type { List } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
-import type { Issued } from '../issued.ts'
+import type { IssuedCredentialSet } from '../issued-credentials.ts'
 import { editAppDialog, newAppDialog, removeAppDialog, toggleAppDialog } from './app-dialogs.ts'
 import { withinPlan } from './ProjectsPane.tsx'
 
@@ -19,28 +19,30 @@ type Props = {
   countMax: number | undefined
   width: number
   open(id: string): void
-  created(issued: Issued, id: string): void
+  onCreated(issued: IssuedCredentialSet, id: string): void
 }
 
-export function ApplicationsPane({ project, list, count, countMax, width, open, created }: Props) {
+export function ApplicationsPane({ project, list, count, countMax, width, open, onCreated }: Props) {
   const console = useConsole()
-  const { theme, ask, copy } = console
+  const { theme, openDialog, copy } = console
   const nowMs = useNow()
   const { selected: app, isActive } = list
   useKeys(
     'apps',
     {
       open: app === null ? undefined : () => open(app.id),
-      create: withinPlan(count, countMax, 'applications', () => ask(newAppDialog(console, project, created))),
-      edit: app === null ? undefined : () => ask(editAppDialog(console, app)),
+      create: withinPlan(count, countMax, 'applications', () =>
+        openDialog(newAppDialog(console, project, onCreated)),
+      ),
+      edit: app === null ? undefined : () => openDialog(editAppDialog(console, app)),
       toggle:
         app === null
           ? undefined
           : {
-              run: () => ask(toggleAppDialog(console, app)),
+              run: () => openDialog(toggleAppDialog(console, app)),
               label: app.status === 'active' ? 'disable' : 'enable',
             },
-      remove: app === null ? undefined : () => ask(removeAppDialog(console, app)),
+      remove: app === null ? undefined : () => openDialog(removeAppDialog(console, app)),
       copy: app === null ? undefined : { run: () => copy(app.id, 'application id'), label: 'copy id' },
     },
     { isActive },

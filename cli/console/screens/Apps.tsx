@@ -1,6 +1,6 @@
 import { useState } from 'react'
-import { useKept } from '../hooks/use-persistent-state.ts'
-import type { Issued } from '../issued.ts'
+import { usePersistentState } from '../hooks/use-persistent-state.ts'
+import type { IssuedCredentialSet } from '../issued-credentials.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import { AppDetail, type AppTab } from './AppDetail.tsx'
 import { AppsPanes } from './AppsPanes.tsx'
@@ -20,30 +20,34 @@ export const appsScreen: Screen = {
   View: AppsView,
 }
 
-type Open = { appId: string | null; tab: AppTab }
+type OpenApp = { appId: string | null; tab: AppTab }
 
 function AppsView(props: ScreenProps) {
   const { target } = props
-  const [open, setOpen] = useKept<Open>(
+  const [openApp, setOpenApp] = usePersistentState<OpenApp>(
     'apps open',
     { appId: null, tab: 'credentials' },
     target === null ? undefined : { appId: target.appId ?? null, tab: 'credentials' },
   )
-  const [issued, setIssued] = useState<Issued | null>(null)
-  const { appId, tab } = open
-  const close = () => setOpen({ appId: null, tab: 'credentials' })
+  const [issued, setIssued] = useState<IssuedCredentialSet | null>(null)
+  const { appId, tab } = openApp
+  const close = () => setOpenApp({ appId: null, tab: 'credentials' })
   if (issued !== null) return <IssuedCredentials {...props} issued={issued} close={() => setIssued(null)} />
   if (appId === null)
     return (
-      <AppsPanes {...props} issue={setIssued} open={(id) => setOpen({ appId: id, tab: 'credentials' })} />
+      <AppsPanes
+        {...props}
+        onIssued={setIssued}
+        open={(id) => setOpenApp({ appId: id, tab: 'credentials' })}
+      />
     )
   return (
     <AppDetail
       {...props}
       id={appId}
       tab={tab}
-      setTab={(next) => setOpen({ appId, tab: next })}
-      issue={setIssued}
+      setTab={(next) => setOpenApp({ appId, tab: next })}
+      onIssued={setIssued}
       close={close}
     />
   )

@@ -1,18 +1,18 @@
 import { Box } from 'ink'
 import type { InboxItem } from '../../client/resources.ts'
-import { comingTime, recentTime } from '../../terminal/text.ts'
+import { formatTimeUntil, recentTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'
 import { Rule } from '../components/Rule.tsx'
-import { Waiting } from '../components/Waiting.tsx'
+import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
 import { useInbox } from '../hooks/use-inbox.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { useNow } from '../hooks/use-now.ts'
-import { usePhone } from '../hooks/use-shell.ts'
+import { usePhoneFormatter } from '../hooks/use-shell.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import { wrap, type Span } from '../spans.ts'
 
@@ -34,8 +34,8 @@ const empty = [
 function InboxView({ width, height, isCompact }: ScreenProps) {
   const { theme, copy, go } = useConsole()
   const { paint } = theme
-  const { nameOf } = useApplications()
-  const phoneOf = usePhone()
+  const { applicationName } = useApplications()
+  const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
   const inbox = useInbox()
   const messageHeight = isCompact ? 2 : 4
@@ -43,32 +43,40 @@ function InboxView({ width, height, isCompact }: ScreenProps) {
     name: 'inbox',
     rows: inbox.data ?? [],
     height: height - 1 - messageHeight,
-    idOf: ({ id }) => id,
-    textOf: ({ phone, appId, code, requestId }) => [phone, nameOf(appId), code, requestId].join(' '),
+    getRowId: ({ id }) => id,
+    getFilterText: ({ phone, appId, code, requestId }) =>
+      [phone, applicationName(appId), code, requestId].join(' '),
   })
   const { code = null, requestId = null, text = null } = list.selected ?? {}
   useKeys('inbox', {
     copy: code === null ? undefined : () => copy(code, 'code'),
     open: requestId === null ? undefined : () => go('otp', { requestId }),
   })
-  if (inbox.data === undefined) return <Waiting live={inbox} width={width} height={height} />
+  if (inbox.data === undefined) return <LoadingOrError polled={inbox} width={width} height={height} />
 
   const columns: Column<InboxItem>[] = [
     { title: 'SENT', width: 11, cell: ({ sentAt }) => recentTime(sentAt, nowMs) },
-    { title: 'PHONE', width: 16, cell: ({ phone }) => phoneOf(phone) },
+    { title: 'PHONE', width: 16, cell: ({ phone }) => formatPhone(phone) },
     { title: 'CODE', width: 8, cell: (item) => codeSpan(item, paint) },
-    { title: 'EXPIRES', width: 14, cell: (item) => expiry(item, nowMs) },
-    { title: 'APP', width: 12, grow: 1, widest: 32, spare: 1, cell: ({ appId }) => nameOf(appId) },
-    { title: 'REQUEST', width: 30, spare: 2, cell: (item) => item.requestId ?? '' },
+    { title: 'EXPIRES', width: 14, cell: (item) => expiryText(item, nowMs) },
+    {
+      title: 'APP',
+      width: 12,
+      grow: 1,
+      maxWidth: 32,
+      dropPriority: 1,
+      cell: ({ appId }) => applicationName(appId),
+    },
+    { title: 'REQUEST', width: 30, dropPriority: 2, cell: (item) => item.requestId ?? '' },
   ]
-  const over =
+  const expiredLines =
     list.selected === null ? [] : [{ text: ' The code is over, and its message with it.', paint: paint.dim }]
-  const message = text === null ? over : wrap(text, width - 2).map((line) => ` ${line}`)
+  const messageLines = text === null ? expiredLines : wrap(text, width - 2).map((line) => ` ${line}`)
   return (
     <Box flexDirection="column" width={width} height={height}>
       <ListTable list={list} columns={columns} width={width} empty={empty} />
       <Rule width={width} title="Message" />
-      <Lines lines={message} width={width} height={messageHeight - 1} />
+      <Lines lines={messageLines} width={width} height={messageHeight - 1} />
     </Box>
   )
 }
@@ -78,5 +86,5 @@ const codeSpan = (
   { bold, dim }: Record<'bold' | 'dim', (text: string) => string>,
 ): Span => (code === null ? { text: 'over', paint: dim } : { text: code, paint: bold })
 
-const expiry = ({ code, expiresAt }: InboxItem, nowMs: number) =>
-  code === null ? '' : comingTime(expiresAt, nowMs)
+const expiryText = ({ code, expiresAt }: InboxItem, nowMs: number) =>
+  code === null ? '' : formatTimeUntil(expiresAt, nowMs)

@@ -7,60 +7,62 @@ import { useConsole, type Dialog } from '../console-context.ts'
 import { credentialLines } from '../lines/credentials.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useSecret } from '../hooks/use-secret.ts'
-import { useCrumbs } from '../hooks/use-shell.ts'
-import type { Issued } from '../issued.ts'
+import { useBreadcrumbs } from '../hooks/use-shell.ts'
+import type { IssuedCredentialSet } from '../issued-credentials.ts'
 import { wrap, type Line } from '../spans.ts'
 
-type Props = { issued: Issued; width: number; height: number; close(): void }
+type Props = { issued: IssuedCredentialSet; width: number; height: number; close(): void }
 
 /** The others can be read again. */
-const onceOnly = new Set(['OTPD_CLIENT_SECRET', 'OTPD_API_KEY'])
+const shownOnce = new Set(['OTPD_CLIENT_SECRET', 'OTPD_API_KEY'])
 
 /**
  * Credentials that nobody will be shown again. Only its own keys work meanwhile, so that none of them loses what is
  * here; and whoever has neither copied nor saved it is asked before it goes.
  */
 export function IssuedCredentials({ issued, width, height, close }: Props) {
-  const { theme, ask, copy, toast, context, connection } = useConsole()
+  const { theme, openDialog, copy, toast, context, connection } = useConsole()
   const { paint } = theme
   const secret = useSecret()
-  const [at, setAt] = useState(0)
-  const [taken, setTaken] = useState<ReadonlySet<string>>(new Set())
+  const [selectedIndex, setSelectedIndex] = useState(0)
+  const [savedVariables, setSavedVariables] = useState<ReadonlySet<string>>(new Set())
   const { credentials } = issued
-  useCrumbs([issued.appName], issued.environment)
-  const selected = credentials[at]
-  const last = credentials.length - 1
-  const isTaken = credentials.every(({ variable }) => !onceOnly.has(variable) || taken.has(variable))
+  useBreadcrumbs([issued.appName], issued.environment)
+  const selected = credentials[selectedIndex]
+  const lastIndex = credentials.length - 1
+  const isAllSaved = credentials.every(
+    ({ variable }) => !shownOnce.has(variable) || savedVariables.has(variable),
+  )
   useKeys(
     'issued',
     {
-      down: last === 0 ? undefined : () => setAt(Math.min(last, at + 1)),
-      up: last === 0 ? undefined : () => setAt(Math.max(0, at - 1)),
+      down: lastIndex === 0 ? undefined : () => setSelectedIndex(Math.min(lastIndex, selectedIndex + 1)),
+      up: lastIndex === 0 ? undefined : () => setSelectedIndex(Math.max(0, selectedIndex - 1)),
       show: { run: secret.toggle, label: secret.isShown ? 'cover' : 'show' },
       copy: selected && {
         run() {
           copy(selected.value, selected.name)
-          setTaken(new Set([...taken, selected.variable]))
+          setSavedVariables(new Set([...savedVariables, selected.variable]))
         },
         label: `copy ${selected.name}`,
       },
-      save: () => ask(saveDialog()),
-      done: isTaken ? close : () => ask(leaveDialog(close)),
+      save: () => openDialog(saveDialog()),
+      done: isAllSaved ? close : () => openDialog(leaveDialog(close)),
     },
     { isModal: true },
   )
   const rows = credentials.map(({ label, value, variable }) => ({
     label,
-    value: variable === 'OTPD_CLIENT_ID' ? value : secret.cover(value),
+    value: variable === 'OTPD_CLIENT_ID' ? value : secret.maskUnlessShown(value),
   }))
-  const gap = height > 14 ? [''] : []
+  const blankLine = height > 14 ? [''] : []
   const lines: Line[] = [
-    ...gap,
+    ...blankLine,
     [' ', theme.status('done', ''), { text: ` ${issued.title}`, paint: paint.bold }],
     ...wrap(issued.about, width - 2).map((text) => ({ text: ` ${text}`, paint: paint.yellow })),
-    ...gap,
-    ...credentialLines(rows, at, width, theme),
-    ...gap,
+    ...blankLine,
+    ...credentialLines(rows, selectedIndex, width, theme),
+    ...blankLine,
     { text: ' s saves all of it in a new file that only you can read.', paint: paint.dim },
   ]
   return <Lines lines={lines} width={width} height={height} />
@@ -80,19 +82,19 @@ export function IssuedCredentials({ issued, width, height, close }: Props) {
         },
       ],
       verb: 'save',
-      async act({ path: typed = '' }) {
-        const path = typed.trim()
-        const file = reserve(path)
+      async submit({ path: input = '' }) {
+        const path = input.trim()
+        const file = reserveFile(path)
         const values = Object.fromEntries(credentials.map(({ variable, value }) => [variable, value]))
-        if (!file.fill(issued.comment, { OTPD_SERVER: connection.server.url, ...values }))
+        if (!file.write(issued.comment, { OTPD_SERVER: connection.server.url, ...values }))
           throw usageError(`${path} could not be written.`, 'Is the disk full? Name a file elsewhere.')
-        setTaken(new Set(credentials.map(({ variable }) => variable)))
+        setSavedVariables(new Set(credentials.map(({ variable }) => variable)))
         toast(`saved in ${path}`, 'good')
       },
     }
   }
 
-  function reserve(path: string) {
+  function reserveFile(path: string) {
     try {
       return reserveEnvFile(context.io, path)
     } catch (error) {
@@ -114,5 +116,5 @@ const leaveDialog = (close: () => void): Dialog => ({
   ],
   fields: [],
   verb: 'leave',
-  act: async () => close(),
+  submit: async () => close(),
 })

@@ -5,18 +5,18 @@ import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'
 import { Rule } from '../components/Rule.tsx'
-import { Waiting } from '../components/Waiting.tsx'
+import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
-import { useKept } from '../hooks/use-persistent-state.ts'
+import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
-import { useLive } from '../hooks/use-polled.ts'
+import { usePolled } from '../hooks/use-polled.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { useProjects } from '../hooks/use-projects.ts'
-import { usePhone } from '../hooks/use-shell.ts'
-import { eventWords, failureTypes } from '../lines/log.ts'
-import { newestRows, searchMs } from '../newest-rows.ts'
+import { usePhoneFormatter } from '../hooks/use-shell.ts'
+import { eventText, failureTypes } from '../lines/log.ts'
+import { newestRows, searchIntervalMs } from '../newest-rows.ts'
 import { chartLines, countLines, firstStepLines, ranges, type Range } from '../lines/overview.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import type { Line } from '../spans.ts'
@@ -36,9 +36,12 @@ export const overviewScreen: Screen = {
 function OverviewView(props: ScreenProps) {
   const { api, theme } = useConsole()
   const { width, height, isCompact } = props
-  const [range, setRange] = useKept<Range>('overview range', '30d')
-  const summary = useLive('summary', async () => (await api.asDeveloper('GET', '/v1/analytics/summary')).data)
-  const days = useLive(`days ${range}`, async () => {
+  const [range, setRange] = usePersistentState<Range>('overview range', '30d')
+  const summary = usePolled(
+    'summary',
+    async () => (await api.asDeveloper('GET', '/v1/analytics/summary')).data,
+  )
+  const days = usePolled(`days ${range}`, async () => {
     const { data } = await api.asDeveloper('GET', '/v1/analytics/timeseries', { query: { range } })
     return data
   })
@@ -48,17 +51,19 @@ function OverviewView(props: ScreenProps) {
     webhook: webhook?.open,
   })
   if (summary.data === undefined || days.data === undefined)
-    return <Waiting live={summary.data === undefined ? summary : days} width={width} height={height} />
+    return (
+      <LoadingOrError polled={summary.data === undefined ? summary : days} width={width} height={height} />
+    )
 
-  const gap = isCompact ? [] : ['']
+  const blankLine = isCompact ? [] : ['']
   const isEmpty = summary.data.otpRequests === 0
   const top: Line[] = [
-    ...gap,
+    ...blankLine,
     ...countLines(summary.data, width, theme),
     ...(isCompact && webhook ? [] : ['']),
     ...(isEmpty && isCompact ? [] : chartLines(days.data, range, width, theme)),
-    ...(webhook ? [...gap, webhook.line] : []),
-    ...gap,
+    ...(webhook ? [...blankLine, webhook.line] : []),
+    ...blankLine,
   ]
   return (
     <Box flexDirection="column" width={width} height={height}>
@@ -82,8 +87,8 @@ function FirstSteps({ width, height }: { width: number; height: number }) {
 
 function Failures({ width, height }: { width: number; height: number }) {
   const { api, go } = useConsole()
-  const { nameOf } = useApplications()
-  const phoneOf = usePhone()
+  const { applicationName } = useApplications()
+  const formatPhone = usePhoneFormatter()
   const nowMs = useNow()
   const load = () =>
     newestRows(50, async (page) => {
@@ -91,12 +96,12 @@ function Failures({ width, height }: { width: number; height: number }) {
       const { data, nextCursor } = await api.asDeveloper('GET', '/v1/logs', { query })
       return { data: data.toReversed(), nextCursor }
     })
-  const failures = useLive('failures', load, { everyMs: searchMs })
+  const failures = usePolled('failures', load, { intervalMs: searchIntervalMs })
   const list = useList({
     name: 'overview failures',
     rows: failures.data?.rows ?? [],
     height: height - 2,
-    idOf: ({ id }) => id,
+    getRowId: ({ id }) => id,
   })
   const { selected } = list
   const requestId = selected?.requestId ?? null
@@ -105,21 +110,21 @@ function Failures({ width, height }: { width: number; height: number }) {
   })
   const columns: Column<LogEntry>[] = [
     { title: 'TIME', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
-    { title: 'PHONE', width: 16, cell: ({ phone }) => phoneOf(phone) },
-    { title: 'WHAT', width: 16, grow: 1, widest: 48, cell: eventWords },
-    { title: 'APP', width: 16, spare: 1, cell: ({ appId }) => nameOf(appId) },
+    { title: 'PHONE', width: 16, cell: ({ phone }) => formatPhone(phone) },
+    { title: 'WHAT', width: 16, grow: 1, maxWidth: 48, cell: eventText },
+    { title: 'APP', width: 16, dropPriority: 1, cell: ({ appId }) => applicationName(appId) },
   ]
   return (
     <Box flexDirection="column" width={width} height={height}>
       <Rule width={width} title="Recent failures" />
       {failures.data === undefined ? (
-        <Waiting live={failures} width={width} height={height - 1} />
+        <LoadingOrError polled={failures} width={width} height={height - 1} />
       ) : (
         <ListTable
           list={list}
           columns={columns}
           width={width}
-          empty={[failures.data.isCut ? 'Nothing failed lately.' : 'Nothing failed.']}
+          empty={[failures.data.isTruncated ? 'Nothing failed lately.' : 'Nothing failed.']}
         />
       )}
     </Box>
@@ -129,9 +134,9 @@ function Failures({ width, height }: { width: number; height: number }) {
 /** The endpoint that has been failing longest, as a line and a way to it. */
 function useFailingWebhook() {
   const { api, go, theme } = useConsole()
-  const { nameOf } = useApplications()
+  const { applicationName } = useApplications()
   const nowMs = useNow()
-  const webhooks = useLive(
+  const webhooks = usePolled(
     'webhooks failing',
     async () => {
       const { data } = await api.asDeveloper('GET', '/v1/webhooks', { query: { limit: '200' } })
@@ -141,15 +146,15 @@ function useFailingWebhook() {
         )
         .toSorted((a, b) => a.failingSince.localeCompare(b.failingSince))
     },
-    { everyMs: 10_000 },
+    { intervalMs: 10_000 },
   )
-  const [first, ...others] = webhooks.data ?? []
-  if (first === undefined) return null
-  const more = others.length === 0 ? '' : `, and ${others.length} more`
+  const [endpoint, ...others] = webhooks.data ?? []
+  if (endpoint === undefined) return null
+  const moreText = others.length === 0 ? '' : `, and ${others.length} more`
   const line: Line = [
     ' ',
-    theme.status('warning', `webhook of ${nameOf(first.appId)} fails`),
-    `, first ${relativeTime(first.failingSince, nowMs)}${more}: ${first.url}`,
+    theme.status('warning', `webhook of ${applicationName(endpoint.appId)} fails`),
+    `, first ${relativeTime(endpoint.failingSince, nowMs)}${moreText}: ${endpoint.url}`,
   ]
-  return { line, open: () => go('webhooks', { webhookId: first.id }) }
+  return { line, open: () => go('webhooks', { webhookId: endpoint.id }) }
 }

@@ -16,25 +16,25 @@ type Props = {
   countMax: number | undefined
   width: number
   open(): void
-  created(id: string): void
+  onCreated(id: string): void
 }
 
-export function ProjectsPane({ list, count, countMax, width, open, created }: Props) {
+export function ProjectsPane({ list, count, countMax, width, open, onCreated }: Props) {
   const console = useConsole()
-  const { theme, ask, copy } = console
+  const { theme, openDialog, copy } = console
   const { selected: project, isActive } = list
   useKeys(
     'apps',
     {
       open: project === null ? undefined : open,
-      create: withinPlan(count, countMax, 'projects', () => ask(newProjectDialog(console, created))),
-      edit: project === null ? undefined : () => ask(editProjectDialog(console, project)),
+      create: withinPlan(count, countMax, 'projects', () => openDialog(newProjectDialog(console, onCreated))),
+      edit: project === null ? undefined : () => openDialog(editProjectDialog(console, project)),
       remove:
         project === null
           ? undefined
           : project.applicationCount > 0
-            ? { unavailable: `the project still has ${manyApps(project.applicationCount)}` }
-            : () => ask(removeProjectDialog(console, project)),
+            ? { unavailable: `the project still has ${appCountText(project.applicationCount)}` }
+            : () => openDialog(removeProjectDialog(console, project)),
       copy: project === null ? undefined : { run: () => copy(project.id, 'project id'), label: 'copy id' },
     },
     { isActive },
@@ -50,7 +50,7 @@ export function ProjectsPane({ list, count, countMax, width, open, created }: Pr
   )
 }
 
-const manyApps = (count: number) => (count === 1 ? 'one application' : `${count} applications`)
+const appCountText = (count: number) => (count === 1 ? 'one application' : `${count} applications`)
 
 /** The key's handler while the plan allows one more. */
 export const withinPlan = (

@@ -1,21 +1,21 @@
 import { Box } from 'ink'
 import type { WebhookDeliveryDetail as Detail } from '../../client/resources.ts'
-import { lasting, recentTime, relativeTime } from '../../terminal/text.ts'
-import { faultSentence, resultText } from '../../terminal/webhook-text.ts'
+import { formatDuration, recentTime, relativeTime } from '../../terminal/text.ts'
+import { faultText, resultText } from '../../terminal/webhook-text.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'
 import { Rule } from '../components/Rule.tsx'
-import { Waiting } from '../components/Waiting.tsx'
+import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
-import { useLive } from '../hooks/use-polled.ts'
+import { usePolled } from '../hooks/use-polled.ts'
 import { useNow } from '../hooks/use-now.ts'
-import { useCrumbs } from '../hooks/use-shell.ts'
+import { useBreadcrumbs } from '../hooks/use-shell.ts'
 import type { ScreenProps } from '../screen.ts'
 import { wrap, type Line } from '../spans.ts'
-import { deliveryStatus, nextText } from '../lines/webhook.ts'
+import { deliveryStatus, nextAttemptText } from '../lines/webhook.ts'
 import { redeliverDialog } from './webhook-dialogs.ts'
 
 type Props = ScreenProps & { webhookId: string; deliveryId: string; close(): void }
@@ -23,57 +23,64 @@ type Attempt = Detail['attempts'][number]
 
 /** One event on its way to an endpoint: every attempt, and what the receiver said. */
 export function WebhookDeliveryDetail({ width, height, webhookId, deliveryId, close }: Props) {
-  const { api, theme, ask, copy, toast } = useConsole()
+  const { api, theme, openDialog, copy, toast } = useConsole()
   const { paint } = theme
   const nowMs = useNow()
-  const live = useLive(`delivery ${deliveryId}`, async () => {
+  const polled = usePolled(`delivery ${deliveryId}`, async () => {
     const params = { id: webhookId, deliveryId }
     return (await api.asDeveloper('GET', '/v1/webhooks/:id/deliveries/:deliveryId', { params })).data
   })
-  const delivery = live.data
-  const factLines = delivery === undefined ? [] : facts(delivery)
+  const delivery = polled.data
+  const factLines = delivery === undefined ? [] : deliveryFacts(delivery)
   const listHeight = Math.max(3, Math.floor((height - factLines.length) / 2))
   const list = useList({
     name: `attempts ${deliveryId}`,
     rows: delivery?.attempts ?? [],
     height: listHeight - 1,
-    idOf: ({ at }) => at,
+    getRowId: ({ at }) => at,
     isTail: true,
   })
-  useCrumbs([deliveryId])
+  useBreadcrumbs([deliveryId])
   useKeys('detail', { back: close })
   useKeys('webhooks', {
     redeliver:
-      delivery === undefined ? undefined : () => ask(redeliverDialog({ api, toast }, webhookId, delivery)),
+      delivery === undefined
+        ? undefined
+        : () => openDialog(redeliverDialog({ api, toast }, webhookId, delivery)),
     copy: () => copy(deliveryId, 'delivery id'),
   })
-  if (delivery === undefined) return <Waiting live={live} width={width} height={height} />
+  if (delivery === undefined) return <LoadingOrError polled={polled} width={width} height={height} />
 
   const columns: Column<Attempt>[] = [
     { title: 'ATTEMPT', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
     { title: 'RESULT', width: 16, cell: ({ statusCode, error }) => resultSpan(statusCode, error) },
-    { title: 'TOOK', width: 10, cell: ({ durationMs }) => lasting(durationMs) },
+    { title: 'TOOK', width: 10, cell: ({ durationMs }) => formatDuration(durationMs) },
   ]
-  const answerHeight = height - factLines.length - listHeight - 1
+  const responseHeight = height - factLines.length - listHeight - 1
   return (
     <Box flexDirection="column" width={width} height={height}>
       <Lines lines={factLines} width={width} />
       <ListTable list={list} columns={columns} width={width} empty={['Not tried yet.']} />
-      {answerHeight > 0 && <Rule width={width} title="What the receiver answered" />}
-      {answerHeight > 0 && <Lines lines={answerLines(list.selected)} width={width} height={answerHeight} />}
+      {responseHeight > 0 && <Rule width={width} title="What the receiver answered" />}
+      {responseHeight > 0 && (
+        <Lines lines={responseLines(list.selected)} width={width} height={responseHeight} />
+      )}
     </Box>
   )
 
-  function facts(one: Detail): Line[] {
-    const shown: [label: string, value: Line][] = [
-      ['event', `${one.type}  ${one.eventId}`],
+  function deliveryFacts(detail: Detail): Line[] {
+    const pairs: [label: string, value: Line][] = [
+      ['event', `${detail.type}  ${detail.eventId}`],
       [
         'status',
-        [deliveryStatus(one, theme), one.nextAttemptAt === null ? '' : `  again ${nextText(one, nowMs)}`],
+        [
+          deliveryStatus(detail, theme),
+          detail.nextAttemptAt === null ? '' : `  again ${nextAttemptText(detail, nowMs)}`,
+        ],
       ],
-      ['created', `${recentTime(one.createdAt, nowMs)}  ${relativeTime(one.createdAt, nowMs)}`],
+      ['created', `${recentTime(detail.createdAt, nowMs)}  ${relativeTime(detail.createdAt, nowMs)}`],
     ]
-    const lines = shown.map(([label, value]): Line => [
+    const lines = pairs.map(([label, value]): Line => [
       { text: ` ${label.padEnd(9)}`, paint: paint.dim },
       ...[value].flat(),
     ])
@@ -84,12 +91,12 @@ export function WebhookDeliveryDetail({ width, height, webhookId, deliveryId, cl
     return theme.status(error === null ? 'good' : 'bad', resultText(statusCode, error))
   }
 
-  function answerLines(attempt: Attempt | null): Line[] {
+  function responseLines(attempt: Attempt | null): Line[] {
     if (attempt === null) return []
     const { body, error } = attempt
-    const fault = error === null ? [] : [{ text: ` ${faultSentence(error)}`, paint: paint.red }]
-    const said =
+    const errorLines = error === null ? [] : [{ text: ` ${faultText(error)}`, paint: paint.red }]
+    const bodyLines =
       body === null || body === '' ? [{ text: ' Nothing.', paint: paint.dim }] : wrap(body, width - 2)
-    return [...fault, ...said.map((line) => (typeof line === 'string' ? ` ${line}` : line))]
+    return [...errorLines, ...bodyLines.map((line) => (typeof line === 'string' ? ` ${line}` : line))]
   }
 }

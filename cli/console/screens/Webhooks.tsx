@@ -4,14 +4,14 @@ import type { WebhookEndpoint } from '../../client/resources.ts'
 import { eventsText } from '../../terminal/webhook-text.ts'
 import type { Column } from '../columns.ts'
 import { ListTable } from '../components/ListTable.tsx'
-import { Waiting } from '../components/Waiting.tsx'
+import { LoadingOrError } from '../components/LoadingOrError.tsx'
 import { useConsole } from '../console-context.ts'
 import { useApplications } from '../hooks/use-applications.ts'
-import { useKept } from '../hooks/use-persistent-state.ts'
+import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
-import { useLive } from '../hooks/use-polled.ts'
-import { useWanted } from '../hooks/use-pending-selection.ts'
+import { usePolled } from '../hooks/use-polled.ts'
+import { usePendingSelection } from '../hooks/use-pending-selection.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import { endpointStatus } from '../lines/webhook.ts'
 import { createDialog, editDialog, removeDialog, testDialog, toggleDialog } from './webhook-dialogs.ts'
@@ -32,90 +32,99 @@ export const webhooksScreen: Screen = {
   View: WebhooksView,
 }
 
-type Open = { webhookId: string; deliveryId: string }
+type OpenDelivery = { webhookId: string; deliveryId: string }
 
 function WebhooksView(props: ScreenProps) {
-  const [open, setOpen] = useState<Open | null>(null)
-  return open === null ? (
-    <Endpoints {...props} open={setOpen} />
+  const [openDelivery, setOpenDelivery] = useState<OpenDelivery | null>(null)
+  return openDelivery === null ? (
+    <Endpoints {...props} open={setOpenDelivery} />
   ) : (
-    <WebhookDeliveryDetail {...props} {...open} close={() => setOpen(null)} />
+    <WebhookDeliveryDetail {...props} {...openDelivery} close={() => setOpenDelivery(null)} />
   )
 }
 
 /** Endpoints above, the deliveries of the selected one below; where there is little room, one of the two. */
-function Endpoints({ width, height, isCompact, target, open }: ScreenProps & { open(open: Open): void }) {
-  const { api, theme, ask, copy, toast } = useConsole()
-  const { data: applications = [], nameOf } = useApplications()
-  const [pane, setPane] = useKept<'endpoints' | 'deliveries'>('webhooks pane', 'endpoints')
-  const isAbove = pane === 'endpoints'
-  const webhooks = useLive('webhooks', async () => {
+function Endpoints({
+  width,
+  height,
+  isCompact,
+  target,
+  open,
+}: ScreenProps & { open(open: OpenDelivery): void }) {
+  const { api, theme, openDialog, copy, toast } = useConsole()
+  const { data: applications = [], applicationName } = useApplications()
+  const [pane, setPane] = usePersistentState<'endpoints' | 'deliveries'>('webhooks pane', 'endpoints')
+  const isEndpointsPane = pane === 'endpoints'
+  const webhooks = usePolled('webhooks', async () => {
     const { data } = await api.asDeveloper('GET', '/v1/webhooks', { query: { limit: '200' } })
     return data
   })
   const rows = webhooks.data ?? []
   const isSplit = !isCompact && rows.length > 0
-  const aboveHeight = isSplit ? Math.min(Math.floor(height / 2), rows.length + 3) : height
+  const endpointsHeight = isSplit ? Math.min(Math.floor(height / 2), rows.length + 3) : height
   const list = useList({
     name: 'webhooks',
     rows,
-    height: aboveHeight - 1,
-    idOf: ({ id }) => id,
-    textOf: (one) => `${one.url} ${nameOf(one.appId)} ${eventsText(one)} ${one.description ?? ''}`,
-    isActive: isAbove,
+    height: endpointsHeight - 1,
+    getRowId: ({ id }) => id,
+    getFilterText: (endpoint) =>
+      `${endpoint.url} ${applicationName(endpoint.appId)} ${eventsText(endpoint)} ${endpoint.description ?? ''}`,
+    isActive: isEndpointsPane,
   })
   const { selected } = list
-  const want = useWanted('webhook', list, target?.webhookId)
+  const selectWebhook = usePendingSelection('webhook', list, target?.webhookId)
   const needs = { api, toast }
-  const onSelected = (act: (endpoint: WebhookEndpoint) => void) =>
-    selected === null ? undefined : () => act(selected)
-  const appName = selected === null ? (applications[0]?.name ?? '') : nameOf(selected.appId)
+  const withSelected = (callback: (endpoint: WebhookEndpoint) => void) =>
+    selected === null ? undefined : () => callback(selected)
+  const appName = selected === null ? (applications[0]?.name ?? '') : applicationName(selected.appId)
   useKeys(
     'webhooks',
     {
-      open: onSelected(() => setPane('deliveries')),
+      open: withSelected(() => setPane('deliveries')),
       create:
         applications.length === 0
           ? { unavailable: 'there is no application yet' }
-          : () => ask(createDialog(needs, appName, want)),
-      edit: onSelected((endpoint) => ask(editDialog(needs, endpoint))),
-      test: onSelected((endpoint) => ask(testDialog(needs, endpoint))),
+          : () => openDialog(createDialog(needs, appName, selectWebhook)),
+      edit: withSelected((endpoint) => openDialog(editDialog(needs, endpoint))),
+      test: withSelected((endpoint) => openDialog(testDialog(needs, endpoint))),
       toggle:
         selected === null
           ? undefined
           : {
-              run: () => ask(toggleDialog(needs, selected)),
+              run: () => openDialog(toggleDialog(needs, selected)),
               label: selected.status === 'enabled' ? 'disable' : 'enable',
             },
-      remove: onSelected((endpoint) => ask(removeDialog(needs, endpoint))),
-      copy: onSelected(({ id }) => copy(id, 'webhook id')),
+      remove: withSelected((endpoint) => openDialog(removeDialog(needs, endpoint))),
+      copy: withSelected(({ id }) => copy(id, 'webhook id')),
     },
-    { isActive: isAbove },
+    { isActive: isEndpointsPane },
   )
-  useKeys('detail', { nextPane: isSplit ? () => setPane(isAbove ? 'deliveries' : 'endpoints') : undefined })
-  if (webhooks.data === undefined) return <Waiting live={webhooks} width={width} height={height} />
+  useKeys('detail', {
+    nextPane: isSplit ? () => setPane(isEndpointsPane ? 'deliveries' : 'endpoints') : undefined,
+  })
+  if (webhooks.data === undefined) return <LoadingOrError polled={webhooks} width={width} height={height} />
 
   const columns: Column<WebhookEndpoint>[] = [
     { title: 'URL', width: 24, grow: 3, cell: ({ url }) => url },
-    { title: 'APP', width: 8, grow: 1, spare: 1, cell: ({ appId }) => nameOf(appId) },
-    { title: 'EVENTS', width: 14, grow: 1, spare: 2, cell: eventsText },
-    { title: 'STATUS', width: 12, cell: (one) => endpointStatus(one, theme) },
+    { title: 'APP', width: 8, grow: 1, dropPriority: 1, cell: ({ appId }) => applicationName(appId) },
+    { title: 'EVENTS', width: 14, grow: 1, dropPriority: 2, cell: eventsText },
+    { title: 'STATUS', width: 12, cell: (endpoint) => endpointStatus(endpoint, theme) },
   ]
-  const belowHeight = isSplit ? height - aboveHeight : height
+  const deliveriesHeight = isSplit ? height - endpointsHeight : height
   return (
     <Box flexDirection="column" width={width} height={height}>
-      {(isSplit || isAbove || selected === null) && (
+      {(isSplit || isEndpointsPane || selected === null) && (
         <ListTable list={list} columns={columns} width={width} empty={empty(applications.length > 0)} />
       )}
-      {(isSplit || !isAbove) && selected !== null && (
+      {(isSplit || !isEndpointsPane) && selected !== null && (
         <WebhookDeliveries
           key={selected.id}
           endpoint={selected}
-          isActive={!isAbove}
+          isActive={!isEndpointsPane}
           width={width}
-          height={belowHeight}
+          height={deliveriesHeight}
           open={(deliveryId) => open({ webhookId: selected.id, deliveryId })}
-          back={() => setPane('endpoints')}
+          onBack={() => setPane('endpoints')}
         />
       )}
     </Box>

@@ -1,17 +1,23 @@
 import type { Application, Project } from '../../client/resources.ts'
 import type { Console, Dialog } from '../console-context.ts'
 import { required } from '../field-checks.ts'
-import { credentialNames, issuedByCreation, issuedByRotation, rotations, type Issued } from '../issued.ts'
+import {
+  credentialNames,
+  credentialsFromCreation,
+  credentialsFromRotation,
+  rotations,
+  type IssuedCredentialSet,
+} from '../issued-credentials.ts'
 
 type Needs = Pick<Console, 'api' | 'toast'>
 
 const checkSeconds = (value: string) => (/^\d{2,4}$/.test(value.trim()) ? null : 'seconds, 60 to 600')
 
-/** @param issue is given the credentials, which are never shown again. */
+/** @param onIssued is given the credentials, which are never shown again. */
 export const newAppDialog = (
   { api, toast }: Needs,
   project: Project,
-  issue: (issued: Issued, id: string) => void,
+  onIssued: (issued: IssuedCredentialSet, id: string) => void,
 ): Dialog => ({
   kind: 'form',
   title: 'New application',
@@ -21,12 +27,12 @@ export const newAppDialog = (
     { name: 'environment', label: 'environment', choices: ['test', 'live'] },
   ],
   verb: 'create',
-  async act({ name = '', environment: wanted }) {
-    const environment = wanted === 'live' ? ('live' as const) : ('test' as const)
+  async submit({ name = '', environment: environmentInput }) {
+    const environment = environmentInput === 'live' ? ('live' as const) : ('test' as const)
     const body = { name: name.trim(), projectId: project.id, environment }
     const { data } = await api.asDeveloper('POST', '/v1/applications', { body })
     toast('application created', 'good')
-    issue(issuedByCreation(data), data.id)
+    onIssued(credentialsFromCreation(data), data.id)
   },
 })
 
@@ -46,7 +52,7 @@ export const editAppDialog = ({ api, toast }: Needs, app: Application): Dialog =
     { name: 'android', label: 'Android hash', initial: app.androidAppHash ?? '' },
   ],
   verb: 'save',
-  async act({ name = '', seconds = '', locale = '', domain = '', android = '' }) {
+  async submit({ name = '', seconds = '', locale = '', domain = '', android = '' }) {
     const body = {
       name: name.trim(),
       otpTtlSeconds: Number(seconds),
@@ -60,41 +66,41 @@ export const editAppDialog = ({ api, toast }: Needs, app: Application): Dialog =
 })
 
 export const toggleAppDialog = ({ api, toast }: Needs, { id, name, status }: Application): Dialog => {
-  const isOn = status === 'active'
+  const isActive = status === 'active'
   return {
     kind: 'form',
-    title: isOn ? 'Disable application' : 'Enable application',
+    title: isActive ? 'Disable application' : 'Enable application',
     lines: [
       name,
-      isOn
+      isActive
         ? 'Every call with its credentials is refused until it is enabled.'
         : 'Its credentials work again.',
     ],
     fields: [],
-    verb: isOn ? 'disable' : 'enable',
-    async act() {
-      const body = { status: isOn ? ('disabled' as const) : ('active' as const) }
+    verb: isActive ? 'disable' : 'enable',
+    async submit() {
+      const body = { status: isActive ? ('disabled' as const) : ('active' as const) }
       await api.asDeveloper('PATCH', '/v1/applications/:id', { params: { id }, body })
-      toast(isOn ? 'application disabled' : 'application is active', 'good')
+      toast(isActive ? 'application disabled' : 'application is active', 'good')
     },
   }
 }
 
-/** @param removed is told that it is gone. */
+/** @param onRemoved is told that it is gone. */
 export const removeAppDialog = (
   { api, toast }: Needs,
   { id, name, environment }: Application,
-  removed: () => void = () => {},
+  onRemoved: () => void = () => {},
 ): Dialog => ({
   kind: 'confirm',
   title: `Delete ${environment} application`,
   lines: ['Its credentials stop working at once; its webhooks go with it. What it sent stays.'],
-  word: name,
+  confirmText: name,
   verb: 'delete',
-  async act() {
+  async submit() {
     await api.asDeveloper('DELETE', '/v1/applications/:id', { params: { id } })
     toast('application deleted', 'good')
-    removed()
+    onRemoved()
   },
 })
 
@@ -102,7 +108,7 @@ export const rotateDialog = (
   { api, toast }: Needs,
   app: Application,
   key: keyof typeof rotations,
-  issue: (issued: Issued) => void,
+  onIssued: (issued: IssuedCredentialSet) => void,
 ): Dialog => ({
   kind: 'confirm',
   title: `Rotate ${credentialNames[key].name}`,
@@ -111,12 +117,12 @@ export const rotateDialog = (
       ? 'Deliveries are signed with the new one at once; receivers must know it.'
       : 'The current one stops working at once.',
   ],
-  word: app.name,
+  confirmText: app.name,
   verb: 'rotate',
-  async act() {
+  async submit() {
     const params = { id: app.id, type: rotations[key] }
     const { data } = await api.asDeveloper('POST', '/v1/applications/:id/rotate/:type', { params })
     toast(`${credentialNames[key].name} rotated`, 'good')
-    issue(issuedByRotation(app, key, data))
+    onIssued(credentialsFromRotation(app, key, data))
   },
 })

@@ -1,14 +1,14 @@
-import type { asApplication } from '../../client/credentials.ts'
+import type { connectAsApplication } from '../../client/credentials.ts'
 import type { OtpRequest } from '../../client/resources.ts'
 import type { Console, Dialog } from '../console-context.ts'
 import { required } from '../field-checks.ts'
 
-type AsApplication = ReturnType<typeof asApplication>
+type ApplicationConnection = ReturnType<typeof connectAsApplication>
 type Toast = Console['toast']
 
 /** Asks for a phone and sends it a code. */
 export const sendDialog = (
-  { api, credentials }: AsApplication,
+  { api, credentials }: ApplicationConnection,
   { toast, open }: { toast: Toast; open(id: string): void },
 ): Dialog => ({
   kind: 'form',
@@ -18,7 +18,7 @@ export const sendDialog = (
     { name: 'phone', label: 'phone', initial: '+', check: (value) => (value === '+' ? 'is needed' : null) },
   ],
   verb: 'send',
-  async act({ phone = '' }) {
+  async submit({ phone = '' }) {
     const body = { phone: phone.trim() }
     const { data } = await api.asApplication('POST', '/v1/otp/send', credentials, { body })
     toast('code sent', 'good')
@@ -28,7 +28,7 @@ export const sendDialog = (
 
 /** Asks for the code of a request and checks it. */
 export const verifyDialog = (
-  { api, credentials }: AsApplication,
+  { api, credentials }: ApplicationConnection,
   { id }: OtpRequest,
   { phone, toast }: { phone: string; toast: Toast },
 ): Dialog => ({
@@ -37,7 +37,7 @@ export const verifyDialog = (
   lines: [`That was sent to ${phone}.`],
   fields: [{ name: 'code', label: 'code', check: required }],
   verb: 'verify',
-  async act({ code = '' }) {
+  async submit({ code = '' }) {
     const body = { requestId: id, code: code.trim() }
     await api.asApplication('POST', '/v1/otp/verify', credentials, { body })
     toast(`${phone} is verified`, 'good')
@@ -46,7 +46,7 @@ export const verifyDialog = (
 
 /** Sends the same code once more. */
 export const resendDialog = (
-  { api, credentials }: AsApplication,
+  { api, credentials }: ApplicationConnection,
   { id }: OtpRequest,
   { phone, toast }: { phone: string; toast: Toast },
 ): Dialog => ({
@@ -55,7 +55,7 @@ export const resendDialog = (
   lines: [`To ${phone}. The time it is good for stays the same.`],
   fields: [],
   verb: 'send',
-  async act() {
+  async submit() {
     await api.asApplication('POST', '/v1/otp/resend', credentials, { body: { requestId: id } })
     toast('code sent again', 'good')
   },
@@ -63,16 +63,16 @@ export const resendDialog = (
 
 /** Makes the code worthless. */
 export const cancelDialog = (
-  { api, credentials }: AsApplication,
+  { api, credentials }: ApplicationConnection,
   { id }: OtpRequest,
   { phone, toast }: { phone: string; toast: Toast },
 ): Dialog => ({
   kind: 'confirm',
   title: 'Cancel a code',
   lines: [`The code that was sent to ${phone} will be worthless at once.`],
-  word: 'cancel',
+  confirmText: 'cancel',
   verb: 'cancel the code',
-  async act() {
+  async submit() {
     await api.asApplication('POST', '/v1/otp/cancel', credentials, { body: { requestId: id } })
     toast('code canceled', 'good')
   },

@@ -9,18 +9,18 @@ const projectFields = (name: string, description: string) => [
   { name: 'description', label: 'description', initial: description },
 ]
 
-/** @param created is told the id of the new one. */
-export const newProjectDialog = ({ api, toast }: Needs, created: (id: string) => void): Dialog => ({
+/** @param onCreated is told the id of the new one. */
+export const newProjectDialog = ({ api, toast }: Needs, onCreated: (id: string) => void): Dialog => ({
   kind: 'form',
   title: 'New project',
   lines: ['A project holds the applications of one product.'],
   fields: projectFields('', ''),
   verb: 'create',
-  async act({ name = '', description = '' }) {
+  async submit({ name = '', description = '' }) {
     const body = { name: name.trim(), ...(description.trim() !== '' && { description: description.trim() }) }
     const { data } = await api.asDeveloper('POST', '/v1/projects', { body })
     toast('project created; n makes its first application', 'good')
-    created(data.id)
+    onCreated(data.id)
   },
 })
 
@@ -29,7 +29,7 @@ export const editProjectDialog = ({ api, toast }: Needs, project: Project): Dial
   title: 'Edit project',
   fields: projectFields(project.name, project.description ?? ''),
   verb: 'save',
-  async act({ name = '', description = '' }) {
+  async submit({ name = '', description = '' }) {
     const body = { name: name.trim(), description: description.trim() || null }
     await api.asDeveloper('PATCH', '/v1/projects/:id', { params: { id: project.id }, body })
     toast('project saved', 'good')
@@ -40,9 +40,9 @@ export const removeProjectDialog = ({ api, toast }: Needs, { id, name }: Project
   kind: 'confirm',
   title: 'Delete project',
   lines: ['It holds no applications, so nothing else goes with it.'],
-  word: name,
+  confirmText: name,
   verb: 'delete',
-  async act() {
+  async submit() {
     await api.asDeveloper('DELETE', '/v1/projects/:id', { params: { id } })
     toast('project deleted', 'good')
   },

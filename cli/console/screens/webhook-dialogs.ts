@@ -1,7 +1,7 @@
 import { eventKinds, readEvents } from '../../webhooks/event-kinds.ts'
 import { findApplication } from '../../client/find.ts'
 import type { WebhookDelivery, WebhookEndpoint } from '../../client/resources.ts'
-import { faultOf, faultSentence } from '../../terminal/webhook-text.ts'
+import { faultForStatus, faultText } from '../../terminal/webhook-text.ts'
 import type { Console, Dialog, Field } from '../console-context.ts'
 import { required } from '../field-checks.ts'
 
@@ -9,8 +9,8 @@ type Needs = Pick<Console, 'api' | 'toast'>
 
 function checkEvents(value: string) {
   const kinds: readonly string[] = [...eventKinds, '*']
-  const wanted = value.split(',').map((one) => one.trim())
-  const unknown = wanted.find((one) => !kinds.includes(one))
+  const requested = value.split(',').map((item) => item.trim())
+  const unknown = requested.find((item) => !kinds.includes(item))
   return unknown === undefined ? null : unknown === '' ? 'is needed' : `no event is called ${unknown}`
 }
 
@@ -24,12 +24,12 @@ const eventsLine = 'Events, separated by commas: otp.verified, otp.failed and so
 
 /**
  * @param appName what the application is proposed to be.
- * @param created is told the id of the new one.
+ * @param onCreated is told the id of the new one.
  */
 export const createDialog = (
   { api, toast }: Needs,
   appName: string,
-  created: (id: string) => void,
+  onCreated: (id: string) => void,
 ): Dialog => ({
   kind: 'form',
   title: 'New webhook',
@@ -39,12 +39,12 @@ export const createDialog = (
     ...endpointFields('https://', 'otp.verified', ''),
   ],
   verb: 'create',
-  async act({ app = '', url = '', events = '', description = '' }) {
+  async submit({ app = '', url = '', events = '', description = '' }) {
     const appId = await findApplication(api, app.trim())
     const body = { appId, url: url.trim(), events: readEvents(events), ...(description && { description }) }
     const { data } = await api.asDeveloper('POST', '/v1/webhooks', { body })
     toast('webhook created; T sends it a test', 'good')
-    created(data.id)
+    onCreated(data.id)
   },
 })
 
@@ -54,7 +54,7 @@ export const editDialog = ({ api, toast }: Needs, endpoint: WebhookEndpoint): Di
   lines: [eventsLine],
   fields: endpointFields(endpoint.url, endpoint.events.join(','), endpoint.description ?? ''),
   verb: 'save',
-  async act({ url = '', events = '', description = '' }) {
+  async submit({ url = '', events = '', description = '' }) {
     const body = { url: url.trim(), events: readEvents(events), description: description || null }
     await api.asDeveloper('PATCH', '/v1/webhooks/:id', { params: { id: endpoint.id }, body })
     toast('webhook saved', 'good')
@@ -67,25 +67,28 @@ export const testDialog = ({ api, toast }: Needs, { id, url }: WebhookEndpoint):
   lines: ['Sends one signed otp.verified now, to', url],
   fields: [],
   verb: 'send',
-  async act() {
+  async submit() {
     const { data } = await api.asDeveloper('POST', '/v1/webhooks/:id/test', { params: { id } })
     const { delivered, statusCode, error } = data
     if (delivered) return toast(`${statusCode} delivered`, 'good')
-    const answer = statusCode === 0 ? 'no answer' : String(statusCode)
-    toast(`${answer}, not delivered. ${faultSentence(error ?? faultOf(statusCode))}`, 'bad')
+    const statusText = statusCode === 0 ? 'no answer' : String(statusCode)
+    toast(`${statusText}, not delivered. ${faultText(error ?? faultForStatus(statusCode))}`, 'bad')
   },
 })
 
 export const toggleDialog = ({ api, toast }: Needs, { id, url, status }: WebhookEndpoint): Dialog => {
-  const isOn = status === 'enabled'
+  const isEnabled = status === 'enabled'
   return {
     kind: 'form',
-    title: isOn ? 'Disable webhook' : 'Enable webhook',
-    lines: [isOn ? 'Nothing is sent there until it is enabled again:' : 'Events are sent there again:', url],
+    title: isEnabled ? 'Disable webhook' : 'Enable webhook',
+    lines: [
+      isEnabled ? 'Nothing is sent there until it is enabled again:' : 'Events are sent there again:',
+      url,
+    ],
     fields: [],
-    verb: isOn ? 'disable' : 'enable',
-    async act() {
-      const body = { status: isOn ? ('disabled' as const) : ('enabled' as const) }
+    verb: isEnabled ? 'disable' : 'enable',
+    async submit() {
+      const body = { status: isEnabled ? ('disabled' as const) : ('enabled' as const) }
       await api.asDeveloper('PATCH', '/v1/webhooks/:id', { params: { id }, body })
       toast(`webhook ${body.status}`, 'good')
     },
@@ -97,9 +100,9 @@ export const removeDialog = ({ api, toast }: Needs, { id, url }: WebhookEndpoint
   title: 'Delete webhook',
   lines: [url, 'What is on its way there is deleted with it.'],
   // A webhook has no name, and nobody types an id.
-  word: new URL(url).host,
+  confirmText: new URL(url).host,
   verb: 'delete',
-  async act() {
+  async submit() {
     await api.asDeveloper('DELETE', '/v1/webhooks/:id', { params: { id } })
     toast('webhook deleted', 'good')
   },
@@ -115,7 +118,7 @@ export const redeliverDialog = (
   lines: [`Sends the ${type} once more, now, with the same webhook-id.`],
   fields: [],
   verb: 'send',
-  async act() {
+  async submit() {
     const path = '/v1/webhooks/:id/deliveries/:deliveryId/redeliver'
     await api.asDeveloper('POST', path, { params: { id: webhookId, deliveryId: id } })
     toast(`${type} is on its way again`, 'good')

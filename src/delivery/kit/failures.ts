@@ -1,8 +1,8 @@
 import { refused, uncertain, type Failure, type FailureClass, type SendOutcome } from './provider.ts'
-import type { HttpAnswer, HttpReply } from './http-client.ts'
+import type { HttpResponse, HttpResult } from './http-client.ts'
 
 /** What each class means where nothing more is known: whether another try can help, and what is at fault. */
-const natures: Record<FailureClass, Pick<Failure, 'permanent' | 'at'>> = {
+const classDefaults: Record<FailureClass, Pick<Failure, 'permanent' | 'at'>> = {
   invalid_number: { permanent: true, at: 'number' },
   unreachable: { permanent: false, at: 'number' },
   opted_out: { permanent: true, at: 'number' },
@@ -18,24 +18,27 @@ const natures: Record<FailureClass, Pick<Failure, 'permanent' | 'at'>> = {
 }
 
 /** A failure of that class; `but` says where this one differs from its class. */
-export function failureOf(
+export function createFailure(
   failureClass: FailureClass,
   providerCode: string | number | null,
-  but: Partial<Pick<Failure, 'permanent' | 'at' | 'retryAfterSeconds'>> = {},
+  overrides: Partial<Pick<Failure, 'permanent' | 'at' | 'retryAfterSeconds'>> = {},
 ): Failure {
   return {
     class: failureClass,
-    ...natures[failureClass],
+    ...classDefaults[failureClass],
     providerCode: providerCode === null ? null : String(providerCode),
-    ...but,
+    ...overrides,
   }
 }
 
 /** What a reply means; only a whole answer is left to the provider's own words. */
-export function readReply(reply: HttpReply, read: (answer: HttpAnswer) => SendOutcome): SendOutcome {
-  if (reply.kind === 'unsent') return refused(failureOf('provider_down', reply.code))
-  if (reply.kind === 'unanswered') return uncertain(reply.code)
-  return read(reply)
+export function outcomeFromResult(
+  result: HttpResult,
+  readResponse: (response: HttpResponse) => SendOutcome,
+): SendOutcome {
+  if (result.kind === 'not_sent') return refused(createFailure('provider_down', result.code))
+  if (result.kind === 'no_response') return uncertain(result.code)
+  return readResponse(result)
 }
 
 /**
@@ -44,22 +47,25 @@ export function readReply(reply: HttpReply, read: (answer: HttpAnswer) => SendOu
  *
  * @param providerCode the provider's own word, where its body had one; the status otherwise
  */
-export function readStatus(answer: HttpAnswer, providerCode: string | number | null = null): SendOutcome {
-  const { status } = answer
+export function outcomeFromStatus(
+  response: HttpResponse,
+  providerCode: string | number | null = null,
+): SendOutcome {
+  const { status } = response
   const code = providerCode ?? `HTTP ${status}`
   if (status === 408 || status === 504) return uncertain(String(code))
-  if (status === 429) return refused(throttledBy(answer, code))
-  if (status === 401 || status === 403) return refused(failureOf('auth_failed', code))
-  if (status === 402) return refused(failureOf('no_credit', code))
-  if (status >= 500) return refused(failureOf('provider_down', code))
-  return refused(failureOf('unknown', code))
+  if (status === 429) return refused(throttledFailure(response, code))
+  if (status === 401 || status === 403) return refused(createFailure('auth_failed', code))
+  if (status === 402) return refused(createFailure('no_credit', code))
+  if (status >= 500) return refused(createFailure('provider_down', code))
+  return refused(createFailure('unknown', code))
 }
 
 /** Too many, with the provider's `Retry-After` where it gave whole seconds (RFC 9110 §10.2.3). */
-export function throttledBy({ headers }: HttpAnswer, providerCode: string | number | null): Failure {
+export function throttledFailure({ headers }: HttpResponse, providerCode: string | number | null): Failure {
   const seconds = headers['retry-after']
   const isSeconds = seconds !== undefined && /^\d{1,6}$/.test(seconds)
-  return failureOf('throttled', providerCode, isSeconds ? { retryAfterSeconds: Number(seconds) } : {})
+  return createFailure('throttled', providerCode, isSeconds ? { retryAfterSeconds: Number(seconds) } : {})
 }
 
 /** A provider's codes: the class of each, and in what it differs from its class. */
@@ -71,5 +77,5 @@ export type CodeTable = Readonly<
 export function findFailure(table: CodeTable, code: string | undefined): Failure | undefined {
   const entry = code !== undefined && Object.hasOwn(table, code) ? table[code] : undefined
   if (entry === undefined || code === undefined) return undefined
-  return typeof entry === 'string' ? failureOf(entry, code) : failureOf(entry[0], code, entry[1])
+  return typeof entry === 'string' ? createFailure(entry, code) : createFailure(entry[0], code, entry[1])
 }

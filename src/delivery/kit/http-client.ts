@@ -8,8 +8,8 @@ export type HttpRequest = {
   body?: string
 }
 
-export type HttpAnswer = {
-  kind: 'answer'
+export type HttpResponse = {
+  kind: 'response'
   status: number
   /** Names in lower case; of one that came twice the values are joined as RFC 9110 §5.2 says. */
   headers: Readonly<Record<string, string | undefined>>
@@ -22,11 +22,12 @@ export type HttpAnswer = {
  * refused, certificate wrong, given up before the connection stood). `unanswered`: it was written or might have been,
  * and no whole answer came. The code is a system error's or TLS's own, or `ABORTED`; it never holds a value.
  */
-export type HttpReply = HttpAnswer | { kind: 'unsent'; code: string } | { kind: 'unanswered'; code: string }
+export type HttpResult =
+  HttpResponse | { kind: 'not_sent'; code: string } | { kind: 'no_response'; code: string }
 
 export type ProviderHttp = {
   /** Never throws and never follows a redirect. The signal alone ends the waiting. */
-  request(request: HttpRequest, signal: AbortSignal): Promise<HttpReply>
+  request(request: HttpRequest, signal: AbortSignal): Promise<HttpResult>
   /** Drops the connections that are kept for the next request. */
   close(): void
 }
@@ -38,13 +39,13 @@ export type ProviderHttpOptions = {
   ca?: string
 }
 
-const bytesMax = 64 * 1024
+const responseBytesMax = 64 * 1024
 
 /**
  * Shorter than any provider keeps an idle connection (5 s is the least that is common). A request on a connection that
  * the other side is just closing would be `unanswered`, and its message could not be given to another provider.
  */
-const idleMs = 4_000
+const keepAliveMs = 4_000
 
 /**
  * The way of every provider to its HTTP interface; connections are kept, so that the second message saves the TLS
@@ -56,17 +57,21 @@ const idleMs = 4_000
  * lets the environment turn the check of certificates off.
  */
 export function createProviderHttp({ version, ca }: ProviderHttpOptions = {}): ProviderHttp {
-  const kept = { keepAlive: true, timeout: idleMs }
-  const plainAgent = new http.Agent(kept)
-  const secureAgent = new https.Agent({ ...kept, rejectUnauthorized: true, ...(ca !== undefined && { ca }) })
+  const agentOptions = { keepAlive: true, timeout: keepAliveMs }
+  const plainAgent = new http.Agent(agentOptions)
+  const secureAgent = new https.Agent({
+    ...agentOptions,
+    rejectUnauthorized: true,
+    ...(ca !== undefined && { ca }),
+  })
   const userAgent = version === undefined ? 'otpd' : `otpd/${version}`
 
   return {
     request({ method, url, headers, body }, signal) {
-      const secure = /^https:/i.test(url)
+      const isSecure = /^https:/i.test(url)
       const bytes = body === undefined ? undefined : Buffer.from(body)
-      const open = () =>
-        (secure ? https : http).request(url, {
+      const openRequest = () =>
+        (isSecure ? https : http).request(url, {
           method,
           headers: {
             'user-agent': userAgent,
@@ -74,9 +79,9 @@ export function createProviderHttp({ version, ca }: ProviderHttpOptions = {}): P
             ...headers,
             ...(bytes && { 'content-length': String(bytes.byteLength) }),
           },
-          ...(secure ? { agent: secureAgent, rejectUnauthorized: true } : { agent: plainAgent }),
+          ...(isSecure ? { agent: secureAgent, rejectUnauthorized: true } : { agent: plainAgent }),
         })
-      return exchange(open, secure, bytes, signal)
+      return exchange(openRequest, isSecure, bytes, signal)
     },
     close() {
       plainAgent.destroy()
@@ -86,70 +91,70 @@ export function createProviderHttp({ version, ca }: ProviderHttpOptions = {}): P
 }
 
 function exchange(
-  open: () => http.ClientRequest,
-  secure: boolean,
+  openRequest: () => http.ClientRequest,
+  isSecure: boolean,
   body: Buffer | undefined,
   signal: AbortSignal,
-): Promise<HttpReply> {
-  if (signal.aborted) return Promise.resolve({ kind: 'unsent', code: 'ABORTED' })
-  const { promise, resolve } = Promise.withResolvers<HttpReply>()
+): Promise<HttpResult> {
+  if (signal.aborted) return Promise.resolve({ kind: 'not_sent', code: 'ABORTED' })
+  const { promise, resolve } = Promise.withResolvers<HttpResult>()
   let request: http.ClientRequest
   try {
-    request = open()
+    request = openRequest()
   } catch (error) {
     // An address or a header that cannot be written.
-    return Promise.resolve({ kind: 'unsent', code: codeOf(error) })
+    return Promise.resolve({ kind: 'not_sent', code: errorCode(error) })
   }
   // From when on bytes of the request may be on their way.
-  let ready = false
-  let settled = false
+  let isConnected = false
+  let isSettled = false
 
-  const settle = (reply: HttpReply) => {
-    settled = true
+  const settle = (result: HttpResult) => {
+    isSettled = true
     signal.removeEventListener('abort', cancel)
-    resolve(reply)
+    resolve(result)
   }
   const fail = (code: string) => {
     // What comes late must not end a connection that another request may have by now.
-    if (settled) return
-    settle({ kind: ready ? 'unanswered' : 'unsent', code })
+    if (isSettled) return
+    settle({ kind: isConnected ? 'no_response' : 'not_sent', code })
     request.destroy()
   }
   const cancel = () => fail('ABORTED')
   signal.addEventListener('abort', cancel)
 
   request.on('socket', (socket) => {
-    if (request.reusedSocket) ready = true
-    else socket.once(secure ? 'secureConnect' : 'connect', () => (ready = true))
+    if (request.reusedSocket) isConnected = true
+    else socket.once(isSecure ? 'secureConnect' : 'connect', () => (isConnected = true))
   })
   // Also for errors that come late: without a listener they would end the process.
-  request.on('error', (error) => fail(codeOf(error)))
+  request.on('error', (error) => fail(errorCode(error)))
   request.on('close', () => fail('ECONNRESET'))
   request.on('response', (response) => {
     const chunks: Buffer[] = []
     let bytesRead = 0
-    const answer = () =>
+    const finish = () =>
       settle({
-        kind: 'answer',
+        kind: 'response',
         status: response.statusCode ?? 0,
         headers: joinHeaders(response.headers),
-        text: Buffer.concat(chunks).subarray(0, bytesMax).toString('utf8'),
+        text: Buffer.concat(chunks).subarray(0, responseBytesMax).toString('utf8'),
       })
     response.on('data', (chunk: Buffer) => {
       chunks.push(chunk)
       bytesRead += chunk.byteLength
-      if (bytesRead < bytesMax) return
-      answer()
+      if (bytesRead < responseBytesMax) return
+      finish()
       request.destroy()
     })
-    response.on('end', answer)
-    response.on('error', (error) => fail(codeOf(error)))
+    response.on('end', finish)
+    response.on('error', (error) => fail(errorCode(error)))
   })
   request.end(body)
   return promise
 }
 
-function codeOf(error: unknown): string {
+function errorCode(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   return typeof code === 'string' ? code : 'ERROR'
 }

@@ -1,11 +1,11 @@
-import { basicAuth, digitsOf } from './message-fields.ts'
+import { basicAuth, stripPlus } from './message-fields.ts'
 import type { OutgoingMessage } from './provider.ts'
 import { measureSms } from '../text/sms-segments.ts'
 
 /** What stands for something in the templates of an operator: `{{text}}`, and what it becomes. */
-const readers = {
+const placeholderValues = {
   to: ({ to }) => to,
-  digits: ({ to }) => digitsOf(to),
+  digits: ({ to }) => stripPlus(to),
   text: ({ text }) => text,
   code: ({ code }) => code,
   requestId: ({ requestId }) => requestId,
@@ -26,7 +26,7 @@ const readers = {
 export type Credentials = { username: string; password: string }
 
 /** Those that never hold what a header could not. */
-const inHeaders = [
+const headerSafe = [
   'requestId',
   'locale',
   'channel',
@@ -37,32 +37,34 @@ const inHeaders = [
   'basic',
 ]
 
-const names = Object.keys(readers)
+const placeholderNames = Object.keys(placeholderValues)
 
 /** For help texts. */
-export const placeholderHelp = `{{${names.join('}}, {{')}}} and {{gsm?one:other}} for texts that fit the GSM alphabet and others`
+export const placeholderHelp = `{{${placeholderNames.join('}}, {{')}}} and {{gsm?one:other}} for texts that fit the GSM alphabet and others`
 
 /** A text in which every `{{…}}` is known; behind `start`, a pattern. */
 export const templatePattern = (start = ''): RegExp =>
-  new RegExp(`^${start}(?:(?!\\{\\{)[^]|\\{\\{(?:${names.join('|')}|gsm\\?[^{}:]*:[^{}]*)\\}\\})*$`)
+  new RegExp(
+    `^${start}(?:(?!\\{\\{)[^]|\\{\\{(?:${placeholderNames.join('|')}|gsm\\?[^{}:]*:[^{}]*)\\}\\})*$`,
+  )
 
 /** Lines of `Name: value`. */
 export const headersPattern = new RegExp(
-  `^(?:[\\w-]+:(?:(?!\\{\\{)[\\x20-\\x7e]|\\{\\{(?:${inHeaders.join('|')})\\}\\})*(?:\\n|$))+$`,
+  `^(?:[\\w-]+:(?:(?!\\{\\{)[\\x20-\\x7e]|\\{\\{(?:${headerSafe.join('|')})\\}\\})*(?:\\n|$))+$`,
 )
 
 /** How a value must be written where it is put. */
-export const escapes = {
+export const escapers = {
   /** Within the quotes of a JSON text. */
   json: (value: string) => JSON.stringify(value).slice(1, -1),
   /** In a form, a query or a path; RFC 3986 §2.3 leaves nothing else as it is. */
   percent: (value: string) =>
     encodeURIComponent(value).replaceAll(
       /[!'()*]/g,
-      (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
+      (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
     ),
   /** In element content and in attributes. */
-  xml: (value: string) => value.replaceAll(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`),
+  xml: (value: string) => value.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`),
   /** As it is. */
   none: (value: string) => value,
 } as const
@@ -74,11 +76,15 @@ export function fillTemplate(
   credentials: Credentials,
   escape: (value: string) => string,
 ): string {
-  return template.replaceAll(/\{\{(?:gsm\?([^{}:]*):([^{}]*)|(\w+))\}\}/g, (whole, gsm, other, name) => {
-    if (gsm !== undefined) return measureSms(message.text).encoding === 'GSM-7' ? String(gsm) : String(other)
-    return isName(name) ? escape(readers[name](message, credentials)) : whole
-  })
+  return template.replaceAll(
+    /\{\{(?:gsm\?([^{}:]*):([^{}]*)|(\w+))\}\}/g,
+    (placeholder, gsm, other, name) => {
+      if (gsm !== undefined)
+        return measureSms(message.text).encoding === 'GSM-7' ? String(gsm) : String(other)
+      return isPlaceholderName(name) ? escape(placeholderValues[name](message, credentials)) : placeholder
+    },
+  )
 }
 
-const isName = (name: unknown): name is keyof typeof readers =>
-  typeof name === 'string' && Object.hasOwn(readers, name)
+const isPlaceholderName = (name: unknown): name is keyof typeof placeholderValues =>
+  typeof name === 'string' && Object.hasOwn(placeholderValues, name)

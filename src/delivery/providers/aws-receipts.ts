@@ -9,7 +9,7 @@ const maxAgeMs = 3_600_000
 const fetchTimeoutMs = 8_000
 const certificatesMax = 8
 
-export type TopicSettings = {
+export type SnsTopicSettings = {
   region: string
   /** Anybody with an AWS account can have SNS sign messages of theirs: only this topic's count. */
   receiptTopicArn: string
@@ -22,8 +22,8 @@ export type TopicSettings = {
  * (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html), and confirms the subscription when
  * SNS asks for it. Gives the text of a notification, or what to answer where there is none.
  */
-export function createTopicReader(
-  { region, receiptTopicArn, baseUrl }: TopicSettings,
+export function createSnsNotificationReader(
+  { region, receiptTopicArn, baseUrl }: SnsTopicSettings,
   { http }: { http: ProviderHttp },
 ): (callback: Callback, nowMs: number) => Promise<{ message: string } | CallbackResult> {
   const origins = [
@@ -33,15 +33,15 @@ export function createTopicReader(
   const keys = new Map<string, KeyObject>()
 
   const isTrusted = (url: string) => URL.canParse(url) && origins.includes(new URL(url).origin)
-  const get = async (url: string) => {
-    const reply = await http.request({ method: 'GET', url }, AbortSignal.timeout(fetchTimeoutMs))
-    return reply.kind === 'answer' && reply.status === 200 ? reply.text : undefined
+  const fetchText = async (url: string) => {
+    const result = await http.request({ method: 'GET', url }, AbortSignal.timeout(fetchTimeoutMs))
+    return result.kind === 'response' && result.status === 200 ? result.text : undefined
   }
 
   const findKey = async (url: string): Promise<KeyObject | undefined> => {
-    const known = keys.get(url)
-    if (known) return known
-    const key = readKey(await get(url))
+    const cached = keys.get(url)
+    if (cached) return cached
+    const key = readKey(await fetchText(url))
     if (key && keys.size < certificatesMax) keys.set(url, key)
     return key
   }
@@ -49,9 +49,9 @@ export function createTopicReader(
   return async ({ body }, nowMs) => {
     const envelope = parseJson(body)
     const type = textAt(envelope, 'Type')
-    const names = type === undefined ? undefined : signedNames[type]
+    const fieldNames = type === undefined ? undefined : signedFieldNames[type]
     const message = textAt(envelope, 'Message')
-    if (names === undefined || message === undefined) return unreadable
+    if (fieldNames === undefined || message === undefined) return unreadable
     if (textAt(envelope, 'TopicArn') !== receiptTopicArn) return forged
     const age = nowMs - Date.parse(textAt(envelope, 'Timestamp') ?? '')
     if (!(Math.abs(age) <= maxAgeMs)) return forged
@@ -61,17 +61,17 @@ export function createTopicReader(
     const key = await findKey(certificateUrl)
     // The certificate could not be had: SNS will come again.
     if (!key) return unreadable
-    if (!isSigned(envelope, names, key)) return forged
+    if (!isSigned(envelope, fieldNames, key)) return forged
 
     if (type === 'Notification') return { message }
     const confirmUrl = textAt(envelope, 'SubscribeURL') ?? ''
     if (type !== 'SubscriptionConfirmation' || !isTrusted(confirmUrl)) return noReceipt
-    return (await get(confirmUrl)) === undefined ? unreadable : noReceipt
+    return (await fetchText(confirmUrl)) === undefined ? unreadable : noReceipt
   }
 }
 
 /** What the signature of each type covers, in its order. */
-const signedNames: Partial<Record<string, readonly string[]>> = {
+const signedFieldNames: Partial<Record<string, readonly string[]>> = {
   Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
   SubscriptionConfirmation: [
     'Message',
@@ -85,14 +85,14 @@ const signedNames: Partial<Record<string, readonly string[]>> = {
   UnsubscribeConfirmation: ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
 }
 
-function isSigned(envelope: unknown, names: readonly string[], key: KeyObject): boolean {
-  const signed = names.flatMap((name) => {
-    const value = textAt(envelope, name)
-    return value === undefined ? [] : `${name}\n${value}\n`
+function isSigned(envelope: unknown, fieldNames: readonly string[], key: KeyObject): boolean {
+  const signedLines = fieldNames.flatMap((fieldName) => {
+    const value = textAt(envelope, fieldName)
+    return value === undefined ? [] : `${fieldName}\n${value}\n`
   })
   const algorithm = textAt(envelope, 'SignatureVersion') === '2' ? 'RSA-SHA256' : 'RSA-SHA1'
   const signature = Buffer.from(textAt(envelope, 'Signature') ?? '', 'base64')
-  return verify(algorithm, Buffer.from(signed.join('')), key, signature)
+  return verify(algorithm, Buffer.from(signedLines.join('')), key, signature)
 }
 
 function readKey(pem: string | undefined): KeyObject | undefined {

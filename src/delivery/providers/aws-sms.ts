@@ -1,19 +1,19 @@
 import { awsFields, awsHost, postToAws } from './aws.ts'
-import { createTopicReader } from './aws-receipts.ts'
+import { createSnsNotificationReader } from './aws-receipts.ts'
 import { failedCallEvents, voiceFields, voiceReasons } from './aws-voice.ts'
-import { noReceipt, receiptOf, unreadable } from '../kit/callbacks.ts'
+import { noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
 import {
-  failureOf,
+  createFailure,
   findFailure,
-  readReply,
-  readStatus,
-  throttledBy,
+  outcomeFromResult,
+  outcomeFromStatus,
+  throttledFailure,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpAnswer } from '../kit/http-client.ts'
+import type { HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt } from '../kit/json.ts'
-import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
-import { clamp, given } from '../kit/message-fields.ts'
+import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import { clamp, omitNullish } from '../kit/message-fields.ts'
 import { accepted, refused } from '../kit/provider.ts'
 import type { CallbackResult, OutgoingMessage, Provider, SendOutcome } from '../kit/provider.ts'
 
@@ -106,21 +106,26 @@ export const awsSms = defineKind({
 
 function createAwsSms(settings: SettingValues<typeof fields>, needs: ProviderNeeds): Provider {
   const url = `${settings.baseUrl ?? `https://${awsHost('sms-voice', settings.region)}`}/`
-  const dlt = given<string>({ IN_ENTITY_ID: settings.dltEntityId, IN_TEMPLATE_ID: settings.dltTemplateId })
+  const dltParameters = omitNullish<string>({
+    IN_ENTITY_ID: settings.dltEntityId,
+    IN_TEMPLATE_ID: settings.dltTemplateId,
+  })
   const textFields = ({ text }: OutgoingMessage) => ({
     OriginationIdentity: settings.originationIdentity,
     MessageBody: text,
     MessageType: 'TRANSACTIONAL',
     MaxPrice: settings.maxPrice,
-    DestinationCountryParameters: Object.keys(dlt).length > 0 ? dlt : undefined,
+    DestinationCountryParameters: Object.keys(dltParameters).length > 0 ? dltParameters : undefined,
   })
   const callFields = (message: OutgoingMessage) => ({
     OriginationIdentity: settings.voiceOriginationIdentity,
     ...voiceFields(message),
   })
   const { receiptTopicArn } = settings
-  const topic =
-    receiptTopicArn === undefined ? undefined : createTopicReader({ ...settings, receiptTopicArn }, needs)
+  const readNotification =
+    receiptTopicArn === undefined
+      ? undefined
+      : createSnsNotificationReader({ ...settings, receiptTopicArn }, needs)
 
   return {
     channels: settings.voiceOriginationIdentity === undefined ? ['sms'] : ['sms', 'voice'],
@@ -132,7 +137,7 @@ function createAwsSms(settings: SettingValues<typeof fields>, needs: ProviderNee
         'x-amz-target': `PinpointSMSVoiceV2.${isCall ? 'SendVoiceMessage' : 'SendTextMessage'}`,
       }
       const body = JSON.stringify(
-        given<unknown>({
+        omitNullish<unknown>({
           DestinationPhoneNumber: message.to,
           ...(isCall ? callFields(message) : textFields(message)),
           TimeToLive: clamp(message.validitySeconds, 5, 259_200),
@@ -141,38 +146,38 @@ function createAwsSms(settings: SettingValues<typeof fields>, needs: ProviderNee
           ProtectConfigurationId: settings.protectConfigurationId,
         }),
       )
-      return readReply(
+      return outcomeFromResult(
         await postToAws(settings, needs, { service: 'sms-voice', url, headers, body }, signal),
-        readAnswer,
+        readResponse,
       )
     },
 
-    ...(topic && {
+    ...(readNotification && {
       async readCallback(callback, nowMs) {
-        const event = await topic(callback, nowMs)
+        const event = await readNotification(callback, nowMs)
         return 'kind' in event ? event : readEvent(event.message)
       },
     }),
   }
 }
 
-function readAnswer(answer: HttpAnswer): SendOutcome {
-  const body = parseJson(answer.text)
-  if (answer.status >= 200 && answer.status < 300) return accepted(textAt(body, 'MessageId') ?? null)
+function readResponse(response: HttpResponse): SendOutcome {
+  const body = parseJson(response.text)
+  if (response.status >= 200 && response.status < 300) return accepted(textAt(body, 'MessageId') ?? null)
   const exception = textAt(body, '__type')?.replace(/^.*#/, '')
   const reason = textAt(body, 'Reason')
-  if (answer.status === 429 || exception === 'ThrottlingException') {
-    return refused(throttledBy(answer, exception ?? null))
+  if (response.status === 429 || exception === 'ThrottlingException') {
+    return refused(throttledFailure(response, exception ?? null))
   }
-  const known = findFailure(reasons, reason)
-  if (known) return refused(known)
+  const knownFailure = findFailure(reasons, reason)
+  if (knownFailure) return refused(knownFailure)
   if (listAt(body, 'Fields').some((field) => textAt(field, 'Name') === 'DestinationPhoneNumber')) {
-    return refused(failureOf('invalid_number', reason ?? exception ?? null))
+    return refused(createFailure('invalid_number', reason ?? exception ?? null))
   }
   const failure = findFailure(exceptions, exception)
   return failure
     ? refused({ ...failure, providerCode: reason ?? failure.providerCode })
-    : readStatus(answer, exception)
+    : outcomeFromStatus(response, exception)
 }
 
 function readEvent(text: string): CallbackResult {
@@ -181,11 +186,11 @@ function readEvent(text: string): CallbackResult {
   const messageId = textAt(event, 'messageId')
   if (type === undefined || messageId === undefined) return unreadable
   const ids = { messageId, requestId: textAt(event, 'context', 'requestId') ?? null }
-  if (type === 'TEXT_DELIVERED' || type === 'VOICE_COMPLETED') return receiptOf(ids, 'delivered')
+  if (type === 'TEXT_DELIVERED' || type === 'VOICE_COMPLETED') return receiptResult(ids, 'delivered')
   // Not more than that the carrier has it, final or not.
-  if (type === 'TEXT_SUCCESSFUL' || type === 'TEXT_SENT') return receiptOf(ids, 'sent')
+  if (type === 'TEXT_SUCCESSFUL' || type === 'TEXT_SENT') return receiptResult(ids, 'sent')
   // The text has yet to be heard to its end.
-  if (type === 'VOICE_ANSWERED') return receiptOf(ids, 'sent')
+  if (type === 'VOICE_ANSWERED') return receiptResult(ids, 'sent')
   const failure = findFailure(failedEvents, type)
-  return failure ? receiptOf(ids, 'undelivered', failure) : noReceipt
+  return failure ? receiptResult(ids, 'undelivered', failure) : noReceipt
 }

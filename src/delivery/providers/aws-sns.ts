@@ -1,14 +1,14 @@
 import { awsFields, awsHost, postToAws } from './aws.ts'
 import {
-  failureOf,
+  createFailure,
   findFailure,
-  readReply,
-  readStatus,
-  throttledBy,
+  outcomeFromResult,
+  outcomeFromStatus,
+  throttledFailure,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpAnswer } from '../kit/http-client.ts'
-import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
+import type { HttpResponse } from '../kit/http-client.ts'
+import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { accepted, refused, type Provider, type SendOutcome } from '../kit/provider.ts'
 
 const fields = {
@@ -79,34 +79,34 @@ function createAwsSns(settings: SettingValues<typeof fields>, needs: ProviderNee
         form.set(`${entry}.Value.DataType`, type)
         form.set(`${entry}.Value.StringValue`, value)
       }
-      const call = { service: 'sns', url, headers, body: form.toString() }
-      return readReply(await postToAws(settings, needs, call, signal), readAnswer)
+      const request = { service: 'sns', url, headers, body: form.toString() }
+      return outcomeFromResult(await postToAws(settings, needs, request, signal), readResponse)
     },
   }
 }
 
-function readAnswer(answer: HttpAnswer): SendOutcome {
-  if (answer.status >= 200 && answer.status < 300)
-    return accepted(elementOf(answer.text, 'MessageId') ?? null)
-  const code = elementOf(answer.text, 'Code')
+function readResponse(response: HttpResponse): SendOutcome {
+  if (response.status >= 200 && response.status < 300)
+    return accepted(xmlElementText(response.text, 'MessageId') ?? null)
+  const code = xmlElementText(response.text, 'Code')
   if (
-    answer.status === 429 ||
+    response.status === 429 ||
     code === 'Throttled' ||
     code === 'Throttling' ||
     code === 'ThrottledException'
   ) {
-    return refused(throttledBy(answer, code ?? null))
+    return refused(throttledFailure(response, code ?? null))
   }
   if (code === 'InvalidParameter' || code === 'InvalidParameterValue') {
     // Which parameter it is, only the sentence says.
-    const isPhone = /phone ?number/i.test(elementOf(answer.text, 'Message') ?? '')
+    const isPhone = /phone ?number/i.test(xmlElementText(response.text, 'Message') ?? '')
     return refused(
-      isPhone ? failureOf('invalid_number', code) : failureOf('unknown', code, { permanent: true }),
+      isPhone ? createFailure('invalid_number', code) : createFailure('unknown', code, { permanent: true }),
     )
   }
   const failure = findFailure(codes, code)
-  return failure ? refused(failure) : readStatus(answer, code)
+  return failure ? refused(failure) : outcomeFromStatus(response, code)
 }
 
 /** The text of the only element of that name. The bodies are flat and never hold markup inside of text. */
-const elementOf = (xml: string, name: string) => new RegExp(`<${name}>([^<]+)</${name}>`).exec(xml)?.[1]
+const xmlElementText = (xml: string, name: string) => new RegExp(`<${name}>([^<]+)</${name}>`).exec(xml)?.[1]

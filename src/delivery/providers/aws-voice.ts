@@ -1,7 +1,7 @@
 import type { CodeTable } from '../kit/failures.ts'
-import { escapes } from '../kit/placeholders.ts'
+import { escapers } from '../kit/placeholders.ts'
 import type { OutgoingMessage } from '../kit/provider.ts'
-import { speak, type Voices } from '../text/speech.ts'
+import { renderSpeech, type Voices } from '../text/speech.ts'
 
 /**
  * One `VoiceId` of the service's model for each language that these voices of Amazon Polly speak; the service takes no
@@ -31,10 +31,10 @@ const voices = {
 
 /** The fields of `SendVoiceMessage` that say what is to be heard. */
 export function voiceFields(message: OutgoingMessage) {
-  const { voice, sentence, digits } = speak(message, voices)
-  const say = (text: string) => `<break time="1s"/>${escapes.xml(text)}.`
+  const { voice, sentence, digits } = renderSpeech(message, voices)
+  const toSsml = (text: string) => `<break time="1s"/>${escapers.xml(text)}.`
   return {
-    MessageBody: `<speak>${say(sentence)}${say(digits)}</speak>`,
+    MessageBody: `<speak>${toSsml(sentence)}${toSsml(digits)}</speak>`,
     MessageBodyTextType: 'SSML',
     VoiceId: voice,
   }

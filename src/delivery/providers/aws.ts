@@ -1,6 +1,6 @@
 import { AwsV4Signer } from 'aws4fetch'
 import type { Clock } from '../../domain/model/clock.ts'
-import type { HttpReply, ProviderHttp } from '../kit/http-client.ts'
+import type { HttpResult, ProviderHttp } from '../kit/http-client.ts'
 
 /** The settings that both of AWS's ways share. */
 export const awsFields = {
@@ -31,10 +31,10 @@ export const awsHost = (service: string, region: string) =>
 export async function postToAws(
   account: AwsAccount,
   { http, clock }: { http: ProviderHttp; clock: Clock },
-  call: { service: string; url: string; headers: Record<string, string>; body: string },
+  request: { service: string; url: string; headers: Record<string, string>; body: string },
   signal: AbortSignal,
-): Promise<HttpReply> {
-  const { service, url, headers, body } = call
+): Promise<HttpResult> {
+  const { service, url, headers, body } = request
   const signer = new AwsV4Signer({
     method: 'POST',
     url,

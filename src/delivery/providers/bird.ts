@@ -1,15 +1,15 @@
 import { createHash, createHmac } from 'node:crypto'
-import { forged, noReceipt, receiptOf, unreadable } from '../kit/callbacks.ts'
-import { failureOf, readReply, readStatus } from '../kit/failures.ts'
-import type { HttpAnswer } from '../kit/http-client.ts'
+import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
+import { createFailure, outcomeFromResult, outcomeFromStatus } from '../kit/failures.ts'
+import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
-import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { readSmsReason } from './messagebird.ts'
 import { accepted, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Provider, SendOutcome } from '../kit/provider.ts'
-import { isSameBytes, isWithin } from '../kit/signature-checks.ts'
+import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
 
-const id = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 const fields = {
   accessKey: {
@@ -17,8 +17,8 @@ const fields = {
     required: true,
     secret: true,
   },
-  workspaceId: { description: 'the id of the workspace', required: true, pattern: id },
-  channelId: { description: 'the id of the installed SMS channel', required: true, pattern: id },
+  workspaceId: { description: 'the id of the workspace', required: true, pattern: uuidPattern },
+  channelId: { description: 'the id of the installed SMS channel', required: true, pattern: uuidPattern },
   signingKey: {
     description:
       'the signing key of a webhook subscription to sms.outbound; without it there are no receipts',
@@ -59,7 +59,7 @@ function createBird(settings: SettingValues<typeof fields>, { http }: ProviderNe
       }
       const headers = { authorization: `AccessKey ${accessKey}`, 'content-type': 'application/json' }
       const request = { method: 'POST', url, headers, body: JSON.stringify(body) } as const
-      return readReply(await http.request(request, signal), readAnswer)
+      return outcomeFromResult(await http.request(request, signal), readResponse)
     },
 
     ...(signingKey !== undefined && {
@@ -69,11 +69,11 @@ function createBird(settings: SettingValues<typeof fields>, { http }: ProviderNe
 }
 
 /** 202 is documented for a message that was taken; of errors only their status is relied on. */
-function readAnswer(answer: HttpAnswer): SendOutcome {
-  const body = parseJson(answer.text)
-  if (answer.status < 200 || answer.status > 299) return readStatus(answer, textAt(body, 'code'))
+function readResponse(response: HttpResponse): SendOutcome {
+  const body = parseJson(response.text)
+  if (response.status < 200 || response.status > 299) return outcomeFromStatus(response, textAt(body, 'code'))
   const messageId = textAt(body, 'id')
-  return messageId === undefined ? uncertain(`HTTP ${answer.status}`) : accepted(messageId)
+  return messageId === undefined ? uncertain(`HTTP ${response.status}`) : accepted(messageId)
 }
 
 function readCallback(callback: Callback, signingKey: string, nowMs: number): CallbackResult {
@@ -85,21 +85,21 @@ function readCallback(callback: Callback, signingKey: string, nowMs: number): Ca
   if (status === undefined || messageId === undefined) return unreadable
   if (textAt(event, 'event') !== 'sms.outbound') return noReceipt
   const ids = { messageId, requestId: textAt(payload, 'reference') ?? null }
-  if (status === 'sent' || status === 'delivered') return receiptOf(ids, status)
+  if (status === 'sent' || status === 'delivered') return receiptResult(ids, status)
   if (status !== 'sending_failed' && status !== 'delivery_failed' && status !== 'rejected') return noReceipt
   const code = textAt(payload, 'failure', 'code') ?? null
   const reason = textAt(payload, 'details')
-  const failure = reason === undefined ? failureOf('unknown', code) : readSmsReason(reason, code)
-  return receiptOf(ids, 'undelivered', failure)
+  const failure = reason === undefined ? createFailure('unknown', code) : readSmsReason(reason, code)
+  return receiptResult(ids, 'undelivered', failure)
 }
 
 /** HMAC-SHA-256 over the time, the URL and the 32 bytes of the body's SHA-256, with line feeds between them. */
 function isSigned({ headers, url, body }: Callback, signingKey: string, nowMs: number): boolean {
   const timestamp = headers['messagebird-request-timestamp'] ?? ''
-  const given = Buffer.from(headers['messagebird-signature'] ?? '', 'base64')
+  const signature = Buffer.from(headers['messagebird-signature'] ?? '', 'base64')
   const expected = createHmac('sha256', signingKey)
     .update(`${timestamp}\n${url}\n`)
     .update(createHash('sha256').update(body).digest())
     .digest()
-  return isWithin(timestamp, nowMs, toleranceSeconds) && isSameBytes(given, expected)
+  return isWithinTolerance(timestamp, nowMs, toleranceSeconds) && timingSafeEqualBytes(signature, expected)
 }

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { channels as allChannels, type Channel } from '../../domain/model/request.ts'
-import { forged, receiptOf, unreadable } from '../kit/callbacks.ts'
-import { failureOf, readReply, readStatus, throttledBy } from '../kit/failures.ts'
-import type { HttpAnswer } from '../kit/http-client.ts'
+import { forged, receiptResult, unreadable } from '../kit/callbacks.ts'
+import { createFailure, outcomeFromResult, outcomeFromStatus, throttledFailure } from '../kit/failures.ts'
+import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
-import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
+import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import { accepted, refused } from '../kit/provider.ts'
 import type {
   Callback,
@@ -14,10 +14,10 @@ import type {
   Provider,
   SendOutcome,
 } from '../kit/provider.ts'
-import { isSameBytes, isWithin } from '../kit/signature-checks.ts'
+import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
 
 /** An https address, or http on loopback; with a query where one is wanted. */
-export const addressStart = String.raw`(?:https://[^\s{}@/?#\\]+|http://(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?)`
+export const urlOriginPattern = String.raw`(?:https://[^\s{}@/?#\\]+|http://(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?)`
 
 export const channelsField = {
   description: 'the channels that it carries, with commas',
@@ -33,7 +33,7 @@ const fields = {
   url: {
     description: 'the address that messages are posted to',
     required: true,
-    pattern: new RegExp(String.raw`^${addressStart}(?:[/?][^\s#{}\\]*)?$`),
+    pattern: new RegExp(String.raw`^${urlOriginPattern}(?:[/?][^\s#{}\\]*)?$`),
     example: 'https://sms.example.com/otp',
   },
   secret: {
@@ -48,7 +48,7 @@ const fields = {
 const toleranceSeconds = 300
 
 /** What the other side may say about a message; everything else is ours to conclude. */
-const reasons: readonly FailureClass[] = [
+const acceptedReasons: readonly FailureClass[] = [
   'invalid_number',
   'unreachable',
   'opted_out',
@@ -82,7 +82,7 @@ function createGenericHttp(settings: SettingValues<typeof fields>, { http, clock
 
     async send(message, signal) {
       const now = clock.now()
-      const body = JSON.stringify(describe(message, now))
+      const body = JSON.stringify(toPayload(message, now))
       const id = `${message.requestId}_${message.attempt}`
       const timestamp = String(Math.floor(now / 1000))
       const headers = {
@@ -91,8 +91,8 @@ function createGenericHttp(settings: SettingValues<typeof fields>, { http, clock
         'webhook-timestamp': timestamp,
         'webhook-signature': `v1,${sign(key, id, timestamp, body).toString('base64')}`,
       }
-      const reply = await http.request({ method: 'POST', url: settings.url, headers, body }, signal)
-      return readReply(reply, readAnswer)
+      const result = await http.request({ method: 'POST', url: settings.url, headers, body }, signal)
+      return outcomeFromResult(result, readResponse)
     },
 
     readCallback: (callback, nowMs) => readCallback(callback, key, nowMs),
@@ -102,7 +102,7 @@ function createGenericHttp(settings: SettingValues<typeof fields>, { http, clock
 const sign = (key: Buffer, id: string, timestamp: string, body: string) =>
   createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest()
 
-function describe(message: OutgoingMessage, now: number) {
+function toPayload(message: OutgoingMessage, now: number) {
   return {
     type: 'otp.deliver',
     timestamp: new Date(now).toISOString(),
@@ -122,24 +122,28 @@ function describe(message: OutgoingMessage, now: number) {
   }
 }
 
-function readAnswer(answer: HttpAnswer): SendOutcome {
-  const body = parseJson(answer.text)
-  if (answer.status >= 200 && answer.status < 300) return accepted(textAt(body, 'messageId') ?? null)
+function readResponse(response: HttpResponse): SendOutcome {
+  const body = parseJson(response.text)
+  if (response.status >= 200 && response.status < 300) return accepted(textAt(body, 'messageId') ?? null)
   const reason = readReason(textAt(body, 'reason'))
-  if (answer.status !== 422 || !reason) return readStatus(answer)
-  return refused(reason === 'throttled' ? throttledBy(answer, reason) : failureOf(reason, reason))
+  if (response.status !== 422 || !reason) return outcomeFromStatus(response)
+  return refused(reason === 'throttled' ? throttledFailure(response, reason) : createFailure(reason, reason))
 }
 
-const readReason = (word: string | undefined) => reasons.find((reason) => reason === word)
+const readReason = (text: string | undefined) => acceptedReasons.find((reason) => reason === text)
 
 /** As with webhooks, a signature header may hold several, one for each secret while they change. */
 function readCallback({ headers, body }: Callback, key: Buffer, nowMs: number): CallbackResult {
   const id = headers['webhook-id'] ?? ''
   const timestamp = headers['webhook-timestamp'] ?? ''
   const expected = sign(key, id, timestamp, body)
-  const signatures = (headers['webhook-signature'] ?? '').split(' ').filter((one) => one.startsWith('v1,'))
-  const isSigned = signatures.some((one) => isSameBytes(Buffer.from(one.slice(3), 'base64'), expected))
-  if (id === '' || !isSigned || !isWithin(timestamp, nowMs, toleranceSeconds)) return forged
+  const signatures = (headers['webhook-signature'] ?? '')
+    .split(' ')
+    .filter((signature) => signature.startsWith('v1,'))
+  const isSigned = signatures.some((signature) =>
+    timingSafeEqualBytes(Buffer.from(signature.slice(3), 'base64'), expected),
+  )
+  if (id === '' || !isSigned || !isWithinTolerance(timestamp, nowMs, toleranceSeconds)) return forged
 
   const receipt = parseJson(body)
   const ids = {
@@ -148,8 +152,8 @@ function readCallback({ headers, body }: Callback, key: Buffer, nowMs: number): 
   }
   const status = valueAt(receipt, 'status')
   if (ids.messageId === null && ids.requestId === null) return unreadable
-  if (status === 'sent' || status === 'delivered') return receiptOf(ids, status)
+  if (status === 'sent' || status === 'delivered') return receiptResult(ids, status)
   if (status !== 'undelivered') return unreadable
-  const word = textAt(receipt, 'reason')
-  return receiptOf(ids, 'undelivered', failureOf(readReason(word) ?? 'unknown', word ?? null))
+  const reason = textAt(receipt, 'reason')
+  return receiptResult(ids, 'undelivered', createFailure(readReason(reason) ?? 'unknown', reason ?? null))
 }

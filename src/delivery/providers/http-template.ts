@@ -1,11 +1,11 @@
 import { channels as allChannels } from '../../domain/model/request.ts'
-import { failureOf, readReply, readStatus } from '../kit/failures.ts'
-import { addressStart, channelsField, readChannels } from './generic-http.ts'
-import type { HttpAnswer, HttpRequest } from '../kit/http-client.ts'
+import { createFailure, outcomeFromResult, outcomeFromStatus } from '../kit/failures.ts'
+import { urlOriginPattern, channelsField, readChannels } from './generic-http.ts'
+import type { HttpResponse, HttpRequest } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
-import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
+import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
 import {
-  escapes,
+  escapers,
   fillTemplate,
   headersPattern,
   placeholderHelp,
@@ -34,7 +34,7 @@ const fields = {
   url: {
     description: `the address, its path and query with placeholders: ${placeholderHelp}`,
     required: true,
-    pattern: templatePattern(String.raw`(?=${addressStart}(?:[/?][^\s#\\]*)?$)`),
+    pattern: templatePattern(String.raw`(?=${urlOriginPattern}(?:[/?][^\s#\\]*)?$)`),
     example: 'https://sms.example.com/send?to={{digits}}&text={{text}}',
   },
   method: { description: 'the method', default: 'POST', choices: ['GET', 'POST', 'PUT'] },
@@ -92,11 +92,11 @@ const contentTypes: Readonly<Record<string, string>> = {
   text: 'text/plain; charset=utf-8',
 }
 
-const bodyEscapes: Readonly<Record<string, (value: string) => string>> = {
-  json: escapes.json,
-  form: escapes.percent,
-  xml: escapes.xml,
-  text: escapes.none,
+const bodyEscapers: Readonly<Record<string, (value: string) => string>> = {
+  json: escapers.json,
+  form: escapers.percent,
+  xml: escapers.xml,
+  text: escapers.none,
 }
 
 /**
@@ -116,7 +116,7 @@ type Settings = SettingValues<typeof fields>
 function createHttpTemplate(settings: Settings, { http }: ProviderNeeds): Provider {
   const { method, bodyType } = settings
   const credentials = { username: settings.username ?? '', password: settings.password ?? '' }
-  const escapeBody = bodyEscapes[bodyType] ?? escapes.none
+  const escapeBody = bodyEscapers[bodyType] ?? escapers.none
   const rules = readRules(settings)
   return {
     channels: readChannels(settings.channels),
@@ -127,15 +127,15 @@ function createHttpTemplate(settings: Settings, { http }: ProviderNeeds): Provid
       const hasBody = settings.body !== undefined && method !== 'GET'
       const request: HttpRequest = {
         method: readMethod(method),
-        url: fill(settings.url, escapes.percent),
+        url: fill(settings.url, escapers.percent),
         headers: {
           ...(hasBody && { 'content-type': contentTypes[bodyType] ?? '' }),
-          ...readHeaders(fill(settings.headers ?? '', escapes.none)),
+          ...readHeaders(fill(settings.headers ?? '', escapers.none)),
         },
         ...(hasBody && { body: fill(settings.body ?? '', escapeBody) }),
       }
-      const reply = await http.request(request, signal)
-      return readReply(reply, (answer) => readAnswer(answer, rules))
+      const result = await http.request(request, signal)
+      return outcomeFromResult(result, (response) => readResponse(response, rules))
     },
   }
 }
@@ -159,38 +159,43 @@ type Rules = ReturnType<typeof readRules>
 function readRules(settings: Settings) {
   const statuses = splitTrimmed(settings.successStatus, ',').map((status) => status.replaceAll('x', ''))
   return {
-    isSuccess: (status: number) => statuses.some((start) => String(status).startsWith(start)),
+    isSuccess: (status: number) => statuses.some((prefix) => String(status).startsWith(prefix)),
     text: settings.successText,
     value: settings.successValue === undefined ? undefined : readValueRule(settings.successValue),
     idPath: settings.messageIdPath?.split('.'),
     refusals: (settings.refusals ?? '').split('\n').flatMap((line) => {
-      const at = line.lastIndexOf('=')
-      const found = refusalClasses.find((one) => one === line.slice(at + 1).trim())
-      return found ? [{ text: line.slice(0, at).trim(), class: found }] : []
+      const separatorIndex = line.lastIndexOf('=')
+      const failureClass = refusalClasses.find(
+        (candidate) => candidate === line.slice(separatorIndex + 1).trim(),
+      )
+      return failureClass ? [{ text: line.slice(0, separatorIndex).trim(), class: failureClass }] : []
     }),
   }
 }
 
-const splitTrimmed = (text: string, by: string) => text.split(by).map((part) => part.trim())
+const splitTrimmed = (text: string, separator: string) => text.split(separator).map((part) => part.trim())
 
 function readValueRule(rule: string) {
-  const at = rule.indexOf('=')
-  return { path: rule.slice(0, at).trim().split('.'), values: splitTrimmed(rule.slice(at + 1), '|') }
+  const separatorIndex = rule.indexOf('=')
+  return {
+    path: rule.slice(0, separatorIndex).trim().split('.'),
+    values: splitTrimmed(rule.slice(separatorIndex + 1), '|'),
+  }
 }
 
-function readAnswer(answer: HttpAnswer, rules: Rules): SendOutcome {
-  const body = parseJson(answer.text)
-  if (rules.isSuccess(answer.status) && holds(answer, body, rules)) {
+function readResponse(response: HttpResponse, rules: Rules): SendOutcome {
+  const body = parseJson(response.text)
+  if (rules.isSuccess(response.status) && matchesSuccessRules(response, body, rules)) {
     return accepted((rules.idPath && textAt(body, ...rules.idPath)) ?? null)
   }
-  const refusal = rules.refusals.find(({ text }) => answer.text.includes(text))
-  if (refusal) return refused(failureOf(refusal.class, `HTTP ${answer.status}`))
-  return readStatus(answer)
+  const refusal = rules.refusals.find(({ text }) => response.text.includes(text))
+  if (refusal) return refused(createFailure(refusal.class, `HTTP ${response.status}`))
+  return outcomeFromStatus(response)
 }
 
-function holds(answer: HttpAnswer, body: unknown, { text, value }: Rules): boolean {
-  if (text !== undefined && !answer.text.includes(text)) return false
+function matchesSuccessRules(response: HttpResponse, body: unknown, { text, value }: Rules): boolean {
+  if (text !== undefined && !response.text.includes(text)) return false
   if (value === undefined) return true
-  const found = valueAt(body, ...value.path)
-  return typeof found !== 'object' && value.values.includes(String(found))
+  const actual = valueAt(body, ...value.path)
+  return typeof actual !== 'object' && value.values.includes(String(actual))
 }

@@ -1,6 +1,6 @@
-import { clamp, digitsOf, given } from '../kit/message-fields.ts'
+import { clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
 import type { OutgoingMessage } from '../kit/provider.ts'
-import { speak, spokenText, type Voices } from '../text/speech.ts'
+import { renderSpeech, speechText, type Voices } from '../text/speech.ts'
 
 /** Mailboxes mostly pick up later. */
 const ringSecondsMax = 25
@@ -46,13 +46,13 @@ const languages = {
  * One message of `POST /tts/3/advanced`. `machineDetection` was not tried on a live account: it is to keep the code out
  * of mailboxes, which others may hear.
  */
-export function callOf(message: OutgoingMessage, from: string | undefined) {
-  const spoken = speak(message, languages)
-  return given<unknown>({
-    from: from === undefined ? undefined : digitsOf(from),
-    destinations: [{ to: digitsOf(message.to) }],
-    text: spokenText(spoken),
-    language: spoken.voice,
+export function callFields(message: OutgoingMessage, from: string | undefined) {
+  const speech = renderSpeech(message, languages)
+  return omitNullish<unknown>({
+    from: from === undefined ? undefined : stripPlus(from),
+    destinations: [{ to: stripPlus(message.to) }],
+    text: speechText(speech),
+    language: speech.voice,
     machineDetection: 'hangup',
     ringTimeout: clamp(message.validitySeconds, 5, ringSecondsMax),
     // In minutes.

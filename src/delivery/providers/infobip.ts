@@ -1,10 +1,16 @@
 import { noReceipt, unreadable } from '../kit/callbacks.ts'
-import { failureOf, findFailure, readReply, readStatus, type CodeTable } from '../kit/failures.ts'
-import type { HttpAnswer } from '../kit/http-client.ts'
+import {
+  createFailure,
+  findFailure,
+  outcomeFromResult,
+  outcomeFromStatus,
+  type CodeTable,
+} from '../kit/failures.ts'
+import type { HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
-import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
-import { callOf } from './infobip-voice.ts'
-import { clamp, digitsOf } from '../kit/message-fields.ts'
+import { defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import { callFields } from './infobip-voice.ts'
+import { clamp, stripPlus } from '../kit/message-fields.ts'
 import {
   accepted,
   refused,
@@ -65,7 +71,13 @@ const errorCodes: CodeTable = {
 }
 
 /** Of a status: 1 and 3 are no failures. */
-const groups = { pending: '1', undeliverable: '2', delivered: '3', expired: '4', rejected: '5' } as const
+const statusGroups = {
+  pending: '1',
+  undeliverable: '2',
+  delivered: '3',
+  expired: '4',
+  rejected: '5',
+} as const
 
 /**
  * Infobip's SMS API and its voice messages, version 3 of both. An HTTP 200 may carry a rejection. Receipts are not
@@ -88,9 +100,9 @@ function createInfobip(settings: SettingValues<typeof fields>, { http }: Provide
   const { dltEntityId, dltTemplateId } = settings
   const indiaDlt = { principalEntityId: dltEntityId, contentTemplateId: dltTemplateId }
 
-  const textOf = (message: OutgoingMessage) => ({
+  const textFields = (message: OutgoingMessage) => ({
     sender: settings.from,
-    destinations: [{ to: digitsOf(message.to) }],
+    destinations: [{ to: stripPlus(message.to) }],
     content: { text: message.text },
     options: {
       validityPeriod: { amount: clamp(message.validitySeconds, 1, 172_800), timeUnit: 'SECONDS' },
@@ -110,9 +122,12 @@ function createInfobip(settings: SettingValues<typeof fields>, { http }: Provide
       const isCall = message.channel === 'voice'
       const url = `${settings.baseUrl}${isCall ? '/tts/3/advanced' : '/sms/3/messages'}`
       const body = JSON.stringify({
-        messages: [isCall ? callOf(message, settings.voiceFrom) : textOf(message)],
+        messages: [isCall ? callFields(message, settings.voiceFrom) : textFields(message)],
       })
-      return readReply(await http.request({ method: 'POST', url, headers, body }, signal), readAnswer)
+      return outcomeFromResult(
+        await http.request({ method: 'POST', url, headers, body }, signal),
+        readResponse,
+      )
     },
 
     readCallback({ body }) {
@@ -124,36 +139,36 @@ function createInfobip(settings: SettingValues<typeof fields>, { http }: Provide
   }
 }
 
-function readAnswer(answer: HttpAnswer): SendOutcome {
-  const body = parseJson(answer.text)
-  if (answer.status < 200 || answer.status >= 300) return readError(answer, body)
+function readResponse(response: HttpResponse): SendOutcome {
+  const body = parseJson(response.text)
+  if (response.status < 200 || response.status >= 300) return readError(response, body)
   const message = valueAt(body, 'messages', 0)
   const group = textAt(message, 'status', 'groupId')
   // Nothing of what is documented: it may have been taken.
-  if (group === undefined) return uncertain(`HTTP ${answer.status}`)
-  if (group === groups.pending || group === groups.delivered) {
+  if (group === undefined) return uncertain(`HTTP ${response.status}`)
+  if (group === statusGroups.pending || group === statusGroups.delivered) {
     return accepted(textAt(message, 'messageId') ?? null)
   }
-  return refused(failureIn(message))
+  return refused(readFailure(message))
 }
 
 /**
  * A violation names the field that is at fault, and so does a validation error, which voice messages have in its place;
  * the form of neither was seen on a live account.
  */
-function readError(answer: HttpAnswer, body: unknown): SendOutcome {
+function readError(response: HttpResponse, body: unknown): SendOutcome {
   const exception = valueAt(body, 'requestError', 'serviceException')
   const code = textAt(body, 'errorCode') ?? textAt(exception, 'messageId')
-  if (answer.status !== 400) return readStatus(answer, code)
+  if (response.status !== 400) return outcomeFromStatus(response, code)
   const properties = [
     ...listAt(body, 'violations').map((violation) => textAt(violation, 'property') ?? ''),
     ...Object.keys(valueAt(exception, 'validationErrors') ?? {}),
   ]
   if (properties.some((name) => /\bdestinations\b/.test(name)))
-    return refused(failureOf('invalid_number', code ?? null))
+    return refused(createFailure('invalid_number', code ?? null))
   if (properties.some((name) => /\b(sender|from)$/.test(name)))
-    return refused(failureOf('sender_invalid', code ?? null))
-  return refused(failureOf('unknown', code ?? 'HTTP 400', { permanent: true }))
+    return refused(createFailure('sender_invalid', code ?? null))
+  return refused(createFailure('unknown', code ?? 'HTTP 400', { permanent: true }))
 }
 
 function readReceipt(result: unknown): Receipt | undefined {
@@ -162,33 +177,34 @@ function readReceipt(result: unknown): Receipt | undefined {
   if (messageId === null && requestId === null) return undefined
   const ids = { messageId, requestId }
   switch (textAt(result, 'status', 'groupId')) {
-    case groups.pending:
+    case statusGroups.pending:
       return { ...ids, status: 'sent', failure: null }
-    case groups.delivered:
+    case statusGroups.delivered:
       // A call hangs up on a machine before it says anything.
       return /MACHINE/.test(textAt(result, 'error', 'name') ?? '')
-        ? { ...ids, status: 'undelivered', failure: failureIn(result) }
+        ? { ...ids, status: 'undelivered', failure: readFailure(result) }
         : { ...ids, status: 'delivered', failure: null }
-    case groups.undeliverable:
-    case groups.expired:
-    case groups.rejected:
-      return { ...ids, status: 'undelivered', failure: failureIn(result) }
+    case statusGroups.undeliverable:
+    case statusGroups.expired:
+    case statusGroups.rejected:
+      return { ...ids, status: 'undelivered', failure: readFailure(result) }
     default:
       return undefined
   }
 }
 
 /** What the message's `error` and `status` say together. */
-function failureIn(message: unknown): Failure {
+function readFailure(message: unknown): Failure {
   const status = textAt(message, 'status', 'id')
   // Of a call that nobody took. By name, since the ids changed in 2024; that the newer names hold these words was not
   // seen on a live account. Infobip calls all of them permanent, but the next call may be taken.
-  const call = /BUSY|NO_ANSWER|MACHINE/.exec(textAt(message, 'error', 'name') ?? '')
-  if (call) return failureOf('unreachable', call.input)
-  const known = findFailure(errorCodes, textAt(message, 'error', 'id')) ?? findFailure(statusCodes, status)
-  if (known) return known
+  const callFailure = /BUSY|NO_ANSWER|MACHINE/.exec(textAt(message, 'error', 'name') ?? '')
+  if (callFailure) return createFailure('unreachable', callFailure.input)
+  const knownFailure =
+    findFailure(errorCodes, textAt(message, 'error', 'id')) ?? findFailure(statusCodes, status)
+  if (knownFailure) return knownFailure
   const code = textAt(message, 'status', 'name') ?? status ?? null
-  const isLost = ['2', '4'].includes(textAt(message, 'status', 'groupId') ?? '')
+  const isUndeliverable = ['2', '4'].includes(textAt(message, 'status', 'groupId') ?? '')
   const permanent = valueAt(message, 'error', 'permanent') === true
-  return failureOf(isLost ? 'unreachable' : 'unknown', code, { permanent })
+  return createFailure(isUndeliverable ? 'unreachable' : 'unknown', code, { permanent })
 }

@@ -1,8 +1,8 @@
-import { failureOf } from '../kit/failures.ts'
-import { receiptOf } from '../kit/callbacks.ts'
-import { digitsOf } from '../kit/message-fields.ts'
+import { createFailure } from '../kit/failures.ts'
+import { receiptResult } from '../kit/callbacks.ts'
+import { stripPlus } from '../kit/message-fields.ts'
 import type { CallbackResult, OutgoingMessage, Receipt } from '../kit/provider.ts'
-import { speak, spokenText, type Voices } from '../text/speech.ts'
+import { renderSpeech, speechText, type Voices } from '../text/speech.ts'
 
 /** MessageBird's names of languages, https://developers.messagebird.com/api/voice-messaging. */
 const languages = {
@@ -33,12 +33,12 @@ const languages = {
 
 /** The fields of `POST /voicemessages`. It takes no validity: the call is made at once. */
 export function callFields(message: OutgoingMessage, originator: string | undefined) {
-  const spoken = speak(message, languages)
+  const speech = renderSpeech(message, languages)
   return {
-    originator: originator === undefined ? undefined : digitsOf(originator),
-    recipients: [digitsOf(message.to)],
-    body: spokenText(spoken),
-    language: spoken.voice,
+    originator: originator === undefined ? undefined : stripPlus(originator),
+    recipients: [stripPlus(message.to)],
+    body: speechText(speech),
+    language: speech.voice,
     voice: 'female',
     // A code on a mailbox is for whoever can hear it.
     ifMachine: 'hangup',
@@ -54,8 +54,8 @@ export function readCallStatus(
   ids: Pick<Receipt, 'messageId' | 'requestId'>,
   status: string,
 ): CallbackResult | undefined {
-  if (status === 'calling') return receiptOf(ids, 'sent')
-  if (status === 'answered') return receiptOf(ids, 'delivered')
+  if (status === 'calling') return receiptResult(ids, 'sent')
+  if (status === 'answered') return receiptResult(ids, 'delivered')
   if (status !== 'busy' && status !== 'machine' && status !== 'failed') return undefined
-  return receiptOf(ids, 'undelivered', failureOf('unreachable', status))
+  return receiptResult(ids, 'undelivered', createFailure('unreachable', status))
 }

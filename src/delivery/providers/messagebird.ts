@@ -1,11 +1,17 @@
 import { createHash } from 'node:crypto'
 import { jwtVerify } from 'jose'
-import { formOf, forged, noReceipt, receiptOf, unreadable } from '../kit/callbacks.ts'
-import { failureOf, findFailure, readReply, readStatus, type CodeTable } from '../kit/failures.ts'
-import type { HttpAnswer } from '../kit/http-client.ts'
+import { parseForm, forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
+import {
+  createFailure,
+  findFailure,
+  outcomeFromResult,
+  outcomeFromStatus,
+  type CodeTable,
+} from '../kit/failures.ts'
+import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt } from '../kit/json.ts'
-import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
-import { clamp, digitsOf, given } from '../kit/message-fields.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import { clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
 import { callFields, readCallStatus } from './messagebird-voice.ts'
 import { accepted, refused, uncertain } from '../kit/provider.ts'
 import type {
@@ -16,7 +22,7 @@ import type {
   Provider,
   SendOutcome,
 } from '../kit/provider.ts'
-import { isSameBytes } from '../kit/signature-checks.ts'
+import { timingSafeEqualBytes } from '../kit/signature-checks.ts'
 
 const fields = {
   accessKey: { description: 'a live access key (Developers, API access)', required: true, secret: true },
@@ -47,7 +53,7 @@ const codes: CodeTable = {
 }
 
 /** A code says "wrong" or "missing", its parameter says what. */
-const parameters: CodeTable = {
+const parameterFailures: CodeTable = {
   recipient: 'invalid_number',
   recipients: 'invalid_number',
   originator: 'sender_invalid',
@@ -55,7 +61,7 @@ const parameters: CodeTable = {
 }
 
 /** Why a message did not arrive, in MessageBird's receipts and Bird's; not every reason was seen on a live account. */
-const reasons: CodeTable = {
+const receiptReasons: CodeTable = {
   unknown_subscriber: ['unreachable', { permanent: true }],
   unavailable_subscriber: 'unreachable',
   expired: 'unreachable',
@@ -69,8 +75,8 @@ const reasons: CodeTable = {
 
 /** What a reason means, with spaces or underscores; `code` is the network's own number, for the operator. */
 export function readSmsReason(reason: string, code: string | null): Failure {
-  const failure = findFailure(reasons, reason.trim().toLowerCase().replaceAll(' ', '_'))
-  return failure ? { ...failure, providerCode: code ?? failure.providerCode } : failureOf('unknown', code)
+  const failure = findFailure(receiptReasons, reason.trim().toLowerCase().replaceAll(' ', '_'))
+  return failure ? { ...failure, providerCode: code ?? failure.providerCode } : createFailure('unknown', code)
 }
 
 /** SMS and calls by MessageBird's interface from before it was Bird. */
@@ -87,7 +93,7 @@ function createMessagebird(settings: SettingValues<typeof fields>, { http }: Pro
   const textFields = (message: OutgoingMessage) => ({
     type: 'sms',
     originator: settings.originator,
-    recipients: [digitsOf(message.to)],
+    recipients: [stripPlus(message.to)],
     body: message.text,
     datacoding: 'auto',
     validity: clamp(message.validitySeconds, 1, 604_800),
@@ -98,7 +104,7 @@ function createMessagebird(settings: SettingValues<typeof fields>, { http }: Pro
 
     async send(message, signal) {
       const isCall = message.channel === 'voice'
-      const body = given<unknown>({
+      const body = omitNullish<unknown>({
         ...(isCall ? callFields(message, voiceOriginator) : textFields(message)),
         reportUrl: signingKey && message.callbackUrl,
       })
@@ -109,7 +115,7 @@ function createMessagebird(settings: SettingValues<typeof fields>, { http }: Pro
         accept: 'application/json',
       }
       const request = { method: 'POST', url, headers, body: JSON.stringify(body) } as const
-      return readReply(await http.request(request, signal), readAnswer)
+      return outcomeFromResult(await http.request(request, signal), readResponse)
     },
 
     ...(signingKey !== undefined && {
@@ -118,43 +124,47 @@ function createMessagebird(settings: SettingValues<typeof fields>, { http }: Pro
   }
 }
 
-function readAnswer(answer: HttpAnswer): SendOutcome {
-  const body = parseJson(answer.text)
-  if (answer.status < 200 || answer.status > 299) return readError(answer, body)
+function readResponse(response: HttpResponse): SendOutcome {
+  const body = parseJson(response.text)
+  if (response.status < 200 || response.status > 299) return readError(response, body)
   const id = textAt(body, 'id')
-  if (id === undefined) return uncertain(`HTTP ${answer.status}`)
+  if (id === undefined) return uncertain(`HTTP ${response.status}`)
   const status = textAt(body, 'recipients', 'items', 0, 'status')
   return status === 'delivery_failed' || status === 'failed'
-    ? refused(failureOf('unknown', status))
+    ? refused(createFailure('unknown', status))
     : accepted(id)
 }
 
-function readError(answer: HttpAnswer, body: unknown): SendOutcome {
+function readError(response: HttpResponse, body: unknown): SendOutcome {
   const code = textAt(body, 'errors', 0, 'code')
-  const decided = answer.status === 408 || answer.status === 429 || answer.status >= 500
-  const byParameter = findFailure(parameters, textAt(body, 'errors', 0, 'parameter'))
-  const failure = findFailure(codes, code) ?? byParameter
-  if (decided || !failure) return readStatus(answer, code)
+  const isDecidedByStatus = response.status === 408 || response.status === 429 || response.status >= 500
+  const parameterFailure = findFailure(parameterFailures, textAt(body, 'errors', 0, 'parameter'))
+  const failure = findFailure(codes, code) ?? parameterFailure
+  if (isDecidedByStatus || !failure) return outcomeFromStatus(response, code)
   return refused({ ...failure, providerCode: code ?? failure.providerCode })
 }
 
 async function readCallback(callback: Callback, signingKey: string, nowMs: number): Promise<CallbackResult> {
   if (!(await isSigned(callback, signingKey, nowMs))) return forged
-  const form = formOf(callback)
+  const form = parseForm(callback)
   const status = form.get('status')
   const ids = { messageId: form.get('id'), requestId: form.get('reference') }
   if (status === null || (ids.messageId === null && ids.requestId === null)) return unreadable
-  if (status === 'sent' || status === 'delivered') return receiptOf(ids, status)
-  const call = readCallStatus(ids, status)
-  if (call) return call
+  if (status === 'sent' || status === 'delivered') return receiptResult(ids, status)
+  const callResult = readCallStatus(ids, status)
+  if (callResult) return callResult
   // The phone is off or out of reach; the network goes on trying.
-  if (status === 'buffered') return receiptOf(ids, 'sent')
+  if (status === 'buffered') return receiptResult(ids, 'sent')
   if (status === 'expired') {
-    return receiptOf(ids, 'undelivered', failureOf('unreachable', form.get('statusErrorCode') ?? status))
+    return receiptResult(
+      ids,
+      'undelivered',
+      createFailure('unreachable', form.get('statusErrorCode') ?? status),
+    )
   }
   if (status !== 'delivery_failed') return noReceipt
   const code = form.get('statusErrorCode')
-  return receiptOf(ids, 'undelivered', readSmsReason(form.get('statusReason') ?? '', code))
+  return receiptResult(ids, 'undelivered', readSmsReason(form.get('statusReason') ?? '', code))
 }
 
 /** A JWT (RFC 7519) that lives for a minute and holds the SHA-256 of the URL and, where there is one, of the body. */
@@ -167,15 +177,15 @@ async function isSigned({ url, headers, body }: Callback, key: string, nowMs: nu
       clockTolerance: 5,
       currentDate: new Date(nowMs),
     })
-    if (!isHashOf(payload['url_hash'], url)) return false
+    if (!matchesHash(payload['url_hash'], url)) return false
     return body === '' && payload['payload_hash'] === undefined
       ? true
-      : isHashOf(payload['payload_hash'], body)
+      : matchesHash(payload['payload_hash'], body)
   } catch {
     return false
   }
 }
 
-const isHashOf = (claim: unknown, text: string) =>
+const matchesHash = (claim: unknown, text: string) =>
   typeof claim === 'string' &&
-  isSameBytes(Buffer.from(claim, 'hex'), createHash('sha256').update(text).digest())
+  timingSafeEqualBytes(Buffer.from(claim, 'hex'), createHash('sha256').update(text).digest())

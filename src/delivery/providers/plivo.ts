@@ -1,20 +1,26 @@
 import { createHmac } from 'node:crypto'
 import {
-  callbackUrlOf,
+  callbackUrlFor,
   forged,
-  formOf,
+  parseForm,
   noReceipt,
-  receiptOf,
-  requestIdOf,
+  receiptResult,
+  requestIdFromUrl,
   unreadable,
 } from '../kit/callbacks.ts'
-import { failureOf, findFailure, readReply, readStatus, type CodeTable } from '../kit/failures.ts'
-import type { HttpAnswer } from '../kit/http-client.ts'
+import {
+  createFailure,
+  findFailure,
+  outcomeFromResult,
+  outcomeFromStatus,
+  type CodeTable,
+} from '../kit/failures.ts'
+import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt } from '../kit/json.ts'
-import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
-import { basicAuth, clamp, digitsOf, given } from '../kit/message-fields.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import { basicAuth, clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
 import { accepted, refused, type Callback, type Provider } from '../kit/provider.ts'
-import { isSameBytes } from '../kit/signature-checks.ts'
+import { timingSafeEqualBytes } from '../kit/signature-checks.ts'
 
 const fields = {
   authId: { description: 'the Auth ID of the Plivo Console', required: true, pattern: /^\w+$/ },
@@ -70,12 +76,12 @@ function createPlivo(settings: SettingValues<typeof fields>, { http }: ProviderN
     channels: ['sms'],
 
     async send(message, signal) {
-      const callbackUrl = callbackUrlOf(message)
+      const callbackUrl = callbackUrlFor(message)
       const body = JSON.stringify(
-        given<string | number>({
+        omitNullish<string | number>({
           src: settings.from,
           powerpack_uuid: settings.powerpackUuid,
-          dst: digitsOf(message.to),
+          dst: stripPlus(message.to),
           text: message.text,
           url: callbackUrl,
           method: callbackUrl === null ? null : 'POST',
@@ -86,32 +92,35 @@ function createPlivo(settings: SettingValues<typeof fields>, { http }: ProviderN
           dlt_template_id: settings.dltTemplateId,
         }),
       )
-      return readReply(await http.request({ method: 'POST', url, headers, body }, signal), readAnswer)
+      return outcomeFromResult(
+        await http.request({ method: 'POST', url, headers, body }, signal),
+        readResponse,
+      )
     },
 
     readCallback(callback) {
       if (!isSigned(callback, settings.authToken)) return forged
-      const form = formOf(callback)
+      const form = parseForm(callback)
       const status = form.get('Status')
       const messageId = form.get('MessageUUID')
       if (status === null || messageId === null) return unreadable
-      const ids = { messageId, requestId: requestIdOf(callback) }
-      if (status === 'delivered' || status === 'read') return receiptOf(ids, 'delivered')
-      if (status === 'sent') return receiptOf(ids, 'sent')
+      const ids = { messageId, requestId: requestIdFromUrl(callback) }
+      if (status === 'delivered' || status === 'read') return receiptResult(ids, 'delivered')
+      if (status === 'sent') return receiptResult(ids, 'sent')
       if (status !== 'undelivered' && status !== 'failed' && status !== 'rejected') return noReceipt
       const code = form.get('ErrorCode') ?? status
-      return receiptOf(ids, 'undelivered', findFailure(codes, code) ?? failureOf('unknown', code))
+      return receiptResult(ids, 'undelivered', findFailure(codes, code) ?? createFailure('unknown', code))
     },
   }
 }
 
 /** An error is a sentence without a code: the status alone is to go by. */
-function readAnswer(answer: HttpAnswer) {
-  if (answer.status >= 200 && answer.status < 300) {
-    return accepted(textAt(parseJson(answer.text), 'message_uuid', 0) ?? null)
+function readResponse(response: HttpResponse) {
+  if (response.status >= 200 && response.status < 300) {
+    return accepted(textAt(parseJson(response.text), 'message_uuid', 0) ?? null)
   }
-  if (answer.status !== 400) return readStatus(answer)
-  return refused(failureOf('unknown', 'HTTP 400', { permanent: true }))
+  if (response.status !== 400) return outcomeFromStatus(response)
+  return refused(createFailure('unknown', 'HTTP 400', { permanent: true }))
 }
 
 /**
@@ -126,21 +135,21 @@ function isSigned(callback: Callback, authToken: string): boolean {
   const nonce = headers[`x-plivo-signature-${version}-nonce`]
   if (nonce === undefined) return false
   const { origin, pathname } = new URL(url)
-  const signed = version === 'v2' ? `${origin}${pathname}${nonce}` : `${textOfVersion3(callback)}.${nonce}`
-  const expected = createHmac('sha256', authToken).update(signed).digest()
+  const signedText = version === 'v2' ? `${origin}${pathname}${nonce}` : `${signedTextV3(callback)}.${nonce}`
+  const expected = createHmac('sha256', authToken).update(signedText).digest()
   const signatures = (headers[`x-plivo-signature-${version}`] ?? '').split(',')
-  return signatures.some((signature) => isSameBytes(Buffer.from(signature, 'base64'), expected))
+  return signatures.some((signature) => timingSafeEqualBytes(Buffer.from(signature, 'base64'), expected))
 }
 
 /** The address with its query in order, then the form's fields in order. */
-function textOfVersion3({ method, url, body }: Callback): string {
+function signedTextV3({ method, url, body }: Callback): string {
   const { origin, pathname, searchParams } = new URL(url)
-  const query = inOrder(searchParams).map(([name, value]) => `${name}=${value}`)
-  const form = method === 'GET' ? [] : inOrder(new URLSearchParams(body))
-  const asked = query.length > 0 || form.length > 0 ? `?${query.join('&')}` : ''
+  const query = sortEntries(searchParams).map(([name, value]) => `${name}=${value}`)
+  const form = method === 'GET' ? [] : sortEntries(new URLSearchParams(body))
+  const search = query.length > 0 || form.length > 0 ? `?${query.join('&')}` : ''
   const separator = query.length > 0 && form.length > 0 ? '.' : ''
-  return `${origin}${pathname}${asked}${separator}${form.flat().join('')}`
+  return `${origin}${pathname}${search}${separator}${form.flat().join('')}`
 }
 
-const inOrder = (entries: Iterable<[string, string]>) =>
+const sortEntries = (entries: Iterable<[string, string]>) =>
   [...entries].toSorted(([a, x], [b, y]) => (a < b ? -1 : a > b ? 1 : x < y ? -1 : x > y ? 1 : 0))

@@ -1,8 +1,13 @@
 import type { Pdu, PduFields } from 'smpp'
-import { bindSession, submitOver, unbind } from './smpp-session.ts'
-import type { Bound, Down, SmppSettings, SmppTimes, Submission } from './smpp-session.ts'
+import { bindSession, submitMessage, unbind } from './smpp-session.ts'
+import type { BoundSession, ConnectFailure, SmppSettings, SmppTimes, Submission } from './smpp-session.ts'
 
-const usualTimes: SmppTimes = { bindMs: 10_000, answerMs: 10_000, pauseMsMin: 1_000, pauseMsMax: 60_000 }
+const defaultTimes: SmppTimes = {
+  bindMs: 10_000,
+  responseMs: 10_000,
+  backoffMinMs: 1_000,
+  backoffMaxMs: 60_000,
+}
 
 export type SmppLink = {
   /** Connects, and keeps connected from then on. */
@@ -20,78 +25,78 @@ export type SmppLink = {
 export function createSmppLink(
   settings: SmppSettings,
   onDeliver: (pdu: Pdu) => boolean,
-  times: SmppTimes = usualTimes,
+  times: SmppTimes = defaultTimes,
 ): SmppLink {
-  let bound: Bound | undefined
-  let connecting: Promise<Bound | Down> | undefined
-  let pause: { timer: Timer; because: Down } | undefined
+  let boundSession: BoundSession | undefined
+  let connecting: Promise<BoundSession | ConnectFailure> | undefined
+  let backoff: { timer: Timer; cause: ConnectFailure } | undefined
   let failures = 0
-  let closed = false
+  let isClosed = false
 
-  const acquire = (): Promise<Bound | Down> => {
-    if (closed) return Promise.resolve({ kind: 'down', code: 'CLOSED' })
-    if (bound) return Promise.resolve(bound)
+  const acquire = (): Promise<BoundSession | ConnectFailure> => {
+    if (isClosed) return Promise.resolve({ kind: 'down', code: 'CLOSED' })
+    if (boundSession) return Promise.resolve(boundSession)
     // Whoever has another way should take it now; more tries would not help an SMSC that is down, or locks us out.
-    if (pause) return Promise.resolve(pause.because)
+    if (backoff) return Promise.resolve(backoff.cause)
     connecting ??= connect()
     return connecting
   }
 
-  const connect = async (): Promise<Bound | Down> => {
+  const connect = async (): Promise<BoundSession | ConnectFailure> => {
     const startedAt = performance.now()
     const result = await bindSession(settings, times, {
       onDeliver,
       onLost: () => {
-        bound = undefined
+        boundSession = undefined
         // A connection that is ended each time as soon as it is bound is no better than none.
-        if (performance.now() - startedAt > times.pauseMsMax) failures = 0
-        rest({ kind: 'down', code: 'CONNECTION_LOST' })
+        if (performance.now() - startedAt > times.backoffMaxMs) failures = 0
+        scheduleReconnect({ kind: 'down', code: 'CONNECTION_LOST' })
       },
-    }).catch((): Down => ({ kind: 'down', code: 'ERROR' }))
+    }).catch((): ConnectFailure => ({ kind: 'down', code: 'ERROR' }))
     connecting = undefined
-    if (closed) {
+    if (isClosed) {
       if (result.kind === 'bound') result.session.destroy()
       return { kind: 'down', code: 'CLOSED' }
     }
-    if (result.kind === 'bound') bound = result
-    else rest(result)
+    if (result.kind === 'bound') boundSession = result
+    else scheduleReconnect(result)
     return result
   }
 
-  const rest = (because: Down) => {
-    if (closed || pause) return
-    const length = Math.min(times.pauseMsMax, times.pauseMsMin * 2 ** Math.min(failures++, 16))
+  const scheduleReconnect = (cause: ConnectFailure) => {
+    if (isClosed || backoff) return
+    const backoffMs = Math.min(times.backoffMaxMs, times.backoffMinMs * 2 ** Math.min(failures++, 16))
     // Several servers that lost the same SMSC should not all come back at once.
     const timer = setTimeout(
       () => {
-        pause = undefined
+        backoff = undefined
         void acquire()
       },
-      length * (0.75 + Math.random() / 2),
+      backoffMs * (0.75 + Math.random() / 2),
     )
-    pause = { timer, because }
+    backoff = { timer, cause }
   }
 
   return {
     open: () => void acquire(),
 
     async submit(fields, signal) {
-      if (signal.aborted) return { kind: 'unsent', code: 'ABORTED' }
-      const { promise: aborted, resolve } = Promise.withResolvers<Down>()
+      if (signal.aborted) return { kind: 'not_sent', code: 'ABORTED' }
+      const { promise: whenAborted, resolve } = Promise.withResolvers<ConnectFailure>()
       const abort = () => resolve({ kind: 'down', code: 'ABORTED' })
       signal.addEventListener('abort', abort, { once: true })
-      const way = await Promise.race([acquire(), aborted])
+      const connection = await Promise.race([acquire(), whenAborted])
       signal.removeEventListener('abort', abort)
-      if (way.kind === 'down') return { ...way, kind: 'unsent' }
-      return submitOver(way, fields, signal)
+      if (connection.kind === 'down') return { ...connection, kind: 'not_sent' }
+      return submitMessage(connection, fields, signal)
     },
 
     async close() {
-      closed = true
-      clearTimeout(pause?.timer)
-      const session = bound?.session
-      bound = undefined
-      if (session) await unbind(session, Math.min(times.answerMs, 1_000))
+      isClosed = true
+      clearTimeout(backoff?.timer)
+      const session = boundSession?.session
+      boundSession = undefined
+      if (session) await unbind(session, Math.min(times.responseMs, 1_000))
     },
   }
 }

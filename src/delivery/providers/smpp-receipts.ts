@@ -1,5 +1,5 @@
 import type { Pdu } from 'smpp'
-import { failureOf } from '../kit/failures.ts'
+import { createFailure } from '../kit/failures.ts'
 import type { Receipt } from '../kit/provider.ts'
 
 /** How an SMSC writes ids; some answer in hexadecimal and put the same number in decimal into receipts. */
@@ -14,7 +14,17 @@ export function normalizeId(id: string, format: IdFormat): string {
 }
 
 /** SMPP 3.4 §5.3.2.35: `message_state`, in the words of the text (appendix B). */
-const states = ['', 'ENROUTE', 'DELIVRD', 'EXPIRED', 'DELETED', 'UNDELIV', 'ACCEPTD', 'UNKNOWN', 'REJECTD']
+const stateNames = [
+  '',
+  'ENROUTE',
+  'DELIVRD',
+  'EXPIRED',
+  'DELETED',
+  'UNDELIV',
+  'ACCEPTD',
+  'UNKNOWN',
+  'REJECTD',
+]
 
 /**
  * The receipt in a `deliver_sm` or a `data_sm` (SMPP 3.4 appendix B), or undefined where it is none: an SMS that
@@ -22,21 +32,21 @@ const states = ['', 'ENROUTE', 'DELIVRD', 'EXPIRED', 'DELETED', 'UNDELIV', 'ACCE
  * a little differently.
  */
 export function readSmppReceipt(pdu: Pdu, format: IdFormat): Receipt | undefined {
-  const text = textOf(pdu['short_message']) || textOf(pdu['message_payload'])
+  const text = readAscii(pdu['short_message']) || readAscii(pdu['message_payload'])
   const esmClass = pdu['esm_class']
   const isReceipt = typeof esmClass === 'number' && (esmClass & 0x3c) === 0x04
   // Some mark receipts as ordinary messages.
   if (!isReceipt && !/\bid:\S+.*\bstat:/is.test(text)) return undefined
 
-  const id = textOf(pdu['receipted_message_id']) || /\bid:\s*(\S+)/i.exec(text)?.[1]
+  const id = readAscii(pdu['receipted_message_id']) || /\bid:\s*(\S+)/i.exec(text)?.[1]
   const state = pdu['message_state']
-  const word =
-    (typeof state === 'number' ? states[state] : undefined) ??
+  const stateName =
+    (typeof state === 'number' ? stateNames[state] : undefined) ??
     /\bstat:\s*(\w+)/i.exec(text)?.[1]?.toUpperCase()
-  if (id === undefined || id === '' || word === undefined) return undefined
+  if (id === undefined || id === '' || stateName === undefined) return undefined
   const error = /\berr:\s*(\w+)/i.exec(text)?.[1]
-  const fate = readState(word, error === undefined ? word : `${word} ${error}`)
-  return fate && { messageId: normalizeId(id, format), requestId: null, ...fate }
+  const result = readState(stateName, error === undefined ? stateName : `${stateName} ${error}`)
+  return result && { messageId: normalizeId(id, format), requestId: null, ...result }
 }
 
 /** Errors have numbers that every network chooses itself. */
@@ -51,17 +61,17 @@ function readState(state: string, code: string): Pick<Receipt, 'status' | 'failu
       return { status: 'sent', failure: null }
     case 'EXPIRED':
     case 'UNDELIV':
-      return { status: 'undelivered', failure: failureOf('unreachable', code) }
+      return { status: 'undelivered', failure: createFailure('unreachable', code) }
     case 'DELETED':
     case 'REJECTD':
-      return { status: 'undelivered', failure: failureOf('unknown', code) }
+      return { status: 'undelivered', failure: createFailure('unknown', code) }
     default:
       return undefined
   }
 }
 
 /** Bytes as ASCII, up to the NUL that some put at their end. */
-function textOf(value: unknown): string {
+function readAscii(value: unknown): string {
   const text = value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value
   return typeof text === 'string' ? text.replace(/\0.*$/s, '') : ''
 }

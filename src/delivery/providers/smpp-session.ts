@@ -18,10 +18,10 @@ export type SmppTimes = {
   /** Until the connection is bound, TLS included. */
   bindMs: number
   /** Until an `enquire_link` is answered. */
-  answerMs: number
+  responseMs: number
   /** The pause before another connection; it doubles each time. */
-  pauseMsMin: number
-  pauseMsMax: number
+  backoffMinMs: number
+  backoffMaxMs: number
 }
 
 /**
@@ -29,13 +29,13 @@ export type SmppTimes = {
  * `unanswered`: it was written and no answer came, or the connection ended before.
  */
 export type Submission =
-  | { kind: 'answered'; status: number; messageId: string | null }
-  | { kind: 'unsent'; code: string; bindStatus?: number }
-  | { kind: 'unanswered'; code: string }
+  | { kind: 'response'; status: number; messageId: string | null }
+  | { kind: 'not_sent'; code: string; bindStatus?: number }
+  | { kind: 'no_response'; code: string }
 
-export type Down = { kind: 'down'; code: string; bindStatus?: number }
+export type ConnectFailure = { kind: 'down'; code: string; bindStatus?: number }
 /** `waiting`: what is to be told when the connection ends. */
-export type Bound = { kind: 'bound'; session: Session; waiting: Set<() => void> }
+export type BoundSession = { kind: 'bound'; session: Session; pendingSubmits: Set<() => void> }
 
 /** SMPP 3.4 §5.1.3: an error on our side that goes away; the other side sends its PDU again. */
 const temporaryError = 0x64
@@ -57,12 +57,12 @@ export async function bindSession(
   settings: SmppSettings,
   times: SmppTimes,
   { onDeliver, onLost }: SessionEvents,
-): Promise<Bound | Down> {
+): Promise<BoundSession | ConnectFailure> {
   const smpp = await loadSmpp()
   const { host, port, tls, ca, systemId, password, systemType, bind } = settings
-  const { promise, resolve } = Promise.withResolvers<Bound | Down>()
-  let bound: Bound | undefined
-  let watch: SessionWatch | undefined
+  const { promise, resolve } = Promise.withResolvers<BoundSession | ConnectFailure>()
+  let boundSession: BoundSession | undefined
+  let keepAlive: KeepAlive | undefined
 
   const session = smpp.connect(
     {
@@ -79,9 +79,9 @@ export async function bindSession(
       session[`bind_${bind}`](fields, ({ command_status: status }) => {
         if (status !== 0) return fail(`BIND_0x${status.toString(16)}`, status)
         clearTimeout(timer)
-        watch = watchSession(session, settings.enquireLinkMs, times.answerMs)
-        bound = { kind: 'bound', session, waiting: new Set() }
-        resolve(bound)
+        keepAlive = startKeepAlive(session, settings.enquireLinkMs, times.responseMs)
+        boundSession = { kind: 'bound', session, pendingSubmits: new Set() }
+        resolve(boundSession)
       })
     },
   )
@@ -96,10 +96,10 @@ export async function bindSession(
   // After an error the library reads nothing more of this connection.
   session.on('error', ({ code }) => fail(code ?? 'ERROR'))
   session.on('close', () => {
-    watch?.stop()
+    keepAlive?.stop()
     fail('ECONNRESET')
-    if (!bound) return
-    for (const tell of bound.waiting) tell()
+    if (!boundSession) return
+    for (const notifyLost of boundSession.pendingSubmits) notifyLost()
     onLost()
   })
   session.on('enquire_link', (pdu) => session.send(pdu.response()))
@@ -110,52 +110,52 @@ export async function bindSession(
   })
   for (const command of ['deliver_sm', 'data_sm'] as const) {
     session.on(command, (pdu) => {
-      const answer = onDeliver(pdu) ? {} : { command_status: temporaryError }
-      session.send(pdu.response(answer))
+      const responseFields = onDeliver(pdu) ? {} : { command_status: temporaryError }
+      session.send(pdu.response(responseFields))
     })
   }
   return promise
 }
 
-type SessionWatch = { stop(): void }
+type KeepAlive = { stop(): void }
 
 /** SMPP 3.4 §4.11: asks now and then whether the other side is there, and gives up where nothing comes back. */
-function watchSession(session: Session, everyMs: number, answerMs: number): SessionWatch {
-  let patience: Timer | undefined
+function startKeepAlive(session: Session, intervalMs: number, responseMs: number): KeepAlive {
+  let responseTimer: Timer | undefined
   const interval = setInterval(() => {
-    patience ??= setTimeout(() => session.destroy(), answerMs)
+    responseTimer ??= setTimeout(() => session.destroy(), responseMs)
     session.enquire_link({}, () => {
-      clearTimeout(patience)
-      patience = undefined
+      clearTimeout(responseTimer)
+      responseTimer = undefined
     })
-  }, everyMs)
+  }, intervalMs)
   return {
     stop() {
       clearInterval(interval)
-      clearTimeout(patience)
+      clearTimeout(responseTimer)
     },
   }
 }
 
-export function submitOver(
-  { session, waiting }: Bound,
+export function submitMessage(
+  { session, pendingSubmits }: BoundSession,
   fields: PduFields,
   signal: AbortSignal,
 ): Promise<Submission> {
   const { promise, resolve } = Promise.withResolvers<Submission>()
   const settle = (submission: Submission) => {
-    waiting.delete(lose)
-    signal.removeEventListener('abort', abort)
+    pendingSubmits.delete(onLost)
+    signal.removeEventListener('abort', onAbort)
     resolve(submission)
   }
-  const lose = () => settle({ kind: 'unanswered', code: 'ECONNRESET' })
-  const abort = () => settle({ kind: 'unanswered', code: 'ABORTED' })
-  waiting.add(lose)
-  signal.addEventListener('abort', abort)
+  const onLost = () => settle({ kind: 'no_response', code: 'ECONNRESET' })
+  const onAbort = () => settle({ kind: 'no_response', code: 'ABORTED' })
+  pendingSubmits.add(onLost)
+  signal.addEventListener('abort', onAbort)
   const isWritten = session.submit_sm(fields, ({ command_status: status, message_id: id }) => {
-    settle({ kind: 'answered', status, messageId: typeof id === 'string' && id !== '' ? id : null })
+    settle({ kind: 'response', status, messageId: typeof id === 'string' && id !== '' ? id : null })
   })
-  if (!isWritten) settle({ kind: 'unsent', code: 'NOT_WRITABLE' })
+  if (!isWritten) settle({ kind: 'not_sent', code: 'NOT_WRITABLE' })
   return promise
 }
 

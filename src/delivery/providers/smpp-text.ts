@@ -40,11 +40,11 @@ export function splitForSmpp(text: string, reference: number): SmppPart[] {
   const encoded = characters.map((character) =>
     isUnicode ? Buffer.from(character, 'utf16le').swap16() : Buffer.from(septets.get(character) ?? []),
   )
-  const [single, joined] = isUnicode ? [140, 134] : [160, 153]
+  const [single, concatenated] = isUnicode ? [140, 134] : [160, 153]
   const whole = Buffer.concat(encoded)
   if (whole.byteLength <= single) return [{ bytes: whole, isUnicode, hasHeader: false }]
 
-  const chunks = chunk(encoded, joined)
+  const chunks = chunk(encoded, concatenated)
   return chunks.map((part, index) => ({
     bytes: Buffer.concat([Buffer.from([5, 0, 3, reference & 0xff, chunks.length, index + 1]), part]),
     isUnicode,
@@ -54,14 +54,14 @@ export function splitForSmpp(text: string, reference: number): SmppPart[] {
 
 function chunk(characters: readonly Buffer[], size: number): Buffer[] {
   const chunks: Buffer[][] = [[]]
-  let used = 0
+  let bytesUsed = 0
   for (const character of characters) {
-    if (used + character.byteLength > size) {
+    if (bytesUsed + character.byteLength > size) {
       chunks.push([])
-      used = 0
+      bytesUsed = 0
     }
     chunks.at(-1)?.push(character)
-    used += character.byteLength
+    bytesUsed += character.byteLength
   }
   return chunks.map((parts) => Buffer.concat(parts))
 }

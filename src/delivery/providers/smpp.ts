@@ -1,6 +1,6 @@
-import { failureOf, findFailure, type CodeTable } from '../kit/failures.ts'
-import { defineKind, type SettingValues } from '../kit/kinds.ts'
-import { clamp, digitsOf } from '../kit/message-fields.ts'
+import { createFailure, findFailure, type CodeTable } from '../kit/failures.ts'
+import { defineKind, type SettingValues } from '../kit/provider-kinds.ts'
+import { clamp, stripPlus } from '../kit/message-fields.ts'
 import { accepted, refused, uncertain } from '../kit/provider.ts'
 import type { OutgoingMessage, Provider, Receipt, SendOutcome } from '../kit/provider.ts'
 import { createSmppLink } from './smpp-link.ts'
@@ -118,10 +118,10 @@ type Settings = SettingValues<typeof fields>
 
 /** @param times shorter ones for tests */
 export function createSmpp(settings: Settings, times?: SmppTimes): Provider {
-  const receiptFormat = readFormat(settings.receiptIdFormat)
-  const submitFormat = readFormat(settings.submitIdFormat)
-  let report: ((receipt: Receipt) => void) | undefined
-  let messages = 0
+  const receiptIdFormat = parseIdFormat(settings.receiptIdFormat)
+  const submitIdFormat = parseIdFormat(settings.submitIdFormat)
+  let receiptListener: ((receipt: Receipt) => void) | undefined
+  let nextReference = 0
 
   const link = createSmppLink(
     {
@@ -136,9 +136,9 @@ export function createSmpp(settings: Settings, times?: SmppTimes): Provider {
       enquireLinkMs: Number(settings.enquireLinkSeconds) * 1000,
     },
     (pdu) => {
-      const receipt = readSmppReceipt(pdu, receiptFormat)
-      if (receipt && !report) return false
-      if (receipt) report?.(receipt)
+      const receipt = readSmppReceipt(pdu, receiptIdFormat)
+      if (receipt && !receiptListener) return false
+      if (receipt) receiptListener?.(receipt)
       return true
     },
     times,
@@ -148,13 +148,13 @@ export function createSmpp(settings: Settings, times?: SmppTimes): Provider {
     channels: ['sms'],
 
     async send(message, signal) {
-      const parts = splitForSmpp(message.text, messages++)
+      const parts = splitForSmpp(message.text, nextReference++)
       const common = commonFields(settings, message)
-      let outcome = refused(failureOf('unknown', 'EMPTY'))
+      let outcome = refused(createFailure('unknown', 'EMPTY'))
       for (const [index, part] of parts.entries()) {
         const isLast = index === parts.length - 1
         const fields = { ...common, ...partFields(settings, part), registered_delivery: isLast ? 1 : 0 }
-        outcome = readSubmission(await link.submit(fields, signal), submitFormat)
+        outcome = readSubmission(await link.submit(fields, signal), submitIdFormat)
         // A text that lacks a part is never shown as a whole: it counts as not taken.
         if (outcome.kind !== 'accepted') return outcome
       }
@@ -162,7 +162,7 @@ export function createSmpp(settings: Settings, times?: SmppTimes): Provider {
     },
 
     listen(onReceipt) {
-      report = onReceipt
+      receiptListener = onReceipt
       link.open()
     },
 
@@ -170,7 +170,7 @@ export function createSmpp(settings: Settings, times?: SmppTimes): Provider {
   }
 }
 
-const readFormat = (text: string): IdFormat => idFormats.find((format) => format === text) ?? 'text'
+const parseIdFormat = (text: string): IdFormat => idFormats.find((format) => format === text) ?? 'text'
 
 function commonFields(settings: Settings, { to, validitySeconds }: OutgoingMessage) {
   const { from } = settings
@@ -181,10 +181,10 @@ function commonFields(settings: Settings, { to, validitySeconds }: OutgoingMessa
     service_type: settings.serviceType ?? '',
     source_addr_ton: Number(settings.fromTon ?? ton),
     source_addr_npi: Number(settings.fromNpi ?? npi),
-    source_addr: isNumber ? digitsOf(from) : from,
+    source_addr: isNumber ? stripPlus(from) : from,
     dest_addr_ton: Number(settings.toTon),
     dest_addr_npi: Number(settings.toNpi),
-    destination_addr: digitsOf(to),
+    destination_addr: stripPlus(to),
     validity_period: writeValidity(validitySeconds),
   }
 }
@@ -197,20 +197,23 @@ const partFields = (settings: Settings, { bytes, isUnicode, hasHeader }: SmppPar
 
 /** SMPP 3.4 §7.1.1, relative: `YYMMDDhhmmsstnnp`. */
 function writeValidity(seconds: number): string {
-  const whole = clamp(seconds, 1, 86_399)
-  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
+  const validSeconds = clamp(seconds, 1, 86_399)
+  const parts = [Math.floor(validSeconds / 3600), Math.floor(validSeconds / 60) % 60, validSeconds % 60]
   return `000000${parts.map((part) => String(part).padStart(2, '0')).join('')}000R`
 }
 
 function readSubmission(submission: Submission, format: IdFormat): SendOutcome {
-  if (submission.kind === 'unanswered') return uncertain(submission.code)
-  if (submission.kind === 'unsent') {
+  if (submission.kind === 'no_response') return uncertain(submission.code)
+  if (submission.kind === 'not_sent') {
     const { bindStatus, code } = submission
     const failure = bindStatus === undefined ? undefined : findFailure(codes, bindStatus.toString(16))
-    return refused(failure ?? failureOf('provider_down', code))
+    return refused(failure ?? createFailure('provider_down', code))
   }
   const { status, messageId } = submission
   if (status === 0) return accepted(messageId === null ? null : normalizeId(messageId, format))
   const code = status.toString(16)
-  return refused({ ...(findFailure(codes, code) ?? failureOf('unknown', code)), providerCode: `0x${code}` })
+  return refused({
+    ...(findFailure(codes, code) ?? createFailure('unknown', code)),
+    providerCode: `0x${code}`,
+  })
 }

@@ -1,14 +1,14 @@
 import { createHash, createHmac } from 'node:crypto'
-import { forged, noReceipt, receiptOf, unreadable } from '../kit/callbacks.ts'
-import { readErrorCode } from '../kit/error-codes.ts'
-import { failureOf, readReply, type CodeTable } from '../kit/failures.ts'
-import type { HttpAnswer } from '../kit/http-client.ts'
+import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
+import { outcomeFromErrorCode } from '../kit/error-codes.ts'
+import { createFailure, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
+import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
-import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
-import { clamp, given } from '../kit/message-fields.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import { clamp, omitNullish } from '../kit/message-fields.ts'
 import { accepted, refused, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Provider, SendOutcome } from '../kit/provider.ts'
-import { isSameBytes, isWithin } from '../kit/signature-checks.ts'
+import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
 
 const fields = {
   token: {
@@ -58,19 +58,19 @@ function createTelegram(settings: SettingValues<typeof fields>, { http }: Provid
 
     async send({ to, code, requestId, validitySeconds, callbackUrl }, signal) {
       // Telegram would deliver it for longer than it is worth anything.
-      if (validitySeconds < ttlSecondsMin) return refused(failureOf('unknown', 'TTL_INVALID'))
-      const fits = callbackUrl !== null && callbackUrl.length <= callbackUrlLengthMax
-      const body = given<unknown>({
+      if (validitySeconds < ttlSecondsMin) return refused(createFailure('unknown', 'TTL_INVALID'))
+      const isUrlShortEnough = callbackUrl !== null && callbackUrl.length <= callbackUrlLengthMax
+      const body = omitNullish<unknown>({
         phone_number: to,
         code,
         ttl: clamp(validitySeconds, ttlSecondsMin, ttlSecondsMax),
         payload: requestId,
         sender_username: settings.senderUsername?.replace(/^@/, ''),
-        callback_url: fits ? callbackUrl : null,
+        callback_url: isUrlShortEnough ? callbackUrl : null,
       })
       const headers = { authorization: `Bearer ${settings.token}`, 'content-type': 'application/json' }
       const request = { method: 'POST', url, headers, body: JSON.stringify(body) } as const
-      return readReply(await http.request(request, signal), readAnswer)
+      return outcomeFromResult(await http.request(request, signal), readResponse)
     },
 
     readCallback: (callback, nowMs) => readCallback(callback, settings.token, nowMs),
@@ -78,37 +78,38 @@ function createTelegram(settings: SettingValues<typeof fields>, { http }: Provid
 }
 
 /** Errors may come with any status, 200 among them. */
-function readAnswer(answer: HttpAnswer): SendOutcome {
-  const body = parseJson(answer.text)
+function readResponse(response: HttpResponse): SendOutcome {
+  const body = parseJson(response.text)
   const id = textAt(body, 'result', 'request_id')
-  const isSuccess = answer.status >= 200 && answer.status < 300
+  const isSuccess = response.status >= 200 && response.status < 300
   if (isSuccess && valueAt(body, 'ok') === true && id !== undefined) return accepted(id)
   const error = textAt(body, 'error')
-  if (isSuccess && error === undefined) return uncertain(`HTTP ${answer.status}`)
+  if (isSuccess && error === undefined) return uncertain(`HTTP ${response.status}`)
   // An earlier try of ours arrived after all, or another's did.
   if (error === 'MESSAGE_ALREADY_SENT') return uncertain(error)
-  const wait = /^FLOOD_WAIT(?:_(\d{1,6}))?/.exec(error ?? '')
-  if (!wait || answer.status >= 500) return readErrorCode(answer, error, codes)
-  const but = wait[1] === undefined ? {} : { retryAfterSeconds: Number(wait[1]) }
-  return refused(failureOf('throttled', error ?? null, but))
+  const floodWait = /^FLOOD_WAIT(?:_(\d{1,6}))?/.exec(error ?? '')
+  if (!floodWait || response.status >= 500) return outcomeFromErrorCode(response, error, codes)
+  const overrides = floodWait[1] === undefined ? {} : { retryAfterSeconds: Number(floodWait[1]) }
+  return refused(createFailure('throttled', error ?? null, overrides))
 }
 
 /** HMAC-SHA-256 over the time and the body; the key is the SHA-256 of the token. */
 function readCallback({ headers, body }: Callback, token: string, nowMs: number): CallbackResult {
   const timestamp = headers['x-request-timestamp'] ?? ''
-  const given = Buffer.from(headers['x-request-signature'] ?? '', 'hex')
+  const signature = Buffer.from(headers['x-request-signature'] ?? '', 'hex')
   const key = createHash('sha256').update(token).digest()
   const expected = createHmac('sha256', key).update(`${timestamp}\n${body}`).digest()
-  if (!isWithin(timestamp, nowMs, toleranceSeconds) || !isSameBytes(given, expected)) return forged
+  if (!isWithinTolerance(timestamp, nowMs, toleranceSeconds) || !timingSafeEqualBytes(signature, expected))
+    return forged
 
   const report = parseJson(body)
   const messageId = textAt(report, 'request_id')
   const status = textAt(report, 'delivery_status', 'status')
   if (messageId === undefined || status === undefined) return unreadable
   const ids = { messageId, requestId: textAt(report, 'payload') ?? null }
-  if (status === 'sent') return receiptOf(ids, 'sent')
-  if (status === 'delivered' || status === 'read') return receiptOf(ids, 'delivered')
-  if (status === 'expired') return receiptOf(ids, 'undelivered', failureOf('unreachable', status))
-  if (status === 'revoked') return receiptOf(ids, 'undelivered', failureOf('unknown', status))
+  if (status === 'sent') return receiptResult(ids, 'sent')
+  if (status === 'delivered' || status === 'read') return receiptResult(ids, 'delivered')
+  if (status === 'expired') return receiptResult(ids, 'undelivered', createFailure('unreachable', status))
+  if (status === 'revoked') return receiptResult(ids, 'undelivered', createFailure('unknown', status))
   return noReceipt
 }

@@ -1,14 +1,21 @@
 import { createPublicKey, verify, type KeyObject } from 'node:crypto'
-import { callbackUrlOf, forged, noReceipt, receiptOf, requestIdOf, unreadable } from '../kit/callbacks.ts'
-import { readErrorCode } from '../kit/error-codes.ts'
-import { failureOf, findFailure, readReply, type CodeTable } from '../kit/failures.ts'
-import type { HttpAnswer } from '../kit/http-client.ts'
+import {
+  callbackUrlFor,
+  forged,
+  noReceipt,
+  receiptResult,
+  requestIdFromUrl,
+  unreadable,
+} from '../kit/callbacks.ts'
+import { outcomeFromErrorCode } from '../kit/error-codes.ts'
+import { createFailure, findFailure, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
+import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
-import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
-import { given } from '../kit/message-fields.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import { omitNullish } from '../kit/message-fields.ts'
 import { accepted, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Failure, Provider, Receipt, SendOutcome } from '../kit/provider.ts'
-import { isWithin } from '../kit/signature-checks.ts'
+import { isWithinTolerance } from '../kit/signature-checks.ts'
 
 /** How old the time in a signed callback may be. */
 const toleranceSeconds = 300
@@ -104,7 +111,7 @@ function createTelnyx(settings: SettingValues<typeof fields>, { http }: Provider
     channels: ['sms'],
 
     async send(message, signal) {
-      const body = given<unknown>({
+      const body = omitNullish<unknown>({
         from: settings.from,
         messaging_profile_id: settings.messagingProfileId,
         to: message.to,
@@ -112,26 +119,26 @@ function createTelnyx(settings: SettingValues<typeof fields>, { http }: Provider
         type: 'SMS',
         // Otherwise the profile's own address is told what we did not ask it to know.
         use_profile_webhooks: false,
-        webhook_url: key && callbackUrlOf(message),
+        webhook_url: key && callbackUrlFor(message),
       })
       const url = `${settings.baseUrl}/v2/messages`
       const headers = { authorization: `Bearer ${settings.apiKey}`, 'content-type': 'application/json' }
       const request = { method: 'POST', url, headers, body: JSON.stringify(body) } as const
-      return readReply(await http.request(request, signal), readAnswer)
+      return outcomeFromResult(await http.request(request, signal), readResponse)
     },
 
     ...(key && { readCallback: (callback: Callback, nowMs: number) => readCallback(callback, key, nowMs) }),
   }
 }
 
-function readAnswer(answer: HttpAnswer): SendOutcome {
-  const body = parseJson(answer.text)
-  if (answer.status < 200 || answer.status > 299) {
-    return readErrorCode(answer, textAt(body, 'errors', 0, 'code'), codes)
+function readResponse(response: HttpResponse): SendOutcome {
+  const body = parseJson(response.text)
+  if (response.status < 200 || response.status > 299) {
+    return outcomeFromErrorCode(response, textAt(body, 'errors', 0, 'code'), codes)
   }
   const id = textAt(body, 'data', 'id')
   // Whoever answers like this is not Telnyx, or took the message and said so in a way that nobody knows.
-  return id === undefined ? uncertain(`HTTP ${answer.status}`) : accepted(id)
+  return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
 }
 
 /** The 32 bytes that Telnyx shows, as a key. */
@@ -146,7 +153,7 @@ function readCallback(callback: Callback, key: KeyObject, nowMs: number): Callba
   const { headers, body } = callback
   const timestamp = headers['telnyx-timestamp'] ?? ''
   const signature = Buffer.from(headers['telnyx-signature-ed25519'] ?? '', 'base64')
-  if (!isWithin(timestamp, nowMs, toleranceSeconds)) return forged
+  if (!isWithinTolerance(timestamp, nowMs, toleranceSeconds)) return forged
   if (!verify(null, Buffer.from(`${timestamp}|${body}`), key, signature)) return forged
 
   const event = parseJson(body)
@@ -158,7 +165,7 @@ function readCallback(callback: Callback, key: KeyObject, nowMs: number): Callba
   const messageId = textAt(payload, 'id')
   return messageId === undefined
     ? unreadable
-    : readReceipt(payload, { messageId, requestId: requestIdOf(callback) })
+    : readReceipt(payload, { messageId, requestId: requestIdFromUrl(callback) })
 }
 
 function readReceipt(payload: unknown, ids: Pick<Receipt, 'messageId' | 'requestId'>): CallbackResult {
@@ -166,14 +173,14 @@ function readReceipt(payload: unknown, ids: Pick<Receipt, 'messageId' | 'request
     case 'sent':
     // The carrier took it and tells nothing more.
     case 'delivery_unconfirmed':
-      return receiptOf(ids, 'sent')
+      return receiptResult(ids, 'sent')
     case 'delivered':
-      return receiptOf(ids, 'delivered')
+      return receiptResult(ids, 'delivered')
     case 'expired':
-      return receiptOf(ids, 'undelivered', failureOf('unreachable', 'expired'))
+      return receiptResult(ids, 'undelivered', createFailure('unreachable', 'expired'))
     case 'sending_failed':
     case 'delivery_failed':
-      return receiptOf(ids, 'undelivered', readFailure(valueAt(payload, 'errors', 0)))
+      return receiptResult(ids, 'undelivered', readFailure(valueAt(payload, 'errors', 0)))
     default:
       return noReceipt
   }
@@ -183,6 +190,6 @@ function readFailure(error: unknown): Failure {
   const code = textAt(error, 'code')
   // In a receipt the same code stands for phones that are gone as well; only its title tells them apart.
   if (code === '40300' && !/\bSTOP\b/.test(textAt(error, 'title') ?? ''))
-    return failureOf('unreachable', code)
-  return findFailure(codes, code) ?? failureOf('unknown', code ?? null)
+    return createFailure('unreachable', code)
+  return findFailure(codes, code) ?? createFailure('unknown', code ?? null)
 }

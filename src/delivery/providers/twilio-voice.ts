@@ -1,9 +1,9 @@
-import { noReceipt, receiptOf, unreadable } from '../kit/callbacks.ts'
-import { failureOf, findFailure, type CodeTable } from '../kit/failures.ts'
+import { noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
+import { createFailure, findFailure, type CodeTable } from '../kit/failures.ts'
 import { clamp } from '../kit/message-fields.ts'
-import { escapes } from '../kit/placeholders.ts'
+import { escapers } from '../kit/placeholders.ts'
 import type { CallbackResult, OutgoingMessage } from '../kit/provider.ts'
-import { speak, type Voices } from '../text/speech.ts'
+import { renderSpeech, type Voices } from '../text/speech.ts'
 
 /** Mailboxes mostly pick up later: a code that lies there is for whoever can hear them. */
 const ringSecondsMax = 25
@@ -63,14 +63,14 @@ export const callCodes: CodeTable = {
 
 /** The fields of the Calls resource that are the message's; Twilio asks no address of ours for what to say. */
 export function callFields(message: OutgoingMessage, from: string | undefined) {
-  const { voice, sentence, digits } = speak(message, voices)
+  const { voice, sentence, digits } = renderSpeech(message, voices)
   const [name, language] = voice
-  const say = (text: string) =>
-    `<Pause length="1"/><Say voice="${name}" language="${language}">${escapes.xml(text)}.</Say>`
+  const toTwiml = (text: string) =>
+    `<Pause length="1"/><Say voice="${name}" language="${language}">${escapers.xml(text)}.</Say>`
   return {
     To: message.to,
     From: from,
-    Twiml: `<Response>${say(sentence)}${say(digits)}</Response>`,
+    Twiml: `<Response>${toTwiml(sentence)}${toTwiml(digits)}</Response>`,
     Timeout: String(clamp(message.validitySeconds, 5, ringSecondsMax)),
   }
 }
@@ -91,14 +91,18 @@ export function readCallStatus(form: URLSearchParams, requestId: string | null):
   const messageId = form.get('CallSid')
   if (status === null || messageId === null) return unreadable
   const ids = { messageId, requestId }
-  if (status === 'completed') return receiptOf(ids, 'delivered')
+  if (status === 'completed') return receiptResult(ids, 'delivered')
   if (status === 'busy' || status === 'no-answer') {
-    return receiptOf(ids, 'undelivered', failureOf('unreachable', status))
+    return receiptResult(ids, 'undelivered', createFailure('unreachable', status))
   }
-  if (status === 'canceled') return receiptOf(ids, 'undelivered', failureOf('unknown', status))
+  if (status === 'canceled') return receiptResult(ids, 'undelivered', createFailure('unknown', status))
   if (status !== 'failed') return noReceipt
   const code = form.get('ErrorCode') ?? undefined
   const sipCode = form.get('SipResponseCode') ?? undefined
-  const known = findFailure(callCodes, code) ?? findFailure(sipCodes, sipCode)
-  return receiptOf(ids, 'undelivered', known ?? failureOf('unreachable', code ?? sipCode ?? status))
+  const knownFailure = findFailure(callCodes, code) ?? findFailure(sipCodes, sipCode)
+  return receiptResult(
+    ids,
+    'undelivered',
+    knownFailure ?? createFailure('unreachable', code ?? sipCode ?? status),
+  )
 }

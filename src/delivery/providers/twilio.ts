@@ -1,27 +1,27 @@
 import { createHmac } from 'node:crypto'
 import {
-  callbackUrlOf,
+  callbackUrlFor,
   forged,
-  formOf,
+  parseForm,
   noReceipt,
-  receiptOf,
-  requestIdOf,
+  receiptResult,
+  requestIdFromUrl,
   unreadable,
 } from '../kit/callbacks.ts'
 import {
-  failureOf,
+  createFailure,
   findFailure,
-  readReply,
-  readStatus,
-  throttledBy,
+  outcomeFromResult,
+  outcomeFromStatus,
+  throttledFailure,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpAnswer } from '../kit/http-client.ts'
+import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt } from '../kit/json.ts'
-import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
-import { basicAuth, clamp, given } from '../kit/message-fields.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import { basicAuth, clamp, omitNullish } from '../kit/message-fields.ts'
 import { accepted, refused, type Callback, type OutgoingMessage, type Provider } from '../kit/provider.ts'
-import { isSameBytes } from '../kit/signature-checks.ts'
+import { timingSafeEqualBytes } from '../kit/signature-checks.ts'
 import { callCodes, callFields, readCallStatus } from './twilio-voice.ts'
 
 const fields = {
@@ -119,7 +119,7 @@ function createTwilio(settings: SettingValues<typeof fields>, { http }: Provider
     settings.apiKeySecret ?? settings.authToken,
   )
 
-  const addressed = ({ channel, to, text, code }: OutgoingMessage) =>
+  const messageFields = ({ channel, to, text, code }: OutgoingMessage) =>
     channel === 'whatsapp'
       ? {
           To: `whatsapp:${to}`,
@@ -140,52 +140,55 @@ function createTwilio(settings: SettingValues<typeof fields>, { http }: Provider
       const isCall = message.channel === 'voice'
       const url = `${account}/${isCall ? 'Calls' : 'Messages'}.json`
       const ValidityPeriod = String(clamp(message.validitySeconds, 1, 36_000))
-      const form = given<string>({
-        ...(isCall ? callFields(message, settings.voiceFrom) : { ...addressed(message), ValidityPeriod }),
-        StatusCallback: callbackUrlOf(message),
+      const form = omitNullish<string>({
+        ...(isCall ? callFields(message, settings.voiceFrom) : { ...messageFields(message), ValidityPeriod }),
+        StatusCallback: callbackUrlFor(message),
       })
       const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' }
       const body = new URLSearchParams(form).toString()
-      return readReply(await http.request({ method: 'POST', url, headers, body }, signal), readAnswer)
+      return outcomeFromResult(
+        await http.request({ method: 'POST', url, headers, body }, signal),
+        readResponse,
+      )
     },
 
     readCallback(callback) {
       if (!isSigned(callback, settings.authToken)) return forged
-      const form = formOf(callback)
-      if (form.has('CallStatus')) return readCallStatus(form, requestIdOf(callback))
+      const form = parseForm(callback)
+      if (form.has('CallStatus')) return readCallStatus(form, requestIdFromUrl(callback))
       const status = form.get('MessageStatus')
       const messageId = form.get('MessageSid')
       if (status === null || messageId === null) return unreadable
-      const ids = { messageId, requestId: requestIdOf(callback) }
-      if (status === 'delivered' || status === 'read') return receiptOf(ids, 'delivered')
-      if (status === 'sent') return receiptOf(ids, 'sent')
+      const ids = { messageId, requestId: requestIdFromUrl(callback) }
+      if (status === 'delivered' || status === 'read') return receiptResult(ids, 'delivered')
+      if (status === 'sent') return receiptResult(ids, 'sent')
       if (status !== 'undelivered' && status !== 'failed' && status !== 'canceled') return noReceipt
       const code = form.get('ErrorCode') ?? status
-      return receiptOf(ids, 'undelivered', findFailure(codes, code) ?? failureOf('unknown', code))
+      return receiptResult(ids, 'undelivered', findFailure(codes, code) ?? createFailure('unknown', code))
     },
   }
 }
 
-function readAnswer(answer: HttpAnswer) {
-  const body = parseJson(answer.text)
-  if (answer.status >= 200 && answer.status < 300) {
+function readResponse(response: HttpResponse) {
+  const body = parseJson(response.text)
+  if (response.status >= 200 && response.status < 300) {
     const status = textAt(body, 'status')
     if (status !== 'failed' && status !== 'undelivered') return accepted(textAt(body, 'sid') ?? null)
     const code = textAt(body, 'error_code')
-    return refused(findFailure(codes, code) ?? failureOf('unknown', code ?? status))
+    return refused(findFailure(codes, code) ?? createFailure('unknown', code ?? status))
   }
   const code = textAt(body, 'code')
-  if (answer.status === 429) return refused(throttledBy(answer, code ?? null))
+  if (response.status === 429) return refused(throttledFailure(response, code ?? null))
   const failure = findFailure(codes, code)
-  return failure ? refused(failure) : readStatus(answer, code)
+  return failure ? refused(failure) : outcomeFromStatus(response, code)
 }
 
 /** https://www.twilio.com/docs/usage/security: the URL, then each field and its value in the order of the names. */
 function isSigned({ url, body, method, headers }: Callback, authToken: string): boolean {
   const entries = method === 'GET' ? [] : [...new URLSearchParams(body)]
-  const inOrder = entries.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  const sortedEntries = entries.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
   const expected = createHmac('sha1', authToken)
-    .update(url + inOrder.flat().join(''))
+    .update(url + sortedEntries.flat().join(''))
     .digest()
-  return isSameBytes(Buffer.from(headers['x-twilio-signature'] ?? '', 'base64'), expected)
+  return timingSafeEqualBytes(Buffer.from(headers['x-twilio-signature'] ?? '', 'base64'), expected)
 }

@@ -1,19 +1,19 @@
 import { createHash, createHmac } from 'node:crypto'
-import { forged, noReceipt, receiptOf, unreadable } from '../kit/callbacks.ts'
+import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
 import {
-  failureOf,
+  createFailure,
   findFailure,
-  readReply,
-  readStatus,
-  throttledBy,
+  outcomeFromResult,
+  outcomeFromStatus,
+  throttledFailure,
   type CodeTable,
 } from '../kit/failures.ts'
-import type { HttpAnswer } from '../kit/http-client.ts'
+import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
-import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
-import { basicAuth, clamp, digitsOf, given } from '../kit/message-fields.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import { basicAuth, clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
 import { accepted, refused, type Callback, type Failure, type Provider } from '../kit/provider.ts'
-import { isSameBytes, isWithin } from '../kit/signature-checks.ts'
+import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
 
 const fields = {
   apiKey: { description: 'the API key of the Vonage Dashboard', required: true },
@@ -78,7 +78,7 @@ function createVonageMessages(settings: SettingValues<typeof fields>, { http }: 
     'content-type': 'application/json',
     accept: 'application/json',
   }
-  const dlt = given<string>({ entity_id: settings.entityId, content_id: settings.contentId })
+  const dltParameters = omitNullish<string>({ entity_id: settings.entityId, content_id: settings.contentId })
 
   return {
     channels: ['sms'],
@@ -87,15 +87,18 @@ function createVonageMessages(settings: SettingValues<typeof fields>, { http }: 
       const body = JSON.stringify({
         message_type: 'text',
         channel: 'sms',
-        to: digitsOf(message.to),
+        to: stripPlus(message.to),
         from: settings.from,
         text: message.text,
         ttl: clamp(message.validitySeconds, 20, 604_800),
         client_ref: message.requestId,
         ...(message.callbackUrl !== null && { webhook_url: message.callbackUrl, webhook_version: 'v1' }),
-        ...(Object.keys(dlt).length > 0 && { sms: dlt }),
+        ...(Object.keys(dltParameters).length > 0 && { sms: dltParameters }),
       })
-      return readReply(await http.request({ method: 'POST', url, headers, body }, signal), readAnswer)
+      return outcomeFromResult(
+        await http.request({ method: 'POST', url, headers, body }, signal),
+        readResponse,
+      )
     },
 
     readCallback(callback, nowMs) {
@@ -106,30 +109,34 @@ function createVonageMessages(settings: SettingValues<typeof fields>, { http }: 
       const messageId = textAt(body, 'message_uuid')
       if (status === undefined || messageId === undefined) return unreadable
       const ids = { messageId, requestId: textAt(body, 'client_ref') ?? null }
-      if (status === 'delivered' || status === 'read') return receiptOf(ids, 'delivered')
-      if (status === 'submitted') return receiptOf(ids, 'sent')
+      if (status === 'delivered' || status === 'read') return receiptResult(ids, 'delivered')
+      if (status === 'submitted') return receiptResult(ids, 'sent')
       if (status !== 'rejected' && status !== 'undeliverable') return noReceipt
-      return receiptOf(ids, 'undelivered', failureIn(valueAt(body, 'error')) ?? failureOf('unknown', status))
+      return receiptResult(
+        ids,
+        'undelivered',
+        readFailure(valueAt(body, 'error')) ?? createFailure('unknown', status),
+      )
     },
   }
 }
 
-function readAnswer(answer: HttpAnswer) {
-  const body = parseJson(answer.text)
-  if (answer.status >= 200 && answer.status < 300) return accepted(textAt(body, 'message_uuid') ?? null)
-  const failure = failureIn(body)
-  if (answer.status === 429) return refused(throttledBy(answer, failure?.providerCode ?? null))
+function readResponse(response: HttpResponse) {
+  const body = parseJson(response.text)
+  if (response.status >= 200 && response.status < 300) return accepted(textAt(body, 'message_uuid') ?? null)
+  const failure = readFailure(body)
+  if (response.status === 429) return refused(throttledFailure(response, failure?.providerCode ?? null))
   if (failure && failure.class !== 'unknown') return refused(failure)
-  return answer.status === 422
-    ? refused({ ...(failure ?? failureOf('unknown', 'HTTP 422')), permanent: true })
-    : readStatus(answer, failure?.providerCode)
+  return response.status === 422
+    ? refused({ ...(failure ?? createFailure('unknown', 'HTTP 422')), permanent: true })
+    : outcomeFromStatus(response, failure?.providerCode)
 }
 
 /** RFC 7807; the code ends the `type`, and is the `title` of receipts. */
-function failureIn(problem: unknown): Failure | undefined {
+function readFailure(problem: unknown): Failure | undefined {
   const code = /#(\d{3,5})$/.exec(textAt(problem, 'type') ?? '')?.[1] ?? textAt(problem, 'title')
   if (code === undefined || !/^\d{3,5}$/.test(code)) return undefined
-  return findFailure(codes, code) ?? failureOf('unknown', code)
+  return findFailure(codes, code) ?? createFailure('unknown', code)
 }
 
 /**
@@ -138,13 +145,13 @@ function failureIn(problem: unknown): Failure | undefined {
  */
 function isSigned({ headers, body }: Callback, secret: string, nowMs: number): boolean {
   const token = /^Bearer (([\w-]+)\.([\w-]+))\.([\w-]+)$/i.exec(headers['authorization'] ?? '')
-  const [, signed = '', header = '', payload = '', signature = ''] = token ?? []
+  const [, signedText = '', header = '', payload = '', signature = ''] = token ?? []
   const readPart = (part: string) => parseJson(Buffer.from(part, 'base64url').toString())
   if (textAt(readPart(header), 'alg') !== 'HS256') return false
-  const expected = createHmac('sha256', secret).update(signed).digest()
-  if (!isSameBytes(Buffer.from(signature, 'base64url'), expected)) return false
+  const expected = createHmac('sha256', secret).update(signedText).digest()
+  if (!timingSafeEqualBytes(Buffer.from(signature, 'base64url'), expected)) return false
   const claims = readPart(payload)
   const hash = createHash('sha256').update(body).digest()
-  if (!isSameBytes(Buffer.from(textAt(claims, 'payload_hash') ?? '', 'hex'), hash)) return false
-  return isWithin(textAt(claims, 'iat') ?? '', nowMs, receiptMaxAgeSeconds)
+  if (!timingSafeEqualBytes(Buffer.from(textAt(claims, 'payload_hash') ?? '', 'hex'), hash)) return false
+  return isWithinTolerance(textAt(claims, 'iat') ?? '', nowMs, receiptMaxAgeSeconds)
 }

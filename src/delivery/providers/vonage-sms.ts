@@ -1,10 +1,16 @@
 import { createHash, createHmac } from 'node:crypto'
-import { forged, formOf, noReceipt, receiptOf, unreadable } from '../kit/callbacks.ts'
-import { failureOf, findFailure, readReply, readStatus, type CodeTable } from '../kit/failures.ts'
-import type { HttpAnswer } from '../kit/http-client.ts'
+import { forged, parseForm, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
+import {
+  createFailure,
+  findFailure,
+  outcomeFromResult,
+  outcomeFromStatus,
+  type CodeTable,
+} from '../kit/failures.ts'
+import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
-import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
-import { clamp, digitsOf, fitsGsmAlphabet, given } from '../kit/message-fields.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import { clamp, stripPlus, fitsGsmAlphabet, omitNullish } from '../kit/message-fields.ts'
 import {
   accepted,
   refused,
@@ -13,7 +19,7 @@ import {
   type Provider,
   type SendOutcome,
 } from '../kit/provider.ts'
-import { isSameBytes, isWithin } from '../kit/signature-checks.ts'
+import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
 
 const fields = {
   apiKey: { description: 'the API key of the Vonage Dashboard', required: true },
@@ -99,11 +105,11 @@ function createVonageSms(settings: SettingValues<typeof fields>, { http }: Provi
     channels: ['sms'],
 
     async send(message, signal) {
-      const form = given<string>({
+      const form = omitNullish<string>({
         api_key: settings.apiKey,
         api_secret: settings.apiSecret,
         from: settings.from,
-        to: digitsOf(message.to),
+        to: stripPlus(message.to),
         text: message.text,
         // As `text`, other characters would arrive as question marks.
         type: fitsGsmAlphabet(message.text) ? 'text' : 'unicode',
@@ -115,48 +121,51 @@ function createVonageSms(settings: SettingValues<typeof fields>, { http }: Provi
       })
       const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
       const body = new URLSearchParams(form).toString()
-      return readReply(await http.request({ method: 'POST', url, headers, body }, signal), readAnswer)
+      return outcomeFromResult(
+        await http.request({ method: 'POST', url, headers, body }, signal),
+        readResponse,
+      )
     },
 
     readCallback(callback, nowMs) {
-      const form = fieldsOf(callback)
+      const form = parseFields(callback)
       if (form === undefined) return unreadable
       if (settings.signatureSecret !== undefined && !isSigned(form, settings, nowMs)) return forged
       const status = form.get('status')
       const messageId = form.get('messageId')
       if (status === undefined || messageId === undefined) return unreadable
       const ids = { messageId, requestId: form.get('client-ref') ?? null }
-      if (status === 'delivered') return receiptOf(ids, 'delivered')
-      if (status === 'accepted' || status === 'buffered') return receiptOf(ids, 'sent')
+      if (status === 'delivered') return receiptResult(ids, 'delivered')
+      if (status === 'accepted' || status === 'buffered') return receiptResult(ids, 'sent')
       if (status !== 'expired' && status !== 'failed' && status !== 'rejected') return noReceipt
       const code = form.get('err-code') ?? status
-      const other = failureOf(status === 'expired' ? 'unreachable' : 'unknown', code)
-      return receiptOf(ids, 'undelivered', findFailure(receiptCodes, code) ?? other)
+      const fallback = createFailure(status === 'expired' ? 'unreachable' : 'unknown', code)
+      return receiptResult(ids, 'undelivered', findFailure(receiptCodes, code) ?? fallback)
     },
   }
 }
 
 /** A message of several parts is answered part by part; the first that was taken may arrive. */
-function readAnswer(answer: HttpAnswer): SendOutcome {
-  if (answer.status < 200 || answer.status >= 300) return readStatus(answer)
-  const body = parseJson(answer.text)
-  const [first] = listOfParts(body)
+function readResponse(response: HttpResponse): SendOutcome {
+  if (response.status < 200 || response.status >= 300) return outcomeFromStatus(response)
+  const body = parseJson(response.text)
+  const [first] = sortPartsAcceptedFirst(body)
   const code = textAt(first, 'status')
   if (code === '0') return accepted(textAt(first, 'message-id') ?? null)
-  if (code === undefined) return uncertain(`HTTP ${answer.status}`)
-  return refused(findFailure(sendCodes, code) ?? failureOf('unknown', code))
+  if (code === undefined) return uncertain(`HTTP ${response.status}`)
+  return refused(findFailure(sendCodes, code) ?? createFailure('unknown', code))
 }
 
-function listOfParts(body: unknown): unknown[] {
+function sortPartsAcceptedFirst(body: unknown): unknown[] {
   const parts = valueAt(body, 'messages')
   if (!Array.isArray(parts)) return []
   return parts.toSorted((a, b) => Number(textAt(b, 'status') === '0') - Number(textAt(a, 'status') === '0'))
 }
 
 /** A GET, a form or a JSON object, as the account's settings say. */
-function fieldsOf(callback: Callback): Map<string, string> | undefined {
+function parseFields(callback: Callback): Map<string, string> | undefined {
   if (callback.method === 'GET' || !callback.body.trimStart().startsWith('{'))
-    return new Map(formOf(callback))
+    return new Map(parseForm(callback))
   const body = parseJson(callback.body)
   if (typeof body !== 'object' || body === null) return undefined
   return new Map(Object.keys(body).map((name) => [name, textAt(body, name) ?? '']))
@@ -168,7 +177,7 @@ function isSigned(
   { signatureSecret = '', signatureMethod }: SettingValues<typeof fields>,
   nowMs: number,
 ): boolean {
-  const text = [...form]
+  const signedText = [...form]
     .filter(([name]) => name !== 'sig')
     .toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
     .map(([name, value]) => `&${name}=${value.replaceAll(/[&=]/g, '_')}`)
@@ -176,9 +185,9 @@ function isSigned(
   const expected =
     signatureMethod === 'md5hash'
       ? createHash('md5')
-          .update(text + signatureSecret)
+          .update(signedText + signatureSecret)
           .digest()
-      : createHmac(signatureMethod, signatureSecret).update(text).digest()
-  if (!isSameBytes(Buffer.from(form.get('sig') ?? '', 'hex'), expected)) return false
-  return isWithin(form.get('timestamp') ?? '', nowMs, receiptMaxAgeSeconds)
+      : createHmac(signatureMethod, signatureSecret).update(signedText).digest()
+  if (!timingSafeEqualBytes(Buffer.from(form.get('sig') ?? '', 'hex'), expected)) return false
+  return isWithinTolerance(form.get('timestamp') ?? '', nowMs, receiptMaxAgeSeconds)
 }

@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { forged, unreadable } from '../kit/callbacks.ts'
-import { readErrorCode } from '../kit/error-codes.ts'
-import { failureOf, findFailure, readReply, type CodeTable } from '../kit/failures.ts'
-import type { HttpAnswer } from '../kit/http-client.ts'
+import { outcomeFromErrorCode } from '../kit/error-codes.ts'
+import { createFailure, findFailure, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
+import type { HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
-import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/kinds.ts'
-import { digitsOf } from '../kit/message-fields.ts'
+import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import { stripPlus } from '../kit/message-fields.ts'
 import { accepted, uncertain } from '../kit/provider.ts'
 import type {
   Callback,
@@ -15,7 +15,7 @@ import type {
   Receipt,
   SendOutcome,
 } from '../kit/provider.ts'
-import { isSameBytes } from '../kit/signature-checks.ts'
+import { timingSafeEqualBytes } from '../kit/signature-checks.ts'
 
 const fields = {
   accessToken: { description: 'a token of a system user that does not expire', required: true, secret: true },
@@ -124,7 +124,10 @@ function createWhatsapp(settings: SettingValues<typeof fields>, { http }: Provid
     async send(message, signal) {
       const body = JSON.stringify(templateMessage(message, settings.template, languages))
       const headers = { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' }
-      return readReply(await http.request({ method: 'POST', url, headers, body }, signal), readAnswer)
+      return outcomeFromResult(
+        await http.request({ method: 'POST', url, headers, body }, signal),
+        readResponse,
+      )
     },
 
     ...(appSecret !== undefined &&
@@ -147,7 +150,7 @@ function templateMessage(
   return {
     messaging_product: 'whatsapp',
     recipient_type: 'individual',
-    to: digitsOf(to),
+    to: stripPlus(to),
     type: 'template',
     template: {
       name,
@@ -168,35 +171,39 @@ function chooseLanguage(languages: readonly string[], locale: string): string | 
   const language = parts[0]?.toLowerCase()
   const region = parts.slice(1).find((part) => /^[a-z]{2}$/i.test(part))
   return (
-    languages.find((one) => one === `${language}_${region?.toUpperCase()}`) ??
-    languages.find((one) => one.split('_')[0] === language) ??
+    languages.find((candidate) => candidate === `${language}_${region?.toUpperCase()}`) ??
+    languages.find((candidate) => candidate.split('_')[0] === language) ??
     languages[0]
   )
 }
 
-function readAnswer(answer: HttpAnswer): SendOutcome {
-  const body = parseJson(answer.text)
-  if (answer.status < 200 || answer.status > 299) {
-    return readErrorCode(answer, textAt(body, 'error', 'code'), codes)
+function readResponse(response: HttpResponse): SendOutcome {
+  const body = parseJson(response.text)
+  if (response.status < 200 || response.status > 299) {
+    return outcomeFromErrorCode(response, textAt(body, 'error', 'code'), codes)
   }
   const id = textAt(body, 'messages', 0, 'id')
-  return id === undefined ? uncertain(`HTTP ${answer.status}`) : accepted(id)
+  return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
 }
 
 /** Meta asks once, when the callback URL is entered there, whether it is ours. */
 function answerChallenge({ url }: Callback, verifyToken: string): CallbackResult {
   const query = new URL(url).searchParams
   const challenge = query.get('hub.challenge') ?? ''
-  const given = Buffer.from(query.get('hub.verify_token') ?? '')
-  if (query.get('hub.mode') !== 'subscribe' || !isSameBytes(given, Buffer.from(verifyToken))) return forged
+  const verifyTokenBytes = Buffer.from(query.get('hub.verify_token') ?? '')
+  if (
+    query.get('hub.mode') !== 'subscribe' ||
+    !timingSafeEqualBytes(verifyTokenBytes, Buffer.from(verifyToken))
+  )
+    return forged
   // It is repeated to whoever asks: only what cannot be anything else than a challenge.
   return /^\w{1,64}$/.test(challenge) ? { kind: 'challenge', text: challenge } : unreadable
 }
 
 /** `X-Hub-Signature-256` over the body. The scheme has no time in it: a receipt may be repeated, but not changed. */
 function readCallback({ headers, body }: Callback, appSecret: string): CallbackResult {
-  const given = Buffer.from((headers['x-hub-signature-256'] ?? '').replace(/^sha256=/, ''), 'hex')
-  if (!isSameBytes(given, createHmac('sha256', appSecret).update(body).digest())) return forged
+  const signature = Buffer.from((headers['x-hub-signature-256'] ?? '').replace(/^sha256=/, ''), 'hex')
+  if (!timingSafeEqualBytes(signature, createHmac('sha256', appSecret).update(body).digest())) return forged
   const event = parseJson(body)
   if (!Array.isArray(valueAt(event, 'entry'))) return unreadable
   const statuses = listAt(event, 'entry')
@@ -217,7 +224,7 @@ function readReceipt(status: unknown): Receipt | undefined {
       return { ...ids, status: 'delivered', failure: null }
     case 'failed': {
       const code = textAt(status, 'errors', 0, 'code')
-      const failure = findFailure(codes, code) ?? failureOf('unknown', code ?? null)
+      const failure = findFailure(codes, code) ?? createFailure('unknown', code ?? null)
       return { ...ids, status: 'undelivered', failure }
     }
     default:

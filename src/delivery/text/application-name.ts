@@ -1,7 +1,7 @@
 /** Longer names leave no room for the words around them in 70 units. */
 const unitsMax = 30
 
-const likeInGsm: Record<string, string> = {
+const gsmEquivalents: Record<string, string> = {
   '‘': "'",
   '’': "'",
   ʼ: "'",
@@ -26,7 +26,7 @@ const likeInGsm: Record<string, string> = {
 export function cleanApplicationName(name: string): string {
   const clean = name
     .normalize('NFC')
-    .replaceAll(/[‘’ʼ–—‐‑]/g, (mark) => likeInGsm[mark] ?? ' ')
+    .replaceAll(/[‘’ʼ–—‐‑]/g, (mark) => gsmEquivalents[mark] ?? ' ')
     // Joiners shape letters in Persian and in Indic scripts; anywhere else they only hide.
     .replaceAll(/(?<![\p{L}\p{M}])[\u200c\u200d]|[\u200c\u200d](?!\p{L})/gu, ' ')
     .replaceAll(/[^\u200d\u200c\p{L}\p{M}\p{Nd} &+'!(),.·-]/gu, ' ')
@@ -40,12 +40,12 @@ export function cleanApplicationName(name: string): string {
 /** At most `unitsMax`, between words where one ends late enough, and never inside a character as people see it. */
 function shorten(name: string): string {
   if (name.length <= unitsMax) return name
-  let cut = ''
+  let shortened = ''
   for (const { segment } of new Intl.Segmenter().segment(name)) {
-    if (cut.length + segment.length > unitsMax) break
-    cut += segment
+    if (shortened.length + segment.length > unitsMax) break
+    shortened += segment
   }
-  const lastSpace = cut.lastIndexOf(' ')
-  const endsInWord = name[cut.length] !== ' '
-  return endsInWord && lastSpace > unitsMax / 2 ? cut.slice(0, lastSpace) : cut
+  const lastSpace = shortened.lastIndexOf(' ')
+  const endsInWord = name[shortened.length] !== ' '
+  return endsInWord && lastSpace > unitsMax / 2 ? shortened.slice(0, lastSpace) : shortened
 }

@@ -2,7 +2,7 @@
  * The countries whose main written language is one of ours, ISO 3166-1 alpha-2. All others are addressed in English,
  * and so are India, Singapore and the Philippines, where banks write their codes in English.
  */
-const countries: Record<string, string> = {
+const countriesByLocale: Record<string, string> = {
   ar: 'AE BH DZ EG EH IQ JO KW LB LY MA MR OM PS QA SA SD SY TN YE',
   bn: 'BD',
   cs: 'CZ',
@@ -37,10 +37,12 @@ const countries: Record<string, string> = {
   'zh-TW': 'HK MO TW',
 }
 
-const languages = new Map(
-  Object.entries(countries).flatMap(([locale, codes]) => codes.split(' ').map((code) => [code, locale])),
+const localeByCountry = new Map(
+  Object.entries(countriesByLocale).flatMap(([locale, codes]) =>
+    codes.split(' ').map((code) => [code, locale]),
+  ),
 )
 
 /** Null where the country is not known or none of ours is its main language. */
-export const languageOfCountry = (country: string | null): string | null =>
-  languages.get(country ?? '') ?? null
+export const mainLanguageFor = (country: string | null): string | null =>
+  localeByCountry.get(country ?? '') ?? null

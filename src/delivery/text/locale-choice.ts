@@ -1,12 +1,12 @@
-import { languageOfCountry } from './country-languages.ts'
+import { mainLanguageFor } from './country-languages.ts'
 
 /** What a choice falls back to in the end; there is always a text in it. */
-export const lastLocale = 'en'
+export const fallbackLocale = 'en'
 
 /** Who reads the one reads the other; there is no text in the first. */
-const readAlike: Record<string, string> = { no: 'nb', nn: 'nb' }
+const languageAliases: Record<string, string> = { no: 'nb', nn: 'nb' }
 
-export type LocaleWish = {
+export type LocalePreference = {
   /** As the request says it. */
   locale: string | null
   applicationDefaultLocale: string | null
@@ -20,12 +20,16 @@ export type LocaleWish = {
  *
  * @param available the canonical locales that there are texts in
  */
-export function chooseLocale(wish: LocaleWish, available: readonly string[]): string {
-  for (const wanted of [wish.locale, wish.applicationDefaultLocale, languageOfCountry(wish.country)]) {
-    const found = wanted === null ? undefined : matchLocale(wanted, available)
+export function chooseLocale(preference: LocalePreference, available: readonly string[]): string {
+  for (const requested of [
+    preference.locale,
+    preference.applicationDefaultLocale,
+    mainLanguageFor(preference.country),
+  ]) {
+    const found = requested === null ? undefined : matchLocale(requested, available)
     if (found !== undefined) return found
   }
-  return lastLocale
+  return fallbackLocale
 }
 
 /**
@@ -33,46 +37,46 @@ export function chooseLocale(wish: LocaleWish, available: readonly string[]): st
  * language. Never one in another script (CLDR's likely subtags): who asks for `zh-HK` gets `zh-TW`, and `sr-Latn` is not
  * answered in Cyrillic.
  */
-export function matchLocale(wanted: string, available: readonly string[]): string | undefined {
-  const wish = parseLocale(wanted)
-  if (!wish) return undefined
-  const alike = available.filter((tag) => {
+export function matchLocale(requestedTag: string, available: readonly string[]): string | undefined {
+  const requested = parseLocale(requestedTag)
+  if (!requested) return undefined
+  const sameLanguage = available.filter((tag) => {
     const locale = parseLocale(tag)
-    return locale?.language === wish.language && scriptOf(locale) === scriptOf(wish)
+    return locale?.language === requested.language && likelyScript(locale) === likelyScript(requested)
   })
-  const wider = alike
-    .filter((tag) => `${wish.baseName}-`.startsWith(`${tag}-`))
+  const broader = sameLanguage
+    .filter((tag) => `${requested.baseName}-`.startsWith(`${tag}-`))
     .toSorted((a, b) => b.length - a.length)
-  return wider[0] ?? alike[0]
+  return broader[0] ?? sameLanguage[0]
 }
 
 /** By their tags, as making one takes microseconds and each choice compares some forty. Callers may send any tag. */
-const parsed = new Map<string, Intl.Locale | undefined>()
-const parsedMax = 1000
-const scripts = new WeakMap<Intl.Locale, string | undefined>()
+const localeCache = new Map<string, Intl.Locale | undefined>()
+const localeCacheMax = 1000
+const scriptCache = new WeakMap<Intl.Locale, string | undefined>()
 
 /** Undefined where the tag is not one of BCP 47. */
 export function parseLocale(tag: string): Intl.Locale | undefined {
-  if (!parsed.has(tag)) {
-    if (parsed.size === parsedMax) parsed.clear()
-    parsed.set(tag, makeLocale(tag))
+  if (!localeCache.has(tag)) {
+    if (localeCache.size === localeCacheMax) localeCache.clear()
+    localeCache.set(tag, createLocale(tag))
   }
-  return parsed.get(tag)
+  return localeCache.get(tag)
 }
 
-function makeLocale(tag: string): Intl.Locale | undefined {
+function createLocale(tag: string): Intl.Locale | undefined {
   try {
     // By its text: JavaScriptCore's parts of `iw` and the like still have the old name.
     const locale = new Intl.Locale(new Intl.Locale(tag).toString())
-    const alike = readAlike[locale.language]
-    return alike === undefined ? locale : new Intl.Locale(locale.baseName, { language: alike })
+    const alias = languageAliases[locale.language]
+    return alias === undefined ? locale : new Intl.Locale(locale.baseName, { language: alias })
   } catch {
     return undefined
   }
 }
 
 /** The script that the locale is written in, said or not. */
-export function scriptOf(locale: Intl.Locale): string | undefined {
-  if (!scripts.has(locale)) scripts.set(locale, locale.maximize().script)
-  return scripts.get(locale)
+export function likelyScript(locale: Intl.Locale): string | undefined {
+  if (!scriptCache.has(locale)) scriptCache.set(locale, locale.maximize().script)
+  return scriptCache.get(locale)
 }

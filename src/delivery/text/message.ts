@@ -1,10 +1,16 @@
 import type { MessageTemplates } from '../../domain/model/message-settings.ts'
 import { cleanApplicationName } from './application-name.ts'
-import { chooseLocale, lastLocale, parseLocale, scriptOf, type LocaleWish } from './locale-choice.ts'
+import {
+  chooseLocale,
+  fallbackLocale,
+  parseLocale,
+  likelyScript,
+  type LocalePreference,
+} from './locale-choice.ts'
 import { localeTexts, type LocaleTexts } from './locales.ts'
 import { measureSms } from './sms-segments.ts'
 
-export type MessageInput = LocaleWish & {
+export type MessageInput = LocalePreference & {
   /** ASCII digits. */
   code: string
   /** As its developer wrote it; null where the application is gone. */
@@ -40,7 +46,7 @@ const retrieverBytesMax = 140
 export function renderMessage(input: MessageInput, templates: MessageTemplates = {}): Message {
   const locale = chooseLocale(input, [...new Set([...Object.keys(templates), ...Object.keys(localeTexts)])])
   const drafts = draftMessage(input, locale, templates)
-  const fitting = drafts.find(({ text }) => fits(text, input)) ?? drafts.findLast(isWhole)
+  const fitting = drafts.find(({ text }) => fitsOnePart(text, input)) ?? drafts.findLast(isWhole)
   return { locale, text: fitting?.text ?? input.code, leftOut: fitting?.leftOut ?? [] }
 }
 
@@ -51,22 +57,30 @@ const isWhole = ({ leftOut }: Draft) => leftOut.length === 0
 /** What the message could be, from the fullest to the barest; the whole text comes with and without marks of direction. */
 export function draftMessage(input: MessageInput, locale: string, templates: MessageTemplates): Draft[] {
   const name = cleanApplicationName(input.applicationName ?? '')
-  const lines = machineLines(input)
+  const appendedLines = machineLines(input)
   const draft = (template: string, leftOut: Omission[] = []): Draft[] => {
-    const filled = [true, false].map((isolated) =>
-      fill(template, { ...input, name, isolate: isolated ? isolatorFor(locale) : (text) => text }),
+    const variants = [true, false].map((isIsolated) =>
+      fillPlaceholders(template, {
+        ...input,
+        name,
+        isolate: isIsolated ? isolatorFor(locale) : (text) => text,
+      }),
     )
-    return [...new Set(filled)].map((text) => ({ text: [text, ...lines].join('\n'), leftOut }))
+    return [...new Set(variants)].map((text) => ({ text: [text, ...appendedLines].join('\n'), leftOut }))
   }
 
-  const own = templates[locale]?.sms
-  if (own !== undefined) return draft(name === '' ? withoutName(own) : own)
-  const texts = localeTexts[locale] ?? localeTexts[lastLocale]
+  const customTemplate = templates[locale]?.sms
+  if (customTemplate !== undefined) return draft(name === '' ? removeName(customTemplate) : customTemplate)
+  const texts = localeTexts[locale] ?? localeTexts[fallbackLocale]
   if (!texts) return []
   const expiry = expiryText(texts, locale, input.minutesLeft)
-  const bare = draft(texts.plain + texts.end, name === '' ? ['minutes'] : ['minutes', 'name'])
-  if (name === '') return [...draft(texts.plain + expiry), ...bare]
-  return [...draft(texts.lead + expiry), ...draft(texts.lead + texts.end, ['minutes']), ...bare]
+  const shortest = draft(texts.withoutName + texts.closing, name === '' ? ['minutes'] : ['minutes', 'name'])
+  if (name === '') return [...draft(texts.withoutName + expiry), ...shortest]
+  return [
+    ...draft(texts.withName + expiry),
+    ...draft(texts.withName + texts.closing, ['minutes']),
+    ...shortest,
+  ]
 }
 
 /**
@@ -81,7 +95,7 @@ function machineLines({ androidAppHash, webOtpDomain, code }: MessageInput): str
 }
 
 /** Google does not say how the 140 bytes are counted: they must be few enough as UTF-8 and on the air, in one part. */
-function fits(text: string, { androidAppHash }: MessageInput): boolean {
+function fitsOnePart(text: string, { androidAppHash }: MessageInput): boolean {
   if (measureSms(text).parts > 1) return false
   return androidAppHash === null || Buffer.byteLength(text) <= retrieverBytesMax
 }
@@ -95,14 +109,14 @@ function expiryText(texts: LocaleTexts, locale: string, minutes: number) {
 /** Of the locales that there are texts in. */
 const pluralRules = new Map<string, Intl.PluralRules>()
 
-type Values = {
+type TemplateValues = {
   code: string
   name: string
   minutesLeft: number
-  isolate: (text: string, fixed?: true) => string
+  isolate: (text: string, isLeftToRight?: true) => string
 }
 
-function fill(template: string, { code, name, minutesLeft, isolate }: Values): string {
+function fillPlaceholders(template: string, { code, name, minutesLeft, isolate }: TemplateValues): string {
   // A function, and one pass: nothing that a name holds is a placeholder or a pattern of `replace`.
   return template.replaceAll(/\{(code|app|minutes)\}/g, (_, placeholder: string) => {
     if (placeholder === 'code') return isolate(code, true)
@@ -111,7 +125,7 @@ function fill(template: string, { code, name, minutesLeft, isolate }: Values): s
 }
 
 /** A template without its name: `{app}: code {code}` → `code {code}`. */
-const withoutName = (template: string) =>
+const removeName = (template: string) =>
   template
     .replaceAll(/[[(【「]?\{app\}[\])】」]?/g, '')
     .replaceAll(/ {2,}/g, ' ')
@@ -126,11 +140,11 @@ const rightToLeft =
  * Keeps a value together, and what stands around it in its place, where lines run both ways (UAX #9 §2.4): the code,
  * always left to right, in a text from right to left, and a name that runs against its text.
  */
-function isolatorFor(locale: string): (text: string, fixed?: true) => string {
-  const parsed = parseLocale(locale)
-  const textIsRightToLeft = rightToLeftScripts.has((parsed && scriptOf(parsed)) ?? '')
-  return (text, fixed) => {
-    if (fixed) return textIsRightToLeft ? `\u2066${text}\u2069` : text
-    return text !== '' && rightToLeft.test(text) !== textIsRightToLeft ? `\u2068${text}\u2069` : text
+function isolatorFor(locale: string): (text: string, isLeftToRight?: true) => string {
+  const parsedLocale = parseLocale(locale)
+  const isTextRightToLeft = rightToLeftScripts.has((parsedLocale && likelyScript(parsedLocale)) ?? '')
+  return (text, isLeftToRight) => {
+    if (isLeftToRight) return isTextRightToLeft ? `\u2066${text}\u2069` : text
+    return text !== '' && rightToLeft.test(text) !== isTextRightToLeft ? `\u2068${text}\u2069` : text
   }
 }

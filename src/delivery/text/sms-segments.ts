@@ -32,15 +32,15 @@ export function measureSms(text: string): SmsSize {
     ...new Set(characters.filter((one) => !basicCharacters.has(one) && !extendedCharacters.has(one))),
   ]
   const isGsm = foreign.length === 0
-  const [single, joined] = isGsm ? [160, 153] : [70, 67]
+  const [single, concatenated] = isGsm ? [160, 153] : [70, 67]
   const widths = characters.map((one) => (isGsm ? (extendedCharacters.has(one) ? 2 : 1) : one.length))
   const units = widths.reduce((sum, width) => sum + width, 0)
-  const parts = units <= single ? 1 : countJoined(widths, joined)
-  const unitsMax = parts === 1 ? single : parts * joined
+  const parts = units <= single ? 1 : countParts(widths, concatenated)
+  const unitsMax = parts === 1 ? single : parts * concatenated
   return { encoding: isGsm ? 'GSM-7' : 'UCS-2', units, parts, unitsMax, foreign }
 }
 
-function countJoined(widths: readonly number[], size: number): number {
+function countParts(widths: readonly number[], size: number): number {
   let parts = 1
   let used = 0
   for (const width of widths) {

@@ -10,7 +10,7 @@ import { draftMessage, renderMessage, type Message, type MessageInput, type Omis
 import { measureSms, type SmsSize } from './sms-segments.ts'
 
 /** What a message comes to once the lines for machines are below it. */
-export type Outcome = { parts: number; leftOut: Omission[] }
+export type LintOutcome = { parts: number; leftOut: Omission[] }
 
 export type LintedTemplate = SmsSize & {
   template: 'sms'
@@ -19,9 +19,9 @@ export type LintedTemplate = SmsSize & {
   from: 'otpd' | 'config'
   /** The whole text, at its longest. */
   text: string
-  withWebOtp: Outcome
-  withAndroid: Outcome
-  withBoth: Outcome
+  withWebOtp: LintOutcome
+  withAndroid: LintOutcome
+  withBoth: LintOutcome
 }
 
 /** A code lives ten minutes at most. */
@@ -38,7 +38,7 @@ const android = { androidAppHash: 'FA+9qCX9VSu' }
 export function lintTemplates(templates: MessageTemplates = {}): LintedTemplate[] {
   return [...new Set([...Object.keys(localeTexts), ...Object.keys(templates)])].toSorted().map((locale) => {
     const text = longestText(locale, templates)
-    const outcome = (lines: Partial<MessageInput>): Outcome => {
+    const outcome = (lines: Partial<MessageInput>): LintOutcome => {
       const input = { ...example(locale), ...lines, minutesLeft: minutes.at(-1) ?? 1 }
       const message = renderMessage(input, templates)
       return { parts: measureSms(message.text).parts, leftOut: message.leftOut }
@@ -57,11 +57,11 @@ export function lintTemplates(templates: MessageTemplates = {}): LintedTemplate[
 }
 
 function longestText(locale: string, templates: MessageTemplates): string {
-  const whole = minutes.map((minutesLeft) => {
+  const fullTexts = minutes.map((minutesLeft) => {
     const drafts = draftMessage({ ...example(locale), minutesLeft }, locale, templates)
     return drafts.findLast(({ leftOut }) => leftOut.length === 0)?.text ?? ''
   })
-  return whole.toSorted((a, b) => measureSms(b).units - measureSms(a).units)[0] ?? ''
+  return fullTexts.toSorted((a, b) => measureSms(b).units - measureSms(a).units)[0] ?? ''
 }
 
 const example = (locale: string): MessageInput => ({
@@ -75,35 +75,35 @@ const example = (locale: string): MessageInput => ({
   androidAppHash: null,
 })
 
-export type PreviewWish = Partial<
+export type PreviewInput = Partial<
   Record<'locale' | 'applicationName' | 'webOtpDomain' | 'androidAppHash', string>
 >
 
-const wishes: Partial<Record<keyof PreviewWish, RegExp>> = {
+const fieldPatterns: Partial<Record<keyof PreviewInput, RegExp>> = {
   locale: new RegExp(localePattern),
   webOtpDomain: new RegExp(webOtpDomainPattern),
   androidAppHash: new RegExp(androidAppHashPattern),
 }
 
 /** The first wish that the API would refuse too. */
-export function faultyWish(wish: PreviewWish): keyof PreviewWish | undefined {
-  const isFaulty = (key: keyof PreviewWish) =>
-    wish[key] !== undefined && wishes[key]?.test(wish[key]) === false
-  if (wish.locale !== undefined && !parseLocale(wish.locale)) return 'locale'
-  return (['locale', 'webOtpDomain', 'androidAppHash'] as const).find(isFaulty)
+export function findInvalidField(input: PreviewInput): keyof PreviewInput | undefined {
+  const isInvalid = (key: keyof PreviewInput) =>
+    input[key] !== undefined && fieldPatterns[key]?.test(input[key]) === false
+  if (input.locale !== undefined && !parseLocale(input.locale)) return 'locale'
+  return (['locale', 'webOtpDomain', 'androidAppHash'] as const).find(isInvalid)
 }
 
 /** A message as a phone would get it, five minutes before its code ends. */
 export function previewMessage(
-  wish: PreviewWish,
+  input: PreviewInput,
   templates: MessageTemplates = {},
 ): Message & { size: SmsSize } {
   const message = renderMessage(
     {
-      ...example(wish.locale ?? 'en'),
-      applicationName: wish.applicationName ?? exampleName,
-      webOtpDomain: wish.webOtpDomain?.toLowerCase() ?? null,
-      androidAppHash: wish.androidAppHash ?? null,
+      ...example(input.locale ?? 'en'),
+      applicationName: input.applicationName ?? exampleName,
+      webOtpDomain: input.webOtpDomain?.toLowerCase() ?? null,
+      androidAppHash: input.androidAppHash ?? null,
     },
     templates,
   )

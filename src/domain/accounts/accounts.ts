@@ -1,4 +1,12 @@
-import { doerOf, fromHost, fromServer, recordAudit, type Actor, type Client, type Origin } from './audit.ts'
+import {
+  selfActor,
+  hostOrigin,
+  serverOrigin,
+  recordAudit,
+  type Actor,
+  type Client,
+  type Origin,
+} from './audit.ts'
 import { builtInIssuer, cleanName, insertDeveloper, type Developer } from './developers.ts'
 import { cleanEmail, emailTaken, requireEmail } from '../model/email.ts'
 import { invalidField, ServiceError } from '../model/errors.ts'
@@ -20,7 +28,7 @@ export type Account = {
 
 export type AccountStore = {
   /** Whether anybody has an account. */
-  any(): Promise<boolean>
+  hasAny(): Promise<boolean>
   find(developerId: string): Promise<Account | undefined>
   findByEmail(email: string): Promise<Account | undefined>
   /** One statement. False when the address is taken. */
@@ -62,14 +70,14 @@ export function createAccountService(needs: {
     const now = clock.now()
     const id = newId('dev')
     const { email, name, passwordHash } = input
-    const fresh = { id, issuer: builtInIssuer, subject: id, email, name, now }
-    const developer = await insertDeveloper(tx, fresh, random)
+    const newDeveloper = { id, issuer: builtInIssuer, subject: id, email, name, now }
+    const developer = await insertDeveloper(tx, newDeveloper, random)
     const account = { developerId: id, email, passwordHash, createdAt: now, updatedAt: now }
     if (!developer || !(await tx.accounts.insert(account))) throw emailTaken()
     // Whoever still holds the token of the first start must not get in beside the first account.
-    await tx.setupTokens.deleteFirst()
-    const doer = { developerId: id, actorId: origin.source === 'api' ? id : null, origin }
-    await recordAudit(tx, newId, doer, { action: 'account.created', targetId: id }, now)
+    await tx.setupTokens.deleteFirstStartToken()
+    const auditActor = { developerId: id, actorId: origin.source === 'api' ? id : null, origin }
+    await recordAudit(tx, newId, auditActor, { action: 'account.created', targetId: id }, now)
     return developer
   }
 
@@ -80,21 +88,21 @@ export function createAccountService(needs: {
     return { email: address, name: name === undefined ? null : cleanName(name), passwordHash }
   }
 
-  const setPassword = async (developerId: string, passwordHash: string, by: Actor | undefined) =>
+  const setPassword = async (developerId: string, passwordHash: string, actor: Actor | undefined) =>
     store.write(async (tx) => {
       await tx.developers.lock(developerId)
       await tx.accounts.updatePassword(developerId, passwordHash, clock.now())
-      await tx.refreshTokens.deleteOfDeveloper(developerId)
-      const doer = by ? doerOf(by) : { developerId, actorId: null, origin: fromHost }
-      const action = by ? 'password.changed' : 'password.reset'
-      await recordAudit(tx, newId, doer, { action, targetId: developerId }, clock.now())
+      await tx.refreshTokens.deleteByDeveloper(developerId)
+      const auditActor = actor ? selfActor(actor) : { developerId, actorId: null, origin: hostOrigin }
+      const action = actor ? 'password.changed' : 'password.reset'
+      await recordAudit(tx, newId, auditActor, { action, targetId: developerId }, clock.now())
     })
 
   return {
     /** For the operator. @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN); UNAVAILABLE */
     async create(input: NewAccount): Promise<Developer> {
       const account = await prepare(input)
-      return store.write((tx) => insert(tx, account, fromHost))
+      return store.write((tx) => insert(tx, account, hostOrigin))
     },
 
     /** As the server's configuration wishes: makes the account unless there is one with that address already. @throws INVALID_ARGUMENT; UNAVAILABLE */
@@ -102,7 +110,7 @@ export function createAccountService(needs: {
       if (await store.read.accounts.findByEmail(cleanEmail(input.email))) return
       const account = await prepare(input)
       try {
-        await store.write((tx) => insert(tx, account, fromServer))
+        await store.write((tx) => insert(tx, account, serverOrigin))
       } catch (error) {
         // Another process was faster.
         if (!(error instanceof ServiceError && error.reason === 'EMAIL_TAKEN')) throw error
@@ -144,7 +152,7 @@ export function createAccountService(needs: {
       if (!(await passwords.verify(password, account?.passwordHash)) || !account) return undefined
       const developer = await store.read.developers.find(account.developerId)
       if (developer?.status !== 'active') return undefined
-      await attempt.succeeded()
+      await attempt.markSucceeded()
       return developer
     },
 
@@ -164,17 +172,22 @@ export function createAccountService(needs: {
      * @throws INVALID_ARGUMENT the current password is wrong or the new one not acceptable; NOT_FOUND the developer
      *   has no password here; RATE_LIMITED (LOGIN_ATTEMPTS)
      */
-    async changePassword(developer: Actor, current: string, next: string, network: string): Promise<void> {
-      if (!passwords.isAcceptable(next)) throw invalidField('body', 'newPassword', passwordRule)
+    async changePassword(
+      developer: Actor,
+      currentPassword: string,
+      newPassword: string,
+      network: string,
+    ): Promise<void> {
+      if (!passwords.isAcceptable(newPassword)) throw invalidField('body', 'newPassword', passwordRule)
       const account = await store.read.accounts.find(developer.id)
       if (!account) throw new ServiceError('NOT_FOUND', 'This account has no password here.')
       const client = { network, origin: developer.origin }
       const attempt = await loginAttempts.begin(account.email, client, 'password.change_failed')
-      if (!(await passwords.verify(current, account.passwordHash))) {
+      if (!(await passwords.verify(currentPassword, account.passwordHash))) {
         throw invalidField('body', 'currentPassword', 'This is not the current password.')
       }
-      await attempt.succeeded()
-      await setPassword(developer.id, await passwords.hash(next), developer)
+      await attempt.markSucceeded()
+      await setPassword(developer.id, await passwords.hash(newPassword), developer)
     },
   }
 }

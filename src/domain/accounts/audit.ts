@@ -1,6 +1,6 @@
 import type { Developer } from './developers.ts'
 import type { NewId } from '../model/ids.ts'
-import { pageOf, readPosition, type Page, type PageRequest } from '../model/pages.ts'
+import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Store, Stores } from '../store/store.ts'
 
 /** What is noted, by the noun that it happens to. */
@@ -57,8 +57,8 @@ export type Actor = Developer & { origin: Origin }
 /** Somebody who logs in, and is nobody yet. `network` is what limits count by. */
 export type Client = { network: string; origin: Origin }
 
-export const fromHost: Origin = { source: 'host', ip: null, userAgent: null, traceId: null }
-export const fromServer: Origin = { ...fromHost, source: 'server' }
+export const hostOrigin: Origin = { source: 'host', ip: null, userAgent: null, traceId: null }
+export const serverOrigin: Origin = { ...hostOrigin, source: 'server' }
 
 export type AuditEntry = Origin & {
   id: string
@@ -90,11 +90,11 @@ export type AuditStore = {
   /** Newest first. @param developerId undefined: everybody's, and the installation's own */
   list(developerId: string | undefined, query: AuditQuery): Promise<AuditEntry[]>
   /** About `chunk` of the oldest, up to a time. False when none was left. */
-  deleteOldest(until: number, chunk: number): Promise<boolean>
+  deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
 /** What happened, without who and where. */
-export type Deed = {
+export type AuditDetails = {
   action: AuditAction
   targetId?: string | null
   targetName?: string | null
@@ -102,10 +102,10 @@ export type Deed = {
 }
 
 /** Whose trail, who, and from where. */
-export type Doer = { developerId: string | null; actorId: string | null; origin: Origin }
+export type AuditActor = { developerId: string | null; actorId: string | null; origin: Origin }
 
 /** A developer who changes what is theirs. */
-export const doerOf = ({ id, origin }: Actor): Doer => ({ developerId: id, actorId: id, origin })
+export const selfActor = ({ id, origin }: Actor): AuditActor => ({ developerId: id, actorId: id, origin })
 
 /** Browsers and programs name themselves at any length. */
 const userAgentMax = 200
@@ -118,8 +118,8 @@ const userAgentMax = 200
 export async function recordAudit(
   tx: Stores,
   newId: NewId,
-  { developerId, actorId, origin }: Doer,
-  { action, targetId = null, targetName = null, detail = null }: Deed,
+  { developerId, actorId, origin }: AuditActor,
+  { action, targetId = null, targetName = null, detail = null }: AuditDetails,
   at: number,
 ): Promise<string> {
   const id = newId('aud')
@@ -152,16 +152,16 @@ export function createAuditService({ store }: { store: Store }) {
       filter: Pick<AuditQuery, 'action' | 'targetId'>,
       page: PageRequest,
     ): Promise<Page<AuditEntry>> {
-      const before = readPosition(page, 'aud')
+      const before = readIdCursor(page, 'aud')
       const isFiltered = filter.action !== undefined || filter.targetId !== undefined
-      const from = isFiltered ? await store.read.windows.ofAudit(developer.id, before) : undefined
+      const from = isFiltered ? await store.read.scanLimits.forAudit(developer.id, before) : undefined
       const rows = await store.read.audit.list(developer.id, {
         ...filter,
         limit: page.limit + 1,
         before,
         from,
       })
-      return pageOf(rows, page.limit, ({ id }) => id, from)
+      return toPage(rows, page.limit, ({ id }) => id, from)
     },
   }
 }

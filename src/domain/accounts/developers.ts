@@ -1,9 +1,9 @@
-import { doerOf, recordAudit, type Actor, type Deed, type Origin } from './audit.ts'
+import { selfActor, recordAudit, type Actor, type AuditDetails, type Origin } from './audit.ts'
 import { cleanEmail, emailTaken, requireEmail } from '../model/email.ts'
 import { ServiceError } from '../model/errors.ts'
 import type { NewId } from '../model/ids.ts'
 import { makeVirtualPhone } from '../model/phone.ts'
-import { planOf, type Plan, type Plans } from '../model/plans.ts'
+import { resolvePlan, type Plan, type Plans } from '../model/plans.ts'
 import type { Clock, Random } from '../model/clock.ts'
 import type { Store, Stores } from '../store/store.ts'
 
@@ -36,7 +36,7 @@ export type DeveloperStore = {
   /** One statement. False when the subject, the virtual number or the awaited address is taken. */
   insert(developer: Developer): Promise<boolean>
   /** Binds the account that waits for this address to a subject. Of several callers at once exactly one gets it. */
-  claimAwaited(
+  claimInvitation(
     email: string,
     login: { issuer: string; subject: string; name: string | null },
     now: number,
@@ -46,7 +46,7 @@ export type DeveloperStore = {
    * Takes from a developer what says who it was and lets nobody in any more. The row stays as the owner of what it made;
    * a later login of the same person, or an account of the same address, is somebody new.
    */
-  forget(id: string, now: number): Promise<void>
+  anonymize(id: string, now: number): Promise<void>
   /** Holds the developer until the transaction ends, so that what is counted for a limit stays true. */
   lock(id: string): Promise<void>
 }
@@ -68,7 +68,7 @@ export type Login = {
 }
 
 /** Only `forget` leaves neither a subject nor an address. */
-export const isForgotten = ({ issuer, email }: Pick<Developer, 'issuer' | 'email'>) =>
+export const isAnonymized = ({ issuer, email }: Pick<Developer, 'issuer' | 'email'>) =>
   issuer === null && email === null
 
 /** A developer and the numbers of the plan. */
@@ -95,31 +95,34 @@ export function createDeveloperService(needs: {
 }) {
   const { store, clock, newId, random, plans, signUp } = needs
 
-  const firstSight = (login: Login, origin: Origin) =>
+  const provision = (login: Login, origin: Origin) =>
     store.write(async (tx) => {
       const now = clock.now()
-      const note = async (developer: Developer | undefined, action: Deed['action']) => {
+      const auditFirstLogin = async (developer: Developer | undefined, action: AuditDetails['action']) => {
         if (!developer) return undefined
-        const deed = { action, targetId: developer.id, detail: 'first_login' }
-        await recordAudit(tx, newId, doerOf({ ...developer, origin }), deed, now)
+        const details = { action, targetId: developer.id, detail: 'first_login' }
+        await recordAudit(tx, newId, selfActor({ ...developer, origin }), details, now)
         return developer
       }
       const name = login.name === undefined ? null : cleanName(login.name)
       const email = login.email !== undefined && login.emailVerified === true ? cleanEmail(login.email) : null
       if (email !== null) {
-        const claimed = await tx.developers.claimAwaited(email, { ...login, name }, now)
-        if (claimed) return note(claimed, 'login.succeeded')
+        const claimed = await tx.developers.claimInvitation(email, { ...login, name }, now)
+        if (claimed) return auditFirstLogin(claimed, 'login.succeeded')
       }
       // Somebody else may have been here with the same token in the meantime.
-      const known = await tx.developers.findBySubject(login.issuer, login.subject)
-      if (known) return known
+      const existing = await tx.developers.findBySubject(login.issuer, login.subject)
+      if (existing) return existing
       if (signUp === 'closed' || login.issuer === builtInIssuer) return undefined
       const { issuer, subject } = login
-      const fresh = { id: newId('dev'), issuer, subject, email, name, now }
-      return note(await insertDeveloper(tx, fresh, random), 'account.created')
+      const newDeveloper = { id: newId('dev'), issuer, subject, email, name, now }
+      return auditFirstLogin(await insertDeveloper(tx, newDeveloper, random), 'account.created')
     })
 
-  const profile = (developer: Developer): Profile => ({ ...developer, limits: planOf(plans, developer.plan) })
+  const toProfile = (developer: Developer): Profile => ({
+    ...developer,
+    limits: resolvePlan(plans, developer.plan),
+  })
 
   return {
     /**
@@ -129,14 +132,14 @@ export function createDeveloperService(needs: {
      * @param origin of the call, for the audit trail
      * @throws FORBIDDEN (ACCOUNT_NOT_ALLOWED) unknown while sign-up is closed, or disabled
      */
-    async admit(login: Login, origin: Origin): Promise<Developer> {
-      const known = await store.read.developers.findBySubject(login.issuer, login.subject)
-      const developer = known ?? (await firstSight(login, origin))
+    async resolveLogin(login: Login, origin: Origin): Promise<Developer> {
+      const existing = await store.read.developers.findBySubject(login.issuer, login.subject)
+      const developer = existing ?? (await provision(login, origin))
       if (developer?.status !== 'active') throw notAllowed()
       return developer
     },
 
-    profile,
+    toProfile,
 
     /**
      * Makes an account of an external provider that waits for its first login, for whoever proves that address.
@@ -149,12 +152,12 @@ export function createDeveloperService(needs: {
       const invited = await store.write(async (tx) => {
         if ((await tx.developers.findByEmail(email)).length > 0) return undefined
         const now = clock.now()
-        const fresh = { id: newId('dev'), issuer: null, subject: null, email, name, now }
-        const developer = await insertDeveloper(tx, fresh, random)
+        const newDeveloper = { id: newId('dev'), issuer: null, subject: null, email, name, now }
+        const developer = await insertDeveloper(tx, newDeveloper, random)
         if (!developer) return undefined
-        const doer = { developerId: developer.id, actorId: null, origin }
-        const deed = { action: 'account.created', targetId: developer.id, detail: 'invited' } as const
-        await recordAudit(tx, newId, doer, deed, now)
+        const auditActor = { developerId: developer.id, actorId: null, origin }
+        const details = { action: 'account.created', targetId: developer.id, detail: 'invited' } as const
+        await recordAudit(tx, newId, auditActor, details, now)
         return developer
       })
       if (!invited) throw emailTaken()
@@ -172,12 +175,12 @@ export function createDeveloperService(needs: {
         if ((await tx.developers.find(developer.id))?.status !== 'active') return undefined
         const now = clock.now()
         const detail = Object.keys(changes).join(',')
-        const deed = { action: 'account.updated', targetId: developer.id, detail } as const
-        await recordAudit(tx, newId, doerOf(developer), deed, now)
+        const details = { action: 'account.updated', targetId: developer.id, detail } as const
+        await recordAudit(tx, newId, selfActor(developer), details, now)
         return tx.developers.update(developer.id, changes, now)
       })
       if (!changed) throw notAllowed()
-      return profile(changed)
+      return toProfile(changed)
     },
   }
 }
@@ -201,12 +204,12 @@ export type NewDeveloper = {
  */
 export async function insertDeveloper(
   tx: Stores,
-  { now, plan = 'free', ...fresh }: NewDeveloper,
+  { now, plan = 'free', ...newDeveloper }: NewDeveloper,
   random: Random,
 ): Promise<Developer | undefined> {
   for (let tries = 0; tries < 8; tries += 1) {
     const developer: Developer = {
-      ...fresh,
+      ...newDeveloper,
       company: null,
       plan,
       virtualPhone: makeVirtualPhone(random),
@@ -215,12 +218,13 @@ export async function insertDeveloper(
       updatedAt: now,
     }
     if (await tx.developers.insert(developer)) return developer
-    if (fresh.issuer === null || fresh.subject === null) {
-      const sameAddress = fresh.email === null ? [] : await tx.developers.findByEmail(fresh.email)
+    if (newDeveloper.issuer === null || newDeveloper.subject === null) {
+      const sameAddress =
+        newDeveloper.email === null ? [] : await tx.developers.findByEmail(newDeveloper.email)
       if (sameAddress.some(({ issuer }) => issuer === null)) return undefined
     } else {
-      const earlier = await tx.developers.findBySubject(fresh.issuer, fresh.subject)
-      if (earlier) return earlier
+      const existing = await tx.developers.findBySubject(newDeveloper.issuer, newDeveloper.subject)
+      if (existing) return existing
     }
   }
   throw new Error('no free virtual number was found')

@@ -1,7 +1,7 @@
 import type { Client } from './audit.ts'
 
 /** What the token endpoint answers when a grant succeeds (RFC 6749 §5.1; OpenID Connect Core 1.0 §3.1.3.3). */
-export type TokenAnswer = {
+export type TokenResponse = {
   id_token: string
   refresh_token: string
   token_type: 'Bearer'
@@ -10,7 +10,7 @@ export type TokenAnswer = {
 }
 
 /** What the token endpoint answers when it does not (RFC 6749 §5.2). */
-export type GrantRefusal = {
+export type TokenErrorResponse = {
   error: 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'unsupported_grant_type'
   error_description: string
 }
@@ -24,7 +24,7 @@ export type IdentityProvider = {
    * @param client bounds failed logins, and stands in the audit trail
    * @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN); RATE_LIMITED (LOGIN_ATTEMPTS); UNAVAILABLE
    */
-  grant(form: GrantForm, client: Client): Promise<TokenAnswer | GrantRefusal>
+  grant(form: GrantForm, client: Client): Promise<TokenResponse | TokenErrorResponse>
   /** Ends the session that a refresh token belongs to; an unknown one is no error (RFC 7009 §2.2). */
   revoke(token: string, client: Client): Promise<void>
   /** A JSON Web Key Set: the key that signs, and those whose tokens still live. */

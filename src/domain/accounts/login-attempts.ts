@@ -41,30 +41,31 @@ export function createLoginAttempts(needs: { store: Store; clock: Clock; newId: 
     async begin(
       email: string,
       { network, origin }: Client,
-      failure: AuditAction,
-    ): Promise<{ succeeded(): Promise<void> }> {
+      failureAction: AuditAction,
+    ): Promise<{ markSucceeded(): Promise<void> }> {
       const subject = createHash('sha256').update(`${email}\n${network}`).digest('base64url')
-      type Begun = { attempt: LoginAttempt; entryId: string | undefined }
-      const begun = await store.write(async (tx): Promise<Begun | ServiceError> => {
+      type StartedAttempt = { attempt: LoginAttempt; entryId: string | undefined }
+      const result = await store.write(async (tx): Promise<StartedAttempt | ServiceError> => {
         const now = clock.now()
         const account = await tx.accounts.findByEmail(email)
         if (account) await tx.developers.lock(account.developerId)
         await tx.loginAttempts.deleteBefore(now - loginWindowMs)
-        const failed = await tx.loginAttempts.list(subject, now - loginWindowMs)
-        const [oldest] = failed
-        if (oldest && failed.length >= loginAttemptsMax) return tooMany(oldest.at + loginWindowMs - now)
-        const attempt = { at: now, seq: (failed.at(-1)?.seq ?? 0) + 1 }
+        const failures = await tx.loginAttempts.list(subject, now - loginWindowMs)
+        const [oldest] = failures
+        if (oldest && failures.length >= loginAttemptsMax)
+          return tooManyAttempts(oldest.at + loginWindowMs - now)
+        const attempt = { at: now, seq: (failures.at(-1)?.seq ?? 0) + 1 }
         await tx.loginAttempts.insert(subject, attempt)
         if (!account) return { attempt, entryId: undefined }
         const { developerId } = account
-        const stranger = { developerId, actorId: null, origin }
-        const deed = { action: failure, targetId: developerId }
-        return { attempt, entryId: await recordAudit(tx, newId, stranger, deed, now) }
+        const unknownActor = { developerId, actorId: null, origin }
+        const details = { action: failureAction, targetId: developerId }
+        return { attempt, entryId: await recordAudit(tx, newId, unknownActor, details, now) }
       })
-      if (begun instanceof ServiceError) throw begun
-      const { attempt, entryId } = begun
+      if (result instanceof ServiceError) throw result
+      const { attempt, entryId } = result
       return {
-        succeeded: () =>
+        markSucceeded: () =>
           store.write(async (tx) => {
             await tx.loginAttempts.delete(subject, attempt)
             if (entryId !== undefined) await tx.audit.delete(entryId)
@@ -74,7 +75,7 @@ export function createLoginAttempts(needs: { store: Store; clock: Clock; newId: 
   }
 }
 
-const tooMany = (waitMs: number) =>
+const tooManyAttempts = (waitMs: number) =>
   new ServiceError('RATE_LIMITED', 'Too many failed logins. Try again later.', {
     reason: 'LOGIN_ATTEMPTS',
     retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),

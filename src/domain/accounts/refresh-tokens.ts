@@ -1,4 +1,4 @@
-import { doerOf, recordAudit, type Actor, type Origin } from './audit.ts'
+import { selfActor, recordAudit, type Actor, type Origin } from './audit.ts'
 import type { Developer } from './developers.ts'
 import type { NewId } from '../model/ids.ts'
 import { hmac } from '../model/keys.ts'
@@ -24,9 +24,9 @@ export type RefreshTokenStore = {
   /** Marks an unused token used. Of several callers at once exactly one hears true. */
   use(hash: string, now: number): Promise<boolean>
   deleteFamily(family: string): Promise<void>
-  deleteOfDeveloper(developerId: string): Promise<void>
+  deleteByDeveloper(developerId: string): Promise<void>
   /** About `chunk` of those that have expired. False when none was left. */
-  deleteExpired(now: number, chunk: number): Promise<boolean>
+  deleteExpired(now: number, batchSize: number): Promise<boolean>
 }
 
 /** A login that is not used for so long ends. */
@@ -52,7 +52,7 @@ export function createRefreshTokens(needs: {
   key: Uint8Array
 }) {
   const { store, clock, newId, random, key } = needs
-  const successorOf = (token: string) => prefix + hmac(key).update(token).digest('base64url')
+  const deriveSuccessor = (token: string) => prefix + hmac(key).update(token).digest('base64url')
 
   const insert = (tx: Stores, token: string, family: string, developerId: string, now: number) =>
     tx.refreshTokens.insert({
@@ -65,16 +65,16 @@ export function createRefreshTokens(needs: {
     })
 
   return {
-    /** Begins a family: somebody has logged in. @param how by what */
-    async issue(developer: Actor, how: string): Promise<string> {
+    /** Begins a family: somebody has logged in. @param method by what */
+    async issue(developer: Actor, method: string): Promise<string> {
       const token = newToken(prefix, 32, random)
       await store.write(async (tx) => {
         const now = clock.now()
         // Ends of a reset password's sessions and of this insert must not cross.
         await tx.developers.lock(developer.id)
         await insert(tx, token, newToken('', 16, random), developer.id, now)
-        const deed = { action: 'login.succeeded', targetId: developer.id, detail: how } as const
-        await recordAudit(tx, newId, doerOf(developer), deed, now)
+        const details = { action: 'login.succeeded', targetId: developer.id, detail: method } as const
+        await recordAudit(tx, newId, selfActor(developer), details, now)
       })
       return token
     },
@@ -92,37 +92,49 @@ export function createRefreshTokens(needs: {
       store.write(async (tx) => {
         const now = clock.now()
         const hash = hashToken(token)
-        const presented = await tx.refreshTokens.find(hash)
-        if (!presented) return undefined
+        const presentedToken = await tx.refreshTokens.find(hash)
+        if (!presentedToken) return undefined
         // Everything that touches a family holds its developer, so that no successor slips in behind its end.
-        await tx.developers.lock(presented.developerId)
-        const developer = await tx.developers.find(presented.developerId)
-        const refreshToken = successorOf(token)
+        await tx.developers.lock(presentedToken.developerId)
+        const developer = await tx.developers.find(presentedToken.developerId)
+        const refreshToken = deriveSuccessor(token)
         if (await tx.refreshTokens.use(hash, now)) {
-          if (presented.expiresAt <= now || developer?.status !== 'active') return undefined
-          await insert(tx, refreshToken, presented.family, developer.id, now)
+          if (presentedToken.expiresAt <= now || developer?.status !== 'active') return undefined
+          await insert(tx, refreshToken, presentedToken.family, developer.id, now)
           return { developer, refreshToken }
         }
-        const used = await tx.refreshTokens.find(hash)
-        if (!used || developer?.status !== 'active') return undefined
-        if (now - (used.usedAt ?? 0) <= graceMs) return { developer, refreshToken }
-        await tx.refreshTokens.deleteFamily(used.family)
-        const { developerId } = used
-        const stranger = { developerId, actorId: null, origin }
-        await recordAudit(tx, newId, stranger, { action: 'login.token_reused', targetId: developerId }, now)
+        const usedToken = await tx.refreshTokens.find(hash)
+        if (!usedToken || developer?.status !== 'active') return undefined
+        if (now - (usedToken.usedAt ?? 0) <= graceMs) return { developer, refreshToken }
+        await tx.refreshTokens.deleteFamily(usedToken.family)
+        const { developerId } = usedToken
+        const unknownActor = { developerId, actorId: null, origin }
+        await recordAudit(
+          tx,
+          newId,
+          unknownActor,
+          { action: 'login.token_reused', targetId: developerId },
+          now,
+        )
         return undefined
       }),
 
     /** Ends the token's family, if it has one (RFC 7009 §2: an unknown token is no error). */
     revoke: (token: string, origin: Origin): Promise<void> =>
       store.write(async (tx) => {
-        const presented = await tx.refreshTokens.find(hashToken(token))
-        if (!presented) return
-        const { developerId } = presented
+        const presentedToken = await tx.refreshTokens.find(hashToken(token))
+        if (!presentedToken) return
+        const { developerId } = presentedToken
         await tx.developers.lock(developerId)
-        await tx.refreshTokens.deleteFamily(presented.family)
-        const doer = { developerId, actorId: developerId, origin }
-        await recordAudit(tx, newId, doer, { action: 'login.ended', targetId: developerId }, clock.now())
+        await tx.refreshTokens.deleteFamily(presentedToken.family)
+        const auditActor = { developerId, actorId: developerId, origin }
+        await recordAudit(
+          tx,
+          newId,
+          auditActor,
+          { action: 'login.ended', targetId: developerId },
+          clock.now(),
+        )
       }),
   }
 }

@@ -1,4 +1,4 @@
-import { fromHost, recordAudit } from './audit.ts'
+import { hostOrigin, recordAudit } from './audit.ts'
 import type { NewId } from '../model/ids.ts'
 import { hashToken, newToken } from '../model/tokens.ts'
 import type { Clock, Random } from '../model/clock.ts'
@@ -17,7 +17,7 @@ export type SetupTokenStore = {
   insert(token: SetupToken): Promise<void>
   /** Removes a token that is valid. Of several callers at once exactly one hears true. */
   use(hash: string, now: number): Promise<boolean>
-  deleteFirst(): Promise<void>
+  deleteFirstStartToken(): Promise<void>
   deleteExpired(now: number): Promise<void>
 }
 
@@ -45,16 +45,16 @@ export function createSetupTokens(needs: { store: Store; clock: Clock; newId: Ne
     /** For the operator, at any time. */
     issue: (): Promise<IssuedSetupToken> =>
       store.write(async (tx) => {
-        const operator = { developerId: null, actorId: null, origin: fromHost }
+        const operator = { developerId: null, actorId: null, origin: hostOrigin }
         await recordAudit(tx, newId, operator, { action: 'setup_token.created' }, clock.now())
         return insert(tx, 0)
       }),
 
     /** For the server's start: a token in place of the last start's, or undefined once there is an account. */
-    issueFirst: (): Promise<IssuedSetupToken | undefined> =>
+    issueForFirstStart: (): Promise<IssuedSetupToken | undefined> =>
       store.write(async (tx) => {
-        if (await tx.accounts.any()) return undefined
-        await tx.setupTokens.deleteFirst()
+        if (await tx.accounts.hasAny()) return undefined
+        await tx.setupTokens.deleteFirstStartToken()
         return insert(tx, 1)
       }),
 

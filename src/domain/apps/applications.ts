@@ -1,5 +1,5 @@
 import type { ApplicationCredentials } from './authentication.ts'
-import { doerOf, recordAudit, type Actor, type Deed } from '../accounts/audit.ts'
+import { selfActor, recordAudit, type Actor, type AuditDetails } from '../accounts/audit.ts'
 import {
   deriveClientId,
   issueCredentials,
@@ -13,12 +13,12 @@ import {
 } from './credentials.ts'
 import type { Developer } from '../accounts/developers.ts'
 import { notFound } from '../model/errors.ts'
-import { answerOnce, type Answer, type IdempotencyScope } from '../limits/idempotency.ts'
+import { runIdempotently, type IdempotentResult, type IdempotencyScope } from '../limits/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
-import { pageOf, readPosition, type Page, type PageRequest } from '../model/pages.ts'
+import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { MessageSettings } from '../model/message-settings.ts'
-import { planOf, type Plans } from '../model/plans.ts'
+import { resolvePlan, type Plans } from '../model/plans.ts'
 import type { Clock, Random } from '../model/clock.ts'
 import { planLimitReached } from './projects.ts'
 import type { Store, Stores } from '../store/store.ts'
@@ -66,11 +66,11 @@ export type ApplicationStore = {
     changes: ApplicationChanges,
     now: number,
   ): Promise<Application | undefined>
-  rotate(developerId: string, id: string, fresh: FreshCredential, now: number): Promise<boolean>
+  rotate(developerId: string, id: string, replacement: FreshCredential, now: number): Promise<boolean>
   /** Removes it with its credentials, webhook endpoints and their deliveries, and nothing else. */
   delete(developerId: string, id: string): Promise<boolean>
   /** For the operator, who sees everybody's. */
-  ownerOf(id: string): Promise<{ developerId: string; name: string } | undefined>
+  findOwner(id: string): Promise<{ developerId: string; name: string } | undefined>
   /** Several may share the eight characters. */
   findByApiKeyPreview(preview: string): Promise<ApplicationCredentials[]>
   /**
@@ -79,7 +79,10 @@ export type ApplicationStore = {
    * @returns `stale` where a credential was replaced or the application is gone, `not_allowed` where its developer is
    *   disabled
    */
-  recheck(id: string, credentialsVersion: number): Promise<'ok' | 'disabled' | 'not_allowed' | 'stale'>
+  lockAndCheckCredentials(
+    id: string,
+    credentialsVersion: number,
+  ): Promise<'ok' | 'disabled' | 'not_allowed' | 'stale'>
 }
 
 export type ApplicationListQuery = {
@@ -130,7 +133,7 @@ export function createApplicationService(needs: {
 }) {
   const { store, clock, newId, random, keys, plans } = needs
 
-  const view = (row: ListedApplication): ApplicationView => ({
+  const toView = (row: ListedApplication): ApplicationView => ({
     id: row.id,
     name: row.name,
     projectId: row.projectId,
@@ -150,8 +153,8 @@ export function createApplicationService(needs: {
     webhookSecretRotatedAt: row.webhookSecretRotatedAt,
   })
 
-  const note = (tx: Stores, by: Actor, { id, name }: Application, deed: Deed) =>
-    recordAudit(tx, newId, doerOf(by), { targetId: id, targetName: name, ...deed }, clock.now())
+  const addAuditEntry = (tx: Stores, actor: Actor, { id, name }: Application, details: AuditDetails) =>
+    recordAudit(tx, newId, selfActor(actor), { targetId: id, targetName: name, ...details }, clock.now())
 
   const find = async (stores: Stores, developer: Developer, id: string): Promise<Application> => {
     const application = isId('app', id) ? await stores.applications.find(developer.id, id) : undefined
@@ -169,16 +172,16 @@ export function createApplicationService(needs: {
       projectId: string | undefined,
       page: PageRequest,
     ): Promise<Page<ApplicationView>> {
-      const before = readPosition(page, 'app')
-      const nowhere = projectId !== undefined && !isId('prj', projectId)
+      const before = readIdCursor(page, 'app')
+      const matchesNothing = projectId !== undefined && !isId('prj', projectId)
       const query = { developerId: developer.id, projectId, limit: page.limit + 1, before }
-      const rows = nowhere ? [] : await store.read.applications.list(query)
-      return pageOf(rows.map(view), page.limit, (application) => application.id)
+      const rows = matchesNothing ? [] : await store.read.applications.list(query)
+      return toPage(rows.map(toView), page.limit, (application) => application.id)
     },
 
     /** @throws NOT_FOUND absent or somebody else's */
     get: async (developer: Developer, id: string): Promise<ApplicationView> =>
-      view(await find(store.read, developer, id)),
+      toView(await find(store.read, developer, id)),
 
     /**
      * Makes all four credentials. Atomic: developer and project are held while the applications are counted, so that
@@ -192,14 +195,14 @@ export function createApplicationService(needs: {
       developer: Actor,
       input: { name: string; projectId: string; environment: Environment },
       idempotency?: IdempotencyScope,
-    ): Promise<Answer<CreatedApplication>> {
+    ): Promise<IdempotentResult<CreatedApplication>> {
       const work = async (tx: Stores) => {
         if (!isId('prj', input.projectId)) return notFound()
         // Parents first, as a deletion of the developer takes its locks; the other way round the two could deadlock.
         await tx.developers.lock(developer.id)
         await tx.projects.lock(input.projectId)
         if (!(await tx.projects.find(developer.id, input.projectId))) return notFound()
-        const limit = planOf(plans, developer.plan).applications
+        const limit = resolvePlan(plans, developer.plan).applications
         if ((await tx.applications.count(developer.id)) >= limit) {
           return planLimitReached('applications', limit, developer.plan)
         }
@@ -224,10 +227,13 @@ export function createApplicationService(needs: {
           updatedAt: now,
         }
         await tx.applications.insert(application)
-        await note(tx, developer, application, { action: 'application.created', detail: input.environment })
-        return { application: view(application), secrets }
+        await addAuditEntry(tx, developer, application, {
+          action: 'application.created',
+          detail: input.environment,
+        })
+        return { application: toView(application), secrets }
       }
-      return answerOnce(store, clock, idempotency, work, { withhold: true })
+      return runIdempotently(store, clock, idempotency, work, { redact: true })
     },
 
     /**
@@ -238,12 +244,12 @@ export function createApplicationService(needs: {
     update: (developer: Actor, id: string, changes: ApplicationChanges): Promise<ApplicationView> =>
       store.write(async (tx) => {
         const changed = isId('app', id)
-          ? await tx.applications.update(developer.id, id, canonical(changes), clock.now())
+          ? await tx.applications.update(developer.id, id, normalizeChanges(changes), clock.now())
           : undefined
         if (!changed) throw notFound()
         const action = changes.status ? statusActions[changes.status] : 'application.updated'
-        await note(tx, developer, changed, { action, detail: Object.keys(changes).join(',') })
-        return view(changed)
+        await addAuditEntry(tx, developer, changed, { action, detail: Object.keys(changes).join(',') })
+        return toView(changed)
       }),
 
     /**
@@ -256,7 +262,7 @@ export function createApplicationService(needs: {
       store.write(async (tx) => {
         const application = await find(tx, developer, id)
         if (!(await tx.applications.delete(developer.id, id))) throw notFound()
-        await note(tx, developer, application, { action: 'application.deleted' })
+        await addAuditEntry(tx, developer, application, { action: 'application.deleted' })
       }),
 
     /**
@@ -275,7 +281,7 @@ export function createApplicationService(needs: {
         const { value, stored } = replaceCredential(type, application.environment, random)
         const rotatedAt = clock.now()
         if (!(await tx.applications.rotate(developer.id, id, stored, rotatedAt))) throw notFound()
-        await note(tx, developer, application, { action: 'credential.rotated', detail: type })
+        await addAuditEntry(tx, developer, application, { action: 'credential.rotated', detail: type })
         return { type, value, rotatedAt }
       }),
 
@@ -288,5 +294,5 @@ export function createApplicationService(needs: {
 const statusActions = { active: 'application.enabled', disabled: 'application.disabled' } as const
 
 /** Host names are compared without regard to case, and browsers show them in small letters. */
-const canonical = ({ webOtpDomain, ...changes }: ApplicationChanges): ApplicationChanges =>
+const normalizeChanges = ({ webOtpDomain, ...changes }: ApplicationChanges): ApplicationChanges =>
   webOtpDomain === undefined ? changes : { ...changes, webOtpDomain: webOtpDomain?.toLowerCase() ?? null }

@@ -33,7 +33,7 @@ export type CallingApplication = Pick<
   Application,
   'id' | 'developerId' | 'projectId' | 'environment' | 'otpTtlSeconds' | 'credentialsVersion'
 > & {
-  /** Of its developer; `planOf` has the numbers. */
+  /** Of its developer; `resolvePlan` has the numbers. */
   plan: string
 }
 
@@ -44,7 +44,7 @@ export type AppAuth = {
    *
    * @throws UNAUTHENTICATED the same for every cause; FORBIDDEN (APPLICATION_DISABLED, ACCOUNT_NOT_ALLOWED)
    */
-  authenticate(presented: PresentedCredentials): Promise<CallingApplication>
+  authenticate(credentials: PresentedCredentials): Promise<CallingApplication>
   /** The API key alone. Throws the same. */
   authenticateKey(apiKey: string | undefined): Promise<CallingApplication>
 }
@@ -56,11 +56,14 @@ export type AppAuth = {
  *
  * @throws UNAUTHENTICATED; FORBIDDEN (APPLICATION_DISABLED, ACCOUNT_NOT_ALLOWED)
  */
-export async function recheckCaller(tx: Stores, application: CallingApplication): Promise<void> {
-  const standing = await tx.applications.recheck(application.id, application.credentialsVersion)
-  if (standing === 'stale') throw credentialsRejected()
-  if (standing === 'disabled') throw applicationDisabled()
-  if (standing === 'not_allowed') throw notAllowed()
+export async function revalidateCaller(tx: Stores, application: CallingApplication): Promise<void> {
+  const credentialState = await tx.applications.lockAndCheckCredentials(
+    application.id,
+    application.credentialsVersion,
+  )
+  if (credentialState === 'stale') throw credentialsRejected()
+  if (credentialState === 'disabled') throw applicationDisabled()
+  if (credentialState === 'not_allowed') throw notAllowed()
 }
 
 /** Says nothing of the cause, so that nobody learns which of the three was right. */

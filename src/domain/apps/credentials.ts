@@ -35,25 +35,25 @@ export type FreshCredential =
   | { type: 'secret' | 'api'; salt: string; hash: string; preview: string }
   | { type: 'webhook_secret'; value: string }
 
-const digits = 48
+const hexDigits = 48
 const saltBytes = 16
 
-const forms = {
+const credentialPatterns = {
   client: /^ph_(?:live|test)_client_[0-9a-f]{48}$/,
   secret: /^ph_(?:live|test)_secret_[0-9a-f]{48}$/,
   api: /^ph_(?:live|test)_api_[0-9a-f]{48}$/,
 } as const satisfies Record<CredentialKind, RegExp>
 
 /** Whether the value could be a credential of that kind. Costs next to nothing, so that rubbish is refused early. */
-export const hasCredentialForm = (kind: CredentialKind, value: string | undefined): value is string =>
-  value !== undefined && forms[kind].test(value)
+export const hasCredentialFormat = (kind: CredentialKind, value: string | undefined): value is string =>
+  value !== undefined && credentialPatterns[kind].test(value)
 
 /** 192 random bits behind a prefix that tells people and secret scanners what it is. The environment is part of it. */
 export const makeCredential = (kind: 'secret' | 'api', environment: Environment, random: Random) =>
-  `ph_${environment}_${kind}_${randomHex(digits / 2, random)}`
+  `ph_${environment}_${kind}_${randomHex(hexDigits / 2, random)}`
 
 /** The 48 digits are valid base64 too, which is how Standard Webhooks libraries read what follows `whsec_`. */
-export const makeWebhookSecret = (random: Random) => `whsec_${randomHex(digits / 2, random)}`
+export const makeWebhookSecret = (random: Random) => `whsec_${randomHex(hexDigits / 2, random)}`
 
 /**
  * The client ID of an application. It is stored only as a hash and can be told at any time all the same, as it follows
@@ -65,25 +65,25 @@ export function deriveClientId(
   applicationId: string,
 ): string {
   const mac = hmac(keys.clientId).update(`client-id:${applicationId}`).digest('hex')
-  return `ph_${environment}_client_${mac.slice(0, digits)}`
+  return `ph_${environment}_client_${mac.slice(0, hexDigits)}`
 }
 
-export function storeCredential(value: string, random: Random): StoredCredential {
+export function hashCredential(value: string, random: Random): StoredCredential {
   const salt = randomHex(saltBytes, random)
-  return { salt, hash: digestOf(value, salt).toString('hex') }
+  return { salt, hash: digestWithSalt(value, salt).toString('hex') }
 }
 
 /** Takes as long for a wrong value as for the right one. */
 export const matchesCredential = (value: string, stored: StoredCredential) =>
-  timingSafeEqual(digestOf(value, stored.salt), Uint8Array.fromHex(stored.hash))
+  timingSafeEqual(digestWithSalt(value, stored.salt), Uint8Array.fromHex(stored.hash))
 
 /** Spends what a comparison costs, where there is nothing to compare with. */
-export const spendComparison = (value: string) => void matchesCredential(value, decoy)
+export const compareWithDummy = (value: string) => void matchesCredential(value, dummyCredential)
 
-const decoy: StoredCredential = { salt: '00'.repeat(saltBytes), hash: '00'.repeat(32) }
+const dummyCredential: StoredCredential = { salt: '00'.repeat(saltBytes), hash: '00'.repeat(32) }
 
 /** The first and the last four hex digits: all of a secret that is ever shown again, and what an API key is found by. */
-export const previewCredential = (value: string) => value.slice(-digits, 4 - digits) + value.slice(-4)
+export const previewCredential = (value: string) => value.slice(-hexDigits, 4 - hexDigits) + value.slice(-4)
 
 /** @param preview made by previewCredential; gives `ph_live_secret_1a2b****9f0e` */
 export const maskCredential = (kind: CredentialKind, environment: Environment, preview: string) =>
@@ -99,9 +99,9 @@ export function issueCredentials(
   const clientSecret = makeCredential('secret', environment, random)
   const apiKey = makeCredential('api', environment, random)
   const webhookSecret = makeWebhookSecret(random)
-  const clientIdStored = storeCredential(deriveClientId(keys, environment, applicationId), random)
-  const clientSecretStored = storeCredential(clientSecret, random)
-  const apiKeyStored = storeCredential(apiKey, random)
+  const clientIdStored = hashCredential(deriveClientId(keys, environment, applicationId), random)
+  const clientSecretStored = hashCredential(clientSecret, random)
+  const apiKeyStored = hashCredential(apiKey, random)
   return {
     secrets: { clientSecret, apiKey, webhookSecret },
     stored: {
@@ -129,10 +129,10 @@ export function replaceCredential(
     return { value, stored: { type, value } }
   }
   const value = makeCredential(type, environment, random)
-  return { value, stored: { type, preview: previewCredential(value), ...storeCredential(value, random) } }
+  return { value, stored: { type, preview: previewCredential(value), ...hashCredential(value, random) } }
 }
 
-function digestOf(value: string, salt: string): Buffer {
+function digestWithSalt(value: string, salt: string): Buffer {
   const input = Buffer.alloc(saltBytes + Buffer.byteLength(value))
   input.write(salt, 'hex')
   input.write(value, saltBytes)

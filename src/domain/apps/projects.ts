@@ -1,9 +1,9 @@
-import { doerOf, recordAudit, type Actor, type Deed } from '../accounts/audit.ts'
+import { selfActor, recordAudit, type Actor, type AuditDetails } from '../accounts/audit.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
-import { answerOnce, type Answer, type IdempotencyScope } from '../limits/idempotency.ts'
+import { runIdempotently, type IdempotentResult, type IdempotencyScope } from '../limits/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
-import { pageOf, readPosition, type Page, type PageRequest } from '../model/pages.ts'
-import { planOf, type Plans } from '../model/plans.ts'
+import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
+import { resolvePlan, type Plans } from '../model/plans.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Developer } from '../accounts/developers.ts'
 import type { Store, Stores } from '../store/store.ts'
@@ -33,21 +33,22 @@ export type ProjectStore = {
   /** Holds the project until the transaction ends, against an application that is put into it meanwhile. */
   lock(id: string): Promise<void>
   /** Removes the project unless applications refer to it. */
-  deleteEmpty(developerId: string, id: string): Promise<boolean>
+  deleteIfEmpty(developerId: string, id: string): Promise<boolean>
 }
 
 export type ProjectService = ReturnType<typeof createProjectService>
 
 export function createProjectService(needs: { store: Store; clock: Clock; newId: NewId; plans: Plans }) {
   const { store, clock, newId, plans } = needs
-  const note = (tx: Stores, by: Actor, deed: Deed) => recordAudit(tx, newId, doerOf(by), deed, clock.now())
+  const addAuditEntry = (tx: Stores, actor: Actor, details: AuditDetails) =>
+    recordAudit(tx, newId, selfActor(actor), details, clock.now())
 
   return {
     /** @throws INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(developer: Developer, page: PageRequest): Promise<Page<ProjectWithCount>> {
-      const before = readPosition(page, 'prj')
+      const before = readIdCursor(page, 'prj')
       const rows = await store.read.projects.list(developer.id, page.limit + 1, before)
-      return pageOf(rows, page.limit, (project) => project.id)
+      return toPage(rows, page.limit, (project) => project.id)
     },
 
     /** @throws NOT_FOUND absent or somebody else's */
@@ -66,10 +67,10 @@ export function createProjectService(needs: { store: Store; clock: Clock; newId:
       developer: Actor,
       input: { name: string; description?: string | null | undefined },
       idempotency?: IdempotencyScope,
-    ): Promise<Answer<ProjectWithCount>> {
-      return answerOnce(store, clock, idempotency, async (tx) => {
+    ): Promise<IdempotentResult<ProjectWithCount>> {
+      return runIdempotently(store, clock, idempotency, async (tx) => {
         await tx.developers.lock(developer.id)
-        const limit = planOf(plans, developer.plan).projects
+        const limit = resolvePlan(plans, developer.plan).projects
         if ((await tx.projects.count(developer.id)) >= limit) {
           return planLimitReached('projects', limit, developer.plan)
         }
@@ -84,7 +85,7 @@ export function createProjectService(needs: { store: Store; clock: Clock; newId:
         }
         await tx.projects.insert(project)
         const { id: targetId, name: targetName } = project
-        await note(tx, developer, { action: 'project.created', targetId, targetName })
+        await addAuditEntry(tx, developer, { action: 'project.created', targetId, targetName })
         return { ...project, applicationCount: 0 }
       })
     },
@@ -95,8 +96,8 @@ export function createProjectService(needs: { store: Store; clock: Clock; newId:
         const changed = isId('prj', id) && (await tx.projects.update(developer.id, id, changes, clock.now()))
         const project = changed ? await tx.projects.find(developer.id, id) : undefined
         if (!project) throw notFound()
-        const deed = { action: 'project.updated', targetId: id, targetName: project.name } as const
-        await note(tx, developer, { ...deed, detail: Object.keys(changes).join(',') })
+        const details = { action: 'project.updated', targetId: id, targetName: project.name } as const
+        await addAuditEntry(tx, developer, { ...details, detail: Object.keys(changes).join(',') })
         return project
       })
     },
@@ -108,8 +109,12 @@ export function createProjectService(needs: { store: Store; clock: Clock; newId:
         await tx.projects.lock(id)
         const project = await tx.projects.find(developer.id, id)
         if (!project) throw notFound()
-        if (await tx.projects.deleteEmpty(developer.id, id)) {
-          await note(tx, developer, { action: 'project.deleted', targetId: id, targetName: project.name })
+        if (await tx.projects.deleteIfEmpty(developer.id, id)) {
+          await addAuditEntry(tx, developer, {
+            action: 'project.deleted',
+            targetId: id,
+            targetName: project.name,
+          })
           return
         }
         throw new ServiceError('CONFLICT', 'The project still has applications. Delete them first.', {

@@ -1,22 +1,22 @@
 /** An address as a number, of 32 or 128 bits. */
 type Address = { bits: bigint; size: 32 | 128 }
 
-export type AddressRange = Address & { length: number }
+export type AddressRange = Address & { prefixLength: number }
 
 /** @param cidr valid, as the configuration has checked it */
 export function parseRange(cidr: string): AddressRange {
-  const [text = '', length] = cidr.split('/')
+  const [text = '', prefixLength] = cidr.split('/')
   const address = parseAddress(text)
   if (!address) throw new TypeError('a range of addresses is not valid')
-  return { ...address, length: length === undefined ? address.size : Number(length) }
+  return { ...address, prefixLength: prefixLength === undefined ? address.size : Number(prefixLength) }
 }
 
 export function isInRange(text: string, ranges: readonly AddressRange[]): boolean {
   const address = ranges.length > 0 ? parseAddress(text) : undefined
   if (!address) return false
-  return ranges.some(({ bits, size, length }) => {
-    const rest = BigInt(size - length)
-    return address.size === size && address.bits >> rest === bits >> rest
+  return ranges.some(({ bits, size, prefixLength }) => {
+    const hostBits = BigInt(size - prefixLength)
+    return address.size === size && address.bits >> hostBits === bits >> hostBits
   })
 }
 
@@ -24,7 +24,7 @@ export function isInRange(text: string, ranges: readonly AddressRange[]): boolea
  * What counts as one client: an IPv4 address, and of IPv6 the /64 that one customer has (RFC 6177), as whoever sends
  * from one has 2^64 more. Undefined where the text is no address.
  */
-export function clientOf(text: string): string | undefined {
+export function clientKey(text: string): string | undefined {
   const address = parseAddress(text)
   if (!address) return undefined
   const { bits, size } = address
@@ -53,9 +53,9 @@ function parseIpv6(text: string): bigint | undefined {
   const dotted = /^(.*:)([0-9.]*\.[0-9.]*)$/.exec(text)
   const last = dotted?.[2] === undefined ? undefined : parseIpv4(dotted[2])
   if (dotted && last === undefined) return undefined
-  const plain =
+  const expanded =
     last === undefined ? text : `${dotted?.[1]}${(last >> 16n).toString(16)}:${(last & 0xffffn).toString(16)}`
-  const [head = '', tail, ...more] = plain.split('::')
+  const [head = '', tail, ...more] = expanded.split('::')
   const left = head === '' ? [] : head.split(':')
   const right = tail === undefined || tail === '' ? [] : tail.split(':')
   const missing = 8 - left.length - right.length

@@ -1,4 +1,4 @@
-import { dayOf } from '../log/analytics.ts'
+import { utcDay } from '../log/analytics.ts'
 import { ServiceError } from '../model/errors.ts'
 import { recordEvent } from '../log/events.ts'
 import type { GuardVerdict } from './guard.ts'
@@ -16,19 +16,19 @@ export async function recordBlockedSend(
   tx: Stores,
   newId: NewId,
   request: OtpRequest,
-  { rules }: GuardVerdict,
+  { violatedRules }: GuardVerdict,
   now: number,
 ): Promise<ServiceError> {
-  const blocked = {
+  const blockedRequest = {
     ...request,
     status: 'failed',
     failureReason: 'blocked',
     provider: null,
     deliveryStatus: null,
   } as const
-  await tx.otpRequests.insert(blocked)
-  await tx.analytics.add(request.developerId, dayOf(now), { requests: 1, failed: 1 })
-  await recordEvent(tx, newId, 'otp.blocked', blocked, now, rules.join(' '))
+  await tx.otpRequests.insert(blockedRequest)
+  await tx.analytics.add(request.developerId, utcDay(now), { requests: 1, failed: 1 })
+  await recordEvent(tx, newId, 'otp.blocked', blockedRequest, now, violatedRules.join(' '))
   return destinationBlocked(request.id)
 }
 
@@ -37,10 +37,10 @@ export async function recordBlockedResend(
   tx: Stores,
   newId: NewId,
   request: OtpRequest,
-  { rules }: GuardVerdict,
+  { violatedRules }: GuardVerdict,
   now: number,
 ): Promise<ServiceError> {
-  await recordEvent(tx, newId, 'otp.blocked', request, now, `resend ${rules.join(' ')}`)
+  await recordEvent(tx, newId, 'otp.blocked', request, now, `resend ${violatedRules.join(' ')}`)
   return destinationBlocked(request.id)
 }
 
@@ -49,10 +49,11 @@ export async function recordFlagged(
   tx: Stores,
   newId: NewId,
   request: OtpRequest,
-  { rules }: GuardVerdict,
+  { violatedRules }: GuardVerdict,
   now: number,
 ): Promise<void> {
-  if (rules.length > 0) await recordEvent(tx, newId, 'guard.flagged', request, now, rules.join(' '))
+  if (violatedRules.length > 0)
+    await recordEvent(tx, newId, 'guard.flagged', request, now, violatedRules.join(' '))
 }
 
 const destinationBlocked = (requestId: string) =>

@@ -18,7 +18,7 @@ export const guardLifetimes = {
 }
 
 /** Every message of a request counts at the time of its first one, where its verification finds it again. */
-export const windowOf = (at: number) => Math.floor(at / guardWindowMs) * guardWindowMs
+export const windowStart = (at: number) => Math.floor(at / guardWindowMs) * guardWindowMs
 
 /** Messages and what became of them, counted in windows. The subjects tell neither a phone nor an address. */
 export type GuardStore = {
@@ -31,7 +31,7 @@ export type GuardStore = {
    *
    * @returns whether any of the subjects was counted in that window
    */
-  settle(
+  adjustCounts(
     subjects: readonly string[],
     startsAt: number,
     change: { messages: number; verified: number },
@@ -43,7 +43,7 @@ export type GuardStore = {
   verifyAddressCountry(subject: string, country: string, at: number): Promise<void>
 
   /** The most codes verified on one day, from that day on. */
-  bestDay(subject: string, fromDay: number): Promise<number>
+  maxVerifiedInDay(subject: string, fromDay: number): Promise<number>
   addVerified(subject: string, day: number): Promise<void>
   sentOn(subject: string, day: number): Promise<number>
   /**
@@ -57,7 +57,7 @@ export type GuardStore = {
   /** From that hour on. */
   decisions(fromHour: number): Promise<GuardDecisions[]>
   /** About `chunk` rows of each kind that no rule looks at any more. False when none was left. */
-  deleteOldest(now: number, chunk: number): Promise<boolean>
+  deleteOldest(now: number, batchSize: number): Promise<boolean>
 }
 
 /** How often a rule had its say about a country. */

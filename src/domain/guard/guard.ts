@@ -1,12 +1,12 @@
-import { dayOf } from '../log/analytics.ts'
+import { utcDay } from '../log/analytics.ts'
 import { inboxProvider } from '../model/delivery.ts'
-import { clientOf, isInRange, parseRange } from './address.ts'
-import { guardDayMs, guardHistoryDays, guardHourMs, guardWindowMs, windowOf } from './counts.ts'
+import { clientKey, isInRange, parseRange } from './address.ts'
+import { guardDayMs, guardHistoryDays, guardHourMs, guardWindowMs, windowStart } from './counts.ts'
 import {
-  countryRules,
-  listRules,
+  violatedCountryRules,
+  violatedListRules,
   noUsage,
-  subjectRules,
+  violatedSubjectRules,
   type GuardRule,
   type GuardSettings,
 } from './rules.ts'
@@ -15,7 +15,7 @@ import type { OtpRequest } from '../model/request.ts'
 import { isVirtualPhone } from '../model/phone.ts'
 import type { Store, Stores } from '../store/store.ts'
 
-export type GuardVerdict = { blocked: boolean; rules: GuardRule[] }
+export type GuardVerdict = { blocked: boolean; violatedRules: GuardRule[] }
 
 /** What of a request the guard looks at. */
 export type GuardedRequest = Pick<
@@ -26,11 +26,11 @@ export type GuardedRequest = Pick<
 /** Each call is part of the transaction that it speaks of. Whoever calls holds the application's row. */
 export type Guard = {
   /** Whether a message of this request may go out; what may is counted. */
-  judge(tx: Stores, request: GuardedRequest, now: number): Promise<GuardVerdict>
+  evaluate(tx: Stores, request: GuardedRequest, now: number): Promise<GuardVerdict>
   /** Somebody gave the code back: its messages are no longer unverified. */
-  credit(tx: Stores, request: GuardedRequest, now: number): Promise<void>
+  recordConversion(tx: Stores, request: GuardedRequest, now: number): Promise<void>
   /** No message of the request went out, so that none can be verified. What the caps count stays counted. */
-  withdraw(tx: Stores, request: GuardedRequest): Promise<void>
+  revert(tx: Stores, request: GuardedRequest): Promise<void>
   /** Told when the guard itself failed. */
   onFault(error: unknown): void
 }
@@ -39,7 +39,7 @@ export type Guard = {
 export const noCountry = '001'
 
 const unlimited = 2_147_483_647
-const passed: GuardVerdict = { blocked: false, rules: [] }
+const allowedVerdict: GuardVerdict = { blocked: false, violatedRules: [] }
 
 /**
  * Watches for SMS pumping: somebody makes applications send codes to numbers that earn by the message. Conversion
@@ -52,21 +52,21 @@ export function createGuard(needs: {
   settings: GuardSettings
   keys: Pick<Keys, 'guard'>
   onFault(error: unknown): void
-}): Guard & { apply(settings: GuardSettings): void } {
-  let rules = createRules(needs.settings, needs.keys)
+}): Guard & { configure(settings: GuardSettings): void } {
+  let evaluator = createEvaluator(needs.settings, needs.keys)
   return {
-    judge: (tx, request, now) => rules.judge(tx, request, now),
-    credit: (tx, request, now) => rules.credit(tx, request, now),
-    withdraw: (tx, request) => rules.withdraw(tx, request),
+    evaluate: (tx, request, now) => evaluator.evaluate(tx, request, now),
+    recordConversion: (tx, request, now) => evaluator.recordConversion(tx, request, now),
+    revert: (tx, request) => evaluator.revert(tx, request),
     onFault: needs.onFault,
     /** From the next message on. What was counted stays. */
-    apply(settings) {
-      rules = createRules(settings, needs.keys)
+    configure(settings) {
+      evaluator = createEvaluator(settings, needs.keys)
     },
   }
 }
 
-function createRules(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Omit<Guard, 'onFault'> {
+function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Omit<Guard, 'onFault'> {
   const { mode, trusted, caps, unverified } = settings
   const trustedRanges = trusted.addresses.map(parseRange)
 
@@ -83,9 +83,9 @@ function createRules(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Omit<G
     )
   }
 
-  function subjectsOf({ appId, phone, country, clientIp }: GuardedRequest) {
+  function toSubjects({ appId, phone, country, clientIp }: GuardedRequest) {
     const hash = (text: string) => hmac(keys.guard).update(text).digest('base64url').slice(0, 22)
-    const client = clientIp === null ? undefined : clientOf(clientIp)
+    const client = clientIp === null ? undefined : clientKey(clientIp)
     return {
       application: appId,
       country: `${appId} country ${country ?? noCountry}`,
@@ -95,100 +95,113 @@ function createRules(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Omit<G
   }
 
   /** What the counts say about one message more. */
-  async function countedRules(
+  async function violatedUsageRules(
     tx: Stores,
-    subjects: ReturnType<typeof subjectsOf>,
+    subjects: ReturnType<typeof toSubjects>,
     country: string,
     now: number,
   ): Promise<GuardRule[]> {
     const after = { hour: now - guardHourMs - guardWindowMs, day: now - guardDayMs - guardWindowMs }
-    const usage = await tx.guard.usage(counted(subjects), after)
-    const of = (subject: string) => usage.get(subject) ?? noUsage
-    const rules = await countryRules(settings, of(subjects.country), () =>
-      tx.guard.bestDay(subjects.country, dayOf(now) - guardHistoryDays),
+    const usage = await tx.guard.usage(countedSubjects(subjects), after)
+    const usageFor = (subject: string) => usage.get(subject) ?? noUsage
+    const violatedRules = await violatedCountryRules(settings, usageFor(subjects.country), () =>
+      tx.guard.maxVerifiedInDay(subjects.country, utcDay(now) - guardHistoryDays),
     )
-    rules.push(...subjectRules(settings, 'prefix', of(subjects.prefix)))
-    if (subjects.address === undefined) return rules
-    rules.push(...subjectRules(settings, 'address', of(subjects.address)))
-    if (unverified.addressCountries === 0) return rules
+    violatedRules.push(...violatedSubjectRules(settings, 'prefix', usageFor(subjects.prefix)))
+    if (subjects.address === undefined) return violatedRules
+    violatedRules.push(...violatedSubjectRules(settings, 'address', usageFor(subjects.address)))
+    if (unverified.addressCountries === 0) return violatedRules
     const countries = await tx.guard.addressCountries(subjects.address, now - guardDayMs)
-    const others = countries.filter((one) => one.country !== country && !one.verified).length
-    const isVerified = countries.some((one) => one.country === country && one.verified)
-    if (!isVerified && others + 1 > unverified.addressCountries) rules.push('ADDRESS_COUNTRIES')
-    return rules
+    const otherCountryCount = countries.filter((entry) => entry.country !== country && !entry.verified).length
+    const isVerified = countries.some((entry) => entry.country === country && entry.verified)
+    if (!isVerified && otherCountryCount + 1 > unverified.addressCountries)
+      violatedRules.push('ADDRESS_COUNTRIES')
+    return violatedRules
   }
 
   /** Counts a message for the caps, unless one of them is reached and `enforced`: then for none. */
-  async function capRules(
+  async function chargeCaps(
     tx: Stores,
     application: string,
     day: number,
     enforced: boolean,
   ): Promise<GuardRule[]> {
     const { applicationPerDay, totalPerDay } = caps
-    const rules: GuardRule[] = []
+    const violatedRules: GuardRule[] = []
     const hasCap = applicationPerDay > 0
     if (hasCap && (await tx.guard.sentOn(application, day)) >= applicationPerDay)
-      rules.push('APPLICATION_DAILY')
-    if (enforced && rules.length > 0) return rules
+      violatedRules.push('APPLICATION_DAILY')
+    if (enforced && violatedRules.length > 0) return violatedRules
     // The one count that applications share: what stands in it is only known when it is taken.
     if (totalPerDay > 0) {
       const sent = await tx.guard.addSent('total', day, enforced ? totalPerDay : unlimited)
-      if (sent === undefined || sent > totalPerDay) rules.push('TOTAL_DAILY')
-      if (sent === undefined) return rules
+      if (sent === undefined || sent > totalPerDay) violatedRules.push('TOTAL_DAILY')
+      if (sent === undefined) return violatedRules
     }
     if (hasCap) await tx.guard.addSent(application, day, unlimited)
-    return rules
+    return violatedRules
   }
 
-  async function note(tx: Stores, rules: GuardRule[], country: string, blocked: boolean, now: number) {
+  async function recordDecisions(
+    tx: Stores,
+    violatedRules: GuardRule[],
+    country: string,
+    blocked: boolean,
+    now: number,
+  ) {
     const hour = Math.floor(now / guardHourMs)
-    for (const rule of rules) await tx.guard.addDecision({ hour, rule, country, blocked })
+    for (const rule of violatedRules) await tx.guard.addDecision({ hour, rule, country, blocked })
   }
 
   return {
-    async judge(tx, request, now) {
-      if (isExempt(request)) return passed
+    async evaluate(tx, request, now) {
+      if (isExempt(request)) return allowedVerdict
       const country = request.country ?? noCountry
-      const subjects = subjectsOf(request)
+      const subjects = toSubjects(request)
       const enforced = mode === 'enforce'
-      const rules = listRules(settings, country)
+      const violatedRules = violatedListRules(settings, country)
       // A list that forbids needs no counts beside it; who only watches wants to know all.
-      if (!enforced || rules.length === 0) rules.push(...(await countedRules(tx, subjects, country, now)))
-      if (!enforced || rules.length === 0) {
-        rules.push(...(await capRules(tx, subjects.application, dayOf(now), enforced)))
+      if (!enforced || violatedRules.length === 0)
+        violatedRules.push(...(await violatedUsageRules(tx, subjects, country, now)))
+      if (!enforced || violatedRules.length === 0) {
+        violatedRules.push(...(await chargeCaps(tx, subjects.application, utcDay(now), enforced)))
       }
-      const blocked = enforced && rules.length > 0
-      await note(tx, rules, country, blocked, now)
-      if (blocked) return { blocked, rules }
-      await tx.guard.addUnverified(counted(subjects), windowOf(request.createdAt))
+      const blocked = enforced && violatedRules.length > 0
+      await recordDecisions(tx, violatedRules, country, blocked, now)
+      if (blocked) return { blocked, violatedRules }
+      await tx.guard.addUnverified(countedSubjects(subjects), windowStart(request.createdAt))
       if (subjects.address !== undefined && unverified.addressCountries > 0) {
         await tx.guard.addAddressCountry(subjects.address, country, now)
       }
-      return { blocked, rules }
+      return { blocked, violatedRules }
     },
 
-    async credit(tx, request, now) {
+    async recordConversion(tx, request, now) {
       if (isExempt(request)) return
-      const subjects = subjectsOf(request)
+      const subjects = toSubjects(request)
       const change = { messages: 1 + request.resends, verified: 1 }
       // A code that went out uncounted says nothing about the ones that were counted.
-      if (!(await tx.guard.settle(counted(subjects), windowOf(request.createdAt), change))) return
-      await tx.guard.addVerified(subjects.country, dayOf(request.createdAt))
+      if (!(await tx.guard.adjustCounts(countedSubjects(subjects), windowStart(request.createdAt), change)))
+        return
+      await tx.guard.addVerified(subjects.country, utcDay(request.createdAt))
       if (subjects.address !== undefined && unverified.addressCountries > 0) {
         await tx.guard.verifyAddressCountry(subjects.address, request.country ?? noCountry, now)
       }
     },
 
-    async withdraw(tx, request) {
+    async revert(tx, request) {
       if (isExempt(request)) return
       const change = { messages: 1 + request.resends, verified: 0 }
-      await tx.guard.settle(counted(subjectsOf(request)), windowOf(request.createdAt), change)
+      await tx.guard.adjustCounts(
+        countedSubjects(toSubjects(request)),
+        windowStart(request.createdAt),
+        change,
+      )
     },
   }
 }
 
-const counted = ({
+const countedSubjects = ({
   country,
   prefix,
   address,
@@ -198,10 +211,10 @@ const counted = ({
   address: string | undefined
 }) => (address === undefined ? [country, prefix] : [country, prefix, address])
 
-const openGate: Guard = {
-  judge: () => Promise.resolve(passed),
-  credit: () => Promise.resolve(),
-  withdraw: () => Promise.resolve(),
+const noopGuard: Guard = {
+  evaluate: () => Promise.resolve(allowedVerdict),
+  recordConversion: () => Promise.resolve(),
+  revert: () => Promise.resolve(),
   onFault: () => {},
 }
 
@@ -209,7 +222,7 @@ const openGate: Guard = {
  * Tells the guard that no message of a request arrived, so that an outage of a provider is no reason to block its
  * countries. A transaction of its own, which first takes the application's row, as sends do. Never rejects.
  */
-export async function withdrawMessages(
+export async function revertGuardCounts(
   store: Pick<Store, 'write'>,
   guard: Guard,
   request: OtpRequest,
@@ -217,8 +230,8 @@ export async function withdrawMessages(
   try {
     await store.write(async (tx) => {
       // For its lock alone, whatever has become of the application.
-      await tx.applications.recheck(request.appId, 0)
-      await guard.withdraw(tx, request)
+      await tx.applications.lockAndCheckCredentials(request.appId, 0)
+      await guard.revert(tx, request)
     })
   } catch (error) {
     guard.onFault(error)
@@ -232,9 +245,9 @@ export async function withdrawMessages(
  */
 export async function withGuard<T>(guard: Guard, run: (guard: Guard) => Promise<T>): Promise<T> {
   let fault: { error: unknown } | undefined
-  const watch = async <R>(asked: Promise<R>): Promise<R> => {
+  const trackFault = async <R>(call: Promise<R>): Promise<R> => {
     try {
-      return await asked
+      return await call
     } catch (error) {
       fault = { error }
       throw error
@@ -242,14 +255,14 @@ export async function withGuard<T>(guard: Guard, run: (guard: Guard) => Promise<
   }
   try {
     return await run({
-      judge: (...args) => watch(guard.judge(...args)),
-      credit: (...args) => watch(guard.credit(...args)),
-      withdraw: (...args) => watch(guard.withdraw(...args)),
+      evaluate: (...args) => trackFault(guard.evaluate(...args)),
+      recordConversion: (...args) => trackFault(guard.recordConversion(...args)),
+      revert: (...args) => trackFault(guard.revert(...args)),
       onFault: guard.onFault,
     })
   } catch (error) {
     if (fault === undefined) throw error
     guard.onFault(fault.error)
-    return await run(openGate)
+    return await run(noopGuard)
   }
 }

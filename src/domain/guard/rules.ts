@@ -71,7 +71,10 @@ const busyHoursPerDay = 6
 type ListSettings = Pick<GuardSettings, 'countries' | 'deniedCountries'>
 
 /** What the two lists of countries say. */
-export function listRules({ countries, deniedCountries }: ListSettings, country: string): GuardRule[] {
+export function violatedListRules(
+  { countries, deniedCountries }: ListSettings,
+  country: string,
+): GuardRule[] {
   const rules: GuardRule[] = []
   if (countries.length > 0 && !countries.includes(country)) rules.push('COUNTRY_NOT_ALLOWED')
   if (deniedCountries.includes(country)) rules.push('COUNTRY_DENIED')
@@ -82,12 +85,12 @@ export function listRules({ countries, deniedCountries }: ListSettings, country:
  * Whether one message more to a country is too much, by what was verified there. The formulas and floors are those of
  * authgear-server's fraud protection (docs/specs/fraud-protection.md).
  *
- * @param readBestDay the most codes verified on one of the last 14 days or today; asked only where it decides
+ * @param readMaxVerifiedInDay the most codes verified on one of the last 14 days or today; asked only where it decides
  */
-export async function countryRules(
+export async function violatedCountryRules(
   settings: GuardSettings,
   usage: GuardUsage,
-  readBestDay: () => Promise<number>,
+  readMaxVerifiedInDay: () => Promise<number>,
 ): Promise<GuardRule[]> {
   const { countryPerHour, countryPerDay } = settings.unverified
   const perHour = settings.hourlyPercent / 100
@@ -95,17 +98,21 @@ export async function countryRules(
   const overHour = exceeds(usage.unverifiedHour, countryPerHour, usage.verifiedHour * perHour)
   const overDay = exceeds(usage.unverifiedDay, countryPerDay, usage.verifiedDay * perDay)
   if (!overHour && !overDay) return []
-  const bestDay = await readBestDay()
+  const maxVerifiedInDay = await readMaxVerifiedInDay()
   const rules: GuardRule[] = []
-  if (overHour && exceeds(usage.unverifiedHour, countryPerHour, (bestDay / busyHoursPerDay) * perHour)) {
+  if (
+    overHour &&
+    exceeds(usage.unverifiedHour, countryPerHour, (maxVerifiedInDay / busyHoursPerDay) * perHour)
+  ) {
     rules.push('COUNTRY_HOURLY')
   }
-  if (overDay && exceeds(usage.unverifiedDay, countryPerDay, bestDay * perDay)) rules.push('COUNTRY_DAILY')
+  if (overDay && exceeds(usage.unverifiedDay, countryPerDay, maxVerifiedInDay * perDay))
+    rules.push('COUNTRY_DAILY')
   return rules
 }
 
 /** The same for a prefix or an address, which have no history: only the last day counts. */
-export function subjectRules(
+export function violatedSubjectRules(
   settings: GuardSettings,
   kind: 'prefix' | 'address',
   usage: GuardUsage,

@@ -27,16 +27,16 @@ export async function readGuardStatus(
 ): Promise<GuardStatus> {
   const fromHour = Math.floor(now / guardHourMs) - hours + 1
   const decisions = await store.read.guard.decisions(fromHour)
-  const sumOf = (rule: GuardRule, kind: 'flagged' | 'blocked') =>
-    decisions.reduce((sum, one) => (one.rule === rule ? sum + one[kind] : sum), 0)
+  const sumDecisions = (rule: GuardRule, kind: 'flagged' | 'blocked') =>
+    decisions.reduce((sum, decision) => (decision.rule === rule ? sum + decision[kind] : sum), 0)
   return {
     mode: settings.mode,
     since: new Date(fromHour * guardHourMs).toISOString(),
     rules: guardRules.map((rule) => ({
       rule,
-      limit: limitOf(rule, settings),
-      flagged: sumOf(rule, 'flagged'),
-      blocked: sumOf(rule, 'blocked'),
+      limit: describeLimit(rule, settings),
+      flagged: sumDecisions(rule, 'flagged'),
+      blocked: sumDecisions(rule, 'blocked'),
     })),
     countries: decisions.toSorted(
       (a, b) =>
@@ -47,13 +47,13 @@ export async function readGuardStatus(
   }
 }
 
-function limitOf(rule: GuardRule, settings: GuardSettings): string | null {
+function describeLimit(rule: GuardRule, settings: GuardSettings): string | null {
   const { unverified, hourlyPercent, dailyPercent, caps } = settings
-  const list = (words: string, countries: readonly string[]) =>
-    countries.length > 0 ? words + countries.join(' ') : null
+  const list = (prefix: string, countries: readonly string[]) =>
+    countries.length > 0 ? prefix + countries.join(' ') : null
   const adaptive = (floor: number, percent: number) =>
     floor > 0 ? `${floor} unverified, or ${percent} % of the verified` : null
-  const fixed = (max: number, what: string) => (max > 0 ? `${max} ${what}` : null)
+  const fixed = (max: number, unit: string) => (max > 0 ? `${max} ${unit}` : null)
   switch (rule) {
     case 'COUNTRY_NOT_ALLOWED':
       return list('only ', settings.countries)

@@ -6,7 +6,7 @@ import type { Store, Stores } from '../store/store.ts'
 export type IdempotencyScope = { caller: string; route: string; key: string; bodyHash: string }
 
 /** A result, and whether it is the one of an earlier call with the same key. */
-export type Answer<T> = { value: T; replayed: boolean }
+export type IdempotentResult<T> = { value: T; replayed: boolean }
 
 export type IdempotencyRecord = { bodyHash: string; answer: string | null }
 
@@ -18,15 +18,15 @@ export type IdempotencyStore = {
    * @returns undefined when the key is now ours, otherwise what the earlier call left
    */
   claim(scope: IdempotencyScope, now: number, expiredBefore: number): Promise<IdempotencyRecord | undefined>
-  finish(scope: IdempotencyScope, answer: string): Promise<void>
+  finish(scope: IdempotencyScope, result: string): Promise<void>
   /** About `chunk` of the oldest, up to a time. False when none was left. */
-  deleteOldest(until: number, chunk: number): Promise<boolean>
+  deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
 export const idempotencyLifetimeMs = 24 * 60 * 60 * 1000
 
 /** What is kept: the value, the refusal, or only that it was done, where the value held credentials. */
-type Stored =
+type StoredResult =
   | { value: unknown; open?: true }
   | { withheld: true }
   | {
@@ -39,11 +39,11 @@ type Stored =
     }
 
 /** For work that goes on after its transaction: how its answer is found again where it was never written down. */
-export type OpenAnswer<T> = {
-  /** Whether the work goes on, so that its answer is yet to come. `finishAnswer` writes it down. */
-  isOpen(value: T): boolean
+export type DeferredResult<T> = {
+  /** Whether the work goes on, so that its answer is yet to come. `saveResult` writes it down. */
+  isPending(value: T): boolean
   /** @returns the answer as things stand, or undefined while the work goes on */
-  settle(tx: Stores, value: T): Promise<T | ServiceError | undefined>
+  resolve(tx: Stores, value: T): Promise<T | ServiceError | undefined>
 }
 
 /**
@@ -57,24 +57,24 @@ export type OpenAnswer<T> = {
  * @throws what `work` threw or returned as a refusal; IDEMPOTENCY_KEY_REUSED the key came with another body;
  *   CONFLICT (IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_RESULT_NOT_STORED)
  */
-export async function answerOnce<T>(
+export async function runIdempotently<T>(
   store: Store,
   clock: Clock,
   scope: IdempotencyScope | undefined,
   work: (tx: Stores) => Promise<T | ServiceError>,
-  options: { withhold?: boolean; open?: OpenAnswer<T> } = {},
-): Promise<Answer<T>> {
-  const answer = await store.write(async (tx): Promise<Answer<T | ServiceError>> => {
+  options: { redact?: boolean; deferred?: DeferredResult<T> } = {},
+): Promise<IdempotentResult<T>> {
+  const result = await store.write(async (tx): Promise<IdempotentResult<T | ServiceError>> => {
     if (scope) {
       const now = clock.now()
-      const earlier = await tx.idempotency.claim(scope, now, now - idempotencyLifetimeMs)
-      if (earlier) return { value: await recall(tx, earlier, scope, options.open), replayed: true }
+      const existing = await tx.idempotency.claim(scope, now, now - idempotencyLifetimeMs)
+      if (existing) return { value: await replay(tx, existing, scope, options.deferred), replayed: true }
     }
     const value = await work(tx)
-    if (scope) await tx.idempotency.finish(scope, JSON.stringify(toStored(value, options)))
+    if (scope) await tx.idempotency.finish(scope, JSON.stringify(toStoredResult(value, options)))
     return { value, replayed: false }
   })
-  const { value, replayed } = answer
+  const { value, replayed } = result
   if (value instanceof ServiceError) throw replayed ? new ReplayedError(value) : value
   return { value, replayed }
 }
@@ -87,33 +87,33 @@ export class ReplayedError extends ServiceError {
 }
 
 /** Writes down what the call with this key has come to. */
-export const finishAnswer = (tx: Stores, scope: IdempotencyScope, answer: unknown): Promise<void> =>
-  tx.idempotency.finish(scope, JSON.stringify(toStored(answer)))
+export const saveResult = (tx: Stores, scope: IdempotencyScope, result: unknown): Promise<void> =>
+  tx.idempotency.finish(scope, JSON.stringify(toStoredResult(result)))
 
-function toStored<T>(
+function toStoredResult<T>(
   value: T | ServiceError,
-  { withhold = false, open }: { withhold?: boolean; open?: OpenAnswer<T> } = {},
-): Stored {
+  { redact = false, deferred }: { redact?: boolean; deferred?: DeferredResult<T> } = {},
+): StoredResult {
   if (value instanceof ServiceError) {
     const { code, message, reason, metadata } = value
     return { refusal: { code, message, reason, metadata } }
   }
-  if (withhold) return { withheld: true }
-  return open?.isOpen(value) ? { value, open: true } : { value }
+  if (redact) return { withheld: true }
+  return deferred?.isPending(value) ? { value, open: true } : { value }
 }
 
-async function recall<T>(
+async function replay<T>(
   tx: Stores,
   record: IdempotencyRecord,
   scope: IdempotencyScope,
-  open: OpenAnswer<T> | undefined,
+  deferred: DeferredResult<T> | undefined,
 ): Promise<T | ServiceError> {
   if (record.bodyHash !== scope.bodyHash) {
     throw new ServiceError('IDEMPOTENCY_KEY_REUSED', 'This idempotency key came with another body before.')
   }
   if (record.answer === null) throw inProgress()
   // Written by toStored of this very route, with this very body.
-  const stored = JSON.parse(record.answer) as Stored
+  const stored = JSON.parse(record.answer) as StoredResult
   if ('withheld' in stored) {
     throw new ServiceError(
       'CONFLICT',
@@ -126,10 +126,10 @@ async function recall<T>(
   if ('refusal' in stored)
     return new ServiceError(stored.refusal.code, stored.refusal.message, stored.refusal)
   const value = stored.value as T
-  if (!stored.open || !open) return value
-  const settled = await open.settle(tx, value)
-  if (settled === undefined) throw inProgress()
-  return settled
+  if (!stored.open || !deferred) return value
+  const resolved = await deferred.resolve(tx, value)
+  if (resolved === undefined) throw inProgress()
+  return resolved
 }
 
 const inProgress = () =>

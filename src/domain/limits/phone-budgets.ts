@@ -13,11 +13,11 @@ export type CheckBudgetStore = {
   find(appId: string, phoneHash: string): Promise<CheckBudget | undefined>
   put(appId: string, phoneHash: string, budget: CheckBudget): Promise<void>
   /** @returns the applications that had one */
-  deleteOfPhone(phoneHash: string): Promise<string[]>
+  deleteByPhone(phoneHash: string): Promise<string[]>
   /** @returns of how many phones */
-  deleteOfApplication(appId: string): Promise<number>
+  deleteByApplication(appId: string): Promise<number>
   /** About `chunk` of those that were refilled first, up to a time. False when none was left. */
-  deleteOldest(until: number, chunk: number): Promise<boolean>
+  deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
 const hourMs = 3_600_000
@@ -29,7 +29,7 @@ export const checkBudgetLifetimeMs = 30 * 24 * hourMs
 const consecutiveFailuresMax = 100
 const lockMs = 24 * hourMs
 
-const fresh: CheckBudget = { refilledAt: 0, consecutiveFailures: 0, lockedUntil: null }
+const fullBudget: CheckBudget = { refilledAt: 0, consecutiveFailures: 0, lockedUntil: null }
 
 /**
  * Whether the phone's codes may be tried at all. Without this budget the five attempts of a request mean little:
@@ -52,7 +52,7 @@ export function requireCheckBudget(budget: CheckBudget | undefined, failuresMax:
 }
 
 /** The budget after one more failure. */
-export function afterFailure(budget: CheckBudget = fresh, now: number): CheckBudget {
+export function afterFailure(budget: CheckBudget = fullBudget, now: number): CheckBudget {
   const consecutiveFailures = budget.consecutiveFailures + 1
   return {
     refilledAt: Math.max(budget.refilledAt, now) + hourMs,

@@ -23,15 +23,15 @@ export type RateLimitStore = {
   /** Forgets admissions of a clock that was wrong. */
   deleteAfter(subject: string, policy: string, time: number): Promise<void>
   /** The subjects that count for a phone, with every application. */
-  listSubjectsOfPhone(phoneHash: string): Promise<string[]>
+  listSubjectsByPhone(phoneHash: string): Promise<string[]>
   /** Under every policy. @returns how many admissions */
   deleteSubject(subject: string): Promise<number>
   /** Of the application itself, and of every phone with it. @returns how many admissions */
-  deleteOfApplication(appId: string): Promise<number>
+  deleteByApplication(appId: string): Promise<number>
   /** Of every subject: what is later than `time` happened at `time`. */
-  pullBack(time: number): Promise<void>
+  clampToNow(now: number): Promise<void>
   /** Of every subject: forgets about `chunk` of the oldest admissions, up to a time. False when none was left. */
-  deleteOldest(until: number, chunk: number): Promise<boolean>
+  deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
 /** seq counts within subject and policy, so that the admissions between two of them are a difference. */
@@ -51,26 +51,32 @@ const pruneEvery = 8
  * @returns undefined where there is no limit
  * @throws RATE_LIMITED (`reason`) nothing was written
  */
-export async function admit(
+export async function chargeRateLimit(
   tx: Stores,
   limit: RateLimit,
   now: number,
   reason: string,
 ): Promise<RateState | undefined> {
   if (limit.limit === 0) return undefined
-  const usage = await measure(tx, limit, now)
-  if (usage.used >= limit.limit) throw rateLimited(await stateOf(tx, limit, usage, now), reason)
-  await record(tx, limit, usage, now)
-  return stateOf(tx, limit, { ...usage, used: usage.used + 1 }, now)
+  const usage = await measureUsage(tx, limit, now)
+  if (usage.used >= limit.limit) throw rateLimited(await toRateState(tx, limit, usage, now), reason)
+  await recordAdmission(tx, limit, usage, now)
+  return toRateState(tx, limit, { ...usage, used: usage.used + 1 }, now)
 }
 
 /** What `admit` would find, without a call being counted. @returns undefined where there is no limit */
-export async function peek(tx: Stores, limit: RateLimit, now: number): Promise<RateState | undefined> {
+export async function peekRateLimit(
+  tx: Stores,
+  limit: RateLimit,
+  now: number,
+): Promise<RateState | undefined> {
   if (limit.limit === 0) return undefined
   const newest = await tx.rateLimits.newest(limit.subject, limit.policy)
-  const ahead = newest !== undefined && isAhead(newest, limit, now)
-  const usage = ahead ? { used: 0, oldestAt: undefined, newest } : await measure(tx, limit, now, { newest })
-  return stateOf(tx, limit, usage, now)
+  const isNewestAhead = newest !== undefined && isAhead(newest, limit, now)
+  const usage = isNewestAhead
+    ? { used: 0, oldestAt: undefined, newest }
+    : await measureUsage(tx, limit, now, { newest })
+  return toRateState(tx, limit, usage, now)
 }
 
 export type Usage = { used: number; oldestAt: number | undefined; newest: Admission | undefined }
@@ -78,20 +84,20 @@ export type Usage = { used: number; oldestAt: number | undefined; newest: Admiss
 /**
  * How many admissions the window that ends now holds.
  *
- * @param known the newest admission, for who has read it already
+ * @param prefetched the newest admission, for who has read it already
  */
-export async function measure(
+export async function measureUsage(
   tx: Stores,
   limit: RateLimit,
   now: number,
-  known?: { newest: Admission | undefined },
+  prefetched?: { newest: Admission | undefined },
 ): Promise<Usage> {
   const { subject, policy, windowMs } = limit
-  const { newest } = known ?? { newest: await tx.rateLimits.newest(subject, policy) }
+  const { newest } = prefetched ?? { newest: await tx.rateLimits.newest(subject, policy) }
   if (!newest || newest.at <= now - windowMs) return { used: 0, oldestAt: undefined, newest }
   if (isAhead(newest, limit, now)) {
     await tx.rateLimits.deleteAfter(subject, policy, now)
-    return measure(tx, limit, now)
+    return measureUsage(tx, limit, now)
   }
   const oldest = (await tx.rateLimits.oldestAfter(subject, policy, now - windowMs, 0)) ?? newest
   return { used: newest.seq - oldest.seq + 1, oldestAt: oldest.at, newest }
@@ -100,7 +106,7 @@ export async function measure(
 /** The clock of another node runs ahead. What it wrote must not block the subject until that time comes. */
 const isAhead = (newest: Admission, { windowMs }: RateLimit, now: number) => newest.at > now + windowMs
 
-export async function record(
+export async function recordAdmission(
   tx: Stores,
   limit: RateLimit,
   usage: Pick<Usage, 'newest'>,
@@ -118,12 +124,13 @@ export async function record(
 export async function waitMsFor(tx: Stores, limit: RateLimit, usage: Usage, now: number): Promise<number> {
   const { subject, policy, windowMs } = limit
   // A limit that was lowered: more admissions than it allows must leave the window.
-  const over = usage.used - limit.limit
-  const last = over > 0 ? await tx.rateLimits.oldestAfter(subject, policy, now - windowMs, over) : undefined
+  const excess = usage.used - limit.limit
+  const last =
+    excess > 0 ? await tx.rateLimits.oldestAfter(subject, policy, now - windowMs, excess) : undefined
   return (last?.at ?? usage.oldestAt ?? now) + windowMs - now
 }
 
-async function stateOf(tx: Stores, limit: RateLimit, usage: Usage, now: number): Promise<RateState> {
+async function toRateState(tx: Stores, limit: RateLimit, usage: Usage, now: number): Promise<RateState> {
   return {
     policy: limit.policy,
     limit: limit.limit,

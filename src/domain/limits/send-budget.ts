@@ -1,5 +1,5 @@
 import { ServiceError } from '../model/errors.ts'
-import { measure, record, waitMsFor, type RateLimit, type Usage } from './rate-limit.ts'
+import { measureUsage, recordAdmission, waitMsFor, type RateLimit, type Usage } from './rate-limit.ts'
 import type { Stores } from '../store/store.ts'
 
 /** What happens to a send over the phone's budget: nothing is counted, it is noted in the log, or it is refused. */
@@ -13,28 +13,28 @@ const dayWindow = { limit: 20, windowMs: 24 * 60 * minuteMs }
  * Counts a send to one phone of one application: at most 5 in 10 minutes and 20 a day are ordinary.
  *
  * @param subject application and phone, the phone hashed
- * @param next asked where the budget lets the send pass and before it is counted, so that a refusal has nothing to undo
+ * @param beforeCharge asked where the budget lets the send pass and before it is counted, so that a refusal has nothing to undo
  * @returns whether this send is over the budget
  * @throws RATE_LIMITED (PHONE_SEND_BUDGET) it is, and the budget is enforced
  */
-export async function spendSendBudget(
+export async function chargePhoneBudget(
   tx: Stores,
   mode: SendBudgetMode,
   subject: string,
   now: number,
-  next: () => Promise<void> = () => Promise.resolve(),
+  beforeCharge: () => Promise<void> = () => Promise.resolve(),
 ): Promise<boolean> {
   if (mode === 'off') {
-    await next()
+    await beforeCharge()
     return false
   }
-  const day = toLimit(subject, dayWindow)
-  const usedToday = await measure(tx, day, now)
-  let waitMs = await waitFor(tx, day, usedToday, now)
-  if (usedToday.used >= shortWindow.limit) {
-    const short = toLimit(subject, shortWindow)
-    const used = await measure(tx, short, now, usedToday)
-    waitMs = Math.max(waitMs, await waitFor(tx, short, used, now))
+  const dayLimit = toLimit(subject, dayWindow)
+  const dayUsage = await measureUsage(tx, dayLimit, now)
+  let waitMs = await waitMsIfExhausted(tx, dayLimit, dayUsage, now)
+  if (dayUsage.used >= shortWindow.limit) {
+    const shortLimit = toLimit(subject, shortWindow)
+    const shortUsage = await measureUsage(tx, shortLimit, now, dayUsage)
+    waitMs = Math.max(waitMs, await waitMsIfExhausted(tx, shortLimit, shortUsage, now))
   }
   if (mode === 'enforce' && waitMs > 0) {
     throw new ServiceError(
@@ -46,8 +46,8 @@ export async function spendSendBudget(
       },
     )
   }
-  await next()
-  await record(tx, day, usedToday, now)
+  await beforeCharge()
+  await recordAdmission(tx, dayLimit, dayUsage, now)
   return waitMs > 0
 }
 
@@ -58,5 +58,5 @@ const toLimit = (subject: string, window: { limit: number; windowMs: number }): 
 })
 
 /** How long until one more fits, in milliseconds. */
-const waitFor = async (tx: Stores, limit: RateLimit, usage: Usage, now: number): Promise<number> =>
+const waitMsIfExhausted = async (tx: Stores, limit: RateLimit, usage: Usage, now: number): Promise<number> =>
   usage.used >= limit.limit ? waitMsFor(tx, limit, usage, now) : 0

@@ -27,16 +27,16 @@ const dayMs = 86_400_000
 const activeDays = 30
 
 /** UTC days since the epoch. */
-export const dayOf = (time: number) => Math.floor(time / dayMs)
+export const utcDay = (time: number) => Math.floor(time / dayMs)
 
-const dates = new Map<number, string>()
+const isoDates = new Map<number, string>()
 
 /** Each is kept once it has been asked for: writing 90 of them would be half of what a series costs. */
-export function dateOf(day: number): string {
-  const known = dates.get(day)
-  if (known !== undefined) return known
+export function isoDate(day: number): string {
+  const cached = isoDates.get(day)
+  if (cached !== undefined) return cached
   const date = new Date(day * dayMs).toISOString().slice(0, 10)
-  dates.set(day, date)
+  isoDates.set(day, date)
   return date
 }
 
@@ -61,7 +61,7 @@ export function createAnalyticsService(needs: { store: Store; clock: Clock }) {
   return {
     async summary(developer: Developer): Promise<Summary> {
       const { analytics } = store.read
-      const totals = await analytics.totals(developer.id, dayOf(clock.now()) - activeDays + 1)
+      const totals = await analytics.totals(developer.id, utcDay(clock.now()) - activeDays + 1)
       return {
         applications: await analytics.countApplications(developer.id),
         otpRequests: totals.requests,
@@ -73,10 +73,10 @@ export function createAnalyticsService(needs: { store: Store; clock: Clock }) {
 
     /** Every day of the range, oldest first, today last. */
     async timeSeries(developer: Developer, days: number): Promise<DayCounts[]> {
-      const today = dayOf(clock.now())
+      const today = utcDay(clock.now())
       const first = today - days + 1
-      const counted = await store.read.analytics.days(developer.id, first)
-      const byDay = new Map(counted.map((row) => [row.day, row]))
+      const rows = await store.read.analytics.days(developer.id, first)
+      const byDay = new Map(rows.map((row) => [row.day, row]))
       return Array.from({ length: days }, (_, index) => {
         const day = first + index
         return byDay.get(day) ?? { day, sent: 0, verified: 0, failed: 0 }

@@ -2,7 +2,7 @@ import type { Developer } from '../accounts/developers.ts'
 import { invalidField } from '../model/errors.ts'
 import { eventKinds, type LogType } from '../model/event-kinds.ts'
 import { isId, type NewId } from '../model/ids.ts'
-import { pageOf, readSeq } from '../model/pages.ts'
+import { toPage, readSeqCursor } from '../model/pagination.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Store, Stores } from '../store/store.ts'
 
@@ -49,14 +49,14 @@ export type EventStore = {
   insert(entry: NewLogEntry, toPayload?: (id: string) => string): Promise<number>
   /** Newest first, unless `afterSeq` is given: then oldest first. */
   list(developerId: string, query: LogQuery): Promise<LogEntry[]>
-  seqOf(developerId: string, id: string): Promise<number | undefined>
+  findSeq(developerId: string, id: string): Promise<number | undefined>
   /** Some of the oldest, up to a time. False when none was left. */
-  deleteOldest(until: number, chunk: number): Promise<boolean>
+  deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
 const webhookKinds: ReadonlySet<string> = new Set(eventKinds)
 
-const time = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
+const toIsoTime = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
 
 /**
  * Writes what happened to an OTP request: the log entry, and a webhook delivery for each endpoint that subscribed to
@@ -101,7 +101,7 @@ export function eventBody(id: string, type: string, request: OtpRequest, at: num
   return {
     id,
     type,
-    timestamp: time(at),
+    timestamp: toIsoTime(at),
     data: {
       requestId: request.id,
       appId: request.appId,
@@ -113,9 +113,9 @@ export function eventBody(id: string, type: string, request: OtpRequest, at: num
       failureReason: request.failureReason,
       channel: request.channel,
       attempts: request.attempts,
-      createdAt: time(request.createdAt),
-      expiresAt: time(request.expiresAt),
-      verifiedAt: time(request.verifiedAt),
+      createdAt: toIsoTime(request.createdAt),
+      expiresAt: toIsoTime(request.expiresAt),
+      verifiedAt: toIsoTime(request.verifiedAt),
       metadata: request.metadata,
     },
   }
@@ -133,7 +133,7 @@ export type LogFilter = {
 
 export type LogPage = { items: LogEntry[]; limit: number; nextCursor: string | null }
 
-type LaterFilter = Pick<LogQuery, 'appId' | 'types' | 'limit'>
+type ForwardFilter = Pick<LogQuery, 'appId' | 'types' | 'limit'>
 
 const isFiltered = ({ appId, types }: Pick<LogQuery, 'appId' | 'types'>) =>
   appId !== undefined || types !== undefined
@@ -143,36 +143,45 @@ const isFiltered = ({ appId, types }: Pick<LogQuery, 'appId' | 'types'>) =>
  *
  * @returns `end` the last that was looked at, where others are left behind it
  */
-export async function lookLater(
-  { events, windows }: Stores,
+export async function listForward(
+  { events, scanLimits }: Stores,
   developerId: string,
-  filter: LaterFilter,
+  filter: ForwardFilter,
   afterSeq: number,
-): Promise<{ entries: LogEntry[]; end: Pick<LogEntry, 'seq' | 'id'> | undefined }> {
+): Promise<{ entries: LogEntry[]; scannedTo: Pick<LogEntry, 'seq' | 'id'> | undefined }> {
   const owner = { developerId, appId: filter.appId }
-  const window = isFiltered(filter) ? await windows.ofLaterEvents(owner, afterSeq) : undefined
-  const entries = await events.list(developerId, { ...filter, afterSeq, untilSeq: window?.key })
+  const boundary = isFiltered(filter) ? await scanLimits.forEventsForward(owner, afterSeq) : undefined
+  const entries = await events.list(developerId, { ...filter, afterSeq, untilSeq: boundary?.key })
   // In another's application there is nothing to look for.
-  const isOwn = window?.developerId === developerId
-  return { entries, end: isOwn ? { seq: window.key, id: window.id } : undefined }
+  const isOwn = boundary?.developerId === developerId
+  return { entries, scannedTo: isOwn ? { seq: boundary.key, id: boundary.id } : undefined }
 }
 
 export type LogService = ReturnType<typeof createLogService>
 
 /** @param needs.pause lets other calls have their turn */
-export function createLogService(needs: { store: Store; pause(): Promise<void> }) {
-  const { events, windows } = needs.store.read
+export function createLogService(needs: { store: Store; yieldToRequests(): Promise<void> }) {
+  const { events, scanLimits } = needs.store.read
 
   /** Looks on until the page is full, or no entry is left: whoever asks has no cursor to look on with. */
-  async function listLater(developerId: string, filter: LaterFilter, afterSeq: number): Promise<LogEntry[]> {
+  async function fillPageForward(
+    developerId: string,
+    filter: ForwardFilter,
+    afterSeq: number,
+  ): Promise<LogEntry[]> {
     const items: LogEntry[] = []
-    for (let from = afterSeq; ;) {
-      const rest = { ...filter, limit: filter.limit - items.length }
-      const { entries, end } = await lookLater(needs.store.read, developerId, rest, from)
+    for (let nextAfterSeq = afterSeq; ;) {
+      const remainingFilter = { ...filter, limit: filter.limit - items.length }
+      const { entries, scannedTo } = await listForward(
+        needs.store.read,
+        developerId,
+        remainingFilter,
+        nextAfterSeq,
+      )
       items.push(...entries)
-      if (!end || items.length === filter.limit) return items
-      from = end.seq
-      await needs.pause()
+      if (!scannedTo || items.length === filter.limit) return items
+      nextAfterSeq = scannedTo.seq
+      await needs.yieldToRequests()
     }
   }
 
@@ -185,26 +194,31 @@ export function createLogService(needs: { store: Store; pause(): Promise<void> }
      */
     async list(developer: Developer, filter: LogFilter): Promise<LogPage> {
       const { appId, types, limit } = filter
-      if (appId !== undefined && !isId('app', appId)) return nothing(limit)
+      if (appId !== undefined && !isId('app', appId)) return emptyPage(limit)
       if (filter.after !== undefined) {
-        if (filter.cursor !== undefined) throw invalid('after', 'Give either after or cursor.')
-        const afterSeq = isId('evt', filter.after) && (await events.seqOf(developer.id, filter.after))
-        if (typeof afterSeq !== 'number') throw invalid('after', 'There is no such entry.')
-        const items = await listLater(developer.id, { appId, types, limit }, afterSeq)
+        if (filter.cursor !== undefined) throw invalidQuery('after', 'Give either after or cursor.')
+        const afterSeq = isId('evt', filter.after) && (await events.findSeq(developer.id, filter.after))
+        if (typeof afterSeq !== 'number') throw invalidQuery('after', 'There is no such entry.')
+        const items = await fillPageForward(developer.id, { appId, types, limit }, afterSeq)
         return { limit, nextCursor: null, items: filter.order === 'desc' ? items.toReversed() : items }
       }
-      const beforeSeq = readSeq(filter)
+      const beforeSeq = readSeqCursor(filter)
       const owner = { developerId: developer.id, appId }
-      const end = isFiltered(filter) ? await windows.ofEvents(owner, beforeSeq) : undefined
-      if (end && end.developerId !== developer.id) return nothing(limit)
-      const query = { appId, types, limit: limit + 1, beforeSeq, fromSeq: end?.key }
+      const boundary = isFiltered(filter) ? await scanLimits.forEvents(owner, beforeSeq) : undefined
+      if (boundary && boundary.developerId !== developer.id) return emptyPage(limit)
+      const query = { appId, types, limit: limit + 1, beforeSeq, fromSeq: boundary?.key }
       const rows = await events.list(developer.id, query)
-      const { items, nextCursor } = pageOf(rows, limit, ({ seq }) => String(seq), end && String(end.key))
+      const { items, nextCursor } = toPage(
+        rows,
+        limit,
+        ({ seq }) => String(seq),
+        boundary && String(boundary.key),
+      )
       return { limit, nextCursor, items: filter.order === 'desc' ? items : items.toReversed() }
     },
   }
 }
 
-const nothing = (limit: number): LogPage => ({ limit, nextCursor: null, items: [] })
+const emptyPage = (limit: number): LogPage => ({ limit, nextCursor: null, items: [] })
 
-const invalid = (path: string, message: string) => invalidField('query', path, message)
+const invalidQuery = (path: string, message: string) => invalidField('query', path, message)

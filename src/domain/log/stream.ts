@@ -1,6 +1,6 @@
 import type { Developer } from '../accounts/developers.ts'
 import { invalidField, ServiceError } from '../model/errors.ts'
-import { lookLater, type LogEntry, type LogType } from './events.ts'
+import { listForward, type LogEntry, type LogType } from './events.ts'
 import { isId } from '../model/ids.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
@@ -13,7 +13,7 @@ export const logStart = `evt_${'0'.repeat(26)}`
 
 const entriesPerRead = 100
 /** Nobody who was disabled reads on for longer than this. */
-const recheckMs = 10_000
+const revalidateMs = 10_000
 
 export type LogStreamFilter = {
   appId?: string | undefined
@@ -23,7 +23,7 @@ export type LogStreamFilter = {
 }
 
 /** Why there will be nothing more; `closed` by its reader. */
-export type StreamEnd = 'draining' | 'token_expired' | 'not_allowed' | 'closed'
+export type StreamEndReason = 'draining' | 'token_expired' | 'not_allowed' | 'closed'
 
 export type LogBatch = {
   /** In the order of commits, each once over all reads. */
@@ -31,8 +31,8 @@ export type LogBatch = {
   /** The entry up to which the log has been looked at: going on after it misses nothing and repeats nothing. */
   position: string
   /** There may be more at once. */
-  isFull: boolean
-  end: StreamEnd | null
+  hasMore: boolean
+  endReason: StreamEndReason | null
 }
 
 /**
@@ -43,7 +43,7 @@ export type LogStream = {
   /** The next entries, at most 100; none where there are none now. */
   read(): Promise<LogBatch>
   /** Resolves when reading may give something. For one waiter at a time. */
-  changed(): Promise<void>
+  waitForChange(): Promise<void>
   /** Milliseconds since the epoch: when the token ends, and the stream with it. */
   endsAt: number
   close(): void
@@ -55,25 +55,25 @@ export type LogStreams = ReturnType<typeof createLogStreams>
 export function createLogStreams(needs: { store: Store; clock: Clock }) {
   const { clock } = needs
   const { events, developers } = needs.store.read
-  const open = new Map<string, Set<{ wake(): void; onDrain?: (() => void) | undefined }>>()
+  const openStreams = new Map<string, Set<{ wake(): void; onDrain?: (() => void) | undefined }>>()
   let draining = false
 
   /** Registers a stream; what it takes is given back by the function that this returns. */
-  function admit(developerId: string, member: { wake(): void; onDrain?: (() => void) | undefined }) {
+  function register(developerId: string, member: { wake(): void; onDrain?: (() => void) | undefined }) {
     if (draining)
       throw new ServiceError('UNAVAILABLE', 'The service is restarting.', { retryAfterSeconds: 1 })
-    const others = open.get(developerId) ?? new Set()
-    if (others.size >= streamsPerDeveloperMax) {
+    const members = openStreams.get(developerId) ?? new Set()
+    if (members.size >= streamsPerDeveloperMax) {
       throw new ServiceError('RATE_LIMITED', 'Too many streams are open. Close one.', {
         reason: 'STREAM_LIMIT',
         retryAfterSeconds: 10,
         metadata: { limit: streamsPerDeveloperMax },
       })
     }
-    open.set(developerId, others.add(member))
+    openStreams.set(developerId, members.add(member))
     return () => {
-      others.delete(member)
-      if (others.size === 0 && open.get(developerId) === others) open.delete(developerId)
+      members.delete(member)
+      if (members.size === 0 && openStreams.get(developerId) === members) openStreams.delete(developerId)
     }
   }
 
@@ -83,7 +83,7 @@ export function createLogStreams(needs: { store: Store; clock: Clock }) {
       const [newest] = await events.list(developerId, { limit: 1 })
       return newest ?? { seq: 0, id: logStart }
     }
-    const seq = isId('evt', after) ? await events.seqOf(developerId, after) : undefined
+    const seq = isId('evt', after) ? await events.findSeq(developerId, after) : undefined
     if (seq !== undefined) return { seq, id: after }
     throw invalidField('query', 'after', 'There is no such entry.')
   }
@@ -104,60 +104,60 @@ export function createLogStreams(needs: { store: Store; clock: Clock }) {
       let closed = false
       let notify: (() => void) | undefined
       let checkedAt = clock.now()
-      let allowed = true
+      let isAllowed = true
       const wake = () => {
         dirty = true
         notify?.()
         notify = undefined
       }
-      const leave = admit(developer.id, { wake, onDrain })
+      const unregister = register(developer.id, { wake, onDrain })
       const close = () => {
         closed = true
-        leave()
+        unregister()
         wake()
       }
-      let at = await findStart(developer.id, after).catch((error: unknown) => {
+      let cursor = await findStart(developer.id, after).catch((error: unknown) => {
         close()
         throw error
       })
 
-      const whyOver = async (): Promise<StreamEnd | null> => {
+      const findEndReason = async (): Promise<StreamEndReason | null> => {
         if (closed) return 'closed'
         if (draining) return 'draining'
         const now = clock.now()
         if (now >= developer.tokenExpiresAt) return 'token_expired'
-        if (now - checkedAt >= recheckMs) {
+        if (now - checkedAt >= revalidateMs) {
           checkedAt = now
-          allowed = (await developers.find(developer.id))?.status === 'active'
+          isAllowed = (await developers.find(developer.id))?.status === 'active'
         }
-        return allowed ? null : 'not_allowed'
+        return isAllowed ? null : 'not_allowed'
       }
-      const nothing = (end: StreamEnd | null): LogBatch => ({
+      const emptyBatch = (endReason: StreamEndReason | null): LogBatch => ({
         entries: [],
-        position: at.id,
-        isFull: false,
-        end,
+        position: cursor.id,
+        hasMore: false,
+        endReason,
       })
 
       return {
         async read() {
           dirty = false
-          const end = await whyOver()
-          if (end !== null) return nothing(end)
+          const endReason = await findEndReason()
+          if (endReason !== null) return emptyBatch(endReason)
           // Looked at first: whatever the page below leaves out up to here is not for this stream.
           const [newest] = await events.list(developer.id, { limit: 1 })
-          if (!newest || newest.seq <= at.seq) return nothing(null)
+          if (!newest || newest.seq <= cursor.seq) return emptyBatch(null)
           const filter = { appId, types, limit: entriesPerRead }
-          const looked = await lookLater(needs.store.read, developer.id, filter, at.seq)
-          const { entries } = looked
+          const scan = await listForward(needs.store.read, developer.id, filter, cursor.seq)
+          const { entries } = scan
           const last = entries.at(-1)
-          const isCut = entries.length === entriesPerRead
-          at = last && (isCut || last.seq > newest.seq) ? last : (looked.end ?? newest)
-          const isFull = isCut || looked.end !== undefined
-          if (isFull) dirty = true
-          return { entries, position: at.id, isFull, end: null }
+          const isPageFull = entries.length === entriesPerRead
+          cursor = last && (isPageFull || last.seq > newest.seq) ? last : (scan.scannedTo ?? newest)
+          const hasMore = isPageFull || scan.scannedTo !== undefined
+          if (hasMore) dirty = true
+          return { entries, position: cursor.id, hasMore, endReason: null }
         },
-        changed: () => (dirty ? Promise.resolve() : new Promise((resolve) => (notify = resolve))),
+        waitForChange: () => (dirty ? Promise.resolve() : new Promise((resolve) => (notify = resolve))),
         endsAt: developer.tokenExpiresAt,
         close,
       }
@@ -165,14 +165,15 @@ export function createLogStreams(needs: { store: Store; clock: Clock }) {
 
     /** Tells that there may be new entries, of one developer or of anyone. Costs little where it is called often. */
     wake(developerId?: string): void {
-      const woken = developerId === undefined ? [...open.values()] : [open.get(developerId) ?? []]
-      for (const members of woken) for (const member of members) member.wake()
+      const groups =
+        developerId === undefined ? [...openStreams.values()] : [openStreams.get(developerId) ?? []]
+      for (const members of groups) for (const member of members) member.wake()
     },
 
     /** Ends every stream, and opens no more. */
     drain(): void {
       draining = true
-      for (const members of open.values()) {
+      for (const members of openStreams.values()) {
         for (const member of members) {
           member.wake()
           member.onDrain?.()

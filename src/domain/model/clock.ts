@@ -6,10 +6,10 @@ export type Clock = {
 }
 
 /** An uptime in whole seconds wavers by one against a clock of milliseconds. */
-const uptimeErrorMs = 2000
+const uptimeToleranceMs = 2000
 
 /** Asking the machine takes longer than all else of reading the clock. */
-const uptimeEveryMs = 1
+const uptimeReadIntervalMs = 1
 
 /**
  * A clock that follows the wall at its start and monotonic time from then on, so that a step of the system
@@ -23,19 +23,19 @@ export function systemClock(
   monotonicNow: () => number,
   uptimeSeconds: () => number,
 ): Clock {
-  const offset = wallNow() - monotonicNow()
-  const awakeSince = uptimeSeconds() * 1000 - monotonicNow()
+  const wallOffsetMs = wallNow() - monotonicNow()
+  const uptimeOffsetMs = uptimeSeconds() * 1000 - monotonicNow()
   let sleptMs = 0
-  let askedAt = monotonicNow()
+  let uptimeReadAt = monotonicNow()
   return {
     now() {
       const monotonic = monotonicNow()
-      if (monotonic - askedAt >= uptimeEveryMs) {
-        askedAt = monotonic
-        const behindMs = uptimeSeconds() * 1000 - monotonic - awakeSince - sleptMs
-        if (behindMs > uptimeErrorMs) sleptMs += behindMs
+      if (monotonic - uptimeReadAt >= uptimeReadIntervalMs) {
+        uptimeReadAt = monotonic
+        const behindMs = uptimeSeconds() * 1000 - monotonic - uptimeOffsetMs - sleptMs
+        if (behindMs > uptimeToleranceMs) sleptMs += behindMs
       }
-      return Math.floor(offset + monotonic + sleptMs)
+      return Math.floor(wallOffsetMs + monotonic + sleptMs)
     },
   }
 }
@@ -49,12 +49,12 @@ const stepMinMs = 5000
  * @returns to be called now and then; how far the wall is ahead of the clock where that has changed since it was last
  *   told, by more than five seconds
  */
-export function createStepWatch(clock: Clock, wall: Clock): () => number | undefined {
-  let toldMs = 0
+export function createClockStepDetector(clock: Clock, wallClock: Clock): () => number | undefined {
+  let lastReportedMs = 0
   return () => {
-    const aheadMs = wall.now() - clock.now()
-    if (Math.abs(aheadMs - toldMs) <= stepMinMs) return undefined
-    toldMs = Math.abs(aheadMs) <= stepMinMs ? 0 : aheadMs
+    const aheadMs = wallClock.now() - clock.now()
+    if (Math.abs(aheadMs - lastReportedMs) <= stepMinMs) return undefined
+    lastReportedMs = Math.abs(aheadMs) <= stepMinMs ? 0 : aheadMs
     return aheadMs
   }
 }

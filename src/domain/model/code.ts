@@ -40,9 +40,9 @@ export const hashCode = (keys: Keys, requestId: string, code: string) =>
 
 /** Whether `code` is the one that `codeHash` was made of. Takes the same time whatever it is. */
 export function matchesCode(keys: Keys, requestId: string, code: string, codeHash: string): boolean {
-  const stored = utf8.encode(codeHash)
-  const given = utf8.encode(hashCode(keys, requestId, code))
-  return stored.length === given.length && timingSafeEqual(stored, given)
+  const expected = utf8.encode(codeHash)
+  const actual = utf8.encode(hashCode(keys, requestId, code))
+  return expected.length === actual.length && timingSafeEqual(expected, actual)
 }
 
 /** Bytes without a `Buffer`, here and in credentials.ts: every call makes several, which cost it 3 µs. */

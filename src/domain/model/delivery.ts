@@ -65,13 +65,13 @@ export type Route = {
 export type DeliverySettings = { providers: readonly ProviderSettings[]; routes: readonly Route[] }
 
 /** A provider on one of its channels. */
-export type Way = { channel: Channel; provider: string }
+export type Candidate = { channel: Channel; provider: string }
 
 /** A way as a message remembers it. */
-export const wayKey = ({ channel, provider }: Way) => `${channel}/${provider}`
+export const candidateKey = ({ channel, provider }: Candidate) => `${channel}/${provider}`
 
 /** One message to be carried, and how it fared so far. */
-export type Letter = {
+export type DeliveryJob = {
   request: OtpRequest
   code: string
   application: MessageSettings
@@ -79,7 +79,7 @@ export type Letter = {
   channels: readonly Channel[]
   /** From 1. */
   attempt: number
-  /** Ways that will never carry it, as `wayKey` writes them. */
+  /** Ways that will never carry it, as `candidateKey` writes them. */
   excluded: readonly string[]
 }
 
@@ -89,19 +89,19 @@ export type Letter = {
  * `accepted`: a provider has it. `uncertain`: one may have it, so that nobody else may get it for now. `refused`: nobody
  * will ever take it. `later`: nobody has it, and somebody may take it in `waitMs` or later.
  */
-export type Carried =
-  | { kind: 'accepted'; way: Way; messageId: string | null }
-  | { kind: 'uncertain'; way: Way; failure: Failure }
+export type DispatchResult =
+  | { kind: 'accepted'; candidate: Candidate; messageId: string | null }
+  | { kind: 'uncertain'; candidate: Candidate; failure: Failure }
   | { kind: 'refused'; failure: Failure }
-  | { kind: 'later'; failure: Failure | null; excluded: string[]; waitMs: number }
+  | { kind: 'deferred'; failure: Failure | null; excluded: string[]; waitMs: number }
 
 export type Delivery = {
   /** The channels that lead to this destination, the first choice first. Empty where none does. */
-  channelsTo(destination: Destination): Channel[]
+  channelsFor(destination: Destination): Channel[]
   /** Who carries these channels to it, in order; only `inbox` where the message stays. */
-  waysTo(destination: Destination, channels: readonly Channel[]): Way[]
+  candidatesFor(destination: Destination, channels: readonly Channel[]): Candidate[]
   /** Offers the letter by one way after the other, until somebody has it or may have it. Never rejects. */
-  carry(letter: Letter): Promise<Carried>
+  dispatch(job: DeliveryJob): Promise<DispatchResult>
   /**
    * The message of a code, as the phone shows it.
    *
@@ -112,7 +112,7 @@ export type Delivery = {
 }
 
 /** Where the messages of a request go to. */
-export const destinationOf = (request: Omit<Destination, 'isVirtual'>): Destination => ({
+export const toDestination = (request: Omit<Destination, 'isVirtual'>): Destination => ({
   environment: request.environment,
   phone: request.phone,
   country: request.country,

@@ -77,5 +77,5 @@ export const invalidRequest = (details: ErrorDetail[], reason?: string) =>
   new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', { reason, details })
 
 /** One field that is not what it should be. @param message ends with a full stop */
-export const invalidField = (where: ErrorDetail['in'], path: string, message: string) =>
-  invalidRequest([{ in: where, path, code: 'INVALID', message }])
+export const invalidField = (location: ErrorDetail['in'], path: string, message: string) =>
+  invalidRequest([{ in: location, path, code: 'INVALID', message }])

@@ -62,14 +62,14 @@ function encode(bytes: Uint8Array): string {
     bits += 8
     while (bits >= 5) {
       bits -= 5
-      digits[length++] = alphabet[(buffer >>> bits) & 31] ?? 0
+      encodedDigits[length++] = alphabet[(buffer >>> bits) & 31] ?? 0
     }
   }
-  return digits.toString('latin1')
+  return encodedDigits.toString('latin1')
 }
 
 /** Written anew for every id: to put 26 strings together takes twice as long. */
-const digits = Buffer.alloc(26)
+const encodedDigits = Buffer.alloc(26)
 
 const suffix = '[0-7][0-9a-hjkmnp-tv-z]{25}'
 

@@ -27,7 +27,7 @@ export type Message = MessageKey & {
   messageId: string | null
   /** Of the last refusal or receipt. */
   failure: FailureClass | null
-  /** Ways that will never carry it, as `wayKey` writes them. */
+  /** Ways that will never carry it, as `candidateKey` writes them. */
   excluded: string[]
   attempts: number
   leaseUntil: number | null
@@ -63,7 +63,7 @@ export type OtpDeliveryStore = {
   list(requestId: string): Promise<Message[]>
 
   /** Takes what is due, the longest waiting first. Nobody else gets the same until `leaseUntil`. */
-  claim(wishes: { owner: string; now: number; leaseUntil: number; limit: number }): Promise<ClaimedMessage[]>
+  claim(request: { owner: string; now: number; leaseUntil: number; limit: number }): Promise<ClaimedMessage[]>
 
   /** Ends an attempt. @returns false: the message has gone to another sender meanwhile, and nothing was written */
   finish(claim: ClaimedMessage, outcome: MessageOutcome, now: number): Promise<boolean>
@@ -84,7 +84,7 @@ export type OtpDeliveryStore = {
   releaseAll(): Promise<void>
 
   /** About `chunk` of the oldest, up to a time. False when none was left. */
-  deleteOldest(until: number, chunk: number): Promise<boolean>
+  deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
 /** Outlasts an attempt, so that nobody else takes a message that is still under way. */

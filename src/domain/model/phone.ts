@@ -14,7 +14,7 @@ export const isVirtualPhone = (phone: string) => virtualPattern.test(phone)
  * Reads a phone number as people write it; undefined where it cannot be one. Whether its length is possible is
  * checked, and not whether it is assigned: the lists of assigned numbers lag behind the networks.
  */
-export function readPhone(text: string): Phone | undefined {
+export function tryParsePhone(text: string): Phone | undefined {
   const compact = text.replaceAll(/[ \-.()]/g, '').replace(/^00/, '+')
   if (virtualPattern.test(compact)) return { phone: compact, country: null, isVirtual: true }
   // Nothing else stands in the text: to look for a number within it takes three times as long as to read it.
@@ -27,7 +27,7 @@ export function readPhone(text: string): Phone | undefined {
 
 /** As readPhone. @throws INVALID_PHONE_NUMBER */
 export function parsePhone(text: string): Phone {
-  const phone = readPhone(text)
+  const phone = tryParsePhone(text)
   if (!phone) throw invalidPhone()
   return phone
 }

@@ -23,7 +23,7 @@ export const FREE_PLAN: Readonly<Plan> = {
  * A name that the operator has since removed from the configuration counts as `free`: the account goes on
  * working, with the smallest promise.
  */
-export function planOf(plans: Plans, name: string): Plan {
+export function resolvePlan(plans: Plans, name: string): Plan {
   const plan = Object.hasOwn(plans, name) ? plans[name] : undefined
   return plan ?? plans.free
 }

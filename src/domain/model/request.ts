@@ -1,4 +1,4 @@
-import type { Way } from './delivery.ts'
+import type { Candidate } from './delivery.ts'
 import { ServiceError } from './errors.ts'
 import type { DeliveryStatus, MessageKey } from './message.ts'
 
@@ -68,14 +68,14 @@ export type OtpRequestStore = {
   find(id: string): Promise<OtpRequest | undefined>
   list(query: OtpListQuery): Promise<OtpRequest[]>
   /** Pending requests whose time is over. */
-  listDue(now: number, limit: number): Promise<OtpRequest[]>
+  listExpired(now: number, limit: number): Promise<OtpRequest[]>
   insert(request: OtpRequest): Promise<void>
   /** One more attempt, if fewer than `attemptsMax` were made and the code still lives. With the right code it verifies. */
   countAttempt(id: string, isRight: boolean, now: number): Promise<CountedAttempt | undefined>
   /** One more message, if resends are left and the last one is `resendAfterMs` old. */
   countResend(
     id: string,
-    by: Pick<OtpRequest, 'channel' | 'provider' | 'deliveryStatus'>,
+    nextMessage: Pick<OtpRequest, 'channel' | 'provider' | 'deliveryStatus'>,
     now: number,
   ): Promise<OtpRequest | undefined>
   /**
@@ -84,22 +84,23 @@ export type OtpRequestStore = {
    */
   setDelivery(
     key: MessageKey,
-    to: { deliveryStatus: DeliveryStatus; way?: Way | undefined },
+    update: { deliveryStatus: DeliveryStatus; candidate?: Candidate | undefined },
     now: number,
   ): Promise<OtpRequest | undefined>
-  end(id: string, end: OtpEnd, now: number): Promise<OtpRequest | undefined>
+  close(id: string, terminalState: OtpTerminalState, now: number): Promise<OtpRequest | undefined>
   /** Some of the oldest, with their messages, up to a time. False when none was left. */
-  deleteOldest(until: number, chunk: number): Promise<boolean>
+  deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
-export type OtpEnd = { status: 'expired' | 'canceled' } | { status: 'failed'; failureReason: FailureReason }
+export type OtpTerminalState =
+  { status: 'expired' | 'canceled' } | { status: 'failed'; failureReason: FailureReason }
 
 /** A pending request whose time is over counts as expired, whether or not anybody has written that down yet. */
-export const isDue = (request: OtpRequest, now: number) =>
+export const isExpired = (request: OtpRequest, now: number) =>
   request.status === 'pending' && request.expiresAt <= now
 
 /** How a request that has ended answers every further verify, resend and cancel. */
-export function endedError(request: OtpRequest): ServiceError {
+export function closedRequestError(request: OtpRequest): ServiceError {
   switch (request.status) {
     case 'verified':
       return new ServiceError('ALREADY_VERIFIED', 'This code was verified before.', {

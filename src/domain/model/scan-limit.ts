@@ -3,10 +3,10 @@
  * history would hold up all other calls; the cursor of such a page leads on from where it stopped looking. Who follows
  * the log, which has no such cursor, looks at as many at a time.
  */
-export const windowRows = 2000
+export const scanRowsMax = 2000
 
-/** The last row that a page looks at; undefined where no more than `windowRows` are left. */
-export type WindowEnd<K> = { key: K; developerId: string } | undefined
+/** The last row that a page looks at; undefined where no more than `scanRowsMax` are left. */
+export type ScanBoundary<K> = { key: K; developerId: string } | undefined
 
 type Owner = {
   developerId: string
@@ -15,12 +15,12 @@ type Owner = {
 }
 
 /** Ends of windows, each counted by an index alone. Newest first; `before` is a key, and only lower ones are counted. */
-export type WindowStore = {
-  ofRequests(owner: Owner, before?: string): Promise<WindowEnd<string>>
-  ofEvents(owner: Owner, before?: number): Promise<WindowEnd<number>>
+export type ScanLimitStore = {
+  forRequests(owner: Owner, before?: string): Promise<ScanBoundary<string>>
+  forEvents(owner: Owner, before?: number): Promise<ScanBoundary<number>>
   /** The other way: oldest first, and only later ones are counted. `id` is that of the entry. */
-  ofLaterEvents(owner: Owner, after: number): Promise<(WindowEnd<number> & { id: string }) | undefined>
-  ofAudit(developerId: string, before?: string): Promise<string | undefined>
+  forEventsForward(owner: Owner, after: number): Promise<(ScanBoundary<number> & { id: string }) | undefined>
+  forAudit(developerId: string, before?: string): Promise<string | undefined>
   /** Of one endpoint, whose owner the caller has checked. */
-  ofDeliveries(endpointId: string, before?: string): Promise<string | undefined>
+  forDeliveries(endpointId: string, before?: string): Promise<string | undefined>
 }

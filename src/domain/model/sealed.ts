@@ -8,23 +8,23 @@ const tagBytes = 16
  * Encrypts a text with AES-256-GCM, for a column of the database.
  *
  * @param key 32 bytes, of that purpose alone
- * @param place where it is kept: a copy that is put elsewhere does not open
+ * @param context where it is kept: a copy that is put elsewhere does not open
  */
-export function seal(key: Uint8Array, place: string, text: string, random: Random): string {
+export function seal(key: Uint8Array, context: string, text: string, random: Random): string {
   const iv = new Uint8Array(ivBytes)
   random(iv)
-  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(place))
+  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(context))
   const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
   return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
 }
 
 /** Throws where it was sealed with another key, for another place, or changed since. */
-export function unseal(key: Uint8Array, place: string, stored: string): string {
+export function unseal(key: Uint8Array, context: string, stored: string): string {
   const bytes = Buffer.from(stored, 'base64url')
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes), {
     authTagLength: tagBytes,
   })
-    .setAAD(Buffer.from(place))
+    .setAAD(Buffer.from(context))
     .setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
   const sealed = bytes.subarray(ivBytes + tagBytes)
   return Buffer.concat([decipher.update(sealed), decipher.final()]).toString('utf8')

@@ -1,4 +1,4 @@
-import type { Carried, Delivery, FailureClass } from '../model/delivery.ts'
+import type { DispatchResult, Delivery, FailureClass } from '../model/delivery.ts'
 import { applyReceipt, type EarlyReceipt, type EarlyReceipts } from './delivery-receipts.ts'
 import { ServiceError } from '../model/errors.ts'
 import { recordEvent } from '../log/events.ts'
@@ -12,8 +12,8 @@ import {
   type MessageKey,
   type MessageOutcome,
 } from '../model/message.ts'
-import { markEnded, recordEnd } from './lifecycle.ts'
-import { isDue, type Channel, type OtpRequest } from '../model/request.ts'
+import { closeRequests, publishClosed } from './lifecycle.ts'
+import { isExpired, type Channel, type OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store, Stores } from '../store/store.ts'
 
@@ -25,7 +25,7 @@ export type DeliveryNeeds = {
   delivery: Delivery
   /** Names this sender; no other one, past or present, has the same. */
   owner: string
-  early: EarlyReceipts
+  earlyReceipts: EarlyReceipts
   /** Told, once that is committed, of a request that failed because no message of it can arrive. Never rejects. */
   onUndeliverable(request: OtpRequest): Promise<void>
   /** Told of what is nobody's fault outside; the message is tried again. */
@@ -35,12 +35,16 @@ export type DeliveryNeeds = {
 /** Written in the transaction that ends an attempt. @param refusal what the caller is told, undefined where nothing */
 export type OnAttempted = (tx: Stores, refusal: ServiceError | undefined) => Promise<void>
 
-type Settled = { refusal?: ServiceError; failed: OtpRequest[]; early?: EarlyReceipt | undefined }
+type AttemptResult = {
+  refusal?: ServiceError
+  failedRequests: OtpRequest[]
+  earlyReceipt?: EarlyReceipt | undefined
+}
 
-const unanswered: Settled = { failed: [] }
+const emptyResult: AttemptResult = { failedRequests: [] }
 
 /** A code that arrives with less to live helps nobody. */
-const lifeLeftMinMs = 5_000
+const remainingLifetimeMinMs = 5_000
 const retryAfterMaxMs = 30_000
 
 /** 2 s after the first attempt, then twice as long each time. */
@@ -53,16 +57,16 @@ export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
  * it, so that no crash loses one; its code is derived for every attempt anew, so that no attempt has another.
  */
 export function createDeliveryAttempts(needs: DeliveryNeeds) {
-  const { store, clock, newId, keys, delivery, owner, early, onError, onUndeliverable } = needs
+  const { store, clock, newId, keys, delivery, owner, earlyReceipts, onError, onUndeliverable } = needs
 
-  async function carryAndSettle(claim: ClaimedMessage, onAttempted: OnAttempted | undefined) {
+  async function dispatchAndSettle(claim: ClaimedMessage, onAttempted: OnAttempted | undefined) {
     const loaded = await store.read.otpDeliveries.load(claim)
     if (!loaded) return undefined
     const { request, message, application } = loaded
-    const isOver = request.status !== 'pending' || isDue(request, clock.now()) || application === null
-    const carried = isOver
+    const isObsolete = request.status !== 'pending' || isExpired(request, clock.now()) || application === null
+    const dispatchResult = isObsolete
       ? undefined
-      : await delivery.carry({
+      : await delivery.dispatch({
           request,
           code: deriveCode(keys, request),
           application,
@@ -70,14 +74,14 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
           attempt: claim.attempt,
           excluded: message.excluded,
         })
-    const settled = await store.write(async (tx) => {
-      const ended = await settle(tx, loaded, claim, carried, clock.now())
-      await onAttempted?.(tx, ended.refusal)
-      return ended
+    const attemptResult = await store.write(async (tx) => {
+      const result = await settle(tx, loaded, claim, dispatchResult, clock.now())
+      await onAttempted?.(tx, result.refusal)
+      return result
     })
-    const { refusal, failed } = settled
-    settled.early?.forget()
-    for (const one of failed) await onUndeliverable(one)
+    const { refusal, failedRequests } = attemptResult
+    attemptResult.earlyReceipt?.forget()
+    for (const failedRequest of failedRequests) await onUndeliverable(failedRequest)
     return refusal
   }
 
@@ -86,22 +90,25 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
     tx: Stores,
     { request, message }: LoadedMessage,
     claim: ClaimedMessage,
-    carried: Carried | undefined,
+    dispatchResult: DispatchResult | undefined,
     now: number,
-  ): Promise<Settled> {
-    const outcome = outcomeOf(carried, request, message.excluded, claim.attempt, now)
-    if (!(await tx.otpDeliveries.finish(claim, outcome, now))) return unanswered
-    if (carried?.kind === 'accepted' || carried?.kind === 'uncertain') {
-      const { way } = carried
-      const deliveryStatus = carried.kind === 'accepted' ? 'sent' : 'unknown'
-      await tx.otpRequests.setDelivery(claim, { deliveryStatus, way }, now)
-      const found = early.find(way.provider, { messageId: outcome.messageId, requestId: request.id })
-      if (found) await applyReceipt(tx, needs, claim, way.provider, found.receipt, now)
-      return { ...unanswered, early: found }
+  ): Promise<AttemptResult> {
+    const outcome = toMessageOutcome(dispatchResult, request, message.excluded, claim.attempt, now)
+    if (!(await tx.otpDeliveries.finish(claim, outcome, now))) return emptyResult
+    if (dispatchResult?.kind === 'accepted' || dispatchResult?.kind === 'uncertain') {
+      const { candidate } = dispatchResult
+      const deliveryStatus = dispatchResult.kind === 'accepted' ? 'sent' : 'unknown'
+      await tx.otpRequests.setDelivery(claim, { deliveryStatus, candidate }, now)
+      const earlyReceipt = earlyReceipts.find(candidate.provider, {
+        messageId: outcome.messageId,
+        requestId: request.id,
+      })
+      if (earlyReceipt) await applyReceipt(tx, needs, claim, candidate.provider, earlyReceipt.receipt, now)
+      return { ...emptyResult, earlyReceipt }
     }
-    if (outcome.status !== 'refused') return unanswered
-    const failed = await recordRefusal(tx, request, claim, outcome.failure, now)
-    return { refusal: deliveryFailed(request.id, outcome.failure), failed }
+    if (outcome.status !== 'refused') return emptyResult
+    const failedRequests = await recordRefusal(tx, request, claim, outcome.failure, now)
+    return { refusal: deliveryFailed(request.id, outcome.failure), failedRequests }
   }
 
   /** The request fails where no message of it can arrive any more. */
@@ -113,13 +120,15 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
     now: number,
   ): Promise<OtpRequest[]> {
     const changed = await tx.otpRequests.setDelivery(key, { deliveryStatus: 'undelivered' }, now)
-    const others = (await tx.otpDeliveries.list(request.id)).filter(({ message }) => message !== key.message)
-    const hopeless = !others.some(({ status }) => hopeful.has(status))
-    const failed = { status: 'failed', failureReason: 'delivery_failed' } as const
-    const ended = hopeless ? await markEnded(tx, [request.id], failed, now) : []
-    await recordEvent(tx, newId, 'otp.undelivered', ended[0] ?? changed ?? request, now, failure)
-    for (const one of ended) await recordEnd(tx, newId, one, now)
-    return ended
+    const otherMessages = (await tx.otpDeliveries.list(request.id)).filter(
+      ({ message }) => message !== key.message,
+    )
+    const isUndeliverable = !otherMessages.some(({ status }) => deliverableStatuses.has(status))
+    const terminalState = { status: 'failed', failureReason: 'delivery_failed' } as const
+    const closedRequests = isUndeliverable ? await closeRequests(tx, [request.id], terminalState, now) : []
+    await recordEvent(tx, newId, 'otp.undelivered', closedRequests[0] ?? changed ?? request, now, failure)
+    for (const closedRequest of closedRequests) await publishClosed(tx, newId, closedRequest, now)
+    return closedRequests
   }
 
   /**
@@ -135,7 +144,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
     onAttempted?: OnAttempted,
   ): Promise<ServiceError | undefined> {
     try {
-      return await carryAndSettle(claim, onAttempted)
+      return await dispatchAndSettle(claim, onAttempted)
     } catch (error) {
       onError(error)
       return undefined
@@ -144,13 +153,13 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
 
   return {
     /** Writes a message down, its first attempt as ours to make. Part of the transaction of the send. */
-    async plan(tx: Stores, key: MessageKey, channels: Channel[], now: number): Promise<void> {
+    async enqueue(tx: Stores, key: MessageKey, channels: Channel[], now: number): Promise<void> {
       if (key.message > 0) await tx.otpDeliveries.supersede(key, now)
       await tx.otpDeliveries.insert({ ...key, channels }, owner, now, now + messageLeaseMs)
     },
 
     /** The attempt that `plan` keeps for us. As `attempt`. */
-    attemptFirst: (key: MessageKey, onAttempted?: OnAttempted): Promise<ServiceError | undefined> =>
+    makeFirstAttempt: (key: MessageKey, onAttempted?: OnAttempted): Promise<ServiceError | undefined> =>
       attempt({ ...key, owner, attempt: 1 }, onAttempted),
 
     attempt,
@@ -163,41 +172,52 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
       }),
 
     /** To be called before the first call is served, where no other process works on this database. */
-    voidLeases: (): Promise<void> => store.write((tx) => tx.otpDeliveries.releaseAll()),
+    releaseAllLeases: (): Promise<void> => store.write((tx) => tx.otpDeliveries.releaseAll()),
   }
 }
 
 /** A message of such a status may yet arrive, or has. */
-const hopeful: ReadonlySet<string> = new Set(['pending', 'sent', 'unknown', 'delivered'])
+const deliverableStatuses: ReadonlySet<string> = new Set(['pending', 'sent', 'unknown', 'delivered'])
 
-function outcomeOf(
-  carried: Carried | undefined,
+function toMessageOutcome(
+  dispatchResult: DispatchResult | undefined,
   request: OtpRequest,
   excludedBefore: readonly string[],
   attempt: number,
   now: number,
 ): MessageOutcome {
-  const rest = {
+  const baseOutcome = {
     provider: null,
     messageId: null,
     failure: null,
     nextAttemptAt: null,
     excluded: excludedBefore,
   }
-  switch (carried?.kind) {
+  switch (dispatchResult?.kind) {
     case undefined:
-      return { ...rest, status: 'void' }
+      return { ...baseOutcome, status: 'void' }
     case 'accepted':
-      return { ...rest, status: 'sent', provider: carried.way.provider, messageId: carried.messageId }
+      return {
+        ...baseOutcome,
+        status: 'sent',
+        provider: dispatchResult.candidate.provider,
+        messageId: dispatchResult.messageId,
+      }
     case 'uncertain':
-      return { ...rest, status: 'unknown', provider: carried.way.provider, failure: carried.failure.class }
+      return {
+        ...baseOutcome,
+        status: 'unknown',
+        provider: dispatchResult.candidate.provider,
+        failure: dispatchResult.failure.class,
+      }
     case 'refused':
-      return { ...rest, status: 'refused', failure: carried.failure.class }
-    case 'later': {
-      const nextAttemptAt = now + Math.max(retryAfterMs(attempt), carried.waitMs)
-      const failure = carried.failure?.class ?? null
-      if (nextAttemptAt > request.expiresAt - lifeLeftMinMs) return { ...rest, status: 'refused', failure }
-      return { ...rest, status: 'pending', failure, nextAttemptAt, excluded: carried.excluded }
+      return { ...baseOutcome, status: 'refused', failure: dispatchResult.failure.class }
+    case 'deferred': {
+      const nextAttemptAt = now + Math.max(retryAfterMs(attempt), dispatchResult.waitMs)
+      const failure = dispatchResult.failure?.class ?? null
+      if (nextAttemptAt > request.expiresAt - remainingLifetimeMinMs)
+        return { ...baseOutcome, status: 'refused', failure }
+      return { ...baseOutcome, status: 'pending', failure, nextAttemptAt, excluded: dispatchResult.excluded }
     }
   }
 }
@@ -205,11 +225,11 @@ function outcomeOf(
 /** Says whether the number is at fault, and nothing of who was asked to carry the message or why they would not. */
 const deliveryFailed = (requestId: string, failure: FailureClass | null) =>
   new ServiceError('DELIVERY_FAILED', 'The code could not be delivered to this number.', {
-    reason: failure !== null && faultsOfNumbers.has(failure) ? failure.toUpperCase() : 'NO_ROUTE',
+    reason: failure !== null && phoneNumberFailures.has(failure) ? failure.toUpperCase() : 'NO_ROUTE',
     metadata: { requestId },
   })
 
-const faultsOfNumbers: ReadonlySet<FailureClass> = new Set([
+const phoneNumberFailures: ReadonlySet<FailureClass> = new Set([
   'invalid_number',
   'unreachable',
   'opted_out',
@@ -221,7 +241,7 @@ const faultsOfNumbers: ReadonlySet<FailureClass> = new Set([
  *
  * @returns undefined while the first attempt is under way
  */
-export async function answerOfMessage(
+export async function firstAttemptResult(
   tx: Stores,
   key: MessageKey,
   now: number,

@@ -1,17 +1,17 @@
-import { destinationOf, wayKey, type Delivery, type Receipt } from '../model/delivery.ts'
+import { toDestination, candidateKey, type Delivery, type Receipt } from '../model/delivery.ts'
 import { recordEvent } from '../log/events.ts'
 import type { NewId } from '../model/ids.ts'
 import type { LoadedMessage, MessageKey } from '../model/message.ts'
-import { isDue } from '../model/request.ts'
+import { isExpired } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store, Stores } from '../store/store.ts'
 
-type Names = Pick<Receipt, 'messageId' | 'requestId'>
+type ReceiptIds = Pick<Receipt, 'messageId' | 'requestId'>
 
 /** Receipts that came before the answer of the send that they belong to. */
 export type EarlyReceipts = {
   hold(provider: string, receipt: Receipt): void
-  find(provider: string, names: Names): EarlyReceipt | undefined
+  find(provider: string, ids: ReceiptIds): EarlyReceipt | undefined
 }
 
 /** It is forgotten only once what it tells is committed: the transaction that finds it may have to be run again. */
@@ -19,31 +19,31 @@ export type EarlyReceipt = { receipt: Receipt; forget(): void }
 
 /** Longer than any attempt lasts. */
 const holdMs = 60_000
-const heldMax = 1_000
+const heldReceiptsMax = 1_000
 
 /** Kept in memory: what is lost by a crash is the word that a message arrived, never the message. */
 export function createEarlyReceipts(clock: Clock): EarlyReceipts {
-  let held: Array<{ provider: string; receipt: Receipt; until: number }> = []
+  let heldReceipts: Array<{ provider: string; receipt: Receipt; until: number }> = []
 
   return {
     hold(provider, receipt) {
       const now = clock.now()
-      held = held.filter(({ until }) => until > now).slice(-heldMax + 1)
-      held.push({ provider, receipt, until: now + holdMs })
+      heldReceipts = heldReceipts.filter(({ until }) => until > now).slice(-heldReceiptsMax + 1)
+      heldReceipts.push({ provider, receipt, until: now + holdMs })
     },
 
     /** The last word on it, if several came. */
-    find(provider, names) {
-      const fits = (one: (typeof held)[number]) =>
-        one.provider === provider &&
-        (one.receipt.messageId !== null && names.messageId !== null
-          ? one.receipt.messageId === names.messageId
-          : one.receipt.requestId === names.requestId)
-      const found = held.filter(fits)
-      const last = found.findLast(({ receipt }) => receipt.status !== 'sent') ?? found.at(-1)
+    find(provider, ids) {
+      const matches = (entry: (typeof heldReceipts)[number]) =>
+        entry.provider === provider &&
+        (entry.receipt.messageId !== null && ids.messageId !== null
+          ? entry.receipt.messageId === ids.messageId
+          : entry.receipt.requestId === ids.requestId)
+      const matching = heldReceipts.filter(matches)
+      const last = matching.findLast(({ receipt }) => receipt.status !== 'sent') ?? matching.at(-1)
       if (!last) return undefined
       const forget = () => {
-        held = held.filter((one) => !fits(one))
+        heldReceipts = heldReceipts.filter((entry) => !matches(entry))
       }
       return { receipt: last.receipt, forget }
     },
@@ -54,16 +54,16 @@ type ReceiptNeeds = {
   clock: Clock
   newId: NewId
   delivery: Delivery
-  early: EarlyReceipts
+  earlyReceipts: EarlyReceipts
   /** Told that a message waits for another way. */
-  onWaiting(): void
+  onReopened(): void
 }
 
 export type DeliveryReceipts = ReturnType<typeof createDeliveryReceipts>
 
 /** What providers tell of messages that they took. */
 export function createDeliveryReceipts(needs: ReceiptNeeds & { store: Store }) {
-  const { store, clock, early, onWaiting } = needs
+  const { store, clock, earlyReceipts, onReopened } = needs
   return {
     /**
      * Notes that a message was sent, has arrived or has not: message, request and event in one transaction. Late ones
@@ -72,17 +72,17 @@ export function createDeliveryReceipts(needs: ReceiptNeeds & { store: Store }) {
      * A message that has not arrived goes to the next way, with the same code, while its request still waits.
      */
     async receive(provider: string, receipts: readonly Receipt[]): Promise<void> {
-      const waits = await store.write(async (tx) => {
+      const hasReopened = await store.write(async (tx) => {
         const now = clock.now()
-        let reopened = false
+        let anyReopened = false
         for (const receipt of receipts) {
           const key = await tx.otpDeliveries.findForReceipt(provider, receipt)
-          if (key) reopened = (await applyReceipt(tx, needs, key, provider, receipt, now)) || reopened
-          else early.hold(provider, receipt)
+          if (key) anyReopened = (await applyReceipt(tx, needs, key, provider, receipt, now)) || anyReopened
+          else earlyReceipts.hold(provider, receipt)
         }
-        return reopened
+        return anyReopened
       })
-      if (waits) onWaiting()
+      if (hasReopened) onReopened()
     },
   }
 }
@@ -100,7 +100,8 @@ export async function applyReceipt(
   if (!(await tx.otpDeliveries.receive(key, provider, receipt, now))) return false
   const loaded = await tx.otpDeliveries.load(key)
   if (!loaded) return false
-  const excluded = status === 'undelivered' ? excludedBy(delivery, loaded, provider, receipt, now) : undefined
+  const excluded =
+    status === 'undelivered' ? nextExclusions(delivery, loaded, provider, receipt, now) : undefined
   if (excluded) {
     await tx.otpDeliveries.reopen(key, excluded, now)
     await tx.otpRequests.setDelivery(key, { deliveryStatus: 'queued' }, now)
@@ -114,7 +115,7 @@ export async function applyReceipt(
 }
 
 /** What is out of question for a message that has not arrived, or undefined where nothing else is left to be tried. */
-function excludedBy(
+function nextExclusions(
   delivery: Delivery,
   { request, message }: LoadedMessage,
   provider: string,
@@ -122,12 +123,14 @@ function excludedBy(
   now: number,
 ): string[] | undefined {
   // A resend is under way already, or has been: it is the one that counts.
-  if (request.status !== 'pending' || isDue(request, now) || request.resends !== message.message)
+  if (request.status !== 'pending' || isExpired(request, now) || request.resends !== message.message)
     return undefined
-  const ways = delivery.waysTo(destinationOf(request), message.channels)
+  const candidates = delivery.candidatesFor(toDestination(request), message.channels)
   const { channel } = request
-  const isNumber = failure?.permanent === true && failure.at === 'number'
-  const excluded = new Set([...message.excluded, wayKey({ channel, provider })])
-  if (isNumber) for (const way of ways) if (way.channel === channel) excluded.add(wayKey(way))
-  return ways.some((way) => !excluded.has(wayKey(way))) ? [...excluded] : undefined
+  const isNumberFault = failure?.permanent === true && failure.at === 'number'
+  const excluded = new Set([...message.excluded, candidateKey({ channel, provider })])
+  if (isNumberFault)
+    for (const candidate of candidates)
+      if (candidate.channel === channel) excluded.add(candidateKey(candidate))
+  return candidates.some((candidate) => !excluded.has(candidateKey(candidate))) ? [...excluded] : undefined
 }

@@ -1,10 +1,10 @@
-import { dayOf } from '../log/analytics.ts'
+import { utcDay } from '../log/analytics.ts'
 import type { Developer } from '../accounts/developers.ts'
 import { notFound } from '../model/errors.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
-import { pageOf, readPosition, type Page, type PageRequest } from '../model/pages.ts'
-import { pseudonymOf } from '../model/pseudonyms.ts'
+import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
+import { derivePseudonym } from '../model/pseudonyms.ts'
 import type { Store, Stores } from '../store/store.ts'
 
 /** A phone number that somebody proved to hold. One for each developer and phone. */
@@ -24,14 +24,14 @@ export type IdentityWithApplications = Identity & { applications: string[] }
 export type IdentityStore = {
   /** The one with this phone, or else with the pseudonym that stands for it. */
   findByPhone(developerId: string, phone: string, pseudonym: string): Promise<Identity | undefined>
-  applicationsOf(identityIds: string[]): Promise<Map<string, string[]>>
+  applicationsByIdentity(identityIds: string[]): Promise<Map<string, string[]>>
   list(developerId: string, limit: number, before?: string): Promise<Identity[]>
   /** False where the developer has one of this phone already. */
   insert(identity: Identity): Promise<boolean>
   /** Puts the number back where its pseudonym still stands. */
-  restorePhone(known: Identity, phone: string): Promise<void>
+  restorePhone(existing: Identity, phone: string): Promise<void>
   /** Counts one more verification. False where there was another since `known` was read, or its phone was replaced. */
-  countVerification(known: Identity, now: number): Promise<boolean>
+  countVerification(existing: Identity, now: number): Promise<boolean>
   /** Does nothing where the application is there already. */
   addApplication(identityId: string, appId: string): Promise<void>
 }
@@ -56,32 +56,32 @@ export async function recordVerification(
   newId: NewId,
   keys: Pick<Keys, 'pseudonym'>,
   verification: Verification,
-): Promise<{ leavesDay: number | undefined; entersDay: number | undefined }> {
+): Promise<{ removedFromDay: number | undefined; addedToDay: number | undefined }> {
   const { developerId, phone, appId, verifiedAt } = verification
-  const today = dayOf(verifiedAt)
-  const pseudonym = pseudonymOf(keys, developerId, phone)
+  const today = utcDay(verifiedAt)
+  const pseudonym = derivePseudonym(keys, developerId, phone)
   for (;;) {
-    const known = await tx.identities.findByPhone(developerId, phone, pseudonym)
-    if (known && known.phone !== phone) {
-      await tx.identities.restorePhone(known, phone)
+    const existing = await tx.identities.findByPhone(developerId, phone, pseudonym)
+    if (existing && existing.phone !== phone) {
+      await tx.identities.restorePhone(existing, phone)
       continue
     }
-    const identity = known ?? firstOf(newId, verification)
-    const written = known
-      ? await tx.identities.countVerification(known, verifiedAt)
+    const identity = existing ?? newIdentity(newId, verification)
+    const isWritten = existing
+      ? await tx.identities.countVerification(existing, verifiedAt)
       : await tx.identities.insert(identity)
     // Another application was faster. What it wrote is committed by now.
-    if (!written) continue
+    if (!isWritten) continue
     await tx.identities.addApplication(identity.id, appId)
-    if (!known) return { leavesDay: undefined, entersDay: today }
-    const lastDay = dayOf(known.lastVerifiedAt)
+    if (!existing) return { removedFromDay: undefined, addedToDay: today }
+    const lastDay = utcDay(existing.lastVerifiedAt)
     return lastDay === today
-      ? { leavesDay: undefined, entersDay: undefined }
-      : { leavesDay: lastDay, entersDay: today }
+      ? { removedFromDay: undefined, addedToDay: undefined }
+      : { removedFromDay: lastDay, addedToDay: today }
   }
 }
 
-const firstOf = (newId: NewId, { developerId, phone, country, verifiedAt }: Verification): Identity => ({
+const newIdentity = (newId: NewId, { developerId, phone, country, verifiedAt }: Verification): Identity => ({
   id: newId('idn'),
   developerId,
   phone,
@@ -97,22 +97,22 @@ export function createIdentityService(needs: { store: Store; keys: Pick<Keys, 'p
   const { identities } = needs.store.read
 
   async function withApplications(rows: Identity[]): Promise<IdentityWithApplications[]> {
-    const applications = await identities.applicationsOf(rows.map((row) => row.id))
+    const applications = await identities.applicationsByIdentity(rows.map((row) => row.id))
     return rows.map((row) => ({ ...row, applications: applications.get(row.id) ?? [] }))
   }
 
   return {
     /** Newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(developer: Developer, page: PageRequest): Promise<Page<IdentityWithApplications>> {
-      const before = readPosition(page, 'idn')
+      const before = readIdCursor(page, 'idn')
       const rows = await identities.list(developer.id, page.limit + 1, before)
-      const cut = pageOf(rows, page.limit, (row) => row.id)
-      return { ...cut, items: await withApplications(cut.items) }
+      const identityPage = toPage(rows, page.limit, (row) => row.id)
+      return { ...identityPage, items: await withApplications(identityPage.items) }
     },
 
     /** @param phone E.164 @throws NOT_FOUND */
     async getByPhone(developerId: string, phone: string): Promise<IdentityWithApplications> {
-      const pseudonym = pseudonymOf(needs.keys, developerId, phone)
+      const pseudonym = derivePseudonym(needs.keys, developerId, phone)
       const found = await identities.findByPhone(developerId, phone, pseudonym)
       const [identity] = found ? await withApplications([found]) : []
       if (!identity) throw notFound()

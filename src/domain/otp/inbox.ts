@@ -1,11 +1,11 @@
 import type { Delivery } from '../model/delivery.ts'
 import type { Developer } from '../accounts/developers.ts'
-import { eventIdOf } from '../model/event-ids.ts'
+import { encodeEventId } from '../model/event-ids.ts'
 import type { Keys } from '../model/keys.ts'
 import type { MessageSettings } from '../model/message-settings.ts'
 import { deriveCode } from '../model/code.ts'
-import { isDue, type OtpRequest } from '../model/request.ts'
-import { pageOf, readSeq, type Page, type PageRequest } from '../model/pages.ts'
+import { isExpired, type OtpRequest } from '../model/request.ts'
+import { toPage, readSeqCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 
@@ -31,7 +31,7 @@ export type InboxStore = {
   /** Newest first, with the requests that they belong to, and what is left of their applications. */
   list(developerId: string, since: number, limit: number, before?: number): Promise<ListedMessage[]>
   /** About `chunk` of the oldest, up to a time. False when none was left. */
-  deleteOldest(until: number, chunk: number): Promise<boolean>
+  deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
 export type InboxItem = {
@@ -62,19 +62,19 @@ export function createInboxService(needs: {
     /** The messages of the last day, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(developer: Developer, page: PageRequest): Promise<Page<InboxItem>> {
       const now = clock.now()
-      const before = readSeq(page)
+      const before = readSeqCursor(page)
       const rows = await store.read.inbox.list(developer.id, now - inboxLifetimeMs, page.limit + 1, before)
-      const cut = pageOf(rows, page.limit, ({ seq }) => String(seq))
-      return { ...cut, items: cut.items.map((row) => open(row, now)) }
+      const messagePage = toPage(rows, page.limit, ({ seq }) => String(seq))
+      return { ...messagePage, items: messagePage.items.map((row) => toInboxItem(row, now)) }
     },
   }
 
-  function open(message: ListedMessage, now: number): InboxItem {
+  function toInboxItem(message: ListedMessage, now: number): InboxItem {
     const { request, application, sentAt } = message
-    const alive = request.status === 'pending' && !isDue(request, now)
-    const code = alive ? deriveCode(keys, request) : null
+    const isPending = request.status === 'pending' && !isExpired(request, now)
+    const code = isPending ? deriveCode(keys, request) : null
     return {
-      id: eventIdOf(sentAt, message.seq),
+      id: encodeEventId(sentAt, message.seq),
       requestId: message.requestVisible ? request.id : null,
       appId: message.requestVisible ? request.appId : null,
       phone: request.phone,

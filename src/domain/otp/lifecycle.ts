@@ -1,4 +1,4 @@
-import { dayOf } from '../log/analytics.ts'
+import { utcDay } from '../log/analytics.ts'
 import type { DeliveryAttempts } from './delivery-attempts.ts'
 import type { Delivery } from '../model/delivery.ts'
 import type { ServiceError } from '../model/errors.ts'
@@ -6,7 +6,7 @@ import { recordEvent } from '../log/events.ts'
 import type { Guard } from '../guard/guard.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
-import { endedError, isDue, type OtpEnd, type OtpRequest } from '../model/request.ts'
+import { closedRequestError, isExpired, type OtpTerminalState, type OtpRequest } from '../model/request.ts'
 import type { Plans } from '../model/plans.ts'
 import type { Clock, Random } from '../model/clock.ts'
 import type { SendBudgetMode } from '../limits/send-budget.ts'
@@ -33,58 +33,68 @@ export type OtpNeeds = {
  *
  * @returns undefined when another caller ended it before
  */
-export async function endRequest(
+export async function closeAndPublish(
   tx: Stores,
   newId: NewId,
   id: string,
-  end: OtpEnd,
+  terminalState: OtpTerminalState,
   now: number,
 ): Promise<OtpRequest | undefined> {
-  const [ended] = await markEnded(tx, [id], end, now)
-  if (ended) await recordEnd(tx, newId, ended, now)
-  return ended
+  const [closedRequest] = await closeRequests(tx, [id], terminalState, now)
+  if (closedRequest) await publishClosed(tx, newId, closedRequest, now)
+  return closedRequest
 }
 
 /**
- * The first half of ending requests: their states and what is counted of them. `recordEnd` must follow for each. The
+ * The first half of ending requests: their states and what is counted of them. `publishClosed` must follow for each. The
  * numbers of log entries are the last thing that a transaction takes: whoever has one holds up all others, so that
  * waiting for anything after it could wait for ever.
  *
  * @returns those that nobody had ended before
  */
-export async function markEnded(tx: Stores, ids: string[], end: OtpEnd, now: number): Promise<OtpRequest[]> {
-  const ended: OtpRequest[] = []
+export async function closeRequests(
+  tx: Stores,
+  ids: string[],
+  terminalState: OtpTerminalState,
+  now: number,
+): Promise<OtpRequest[]> {
+  const closedRequests: OtpRequest[] = []
   for (const id of ids) {
-    const request = await tx.otpRequests.end(id, end, now)
-    if (request) ended.push(request)
+    const request = await tx.otpRequests.close(id, terminalState, now)
+    if (request) closedRequests.push(request)
   }
-  if (end.status === 'canceled') return ended
+  if (terminalState.status === 'canceled') return closedRequests
   const counts = new Map<string, number>()
-  for (const { developerId } of ended) counts.set(developerId, (counts.get(developerId) ?? 0) + 1)
+  for (const { developerId } of closedRequests) counts.set(developerId, (counts.get(developerId) ?? 0) + 1)
   for (const developerId of [...counts.keys()].toSorted()) {
-    await tx.analytics.add(developerId, dayOf(now), { failed: counts.get(developerId) ?? 0 })
+    await tx.analytics.add(developerId, utcDay(now), { failed: counts.get(developerId) ?? 0 })
   }
-  return ended
+  return closedRequests
 }
 
-/** @param ended as it is after its end */
-export async function recordEnd(tx: Stores, newId: NewId, ended: OtpRequest, now: number): Promise<void> {
-  if (ended.status === 'pending') return
-  await recordEvent(tx, newId, `otp.${ended.status}`, ended, now, ended.failureReason)
+/** @param request as it is after its end */
+export async function publishClosed(
+  tx: Stores,
+  newId: NewId,
+  request: OtpRequest,
+  now: number,
+): Promise<void> {
+  if (request.status === 'pending') return
+  await recordEvent(tx, newId, `otp.${request.status}`, request, now, request.failureReason)
 }
 
 /**
  * Why nothing more can be done with a request, or undefined while it is pending. Writes the expiry down where nobody
  * has yet.
  */
-export async function refusalOf(
+export async function terminalErrorFor(
   tx: Stores,
   newId: NewId,
   request: OtpRequest,
   now: number,
 ): Promise<ServiceError | undefined> {
-  if (request.status !== 'pending') return endedError(request)
-  if (!isDue(request, now)) return undefined
-  const expired = await endRequest(tx, newId, request.id, { status: 'expired' }, now)
-  return endedError(expired ?? (await tx.otpRequests.find(request.id)) ?? request)
+  if (request.status !== 'pending') return closedRequestError(request)
+  if (!isExpired(request, now)) return undefined
+  const expired = await closeAndPublish(tx, newId, request.id, { status: 'expired' }, now)
+  return closedRequestError(expired ?? (await tx.otpRequests.find(request.id)) ?? request)
 }

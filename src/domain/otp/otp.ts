@@ -1,14 +1,20 @@
-import { recheckCaller, type CallingApplication } from '../apps/authentication.ts'
+import { revalidateCaller, type CallingApplication } from '../apps/authentication.ts'
 import type { Developer } from '../accounts/developers.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
 import { isId } from '../model/ids.ts'
-import { endRequest, markEnded, recordEnd, refusalOf, type OtpNeeds } from './lifecycle.ts'
+import {
+  closeAndPublish,
+  closeRequests,
+  publishClosed,
+  terminalErrorFor,
+  type OtpNeeds,
+} from './lifecycle.ts'
 import type { OtpRequest, OtpStatus } from '../model/request.ts'
-import { otpRate, type RatedOperation } from './rates.ts'
+import { otpRateLimit, type RatedOperation } from './rates.ts'
 import { createOtpSend } from './send.ts'
 import { createOtpVerify } from './verify.ts'
-import { pageOf, readPosition, type Page, type PageRequest } from '../model/pages.ts'
-import { peek, type RateState } from '../limits/rate-limit.ts'
+import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
+import { peekRateLimit, type RateState } from '../limits/rate-limit.ts'
 
 export type OtpService = ReturnType<typeof createOtpService>
 
@@ -23,19 +29,19 @@ export function createOtpService(needs: OtpNeeds) {
     ...createOtpVerify(needs),
 
     /** What is left of an application's rate, without a call being counted. Undefined where there is no limit. */
-    rateOf: (application: CallingApplication, operation: RatedOperation): Promise<RateState | undefined> =>
-      peek(store.read, otpRate(plans, application, operation), clock.now()),
+    peekRate: (application: CallingApplication, operation: RatedOperation): Promise<RateState | undefined> =>
+      peekRateLimit(store.read, otpRateLimit(plans, application, operation), clock.now()),
 
     /** @throws NOT_FOUND; ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED it has ended */
     async cancel(application: CallingApplication, requestId: string): Promise<OtpRequest> {
       const result = await store.write(async (tx): Promise<OtpRequest | ServiceError> => {
         const now = clock.now()
-        await recheckCaller(tx, application)
+        await revalidateCaller(tx, application)
         const request = isId('otp', requestId) ? await tx.otpRequests.find(requestId) : undefined
         if (request?.appId !== application.id) return notFound()
-        const refusal = await refusalOf(tx, newId, request, now)
+        const refusal = await terminalErrorFor(tx, newId, request, now)
         if (refusal) return refusal
-        return (await endRequest(tx, newId, requestId, { status: 'canceled' }, now)) ?? notFound()
+        return (await closeAndPublish(tx, newId, requestId, { status: 'canceled' }, now)) ?? notFound()
       })
       if (result instanceof ServiceError) throw result
       return result
@@ -43,23 +49,24 @@ export function createOtpService(needs: OtpNeeds) {
 
     /** Newest first. A page looks at so many requests only, whatever the filter leaves of them. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(developer: Developer, filter: OtpFilter, page: PageRequest): Promise<Page<OtpRequest>> {
-      const before = readPosition(page, 'otp')
-      const nowhere = filter.appId !== undefined && !isId('app', filter.appId)
+      const before = readIdCursor(page, 'otp')
+      const matchesNothing = filter.appId !== undefined && !isId('app', filter.appId)
       const owner = { developerId: developer.id, appId: filter.appId }
       const isFiltered = filter.appId !== undefined || filter.status !== undefined
-      const end = isFiltered && !nowhere ? await store.read.windows.ofRequests(owner, before) : undefined
-      if (end && end.developerId !== developer.id) return pageOf([], page.limit, String)
+      const boundary =
+        isFiltered && !matchesNothing ? await store.read.scanLimits.forRequests(owner, before) : undefined
+      if (boundary && boundary.developerId !== developer.id) return toPage([], page.limit, String)
       const query = { ...owner, status: filter.status, now: clock.now(), limit: page.limit + 1, before }
-      const rows = nowhere ? [] : await store.read.otpRequests.list({ ...query, from: end?.key })
-      return pageOf(rows, page.limit, (request) => request.id, end?.key)
+      const rows = matchesNothing ? [] : await store.read.otpRequests.list({ ...query, from: boundary?.key })
+      return toPage(rows, page.limit, (request) => request.id, boundary?.key)
     },
 
     /** @param owner whose request it must be: a developer, or one application @throws NOT_FOUND */
     async get(owner: { developerId: string } | { appId: string }, id: string): Promise<OtpRequest> {
       const request = isId('otp', id) ? await store.read.otpRequests.find(id) : undefined
-      const owned =
+      const isOwned =
         'appId' in owner ? request?.appId === owner.appId : request?.developerId === owner.developerId
-      if (!request || !owned) throw notFound()
+      if (!request || !isOwned) throw notFound()
       return request
     },
 
@@ -68,19 +75,19 @@ export function createOtpService(needs: OtpNeeds) {
      *
      * @returns how many requests expired
      */
-    async expireDue(chunk = 100): Promise<number> {
-      let expired = 0
+    async expireRequests(batchSize = 100): Promise<number> {
+      let expiredCount = 0
       for (;;) {
-        const due = await store.read.otpRequests.listDue(clock.now(), chunk)
-        if (due.length === 0) return expired
+        const expiredRequests = await store.read.otpRequests.listExpired(clock.now(), batchSize)
+        if (expiredRequests.length === 0) return expiredCount
         await store.write(async (tx) => {
           const now = clock.now()
           // Always in the same order, so that two nodes at once wait for each other and not in a ring.
-          const ids = due.map(({ id }) => id).toSorted()
-          const ended = await markEnded(tx, ids, { status: 'expired' }, now)
-          for (const request of ended) await recordEnd(tx, newId, request, now)
+          const ids = expiredRequests.map(({ id }) => id).toSorted()
+          const closedRequests = await closeRequests(tx, ids, { status: 'expired' }, now)
+          for (const request of closedRequests) await publishClosed(tx, newId, request, now)
         })
-        expired += due.length
+        expiredCount += expiredRequests.length
       }
     },
   }

@@ -1,12 +1,12 @@
 import type { FailureClass } from '../model/delivery.ts'
 
 /** A provider that gets no messages for a while, because it refused several in a row. */
-export type RestingProvider = { name: string; failure: FailureClass; restingUntil: number }
+export type OpenCircuit = { name: string; failure: FailureClass; openUntil: number }
 
 /** What the running server says of its providers, for commands that run beside it. */
-export type RestingProviderStore = {
-  put(provider: RestingProvider): Promise<void>
+export type ProviderCircuitStore = {
+  put(circuit: OpenCircuit): Promise<void>
   remove(name: string): Promise<void>
-  list(): Promise<RestingProvider[]>
+  list(): Promise<OpenCircuit[]>
   clear(): Promise<void>
 }

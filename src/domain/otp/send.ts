@@ -1,21 +1,26 @@
-import { dayOf } from '../log/analytics.ts'
-import { recheckCaller, type CallingApplication } from '../apps/authentication.ts'
-import { answerOfMessage } from './delivery-attempts.ts'
-import { destinationOf, inboxProvider, type Destination } from '../model/delivery.ts'
+import { utcDay } from '../log/analytics.ts'
+import { revalidateCaller, type CallingApplication } from '../apps/authentication.ts'
+import { firstAttemptResult } from './delivery-attempts.ts'
+import { toDestination, inboxProvider, type Destination } from '../model/delivery.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
 import { recordEvent } from '../log/events.ts'
 import { recordBlockedResend, recordBlockedSend, recordFlagged } from '../guard/blocked.ts'
 import { withGuard, type Guard } from '../guard/guard.ts'
-import { answerOnce, finishAnswer, type IdempotencyScope, type OpenAnswer } from '../limits/idempotency.ts'
+import {
+  runIdempotently,
+  saveResult,
+  type IdempotencyScope,
+  type DeferredResult,
+} from '../limits/idempotency.ts'
 import { isId } from '../model/ids.ts'
 import { hashPhone } from '../model/keys.ts'
 import { deriveCode, hashCode, type CodeSource } from '../model/code.ts'
-import { refusalOf, type OtpNeeds } from './lifecycle.ts'
-import { otpRate } from './rates.ts'
+import { terminalErrorFor, type OtpNeeds } from './lifecycle.ts'
+import { otpRateLimit } from './rates.ts'
 import { resendAfterMs, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
 import { invalidPhone, parsePhone } from '../model/phone.ts'
-import { admit, type RateState } from '../limits/rate-limit.ts'
-import { spendSendBudget } from '../limits/send-budget.ts'
+import { chargeRateLimit, type RateState } from '../limits/rate-limit.ts'
+import { chargePhoneBudget } from '../limits/send-budget.ts'
 import type { Stores } from '../store/store.ts'
 
 export type SendInput = {
@@ -29,7 +34,7 @@ export type SendInput = {
   clientIp?: string | undefined
 }
 
-export type Sent = {
+export type SentOtp = {
   requestId: string
   phone: string
   status: 'pending'
@@ -38,7 +43,7 @@ export type Sent = {
   message: number | null
 }
 
-export type SendAnswer = Sent & {
+export type SendResult = SentOtp & {
   /** Only in `test` applications, whose messages go nowhere. */
   code: string | undefined
   replayed: boolean
@@ -50,9 +55,14 @@ export type SendAnswer = Sent & {
  *
  * @returns whether the phone's budget was passed
  */
-type TakeLimits = (phone: string | undefined) => Promise<boolean>
+type ChargeLimits = (phone: string | undefined) => Promise<boolean>
 
-type Work = (tx: Stores, now: number, takeLimits: TakeLimits, guard: Guard) => Promise<Sent | ServiceError>
+type Work = (
+  tx: Stores,
+  now: number,
+  chargeLimits: ChargeLimits,
+  guard: Guard,
+) => Promise<SentOtp | ServiceError>
 
 export function createOtpSend(needs: OtpNeeds) {
   const { store, clock, newId, keys, plans, delivery, attempts } = needs
@@ -60,42 +70,47 @@ export function createOtpSend(needs: OtpNeeds) {
   /**
    * Does `work` once for its idempotency key, and completes the answer with what is never stored.
    *
-   * @param made the request that `work` has made, which saves reading it again
+   * @param getCreatedRequest the request that `work` has made, which saves reading it again
    */
-  async function answer(
+  async function runIdempotentSend(
     application: CallingApplication,
     scope: IdempotencyScope | undefined,
     work: Work,
-    made: () => CodeSource | undefined = () => undefined,
-  ): Promise<SendAnswer> {
+    getCreatedRequest: () => CodeSource | undefined = () => undefined,
+  ): Promise<SendResult> {
     let rate: RateState | undefined
     let refusal: ServiceError | undefined
     try {
-      const guarded = (guard: Guard) => async (tx: Stores) => {
+      const workWithGuard = (guard: Guard) => async (tx: Stores) => {
         const now = clock.now()
-        await recheckCaller(tx, application)
-        const takeLimits: TakeLimits = async (phone) => {
-          const takeRate = async () => {
-            rate = await admit(tx, otpRate(plans, application, 'send'), now, 'APP_RATE')
+        await revalidateCaller(tx, application)
+        const chargeLimits: ChargeLimits = async (phone) => {
+          const chargeRate = async () => {
+            rate = await chargeRateLimit(tx, otpRateLimit(plans, application, 'send'), now, 'APP_RATE')
           }
           if (phone !== undefined) {
             const subject = `${application.id}:${hashPhone(keys, phone)}`
-            return spendSendBudget(tx, needs.sendBudget, subject, now, takeRate)
+            return chargePhoneBudget(tx, needs.sendBudget, subject, now, chargeRate)
           }
-          await takeRate()
+          await chargeRate()
           return false
         }
-        const result = await work(tx, now, takeLimits, guard)
+        const result = await work(tx, now, chargeLimits, guard)
         refusal = result instanceof ServiceError ? result : undefined
         return result
       }
       const { value, replayed } = await withGuard(needs.guard, (guard) =>
-        answerOnce(store, clock, scope, guarded(guard), { open }),
+        runIdempotently(store, clock, scope, workWithGuard(guard), { deferred: deferredResult }),
       )
-      if (!replayed) refusal = await firstAttempt(value, scope)
+      if (!replayed) refusal = await makeFirstAttempt(value, scope)
       if (refusal) throw refusal
-      const known = replayed ? undefined : made()
-      return { ...value, replayed, rate, code: await codeToShow(application, value.requestId, known) }
+      const createdRequest = replayed ? undefined : getCreatedRequest()
+      return {
+        ...value,
+        replayed,
+        rate,
+        code: await codeToShow(application, value.requestId, createdRequest),
+      }
     } catch (error) {
       // Only a refusal that was returned has cost a call: what is thrown undoes that too.
       if (refusal && error === refusal) refusal.rate = rate
@@ -109,47 +124,47 @@ export function createOtpSend(needs: OtpNeeds) {
    *
    * @returns DELIVERY_FAILED nobody takes it, and nobody will
    */
-  async function firstAttempt(sent: Sent, scope: IdempotencyScope | undefined) {
+  async function makeFirstAttempt(sent: SentOtp, scope: IdempotencyScope | undefined) {
     const { requestId, message } = sent
     if (message === null) return undefined
-    return attempts.attemptFirst({ requestId, message }, async (tx, refused) => {
-      if (scope) await finishAnswer(tx, scope, refused ?? sent)
+    return attempts.makeFirstAttempt({ requestId, message }, async (tx, refused) => {
+      if (scope) await saveResult(tx, scope, refused ?? sent)
     })
   }
 
   /** The answer of a send is final after its first attempt. */
-  const open: OpenAnswer<Sent> = {
-    isOpen: ({ message }) => message !== null,
-    async settle(tx, sent) {
+  const deferredResult: DeferredResult<SentOtp> = {
+    isPending: ({ message }) => message !== null,
+    async resolve(tx, sent) {
       const { requestId, message } = sent
       if (message === null) return sent
-      const answered = await answerOfMessage(tx, { requestId, message }, clock.now())
-      return answered && (answered.refusal ?? sent)
+      const attemptResult = await firstAttemptResult(tx, { requestId, message }, clock.now())
+      return attemptResult && (attemptResult.refusal ?? sent)
     },
   }
 
   /** How a message to this destination begins: in the inbox, or waiting for a provider. */
-  function routeOf(destination: Destination, channels: Channel[]) {
-    const staysHere = delivery.waysTo(destination, channels)[0]?.provider === inboxProvider
-    return { staysHere, deliveryStatus: staysHere ? null : ('queued' as const) }
+  function initialDelivery(destination: Destination, channels: Channel[]) {
+    const isInboxOnly = delivery.candidatesFor(destination, channels)[0]?.provider === inboxProvider
+    return { isInboxOnly, deliveryStatus: isInboxOnly ? null : ('queued' as const) }
   }
 
   /** A resend goes on where the last message went, and to the next channel where that one did not arrive. */
-  function channelsOfResend(request: OtpRequest, destination: Destination): Channel[] {
-    const channels = delivery.channelsTo(destination)
+  function resendChannels(request: OtpRequest, destination: Destination): Channel[] {
+    const channels = delivery.channelsFor(destination)
     const index = channels.indexOf(request.channel)
     if (index === -1) return [request.channel]
-    const following = channels.slice(request.deliveryStatus === 'undelivered' ? index + 1 : index)
-    return following.length > 0 ? following : channels
+    const remainingChannels = channels.slice(request.deliveryStatus === 'undelivered' ? index + 1 : index)
+    return remainingChannels.length > 0 ? remainingChannels : channels
   }
 
   async function codeToShow(
     application: CallingApplication,
     requestId: string,
-    made: CodeSource | undefined,
+    createdRequest: CodeSource | undefined,
   ): Promise<string | undefined> {
     if (application.environment !== 'test') return undefined
-    const request = made ?? (await store.read.otpRequests.find(requestId))
+    const request = createdRequest ?? (await store.read.otpRequests.find(requestId))
     return request && deriveCode(keys, request)
   }
 
@@ -157,7 +172,7 @@ export function createOtpSend(needs: OtpNeeds) {
   async function recordMessage(
     tx: Stores,
     request: OtpRequest,
-    inboxOf: string,
+    inboxOwnerId: string,
     now: number,
     detail: string | null,
   ) {
@@ -165,15 +180,20 @@ export function createOtpSend(needs: OtpNeeds) {
     if (request.provider !== inboxProvider) return
     await tx.inbox.insert({
       seq,
-      developerId: inboxOf,
+      developerId: inboxOwnerId,
       requestId: request.id,
-      requestVisible: inboxOf === request.developerId ? 1 : 0,
+      requestVisible: inboxOwnerId === request.developerId ? 1 : 0,
       sentAt: now,
     })
   }
 
   /** Whose inbox a message to this number falls into. @throws INVALID_PHONE_NUMBER a virtual number of nobody */
-  async function inboxOwner(tx: Stores, phone: string, isVirtual: boolean, sender: string): Promise<string> {
+  async function findInboxOwnerId(
+    tx: Stores,
+    phone: string,
+    isVirtual: boolean,
+    sender: string,
+  ): Promise<string> {
     if (!isVirtual) return sender
     const owner = await tx.developers.findByVirtualPhone(phone)
     if (!owner) throw invalidPhone()
@@ -193,21 +213,21 @@ export function createOtpSend(needs: OtpNeeds) {
       application: CallingApplication,
       input: SendInput,
       scope?: IdempotencyScope,
-    ): Promise<SendAnswer> {
+    ): Promise<SendResult> {
       const { phone, country, isVirtual } = parsePhone(input.phone)
       const environment = application.environment
       const destination = { environment, phone, country, appId: application.id, isVirtual }
-      let made: OtpRequest | undefined
-      const work: Work = async (tx, now, takeLimits, guard) => {
-        const inboxOf = await inboxOwner(tx, phone, isVirtual, application.developerId)
-        const flagged = await takeLimits(phone)
+      let createdRequest: OtpRequest | undefined
+      const work: Work = async (tx, now, chargeLimits, guard) => {
+        const inboxOwnerId = await findInboxOwnerId(tx, phone, isVirtual, application.developerId)
+        const isOverBudget = await chargeLimits(phone)
         const id = newId('otp')
         const salt = new Uint8Array(16)
         needs.random(salt)
         const codeSalt = salt.toBase64({ alphabet: 'base64url', omitPadding: true })
         const code = deriveCode(keys, { id, codeSalt, phone, environment })
-        const channels = input.channel ? [input.channel] : delivery.channelsTo(destination)
-        const { staysHere, deliveryStatus } = routeOf(destination, channels)
+        const channels = input.channel ? [input.channel] : delivery.channelsFor(destination)
+        const { isInboxOnly, deliveryStatus } = initialDelivery(destination, channels)
         const ttlSeconds = input.ttlSeconds ?? application.otpTtlSeconds
         const request: OtpRequest = {
           id,
@@ -220,7 +240,7 @@ export function createOtpSend(needs: OtpNeeds) {
           status: 'pending',
           failureReason: null,
           channel: channels[0] ?? 'sms',
-          provider: staysHere ? inboxProvider : null,
+          provider: isInboxOnly ? inboxProvider : null,
           deliveryStatus,
           locale: input.locale ?? null,
           clientIp: input.clientIp ?? null,
@@ -235,18 +255,18 @@ export function createOtpSend(needs: OtpNeeds) {
           verifiedAt: null,
           updatedAt: now,
         }
-        const verdict = await guard.judge(tx, request, now)
+        const verdict = await guard.evaluate(tx, request, now)
         if (verdict.blocked) return recordBlockedSend(tx, newId, request, verdict, now)
         await tx.otpRequests.insert(request)
-        if (!staysHere) await attempts.plan(tx, { requestId: id, message: 0 }, channels, now)
-        await tx.analytics.add(application.developerId, dayOf(now), { requests: 1, sent: 1 })
-        if (flagged) await recordEvent(tx, newId, 'guard.flagged', request, now, 'PHONE_SEND_BUDGET')
+        if (!isInboxOnly) await attempts.enqueue(tx, { requestId: id, message: 0 }, channels, now)
+        await tx.analytics.add(application.developerId, utcDay(now), { requests: 1, sent: 1 })
+        if (isOverBudget) await recordEvent(tx, newId, 'guard.flagged', request, now, 'PHONE_SEND_BUDGET')
         await recordFlagged(tx, newId, request, verdict, now)
-        await recordMessage(tx, request, inboxOf, now, null)
-        made = request
-        return toSent(request)
+        await recordMessage(tx, request, inboxOwnerId, now, null)
+        createdRequest = request
+        return toSentOtp(request)
       }
-      return answer(application, scope, work, () => made)
+      return runIdempotentSend(application, scope, work, () => createdRequest)
     },
 
     /**
@@ -259,43 +279,48 @@ export function createOtpSend(needs: OtpNeeds) {
       application: CallingApplication,
       input: { requestId: string; channel?: Channel | undefined },
       scope?: IdempotencyScope,
-    ): Promise<SendAnswer> {
-      return answer(application, scope, async (tx, now, takeLimits, guard) => {
-        const known = isId('otp', input.requestId) ? await tx.otpRequests.find(input.requestId) : undefined
-        const request = known?.appId === application.id ? known : undefined
-        const flagged = await takeLimits(request?.phone)
+    ): Promise<SendResult> {
+      return runIdempotentSend(application, scope, async (tx, now, chargeLimits, guard) => {
+        const existing = isId('otp', input.requestId) ? await tx.otpRequests.find(input.requestId) : undefined
+        const request = existing?.appId === application.id ? existing : undefined
+        const isOverBudget = await chargeLimits(request?.phone)
         if (!request) return notFound()
-        const refusal = await refusalOf(tx, newId, request, now)
+        const refusal = await terminalErrorFor(tx, newId, request, now)
         if (refusal) return refusal
-        const destination = destinationOf(request)
-        const channels = input.channel ? [input.channel] : channelsOfResend(request, destination)
-        const { staysHere, deliveryStatus } = routeOf(destination, channels)
-        const elsewhere = request.provider === inboxProvider ? null : request.provider
-        const by = {
+        const destination = toDestination(request)
+        const channels = input.channel ? [input.channel] : resendChannels(request, destination)
+        const { isInboxOnly, deliveryStatus } = initialDelivery(destination, channels)
+        const previousProvider = request.provider === inboxProvider ? null : request.provider
+        const nextMessage = {
           channel: channels[0] ?? request.channel,
-          provider: staysHere ? inboxProvider : elsewhere,
+          provider: isInboxOnly ? inboxProvider : previousProvider,
           deliveryStatus,
         }
         // Asked before: what the guard counts must go out.
-        if (!mayResend(request, now)) return resendRefusal(request, now)
-        const verdict = await guard.judge(tx, request, now)
+        if (!canResend(request, now)) return resendRefusal(request, now)
+        const verdict = await guard.evaluate(tx, request, now)
         if (verdict.blocked) return recordBlockedResend(tx, newId, request, verdict, now)
-        const sent = await tx.otpRequests.countResend(request.id, by, now)
+        const sent = await tx.otpRequests.countResend(request.id, nextMessage, now)
         if (!sent) return resendRefusal(request, now)
         const key = { requestId: sent.id, message: sent.resends }
-        if (!staysHere) await attempts.plan(tx, key, channels, now)
-        await tx.analytics.add(application.developerId, dayOf(now), { sent: 1 })
-        if (flagged) await recordEvent(tx, newId, 'guard.flagged', sent, now, 'PHONE_SEND_BUDGET')
+        if (!isInboxOnly) await attempts.enqueue(tx, key, channels, now)
+        await tx.analytics.add(application.developerId, utcDay(now), { sent: 1 })
+        if (isOverBudget) await recordEvent(tx, newId, 'guard.flagged', sent, now, 'PHONE_SEND_BUDGET')
         await recordFlagged(tx, newId, sent, verdict, now)
-        const inboxOf = await inboxOwner(tx, sent.phone, destination.isVirtual, application.developerId)
-        await recordMessage(tx, sent, inboxOf, now, 'resend')
-        return toSent(sent)
+        const inboxOwnerId = await findInboxOwnerId(
+          tx,
+          sent.phone,
+          destination.isVirtual,
+          application.developerId,
+        )
+        await recordMessage(tx, sent, inboxOwnerId, now, 'resend')
+        return toSentOtp(sent)
       })
     },
   }
 }
 
-const toSent = (request: OtpRequest): Sent => ({
+const toSentOtp = (request: OtpRequest): SentOtp => ({
   requestId: request.id,
   phone: request.phone,
   status: 'pending',
@@ -303,7 +328,7 @@ const toSent = (request: OtpRequest): Sent => ({
   message: request.provider === inboxProvider ? null : request.resends,
 })
 
-const mayResend = ({ resends, sentAt }: OtpRequest, now: number) =>
+const canResend = ({ resends, sentAt }: OtpRequest, now: number) =>
   resends < resendsMax && sentAt + resendAfterMs <= now
 
 /** Why a pending request cannot be sent again now. Too soon is thrown: a refused call counts for no limit. */

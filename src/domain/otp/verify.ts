@@ -1,5 +1,5 @@
-import { dayOf } from '../log/analytics.ts'
-import { recheckCaller, type CallingApplication } from '../apps/authentication.ts'
+import { utcDay } from '../log/analytics.ts'
+import { revalidateCaller, type CallingApplication } from '../apps/authentication.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
 import { recordEvent } from '../log/events.ts'
 import { withGuard, type Guard } from '../guard/guard.ts'
@@ -7,20 +7,20 @@ import { recordVerification } from './identities.ts'
 import { isId } from '../model/ids.ts'
 import { hashPhone } from '../model/keys.ts'
 import { matchesCode } from '../model/code.ts'
-import { markEnded, recordEnd, refusalOf, type OtpNeeds } from './lifecycle.ts'
-import { otpRate } from './rates.ts'
-import { attemptsMax, endedError, type OtpRequest } from '../model/request.ts'
+import { closeRequests, publishClosed, terminalErrorFor, type OtpNeeds } from './lifecycle.ts'
+import { otpRateLimit } from './rates.ts'
+import { attemptsMax, closedRequestError, type OtpRequest } from '../model/request.ts'
 import { afterFailure, afterSuccess, requireCheckBudget, type CheckBudget } from '../limits/phone-budgets.ts'
-import { admit, type RateState } from '../limits/rate-limit.ts'
+import { chargeRateLimit, type RateState } from '../limits/rate-limit.ts'
 import type { Stores } from '../store/store.ts'
 
-export type VerifyAnswer = { request: OtpRequest; rate: RateState | undefined }
+export type VerifyResult = { request: OtpRequest; rate: RateState | undefined }
 
 export function createOtpVerify(needs: OtpNeeds) {
   const { store, clock, newId, keys, plans } = needs
 
   /** The failures of one phone; absent where they do not count. */
-  function budgetOf(tx: Stores, application: CallingApplication, phone: string) {
+  function trackCheckBudget(tx: Stores, application: CallingApplication, phone: string) {
     if (needs.checkFailuresMax === 0 || application.environment === 'test') return undefined
     const phoneHash = hashPhone(keys, phone)
     let budget: CheckBudget | undefined
@@ -46,41 +46,42 @@ export function createOtpVerify(needs: OtpNeeds) {
     tx: Stores,
     request: OtpRequest,
     code: string,
-    budget: ReturnType<typeof budgetOf>,
+    budget: ReturnType<typeof trackCheckBudget>,
     guard: Guard,
     now: number,
   ): Promise<OtpRequest | ServiceError> {
-    const refusal = await refusalOf(tx, newId, request, now)
+    const refusal = await terminalErrorFor(tx, newId, request, now)
     if (refusal) return refusal
     const isRight = matchesCode(keys, request.id, code, request.codeHash)
     const attempt = await tx.otpRequests.countAttempt(request.id, isRight, now)
-    if (!attempt) return endedError((await tx.otpRequests.find(request.id)) ?? request)
-    const counted = { ...request, ...attempt }
+    if (!attempt) return closedRequestError((await tx.otpRequests.find(request.id)) ?? request)
+    const countedRequest = { ...request, ...attempt }
     if (!isRight) {
       await budget?.fail(now)
-      const attemptsRemaining = attemptsMax - counted.attempts
-      const exhausted = { status: 'failed', failureReason: 'max_attempts' } as const
-      const ended = attemptsRemaining === 0 ? await markEnded(tx, [request.id], exhausted, now) : []
-      await recordEvent(tx, newId, 'otp.attempt_failed', counted, now)
-      for (const failed of ended) await recordEnd(tx, newId, failed, now)
+      const attemptsRemaining = attemptsMax - countedRequest.attempts
+      const terminalState = { status: 'failed', failureReason: 'max_attempts' } as const
+      const closedRequests =
+        attemptsRemaining === 0 ? await closeRequests(tx, [request.id], terminalState, now) : []
+      await recordEvent(tx, newId, 'otp.attempt_failed', countedRequest, now)
+      for (const closedRequest of closedRequests) await publishClosed(tx, newId, closedRequest, now)
       return new ServiceError('INVALID_CODE', 'The code is wrong.', { metadata: { attemptsRemaining } })
     }
     await budget?.succeed()
-    await guard.credit(tx, counted, now)
-    await recordSuccess(tx, counted, now)
-    return counted
+    await guard.recordConversion(tx, countedRequest, now)
+    await recordSuccess(tx, countedRequest, now)
+    return countedRequest
   }
 
   async function recordSuccess(tx: Stores, request: OtpRequest, now: number) {
     const { developerId } = request
-    const { leavesDay, entersDay } = await recordVerification(tx, newId, keys, {
+    const { removedFromDay, addedToDay } = await recordVerification(tx, newId, keys, {
       ...request,
       verifiedAt: now,
     })
-    if (leavesDay !== undefined) await tx.analytics.add(developerId, leavesDay, { active: -1 })
-    await tx.analytics.add(developerId, dayOf(now), {
+    if (removedFromDay !== undefined) await tx.analytics.add(developerId, removedFromDay, { active: -1 })
+    await tx.analytics.add(developerId, utcDay(now), {
       verified: 1,
-      active: entersDay === undefined ? 0 : 1,
+      active: addedToDay === undefined ? 0 : 1,
     })
     await recordEvent(tx, newId, 'otp.verified', request, now)
   }
@@ -98,16 +99,16 @@ export function createOtpVerify(needs: OtpNeeds) {
      *   PHONE_CHECK_BUDGET) neither an attempt nor the rate was touched; UNAUTHENTICATED or FORBIDDEN the application
      *   changed since its credentials were checked
      */
-    async verify(application: CallingApplication, requestId: string, code: string): Promise<VerifyAnswer> {
+    async verify(application: CallingApplication, requestId: string, code: string): Promise<VerifyResult> {
       const { rate, result } = await withGuard(needs.guard, (guard) =>
         store.write(async (tx) => {
           const now = clock.now()
-          await recheckCaller(tx, application)
-          const known = isId('otp', requestId) ? await tx.otpRequests.find(requestId) : undefined
-          const request = known?.appId === application.id ? known : undefined
-          const budget = request && budgetOf(tx, application, request.phone)
+          await revalidateCaller(tx, application)
+          const existing = isId('otp', requestId) ? await tx.otpRequests.find(requestId) : undefined
+          const request = existing?.appId === application.id ? existing : undefined
+          const budget = request && trackCheckBudget(tx, application, request.phone)
           await budget?.require(now)
-          const rate = await admit(tx, otpRate(plans, application, 'verify'), now, 'APP_RATE')
+          const rate = await chargeRateLimit(tx, otpRateLimit(plans, application, 'verify'), now, 'APP_RATE')
           return { rate, result: request ? await check(tx, request, code, budget, guard, now) : notFound() }
         }),
       )

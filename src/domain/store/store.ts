@@ -16,14 +16,14 @@ import type { CheckBudgetStore } from '../limits/phone-budgets.ts'
 import type { ProjectStore } from '../apps/projects.ts'
 import type { RateLimitStore } from '../limits/rate-limit.ts'
 import type { RefreshTokenStore } from '../accounts/refresh-tokens.ts'
-import type { RestingProviderStore } from '../otp/provider-circuits.ts'
+import type { ProviderCircuitStore } from '../otp/provider-circuits.ts'
 import type { RetentionStore } from '../upkeep/retention-store.ts'
 import type { SetupTokenStore } from '../accounts/setup-tokens.ts'
 import type { SigningKeyStore } from '../accounts/signing-keys.ts'
 import type { WebhookDeliveryStore } from '../webhooks/delivery.ts'
 import type { WebhookEndpointStore } from '../webhooks/endpoints.ts'
 import type { WebhookQueueStore } from '../webhooks/outbox.ts'
-import type { WindowStore } from '../model/scan-limit.ts'
+import type { ScanLimitStore } from '../model/scan-limit.ts'
 
 /** One store a noun. The finders work anywhere; what writes works only inside `Store.write`. */
 export type Stores = {
@@ -45,14 +45,14 @@ export type Stores = {
   projects: ProjectStore
   rateLimits: RateLimitStore
   refreshTokens: RefreshTokenStore
-  restingProviders: RestingProviderStore
+  providerCircuits: ProviderCircuitStore
   retention: RetentionStore
   setupTokens: SetupTokenStore
   signingKeys: SigningKeyStore
   webhookDeliveries: WebhookDeliveryStore
   webhookEndpoints: WebhookEndpointStore
   webhookQueue: WebhookQueueStore
-  windows: WindowStore
+  scanLimits: ScanLimitStore
 }
 
 /** Everything that otpd remembers. */

@@ -1,11 +1,11 @@
-import { setBackMinMs } from './deadlines.ts'
+import { clockRollbackMinMs } from './deadlines.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 
-export type Housekeeping = ReturnType<typeof createHousekeeping>
+export type ClockRollbackRepair = ReturnType<typeof createClockRollbackRepair>
 
 /** Puts what is recorded right before the first call is served. */
-export function createHousekeeping({ store, clock }: { store: Store; clock: Clock }) {
+export function createClockRollbackRepair({ store, clock }: { store: Store; clock: Clock }) {
   return {
     /**
      * To be called before the first call is served. Whatever is recorded happened before now: a system clock that was
@@ -15,14 +15,14 @@ export function createHousekeeping({ store, clock }: { store: Store; clock: Cloc
      *
      * @returns how far back the clock was set at least, in milliseconds; 0 where it was not
      */
-    start: (): Promise<number> =>
+    repairAfterClockRollback: (): Promise<number> =>
       store.write(async (tx) => {
         const now = clock.now()
-        const setBackMs = ((await tx.deadlines.newestSetAt(now)) ?? now) - now
-        await tx.rateLimits.pullBack(now)
-        if (setBackMs < setBackMinMs) return 0
-        await tx.deadlines.moveBack(setBackMs, now)
-        return setBackMs
+        const rollbackMs = ((await tx.deadlines.latestTimestamp(now)) ?? now) - now
+        await tx.rateLimits.clampToNow(now)
+        if (rollbackMs < clockRollbackMinMs) return 0
+        await tx.deadlines.shiftDeadlines(rollbackMs, now)
+        return rollbackMs
       }),
   }
 }

@@ -1,16 +1,16 @@
-import { fromHost, recordAudit } from '../accounts/audit.ts'
+import { hostOrigin, recordAudit } from '../accounts/audit.ts'
 import type { NewId } from '../model/ids.ts'
 import { hashPhone, type Keys } from '../model/keys.ts'
-import { endRequest } from '../otp/lifecycle.ts'
+import { closeAndPublish } from '../otp/lifecycle.ts'
 import { parsePhone } from '../model/phone.ts'
 import type { Clock } from '../model/clock.ts'
-import { erasedPhone, pseudonymOf } from '../model/pseudonyms.ts'
-import { withoutPerson } from './retention.ts'
+import { erasedPhone, derivePseudonym } from '../model/pseudonyms.ts'
+import { redactPayload } from './retention.ts'
 import type { Store } from '../store/store.ts'
-import { forgetCounts, listCounted } from './unlock.ts'
+import { resetLimiters, listLimiterSubjects } from './unlock.ts'
 
 /** How many records a person was taken out of. */
-export type Erased = { otpRequests: number; logEntries: number; users: number }
+export type ErasureResult = { otpRequests: number; logEntries: number; users: number }
 
 const pageRows = 500
 
@@ -24,71 +24,73 @@ const pageRows = 500
 export async function erasePhone(
   needs: { store: Store; clock: Clock; newId: NewId; keys: Keys },
   input: string,
-): Promise<Erased> {
+): Promise<ErasureResult> {
   const { store, clock, newId, keys } = needs
   const { phone } = parsePhone(input)
-  const erased = { otpRequests: 0, logEntries: 0, users: 0 }
+  const counts = { otpRequests: 0, logEntries: 0, users: 0 }
   const developers = new Set<string>()
   const pseudonyms = new Map<string, string>()
 
-  const isThem = (row: { developerId: string; phone: string | null }) => {
+  const belongsToSubject = (row: { developerId: string; phone: string | null }) => {
     let pseudonym = pseudonyms.get(row.developerId)
-    if (!pseudonym) pseudonyms.set(row.developerId, (pseudonym = pseudonymOf(keys, row.developerId, phone)))
+    if (!pseudonym)
+      pseudonyms.set(row.developerId, (pseudonym = derivePseudonym(keys, row.developerId, phone)))
     if (row.phone !== phone && row.phone !== pseudonym) return false
     developers.add(row.developerId)
     return true
   }
 
   async function eraseIdentities() {
-    for await (const rows of pages(store.read.retention.listIdentities, (row) => row.id, '')) {
-      const theirs = rows.filter(isThem)
-      erased.users += theirs.length
-      if (theirs.length === 0) continue
+    for await (const rows of scanPages(store.read.retention.listIdentities, (row) => row.id, '')) {
+      const matching = rows.filter(belongsToSubject)
+      counts.users += matching.length
+      if (matching.length === 0) continue
       await store.write(async (tx) => {
-        for (const { id } of theirs) await tx.retention.deleteIdentity(id)
+        for (const { id } of matching) await tx.retention.deleteIdentity(id)
       })
     }
   }
 
   async function eraseRequests() {
     const list = (after: string, limit: number) => store.read.retention.listRequests(after, undefined, limit)
-    for await (const rows of pages(list, (row) => row.id, '')) {
-      const theirs = rows.filter(isThem)
-      erased.otpRequests += theirs.length
-      if (theirs.length === 0) continue
+    for await (const rows of scanPages(list, (row) => row.id, '')) {
+      const matching = rows.filter(belongsToSubject)
+      counts.otpRequests += matching.length
+      if (matching.length === 0) continue
       await store.write(async (tx) => {
-        for (const { id } of theirs) await tx.retention.replaceInRequest(id, erasedPhone)
-        await tx.retention.deleteMessages(theirs.map(({ id }) => id))
+        for (const { id } of matching) await tx.retention.replaceInRequest(id, erasedPhone)
+        await tx.retention.deleteMessages(matching.map(({ id }) => id))
         // Nobody is sent a code any more; of those that have ended this changes nothing.
-        for (const { id } of theirs) await endRequest(tx, newId, id, { status: 'canceled' }, clock.now())
+        for (const { id } of matching)
+          await closeAndPublish(tx, newId, id, { status: 'canceled' }, clock.now())
       })
     }
   }
 
   /** @returns the numbers of the entries, which deliveries name */
   async function eraseEvents(): Promise<Set<number>> {
-    const numbers = new Set<number>()
-    for await (const rows of pages(store.read.retention.listEvents, (row) => row.seq, 0)) {
-      const theirs = rows.filter(isThem)
-      if (theirs.length === 0) continue
+    const eventSeqs = new Set<number>()
+    for await (const rows of scanPages(store.read.retention.listEvents, (row) => row.seq, 0)) {
+      const matching = rows.filter(belongsToSubject)
+      if (matching.length === 0) continue
       await store.write(async (tx) => {
-        for (const { seq, payload } of theirs) {
-          await tx.retention.replaceInEvent(seq, erasedPhone, withoutPerson(payload, erasedPhone))
+        for (const { seq, payload } of matching) {
+          await tx.retention.replaceInEvent(seq, erasedPhone, redactPayload(payload, erasedPhone))
         }
       })
-      for (const { seq } of theirs) numbers.add(seq)
+      for (const { seq } of matching) eventSeqs.add(seq)
     }
-    erased.logEntries = numbers.size
-    return numbers
+    counts.logEntries = eventSeqs.size
+    return eventSeqs
   }
 
-  async function eraseAnswers(events: Set<number>) {
+  async function eraseResponses(events: Set<number>) {
     if (events.size === 0) return
-    for await (const rows of pages(store.read.retention.listDeliveries, (row) => row.id, '')) {
-      const theirs = rows.filter(({ eventSeq }) => events.has(eventSeq))
-      if (theirs.length === 0) continue
+    for await (const rows of scanPages(store.read.retention.listDeliveries, (row) => row.id, '')) {
+      const matching = rows.filter(({ eventSeq }) => events.has(eventSeq))
+      if (matching.length === 0) continue
       await store.write(async (tx) => {
-        for (const { id } of theirs) await tx.retention.clearAnswers(id, id)
+        for (const { id } of matching) await tx.retention.clearResponses(id, id)
       })
     }
   }
@@ -96,32 +98,32 @@ export async function erasePhone(
   // Behind each step nothing makes anew what it has taken away: a code that is canceled verifies nobody any more.
   await eraseRequests()
   await eraseIdentities()
-  await eraseAnswers(await eraseEvents())
+  await eraseResponses(await eraseEvents())
   const phoneHash = hashPhone(keys, phone)
-  const subjects = await listCounted(store, phoneHash)
+  const subjects = await listLimiterSubjects(store, phoneHash)
   await store.write(async (tx) => {
-    await forgetCounts(tx, phoneHash, subjects)
-    await tx.retention.deleteIdempotencyAnswers(phone)
-    const whose = developers.size > 0 ? [...developers].toSorted() : [null]
-    for (const developerId of whose) {
-      const operator = { developerId, actorId: null, origin: fromHost }
+    await resetLimiters(tx, phoneHash, subjects)
+    await tx.retention.deleteIdempotencyResults(phone)
+    const developerIds = developers.size > 0 ? [...developers].toSorted() : [null]
+    for (const developerId of developerIds) {
+      const operator = { developerId, actorId: null, origin: hostOrigin }
       await recordAudit(tx, newId, operator, { action: 'phone.erased' }, clock.now())
     }
   })
-  return erased
+  return counts
 }
 
 /** All rows, some at a time, in the order of their keys. */
-async function* pages<T, Key>(
+async function* scanPages<T, Key>(
   list: (after: Key, limit: number) => Promise<T[]>,
-  keyOf: (row: T) => Key,
-  first: Key,
+  getKey: (row: T) => Key,
+  start: Key,
 ): AsyncGenerator<T[]> {
-  for (let after = first; ;) {
+  for (let after = start; ;) {
     const rows = await list(after, pageRows)
     const last = rows.at(-1)
     if (last === undefined) return
     yield rows
-    after = keyOf(last)
+    after = getKey(last)
   }
 }

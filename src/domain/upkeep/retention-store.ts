@@ -1,5 +1,5 @@
 /** Which table is walked, from its oldest rows on. */
-export type Walk = 'requests' | 'events' | 'answers'
+export type ScanName = 'requests' | 'events' | 'answers'
 
 /** A row of an OTP request; the key is its id. */
 export type RequestRow = { id: string; developerId: string; phone: string }
@@ -18,8 +18,8 @@ export type IdentityRow = { id: string; developerId: string; phone: string; last
 /** What takes people out of records. Every list is in the order of its keys and begins behind `after`. */
 export type RetentionStore = {
   /** How far a walk has come; undefined before its first step. */
-  position(walk: Walk): Promise<string | undefined>
-  setPosition(walk: Walk, position: string): Promise<void>
+  checkpoint(scan: ScanName): Promise<string | undefined>
+  setCheckpoint(scan: ScanName, checkpoint: string): Promise<void>
   /** @param before an id; only lower ones */
   listRequests(after: string, before: string | undefined, limit: number): Promise<RequestRow[]>
   listEvents(afterSeq: number, limit: number): Promise<EventRow[]>
@@ -30,14 +30,14 @@ export type RetentionStore = {
   replaceInRequest(id: string, phone: string): Promise<void>
   replaceInEvent(seq: number, phone: string, payload: string | null): Promise<void>
   /** Only where it still is the number, and was not verified since. */
-  replaceInIdentity(id: string, known: string, phone: string, verifiedUntil: number): Promise<boolean>
+  replaceInIdentity(id: string, currentPhone: string, phone: string, verifiedUntil: number): Promise<boolean>
   deleteIdentity(id: string): Promise<void>
   /** What receivers answered to deliveries of that id range, both ends included. */
-  clearAnswers(from: string, to: string): Promise<void>
+  clearResponses(from: string, to: string): Promise<void>
   /** The id of the delivery that ends the next step of the walk over answers; undefined at its end. */
-  nextAnswers(after: string, before: string, limit: number): Promise<string | undefined>
+  findResponseBatchEnd(after: string, before: string, limit: number): Promise<string | undefined>
   /** The messages of requests: who carries them under which id, and what lies in inboxes. */
   deleteMessages(requestIds: readonly string[]): Promise<void>
   /** Answers kept for repeated calls that name this phone. */
-  deleteIdempotencyAnswers(phone: string): Promise<number>
+  deleteIdempotencyResults(phone: string): Promise<number>
 }

@@ -21,7 +21,7 @@ export async function disableEndpoint(
 ): Promise<void> {
   const owner = await store.read.webhookEndpoints.findOwner(id)
   if (!owner) return
-  const failingUntil = reason === 'failing' ? now - failingMaxMs : undefined
+  const failingSinceBefore = reason === 'failing' ? now - failingMaxMs : undefined
   try {
     await store.write(async (tx) => {
       // Before the endpoint is held: events take the number of their entry first, too, and two that each hold what the
@@ -35,7 +35,7 @@ export async function disableEndpoint(
         detail: `${id} ${reason}`,
         at: now,
       })
-      if (!(await tx.webhookEndpoints.disable(id, reason, failingUntil, now))) throw notFound()
+      if (!(await tx.webhookEndpoints.disable(id, reason, failingSinceBefore, now))) throw notFound()
     })
   } catch (error) {
     // Undoes the entry.

@@ -2,19 +2,19 @@ import type { Developer } from '../accounts/developers.ts'
 import { invalidField, notFound } from '../model/errors.ts'
 import { isId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
-import { pageOf, readPosition, type Page, type PageRequest } from '../model/pages.ts'
+import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Clock } from '../model/clock.ts'
-import { admit } from '../limits/rate-limit.ts'
+import { chargeRateLimit } from '../limits/rate-limit.ts'
 import type { Store } from '../store/store.ts'
-import type { Attempt, DeliveryFilter, SendWebhook, WebhookDelivery } from './delivery.ts'
-import { openHeaders } from './headers.ts'
+import type { WebhookAttempt, WebhookDeliveryFilter, SendWebhook, WebhookDelivery } from './delivery.ts'
+import { unsealHeaders } from './headers.ts'
 
-export type DeliveryWithAttempts = { delivery: WebhookDelivery; attempts: Attempt[] }
+export type DeliveryWithAttempts = { delivery: WebhookDelivery; attempts: WebhookAttempt[] }
 
 /** Enough for somebody who tries out a repaired receiver; whoever has more to send again recovers a range. */
 const redeliveriesPerMinute = 60
 
-const requeuedAtOnce = 500
+const requeueBatchSize = 500
 
 export type WebhookDeliveryService = ReturnType<typeof createWebhookDeliveryService>
 
@@ -26,7 +26,7 @@ export function createWebhookDeliveryService(needs: {
   send: SendWebhook
 }) {
   const { store, clock, keys, send } = needs
-  const { webhookDeliveries, webhookEndpoints, windows } = store.read
+  const { webhookDeliveries, webhookEndpoints, scanLimits } = store.read
 
   const requireEndpoint = async (developer: Developer, id: string) => {
     if (!isId('whk', id) || !(await webhookEndpoints.find(developer.id, id))) throw notFound()
@@ -44,21 +44,21 @@ export function createWebhookDeliveryService(needs: {
     async list(
       developer: Developer,
       endpointId: string,
-      filter: DeliveryFilter,
+      filter: WebhookDeliveryFilter,
       page: PageRequest,
     ): Promise<Page<WebhookDelivery>> {
       await requireEndpoint(developer, endpointId)
-      const before = readPosition(page, 'dlv')
+      const before = readIdCursor(page, 'dlv')
       // One filter alone has an index.
       const isFiltered = filter.status !== undefined && filter.type !== undefined
-      const from = isFiltered ? await windows.ofDeliveries(endpointId, before) : undefined
+      const from = isFiltered ? await scanLimits.forDeliveries(endpointId, before) : undefined
       const rows = await webhookDeliveries.list(endpointId, {
         ...filter,
         limit: page.limit + 1,
         before,
         from,
       })
-      return pageOf(rows, page.limit, ({ id }) => id, from)
+      return toPage(rows, page.limit, ({ id }) => id, from)
     },
 
     /** With its attempts, oldest first. @throws NOT_FOUND */
@@ -78,18 +78,18 @@ export function createWebhookDeliveryService(needs: {
         await tx.developers.lock(developer.id)
         const policy = 'webhook-redeliver'
         const limit = { policy, subject: developer.id, limit: redeliveriesPerMinute, windowMs: 60_000 }
-        await admit(tx, limit, clock.now(), 'WEBHOOK_REDELIVERIES')
+        await chargeRateLimit(tx, limit, clock.now(), 'WEBHOOK_REDELIVERIES')
       })
-      const stored = await webhookDeliveries.load(endpointId, id)
-      if (!stored) throw notFound()
+      const message = await webhookDeliveries.load(endpointId, id)
+      if (!message) throw notFound()
       const at = clock.now()
-      const headers = openHeaders(keys, endpointId, stored.headers)
-      const { retryAfterMs: _, ...answer } = await send({ ...stored, headers })
+      const headers = unsealHeaders(keys, endpointId, message.headers)
+      const { retryAfterMs: _, ...result } = await send({ ...message, headers })
       const now = clock.now()
-      const isThere = await store.write((tx) =>
-        tx.webhookDeliveries.recordManual(endpointId, id, { at, ...answer }, now),
+      const isRecorded = await store.write((tx) =>
+        tx.webhookDeliveries.recordManualAttempt(endpointId, id, { at, ...result }, now),
       )
-      if (!isThere) throw notFound()
+      if (!isRecorded) throw notFound()
       return get(developer, endpointId, id)
     },
 
@@ -110,11 +110,11 @@ export function createWebhookDeliveryService(needs: {
       await requireEndpoint(developer, endpointId)
       const now = clock.now()
       const { since, until = Math.max(now, since) } = range
-      if (until < since) throw endsBeforeItBegins()
+      if (until < since) throw invalidRange()
       let recovered = 0
       let after: string | undefined
       do {
-        const bounds = { since, until, after, limit: requeuedAtOnce }
+        const bounds = { since, until, after, limit: requeueBatchSize }
         const ids = await store.write((tx) => tx.webhookDeliveries.requeueFailed(endpointId, bounds, now))
         recovered += ids.length
         after = ids.at(-1)
@@ -124,4 +124,4 @@ export function createWebhookDeliveryService(needs: {
   }
 }
 
-const endsBeforeItBegins = () => invalidField('body', 'until', 'Expected a time after since.')
+const invalidRange = () => invalidField('body', 'until', 'Expected a time after since.')

@@ -1,5 +1,5 @@
 import type { EventKind } from '../model/event-kinds.ts'
-import type { StoredMessage } from './outbox.ts'
+import type { StoredWebhookMessage } from './outbox.ts'
 
 /** Why an attempt was not a success. The list is closed. */
 export const webhookErrors = [
@@ -30,7 +30,7 @@ export type WebhookMessage = {
 }
 
 /** How one attempt ended. Success is where `error` is null: a status from 200 to 299. */
-export type WebhookAnswer = {
+export type WebhookAttemptResult = {
   /** Null where none came. */
   statusCode: number | null
   error: WebhookError | null
@@ -46,21 +46,21 @@ export type WebhookAnswer = {
  *
  * @param abort gives up; the answer is then of no meaning
  */
-export type SendWebhook = (message: WebhookMessage, abort?: AbortSignal) => Promise<WebhookAnswer>
+export type SendWebhook = (message: WebhookMessage, signal?: AbortSignal) => Promise<WebhookAttemptResult>
 
 /** One attempt, as it is kept. `at` is its beginning. */
-export type Attempt = Omit<WebhookAnswer, 'retryAfterMs'> & { at: number }
+export type WebhookAttempt = Omit<WebhookAttemptResult, 'retryAfterMs'> & { at: number }
 
-export const deliveryStatuses = ['pending', 'delivered', 'failed'] as const
+export const webhookDeliveryStatuses = ['pending', 'delivered', 'failed'] as const
 
-export type DeliveryStatus = (typeof deliveryStatuses)[number]
+export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number]
 
 /** An event on its way to an endpoint, or after that. */
 export type WebhookDelivery = {
   id: string
   eventId: string
   type: string
-  status: DeliveryStatus
+  status: WebhookDeliveryStatus
   /** How many were made. */
   attempts: number
   lastStatusCode: number | null
@@ -71,25 +71,28 @@ export type WebhookDelivery = {
   deliveredAt: number | null
 }
 
-export type DeliveryFilter = { status?: DeliveryStatus | undefined; type?: EventKind | undefined }
+export type WebhookDeliveryFilter = {
+  status?: WebhookDeliveryStatus | undefined
+  type?: EventKind | undefined
+}
 
 /** Deliveries as their owner sees them. The finders name the endpoint, whose owner the caller has checked. */
 export type WebhookDeliveryStore = {
   /** Newest first. @param query.before an id; only older ones are listed @param query.from the lowest id */
   list(
     endpointId: string,
-    query: DeliveryFilter & { limit: number; before?: string | undefined; from?: string | undefined },
+    query: WebhookDeliveryFilter & { limit: number; before?: string | undefined; from?: string | undefined },
   ): Promise<WebhookDelivery[]>
   find(endpointId: string, id: string): Promise<WebhookDelivery | undefined>
   /** Oldest first. */
-  attempts(id: string): Promise<Attempt[]>
+  attempts(id: string): Promise<WebhookAttempt[]>
   /** What to send, whatever the status of endpoint and delivery. */
-  load(endpointId: string, id: string): Promise<StoredMessage | undefined>
+  load(endpointId: string, id: string): Promise<StoredWebhookMessage | undefined>
   /**
    * Writes down an attempt that a developer asked for. A success ends the delivery, a failure leaves it and its schedule
    * as they are. False where the delivery is gone.
    */
-  recordManual(endpointId: string, id: string, attempt: Attempt, now: number): Promise<boolean>
+  recordManualAttempt(endpointId: string, id: string, attempt: WebhookAttempt, now: number): Promise<boolean>
   /**
    * Puts failed deliveries of events in [since, until] back into the queue, with their schedule from its beginning.
    *
@@ -102,5 +105,5 @@ export type WebhookDeliveryStore = {
     now: number,
   ): Promise<string[]>
   /** Removes some of those of before `until`, with their attempts. @returns whether there were any */
-  deleteOldest(until: number, chunk: number): Promise<boolean>
+  deleteOldest(until: number, batchSize: number): Promise<boolean>
 }

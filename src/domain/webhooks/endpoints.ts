@@ -1,15 +1,15 @@
-import { doerOf, recordAudit, type Actor, type Deed } from '../accounts/audit.ts'
+import { selfActor, recordAudit, type Actor, type AuditDetails } from '../accounts/audit.ts'
 import type { Developer } from '../accounts/developers.ts'
 import { invalidField, notFound, ServiceError } from '../model/errors.ts'
 import type { Subscription } from '../model/event-kinds.ts'
-import { answerOnce, type Answer, type IdempotencyScope } from '../limits/idempotency.ts'
+import { runIdempotently, type IdempotentResult, type IdempotencyScope } from '../limits/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
-import { pageOf, readPosition, type Page, type PageRequest } from '../model/pages.ts'
+import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Clock, Random } from '../model/clock.ts'
 import type { Store, Stores } from '../store/store.ts'
 import type { DisabledReason } from './auto-disable.ts'
-import { changeHeaders, type SealedHeaders } from './headers.ts'
+import { applyHeaderChanges, type SealedHeaders } from './headers.ts'
 
 /** Where an application is told of its events. */
 export type WebhookEndpoint = {
@@ -81,8 +81,13 @@ export type WebhookEndpointStore = {
   /** Holds an endpoint until the transaction ends. */
   lock(id: string): Promise<void>
   findOwner(id: string): Promise<{ developerId: string; appId: string } | undefined>
-  /** @param failingUntil only where it fails since then or longer. @returns false where it was not enabled any more */
-  disable(id: string, reason: DisabledReason, failingUntil: number | undefined, now: number): Promise<boolean>
+  /** @param failingSinceBefore only where it fails since then or longer. @returns false where it was not enabled any more */
+  disable(
+    id: string,
+    reason: DisabledReason,
+    failingSinceBefore: number | undefined,
+    now: number,
+  ): Promise<boolean>
   /** With its deliveries. */
   delete(developerId: string, id: string): Promise<boolean>
 }
@@ -97,7 +102,7 @@ export type EndpointListQuery = {
 /** Which URLs events may be sent to. */
 export type WebhookTargets = {
   /** What is wrong with a URL, in a sentence for its owner; undefined where nothing is. */
-  faultOf(url: string): string | undefined
+  findFault(url: string): string | undefined
 }
 
 export const webhookUrlLengthMax = 2048
@@ -116,11 +121,11 @@ export function createWebhookEndpointService(needs: {
 }) {
   const { store, clock, newId, targets, endpointsMax } = needs
 
-  const note = (tx: Stores, by: Actor, id: string, deed: Deed) =>
-    recordAudit(tx, newId, doerOf(by), { targetId: id, ...deed }, clock.now())
+  const addAuditEntry = (tx: Stores, actor: Actor, id: string, details: AuditDetails) =>
+    recordAudit(tx, newId, selfActor(actor), { targetId: id, ...details }, clock.now())
 
-  const refuseBadUrl = (url: string) => {
-    const fault = targets.faultOf(url)
+  const requireAllowedUrl = (url: string) => {
+    const fault = targets.findFault(url)
     if (fault === undefined) return
     throw invalidField('body', 'url', fault)
   }
@@ -133,9 +138,9 @@ export function createWebhookEndpointService(needs: {
     changes: Record<string, string | null>,
   ) {
     await tx.webhookEndpoints.lock(id)
-    const before = await tx.webhookEndpoints.find(developerId, id)
-    if (!before) throw notFound()
-    return changeHeaders(needs, id, before.headers, changes)
+    const endpoint = await tx.webhookEndpoints.find(developerId, id)
+    if (!endpoint) throw notFound()
+    return applyHeaderChanges(needs, id, endpoint.headers, changes)
   }
 
   return {
@@ -148,11 +153,11 @@ export function createWebhookEndpointService(needs: {
       appId: string | undefined,
       page: PageRequest,
     ): Promise<Page<WebhookEndpoint>> {
-      const before = readPosition(page, 'whk')
-      const nowhere = appId !== undefined && !isId('app', appId)
+      const before = readIdCursor(page, 'whk')
+      const matchesNothing = appId !== undefined && !isId('app', appId)
       const query = { developerId: developer.id, appId, limit: page.limit + 1, before }
-      const rows = nowhere ? [] : await store.read.webhookEndpoints.list(query)
-      return pageOf(rows, page.limit, (endpoint) => endpoint.id)
+      const rows = matchesNothing ? [] : await store.read.webhookEndpoints.list(query)
+      return toPage(rows, page.limit, (endpoint) => endpoint.id)
     },
 
     /** @throws NOT_FOUND absent or somebody else's */
@@ -172,15 +177,16 @@ export function createWebhookEndpointService(needs: {
       developer: Actor,
       input: NewEndpoint,
       idempotency?: IdempotencyScope,
-    ): Promise<Answer<WebhookEndpoint>> {
-      refuseBadUrl(input.url)
+    ): Promise<IdempotentResult<WebhookEndpoint>> {
+      requireAllowedUrl(input.url)
       const id = newId('whk')
-      const headers = changeHeaders(needs, id, {}, input.headers ?? {})
-      return answerOnce(store, clock, idempotency, async (tx) => {
-        const found =
+      const headers = applyHeaderChanges(needs, id, {}, input.headers ?? {})
+      return runIdempotently(store, clock, idempotency, async (tx) => {
+        const isLocked =
           isId('app', input.appId) && (await tx.webhookEndpoints.lockApplication(developer.id, input.appId))
-        if (!found) return notFound()
-        if ((await tx.webhookEndpoints.count(input.appId)) >= endpointsMax) return limitReached(endpointsMax)
+        if (!isLocked) return notFound()
+        if ((await tx.webhookEndpoints.count(input.appId)) >= endpointsMax)
+          return endpointLimitReached(endpointsMax)
         const now = clock.now()
         const endpoint: WebhookEndpoint = {
           ...input,
@@ -196,7 +202,7 @@ export function createWebhookEndpointService(needs: {
           updatedAt: now,
         }
         await tx.webhookEndpoints.insert(endpoint)
-        await note(tx, developer, id, { action: 'webhook.created', detail: input.appId })
+        await addAuditEntry(tx, developer, id, { action: 'webhook.created', detail: input.appId })
         return endpoint
       })
     },
@@ -208,16 +214,21 @@ export function createWebhookEndpointService(needs: {
      * @throws INVALID_ARGUMENT the URL is not one that events may be sent to, or headers may not be set; NOT_FOUND
      */
     async update(developer: Actor, id: string, changes: EndpointChanges): Promise<WebhookEndpoint> {
-      if (changes.url !== undefined) refuseBadUrl(changes.url)
+      if (changes.url !== undefined) requireAllowedUrl(changes.url)
       if (!isId('whk', id)) throw notFound()
       return store.write(async (tx) => {
-        const { headers, ...rest } = changes
+        const { headers, ...otherChanges } = changes
         const now = clock.now()
-        const merged = headers && { headers: await mergeHeaders(tx, developer.id, id, headers) }
-        const changed = await tx.webhookEndpoints.update(developer.id, id, { ...rest, ...merged }, now)
+        const headerChanges = headers && { headers: await mergeHeaders(tx, developer.id, id, headers) }
+        const changed = await tx.webhookEndpoints.update(
+          developer.id,
+          id,
+          { ...otherChanges, ...headerChanges },
+          now,
+        )
         if (!changed) throw notFound()
         const action = changes.status ? (`webhook.${changes.status}` as const) : 'webhook.updated'
-        await note(tx, developer, id, { action, detail: Object.keys(changes).join(',') })
+        await addAuditEntry(tx, developer, id, { action, detail: Object.keys(changes).join(',') })
         return changed
       })
     },
@@ -227,13 +238,13 @@ export function createWebhookEndpointService(needs: {
       if (!isId('whk', id)) throw notFound()
       await store.write(async (tx) => {
         if (!(await tx.webhookEndpoints.delete(developer.id, id))) throw notFound()
-        await note(tx, developer, id, { action: 'webhook.deleted' })
+        await addAuditEntry(tx, developer, id, { action: 'webhook.deleted' })
       })
     },
   }
 }
 
-const limitReached = (limit: number) =>
+const endpointLimitReached = (limit: number) =>
   new ServiceError('ENDPOINT_LIMIT_REACHED', 'The application can have no more webhook endpoints.', {
     metadata: { limit },
   })

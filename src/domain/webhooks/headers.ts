@@ -16,10 +16,10 @@ export const headerNamePattern = '^[A-Za-z][A-Za-z0-9-]{0,63}$'
 export const headerValuePattern = '^[\\x21-\\x7e]([\\x20-\\x7e]{0,1022}[\\x21-\\x7e])?$'
 
 /** Ours, and those that decide how the message is framed, routed and read. */
-const reserved =
+const reservedHeaders =
   /^(webhook-.*|svix-.*|content-.*|proxy-.*|sec-.*|accept(-.*)?|connection|keep-alive|host|te|trailer|transfer-encoding|upgrade|expect|user-agent|date|via|http2-settings)$/
 
-const placeOf = (endpointId: string, name: string) => `${endpointId} ${name}`
+const sealContext = (endpointId: string, name: string) => `${endpointId} ${name}`
 
 /**
  * What an endpoint has after a change, by RFC 7396: a name with a value is set, with null removed, and what is not
@@ -27,37 +27,41 @@ const placeOf = (endpointId: string, name: string) => `${endpointId} ${name}`
  *
  * @throws INVALID_ARGUMENT a reserved name, one that stands twice, or more than ten
  */
-export function changeHeaders(
+export function applyHeaderChanges(
   needs: { keys: Pick<Keys, 'webhookHeader'>; random: Random },
   endpointId: string,
-  before: SealedHeaders,
+  current: SealedHeaders,
   changes: Readonly<Record<string, string | null>>,
 ): SealedHeaders {
-  const after = new Map(Object.entries(before))
-  const named = new Set<string>()
-  for (const [written, value] of Object.entries(changes)) {
-    const name = written.toLowerCase()
-    if (reserved.test(name)) throw invalid(written, 'This header is set by the service.')
-    if (named.has(name)) throw invalid(written, 'This header stands twice.')
-    named.add(name)
-    if (value === null) after.delete(name)
-    else after.set(name, seal(needs.keys.webhookHeader, placeOf(endpointId, name), value, needs.random))
+  const merged = new Map(Object.entries(current))
+  const seenNames = new Set<string>()
+  for (const [headerName, value] of Object.entries(changes)) {
+    const name = headerName.toLowerCase()
+    if (reservedHeaders.test(name)) throw invalidHeader(headerName, 'This header is set by the service.')
+    if (seenNames.has(name)) throw invalidHeader(headerName, 'This header stands twice.')
+    seenNames.add(name)
+    if (value === null) merged.delete(name)
+    else merged.set(name, seal(needs.keys.webhookHeader, sealContext(endpointId, name), value, needs.random))
   }
-  if (after.size > webhookHeadersMax) throw invalid('', `Expected at most ${webhookHeadersMax} headers.`)
-  return Object.fromEntries(after)
+  if (merged.size > webhookHeadersMax)
+    throw invalidHeader('', `Expected at most ${webhookHeadersMax} headers.`)
+  return Object.fromEntries(merged)
 }
 
 /** The headers as they are sent. */
-export function openHeaders(
+export function unsealHeaders(
   keys: Pick<Keys, 'webhookHeader'>,
   endpointId: string,
   headers: SealedHeaders,
 ): Record<string, string> {
   const entries = Object.entries(headers)
   return Object.fromEntries(
-    entries.map(([name, sealed]) => [name, unseal(keys.webhookHeader, placeOf(endpointId, name), sealed)]),
+    entries.map(([name, sealed]) => [
+      name,
+      unseal(keys.webhookHeader, sealContext(endpointId, name), sealed),
+    ]),
   )
 }
 
-const invalid = (name: string, message: string) =>
+const invalidHeader = (name: string, message: string) =>
   invalidField('body', name === '' ? 'headers' : `headers.${name}`, message)

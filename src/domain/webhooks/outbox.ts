@@ -1,5 +1,5 @@
 import type { SealedHeaders } from './headers.ts'
-import type { Attempt } from './delivery.ts'
+import type { WebhookAttempt } from './delivery.ts'
 
 /** So that a receiver that hangs holds up nobody else: over all processes that work on the database. */
 export const sendsPerEndpointMax = 2
@@ -13,7 +13,7 @@ export type ClaimedDelivery = {
   failures: number
 }
 
-export type DeliveryClaim = {
+export type DeliveryClaimRequest = {
   /** Names the worker; no other one, past or present, has the same. */
   owner: string
   now: number
@@ -23,7 +23,7 @@ export type DeliveryClaim = {
 
 export type DeliveryOutcome = ClaimedDelivery & {
   owner: string
-  attempt: Attempt
+  attempt: WebhookAttempt
   /** When to try again after a failure; null where that was the last attempt. */
   retryAt: number | null
   /** The time at which the attempt ended. */
@@ -31,7 +31,7 @@ export type DeliveryOutcome = ClaimedDelivery & {
 }
 
 /** A message as it is stored: `headers` are still sealed. */
-export type StoredMessage = {
+export type StoredWebhookMessage = {
   deliveryId: string
   endpointId: string
   /** Of the event. */
@@ -58,7 +58,7 @@ export type WebhookQueueStore = {
    * gets the same until `leaseUntil`. Endpoints that work come before those that fail, then those that wait longest.
    * Disabled endpoints get nothing. What it costs depends on what is due, not on what waits or has ended.
    */
-  claim(claim: DeliveryClaim): Promise<ClaimedDelivery[]>
+  claim(request: DeliveryClaimRequest): Promise<ClaimedDelivery[]>
 
   /** When the next delivery is due; undefined where none waits. */
   nextDueAt(): Promise<number | undefined>
@@ -67,7 +67,7 @@ export type WebhookQueueStore = {
   backlog(limit: number): Promise<{ pending: number; oldestAt: number | null }>
 
   /** What to send, for each of these that is still there and whose endpoint is still enabled, as of this moment. */
-  load(ids: string[]): Promise<StoredMessage[]>
+  load(ids: string[]): Promise<StoredWebhookMessage[]>
 
   /** Gives back what is not sent after all. */
   release(claim: ClaimedDelivery & { owner: string }): Promise<void>

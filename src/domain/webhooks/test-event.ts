@@ -5,11 +5,11 @@ import { isId, type NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
-import { admit } from '../limits/rate-limit.ts'
+import { chargeRateLimit } from '../limits/rate-limit.ts'
 import type { Store } from '../store/store.ts'
 import type { SendWebhook, WebhookError } from './delivery.ts'
 import type { EndpointWithApplication } from './endpoints.ts'
-import { openHeaders } from './headers.ts'
+import { unsealHeaders } from './headers.ts'
 
 /** Sends go to addresses that the caller chose: without a limit, the service could be made to knock on doors. */
 const testsPerMinute = 10
@@ -49,16 +49,16 @@ export function createWebhookTester(needs: {
           limit: testsPerMinute,
           windowMs: 60_000,
         }
-        await admit(tx, limit, now, 'WEBHOOK_TESTS')
+        await chargeRateLimit(tx, limit, now, 'WEBHOOK_TESTS')
         return found
       })
       const eventId = newId('evt')
-      const request = madeUpRequest(endpoint, developer, newId('otp'), now)
+      const request = sampleRequest(endpoint, developer, newId('otp'), now)
       const { statusCode, error } = await send({
         id: eventId,
         url: endpoint.url,
         secret: endpoint.webhookSecret,
-        headers: openHeaders(keys, endpoint.id, endpoint.headers),
+        headers: unsealHeaders(keys, endpoint.id, endpoint.headers),
         body: JSON.stringify({ ...eventBody(eventId, 'otp.verified', request, now), test: true }),
       })
       const delivered = error === null
@@ -69,7 +69,7 @@ export function createWebhookTester(needs: {
 }
 
 /** What a verification of the developer's own virtual number would have left. */
-function madeUpRequest(
+function sampleRequest(
   endpoint: EndpointWithApplication,
   developer: Developer,
   id: string,

@@ -1,18 +1,21 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { dateOf, type AnalyticsService } from '../../domain/log/analytics.ts'
-import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
+import { isoDate, type AnalyticsService } from '../../domain/log/analytics.ts'
+import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { consoleErrors, data, object, oneOf } from '../schemas.ts'
 
 const ranges = { '7d': 7, '30d': 30, '90d': 90 } as const
 const rangeNames = ['7d', '30d', '90d'] as const
 
-export function analyticsRoutes(services: { consoleAuth: ConsoleAuth; analytics: AnalyticsService }) {
+export function analyticsRoutes(services: {
+  authenticateDeveloper: AuthenticateDeveloper
+  analytics: AnalyticsService
+}) {
   const { analytics } = services
   const detail = { tags: ['Analytics'], security: [{ console: [] }] }
 
   return new Elysia({ prefix: '/v1/analytics' })
-    .use(consoleAuth(services.consoleAuth))
+    .use(requireDeveloper(services.authenticateDeveloper))
     .get('/summary', async ({ developer }) => ({ data: await analytics.summary(developer) }), {
       response: {
         200: data(
@@ -34,7 +37,7 @@ export function analyticsRoutes(services: { consoleAuth: ConsoleAuth; analytics:
         const days = await analytics.timeSeries(developer, ranges[query.range ?? '30d'])
         return {
           data: days.map(({ day, sent, verified, failed }) => ({
-            date: dateOf(day),
+            date: isoDate(day),
             sent,
             verified,
             failed,

@@ -12,10 +12,10 @@ import {
   localePattern,
   webOtpDomainPattern,
 } from '../../domain/model/message-settings.ts'
-import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
-import { idempotencyScope, markReplayed } from '../idempotency.ts'
+import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
+import { idempotencyScope, setReplayedHeader } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
-import { pageAnswer, readPage, time } from '../pages.ts'
+import { pageResponse, readPage, formatTime } from '../pagination.ts'
 import {
   consoleBodyErrors,
   consoleErrors,
@@ -64,7 +64,7 @@ const androidAppHash = Type.String({
   description: 'The Android app that may read the message, by the hash of the SMS Retriever API.',
 })
 
-const shared = {
+const sharedProperties = {
   id: Type.String(),
   name: Type.String(),
   projectId: Type.String(),
@@ -83,7 +83,7 @@ const rotatedAt = Type.Optional(
 
 const application = object(
   {
-    ...shared,
+    ...sharedProperties,
     clientSecretPreview: preview,
     apiKeyPreview: preview,
     defaultLocale: nullable(defaultLocale),
@@ -96,9 +96,9 @@ const application = object(
   'Application',
 )
 
-const created = object(
+const createdApplication = object(
   {
-    ...shared,
+    ...sharedProperties,
     clientSecret: Type.String({ description: 'Only in this answer.' }),
     apiKey: Type.String({ description: 'Only in this answer.' }),
     webhookSecret: Type.String(),
@@ -107,7 +107,7 @@ const created = object(
   'CreatedApplication',
 )
 
-const rotated = object(
+const rotatedCredential = object(
   {
     type: rotationType,
     value: Type.String({ description: 'The new credential. The old one works no more.' }),
@@ -124,8 +124,8 @@ const presentShared = (row: ApplicationView) => ({
   status: row.status,
   clientId: row.clientId,
   otpTtlSeconds: row.otpTtlSeconds,
-  createdAt: time(row.createdAt),
-  updatedAt: time(row.updatedAt),
+  createdAt: formatTime(row.createdAt),
+  updatedAt: formatTime(row.updatedAt),
 })
 
 const present = (row: ApplicationView) => ({
@@ -135,9 +135,11 @@ const present = (row: ApplicationView) => ({
   defaultLocale: row.defaultLocale,
   webOtpDomain: row.webOtpDomain,
   androidAppHash: row.androidAppHash,
-  ...(row.clientSecretRotatedAt !== null && { clientSecretRotatedAt: time(row.clientSecretRotatedAt) }),
-  ...(row.apiKeyRotatedAt !== null && { apiKeyRotatedAt: time(row.apiKeyRotatedAt) }),
-  ...(row.webhookSecretRotatedAt !== null && { webhookSecretRotatedAt: time(row.webhookSecretRotatedAt) }),
+  ...(row.clientSecretRotatedAt !== null && { clientSecretRotatedAt: formatTime(row.clientSecretRotatedAt) }),
+  ...(row.apiKeyRotatedAt !== null && { apiKeyRotatedAt: formatTime(row.apiKeyRotatedAt) }),
+  ...(row.webhookSecretRotatedAt !== null && {
+    webhookSecretRotatedAt: formatTime(row.webhookSecretRotatedAt),
+  }),
 })
 
 const presentCreated = ({ application, secrets }: CreatedApplication) => ({
@@ -146,17 +148,20 @@ const presentCreated = ({ application, secrets }: CreatedApplication) => ({
   warning: 'Store the client secret and the API key now: they cannot be shown again.',
 })
 
-export function applicationRoutes(services: { consoleAuth: ConsoleAuth; applications: ApplicationService }) {
+export function applicationRoutes(services: {
+  authenticateDeveloper: AuthenticateDeveloper
+  applications: ApplicationService
+}) {
   const { applications } = services
   const detail = { tags: ['Applications'], security: [{ console: [] }] }
 
   return new Elysia({ prefix: '/v1/applications' })
     .use(jsonBody)
-    .use(consoleAuth(services.consoleAuth))
+    .use(requireDeveloper(services.authenticateDeveloper))
     .get(
       '/',
       async ({ developer, query }) =>
-        pageAnswer(await applications.list(developer, query.projectId, readPage(query)), present),
+        pageResponse(await applications.list(developer, query.projectId, readPage(query)), present),
       {
         query: object({ projectId: Type.Optional(Type.String()), ...pageQuery }),
         response: { 200: page(application), ...consoleErrors },
@@ -167,14 +172,14 @@ export function applicationRoutes(services: { consoleAuth: ConsoleAuth; applicat
       '/',
       async ({ developer, body, headers, set }) => {
         const scope = idempotencyScope(headers, developer.id, 'POST /v1/applications', body)
-        const answer = await applications.create(developer, body, scope)
-        markReplayed(set.headers, answer.replayed)
+        const result = await applications.create(developer, body, scope)
+        setReplayedHeader(set.headers, result.replayed)
         set.status = 201
-        return { data: presentCreated(answer.value) }
+        return { data: presentCreated(result.value) }
       },
       {
         body: object({ name, projectId: Type.String(), environment }),
-        response: { 201: data(created), ...consoleBodyErrors },
+        response: { 201: data(createdApplication), ...consoleBodyErrors },
         detail: {
           ...detail,
           parameters: [idempotencyKey],
@@ -238,11 +243,11 @@ export function applicationRoutes(services: { consoleAuth: ConsoleAuth; applicat
       '/:id/rotate/:type',
       async ({ developer, params }) => {
         const { type, value, rotatedAt } = await applications.rotate(developer, params.id, params.type)
-        return { data: { type, value, rotatedAt: time(rotatedAt) } }
+        return { data: { type, value, rotatedAt: formatTime(rotatedAt) } }
       },
       {
         params: object({ id: Type.String(), type: rotationType }),
-        response: { 200: data(rotated), ...consoleErrors },
+        response: { 200: data(rotatedCredential), ...consoleErrors },
         detail: { ...detail, operationId: 'rotateCredential', summary: 'Replace a credential at once' },
       },
     )

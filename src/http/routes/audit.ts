@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { auditActions, type AuditEntry, type AuditService } from '../../domain/accounts/audit.ts'
-import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
-import { pageAnswer, readPage, time } from '../pages.ts'
+import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
+import { pageResponse, readPage, formatTime } from '../pagination.ts'
 import { consoleErrors, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
 
 const auditEntry = object(
@@ -39,15 +39,18 @@ const present = (row: AuditEntry) => ({
   ip: row.ip,
   userAgent: row.userAgent,
   traceId: row.traceId,
-  at: time(row.at),
+  at: formatTime(row.at),
 })
 
-export function auditRoutes(services: { consoleAuth: ConsoleAuth; audit: AuditService }) {
-  return new Elysia({ prefix: '/v1/audit' }).use(consoleAuth(services.consoleAuth)).get(
+export function auditRoutes(services: { authenticateDeveloper: AuthenticateDeveloper; audit: AuditService }) {
+  return new Elysia({ prefix: '/v1/audit' }).use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
     async ({ developer, query }) => {
       const { action, targetId } = query
-      return pageAnswer(await services.audit.list(developer, { action, targetId }, readPage(query)), present)
+      return pageResponse(
+        await services.audit.list(developer, { action, targetId }, readPage(query)),
+        present,
+      )
     },
     {
       query: object({

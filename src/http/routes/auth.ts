@@ -3,21 +3,21 @@ import { Elysia } from 'elysia'
 import type { AccountService } from '../../domain/accounts/accounts.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
 import type { IdentityProvider, LoginSettings } from '../../domain/accounts/identity-provider.ts'
-import type { ClientOf } from '../client.ts'
-import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
+import type { ReadClient } from '../client.ts'
+import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { jsonBody } from '../json-body.ts'
 import { consoleBodyErrors, data, errorBody, nullable, object, publicErrors } from '../schemas.ts'
 import { identityProviderRoutes } from './identity-provider.ts'
 
 export type AuthServices = {
-  consoleAuth: ConsoleAuth
-  clientOf: ClientOf
+  authenticateDeveloper: AuthenticateDeveloper
+  readClient: ReadClient
   loginSettings: () => Promise<LoginSettings>
   /** Undefined where an OpenID provider of the operator's is in charge; the routes of this one are then not there. */
   builtIn: { provider: IdentityProvider; accounts: Pick<AccountService, 'changePassword'> } | undefined
 }
 
-const loginSettings = object(
+const loginSettingsSchema = object(
   {
     kind: Type.Union([Type.Literal('built_in'), Type.Literal('oidc')]),
     issuer: Type.String(),
@@ -31,15 +31,15 @@ const loginSettings = object(
 
 /** How developers log in. */
 export function authRoutes(services: AuthServices) {
-  const { clientOf } = services
-  const builtIn = () => {
+  const { readClient } = services
+  const requireBuiltIn = () => {
     if (services.builtIn) return services.builtIn
     throw new ServiceError('NOT_FOUND', 'There is no such route.', { reason: 'ROUTE_NOT_FOUND' })
   }
 
   return new Elysia({ prefix: '/v1/auth' })
     .get('/config', async () => ({ data: await services.loginSettings() }), {
-      response: { 200: data(loginSettings), ...publicErrors },
+      response: { 200: data(loginSettingsSchema), ...publicErrors },
       detail: {
         tags: ['Login'],
         security: [],
@@ -47,16 +47,16 @@ export function authRoutes(services: AuthServices) {
         summary: 'How a command line logs in here',
       },
     })
-    .use(identityProviderRoutes(() => builtIn().provider, clientOf))
+    .use(identityProviderRoutes(() => requireBuiltIn().provider, readClient))
     .use(
       new Elysia()
         .use(jsonBody)
-        .use(consoleAuth(services.consoleAuth))
+        .use(requireDeveloper(services.authenticateDeveloper))
         .post(
           '/password',
           async ({ developer, body, request, server, set }) => {
-            const { network } = clientOf({ request, server, set })
-            await builtIn().accounts.changePassword(
+            const { network } = readClient({ request, server, set })
+            await requireBuiltIn().accounts.changePassword(
               developer,
               body.currentPassword,
               body.newPassword,

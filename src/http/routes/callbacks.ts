@@ -5,7 +5,7 @@ import { readText } from '../json-body.ts'
 import { data, errorBody, object } from '../schemas.ts'
 
 /** A call of a provider's, as it came. */
-export type CallbackCall = {
+export type CallbackRequest = {
   provider: string
   token: string
   method: string
@@ -19,12 +19,12 @@ export type CallbackCall = {
  * `unknown`: there is no such provider, or the token is not its own. `challenge`: the provider asks whether the address
  * is ours, and wants to read this text.
  */
-export type CallbackAnswer =
+export type CallbackOutcome =
   { kind: 'received' | 'unknown' | 'forged' | 'unreadable' } | { kind: 'challenge'; text: string }
 
-export type ReceiveCallback = (call: CallbackCall) => Promise<CallbackAnswer>
+export type ReceiveCallback = (request: CallbackRequest) => Promise<CallbackOutcome>
 
-type Call = {
+type CallbackContext = {
   request: Request
   params: { provider: string; token: string }
   set: { headers: Record<string, string | number> }
@@ -35,12 +35,12 @@ type Call = {
  * document.
  */
 export function callbackRoutes({ receiveCallback }: { receiveCallback: ReceiveCallback }) {
-  const receive = async ({ request, params, set }: Call) => {
-    const query = request.url.indexOf('?')
+  const receive = async ({ request, params, set }: CallbackContext) => {
+    const queryStart = request.url.indexOf('?')
     const result = await receiveCallback({
       ...params,
       method: request.method,
-      search: query === -1 ? '' : request.url.slice(query),
+      search: queryStart === -1 ? '' : request.url.slice(queryStart),
       headers: Object.fromEntries(request.headers),
       body: await readText(request),
     })

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { DeveloperService, Profile } from '../../domain/accounts/developers.ts'
-import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
+import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { jsonBody } from '../json-body.ts'
-import { time } from '../pages.ts'
+import { formatTime } from '../pagination.ts'
 import {
   consoleBodyErrors,
   consoleErrors,
@@ -50,20 +50,23 @@ const present = ({ limits, ...developer }: Profile) => ({
     sendPerMinute: limits.sendPerMinute,
     verifyPerMinute: limits.verifyPerMinute,
   },
-  createdAt: time(developer.createdAt),
-  updatedAt: time(developer.updatedAt),
+  createdAt: formatTime(developer.createdAt),
+  updatedAt: formatTime(developer.updatedAt),
 })
 
 const company = nullable(visibleText(120, 'Expected 1 to 120 characters, not only spaces, or null'))
 
-export function developerRoutes(services: { consoleAuth: ConsoleAuth; developers: DeveloperService }) {
+export function developerRoutes(services: {
+  authenticateDeveloper: AuthenticateDeveloper
+  developers: DeveloperService
+}) {
   const { developers } = services
   const detail = { tags: ['Developer profile'], security: [{ console: [] }] }
 
   return new Elysia({ prefix: '/v1/developer' })
     .use(jsonBody)
-    .use(consoleAuth(services.consoleAuth))
-    .get('/me', ({ developer }) => ({ data: present(developers.profile(developer)) }), {
+    .use(requireDeveloper(services.authenticateDeveloper))
+    .get('/me', ({ developer }) => ({ data: present(developers.toProfile(developer)) }), {
       response: { 200: data(profile), ...consoleErrors },
       detail: { ...detail, operationId: 'getProfile', summary: 'The profile of the caller' },
     })

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { Clock } from '../../domain/model/clock.ts'
-import { time } from '../pages.ts'
+import { formatTime } from '../pagination.ts'
 import { data, object, publicErrors, timestamp } from '../schemas.ts'
 
 /** Whether the service can do its work. Resolves to the cause where it cannot. */
@@ -13,7 +13,7 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
     .get(
       '/',
       () => ({
-        data: { status: 'operational' as const, service: 'otpd', time: time(services.clock.now()) },
+        data: { status: 'operational' as const, service: 'otpd', time: formatTime(services.clock.now()) },
       }),
       {
         response: {
@@ -41,15 +41,15 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
       {
         response: {
           ...publicErrors,
-          200: data(readiness),
-          503: data(readiness),
+          200: data(readinessSchema),
+          503: data(readinessSchema),
         },
         detail: { tags, security: [], operationId: 'getReadiness', summary: 'Whether to send it work' },
       },
     )
 }
 
-const readiness = object(
+const readinessSchema = object(
   {
     status: Type.Union([Type.Literal('ready'), Type.Literal('not_ready')]),
     cause: Type.Union([Type.Literal('draining'), Type.Literal('database'), Type.Null()]),

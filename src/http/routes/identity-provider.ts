@@ -2,8 +2,8 @@ import { Type, type TObject } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { ServiceError } from '../../domain/model/errors.ts'
 import type { IdentityProvider } from '../../domain/accounts/identity-provider.ts'
-import type { ClientOf } from '../client.ts'
-import { orOAuthFailure, readForm } from '../oauth.ts'
+import type { ReadClient } from '../client.ts'
+import { toOAuthResult, readForm } from '../oauth.ts'
 import { errorBody, object, publicErrors } from '../schemas.ts'
 
 const tokens = object(
@@ -26,12 +26,12 @@ const oauthError = object(
 )
 
 /** What is refused ahead of the route has the service's own form. */
-const either = Type.Union([oauthError, errorBody])
+const serviceOrOAuthError = Type.Union([oauthError, errorBody])
 
 const oauthErrors = {
-  400: either,
+  400: serviceOrOAuthError,
   404: errorBody,
-  413: either,
+  413: serviceOrOAuthError,
   415: oauthError,
   429: oauthError,
   500: errorBody,
@@ -40,7 +40,7 @@ const oauthErrors = {
 
 const documentErrors = { ...publicErrors, 404: errorBody }
 
-const words = Type.Array(Type.String())
+const stringArray = Type.Array(Type.String())
 
 /** RFC 7517, the public half of a key on a curve; `d` would be the private one. */
 const publicKey = object(
@@ -62,12 +62,12 @@ const metadata = object(
     token_endpoint: Type.String(),
     revocation_endpoint: Type.String(),
     jwks_uri: Type.String(),
-    grant_types_supported: words,
-    response_types_supported: words,
-    subject_types_supported: words,
-    id_token_signing_alg_values_supported: words,
-    token_endpoint_auth_methods_supported: words,
-    claims_supported: words,
+    grant_types_supported: stringArray,
+    response_types_supported: stringArray,
+    subject_types_supported: stringArray,
+    id_token_signing_alg_values_supported: stringArray,
+    token_endpoint_auth_methods_supported: stringArray,
+    claims_supported: stringArray,
   },
   'ProviderMetadata',
 )
@@ -91,17 +91,17 @@ const tokenRequest = Type.Object({
  * The routes of the built-in provider. Their forms and answers are those of OAuth and OpenID Connect, not wrapped in
  * `data`.
  *
- * @param provided throws NOT_FOUND where another provider is in charge
+ * @param getProvider throws NOT_FOUND where another provider is in charge
  */
-export function identityProviderRoutes(provided: () => IdentityProvider, clientOf: ClientOf) {
+export function identityProviderRoutes(getProvider: () => IdentityProvider, readClient: ReadClient) {
   const detail = { tags: ['Login'], security: [] }
 
   return new Elysia()
-    .get('/.well-known/openid-configuration', () => provided().discovery(), {
+    .get('/.well-known/openid-configuration', () => getProvider().discovery(), {
       response: { 200: metadata, ...documentErrors },
       detail: { ...detail, operationId: 'discoverProvider', summary: 'OpenID Connect discovery' },
     })
-    .get('/jwks.json', () => provided().publicKeys(), {
+    .get('/jwks.json', () => getProvider().publicKeys(), {
       response: {
         200: object({ keys: Type.Array(publicKey) }),
         ...documentErrors,
@@ -111,11 +111,11 @@ export function identityProviderRoutes(provided: () => IdentityProvider, clientO
     .post(
       '/token',
       async ({ request, server, set, status }) => {
-        const provider = provided()
-        const client = clientOf({ request, server, set })
-        const answer = await orOAuthFailure(async () => provider.grant(await readForm(request), client))
-        if ('value' in answer) return answer.value
-        const { failure } = answer
+        const provider = getProvider()
+        const client = readClient({ request, server, set })
+        const result = await toOAuthResult(async () => provider.grant(await readForm(request), client))
+        if ('value' in result) return result.value
+        const { failure } = result
         if (failure.retryAfterSeconds !== undefined)
           set.headers['retry-after'] = String(failure.retryAfterSeconds)
         return status(failure.status, failure.body)
@@ -127,23 +127,23 @@ export function identityProviderRoutes(provided: () => IdentityProvider, clientO
           ...detail,
           operationId: 'requestTokens',
           summary: 'Exchange a password, a refresh token or a setup token for an ID token',
-          requestBody: form(tokenRequest),
+          requestBody: formBody(tokenRequest),
         },
       },
     )
     .post(
       '/revoke',
       async ({ request, server, set, status }) => {
-        const provider = provided()
-        const client = clientOf({ request, server, set })
-        const answer = await orOAuthFailure(async () => {
+        const provider = getProvider()
+        const client = readClient({ request, server, set })
+        const result = await toOAuthResult(async () => {
           const { token } = await readForm(request)
           if (token === undefined) throw new ServiceError('INVALID_ARGUMENT', 'Missing: token.')
           await provider.revoke(token, client)
           return {}
         })
-        if ('value' in answer) return answer.value
-        const { failure } = answer
+        if ('value' in result) return result.value
+        const { failure } = result
         if (failure.retryAfterSeconds !== undefined)
           set.headers['retry-after'] = String(failure.retryAfterSeconds)
         return status(failure.status, failure.body)
@@ -155,13 +155,13 @@ export function identityProviderRoutes(provided: () => IdentityProvider, clientO
           ...detail,
           operationId: 'revokeToken',
           summary: 'End the session of a refresh token (RFC 7009)',
-          requestBody: form(Type.Object({ token: Type.String() })),
+          requestBody: formBody(Type.Object({ token: Type.String() })),
         },
       },
     )
 }
 
-const form = (schema: TObject) => ({
+const formBody = (schema: TObject) => ({
   required: true,
   content: { 'application/x-www-form-urlencoded': { schema } },
 })

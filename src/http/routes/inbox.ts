@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { InboxItem, InboxService } from '../../domain/otp/inbox.ts'
-import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
-import { pageAnswer, readPage, time } from '../pages.ts'
+import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
+import { pageResponse, readPage, formatTime } from '../pagination.ts'
 import { consoleErrors, nullable, object, page, pageQuery, timestamp } from '../schemas.ts'
 
 const item = object(
@@ -19,15 +19,19 @@ const item = object(
   'InboxItem',
 )
 
-const present = (row: InboxItem) => ({ ...row, sentAt: time(row.sentAt), expiresAt: time(row.expiresAt) })
+const present = (row: InboxItem) => ({
+  ...row,
+  sentAt: formatTime(row.sentAt),
+  expiresAt: formatTime(row.expiresAt),
+})
 
-export function inboxRoutes(services: { consoleAuth: ConsoleAuth; inbox: InboxService }) {
+export function inboxRoutes(services: { authenticateDeveloper: AuthenticateDeveloper; inbox: InboxService }) {
   return new Elysia({ prefix: '/v1/inbox' })
-    .use(consoleAuth(services.consoleAuth))
+    .use(requireDeveloper(services.authenticateDeveloper))
     .get(
       '/',
       async ({ developer, query }) =>
-        pageAnswer(await services.inbox.list(developer, readPage(query)), present),
+        pageResponse(await services.inbox.list(developer, readPage(query)), present),
       {
         query: object(pageQuery),
         response: { 200: page(item), ...consoleErrors },

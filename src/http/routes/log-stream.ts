@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { LogStreams } from '../../domain/log/stream.ts'
 import type { Clock } from '../../domain/model/clock.ts'
-import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
+import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { createEventStream } from '../event-stream.ts'
 import { consoleErrors, errorBody, eventStream, object } from '../schemas.ts'
 import { logTypeQuery, presentLogEntry, readLogTypes } from './logs.ts'
@@ -17,7 +17,7 @@ const streamHeaders = {
 const stalledSecondsMax = 1
 
 export function logStreamRoutes(services: {
-  consoleAuth: ConsoleAuth
+  authenticateDeveloper: AuthenticateDeveloper
   logStreams: LogStreams
   clock: Clock
   /** In place of ten seconds. */
@@ -26,7 +26,7 @@ export function logStreamRoutes(services: {
 }) {
   const { clock, logStreams, heartbeatMs, onBug } = services
 
-  return new Elysia({ prefix: '/v1/logs' }).use(consoleAuth(services.consoleAuth)).get(
+  return new Elysia({ prefix: '/v1/logs' }).use(requireDeveloper(services.authenticateDeveloper)).get(
     '/stream',
     async ({ developer, query, headers, request, server, set }) => {
       // The framework serves HEAD with what GET answers, and would read to the end of it.

@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { logTypes, type LogType } from '../../domain/model/event-kinds.ts'
 import type { LogEntry, LogService } from '../../domain/log/events.ts'
-import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
-import { pageAnswer, readPage, time } from '../pages.ts'
+import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
+import { pageResponse, readPage, formatTime } from '../pagination.ts'
 import { consoleErrors, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
 
 export const logEntry = object(
@@ -28,14 +28,14 @@ export const presentLogEntry = (row: LogEntry) => ({
   phone: row.phone,
   status: row.status,
   detail: row.detail,
-  at: time(row.at),
+  at: formatTime(row.at),
 })
 
-const oneType = `(${logTypes.join('|').replaceAll('.', '\\.')})`
+const typePattern = `(${logTypes.join('|').replaceAll('.', '\\.')})`
 
 export const logTypeQuery = Type.Optional(
   Type.String({
-    pattern: `^${oneType}(,${oneType})*$`,
+    pattern: `^${typePattern}(,${typePattern})*$`,
     description: 'One or more types, separated by commas.',
     errorText: `Expected types separated by commas, of ${logTypes.join(', ')}`,
   }),
@@ -45,12 +45,12 @@ export const logTypeQuery = Type.Optional(
 export const readLogTypes = (text: string | undefined): LogType[] | undefined =>
   text === undefined ? undefined : logTypes.filter((type) => text.split(',').includes(type))
 
-export function logRoutes(services: { consoleAuth: ConsoleAuth; logs: LogService }) {
-  return new Elysia({ prefix: '/v1/logs' }).use(consoleAuth(services.consoleAuth)).get(
+export function logRoutes(services: { authenticateDeveloper: AuthenticateDeveloper; logs: LogService }) {
+  return new Elysia({ prefix: '/v1/logs' }).use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
     async ({ developer, query }) => {
       const { appId, type, after, order = 'asc' } = query
-      return pageAnswer(
+      return pageResponse(
         await services.logs.list(developer, {
           ...readPage(query),
           appId,

@@ -5,19 +5,19 @@ import { otpTtlSecondsMax, otpTtlSecondsMin } from '../../domain/apps/applicatio
 import { codePattern } from '../../domain/model/code.ts'
 import type { RatedOperation } from '../../domain/otp/rates.ts'
 import { channels } from '../../domain/model/request.ts'
-import type { SendAnswer } from '../../domain/otp/send.ts'
+import type { SendResult } from '../../domain/otp/send.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
-import { appAuth } from '../require-application.ts'
-import { idempotencyScope, markReplayed } from '../idempotency.ts'
+import { requireApplication } from '../require-application.ts'
+import { idempotencyScope, setReplayedHeader } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
-import { time } from '../pages.ts'
-import { markRate, offerRate } from '../rate-headers.ts'
+import { formatTime } from '../pagination.ts'
+import { setRateHeaders, deferRateHeaders } from '../rate-headers.ts'
 import { appErrors, data, idempotencyKey, object, timestamp, oneOf } from '../schemas.ts'
 
 const requestId = Type.String({ minLength: 1, maxLength: 64 })
 const channel = oneOf(channels)
 
-const sent = object(
+const sentOtp = object(
   {
     requestId: Type.String(),
     phone: Type.String({ description: 'E.164.' }),
@@ -38,21 +38,21 @@ export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService
 
   return new Elysia()
     .use(jsonBody)
-    .use(appAuth(services.appAuth))
+    .use(requireApplication(services.appAuth))
     .derive(({ application, request, path }) => {
-      const operation = ratedPaths.get(path)
-      if (operation) offerRate(request, () => otp.rateOf(application, operation))
+      const operation = rateLimitedPaths.get(path)
+      if (operation) deferRateHeaders(request, () => otp.peekRate(application, operation))
       return {}
     })
     .post(
       '/send',
       async ({ application, body, headers, set }) => {
         const scope = idempotencyScope(headers, application.id, 'POST /v1/otp/send', body)
-        const answer = await otp.send(application, body, scope)
-        markReplayed(set.headers, answer.replayed)
-        markRate(set.headers, answer.rate ?? (await otp.rateOf(application, 'send')))
+        const result = await otp.send(application, body, scope)
+        setReplayedHeader(set.headers, result.replayed)
+        setRateHeaders(set.headers, result.rate ?? (await otp.peekRate(application, 'send')))
         set.status = 201
-        return { data: presentSent(answer) }
+        return { data: presentSent(result) }
       },
       {
         body: object({
@@ -88,7 +88,7 @@ export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService
             }),
           ),
         }),
-        response: { 201: data(sent), ...appErrors },
+        response: { 201: data(sentOtp), ...appErrors },
         detail: {
           ...detail,
           parameters: [idempotencyKey],
@@ -101,14 +101,14 @@ export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService
       '/resend',
       async ({ application, body, headers, set }) => {
         const scope = idempotencyScope(headers, application.id, 'POST /v1/otp/resend', body)
-        const answer = await otp.resend(application, body, scope)
-        markReplayed(set.headers, answer.replayed)
-        markRate(set.headers, answer.rate ?? (await otp.rateOf(application, 'send')))
-        return { data: presentSent(answer) }
+        const result = await otp.resend(application, body, scope)
+        setReplayedHeader(set.headers, result.replayed)
+        setRateHeaders(set.headers, result.rate ?? (await otp.peekRate(application, 'send')))
+        return { data: presentSent(result) }
       },
       {
         body: object({ requestId, channel: Type.Optional(channel) }),
-        response: { 200: data(sent), ...appErrors },
+        response: { 200: data(sentOtp), ...appErrors },
         detail: {
           ...detail,
           parameters: [idempotencyKey],
@@ -121,13 +121,13 @@ export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService
       '/verify',
       async ({ application, body, set }) => {
         const { request, rate } = await otp.verify(application, body.requestId, body.code)
-        markRate(set.headers, rate)
+        setRateHeaders(set.headers, rate)
         return {
           data: {
             requestId: request.id,
             status: 'verified' as const,
             phone: request.phone,
-            verifiedAt: time(request.verifiedAt ?? request.updatedAt),
+            verifiedAt: formatTime(request.verifiedAt ?? request.updatedAt),
           },
         }
       },
@@ -169,16 +169,16 @@ export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService
     )
 }
 
-const ratedPaths = new Map<string, RatedOperation>([
+const rateLimitedPaths = new Map<string, RatedOperation>([
   ['/v1/otp/send', 'send'],
   ['/v1/otp/resend', 'send'],
   ['/v1/otp/verify', 'verify'],
 ])
 
-const presentSent = (answer: SendAnswer) => ({
-  requestId: answer.requestId,
-  phone: answer.phone,
-  status: answer.status,
-  expiresAt: time(answer.expiresAt),
-  ...(answer.code !== undefined && { code: answer.code }),
+const presentSent = (result: SendResult) => ({
+  requestId: result.requestId,
+  phone: result.phone,
+  status: result.status,
+  expiresAt: formatTime(result.expiresAt),
+  ...(result.code !== undefined && { code: result.code }),
 })

@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
-import { attemptsMax, isDue, otpStatuses, type OtpRequest } from '../../domain/model/request.ts'
+import { attemptsMax, isExpired, otpStatuses, type OtpRequest } from '../../domain/model/request.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
 import type { Clock } from '../../domain/model/clock.ts'
-import { consoleOrAppAuth } from '../require-application.ts'
-import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
-import { pageAnswer, readPage, time, timeOrNull } from '../pages.ts'
+import { requireEither } from '../require-application.ts'
+import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
+import { pageResponse, readPage, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
   consoleErrors,
   data,
@@ -45,7 +45,7 @@ const otpRequest = object(
 )
 
 export function otpRoutes(services: {
-  consoleAuth: ConsoleAuth
+  authenticateDeveloper: AuthenticateDeveloper
   appAuth: AppAuth
   otp: OtpService
   clock: Clock
@@ -59,7 +59,7 @@ export function otpRoutes(services: {
     environment: row.environment,
     phone: row.phone,
     country: row.country,
-    status: isDue(row, clock.now()) ? ('expired' as const) : row.status,
+    status: isExpired(row, clock.now()) ? ('expired' as const) : row.status,
     failureReason: row.failureReason,
     channel: row.channel,
     provider: row.provider,
@@ -67,19 +67,19 @@ export function otpRoutes(services: {
     attempts: row.attempts,
     maxAttempts: attemptsMax,
     resends: row.resends,
-    createdAt: time(row.createdAt),
-    expiresAt: time(row.expiresAt),
-    verifiedAt: timeOrNull(row.verifiedAt),
-    updatedAt: time(row.updatedAt),
+    createdAt: formatTime(row.createdAt),
+    expiresAt: formatTime(row.expiresAt),
+    verifiedAt: formatTimeOrNull(row.verifiedAt),
+    updatedAt: formatTime(row.updatedAt),
   })
 
   const consoleDetail = { tags: ['OTP'], security: [{ console: [] }] }
 
-  const forDevelopers = new Elysia().use(consoleAuth(services.consoleAuth)).get(
+  const consoleRoutes = new Elysia().use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',
     async ({ developer, query }) => {
       const { appId, status } = query
-      return pageAnswer(await otp.list(developer, { appId, status }, readPage(query)), present)
+      return pageResponse(await otp.list(developer, { appId, status }, readPage(query)), present)
     },
     {
       query: object({
@@ -96,7 +96,7 @@ export function otpRoutes(services: {
     },
   )
 
-  const forBoth = new Elysia().use(consoleOrAppAuth(services, 'all three')).get(
+  const sharedRoutes = new Elysia().use(requireEither(services, 'full_credentials')).get(
     '/:id',
     async ({ caller, params }) => {
       const owner =
@@ -115,5 +115,8 @@ export function otpRoutes(services: {
     },
   )
 
-  return new Elysia({ prefix: '/v1/otp' }).use(otpOperationRoutes(services)).use(forDevelopers).use(forBoth)
+  return new Elysia({ prefix: '/v1/otp' })
+    .use(otpOperationRoutes(services))
+    .use(consoleRoutes)
+    .use(sharedRoutes)
 }

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { ProjectService, ProjectWithCount } from '../../domain/apps/projects.ts'
-import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
-import { idempotencyScope, markReplayed } from '../idempotency.ts'
+import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
+import { idempotencyScope, setReplayedHeader } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
-import { pageAnswer, readPage, time } from '../pages.ts'
+import { pageResponse, readPage, formatTime } from '../pagination.ts'
 import {
   consoleBodyErrors,
   consoleErrors,
@@ -40,20 +40,23 @@ const present = (row: ProjectWithCount) => ({
   name: row.name,
   description: row.description,
   applicationCount: row.applicationCount,
-  createdAt: time(row.createdAt),
-  updatedAt: time(row.updatedAt),
+  createdAt: formatTime(row.createdAt),
+  updatedAt: formatTime(row.updatedAt),
 })
 
-export function projectRoutes(services: { consoleAuth: ConsoleAuth; projects: ProjectService }) {
+export function projectRoutes(services: {
+  authenticateDeveloper: AuthenticateDeveloper
+  projects: ProjectService
+}) {
   const { projects } = services
   const detail = { tags: ['Projects'], security: [{ console: [] }] }
 
   return new Elysia({ prefix: '/v1/projects' })
     .use(jsonBody)
-    .use(consoleAuth(services.consoleAuth))
+    .use(requireDeveloper(services.authenticateDeveloper))
     .get(
       '/',
-      async ({ developer, query }) => pageAnswer(await projects.list(developer, readPage(query)), present),
+      async ({ developer, query }) => pageResponse(await projects.list(developer, readPage(query)), present),
       {
         query: object(pageQuery),
         response: { 200: page(project), ...consoleErrors },
@@ -64,10 +67,10 @@ export function projectRoutes(services: { consoleAuth: ConsoleAuth; projects: Pr
       '/',
       async ({ developer, body, headers, set }) => {
         const scope = idempotencyScope(headers, developer.id, 'POST /v1/projects', body)
-        const answer = await projects.create(developer, body, scope)
-        markReplayed(set.headers, answer.replayed)
+        const result = await projects.create(developer, body, scope)
+        setReplayedHeader(set.headers, result.replayed)
         set.status = 201
-        return { data: present(answer.value) }
+        return { data: present(result.value) }
       },
       {
         body: object({ name, description: Type.Optional(description) }),

@@ -3,10 +3,10 @@ import { Elysia } from 'elysia'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
 import { notFound } from '../../domain/model/errors.ts'
 import type { IdentityService, IdentityWithApplications } from '../../domain/otp/identities.ts'
-import { readPhone } from '../../domain/model/phone.ts'
-import { consoleOrAppAuth } from '../require-application.ts'
-import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
-import { pageAnswer, readPage, time } from '../pages.ts'
+import { tryParsePhone } from '../../domain/model/phone.ts'
+import { requireEither } from '../require-application.ts'
+import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
+import { pageResponse, readPage, formatTime } from '../pagination.ts'
 import { consoleErrors, data, nullable, object, page, pageQuery, timestamp } from '../schemas.ts'
 
 const identity = object(
@@ -28,12 +28,12 @@ const present = (row: IdentityWithApplications) => ({
   country: row.country,
   verificationCount: row.verificationCount,
   applications: row.applications,
-  firstVerifiedAt: time(row.firstVerifiedAt),
-  lastVerifiedAt: time(row.lastVerifiedAt),
+  firstVerifiedAt: formatTime(row.firstVerifiedAt),
+  lastVerifiedAt: formatTime(row.lastVerifiedAt),
 })
 
 export function userRoutes(services: {
-  consoleAuth: ConsoleAuth
+  authenticateDeveloper: AuthenticateDeveloper
   appAuth: AppAuth
   identities: IdentityService
 }) {
@@ -41,10 +41,11 @@ export function userRoutes(services: {
   const tags = ['Users']
 
   const list = new Elysia()
-    .use(consoleAuth(services.consoleAuth))
+    .use(requireDeveloper(services.authenticateDeveloper))
     .get(
       '/',
-      async ({ developer, query }) => pageAnswer(await identities.list(developer, readPage(query)), present),
+      async ({ developer, query }) =>
+        pageResponse(await identities.list(developer, readPage(query)), present),
       {
         query: object(pageQuery),
         response: { 200: page(identity), ...consoleErrors },
@@ -57,10 +58,10 @@ export function userRoutes(services: {
       },
     )
 
-  const get = new Elysia().use(consoleOrAppAuth(services, 'key alone')).get(
+  const get = new Elysia().use(requireEither(services, 'api_key_only')).get(
     '/:phoneNumber',
     async ({ caller, params }) => {
-      const phone = readPhone(params.phoneNumber)
+      const phone = tryParsePhone(params.phoneNumber)
       if (!phone) throw notFound()
       const developerId = caller.kind === 'developer' ? caller.developer.id : caller.application.developerId
       return { data: present(await identities.getByPhone(developerId, phone.phone)) }

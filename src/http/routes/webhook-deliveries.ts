@@ -2,15 +2,15 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { eventKinds } from '../../domain/model/event-kinds.ts'
 import {
-  deliveryStatuses,
+  webhookDeliveryStatuses,
   webhookErrors,
-  type Attempt,
+  type WebhookAttempt,
   type WebhookDelivery,
 } from '../../domain/webhooks/delivery.ts'
 import type { DeliveryWithAttempts, WebhookDeliveryService } from '../../domain/webhooks/deliveries.ts'
-import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
+import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { jsonBody } from '../json-body.ts'
-import { pageAnswer, readPage, time, timeOrNull } from '../pages.ts'
+import { pageResponse, readPage, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
   consoleBodyErrors,
   consoleErrors,
@@ -27,11 +27,11 @@ import {
 
 const error = nullable(oneOf(webhookErrors))
 
-const shared = {
+const sharedProperties = {
   id: Type.String(),
   eventId: Type.String({ description: 'The `webhook-id` of every attempt.' }),
   type: Type.String(),
-  status: oneOf(deliveryStatuses),
+  status: oneOf(webhookDeliveryStatuses),
   lastStatusCode: nullable(Type.Integer()),
   lastError: error,
   nextAttemptAt: nullable(timestamp),
@@ -39,7 +39,7 @@ const shared = {
   deliveredAt: nullable(timestamp),
 }
 
-const delivery = object({ ...shared, attempts: Type.Integer() }, 'WebhookDelivery')
+const delivery = object({ ...sharedProperties, attempts: Type.Integer() }, 'WebhookDelivery')
 
 const attempt = object(
   {
@@ -53,7 +53,7 @@ const attempt = object(
 )
 
 const deliveryDetail = object(
-  { ...shared, attempts: Type.Array(attempt, { description: 'Oldest first.' }) },
+  { ...sharedProperties, attempts: Type.Array(attempt, { description: 'Oldest first.' }) },
   'WebhookDeliveryDetail',
 )
 
@@ -64,15 +64,15 @@ const presentShared = (row: WebhookDelivery) => ({
   status: row.status,
   lastStatusCode: row.lastStatusCode,
   lastError: row.lastError,
-  nextAttemptAt: timeOrNull(row.nextAttemptAt),
-  createdAt: time(row.createdAt),
-  deliveredAt: timeOrNull(row.deliveredAt),
+  nextAttemptAt: formatTimeOrNull(row.nextAttemptAt),
+  createdAt: formatTime(row.createdAt),
+  deliveredAt: formatTimeOrNull(row.deliveredAt),
 })
 
 const present = (row: WebhookDelivery) => ({ ...presentShared(row), attempts: row.attempts })
 
-const presentAttempt = ({ at, statusCode, error, durationMs, body }: Attempt) => ({
-  at: time(at),
+const presentAttempt = ({ at, statusCode, error, durationMs, body }: WebhookAttempt) => ({
+  at: formatTime(at),
   statusCode,
   error,
   durationMs,
@@ -87,7 +87,7 @@ const presentDetail = ({ delivery, attempts }: DeliveryWithAttempts) => ({
 const params = object({ id: Type.String(), deliveryId: Type.String() })
 
 /** RFC 3339; the framework's own format takes a bare date, too. */
-const moment = Type.String({
+const dateTime = Type.String({
   format: 'date-time',
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,9})?(Z|[+-]\\d\\d:\\d\\d)$',
   errorText: 'Expected a time such as 2026-11-20T12:00:00Z',
@@ -95,7 +95,7 @@ const moment = Type.String({
 })
 
 export function webhookDeliveryRoutes(services: {
-  consoleAuth: ConsoleAuth
+  authenticateDeveloper: AuthenticateDeveloper
   webhookDeliveries: WebhookDeliveryService
 }) {
   const { webhookDeliveries: deliveries } = services
@@ -103,19 +103,19 @@ export function webhookDeliveryRoutes(services: {
 
   return new Elysia({ prefix: '/v1/webhooks' })
     .use(jsonBody)
-    .use(consoleAuth(services.consoleAuth))
+    .use(requireDeveloper(services.authenticateDeveloper))
     .get(
       '/:id/deliveries',
       async ({ developer, params, query }) => {
         const { status, type } = query
-        const found = await deliveries.list(developer, params.id, { status, type }, readPage(query))
-        return pageAnswer(found, present)
+        const deliveryPage = await deliveries.list(developer, params.id, { status, type }, readPage(query))
+        return pageResponse(deliveryPage, present)
       },
       {
         params: idParams,
         query: object({
           ...pageQuery,
-          status: Type.Optional(oneOf(deliveryStatuses)),
+          status: Type.Optional(oneOf(webhookDeliveryStatuses)),
           type: Type.Optional(oneOf(eventKinds)),
         }),
         response: { 200: page(delivery), ...consoleErrors },
@@ -165,7 +165,7 @@ export function webhookDeliveryRoutes(services: {
       },
       {
         params: idParams,
-        body: object({ since: moment, until: Type.Optional(moment) }),
+        body: object({ since: dateTime, until: Type.Optional(dateTime) }),
         response: {
           200: data(
             object(

@@ -9,10 +9,10 @@ import {
 } from '../../domain/webhooks/endpoints.ts'
 import { headerNamePattern, headerValuePattern, webhookHeadersMax } from '../../domain/webhooks/headers.ts'
 import type { WebhookTester } from '../../domain/webhooks/test-event.ts'
-import { consoleAuth, type ConsoleAuth } from '../require-developer.ts'
-import { idempotencyScope, markReplayed } from '../idempotency.ts'
+import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
+import { idempotencyScope, setReplayedHeader } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
-import { pageAnswer, readPage, time, timeOrNull } from '../pages.ts'
+import { pageResponse, readPage, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
   consoleBodyErrors,
   consoleErrors,
@@ -55,7 +55,7 @@ const headerValue = Type.String({
   errorText: 'Expected 1 to 1024 visible ASCII characters, spaces only inside',
 })
 
-const headersOf = <T extends TSchema>(value: T, description: string) =>
+const headersSchema = <T extends TSchema>(value: T, description: string) =>
   Type.Record(Type.String({ pattern: headerNamePattern }), value, {
     maxProperties: webhookHeadersMax,
     additionalProperties: false,
@@ -63,12 +63,12 @@ const headersOf = <T extends TSchema>(value: T, description: string) =>
     errorText: `Expected at most ${webhookHeadersMax} headers: letters, digits and hyphens`,
   })
 
-const newHeaders = headersOf(
+const newHeaders = headersSchema(
   headerValue,
   'Sent with every event beside ours, for receivers that want a credential. Never shown again.',
 )
 
-const changedHeaders = headersOf(
+const changedHeaders = headersSchema(
   nullable(headerValue),
   'Those with a value are set, those with null removed; what is not named stays.',
 )
@@ -120,14 +120,14 @@ const present = (row: WebhookEndpoint) => ({
   description: row.description,
   headers: Object.fromEntries(Object.keys(row.headers).map((name): [string, typeof mask] => [name, mask])),
   disabledReason: row.disabledReason,
-  failingSince: timeOrNull(row.failingSince),
-  lastDeliveryAt: timeOrNull(row.lastDeliveryAt),
-  createdAt: time(row.createdAt),
-  updatedAt: time(row.updatedAt),
+  failingSince: formatTimeOrNull(row.failingSince),
+  lastDeliveryAt: formatTimeOrNull(row.lastDeliveryAt),
+  createdAt: formatTime(row.createdAt),
+  updatedAt: formatTime(row.updatedAt),
 })
 
 export function webhookRoutes(services: {
-  consoleAuth: ConsoleAuth
+  authenticateDeveloper: AuthenticateDeveloper
   webhookEndpoints: WebhookEndpointService
   webhookTester: WebhookTester
 }) {
@@ -136,11 +136,11 @@ export function webhookRoutes(services: {
 
   return new Elysia({ prefix: '/v1/webhooks' })
     .use(jsonBody)
-    .use(consoleAuth(services.consoleAuth))
+    .use(requireDeveloper(services.authenticateDeveloper))
     .get(
       '/',
       async ({ developer, query }) =>
-        pageAnswer(await endpoints.list(developer, query.appId, readPage(query)), present),
+        pageResponse(await endpoints.list(developer, query.appId, readPage(query)), present),
       {
         query: object({ ...pageQuery, appId: Type.Optional(Type.String()) }),
         response: { 200: page(endpoint), ...consoleErrors },
@@ -151,10 +151,10 @@ export function webhookRoutes(services: {
       '/',
       async ({ developer, body, headers, set }) => {
         const scope = idempotencyScope(headers, developer.id, 'POST /v1/webhooks', body)
-        const answer = await endpoints.create(developer, body, scope)
-        markReplayed(set.headers, answer.replayed)
+        const result = await endpoints.create(developer, body, scope)
+        setReplayedHeader(set.headers, result.replayed)
         set.status = 201
-        return { data: present(answer.value) }
+        return { data: present(result.value) }
       },
       {
         body: object({

@@ -25,8 +25,8 @@ export const sqliteColumns = (ids: ShortIds) => ({
   /** The id of a developer, project or application, a number in SQLite. */
   shortId: customType<{ data: string; driverData: number }>({
     dataType: () => 'integer',
-    toDriver: ids.numberOf,
-    fromDriver: ids.idOf,
+    toDriver: ids.toNumber,
+    fromDriver: ids.toId,
   }),
 })
 

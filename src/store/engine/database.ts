@@ -3,7 +3,7 @@ import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/
 import type { Tables } from './tables.ts'
 
 /** The query builders that both databases share. Await them; `.get()`, `.all()` and `.run()` are SQLite's only. */
-export type Builders = Pick<
+export type QueryExecutor = Pick<
   BaseSQLiteDatabase<'async', unknown>,
   'select' | 'selectDistinct' | 'insert' | 'update' | 'delete'
 >
@@ -17,7 +17,7 @@ export type Database = {
   readonly tables: Tables
 
   /** Statements outside a transaction. On SQLite a connection that cannot write. */
-  readonly read: Builders
+  readonly read: QueryExecutor
 
   /**
    * Runs `body` in one transaction and resolves once it is on the disk. A throw undoes all that this body wrote
@@ -28,7 +28,7 @@ export type Database = {
    *
    * @throws UNAVAILABLE the database is locked by another process, full, or too many writes wait
    */
-  write<T>(body: (tx: Builders) => Promise<T>): Promise<T>
+  write<T>(body: (tx: QueryExecutor) => Promise<T>): Promise<T>
 
   /** Defers `build` to the first run and keeps the statement: building a query costs ten times its execution. */
   prepare<R>(build: () => Preparable<R>): PreparedQuery<R>
@@ -37,10 +37,10 @@ export type Database = {
   shortId(id: string): string | number
 
   /** That a column of whole ids and one of short ids name the same. */
-  isSame(id: SQLiteColumn, shortId: SQLiteColumn): SQL
+  matchesShortId(id: SQLiteColumn, shortId: SQLiteColumn): SQL
 
   /** Holds the row until the transaction ends. Does nothing on SQLite, whose only writer is alone already. */
-  lock(tx: Builders, table: SQLiteTable, idColumn: SQLiteColumn, id: string): Promise<void>
+  lock(tx: QueryExecutor, table: SQLiteTable, idColumn: SQLiteColumn, id: string): Promise<void>
 
   /**
    * The clause that lets queue claims pass each other: `for no key update skip locked` on PostgreSQL (rows that refer to

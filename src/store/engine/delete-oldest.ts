@@ -1,34 +1,34 @@
 import { and, asc, inArray, lte, max, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import type { Builders } from './database.ts'
+import type { QueryExecutor } from './database.ts'
 
 /**
  * Deletes about `chunk` of a table's oldest rows, and what shares a time with the last of them, so that no purge holds
  * up other writes for long. One statement.
  *
- * @param at the table's time, indexed
- * @param only the rows that its index has, where it has not all
+ * @param timeColumn the table's time, indexed
+ * @param indexCondition the rows that its index has, where it has not all
  * @returns whether anything was deleted: there may be more
  */
-export async function deleteOldest(
-  on: Builders,
+export async function deleteOldestByTime(
+  executor: QueryExecutor,
   table: SQLiteTable,
-  at: SQLiteColumn,
+  timeColumn: SQLiteColumn,
   until: number,
-  chunk: number,
-  only?: SQL,
+  batchSize: number,
+  indexCondition?: SQL,
 ): Promise<boolean> {
-  const old = on
-    .select({ at })
+  const oldest = executor
+    .select({ at: timeColumn })
     .from(table)
-    .where(and(only, lte(at, until)))
-    .orderBy(asc(at))
-    .limit(chunk)
+    .where(and(indexCondition, lte(timeColumn, until)))
+    .orderBy(asc(timeColumn))
+    .limit(batchSize)
     .as('old')
-  const deleted = await on
+  const deleted = await executor
     .delete(table)
-    .where(and(only, lte(at, on.select({ at: max(old.at) }).from(old))))
-    .returning({ at })
+    .where(and(indexCondition, lte(timeColumn, executor.select({ at: max(oldest.at) }).from(oldest))))
+    .returning({ at: timeColumn })
   return deleted.length > 0
 }
 
@@ -36,18 +36,18 @@ export async function deleteOldest(
  * The same for a table whose keys are in the order of time: no index of times has to be kept for it. Looks at the first
  * `chunk` keys.
  */
-export async function deleteOldestInOrder(
-  on: Builders,
+export async function deleteOldestByKey(
+  executor: QueryExecutor,
   table: SQLiteTable,
   key: SQLiteColumn,
-  at: SQLiteColumn,
+  timeColumn: SQLiteColumn,
   until: number,
-  chunk: number,
+  batchSize: number,
 ): Promise<boolean> {
-  const oldest = on.select({ key }).from(table).orderBy(asc(key)).limit(chunk).as('oldest')
-  const deleted = await on
+  const oldest = executor.select({ key }).from(table).orderBy(asc(key)).limit(batchSize).as('oldest')
+  const deleted = await executor
     .delete(table)
-    .where(and(inArray(key, on.select({ key: oldest.key }).from(oldest)), lte(at, until)))
+    .where(and(inArray(key, executor.select({ key: oldest.key }).from(oldest)), lte(timeColumn, until)))
     .returning({ key })
   return deleted.length > 0
 }

@@ -27,7 +27,7 @@ const postgresUnavailable = /^(08|40|53|55P03|57)/
  * What a caller may hear of a failure of the database: UNAVAILABLE where waiting may help, otherwise an error that
  * names the driver's code and holds no parameter.
  */
-export function storeError(error: unknown): unknown {
+export function toCallerError(error: unknown): unknown {
   if (error instanceof ServiceError) return error
   const code = driverCode(error)
   if (code === undefined) return error

@@ -60,33 +60,37 @@ export class MigrationError extends Error {
   }
 }
 
-export const checksumOf = (migration: Migration) => createHash('sha256').update(migration.sql).digest('hex')
+export const migrationChecksum = (migration: Migration) =>
+  createHash('sha256').update(migration.sql).digest('hex')
 
 /**
  * What is still to be applied.
  *
  * @throws MigrationError the database is newer than this version, or a migration that it has was changed since
  */
-export function pendingMigrations(known: Migration[], applied: AppliedMigration[]): Migration[] {
-  for (const [index, past] of applied.entries()) {
-    const ours = known[index]
-    if (!ours) {
+export function pendingMigrations(available: Migration[], applied: AppliedMigration[]): Migration[] {
+  for (const [index, appliedMigration] of applied.entries()) {
+    const expected = available[index]
+    if (!expected) {
       throw new MigrationError(
-        `the database is newer than this otpd: it has migration ${past.name}`,
+        `the database is newer than this otpd: it has migration ${appliedMigration.name}`,
         'Install the newer otpd, or restore a backup from before the upgrade. Nothing was changed.',
       )
     }
-    if (ours.name !== past.name || checksumOf(ours) !== past.checksum) {
+    if (
+      expected.name !== appliedMigration.name ||
+      migrationChecksum(expected) !== appliedMigration.checksum
+    ) {
       throw new MigrationError(
-        `the database was made by a different build: its migration ${past.name} is not the one of this otpd`,
+        `the database was made by a different build: its migration ${appliedMigration.name} is not the one of this otpd`,
         'Use the otpd that made it, or restore a backup. Nothing was changed.',
       )
     }
   }
-  return known.slice(applied.length)
+  return available.slice(applied.length)
 }
 
-const history = `create table if not exists migrations (
+const migrationsTableSql = `create table if not exists migrations (
   name text primary key not null,
   checksum text not null,
   applied_at integer not null
@@ -97,7 +101,7 @@ const history = `create table if not exists migrations (
  *
  * @throws MigrationError it is another program's
  */
-export function appliedToSqlite(connection: SqliteConnection): AppliedMigration[] {
+export function readAppliedMigrations(connection: SqliteConnection): AppliedMigration[] {
   const tables = connection.query<{ name: string }, []>('select name from sqlite_schema').all()
   if (tables.length === 0) return []
   if (!tables.some(({ name }) => name === 'migrations')) {
@@ -120,21 +124,23 @@ export function appliedToSqlite(connection: SqliteConnection): AppliedMigration[
 export function migrateSqlite(
   connection: SqliteConnection,
   now: number,
-  known = sqliteMigrations,
+  available = sqliteMigrations,
 ): Migration[] {
-  const pending = pendingMigrations(known, appliedToSqlite(connection))
+  const pending = pendingMigrations(available, readAppliedMigrations(connection))
   if (pending.length === 0) return pending
   connection.run('PRAGMA foreign_keys = OFF')
   connection.run('BEGIN IMMEDIATE')
   try {
-    connection.run(history)
-    const record = connection.prepare('insert into migrations (name, checksum, applied_at) values (?, ?, ?)')
+    connection.run(migrationsTableSql)
+    const insertMigration = connection.prepare(
+      'insert into migrations (name, checksum, applied_at) values (?, ?, ?)',
+    )
     for (const migration of pending) {
-      apply(connection, migration)
-      record.run(migration.name, checksumOf(migration), now)
+      applyMigration(connection, migration)
+      insertMigration.run(migration.name, migrationChecksum(migration), now)
     }
     // A statement that lives on keeps the file open after its connection is closed.
-    record.finalize()
+    insertMigration.finalize()
     if (connection.query('PRAGMA foreign_key_check').get() !== null) {
       throw new MigrationError(
         'the migrated data would break a foreign key',
@@ -152,7 +158,7 @@ export function migrateSqlite(
 }
 
 /** What the disk or another process is to blame for is thrown as it is. */
-function apply(connection: SqliteConnection, { name, sql }: Migration): void {
+function applyMigration(connection: SqliteConnection, { name, sql }: Migration): void {
   try {
     connection.run(sql)
   } catch (error) {

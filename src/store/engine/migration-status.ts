@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
-import { reading } from '../files/backup.ts'
-import { appliedToSqlite, pendingMigrations, sqliteMigrations } from './migrate.ts'
+import { withReadonlyConnection } from '../files/backup.ts'
+import { readAppliedMigrations, pendingMigrations, sqliteMigrations } from './migrate.ts'
 
 export type MigrationStatus = { applied: string[]; pending: string[] }
 
@@ -10,7 +10,7 @@ export type MigrationStatus = { applied: string[]; pending: string[] }
  * @throws MigrationError see pendingMigrations
  */
 export function readMigrationStatus(database: string): MigrationStatus {
-  const applied = existsSync(database) ? reading(database, appliedToSqlite) : []
+  const applied = existsSync(database) ? withReadonlyConnection(database, readAppliedMigrations) : []
   const pending = pendingMigrations(sqliteMigrations, applied)
   return { applied: applied.map(({ name }) => name), pending: pending.map(({ name }) => name) }
 }

@@ -3,7 +3,7 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Database } from './database.ts'
 
 /** Whose rows a list has: a developer's, all of them or those of one application, as columns of short ids have them. */
-export const shortOwner = (
+export const ownerShortId = (
   database: Database,
   { developerId, appId }: { developerId: string; appId?: string | undefined },
 ) => ({
@@ -11,7 +11,7 @@ export const shortOwner = (
   appId: appId === undefined ? undefined : database.shortId(appId),
 })
 
-export type ShortOwner = ReturnType<typeof shortOwner>
+export type OwnerShortId = ReturnType<typeof ownerShortId>
 
 /**
  * Found by one of the two, as each has an index in the order of the list: the developer of an application's rows is

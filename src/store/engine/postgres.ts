@@ -2,8 +2,8 @@ import { eq, sql } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import { Pool } from 'pg'
 import { postgresColumns } from './columns.postgres.ts'
-import type { Builders, Database } from './database.ts'
-import { storeError } from './errors.ts'
+import type { QueryExecutor, Database } from './database.ts'
+import { toCallerError } from './errors.ts'
 import { defineTables } from './tables.ts'
 
 /** The members that drizzle's PostgreSQL databases share, whichever driver is below. */
@@ -20,15 +20,15 @@ export function openPostgres(url: string): Database {
 /** The port over any of drizzle's PostgreSQL databases: the real driver here, PGlite in the tests. */
 export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): Database {
   // The builders have the same shape in both dialects; columns.postgres.ts says why their values agree.
-  const asBuilders = (on: unknown) => on as Builders
+  const asExecutor = (executor: unknown) => executor as QueryExecutor
   return {
     tables: defineTables(postgresColumns),
-    read: asBuilders(db),
+    read: asExecutor(db),
     async write(body) {
       try {
-        return await db.transaction((tx) => body(asBuilders(tx)))
+        return await db.transaction((tx) => body(asExecutor(tx)))
       } catch (error) {
-        throw storeError(error)
+        throw toCallerError(error)
       }
     },
     prepare(build) {
@@ -36,7 +36,7 @@ export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): 
       return (values) => (statement ??= build().prepare()).execute(values)
     },
     shortId: (id) => id,
-    isSame: (id, shortId) => eq(id, shortId),
+    matchesShortId: (id, shortId) => eq(id, shortId),
     async lock(tx, table, idColumn, id) {
       const select = (tx as unknown as NodePgDatabase).select({ one: sql`1` })
       await select

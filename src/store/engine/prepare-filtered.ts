@@ -1,12 +1,12 @@
 import type { SQL } from 'drizzle-orm'
-import { boundInteger, boundText } from './typed-placeholders.ts'
+import { integerParam, textParam } from './typed-placeholders.ts'
 import type { Database, Preparable } from './database.ts'
 
 type Value = string | number
 type Filter = { [name: string]: Value | readonly Value[] | undefined }
 
 /** The same filter with a place for each value that is given. */
-export type Given<F> = {
+export type FilterPlaceholders<F> = {
   [K in keyof F]:
     Extract<F[K], undefined> | (Exclude<F[K], undefined> extends readonly unknown[] ? SQL[] : SQL)
 }
@@ -19,51 +19,55 @@ export type Given<F> = {
  */
 export function prepareFiltered<F extends Filter, R>(
   database: Database,
-  build: (given: Given<F>) => Preparable<R>,
+  build: (placeholders: FilterPlaceholders<F>) => Preparable<R>,
 ): (filter: F) => Promise<R> {
-  const prepared = new Map<string, (values: Record<string, unknown>) => Promise<R>>()
+  const preparedQueries = new Map<string, (values: Record<string, unknown>) => Promise<R>>()
   return (filter) => {
-    const { values, shape } = flatten(filter)
-    let run = prepared.get(shape)
+    const { values, cacheKey } = bindFilter(filter)
+    let query = preparedQueries.get(cacheKey)
     // Its properties are those of the filter, each with what `Given` says of its kind.
-    if (!run) prepared.set(shape, (run = database.prepare(() => build(placesOf(filter) as Given<F>))))
-    return run(values)
+    if (!query)
+      preparedQueries.set(
+        cacheKey,
+        (query = database.prepare(() => build(placeholdersFor(filter) as FilterPlaceholders<F>))),
+      )
+    return query(values)
   }
 }
 
 /** A value for each place, and a name for the places. */
-function flatten(filter: Filter) {
+function bindFilter(filter: Filter) {
   const values: Record<string, Value> = {}
-  let shape = ''
+  let cacheKey = ''
   for (const name in filter) {
     const value = filter[name]
     if (value === undefined) continue
     if (typeof value === 'object') {
-      const length = roomFor(value)
-      shape += `${name}[${length}],`
+      const length = paddedLength(value)
+      cacheKey += `${name}[${length}],`
       for (let i = 0; i < length; i++) values[name + i] = value[Math.min(i, value.length - 1)] ?? ''
     } else {
-      shape += `${name},`
+      cacheKey += `${name},`
       values[name] = value
     }
   }
-  return { values, shape }
+  return { values, cacheKey }
 }
 
-function placesOf(filter: Filter) {
-  const places: Record<string, SQL | SQL[]> = {}
+function placeholdersFor(filter: Filter) {
+  const placeholders: Record<string, SQL | SQL[]> = {}
   for (const [name, value] of Object.entries(filter)) {
     if (value === undefined) continue
-    places[name] =
+    placeholders[name] =
       typeof value === 'object'
-        ? Array.from({ length: roomFor(value) }, (_, i) => placeOf(name + i, value[0]))
-        : placeOf(name, value)
+        ? Array.from({ length: paddedLength(value) }, (_, i) => placeholderFor(name + i, value[0]))
+        : placeholderFor(name, value)
   }
-  return places
+  return placeholders
 }
 
-const placeOf = (name: string, value: Value | undefined): SQL =>
-  typeof value === 'number' ? boundInteger(name) : boundText(name)
+const placeholderFor = (name: string, value: Value | undefined): SQL =>
+  typeof value === 'number' ? integerParam(name) : textParam(name)
 
 /** The next power of two, so that there are few lengths; the rest is filled with the last value, which changes no `in`. */
-const roomFor = (values: readonly Value[]) => 2 ** Math.ceil(Math.log2(values.length))
+const paddedLength = (values: readonly Value[]) => 2 ** Math.ceil(Math.log2(values.length))

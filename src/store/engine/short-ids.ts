@@ -1,15 +1,15 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 
 /** How many are remembered. */
-const knownMax = 100_000
+const cachedIdsMax = 100_000
 
 /** What a number that stands for no id is written as: no row has it, and no table takes it. */
-const nobody = 0
+const unknownNumber = 0
 
 export type ShortIds = {
   /** 0 for an id that nothing has. */
-  numberOf(id: string): number
-  idOf(number: number): string
+  toNumber(id: string): number
+  toId(number: number): string
 }
 
 /**
@@ -24,37 +24,37 @@ export function createShortIds(
   read: (sql: string) => { values(value: string | number): unknown[][] },
   writer: SqliteConnection,
 ): ShortIds {
-  const numbers = new Map<string, number>()
-  const ids = new Map<number, string>()
-  const byId = 'select number from short_ids where id = ?'
-  const byNumber = 'select id from short_ids where number = ?'
-  const committed = { byId: read(byId), byNumber: read(byNumber) }
-  const written = { byId: writer.prepare(byId), byNumber: writer.prepare(byNumber) }
+  const numberCache = new Map<string, number>()
+  const idCache = new Map<number, string>()
+  const selectNumberSql = 'select number from short_ids where id = ?'
+  const selectIdSql = 'select id from short_ids where number = ?'
+  const committed = { byId: read(selectNumberSql), byNumber: read(selectIdSql) }
+  const uncommitted = { byId: writer.prepare(selectNumberSql), byNumber: writer.prepare(selectIdSql) }
 
   function remember(id: string, number: number) {
-    if (numbers.size >= knownMax) {
-      numbers.clear()
-      ids.clear()
+    if (numberCache.size >= cachedIdsMax) {
+      numberCache.clear()
+      idCache.clear()
     }
-    numbers.set(id, number)
-    ids.set(number, id)
+    numberCache.set(id, number)
+    idCache.set(number, id)
   }
 
   return {
-    numberOf(id) {
-      const known = numbers.get(id)
-      if (known !== undefined) return known
+    toNumber(id) {
+      const cached = numberCache.get(id)
+      if (cached !== undefined) return cached
       const number = committed.byId.values(id)[0]?.[0]
-      if (typeof number !== 'number') return Number(written.byId.values(id)[0]?.[0] ?? nobody)
+      if (typeof number !== 'number') return Number(uncommitted.byId.values(id)[0]?.[0] ?? unknownNumber)
       remember(id, number)
       return number
     },
 
-    idOf(number) {
-      const known = ids.get(number)
-      if (known !== undefined) return known
+    toId(number) {
+      const cached = idCache.get(number)
+      if (cached !== undefined) return cached
       const id = committed.byNumber.values(number)[0]?.[0]
-      if (typeof id !== 'string') return String(written.byNumber.values(number)[0]?.[0])
+      if (typeof id !== 'string') return String(uncommitted.byNumber.values(number)[0]?.[0])
       remember(id, number)
       return id
     },

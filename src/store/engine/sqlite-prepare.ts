@@ -4,12 +4,12 @@ import type { Preparable, PreparedQuery } from './database.ts'
 import { compileDecoders, compileNesting, type Field, type Row } from './sqlite-rows.ts'
 
 /** What drizzle's queries are made of, which their types hide: what is selected, or returned by a write. */
-type Query = Preparable<unknown> & {
+type DrizzleQuery = Preparable<unknown> & {
   config: { fields?: Record<string, unknown>; returning?: Field[] }
 }
 
 /** What drizzle's prepared query is made of on bun:sqlite. Its types hide it. */
-type Prepared = {
+type DrizzlePrepared = {
   stmt: Statement<Row, SQLQueryBindings[]>
   query: { params: unknown[] }
   /** Undefined where nothing is returned. */
@@ -26,13 +26,18 @@ type Prepared = {
 export function prepareOnSqlite<R>(build: () => Preparable<R>): PreparedQuery<R> {
   let run: ((values: Row) => unknown) | undefined
   // R is what the query of `build` returns: rows with these fields.
-  return async (values = {}) => (run ??= compile(build() as unknown as Query))(values) as R
+  return async (values = {}) => (run ??= compile(build() as unknown as DrizzleQuery))(values) as R
 }
 
-function compile(query: Query): (values: Row) => unknown {
-  nameColumns(query)
-  const { stmt, query: built, fields, joinsNotNullableMap } = query.prepare() as unknown as Prepared
-  const bind = compileParams(built.params)
+function compile(query: DrizzleQuery): (values: Row) => unknown {
+  aliasColumns(query)
+  const {
+    stmt,
+    query: builtQuery,
+    fields,
+    joinsNotNullableMap,
+  } = query.prepare() as unknown as DrizzlePrepared
+  const bind = compileParams(builtQuery.params)
   if (!fields) return (values) => stmt.run(...bind(values))
   if (fields.some(({ path }) => path.length > 1)) {
     const nest = compileNesting(fields, joinsNotNullableMap)
@@ -42,18 +47,21 @@ function compile(query: Query): (values: Row) => unknown {
   return (values) => decode(stmt.all(...bind(values)))
 }
 
-function nameColumns({ config }: Query) {
+function aliasColumns({ config }: DrizzleQuery) {
   if (config.returning) {
-    config.returning = config.returning.map(({ path, field }) => ({ path, field: named(path.join(), field) }))
+    config.returning = config.returning.map(({ path, field }) => ({
+      path,
+      field: withAlias(path.join(), field),
+    }))
   } else if (config.fields) {
     config.fields = Object.fromEntries(
-      Object.entries(config.fields).map(([name, field]) => [name, named(name, field)]),
+      Object.entries(config.fields).map(([name, field]) => [name, withAlias(name, field)]),
     )
   }
 }
 
 /** `column as "name"`. A table, or fields of one, stay as they are. */
-function named(name: string, field: unknown): unknown {
+function withAlias(name: string, field: unknown): unknown {
   if (is(field, Column)) return sql`${field}`.mapWith(field).as(name)
   return is(field, SQL) ? field.as(name) : field
 }
@@ -66,10 +74,14 @@ type Slot = {
 
 function compileParams(params: unknown[]): (values: Row) => SQLQueryBindings[] {
   const slots = params.map((param): Slot => {
-    const inner: unknown = is(param, Param) ? param.value : param
-    return is(inner, Placeholder)
-      ? { name: String(inner.name), value: null, encoder: is(param, Param) ? encoderOf(param) : undefined }
-      : { name: undefined, value: toBinding(inner), encoder: undefined }
+    const unwrapped: unknown = is(param, Param) ? param.value : param
+    return is(unwrapped, Placeholder)
+      ? {
+          name: String(unwrapped.name),
+          value: null,
+          encoder: is(param, Param) ? customEncoder(param) : undefined,
+        }
+      : { name: undefined, value: toBinding(unwrapped), encoder: undefined }
   })
   // A plain loop: a call runs a dozen statements or more.
   return (values) => {
@@ -87,9 +99,9 @@ function compileParams(params: unknown[]): (values: Row) => SQLQueryBindings[] {
   }
 }
 
-function encoderOf({ encoder }: Param) {
-  const isPlain = encoder === noopEncoder || encoder.mapToDriverValue === Column.prototype.mapToDriverValue
-  return isPlain ? undefined : encoder
+function customEncoder({ encoder }: Param) {
+  const isIdentity = encoder === noopEncoder || encoder.mapToDriverValue === Column.prototype.mapToDriverValue
+  return isIdentity ? undefined : encoder
 }
 
 function toBinding(value: unknown): SQLQueryBindings {

@@ -10,22 +10,22 @@ export function openReader(path: string) {
   connection.run('PRAGMA query_only = ON')
   const begin = connection.prepare('BEGIN')
   const end = connection.prepare('COMMIT')
-  let isOpen = false
+  let isSnapshotOpen = false
 
-  function look() {
-    if (isOpen) return
+  function beginSnapshot() {
+    if (isSnapshotOpen) return
     begin.run()
-    isOpen = true
-    setImmediate(lookAway)
+    isSnapshotOpen = true
+    setImmediate(endSnapshot)
   }
 
   /**
    * What is read from now on is what is committed by then. To be called before each commit: whoever waits for it must
    * see it, and a snapshot of before would keep its pages from being moved out of the log.
    */
-  function lookAway() {
-    if (!isOpen) return
-    isOpen = false
+  function endSnapshot() {
+    if (!isSnapshotOpen) return
+    isSnapshotOpen = false
     // A read that fails on the disk has ended it already.
     if (connection.inTransaction) end.run()
   }
@@ -35,9 +35,9 @@ export function openReader(path: string) {
     prepare(query: string) {
       const statement = connection.prepare<unknown, SQLQueryBindings[]>(query)
       return {
-        run: (...values: SQLQueryBindings[]) => (look(), statement.run(...values)),
-        all: (...values: SQLQueryBindings[]) => (look(), statement.all(...values)),
-        values: (...values: SQLQueryBindings[]) => (look(), statement.values(...values)),
+        run: (...values: SQLQueryBindings[]) => (beginSnapshot(), statement.run(...values)),
+        all: (...values: SQLQueryBindings[]) => (beginSnapshot(), statement.all(...values)),
+        values: (...values: SQLQueryBindings[]) => (beginSnapshot(), statement.values(...values)),
       }
     },
   }
@@ -45,9 +45,9 @@ export function openReader(path: string) {
   return {
     // The assertion is sound as long as drizzle's session for bun:sqlite calls nothing else; the store's tests do.
     client: client as unknown as SqliteConnection,
-    lookAway,
+    endSnapshot,
     close() {
-      lookAway()
+      endSnapshot()
       connection.close()
     },
   }

@@ -10,7 +10,7 @@ type Decoder = DriverValueDecoder<unknown, unknown>
 /** Puts what values stand for in their place. Of most columns they stand for themselves. */
 export function compileDecoders(fields: Field[]): (rows: Row[]) => Row[] {
   const decoders = fields.flatMap(({ path, field }) => {
-    const decoder = decoderOf(field)
+    const decoder = customDecoder(field)
     return decoder ? [{ name: path.join(), decoder }] : []
   })
   return (rows) => {
@@ -26,22 +26,22 @@ export function compileDecoders(fields: Field[]): (rows: Row[]) => Row[] {
 /**
  * Makes the rows of a join, which are objects of objects; one of them is null where its table had no row.
  *
- * @param isFound by the names of tables: false for one whose row a join may not find
+ * @param notNullByTable by the names of tables: false for one whose row a join may not find
  */
 export function compileNesting(
   fields: Field[],
-  isFound: Record<string, boolean> = {},
+  notNullByTable: Record<string, boolean> = {},
 ): (rows: unknown[][]) => Row[] {
   if (fields.some(({ path }) => path.length !== 2))
     throw new TypeError('a row holds values, or objects of them')
-  const places = fields.map(({ path: [object = '', name = ''], field }, index) => ({
+  const columnSlots = fields.map(({ path: [object = '', name = ''], field }, index) => ({
     object,
     name,
     index,
-    decoder: decoderOf(field),
-    isOptional: is(field, Column) && isFound[getTableName(field.table)] === false,
+    decoder: customDecoder(field),
+    isOptional: is(field, Column) && notNullByTable[getTableName(field.table)] === false,
   }))
-  const objects = [...Map.groupBy(places, ({ object }) => object)].map(([name, members]) => ({
+  const objects = [...Map.groupBy(columnSlots, ({ object }) => object)].map(([name, members]) => ({
     name,
     members,
     isOptional: members.every(({ isOptional }) => isOptional),
@@ -71,11 +71,11 @@ function toObject(members: Member[], values: unknown[], isOptional: boolean): Ro
 }
 
 /** Undefined where a value stands for itself. */
-function decoderOf(field: unknown): Decoder | undefined {
+function customDecoder(field: unknown): Decoder | undefined {
   const source = is(field, SQL.Aliased) ? field.sql : field
   // drizzle's types leave out what an expression has.
   const decoder = is(source, Column) ? source : (source as { decoder: Decoder }).decoder
-  const isPlain =
+  const isIdentity =
     decoder === noopDecoder || decoder.mapFromDriverValue === Column.prototype.mapFromDriverValue
-  return isPlain ? undefined : decoder
+  return isIdentity ? undefined : decoder
 }

@@ -2,7 +2,7 @@ import { Database as SqliteConnection } from 'bun:sqlite'
 import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
 import { sqliteColumns } from './columns.ts'
-import type { Builders, Database } from './database.ts'
+import type { QueryExecutor, Database } from './database.ts'
 import { prepareOnSqlite } from './sqlite-prepare.ts'
 import { openReader } from './sqlite-reader.ts'
 import { createShortIds } from './short-ids.ts'
@@ -31,10 +31,10 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   const reader = openReader(path)
 
   // drizzle calls bun:sqlite synchronously and wraps the result, so that the asynchronous builders' types hold.
-  const tx = drizzle(writer) as unknown as Builders
-  const read = drizzle({ client: reader.client }) as unknown as Builders
+  const tx = drizzle(writer) as unknown as QueryExecutor
+  const read = drizzle({ client: reader.client }) as unknown as QueryExecutor
   const queue = createWriteQueue(writer, tx, {
-    beforeCommit: reader.lookAway,
+    beforeCommit: reader.endSnapshot,
     onDiskFault: options.onDiskFault,
   })
 
@@ -45,8 +45,8 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
     read,
     write: queue.write,
     prepare: prepareOnSqlite,
-    shortId: ids.numberOf,
-    isSame: (id, shortId) => sql`${id} = (select id from short_ids where number = ${shortId})`,
+    shortId: ids.toNumber,
+    matchesShortId: (id, shortId) => sql`${id} = (select id from short_ids where number = ${shortId})`,
     lock: () => Promise.resolve(),
     skipLocked: sql``,
     async close() {

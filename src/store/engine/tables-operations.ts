@@ -17,10 +17,10 @@ export function defineOperationsTables(c: ColumnKit) {
     at: c.timestampMs('at').notNull(),
   })
 
-  const retentionMarks = c.table('retention_marks', {
-    walk: c.text('walk').primaryKey(),
-    position: c.text('position').notNull(),
+  const retentionCheckpoints = c.table('retention_marks', {
+    scan: c.text('walk').primaryKey(),
+    checkpoint: c.text('position').notNull(),
   })
 
-  return { auditEntries, retentionMarks }
+  return { auditEntries, retentionCheckpoints }
 }

@@ -150,10 +150,10 @@ export function defineTables(c: ColumnKit) {
     (t) => [c.primaryKey({ columns: [t.requestId, t.message] })],
   )
 
-  const restingProviders = c.table('resting_providers', {
+  const providerCircuits = c.table('resting_providers', {
     name: c.text('name').primaryKey(),
     failure: c.text('failure').notNull(),
-    restingUntil: c.timestampMs('resting_until').notNull(),
+    openUntil: c.timestampMs('resting_until').notNull(),
   })
 
   const inboxMessages = c.table('inbox_messages', {
@@ -350,7 +350,7 @@ export function defineTables(c: ColumnKit) {
     applications,
     otpRequests,
     otpDeliveries,
-    restingProviders,
+    providerCircuits,
     inboxMessages,
     identities,
     identityApplications,

@@ -1,16 +1,16 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
-import type { Builders } from './database.ts'
-import { isBusy, isDiskFault, storeError, unavailable } from './errors.ts'
+import type { QueryExecutor } from './database.ts'
+import { isBusy, isDiskFault, toCallerError, unavailable } from './errors.ts'
 
 const batchMax = 256
 const waitingMax = 10_000
-const busyPatienceMs = 3_000
+const busyTimeoutMs = 3_000
 
 /** A job failed and has left something behind. */
-const mustRunApart = Symbol()
+const retryWithSavepoints = Symbol()
 
 type Job = {
-  body: (tx: Builders) => Promise<unknown>
+  body: (tx: QueryExecutor) => Promise<unknown>
   resolve: (value: unknown) => void
   reject: (error: unknown) => void
   queuedAt: number
@@ -33,7 +33,7 @@ type Job = {
  */
 export function createWriteQueue(
   connection: SqliteConnection,
-  tx: Builders,
+  tx: QueryExecutor,
   { beforeCommit, onDiskFault }: { beforeCommit(): void; onDiskFault(error: unknown): void },
 ) {
   const begin = connection.prepare('BEGIN IMMEDIATE')
@@ -46,16 +46,16 @@ export function createWriteQueue(
   const countChanges = () => changes.get()?.count
 
   let waiting: Job[] = []
-  let scheduled = false
-  let idle: Array<() => void> = []
-  let broken = false
+  let isScheduled = false
+  let idleWaiters: Array<() => void> = []
+  let isPoisoned = false
   /** The next batch has savepoints. */
-  let apart = false
+  let useSavepoints = false
 
-  function write<T>(body: (tx: Builders) => Promise<T>): Promise<T> {
+  function write<T>(body: (tx: QueryExecutor) => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    if (broken || waiting.length >= waitingMax) {
-      reject(unavailable(broken ? 'DISK_FAULT' : 'WRITE_QUEUE_FULL'))
+    if (isPoisoned || waiting.length >= waitingMax) {
+      reject(unavailable(isPoisoned ? 'DISK_FAULT' : 'WRITE_QUEUE_FULL'))
       return promise
     }
     // A job of any type is run and resolved by the same code; what goes in as T comes out as T.
@@ -71,8 +71,8 @@ export function createWriteQueue(
   }
 
   function schedule() {
-    if (scheduled) return
-    scheduled = true
+    if (isScheduled) return
+    isScheduled = true
     setImmediate(flush)
   }
 
@@ -80,17 +80,17 @@ export function createWriteQueue(
     if (!beginBatch()) return
     const batch = waiting.splice(0, batchMax)
     // Fires only if a body awaited something that takes a turn of the event loop.
-    let turnEnded = false
-    const turn = setImmediate(() => (turnEnded = true))
-    const lost = await runBatch(batch)
-    clearImmediate(turn)
-    if (lost === mustRunApart) runAgain(batch)
-    else if (lost !== undefined) failBatch(batch, lost)
-    else if (turnEnded) failBatch(batch, new Error('a write awaited something other than its transaction'))
+    let hasTurnEnded = false
+    const turnTimer = setImmediate(() => (hasTurnEnded = true))
+    const batchFailure = await runBatch(batch)
+    clearImmediate(turnTimer)
+    if (batchFailure === retryWithSavepoints) requeue(batch)
+    else if (batchFailure !== undefined) failBatch(batch, batchFailure)
+    else if (hasTurnEnded) failBatch(batch, new Error('a write awaited something other than its transaction'))
     else commitBatch(batch)
-    scheduled = false
+    isScheduled = false
     if (waiting.length > 0) schedule()
-    else for (const done of idle.splice(0)) done()
+    else for (const resolveIdle of idleWaiters.splice(0)) resolveIdle()
   }
 
   function beginBatch(): boolean {
@@ -99,18 +99,18 @@ export function createWriteQueue(
       return true
     } catch (error) {
       if (isBusy(error)) {
-        const patienceEnds = performance.now() - busyPatienceMs
-        const expired = waiting.filter((job) => job.queuedAt < patienceEnds)
-        waiting = waiting.filter((job) => job.queuedAt >= patienceEnds)
-        for (const job of expired) job.reject(storeError(error))
+        const oldestQueuedAt = performance.now() - busyTimeoutMs
+        const expired = waiting.filter((job) => job.queuedAt < oldestQueuedAt)
+        waiting = waiting.filter((job) => job.queuedAt >= oldestQueuedAt)
+        for (const job of expired) job.reject(toCallerError(error))
       } else {
-        for (const job of waiting.splice(0)) job.reject(storeError(error))
-        if (isDiskFault(error)) breakDown(error)
+        for (const job of waiting.splice(0)) job.reject(toCallerError(error))
+        if (isDiskFault(error)) failPermanently(error)
       }
       if (waiting.length > 0) setTimeout(flush, 3 + Math.random() * 7)
       else {
-        scheduled = false
-        for (const done of idle.splice(0)) done()
+        isScheduled = false
+        for (const resolveIdle of idleWaiters.splice(0)) resolveIdle()
       }
       return false
     }
@@ -118,29 +118,29 @@ export function createWriteQueue(
 
   /** Returns the error that ended the whole transaction, if one did. */
   async function runBatch(batch: Job[]): Promise<unknown> {
-    const savepoints = apart
-    apart = false
+    const withSavepoints = useSavepoints
+    useSavepoints = false
     for (const job of batch) {
-      if (savepoints) savepoint.run()
-      const before = savepoints || countChanges()
+      if (withSavepoints) savepoint.run()
+      const changesBefore = withSavepoints || countChanges()
       try {
         job.outcome = { value: await job.body(tx) }
       } catch (error) {
         // A full disk or a failed read undoes the transaction as a whole, the neighbours' part with it.
         if (!connection.inTransaction) return error
-        if (savepoints) undo.run()
-        else if (countChanges() !== before) return mustRunApart
+        if (withSavepoints) undo.run()
+        else if (countChanges() !== changesBefore) return retryWithSavepoints
         job.outcome = { error }
       }
-      if (savepoints) release.run()
+      if (withSavepoints) release.run()
     }
     return undefined
   }
 
   /** Whoever waits for the lock meanwhile may get it, so that these wait for it again. */
-  function runAgain(batch: Job[]) {
+  function requeue(batch: Job[]) {
     rollback.run()
-    apart = true
+    useSavepoints = true
     waiting.unshift(...batch)
   }
 
@@ -154,28 +154,28 @@ export function createWriteQueue(
     }
     for (const job of batch) {
       if (job.outcome && 'value' in job.outcome) job.resolve(job.outcome.value)
-      else job.reject(storeError(job.outcome?.error))
+      else job.reject(toCallerError(job.outcome?.error))
     }
   }
 
   function failBatch(batch: Job[], error: unknown) {
     if (connection.inTransaction) rollback.run()
-    const refused = storeError(error)
-    for (const job of batch) job.reject(refused)
-    if (isDiskFault(error)) breakDown(error)
+    const callerError = toCallerError(error)
+    for (const job of batch) job.reject(callerError)
+    if (isDiskFault(error)) failPermanently(error)
   }
 
   /** Nothing may be acknowledged any more: a later commit can succeed although earlier data never reached the disk. */
-  function breakDown(error: unknown) {
-    broken = true
-    for (const job of waiting.splice(0)) job.reject(storeError(error))
+  function failPermanently(error: unknown) {
+    isPoisoned = true
+    for (const job of waiting.splice(0)) job.reject(toCallerError(error))
     onDiskFault(error)
   }
 
   /** Resolves when nothing waits any more. */
   function drain(): Promise<void> {
-    if (!scheduled && waiting.length === 0) return Promise.resolve()
-    return new Promise((resolve) => idle.push(resolve))
+    if (!isScheduled && waiting.length === 0) return Promise.resolve()
+    return new Promise((resolve) => idleWaiters.push(resolve))
   }
 
   return { write, drain }

@@ -36,20 +36,20 @@ export async function backUpDatabase(database: string, file: string): Promise<Ba
       'Name the right directory with --data-dir.',
     )
   }
-  if (existsSync(file)) throw fileExists(file)
+  if (existsSync(file)) throw fileExistsError(file)
   const draft = `${file}.${randomUUID()}.part`
   try {
-    const newest = reading(database, newestEntry)
+    const newestSeq = withReadonlyConnection(database, readNewestEventSeq)
     copyDatabase(database, draft)
-    const rows = reading(draft, (connection) => {
-      if (newestEntry(connection) < newest) throw damaged(draft)
+    const rows = withReadonlyConnection(draft, (connection) => {
+      if (readNewestEventSeq(connection) < newestSeq) throw damagedDatabaseError(draft)
       return countRows(connection)
     })
-    const about = { file, bytes: statSync(draft).size, sha256: await sha256Of(draft), rows }
-    takeName(draft, file)
-    return about
+    const backup = { file, bytes: statSync(draft).size, sha256: await hashFile(draft), rows }
+    renameWithoutReplacing(draft, file)
+    return backup
   } catch (error) {
-    throw explain(error, database, file)
+    throw toOperationError(error, database, file)
   } finally {
     rmSync(draft, { force: true })
   }
@@ -64,16 +64,16 @@ export async function backUpDatabase(database: string, file: string): Promise<Ba
 export function copyDatabase(from: string, to: string): void {
   closeSync(openSync(to, 'wx', 0o600))
   // Its own connection may not be query_only: VACUUM INTO writes, though not to this file.
-  reading(from, (connection) => {
-    requireWhole(connection, from)
+  withReadonlyConnection(from, (connection) => {
+    requireIntegrity(connection, from)
     connection.run('VACUUM INTO ?', [to])
   })
-  reading(to, (connection) => requireWhole(connection, to))
-  synchronize(to)
+  withReadonlyConnection(to, (connection) => requireIntegrity(connection, to))
+  fsyncPath(to)
 }
 
 /** Works on a file that is only read. */
-export function reading<T>(path: string, work: (connection: SqliteConnection) => T): T {
+export function withReadonlyConnection<T>(path: string, work: (connection: SqliteConnection) => T): T {
   const connection = new SqliteConnection(path, { readonly: true })
   try {
     connection.run('PRAGMA busy_timeout = 5000')
@@ -86,7 +86,7 @@ export function reading<T>(path: string, work: (connection: SqliteConnection) =>
 }
 
 /** Until the disk has it, a file or the names in a directory. */
-export function synchronize(path: string): void {
+export function fsyncPath(path: string): void {
   const descriptor = openSync(path, 'r')
   try {
     fsyncSync(descriptor)
@@ -95,46 +95,46 @@ export function synchronize(path: string): void {
   }
 }
 
-function requireWhole(connection: SqliteConnection, path: string): void {
+function requireIntegrity(connection: SqliteConnection, path: string): void {
   const rows = connection.query<{ integrity_check: string }, []>('PRAGMA integrity_check(1)').all()
   if (rows.length === 1 && rows[0]?.integrity_check === 'ok') return
-  throw damaged(path)
+  throw damagedDatabaseError(path)
 }
 
 /** The number of the last log entry, which every acknowledged change of a code has moved on. */
-const newestEntry = (connection: SqliteConnection): number =>
-  numberOf(connection, `select value from counters where name = 'event_seq'`)
+const readNewestEventSeq = (connection: SqliteConnection): number =>
+  queryNumber(connection, `select value from counters where name = 'event_seq'`)
 
 const countRows = (connection: SqliteConnection): BackupRows => ({
-  accounts: numberOf(connection, 'select count(*) from developers'),
-  applications: numberOf(connection, 'select count(*) from applications'),
-  otpRequests: numberOf(connection, 'select count(*) from otp_requests'),
-  logEntries: numberOf(connection, 'select count(*) from events'),
+  accounts: queryNumber(connection, 'select count(*) from developers'),
+  applications: queryNumber(connection, 'select count(*) from applications'),
+  otpRequests: queryNumber(connection, 'select count(*) from otp_requests'),
+  logEntries: queryNumber(connection, 'select count(*) from events'),
 })
 
-function numberOf(connection: SqliteConnection, question: string): number {
-  const [row] = connection.query<never, []>(question).values()
+function queryNumber(connection: SqliteConnection, query: string): number {
+  const [row] = connection.query<never, []>(query).values()
   return Number(row?.[0] ?? 0)
 }
 
 /** A rename would replace a file; taking the name first does not. */
-function takeName(draft: string, file: string): void {
+function renameWithoutReplacing(draft: string, file: string): void {
   closeSync(openSync(file, 'wx', 0o600))
   renameSync(draft, file)
-  synchronize(dirname(file))
+  fsyncPath(dirname(file))
 }
 
-async function sha256Of(path: string): Promise<string> {
+async function hashFile(path: string): Promise<string> {
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(path)) hash.update(chunk)
   return hash.digest('hex')
 }
 
-function explain(error: unknown, database: string, file: string): unknown {
+function toOperationError(error: unknown, database: string, file: string): unknown {
   if (error instanceof OperationRefused) return error
   const code = driverCode(error) ?? errorWord(error)
-  if (code === 'EEXIST') return fileExists(file)
-  if (/^SQLITE_(NOTADB|CORRUPT|ERROR$)/.test(code)) return damaged(database, error)
+  if (code === 'EEXIST') return fileExistsError(file)
+  if (/^SQLITE_(NOTADB|CORRUPT|ERROR$)/.test(code)) return damagedDatabaseError(database, error)
   if (/^(E[A-Z]+|SQLITE_(CANTOPEN|READONLY|FULL|IOERR)\w*)$/.test(code)) {
     return new OperationRefused(
       'FILE_NOT_WRITABLE',
@@ -146,8 +146,8 @@ function explain(error: unknown, database: string, file: string): unknown {
   return error
 }
 
-const fileExists = (file: string) =>
+const fileExistsError = (file: string) =>
   new OperationRefused('FILE_EXISTS', `${file} exists, and is not replaced`, 'Choose another name.')
 
-const damaged = (path: string, cause?: unknown) =>
+const damagedDatabaseError = (path: string, cause?: unknown) =>
   new OperationRefused('DATABASE_DAMAGED', `${path} is damaged or not a database`, 'Restore a backup.', cause)

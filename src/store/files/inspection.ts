@@ -6,15 +6,20 @@ import { masterKeyCheck } from '../../domain/model/keys.ts'
 import { dataFiles, errorWord, readMasterKey, StartRefused } from './data-dir.ts'
 import { driverCode } from '../engine/errors.ts'
 import { isLocked } from './lock.ts'
-import { appliedToSqlite, MigrationError, pendingMigrations, sqliteMigrations } from '../engine/migrate.ts'
+import {
+  readAppliedMigrations,
+  MigrationError,
+  pendingMigrations,
+  sqliteMigrations,
+} from '../engine/migrate.ts'
 
 /** What a data directory looks like to this user. */
 export type Inspection =
   | { state: 'missing' }
   /** This user may not look into it. */
-  | { state: 'closed'; ownerId: number; cause: string }
+  | { state: 'inaccessible'; ownerId: number; cause: string }
   | {
-      state: 'open'
+      state: 'accessible'
       /** Of POSIX, and whether it is this process's user. */
       ownerId: number
       isOwn: boolean
@@ -23,12 +28,12 @@ export type Inspection =
       /** Files that others can read, by name. */
       exposed: string[]
       /** Files that belong to somebody else than the directory does, by name. */
-      strayed: string[]
+      wrongOwner: string[]
       freeBytes: number
       /** A server holds it at the moment. */
       isHeld: boolean
       /** `unchecked`: there is no database to compare it with, or others can read the key. */
-      masterKey: 'missing' | 'unusable' | 'wrong' | 'fits' | 'unchecked'
+      masterKey: 'missing' | 'unusable' | 'mismatch' | 'matches' | 'unchecked'
       database: DatabaseInspection
     }
 
@@ -40,11 +45,11 @@ export type DatabaseInspection =
       /** Migrations that it lacks, by name. */
       pending: string[]
       /** Why this version cannot use its schema at all; null where it can. */
-      misfit: string | null
+      schemaError: string | null
       /** What SQLite finds wrong with the file; null for a whole one. */
       damage: string | null
       /** What the server that holds it gives no messages; a stopped one may have left some. */
-      resting: { name: string; failure: string; restingUntil: number }[]
+      openCircuits: { name: string; failure: string; openUntil: number }[]
     }
 
 /**
@@ -58,32 +63,32 @@ export function inspectDataDir(dataDir: string, configuredKey: Uint8Array | null
   const paths = dataFiles(dataDir)
   try {
     const files = [...Object.values(paths), `${paths.database}-wal`].flatMap((path) => {
-      const found = statSync(path, { throwIfNoEntry: false })
-      return found ? [{ name: basename(path), path, uid: found.uid, mode: found.mode }] : []
+      const stats = statSync(path, { throwIfNoEntry: false })
+      return stats ? [{ name: basename(path), path, uid: stats.uid, mode: stats.mode }] : []
     })
-    const secret = files.filter(({ path }) => path !== paths.lock)
+    const secretFiles = files.filter(({ path }) => path !== paths.lock)
     const { bavail, bsize } = statfsSync(dataDir)
     const { database, keyCheck } = inspectDatabase(paths.database)
     return {
-      state: 'open',
+      state: 'accessible',
       ownerId,
       isOwn: ownerId === process.getuid?.(),
       isExposed: isExposed(mode),
-      exposed: secret.filter((file) => isExposed(file.mode)).map(({ name }) => name),
-      strayed: files.filter(({ uid }) => uid !== ownerId).map(({ name }) => name),
+      exposed: secretFiles.filter((file) => isExposed(file.mode)).map(({ name }) => name),
+      wrongOwner: files.filter(({ uid }) => uid !== ownerId).map(({ name }) => name),
       freeBytes: bavail * bsize,
       isHeld: isLocked(paths.lock),
-      masterKey: judgeMasterKey(dataDir, configuredKey, keyCheck),
+      masterKey: checkMasterKey(dataDir, configuredKey, keyCheck),
       database,
     }
   } catch (error) {
-    return { state: 'closed', ownerId, cause: driverCode(error) ?? errorWord(error) }
+    return { state: 'inaccessible', ownerId, cause: driverCode(error) ?? errorWord(error) }
   }
 }
 
 const isExposed = (mode: number) => (mode & 0o077) !== 0
 
-function judgeMasterKey(dataDir: string, configured: Uint8Array | null | undefined, keyCheck: string | null) {
+function checkMasterKey(dataDir: string, configured: Uint8Array | null | undefined, keyCheck: string | null) {
   const { masterKey: path } = dataFiles(dataDir)
   if (configured === undefined) return 'unchecked'
   if (configured === null && !existsSync(path)) return 'missing'
@@ -91,7 +96,7 @@ function judgeMasterKey(dataDir: string, configured: Uint8Array | null | undefin
   try {
     const key = readMasterKey(dataDir, configured)
     if (keyCheck === null) return 'unchecked'
-    return masterKeyCheck(key) === keyCheck ? 'fits' : 'wrong'
+    return masterKeyCheck(key) === keyCheck ? 'matches' : 'mismatch'
   } catch (error) {
     if (error instanceof StartRefused) return 'unusable'
     throw error
@@ -102,24 +107,27 @@ function inspectDatabase(path: string): { database: DatabaseInspection; keyCheck
   if (!existsSync(path)) return { database: { state: 'missing' }, keyCheck: null }
   let connection: SqliteConnection | undefined
   try {
-    connection = openToLook(path)
+    connection = openForInspection(path)
     const damage = findDamage(connection)
-    const schema = judgeSchema(connection)
-    const has = (table: string) =>
+    const schema = checkSchema(connection)
+    const hasTable = (table: string) =>
       connection?.query('select 1 from sqlite_schema where name = ?').get(table) !== null
-    const keyCheck = has('meta')
+    const keyCheck = hasTable('meta')
       ? connection
           .query<{ value: string }, []>(`select value from meta where name = 'master_key_check'`)
           .get()
       : null
-    const resting = has('resting_providers')
+    const openCircuits = hasTable('resting_providers')
       ? connection
-          .query<{ name: string; failure: string; restingUntil: number }, []>(
-            'select name, failure, resting_until as restingUntil from resting_providers order by name',
+          .query<{ name: string; failure: string; openUntil: number }, []>(
+            'select name, failure, resting_until as openUntil from resting_providers order by name',
           )
           .all()
       : []
-    return { database: { state: 'readable', ...schema, damage, resting }, keyCheck: keyCheck?.value ?? null }
+    return {
+      database: { state: 'readable', ...schema, damage, openCircuits },
+      keyCheck: keyCheck?.value ?? null,
+    }
   } catch (error) {
     return {
       database: { state: 'unreadable', cause: driverCode(error) ?? errorWord(error) },
@@ -134,10 +142,10 @@ function inspectDatabase(path: string): { database: DatabaseInspection; keyCheck
  * Of a database at rest SQLite is told that nobody writes: even a connection that only reads would otherwise leave the
  * files of a write-ahead log behind, and root's would lock the server out.
  */
-function openToLook(path: string): SqliteConnection {
-  const isAtRest = !existsSync(`${path}-wal`)
+function openForInspection(path: string): SqliteConnection {
+  const hasNoWal = !existsSync(`${path}-wal`)
   const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI
-  const connection = isAtRest
+  const connection = hasNoWal
     ? new SqliteConnection(`${pathToFileURL(path).href}?immutable=1`, flags)
     : new SqliteConnection(path, { readonly: true })
   connection.run('PRAGMA busy_timeout = 5000')
@@ -149,12 +157,12 @@ function findDamage(connection: SqliteConnection): string | null {
   return row === null || row.quick_check === 'ok' ? null : 'quick_check found faults'
 }
 
-function judgeSchema(connection: SqliteConnection): { pending: string[]; misfit: string | null } {
+function checkSchema(connection: SqliteConnection): { pending: string[]; schemaError: string | null } {
   try {
-    const pending = pendingMigrations(sqliteMigrations, appliedToSqlite(connection))
-    return { pending: pending.map(({ name }) => name), misfit: null }
+    const pending = pendingMigrations(sqliteMigrations, readAppliedMigrations(connection))
+    return { pending: pending.map(({ name }) => name), schemaError: null }
   } catch (error) {
-    if (error instanceof MigrationError) return { pending: [], misfit: error.message }
+    if (error instanceof MigrationError) return { pending: [], schemaError: error.message }
     throw error
   }
 }

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
-import type { CheckedTable } from './integrity-worker.ts'
+import type { TableCheck } from './integrity-worker.ts'
 
-type Report = { error(msg: string, fields?: Record<string, unknown>): void; info(msg: string): void }
+type IntegrityLog = { error(msg: string, fields?: Record<string, unknown>): void; info(msg: string): void }
 
 /**
  * Looks for damage table by table. For a start after an unclean stop: SQLite repairs what a crash leaves, and not what a
@@ -11,22 +11,22 @@ type Report = { error(msg: string, fields?: Record<string, unknown>): void; info
  * @param onEnd told when nothing more will be reported
  * @returns ends it. The log of the database then stays, so that the next start looks anew
  */
-export function checkIntegrity(path: string, report: Report, onEnd = () => {}): () => void {
+export function checkIntegrity(path: string, log: IntegrityLog, onEnd = () => {}): () => void {
   const worker = new Worker(new URL('./integrity-worker.ts', import.meta.url), { workerData: path })
   worker.unref()
-  let isWhole = true
+  let isIntact = true
   let isStopped = false
-  worker.on('message', ({ table, found }: CheckedTable) => {
-    if (found === 'ok') return
-    isWhole = false
-    report.error('the database is damaged. Restore a backup.', { table })
+  worker.on('message', ({ table, result }: TableCheck) => {
+    if (result === 'ok') return
+    isIntact = false
+    log.error('the database is damaged. Restore a backup.', { table })
   })
   worker.on('error', (error) => {
-    isWhole = false
-    report.error('the database could not be checked', { error })
+    isIntact = false
+    log.error('the database could not be checked', { error })
   })
   worker.on('exit', () => {
-    if (isWhole && !isStopped) report.info('the database is whole after the unclean stop')
+    if (isIntact && !isStopped) log.info('the database is whole after the unclean stop')
     onEnd()
   })
   return () => {

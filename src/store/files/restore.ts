@@ -2,12 +2,17 @@ import { copyFileSync, existsSync, linkSync, mkdirSync, renameSync, rmSync, stat
 import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { masterKeyCheck } from '../../domain/model/keys.ts'
-import { copyDatabase, reading, synchronize } from './backup.ts'
+import { copyDatabase, withReadonlyConnection, fsyncPath } from './backup.ts'
 import { dataFiles, errorWord, OperationRefused } from './data-dir.ts'
 import { driverCode } from '../engine/errors.ts'
-import { appliedToSqlite, MigrationError, pendingMigrations, sqliteMigrations } from '../engine/migrate.ts'
+import {
+  readAppliedMigrations,
+  MigrationError,
+  pendingMigrations,
+  sqliteMigrations,
+} from '../engine/migrate.ts'
 
-export type Restored = {
+export type RestoreResult = {
   /** Where the database that was there before lies now; null where there was none. */
   keptAs: string | null
   /** What the next start of the server applies to it. */
@@ -27,14 +32,16 @@ export function restoreDatabase(
   dataDir: string,
   file: string,
   options: { masterKey: Uint8Array; now: number },
-): Restored {
+): RestoreResult {
   const files = dataFiles(dataDir)
   const draft = `${files.database}.restoring`
   // Left by one that was killed.
   rmSync(draft, { force: true })
   try {
-    takeCopy(file, draft)
-    const pending = reading(draft, (connection) => requireOurs(connection, file, options.masterKey))
+    copyBackup(file, draft)
+    const pending = withReadonlyConnection(draft, (connection) =>
+      checkBackup(connection, file, options.masterKey),
+    )
     const keptAs = replaceDatabase(dataDir, draft, options.now)
     return { keptAs, pendingMigrations: pending }
   } finally {
@@ -43,17 +50,17 @@ export function restoreDatabase(
 }
 
 /** What is checked is the copy that takes the place: nobody can change it in between. */
-function takeCopy(file: string, draft: string): void {
+function copyBackup(file: string, draft: string): void {
   if (!existsSync(file)) {
     throw new OperationRefused('FILE_MISSING', `there is no ${file}`, 'Name the file of a backup.')
   }
-  if (!statSync(file).isFile()) throw invalid(file)
+  if (!statSync(file).isFile()) throw invalidBackup(file)
   try {
     copyDatabase(file, draft)
   } catch (error) {
-    if (error instanceof OperationRefused) throw invalid(file, error)
+    if (error instanceof OperationRefused) throw invalidBackup(file, error)
     const code = driverCode(error) ?? errorWord(error)
-    if (/^SQLITE_(NOTADB|CORRUPT|ERROR)/.test(code)) throw invalid(file, error)
+    if (/^SQLITE_(NOTADB|CORRUPT|ERROR)/.test(code)) throw invalidBackup(file, error)
     if (!/^(E[A-Z]+|SQLITE_\w+)$/.test(code)) throw error
     throw new OperationRefused(
       'FILE_NOT_READABLE',
@@ -64,15 +71,15 @@ function takeCopy(file: string, draft: string): void {
   }
 }
 
-function requireOurs(connection: SqliteConnection, file: string, masterKey: Uint8Array): string[] {
+function checkBackup(connection: SqliteConnection, file: string, masterKey: Uint8Array): string[] {
   let pending: string[]
-  let check: { value: string } | null
+  let storedKeyCheck: { value: string } | null
   try {
-    const applied = appliedToSqlite(connection)
-    if (applied.length === 0) throw invalid(file)
+    const applied = readAppliedMigrations(connection)
+    if (applied.length === 0) throw invalidBackup(file)
     pending = pendingMigrations(sqliteMigrations, applied).map(({ name }) => name)
-    if (connection.query('PRAGMA foreign_key_check').get() !== null) throw invalid(file)
-    check = connection
+    if (connection.query('PRAGMA foreign_key_check').get() !== null) throw invalidBackup(file)
+    storedKeyCheck = connection
       .query<{ value: string }, []>(`select value from meta where name = 'master_key_check'`)
       .get()
   } catch (error) {
@@ -85,10 +92,10 @@ function requireOurs(connection: SqliteConnection, file: string, masterKey: Uint
       )
     }
     // Somebody else's tables, under the same names.
-    if (driverCode(error) === 'SQLITE_ERROR') throw invalid(file, error)
+    if (driverCode(error) === 'SQLITE_ERROR') throw invalidBackup(file, error)
     throw error
   }
-  if (check?.value === masterKeyCheck(masterKey)) return pending
+  if (storedKeyCheck?.value === masterKeyCheck(masterKey)) return pending
   throw new OperationRefused(
     'BACKUP_OF_ANOTHER_KEY',
     `${file} was made with another master key`,
@@ -98,17 +105,17 @@ function requireOurs(connection: SqliteConnection, file: string, masterKey: Uint
 
 function replaceDatabase(dataDir: string, draft: string, now: number): string | null {
   const files = dataFiles(dataDir)
-  const present = existsSync(files.database) ? holdAlone(files.database) : undefined
+  const exclusiveConnection = existsSync(files.database) ? openExclusively(files.database) : undefined
   try {
-    const keptAs = existsSync(files.database) ? keepAside(dataDir, now) : null
+    const keptAs = existsSync(files.database) ? keepPreviousDatabase(dataDir, now) : null
     // A log of the old database must never be applied to the new one.
-    for (const log of logsOf(files.database)) rmSync(log, { force: true })
-    synchronize(dataDir)
+    for (const log of walFiles(files.database)) rmSync(log, { force: true })
+    fsyncPath(dataDir)
     renameSync(draft, files.database)
-    synchronize(dataDir)
+    fsyncPath(dataDir)
     return keptAs
   } finally {
-    present?.close()
+    exclusiveConnection?.close()
   }
 }
 
@@ -118,7 +125,7 @@ function replaceDatabase(dataDir: string, draft: string, now: number): string | 
  *
  * @returns undefined where the database is too damaged to be opened; it is kept with its log as it is
  */
-function holdAlone(database: string): SqliteConnection | undefined {
+function openExclusively(database: string): SqliteConnection | undefined {
   const connection = new SqliteConnection(database)
   try {
     connection.run('PRAGMA busy_timeout = 5000')
@@ -141,30 +148,30 @@ function holdAlone(database: string): SqliteConnection | undefined {
 }
 
 /** Under a second name, so that at no moment there is no database. */
-function keepAside(dataDir: string, now: number): string {
+function keepPreviousDatabase(dataDir: string, now: number): string {
   const files = dataFiles(dataDir)
   mkdirSync(files.backups, { recursive: true, mode: 0o700 })
   const stamp = new Date(now).toISOString().replaceAll(/[:.]/g, '-')
-  const aside = join(files.backups, `before-restore-${stamp}.db`)
+  const keptPath = join(files.backups, `before-restore-${stamp}.db`)
   try {
-    linkSync(files.database, aside)
+    linkSync(files.database, keptPath)
   } catch (error) {
     if (errorWord(error) === 'EEXIST') throw error
     // A file system without links.
-    copyFileSync(files.database, aside)
-    synchronize(aside)
+    copyFileSync(files.database, keptPath)
+    fsyncPath(keptPath)
   }
-  const [log = '', ...others] = logsOf(files.database)
-  if (existsSync(log)) renameSync(log, `${aside}-wal`)
-  for (const other of others) rmSync(other, { force: true })
-  synchronize(files.backups)
-  return aside
+  const [wal = '', ...otherFiles] = walFiles(files.database)
+  if (existsSync(wal)) renameSync(wal, `${keptPath}-wal`)
+  for (const other of otherFiles) rmSync(other, { force: true })
+  fsyncPath(files.backups)
+  return keptPath
 }
 
 /** The write-ahead log first, then what SQLite makes anew. */
-const logsOf = (database: string) => [`${database}-wal`, `${database}-shm`]
+const walFiles = (database: string) => [`${database}-wal`, `${database}-shm`]
 
-const invalid = (file: string, cause?: unknown) =>
+const invalidBackup = (file: string, cause?: unknown) =>
   new OperationRefused(
     'BACKUP_INVALID',
     `${file} is damaged or not a backup of otpd`,

@@ -11,13 +11,13 @@ import {
 import { join } from 'node:path'
 import { Database } from 'bun:sqlite'
 import { deriveKeys } from '../../../src/domain/model/keys.ts'
-import { pseudonymOf } from '../../../src/domain/model/pseudonyms.ts'
+import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import { readMasterKey } from '../../../src/store/files/data-dir.ts'
-import { call, createApplications, openOtpd, type Application } from '../otpd.ts'
+import { call, createApplications, startAndLogIn, type Application } from '../otpd.ts'
 import { writeHistory } from './history.ts'
 
 /** A data directory with that many requests in it, and who may send. */
-export type Filled = {
+export type FilledDatabase = {
   requests: number
   folder: string
   applications: Application[]
@@ -28,14 +28,14 @@ export type Filled = {
   phone: string
 }
 
-type Model = Pick<Filled, 'applications' | 'endpointId' | 'bytes'>
+type TemplateInfo = Pick<FilledDatabase, 'applications' | 'endpointId' | 'bytes'>
 
-const databaseIn = (folder: string) => join(folder, 'data', 'otpd.db')
+const databasePath = (folder: string) => join(folder, 'data', 'otpd.db')
 
 /** One that holds the busy developer, his 200 applications and a webhook endpoint of the first of them. */
-export async function makeModel(binary: string, folder: string): Promise<void> {
+export async function makeTemplate(binary: string, folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true })
-  const { server, url, headers } = await openOtpd({
+  const { server, url, headers } = await startAndLogIn({
     command: [binary],
     folder,
     env: { OTPD_WEBHOOK_ALLOW: '127.0.0.1' },
@@ -51,50 +51,57 @@ export async function makeModel(binary: string, folder: string): Promise<void> {
         events: ['otp.verified'],
       }),
     })
-    const model: Model = { applications, endpointId: data.id, bytes: 0 }
-    writeFileSync(join(folder, 'model.json'), JSON.stringify(model))
+    const info: TemplateInfo = { applications, endpointId: data.id, bytes: 0 }
+    writeFileSync(join(folder, 'model.json'), JSON.stringify(info))
   } finally {
     await server.stop()
   }
 }
 
 /** Makes the database of that size, unless it is there, from a copy of the model. */
-export function fill(model: string, folder: string, requests: number): Filled {
+export function fill(templateFolder: string, folder: string, requests: number): FilledDatabase {
   if (!existsSync(folder)) {
-    const draft = `${folder}.part`
-    rmSync(draft, { recursive: true, force: true })
-    cpSync(model, draft, { recursive: true })
-    const { applications } = readModel(draft)
-    const keys = deriveKeys(readMasterKey(join(draft, 'data'), null))
-    writeHistory(databaseIn(draft), {
+    const partialFolder = `${folder}.part`
+    rmSync(partialFolder, { recursive: true, force: true })
+    cpSync(templateFolder, partialFolder, { recursive: true })
+    const { applications } = readTemplateInfo(partialFolder)
+    const keys = deriveKeys(readMasterKey(join(partialFolder, 'data'), null))
+    writeHistory(databasePath(partialFolder), {
       requests,
       now: Date.now(),
-      owner: { developerId: ownerOf(draft), applicationIds: applications.map(({ id }) => id) },
-      pseudonym: (developerId, phone) => pseudonymOf(keys, developerId, phone),
+      owner: {
+        developerId: findDeveloperId(partialFolder),
+        applicationIds: applications.map(({ id }) => id),
+      },
+      pseudonym: (developerId, phone) => derivePseudonym(keys, developerId, phone),
     })
     // Later runs on a database that is kept add to it.
-    const { size } = statSync(databaseIn(draft))
-    writeFileSync(join(draft, 'model.json'), JSON.stringify({ ...readModel(draft), bytes: size }))
-    renameSync(draft, folder)
+    const { size } = statSync(databasePath(partialFolder))
+    writeFileSync(
+      join(partialFolder, 'model.json'),
+      JSON.stringify({ ...readTemplateInfo(partialFolder), bytes: size }),
+    )
+    renameSync(partialFolder, folder)
   }
-  return { requests, folder, ...readModel(folder), phone: verifiedPhone(folder) }
+  return { requests, folder, ...readTemplateInfo(folder), phone: findVerifiedPhone(folder) }
 }
 
-const readModel = (folder: string): Model => JSON.parse(readFileSync(join(folder, 'model.json'), 'utf8'))
+const readTemplateInfo = (folder: string): TemplateInfo =>
+  JSON.parse(readFileSync(join(folder, 'model.json'), 'utf8'))
 
-function ask(folder: string, question: string): string {
-  const db = new Database(databaseIn(folder), { readonly: true })
+function queryText(folder: string, sql: string): string {
+  const db = new Database(databasePath(folder), { readonly: true })
   try {
-    return String(db.query<never, []>(question).values()[0]?.[0] ?? '')
+    return String(db.query<never, []>(sql).values()[0]?.[0] ?? '')
   } finally {
     db.close()
   }
 }
 
-const ownerOf = (folder: string) => ask(folder, 'select developer_id from webhook_endpoints')
+const findDeveloperId = (folder: string) => queryText(folder, 'select developer_id from webhook_endpoints')
 
-const verifiedPhone = (folder: string) =>
-  ask(
+const findVerifiedPhone = (folder: string) =>
+  queryText(
     folder,
     `select phone from identities where phone like '+%' and developer_id in
        (select number from short_ids where id in (select developer_id from webhook_endpoints))`,

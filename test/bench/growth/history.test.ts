@@ -45,53 +45,65 @@ afterAll(() => {
   rmSync(folder, { recursive: true })
 })
 
-const short = (id: string) => `(select number from short_ids where id = '${id}')`
+const shortIdSql = (id: string) => `(select number from short_ids where id = '${id}')`
 
-const numberOf = (question: string, ...values: (string | number)[]) =>
+const queryNumber = (question: string, ...values: (string | number)[]) =>
   Number(db.query<never, (string | number)[]>(question).values(...values)[0]?.[0])
 
 test('a history has its requests, each with a beginning and an end in the log', () => {
-  expect(numberOf('select count(*) from otp_requests')).toBe(requests)
-  expect(numberOf(`select count(*) from otp_requests where status = 'pending'`)).toBe(0)
-  expect(numberOf(`select count(*) from events where type = 'otp.sent'`)).toBe(requests)
-  const ended = `type in ('otp.verified', 'otp.expired', 'otp.failed', 'otp.canceled')`
-  expect(numberOf(`select count(*) from events where ${ended}`)).toBe(requests)
-  expect(numberOf('select max(seq) from events')).toBe(
-    numberOf(`select value from counters where name = 'event_seq'`),
+  expect(queryNumber('select count(*) from otp_requests')).toBe(requests)
+  expect(queryNumber(`select count(*) from otp_requests where status = 'pending'`)).toBe(0)
+  expect(queryNumber(`select count(*) from events where type = 'otp.sent'`)).toBe(requests)
+  const isEndedSql = `type in ('otp.verified', 'otp.expired', 'otp.failed', 'otp.canceled')`
+  expect(queryNumber(`select count(*) from events where ${isEndedSql}`)).toBe(requests)
+  expect(queryNumber('select max(seq) from events')).toBe(
+    queryNumber(`select value from counters where name = 'event_seq'`),
   )
 })
 
 test('the counters of a history are those of its requests and identities', () => {
-  expect(numberOf('select sum(requests) from daily_counts')).toBe(requests)
+  expect(queryNumber('select sum(requests) from daily_counts')).toBe(requests)
   for (const [name, status] of [
     ['verified', `= 'verified'`],
     ['failed', `in ('failed', 'expired')`],
   ]) {
-    expect(numberOf(`select sum(${name}) from daily_counts`)).toBe(
-      numberOf(`select count(*) from otp_requests where status ${status}`),
+    expect(queryNumber(`select sum(${name}) from daily_counts`)).toBe(
+      queryNumber(`select count(*) from otp_requests where status ${status}`),
     )
   }
-  expect(numberOf('select sum(active) from daily_counts')).toBe(numberOf('select count(*) from identities'))
-  expect(numberOf('select sum(verification_count) from identities')).toBe(
-    numberOf(`select count(*) from otp_requests where status = 'verified'`),
+  expect(queryNumber('select sum(active) from daily_counts')).toBe(
+    queryNumber('select count(*) from identities'),
+  )
+  expect(queryNumber('select sum(verification_count) from identities')).toBe(
+    queryNumber(`select count(*) from otp_requests where status = 'verified'`),
   )
 })
 
 test('in a history pseudonyms stand for the phones of before 30 days, and only for those', () => {
-  const until = now - 30 * dayMs
-  const plain = `phone like '+%'`
-  expect(numberOf(`select count(*) from otp_requests where created_at < ? and ${plain}`, until)).toBe(0)
-  expect(numberOf(`select count(*) from otp_requests where created_at > ? and not ${plain}`, until)).toBe(0)
-  expect(numberOf(`select count(*) from events where at < ? and ${plain}`, until)).toBe(0)
-  expect(numberOf(`select count(*) from events where at > ? and not ${plain}`, until)).toBe(0)
+  const cutoff = now - 30 * dayMs
+  const isPlainSql = `phone like '+%'`
+  expect(
+    queryNumber(`select count(*) from otp_requests where created_at < ? and ${isPlainSql}`, cutoff),
+  ).toBe(0)
+  expect(
+    queryNumber(`select count(*) from otp_requests where created_at > ? and not ${isPlainSql}`, cutoff),
+  ).toBe(0)
+  expect(queryNumber(`select count(*) from events where at < ? and ${isPlainSql}`, cutoff)).toBe(0)
+  expect(queryNumber(`select count(*) from events where at > ? and not ${isPlainSql}`, cutoff)).toBe(0)
 })
 
 test('one developer has a fifth of a history, and one of his applications nothing that went wrong', () => {
-  const mine = numberOf(`select count(*) from otp_requests where developer_id = ${short('dev_busy')}`)
-  expect(mine / requests).toBeGreaterThan(0.15)
-  expect(mine / requests).toBeLessThan(0.25)
-  expect(numberOf(`select count(*) from otp_requests where app_id = ${short('app_2')}`)).toBeGreaterThan(0)
+  const ownRequests = queryNumber(
+    `select count(*) from otp_requests where developer_id = ${shortIdSql('dev_busy')}`,
+  )
+  expect(ownRequests / requests).toBeGreaterThan(0.15)
+  expect(ownRequests / requests).toBeLessThan(0.25)
   expect(
-    numberOf(`select count(*) from otp_requests where app_id = ${short('app_2')} and status <> 'verified'`),
+    queryNumber(`select count(*) from otp_requests where app_id = ${shortIdSql('app_2')}`),
+  ).toBeGreaterThan(0)
+  expect(
+    queryNumber(
+      `select count(*) from otp_requests where app_id = ${shortIdSql('app_2')} and status <> 'verified'`,
+    ),
   ).toBe(0)
 })

@@ -1,16 +1,16 @@
 import { Database } from 'bun:sqlite'
 import { createIds } from '../../../src/domain/model/ids.ts'
-import { createPeople, type Owner } from './people.ts'
-import { createRecords, type Ending, type Sent } from './records.ts'
-import { forgetIdentities, forgetPhones, type Pseudonym } from './pseudonyms.ts'
+import { createRequestSources, type Owner } from './request-sources.ts'
+import { createRecords, type Ending, type SentRequest } from './records.ts'
+import { pseudonymizeIdentities, pseudonymizePhones, type Pseudonym } from './pseudonyms.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 const historyMs = 90 * dayMs
 /** As is the default. */
-const phoneMs = 30 * dayMs
+const phoneRetentionMs = 30 * dayMs
 /** How many others are asked before somebody has answered. */
-const lag = 100
-const chunk = 2000
+const pendingMax = 100
+const batchSize = 2000
 
 /**
  * Fills a database, whose server is stopped, with OTP requests of the last 90 days, oldest first, each changed by
@@ -31,39 +31,39 @@ export function writeHistory(
   }
   let time = now - historyMs
   const newId = createIds({ now: () => time }, (bytes) => crypto.getRandomValues(bytes))
-  const people = createPeople(db, newId, owner, requests)
+  const sources = createRequestSources(db, newId, owner, requests)
   const records = createRecords(db, newId)
-  const waiting: Sent[] = []
-  const endOne = () => {
-    const sent = waiting.shift()
-    if (sent) records.end(sent, endingOf(sent.source.isQuiet), time)
+  const pending: SentRequest[] = []
+  const endOldest = () => {
+    const sent = pending.shift()
+    if (sent) records.end(sent, randomEnding(sent.source.alwaysSucceeds), time)
   }
 
-  for (let first = 0; first < requests; first += chunk) {
+  for (let first = 0; first < requests; first += batchSize) {
     db.transaction(() => {
-      for (let index = first; index < Math.min(first + chunk, requests); index++) {
+      for (let index = first; index < Math.min(first + batchSize, requests); index++) {
         time = Math.floor(now - historyMs * (1 - index / requests))
-        waiting.push(records.send(people.pick(), time))
-        if (waiting.length > lag) endOne()
+        pending.push(records.send(sources.pickRequest(), time))
+        if (pending.length > pendingMax) endOldest()
       }
-      forgetPhones(db, pseudonym, time - phoneMs)
+      pseudonymizePhones(db, pseudonym, time - phoneRetentionMs)
     })()
   }
   db.transaction(() => {
     time = now
-    while (waiting.length > 0) endOne()
-    forgetPhones(db, pseudonym, now - phoneMs)
-    forgetIdentities(db, pseudonym, now - phoneMs)
+    while (pending.length > 0) endOldest()
+    pseudonymizePhones(db, pseudonym, now - phoneRetentionMs)
+    pseudonymizeIdentities(db, pseudonym, now - phoneRetentionMs)
     records.finish(owner.developerId, requests / 100, now)
   })()
   db.run('PRAGMA journal_mode = WAL')
   db.close()
 }
 
-/** @param isQuiet of the application whose requests all end well */
-function endingOf(isQuiet: boolean): Ending {
+/** @param alwaysSucceeds of the application whose requests all end well */
+function randomEnding(alwaysSucceeds: boolean): Ending {
   const share = Math.random()
-  if (share < 0.72 || isQuiet) return 'verified'
+  if (share < 0.72 || alwaysSucceeds) return 'verified'
   if (share < 0.98) return 'expired'
   return share < 0.99 ? 'failed' : 'canceled'
 }

@@ -1,21 +1,21 @@
-import { openOtpd, talkTo, type Otpd } from '../otpd.ts'
+import { startAndLogIn, createOtpdService, type Otpd } from '../otpd.ts'
 import { measure, type Sample } from '../service.ts'
-import { encodeRead, reads } from './calls.ts'
-import type { Filled } from './databases.ts'
+import { encodeRead, readNames } from './reads.ts'
+import type { FilledDatabase } from './databases.ts'
 
 /** By the row of the table. */
 export type Samples = Record<string, Sample>
 
-export type Subject = { filled: Filled; otpd: Otpd }
+export type BenchServer = { filled: FilledDatabase; otpd: Otpd }
 
-export async function open(
+export async function openServer(
   command: string[],
-  filled: Filled,
+  filled: FilledDatabase,
   env: Record<string, string> = {},
-): Promise<Subject> {
-  const { server, url, headers } = await openOtpd({ command, folder: filled.folder, env })
+): Promise<BenchServer> {
+  const { server, url, headers } = await startAndLogIn({ command, folder: filled.folder, env })
   // The first two applications are read from.
-  return { filled, otpd: talkTo(server, url, headers, filled.applications.slice(2)) }
+  return { filled, otpd: createOtpdService(server, url, headers, filled.applications.slice(2)) }
 }
 
 let phones = 0
@@ -29,21 +29,21 @@ const connections = 8
 const sendsPerSecondMax = 10_000
 
 /** Each call for a while, on each server in turn, so that all sizes meet the same machine. */
-export async function measureRound(subjects: readonly Subject[], seconds: number): Promise<Samples[]> {
-  const samples = subjects.map((): Samples => ({}))
-  const inTurn = async (
+export async function measureRound(servers: readonly BenchServer[], seconds: number): Promise<Samples[]> {
+  const samples = servers.map((): Samples => ({}))
+  const measureInTurn = async (
     row: string,
-    requests: (subject: Subject) => Promise<Uint8Array[]>,
+    requests: (server: BenchServer) => Promise<Uint8Array[]>,
     repeat = false,
   ) => {
-    for (const [index, subject] of subjects.entries()) {
-      const sample = await measure(subject.otpd, await requests(subject), { connections, seconds, repeat })
-      const own = samples[index]
-      if (own) own[row] = sample
+    for (const [index, server] of servers.entries()) {
+      const sample = await measure(server.otpd, await requests(server), { connections, seconds, repeat })
+      const ownSamples = samples[index]
+      if (ownSamples) ownSamples[row] = sample
     }
   }
-  await inTurn('send', async ({ otpd }) => encodeSends(otpd, seconds * sendsPerSecondMax))
-  await inTurn('verify', ({ otpd }) => otpd.encodeVerifies())
-  for (const row of reads) await inTurn(row, async (subject) => [encodeRead(row, subject)], true)
+  await measureInTurn('send', async ({ otpd }) => encodeSends(otpd, seconds * sendsPerSecondMax))
+  await measureInTurn('verify', ({ otpd }) => otpd.encodeVerifies())
+  for (const row of readNames) await measureInTurn(row, async (server) => [encodeRead(row, server)], true)
   return samples
 }

@@ -1,17 +1,17 @@
 import type { Database } from 'bun:sqlite'
-import { dayOf } from '../../../src/domain/log/analytics.ts'
+import { utcDay } from '../../../src/domain/log/analytics.ts'
 import type { NewId } from '../../../src/domain/model/ids.ts'
-import type { Asked, Source } from './people.ts'
+import type { NewRequest, Source } from './request-sources.ts'
 
-export type Sent = Asked & { id: string; at: number }
+export type SentRequest = NewRequest & { id: string; at: number }
 export type Ending = 'verified' | 'expired' | 'failed' | 'canceled'
 
 const lifetimeMs = 300_000
 /** Where providers carry messages, what is known of each stays for so long. */
-const messageMs = 7 * 24 * 60 * 60 * 1000
+const messageRetentionMs = 7 * 24 * 60 * 60 * 1000
 
 /** What stands for an id of a developer, project or application. */
-const number = (id: string) => `(select number from short_ids where id = ${id})`
+const shortIdSql = (id: string) => `(select number from short_ids where id = ${id})`
 
 /** Writes what otpd writes about a request and its end, in the words of the tables. */
 export function createRecords(db: Database, newId: NewId) {
@@ -20,111 +20,111 @@ export function createRecords(db: Database, newId: NewId) {
   const endpoint = db
     .query<{ id: string; app_id: string }, []>('select id, app_id from webhook_endpoints')
     .get()
-  const random = (bytes: number) =>
+  const randomText = (bytes: number) =>
     Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('base64url')
 
-  const request = db.prepare(
+  const insertRequest = db.prepare(
     `insert into otp_requests (id, developer_id, project_id, app_id, environment, phone, country, status, channel,
        provider, delivery_status, code_salt, code_hash, created_at, sent_at, expires_at, updated_at)
-     values (?1, ${number('?2')}, ${number('?3')}, ${number('?4')}, 'live', ?5, 'US', 'pending', 'sms', 'twilio', 'sent',
+     values (?1, ${shortIdSql('?2')}, ${shortIdSql('?3')}, ${shortIdSql('?4')}, 'live', ?5, 'US', 'pending', 'sms', 'twilio', 'sent',
        ?6, ?7, ?8, ?8, ?9, ?8)`,
   )
-  const change = db.prepare(
+  const updateRequest = db.prepare(
     `update otp_requests set status = ?2, failure_reason = ?3, attempts = ?4, verified_at = ?5, updated_at = ?6
      where id = ?1`,
   )
-  const entry = db.prepare(
+  const insertEvent = db.prepare(
     `insert into events (seq, type, developer_id, app_id, request_id, phone, status, payload, at)
-     values (?, ?, ${number('?')}, ${number('?')}, ?, ?, ?, ?, ?)`,
+     values (?, ?, ${shortIdSql('?')}, ${shortIdSql('?')}, ?, ?, ?, ?, ?)`,
   )
-  const known = db.prepare<{ id: string; last_verified_at: number }, string[]>(
-    `select id, last_verified_at from identities where developer_id = ${number('?')} and phone = ?`,
+  const findIdentity = db.prepare<{ id: string; last_verified_at: number }, string[]>(
+    `select id, last_verified_at from identities where developer_id = ${shortIdSql('?')} and phone = ?`,
   )
-  const again = db.prepare(
+  const updateIdentity = db.prepare(
     'update identities set verification_count = verification_count + 1, last_verified_at = ?2 where id = ?1',
   )
-  const identity = db.prepare(
+  const insertIdentity = db.prepare(
     `insert into identities (id, developer_id, phone, country, verification_count, first_verified_at, last_verified_at)
-     values (?1, ${number('?2')}, ?3, 'US', 1, ?4, ?4)`,
+     values (?1, ${shortIdSql('?2')}, ?3, 'US', 1, ?4, ?4)`,
   )
-  const link = db.prepare(
-    `insert or ignore into identity_applications (identity_id, app_id) values (?, ${number('?')})`,
+  const insertIdentityApplication = db.prepare(
+    `insert or ignore into identity_applications (identity_id, app_id) values (?, ${shortIdSql('?')})`,
   )
-  const message = db.prepare(
+  const insertDelivery = db.prepare(
     `insert into otp_deliveries (request_id, message, channels, status, provider, message_id, attempts, created_at,
        updated_at) values (?1, 0, 'sms', 'sent', 'twilio', ?2, 1, ?3, ?3)`,
   )
-  const delivery = db.prepare(
+  const insertWebhookDelivery = db.prepare(
     `insert into webhook_deliveries (id, endpoint_id, event_seq, status, attempts, last_status_code, created_at,
        delivered_at, type, claims) values (?1, ?2, ?3, 'delivered', 1, 200, ?4, ?4, ?5, 1)`,
   )
-  const attempt = db.prepare(
+  const insertWebhookAttempt = db.prepare(
     `insert into webhook_attempts (delivery_id, number, at, status_code, duration_ms, body) values (?, 1, ?, 200, 35, 'ok')`,
   )
 
-  function count(
+  function addToCount(
     { developerId }: Source,
     at: number,
     name: 'requests' | 'verified' | 'failed' | 'active',
-    by = 1,
+    amount = 1,
   ) {
-    const key = `${developerId} ${dayOf(at)}`
+    const key = `${developerId} ${utcDay(at)}`
     const day = counts.get(key) ?? { requests: 0, verified: 0, failed: 0, active: 0 }
-    day[name] += by
+    day[name] += amount
     counts.set(key, day)
   }
 
-  function record(sent: Sent, type: string, status: string, at: number) {
+  function recordEvent(sent: SentRequest, type: string, status: string, at: number) {
     const { source, phone, id } = sent
-    const isTold = type === 'otp.verified' && endpoint?.app_id === source.appId
-    const payload = isTold
+    const hasWebhook = type === 'otp.verified' && endpoint?.app_id === source.appId
+    const payload = hasWebhook
       ? JSON.stringify({ type, data: { requestId: id, phone, metadata: null } }).padEnd(500)
       : null
-    entry.run(++seq, type, source.developerId, source.appId, id, phone, status, payload, at)
-    if (!isTold) return
+    insertEvent.run(++seq, type, source.developerId, source.appId, id, phone, status, payload, at)
+    if (!hasWebhook) return
     const deliveryId = newId('dlv')
-    delivery.run(deliveryId, endpoint.id, seq, at, type)
-    attempt.run(deliveryId, at)
+    insertWebhookDelivery.run(deliveryId, endpoint.id, seq, at, type)
+    insertWebhookAttempt.run(deliveryId, at)
   }
 
-  function prove({ source, phone }: Sent, at: number) {
-    const before = known.get(source.developerId, phone)
-    const id = before?.id ?? newId('idn')
-    if (before) {
-      again.run(id, at)
-      count(source, before.last_verified_at, 'active', -1)
-    } else identity.run(id, source.developerId, phone, at)
-    link.run(id, source.appId)
-    count(source, at, 'active')
-    count(source, at, 'verified')
+  function recordVerification({ source, phone }: SentRequest, at: number) {
+    const existing = findIdentity.get(source.developerId, phone)
+    const id = existing?.id ?? newId('idn')
+    if (existing) {
+      updateIdentity.run(id, at)
+      addToCount(source, existing.last_verified_at, 'active', -1)
+    } else insertIdentity.run(id, source.developerId, phone, at)
+    insertIdentityApplication.run(id, source.appId)
+    addToCount(source, at, 'active')
+    addToCount(source, at, 'verified')
   }
 
   return {
-    send({ source, phone }: Asked, at: number): Sent {
+    send({ source, phone }: NewRequest, at: number): SentRequest {
       const sent = { source, phone, id: newId('otp'), at }
       const { developerId, projectId, appId } = source
-      const texts = [sent.id, developerId, projectId, appId, phone, random(16), random(12)]
-      request.run(...texts, at, at + lifetimeMs)
-      if (at > Date.now() - messageMs) message.run(sent.id, random(24), at)
-      count(source, at, 'requests')
-      record(sent, 'otp.sent', 'pending', at)
+      const texts = [sent.id, developerId, projectId, appId, phone, randomText(16), randomText(12)]
+      insertRequest.run(...texts, at, at + lifetimeMs)
+      if (at > Date.now() - messageRetentionMs) insertDelivery.run(sent.id, randomText(24), at)
+      addToCount(source, at, 'requests')
+      recordEvent(sent, 'otp.sent', 'pending', at)
       return sent
     },
 
-    end(sent: Sent, ending: Ending, at: number): void {
+    end(sent: SentRequest, ending: Ending, at: number): void {
       const attempts = { verified: 1, failed: 5, expired: 0, canceled: 0 }[ending]
       const isVerified = ending === 'verified'
       const reason = ending === 'failed' ? 'max_attempts' : null
-      change.run(sent.id, ending, reason, attempts, isVerified ? at : null, at)
-      if (isVerified) prove(sent, at)
-      if (ending === 'failed' || ending === 'expired') count(sent.source, at, 'failed')
+      updateRequest.run(sent.id, ending, reason, attempts, isVerified ? at : null, at)
+      if (isVerified) recordVerification(sent, at)
+      if (ending === 'failed' || ending === 'expired') addToCount(sent.source, at, 'failed')
       if (ending === 'failed')
-        for (let i = 0; i < attempts; i++) record(sent, 'otp.attempt_failed', 'pending', at)
-      record(sent, `otp.${ending}`, ending, at)
+        for (let i = 0; i < attempts; i++) recordEvent(sent, 'otp.attempt_failed', 'pending', at)
+      recordEvent(sent, `otp.${ending}`, ending, at)
     },
 
-    /** @param audited how many entries the busy developer's trail gets */
-    finish(developerId: string, audited: number, now: number): void {
+    /** @param auditEntryCount how many entries the busy developer's trail gets */
+    finish(developerId: string, auditEntryCount: number, now: number): void {
       db.run(`update counters set value = ? where name = 'event_seq'`, [seq])
       const day = db.prepare(
         `insert into daily_counts (developer_id, day, requests, sent, verified, failed, active)
@@ -134,11 +134,11 @@ export function createRecords(db: Database, newId: NewId) {
         const [developer = '', date] = key.split(' ')
         day.run(developer, Number(date), requests, verified, failed, active)
       }
-      const audit = db.prepare(
+      const insertAuditEntry = db.prepare(
         `insert into audit_entries (id, developer_id, action, actor_id, target_id, target_name, source, ip, at)
          values (?1, ?2, 'application.updated', ?2, 'app_1', 'bench', 'api', '192.0.2.1', ?3)`,
       )
-      for (let i = 0; i < audited; i++) audit.run(newId('aud'), developerId, now)
+      for (let i = 0; i < auditEntryCount; i++) insertAuditEntry.run(newId('aud'), developerId, now)
     },
   }
 }

@@ -1,23 +1,23 @@
 import { expect, test } from 'bun:test'
 import type { Sample } from '../service.ts'
-import { callsTable, factsTable, growth, type Size } from './table.ts'
+import { callsTable, factsTable, growthRatio, type SizeResult } from './table.ts'
 
 const sample = (p50Ms: number, cpuMicros: number): Sample => ({
-  answers: 1,
+  responses: 1,
   requestsPerSecond: 1,
   p50Ms,
   p99Ms: 10,
   cpuMicros,
   memoryMegabytes: 100,
-  othersCores: 0,
+  otherCores: 0,
 })
 
-const small: Size = {
+const small: SizeResult = {
   requests: 10_000,
   rounds: [{ send: sample(1, 100) }, { send: sample(10, 100) }, { send: sample(2, 100) }],
   facts: [{ 'ready, ms': 40 }, { 'ready, ms': 60 }],
 }
-const large: Size = {
+const large: SizeResult = {
   requests: 1_000_000,
   rounds: [{ send: sample(1.2, 120) }, { send: sample(11, 125) }, { send: sample(6, 500) }],
   facts: [{ 'ready, ms': 70 }],
@@ -25,8 +25,8 @@ const large: Size = {
 
 test('growth is taken within a round, where the machine was the same for both', () => {
   // Of the medians it would be 3.
-  expect(growth(small, large, 'send', ({ p50Ms }) => p50Ms)).toBeCloseTo(1.2)
-  expect(growth(small, large, 'send', ({ cpuMicros }) => cpuMicros)).toBeCloseTo(1.25)
+  expect(growthRatio(small, large, 'send', ({ p50Ms }) => p50Ms)).toBeCloseTo(1.2)
+  expect(growthRatio(small, large, 'send', ({ cpuMicros }) => cpuMicros)).toBeCloseTo(1.25)
 })
 
 test('a call that takes at most 1.3 times as long meets its goal', () => {

@@ -1,78 +1,78 @@
 import { median } from '../stats.ts'
 import { markdownTable } from '../table.ts'
-import type { Facts } from './facts.ts'
+import type { Measurements } from './measurements.ts'
 import type { Samples } from './measure.ts'
 
 /** No call may be this many times slower than with the smallest history. */
-export const slowerMax = 1.3
+export const slowdownMax = 1.3
 
-export type Size = { requests: number; rounds: readonly Samples[]; facts: readonly Facts[] }
+export type SizeResult = { requests: number; rounds: readonly Samples[]; facts: readonly Measurements[] }
 
 const figures = [
-  { head: 'p50 ms', of: (sample: Samples[string]) => sample.p50Ms, digits: 2 },
-  { head: 'p99 ms', of: (sample: Samples[string]) => sample.p99Ms, digits: 1 },
-  { head: 'CPU µs', of: (sample: Samples[string]) => sample.cpuMicros, digits: 0 },
+  { head: 'p50 ms', value: (sample: Samples[string]) => sample.p50Ms, digits: 2 },
+  { head: 'p99 ms', value: (sample: Samples[string]) => sample.p99Ms, digits: 1 },
+  { head: 'CPU µs', value: (sample: Samples[string]) => sample.cpuMicros, digits: 0 },
 ]
 
 /**
  * The medians of all rounds, beside how many times slower each size is than the first: the median of what the rounds say
  * for themselves.
  */
-export function callsTable(sizes: readonly Size[]): string {
+export function callsTable(sizes: readonly SizeResult[]): string {
   const rows = Object.keys(sizes[0]?.rounds[0] ?? {})
   const columns = figures.flatMap((figure) => sizes.map((size) => ({ ...figure, size })))
   const larger = sizes.slice(1)
   const head = [
     'call',
-    ...columns.map((column) => `${column.head}, ${nameOf(column.size)}`),
-    ...larger.flatMap((size) => [`time, ${nameOf(size)}`, `CPU, ${nameOf(size)}`]),
-    `≤ ${slowerMax}`,
+    ...columns.map((column) => `${column.head}, ${formatSize(column.size)}`),
+    ...larger.flatMap((size) => [`time, ${formatSize(size)}`, `CPU, ${formatSize(size)}`]),
+    `≤ ${slowdownMax}`,
   ]
   const lines = rows.map((row) => {
     const ratios = larger.flatMap((size) => [
-      growth(sizes[0], size, row, (sample) => sample.p50Ms),
-      growth(sizes[0], size, row, (sample) => sample.cpuMicros),
+      growthRatio(sizes[0], size, row, (sample) => sample.p50Ms),
+      growthRatio(sizes[0], size, row, (sample) => sample.cpuMicros),
     ])
     return [
       row,
-      ...columns.map(({ of, digits, size }) =>
-        median(size.rounds.flatMap((round) => (round[row] ? [of(round[row])] : []))).toFixed(digits),
+      ...columns.map(({ value, digits, size }) =>
+        median(size.rounds.flatMap((round) => (round[row] ? [value(round[row])] : []))).toFixed(digits),
       ),
       ...ratios.map((ratio) => ratio.toFixed(2)),
-      ratios.every((ratio) => ratio <= slowerMax) ? 'met' : 'not met',
+      ratios.every((ratio) => ratio <= slowdownMax) ? 'met' : 'not met',
     ]
   })
   return markdownTable(head, lines)
 }
 
 /** How many times more it is with the larger history, within a round. */
-export function growth(
-  first: Size | undefined,
-  size: Size,
+export function growthRatio(
+  first: SizeResult | undefined,
+  size: SizeResult,
   row: string,
-  of: (sample: Samples[string]) => number,
+  value: (sample: Samples[string]) => number,
 ): number {
   return median(
     size.rounds.flatMap((round, index) => {
       const base = first?.rounds[index]?.[row]
       const sample = round[row]
-      return base && sample ? [of(sample) / of(base)] : []
+      return base && sample ? [value(sample) / value(base)] : []
     }),
   )
 }
 
-export function factsTable(sizes: readonly Size[]): string {
+export function factsTable(sizes: readonly SizeResult[]): string {
   const rows = Object.keys(sizes[0]?.facts[0] ?? {})
   const all = new Set([...rows, ...sizes.flatMap(({ facts }) => facts.flatMap(Object.keys))])
   const lines = [...all].map((row) => [
     row,
     ...sizes.map(({ facts }) => {
-      const value = median(facts.flatMap((one) => one[row] ?? []))
+      const value = median(facts.flatMap((measurements) => measurements[row] ?? []))
       return Number.isNaN(value) ? '–' : value.toFixed(value < 10 ? 1 : 0)
     }),
   ])
-  return markdownTable(['', ...sizes.map(nameOf)], lines)
+  return markdownTable(['', ...sizes.map(formatSize)], lines)
 }
 
-const nameOf = ({ requests }: Pick<Size, 'requests'>) =>
+const formatSize = ({ requests }: Pick<SizeResult, 'requests'>) =>
   requests.toLocaleString('en', { notation: 'compact', maximumFractionDigits: 1 })

@@ -49,7 +49,7 @@ const putIdentity = db.query<void, [string, string, number, number]>(
    on conflict do update set last_at = excluded.last_at, n = n + 1`,
 )
 
-type Job = { work(): unknown; answer(response: Response): void }
+type Job = { work(): unknown; respond(response: Response): void }
 let jobs: Job[] = []
 const json = { headers: { 'content-type': 'application/json' } }
 
@@ -59,12 +59,12 @@ function flush(): void {
   begin.run()
   const results = batch.map((job) => job.work())
   commit.run()
-  for (const [index, job] of batch.entries()) job.answer(new Response(JSON.stringify(results[index]), json))
+  for (const [index, job] of batch.entries()) job.respond(new Response(JSON.stringify(results[index]), json))
 }
 
 const write = (work: () => unknown) =>
-  new Promise<Response>((answer) => {
-    if (jobs.push({ work, answer }) === 1) setImmediate(flush)
+  new Promise<Response>((respond) => {
+    if (jobs.push({ work, respond }) === 1) setImmediate(flush)
   })
 
 const codeHash = '0'.repeat(64)

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { sparkline } from '../../../cli/terminal/sparkline.ts'
-import { createConversation, refusal } from '../harness.ts'
+import { createCliFixture, errorResponse } from '../cli-fixture.ts'
 
-let talk: ReturnType<typeof createConversation>
+let cli: ReturnType<typeof createCliFixture>
 
 beforeEach(() => {
-  talk = createConversation()
+  cli = createCliFixture()
 })
 
-afterEach(() => talk.end())
+afterEach(() => cli.end())
 
 const summary = { applications: 3, otpRequests: 4000, otpVerified: 3700, successRate: 93, activeUsers: 8214 }
 const days = (count: number) =>
@@ -19,15 +19,15 @@ const days = (count: number) =>
     failed: index === count - 1 ? 7 : 0,
   }))
 const bodies = { summary: JSON.stringify({ data: summary }), days: JSON.stringify({ data: days(7) }) }
-const answer = ({ path }: { path: string }) =>
+const respond = ({ path }: { path: string }) =>
   new Response(path.startsWith('/v1/analytics/summary') ? bodies.summary : bodies.days)
 
 describe('analytics', () => {
   test('draws a line of bars for each count, with the totals, today and the rates', async () => {
-    talk.answer = answer
-    const { stdout, exitCode } = await talk.home.otpd(['analytics', '--range', '7d'])
+    cli.respond = respond
+    const { stdout, exitCode } = await cli.home.otpd(['analytics', '--range', '7d'])
     expect(exitCode).toBe(0)
-    expect(talk.server.asked.map(({ path }) => path).toSorted()).toEqual([
+    expect(cli.server.requests.map(({ path }) => path).toSorted()).toEqual([
       '/v1/analytics/summary',
       '/v1/analytics/timeseries?range=7d',
     ])
@@ -42,72 +42,75 @@ describe('analytics', () => {
   })
 
   test.each([60, 80])('keeps to %i columns of a terminal', async (columns) => {
-    talk.answer = ({ path }) =>
+    cli.respond = ({ path }) =>
       path.includes('summary') ? new Response(bodies.summary) : Response.json({ data: days(90) })
-    const { stdout } = await talk.home.otpd(['analytics', '--range', '90d'], { columns })
+    const { stdout } = await cli.home.otpd(['analytics', '--range', '90d'], { columns })
     for (const line of Bun.stripANSI(stdout).split('\n'))
       expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns)
   })
 
   test('of nothing says what to do', async () => {
-    talk.answer = ({ path }) =>
+    cli.respond = ({ path }) =>
       Response.json({ data: path.includes('summary') ? { ...summary, otpRequests: 0 } : days(7) })
-    expect((await talk.home.otpd(['analytics'])).stdout).toStartWith('No codes yet.')
+    expect((await cli.home.otpd(['analytics'])).stdout).toStartWith('No codes yet.')
   })
 
   test('as JSON is the body of the API: the days, or the summary where it is named', async () => {
-    talk.answer = answer
-    expect((await talk.home.otpd(['analytics', '--json'])).stdout).toBe(`${bodies.days}\n`)
-    expect((await talk.home.otpd(['analytics', 'summary', '--json'])).stdout).toBe(`${bodies.summary}\n`)
+    cli.respond = respond
+    expect((await cli.home.otpd(['analytics', '--json'])).stdout).toBe(`${bodies.days}\n`)
+    expect((await cli.home.otpd(['analytics', 'summary', '--json'])).stdout).toBe(`${bodies.summary}\n`)
   })
 
   test('as CSV has a heading and plain numbers', async () => {
-    talk.answer = answer
-    const series = await talk.home.otpd(['analytics', 'timeseries', '--csv'])
+    cli.respond = respond
+    const series = await cli.home.otpd(['analytics', 'timeseries', '--csv'])
     expect(series.stdout.split('\n').slice(0, 2)).toEqual([
       'date,sent,verified,failed',
       '2026-11-01,100,90,0',
     ])
-    expect((await talk.home.otpd(['analytics', 'summary', '--csv'])).stdout).toBe(
+    expect((await cli.home.otpd(['analytics', 'summary', '--csv'])).stdout).toBe(
       'applications,otpRequests,otpVerified,successRate,activeUsers\n3,4000,3700,93,8214\n',
     )
   })
 
   test.each(['summary --range 7d', '--csv --json', '--watch', '--range 8d'])('refuses %s', async (flags) => {
-    const ran = await talk.home.otpd(['analytics', ...flags.split(' ')])
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(talk.server.asked).toEqual([])
+    const result = await cli.home.otpd(['analytics', ...flags.split(' ')])
+    expect(result).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(cli.server.requests).toEqual([])
   })
 
   test('--watch draws again over what it drew, every five seconds', async () => {
-    const from = talk.home.clock.nowMs
-    talk.answer = (asked) =>
-      talk.home.clock.nowMs - from < 10_000 ? answer(asked) : refusal(404, 'NOT_FOUND', 'Enough.')
-    const ran = await talk.home.otpd(['analytics', 'timeseries', '--watch'], { columns: 80 })
-    expect(ran.exitCode).toBe(5)
-    const [first = '', second = '', ...rest] = ran.stdout.split('\u001b[8A\u001b[0J')
+    const from = cli.home.clock.nowMs
+    cli.respond = (recordedRequest) =>
+      cli.home.clock.nowMs - from < 10_000
+        ? respond(recordedRequest)
+        : errorResponse(404, 'NOT_FOUND', 'Enough.')
+    const result = await cli.home.otpd(['analytics', 'timeseries', '--watch'], { columns: 80 })
+    expect(result.exitCode).toBe(5)
+    const [first = '', second = '', ...rest] = result.stdout.split('\u001b[8A\u001b[0J')
     expect(first.trimEnd().split('\n')).toHaveLength(8)
     expect(second).toBe(first)
     expect(rest).toEqual([])
   })
 
   test('--watch keeps the last picture while the server is away, says so, and goes on', async () => {
-    const answers = [answer, () => refusal(503, 'UNAVAILABLE', 'Restarting.'), answer]
-    talk.answer = (asked) => (answers.shift() ?? (() => refusal(404, 'NOT_FOUND', 'Enough.')))(asked)
-    const ran = await talk.home.otpd(['analytics', 'timeseries', '--watch'], { columns: 80 })
-    const [first = '', lost = '', back] = ran.stdout
+    const responders = [respond, () => errorResponse(503, 'UNAVAILABLE', 'Restarting.'), respond]
+    cli.respond = (recordedRequest) =>
+      (responders.shift() ?? (() => errorResponse(404, 'NOT_FOUND', 'Enough.')))(recordedRequest)
+    const result = await cli.home.otpd(['analytics', 'timeseries', '--watch'], { columns: 80 })
+    const [first = '', lost = '', eraseSequence] = result.stdout
       .replace('\u001b[9A', '\u001b[8A')
       .split('\u001b[8A\u001b[0J')
     expect(Bun.stripANSI(lost)).toBe(`${Bun.stripANSI(first)}── the connection was lost, trying again ──\n`)
-    expect(back).toBe(first)
-    expect(ran.exitCode).toBe(5)
+    expect(eraseSequence).toBe(first)
+    expect(result.exitCode).toBe(5)
   })
 
   test('--watch ends where there is no server at the first look, with the error', async () => {
-    await talk.server.stop()
-    const ran = await talk.home.otpd(['analytics', 'timeseries', '--watch'], { columns: 80 })
-    expect(ran.exitCode).toBe(3)
-    expect(ran.stderr).toContain(`Cannot reach ${talk.server.url}`)
+    await cli.server.stop()
+    const result = await cli.home.otpd(['analytics', 'timeseries', '--watch'], { columns: 80 })
+    expect(result.exitCode).toBe(3)
+    expect(result.stderr).toContain(`Cannot reach ${cli.server.url}`)
   })
 })
 

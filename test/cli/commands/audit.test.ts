@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createConversation, page } from '../harness.ts'
+import { createCliFixture, pageResponse } from '../cli-fixture.ts'
 
-let talk: ReturnType<typeof createConversation>
+let cli: ReturnType<typeof createCliFixture>
 
 beforeEach(() => {
-  talk = createConversation()
+  cli = createCliFixture()
 })
 
-afterEach(() => talk.end())
+afterEach(() => cli.end())
 
 const entry = {
   id: 'aud_01arz3ndektsv4rrffq69g5fav',
@@ -34,8 +34,8 @@ const byOperator = { ...failed, action: 'account.disabled', source: 'host', ip: 
 
 describe('audit', () => {
   test('tells who did what to what, from where and with what', async () => {
-    talk.answer = () => page(entry, failed, byOperator)
-    const { stdout } = await talk.home.otpd(['audit'], { columns: 200 })
+    cli.respond = () => pageResponse(entry, failed, byOperator)
+    const { stdout } = await cli.home.otpd(['audit'], { columns: 200 })
     const [, rotated, login, disabled] = Bun.stripANSI(stdout).split('\n')
     expect(rotated).toMatch(/^30 s ago +credential\.rotated +web +api +dev_1 +192\.0\.2\.7 +otpd\/1/)
     expect(login).toMatch(/login\.failed +app_1 +nobody +192\.0\.2\.7/)
@@ -44,15 +44,15 @@ describe('audit', () => {
   })
 
   test('cuts the id of who did it before what they did, on a terminal of 80 columns', async () => {
-    talk.answer = () =>
-      page({ ...entry, actorId: 'dev_01arz3ndektsv4rrffq69g5fav', targetName: 'a long name' })
-    const { stdout } = await talk.home.otpd(['audit'], { columns: 80 })
+    cli.respond = () =>
+      pageResponse({ ...entry, actorId: 'dev_01arz3ndektsv4rrffq69g5fav', targetName: 'a long name' })
+    const { stdout } = await cli.home.otpd(['audit'], { columns: 80 })
     expect(stdout).toMatch(/credential\.rotated +a long name +api +dev_01arz3n…\n$/)
   })
 
   test('asks for one action, one target and one page', async () => {
-    talk.answer = () => page()
-    const { stdout } = await talk.home.otpd([
+    cli.respond = () => pageResponse()
+    const { stdout } = await cli.home.otpd([
       'audit',
       '--action',
       'login.failed',
@@ -61,7 +61,7 @@ describe('audit', () => {
       '--limit',
       '5',
     ])
-    const { search } = new URL(`http://otpd.test${talk.server.asked[0]?.path}`)
+    const { search } = new URL(`http://otpd.test${cli.server.requests[0]?.path}`)
     expect(Object.fromEntries(new URLSearchParams(search))).toEqual({
       action: 'login.failed',
       targetId: 'app_1',
@@ -71,8 +71,8 @@ describe('audit', () => {
   })
 
   test('prints the answer of the API as it came', async () => {
-    talk.answer = () => page(entry)
-    const { stdout } = await talk.home.otpd(['audit', '--json'])
+    cli.respond = () => pageResponse(entry)
+    const { stdout } = await cli.home.otpd(['audit', '--json'])
     expect(JSON.parse(stdout).data).toEqual([entry])
   })
 })

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { dataFiles } from '../../../src/store/files/data-dir.ts'
 import { openSqlite } from '../../../src/store/engine/sqlite.ts'
 import { createStore } from '../../../src/store/store.ts'
-import { createHome } from '../harness.ts'
+import { createHome } from '../cli-fixture.ts'
 
 let home: ReturnType<typeof createHome>
-let place: string[]
+let locationFlags: string[]
 let dataDir: string
 
 beforeEach(() => {
@@ -15,12 +15,12 @@ beforeEach(() => {
   dataDir = join(home.directory, 'data')
   const config = join(home.directory, 'otpd.toml')
   writeFileSync(config, '[guard]\nmode = "monitor"\ndeniedCountries = ["CU", "KP"]\nprefixPerDay = 0\n')
-  place = ['--data-dir', dataDir, '--config', config]
+  locationFlags = ['--data-dir', dataDir, '--config', config]
 })
 afterEach(() => home.remove())
 
 /** What the guard of a server on this directory had to say, so many hours ago. */
-async function decide(country: string, times: number, blocked: boolean, hoursAgo = 0) {
+async function recordDecisions(country: string, times: number, blocked: boolean, hoursAgo = 0) {
   const database = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {} })
   const hour = Math.floor(Date.now() / 3_600_000) - hoursAgo
   const { write } = createStore(database)
@@ -30,14 +30,14 @@ async function decide(country: string, times: number, blocked: boolean, hoursAgo
   await database.close()
 }
 
-const rowsOf = (text: string) => text.split('\n').map((line) => line.split(/ {2,}/))
+const splitRows = (text: string) => text.split('\n').map((line) => line.split(/ {2,}/))
 
 describe('guard status', () => {
   test('shows the mode, every rule with what it allows, and that nothing happened', async () => {
-    const ran = await home.otpd(['guard', 'status', ...place])
-    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(ran.stdout).toStartWith('Mode monitor: codes go out, and the log says which would not\n')
-    const rows = rowsOf(ran.stdout)
+    const result = await home.otpd(['guard', 'status', ...locationFlags])
+    expect(result).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(result.stdout).toStartWith('Mode monitor: codes go out, and the log says which would not\n')
+    const rows = splitRows(result.stdout)
     expect(rows).toContainEqual(['RULE', 'ALLOWS', 'FLAGGED', 'BLOCKED'])
     expect(rows).toContainEqual(['COUNTRY_NOT_ALLOWED', 'off', '0', '0'])
     expect(rows).toContainEqual(['COUNTRY_DENIED', 'all but CU KP', '0', '0'])
@@ -48,24 +48,24 @@ describe('guard status', () => {
   })
 
   test('counts the last 24 hours by rule and country, and tells how to block', async () => {
-    await home.otpd(['guard', 'status', ...place])
-    await decide('ID', 3, false)
-    await decide('NL', 1, true, 20)
-    await decide('NL', 9, true, 24)
-    const ran = await home.otpd(['guard', 'status', ...place])
-    const rows = rowsOf(ran.stdout)
+    await home.otpd(['guard', 'status', ...locationFlags])
+    await recordDecisions('ID', 3, false)
+    await recordDecisions('NL', 1, true, 20)
+    await recordDecisions('NL', 9, true, 24)
+    const result = await home.otpd(['guard', 'status', ...locationFlags])
+    const rows = splitRows(result.stdout)
     expect(rows).toContainEqual(['COUNTRY_HOURLY', '3 unverified, or 20 % of the verified', '3', '1'])
     expect(rows).toContainEqual(['ID', 'COUNTRY_HOURLY', '3', '0'])
     expect(rows).toContainEqual(['NL', 'COUNTRY_HOURLY', '0', '1'])
-    expect(ran.stderr).toContain('mode = "enforce"')
+    expect(result.stderr).toContain('mode = "enforce"')
   })
 
   test('prints it as JSON', async () => {
-    await home.otpd(['guard', 'status', ...place])
-    await decide('ID', 2, false)
-    const ran = await home.otpd(['guard', 'status', '--json', ...place])
-    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
-    const { data } = JSON.parse(ran.stdout)
+    await home.otpd(['guard', 'status', ...locationFlags])
+    await recordDecisions('ID', 2, false)
+    const result = await home.otpd(['guard', 'status', '--json', ...locationFlags])
+    expect(result).toMatchObject({ exitCode: 0, stderr: '' })
+    const { data } = JSON.parse(result.stdout)
     expect(data).toMatchObject({
       mode: 'monitor',
       countries: [{ rule: 'COUNTRY_HOURLY', country: 'ID', flagged: 2, blocked: 0 }],

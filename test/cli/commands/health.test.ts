@@ -1,25 +1,25 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createConversation, refusal } from '../harness.ts'
+import { createCliFixture, errorResponse } from '../cli-fixture.ts'
 
-let talk: ReturnType<typeof createConversation>
+let cli: ReturnType<typeof createCliFixture>
 
 beforeEach(() => {
-  talk = createConversation()
+  cli = createCliFixture()
 })
 
-afterEach(() => talk.end())
+afterEach(() => cli.end())
 
 describe('health', () => {
   test('is 8 for a server that is there and not ready', async () => {
-    talk.answer = ({ path }) =>
+    cli.respond = ({ path }) =>
       path === '/v1/health'
         ? Response.json({ data: { status: 'operational', service: 'otpd', time: '' } })
         : Response.json({ data: { status: 'not_ready', cause: 'draining' } }, { status: 503 })
-    const ran = await talk.home.otpd(['health'])
-    expect(ran).toMatchObject({ exitCode: 8, stderr: '' })
-    expect(ran.stdout).toContain('is shutting down')
-    const asJson = await talk.home.otpd(['health', '--json'])
-    expect(asJson).toMatchObject({
+    const result = await cli.home.otpd(['health'])
+    expect(result).toMatchObject({ exitCode: 8, stderr: '' })
+    expect(result.stdout).toContain('is shutting down')
+    const jsonResult = await cli.home.otpd(['health', '--json'])
+    expect(jsonResult).toMatchObject({
       exitCode: 8,
       stdout: '{"data":{"status":"not_ready","cause":"draining"}}\n',
     })
@@ -27,15 +27,15 @@ describe('health', () => {
 
   test('waits as long as it is told', async () => {
     let calls = 0
-    talk.answer = () =>
+    cli.respond = () =>
       ++calls < 5
-        ? refusal(503, 'UNAVAILABLE', 'Not yet.')
+        ? errorResponse(503, 'UNAVAILABLE', 'Not yet.')
         : Response.json({ data: { status: 'operational', service: 'otpd', time: '' } })
-    expect((await talk.home.otpd(['health', '--wait', '30s'])).exitCode).toBe(0)
-    await talk.server.stop()
-    const startedAtMs = talk.home.clock.nowMs
-    expect((await talk.home.otpd(['health', '--wait', '30s'])).exitCode).toBe(3)
-    expect(talk.home.clock.nowMs - startedAtMs).toBeGreaterThan(29_000)
-    expect(talk.home.clock.nowMs - startedAtMs).toBeLessThanOrEqual(30_000)
+    expect((await cli.home.otpd(['health', '--wait', '30s'])).exitCode).toBe(0)
+    await cli.server.stop()
+    const startedAtMs = cli.home.clock.nowMs
+    expect((await cli.home.otpd(['health', '--wait', '30s'])).exitCode).toBe(3)
+    expect(cli.home.clock.nowMs - startedAtMs).toBeGreaterThan(29_000)
+    expect(cli.home.clock.nowMs - startedAtMs).toBeLessThanOrEqual(30_000)
   })
 })

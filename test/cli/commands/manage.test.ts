@@ -1,21 +1,21 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { createConversation, page, project, refusal } from '../harness.ts'
+import { createCliFixture, pageResponse, sampleProject, errorResponse } from '../cli-fixture.ts'
 
-let talk: ReturnType<typeof createConversation>
+let cli: ReturnType<typeof createCliFixture>
 
 beforeEach(() => {
-  talk = createConversation()
+  cli = createCliFixture()
 })
 
-afterEach(() => talk.end())
+afterEach(() => cli.end())
 
 const at = '2026-11-20T11:00:00.000Z'
 const web = {
   id: 'app_01arz3ndektsv4rrffq69g5fav',
   name: 'web',
-  projectId: project().id,
+  projectId: sampleProject().id,
   environment: 'live',
   status: 'active',
   clientId: 'ph_live_client_c',
@@ -28,12 +28,12 @@ const web = {
   createdAt: at,
   updatedAt: at,
 }
-const calls = () => talk.server.asked.map(({ method, path }) => `${method} ${path}`)
-const lastBody = () => JSON.parse(talk.server.asked.at(-1)?.body ?? 'null')
+const calls = () => cli.server.requests.map(({ method, path }) => `${method} ${path}`)
+const lastBody = () => JSON.parse(cli.server.requests.at(-1)?.body ?? 'null')
 
 describe('what cannot be undone', () => {
   const everything = [
-    ['project', 'delete', project().id],
+    ['project', 'delete', sampleProject().id],
     ['app', 'rm', web.id],
     ['rotate', web.id, 'secret'],
     ['webhook', 'delete', 'whk_01arz3ndektsv4rrffq69g5fav'],
@@ -41,79 +41,81 @@ describe('what cannot be undone', () => {
 
   test.each(everything)('wants --yes where nobody can be asked: %s %s', async (...args) => {
     for (const rest of [{ input: '' }, { env: { OTPD_NO_INPUT: '1' } }]) {
-      const ran = await talk.home.otpd(args, rest)
-      expect(ran).toMatchObject({ exitCode: 2, stdout: '', questions: [] })
-      expect(ran.stderr).toContain('Pass --yes.')
+      const result = await cli.home.otpd(args, rest)
+      expect(result).toMatchObject({ exitCode: 2, stdout: '', questions: [] })
+      expect(result.stderr).toContain('Pass --yes.')
     }
-    expect((await talk.home.otpd([...args, '--json'])).exitCode).toBe(2)
-    expect(talk.server.asked).toEqual([])
+    expect((await cli.home.otpd([...args, '--json'])).exitCode).toBe(2)
+    expect(cli.server.requests).toEqual([])
   })
 
   test('goes on once the name, or the id, was typed', async () => {
-    talk.answer = ({ method }) =>
+    cli.respond = ({ method }) =>
       method === 'GET' ? Response.json({ data: web }) : Response.json({ data: { id: web.id, deleted: true } })
-    const ran = await talk.home.otpd(['app', 'delete', web.id], { answers: ['web'] })
-    expect(ran).toMatchObject({ exitCode: 0, questions: ['Type web to confirm: '] })
-    expect(ran.stderr).toContain('Delete the application web (live)?')
+    const result = await cli.home.otpd(['app', 'delete', web.id], { answers: ['web'] })
+    expect(result).toMatchObject({ exitCode: 0, questions: ['Type web to confirm: '] })
+    expect(result.stderr).toContain('Delete the application web (live)?')
     expect(calls()).toEqual([`GET /v1/applications/${web.id}`, `DELETE /v1/applications/${web.id}`])
-    expect((await talk.home.otpd(['app', 'delete', web.id], { answers: [web.id] })).exitCode).toBe(0)
+    expect((await cli.home.otpd(['app', 'delete', web.id], { answers: [web.id] })).exitCode).toBe(0)
   })
 
   test.each([
     ['another name', 'wbe', 2],
     ['nothing', '', 2],
     ['Ctrl-C', null, 130],
-  ])('stops at %s', async (_what, answer, exitCode) => {
-    talk.answer = () => Response.json({ data: web })
-    const ran = await talk.home.otpd(['app', 'delete', web.id], { answers: [answer] })
-    expect(ran).toMatchObject({ exitCode, stdout: '' })
-    expect(ran.stderr).toContain('nothing was changed')
+  ])('stops at %s', async (_what, response, exitCode) => {
+    cli.respond = () => Response.json({ data: web })
+    const result = await cli.home.otpd(['app', 'delete', web.id], { answers: [response] })
+    expect(result).toMatchObject({ exitCode, stdout: '' })
+    expect(result.stderr).toContain('nothing was changed')
     expect(calls()).toEqual([`GET /v1/applications/${web.id}`])
   })
 
   test('asks nothing with --yes', async () => {
-    talk.answer = ({ method }) =>
-      method === 'GET' ? page(project()) : Response.json({ data: { id: project().id, deleted: true } })
-    const ran = await talk.home.otpd(['project', 'delete', 'storefront', '--yes'])
-    expect(ran).toMatchObject({ exitCode: 0, questions: [] })
-    expect(ran.stdout).toBe('✓ Project storefront deleted\n')
-    expect(calls()).toEqual(['GET /v1/projects?limit=200', `DELETE /v1/projects/${project().id}`])
+    cli.respond = ({ method }) =>
+      method === 'GET'
+        ? pageResponse(sampleProject())
+        : Response.json({ data: { id: sampleProject().id, deleted: true } })
+    const result = await cli.home.otpd(['project', 'delete', 'storefront', '--yes'])
+    expect(result).toMatchObject({ exitCode: 0, questions: [] })
+    expect(result.stdout).toBe('✓ Project storefront deleted\n')
+    expect(calls()).toEqual(['GET /v1/projects?limit=200', `DELETE /v1/projects/${sampleProject().id}`])
   })
 })
 
 describe('project', () => {
   test('update sends what was named, and nothing else', async () => {
-    talk.answer = () => Response.json({ data: project() })
-    await talk.home.otpd(['project', 'update', project().id, '--name', 'shop'])
+    cli.respond = () => Response.json({ data: sampleProject() })
+    await cli.home.otpd(['project', 'update', sampleProject().id, '--name', 'shop'])
     expect(lastBody()).toEqual({ name: 'shop' })
-    await talk.home.otpd(['project', 'update', project().id, '--description', ''])
+    await cli.home.otpd(['project', 'update', sampleProject().id, '--description', ''])
     expect(lastBody()).toEqual({ description: null })
   })
 
   test.each(['project', 'app', 'webhook', 'profile'])(
     '%s update with nothing to change is 2',
     async (noun) => {
-      const ran = await talk.home.otpd([noun, 'update', ...(noun === 'profile' ? [] : ['x'])])
-      expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-      expect(ran.stderr).toContain('Nothing to change.')
-      expect(talk.server.asked).toEqual([])
+      const result = await cli.home.otpd([noun, 'update', ...(noun === 'profile' ? [] : ['x'])])
+      expect(result).toMatchObject({ exitCode: 2, stdout: '' })
+      expect(result.stderr).toContain('Nothing to change.')
+      expect(cli.server.requests).toEqual([])
     },
   )
 
   test('get shows it, and --json is the body of the API', async () => {
-    const body = JSON.stringify({ data: project({ description: 'The shop', applicationCount: 2 }) })
-    talk.answer = () => new Response(body)
-    const { stdout } = await talk.home.otpd(['project', 'show', project().id])
+    const body = JSON.stringify({ data: sampleProject({ description: 'The shop', applicationCount: 2 }) })
+    cli.respond = () => new Response(body)
+    const { stdout } = await cli.home.otpd(['project', 'show', sampleProject().id])
     expect(stdout).toMatch(/^storefront\n {2}Id +prj_01arz3ndektsv4rrffq69g5fav\n {2}Description +The shop\n/)
-    expect((await talk.home.otpd(['project', 'get', project().id, '--json'])).stdout).toBe(`${body}\n`)
+    expect((await cli.home.otpd(['project', 'get', sampleProject().id, '--json'])).stdout).toBe(`${body}\n`)
   })
 })
 
 describe('app', () => {
   test('get shows the ends of the secrets, and what was never set is left out', async () => {
-    talk.answer = () => Response.json({ data: { ...web, apiKeyRotatedAt: at } })
-    const ran = await talk.home.otpd(['app', 'get', web.id], { columns: 120 })
-    const stdout = Bun.stripANSI(ran.stdout)
+    cli.respond = () => Response.json({ data: { ...web, apiKeyRotatedAt: at } })
+    const result = await cli.home.otpd(['app', 'get', web.id], { columns: 120 })
+    const stdout = Bun.stripANSI(result.stdout)
     expect(stdout).toContain('ph_live_secret_1a2b****9f0e\n')
     expect(stdout).toContain('ph_live_api_1a2b****9f0e  rotated 1 h ago\n')
     expect(stdout).toMatch(/Codes live +5 min\n/)
@@ -121,7 +123,7 @@ describe('app', () => {
   })
 
   test('update sends numbers as numbers, and what is empty as null', async () => {
-    talk.answer = () => Response.json({ data: web })
+    cli.respond = () => Response.json({ data: web })
     const flags = [
       '--otp-ttl',
       '120',
@@ -132,29 +134,29 @@ describe('app', () => {
       '--locale',
       'de',
     ]
-    expect((await talk.home.otpd(['app', 'update', web.id, ...flags])).exitCode).toBe(0)
+    expect((await cli.home.otpd(['app', 'update', web.id, ...flags])).exitCode).toBe(0)
     expect(lastBody()).toEqual({
       otpTtlSeconds: 120,
       webOtpDomain: 'example.com',
       androidAppHash: null,
       defaultLocale: 'de',
     })
-    expect((await talk.home.otpd(['app', 'update', web.id, '--otp-ttl', '2m'])).exitCode).toBe(2)
+    expect((await cli.home.otpd(['app', 'update', web.id, '--otp-ttl', '2m'])).exitCode).toBe(2)
   })
 
   test.each([
     ['enable', 'active'],
     ['disable', 'disabled'],
   ])('%s makes it %s', async (verb, status) => {
-    talk.answer = () => Response.json({ data: { ...web, status } })
-    const ran = await talk.home.otpd(['app', verb, web.id])
-    expect(ran.stdout).toBe(`✓ Application web is ${status}\n`)
+    cli.respond = () => Response.json({ data: { ...web, status } })
+    const result = await cli.home.otpd(['app', verb, web.id])
+    expect(result.stdout).toBe(`✓ Application web is ${status}\n`)
     expect(lastBody()).toEqual({ status })
   })
 
   test('secret is alone on its line', async () => {
-    talk.answer = () => Response.json({ data: { webhookSecret: 'whsec_1' } })
-    expect((await talk.home.otpd(['app', 'secret', web.id])).stdout).toBe('whsec_1\n')
+    cli.respond = () => Response.json({ data: { webhookSecret: 'whsec_1' } })
+    expect((await cli.home.otpd(['app', 'secret', web.id])).stdout).toBe('whsec_1\n')
   })
 })
 
@@ -167,44 +169,49 @@ describe('rotate', () => {
     ['api', 'api', 'OTPD_API_KEY'],
     ['webhook-secret', 'webhook_secret', 'OTPD_WEBHOOK_SECRET'],
   ])('%s prints the new value alone, or keeps it in a file', async (kind, type, variable) => {
-    talk.answer = () => rotated(type)
-    const printed = await talk.home.otpd(['rotate', web.id, kind, '--yes'])
+    cli.respond = () => rotated(type)
+    const printed = await cli.home.otpd(['rotate', web.id, kind, '--yes'])
     expect(printed).toMatchObject({ exitCode: 0, stdout: 'the new one\n' })
     expect(calls()).toEqual([`POST /v1/applications/${web.id}/rotate/${type}`])
 
-    const saved = await talk.home.otpd(['rotate', web.id, kind, '--yes', '--env-file', 'new.env'])
+    const saved = await cli.home.otpd(['rotate', web.id, kind, '--yes', '--env-file', 'new.env'])
     expect(saved.stdout + saved.stderr).not.toContain('the new one')
-    const path = join(talk.home.directory, 'new.env')
+    const path = join(cli.home.directory, 'new.env')
     expect(statSync(path).mode & 0o777).toBe(0o600)
-    expect(readFileSync(path, 'utf8')).toContain(
-      `\nOTPD_SERVER=${talk.server.url}\n${variable}=the new one\n`,
-    )
+    expect(readFileSync(path, 'utf8')).toContain(`\nOTPD_SERVER=${cli.server.url}\n${variable}=the new one\n`)
   })
 
   test('touches nothing where the file exists, and leaves none where it was refused', async () => {
-    await Bun.write(join(talk.home.directory, 'taken.env'), 'mine')
-    const taken = await talk.home.otpd(['rotate', web.id, 'api', '--yes', '--env-file', 'taken.env'])
-    expect(taken).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(talk.server.asked).toEqual([])
-    talk.answer = () => refusal(404, 'NOT_FOUND', 'There is no such application.')
-    const refused = await talk.home.otpd(['rotate', web.id, 'api', '--yes', '--env-file', 'new.env'])
+    await Bun.write(join(cli.home.directory, 'taken.env'), 'mine')
+    const existingFileResult = await cli.home.otpd([
+      'rotate',
+      web.id,
+      'api',
+      '--yes',
+      '--env-file',
+      'taken.env',
+    ])
+    expect(existingFileResult).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(cli.server.requests).toEqual([])
+    cli.respond = () => errorResponse(404, 'NOT_FOUND', 'There is no such application.')
+    const refused = await cli.home.otpd(['rotate', web.id, 'api', '--yes', '--env-file', 'new.env'])
     expect(refused.exitCode).toBe(5)
-    expect(existsSync(join(talk.home.directory, 'new.env'))).toBe(false)
+    expect(existsSync(join(cli.home.directory, 'new.env'))).toBe(false)
   })
 
   test('of what there is not is 2', async () => {
-    expect((await talk.home.otpd(['rotate', web.id, 'password', '--yes'])).exitCode).toBe(2)
-    expect(talk.server.asked).toEqual([])
+    expect((await cli.home.otpd(['rotate', web.id, 'password', '--yes'])).exitCode).toBe(2)
+    expect(cli.server.requests).toEqual([])
   })
 })
 
 describe('a table', () => {
   const description = 'x'.repeat(200)
-  const long = project({ name: 'ein sehr langer Name für ein Projekt 漢字', description })
+  const long = sampleProject({ name: 'ein sehr langer Name für ein Projekt 漢字', description })
 
   test.each([60, 80, 200])('keeps to %i columns of a terminal, and never cuts an id', async (columns) => {
-    talk.answer = () => page(long, project())
-    const { stdout } = await talk.home.otpd(['project', 'list'], { columns })
+    cli.respond = () => pageResponse(long, sampleProject())
+    const { stdout } = await cli.home.otpd(['project', 'list'], { columns })
     const lines = Bun.stripANSI(stdout).trimEnd().split('\n')
     expect(lines).toHaveLength(3)
     for (const line of lines) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns)
@@ -213,13 +220,13 @@ describe('a table', () => {
   })
 
   test('is whole in a pipe', async () => {
-    talk.answer = () => page(long)
-    expect((await talk.home.otpd(['project', 'list'])).stdout).toContain(description)
+    cli.respond = () => pageResponse(long)
+    expect((await cli.home.otpd(['project', 'list'])).stdout).toContain(description)
   })
 
   test('tells times in words on a terminal, and in full in a pipe', async () => {
-    talk.answer = () => page(project())
-    expect((await talk.home.otpd(['project', 'list'], { columns: 80 })).stdout).toContain(' 1 h ago')
-    expect((await talk.home.otpd(['project', 'list'])).stdout).toMatch(/ 2026-11-\d\d \d\d:\d\d:00/)
+    cli.respond = () => pageResponse(sampleProject())
+    expect((await cli.home.otpd(['project', 'list'], { columns: 80 })).stdout).toContain(' 1 h ago')
+    expect((await cli.home.otpd(['project', 'list'])).stdout).toMatch(/ 2026-11-\d\d \d\d:\d\d:00/)
   })
 })

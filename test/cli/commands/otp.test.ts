@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createConversation, page } from '../harness.ts'
+import { createCliFixture, pageResponse } from '../cli-fixture.ts'
 
-let talk: ReturnType<typeof createConversation>
+let cli: ReturnType<typeof createCliFixture>
 
 beforeEach(() => {
-  talk = createConversation()
+  cli = createCliFixture()
 })
 
-afterEach(() => talk.end())
+afterEach(() => cli.end())
 
 describe('otp verify', () => {
   test('tells how many attempts are left', async () => {
@@ -17,11 +17,11 @@ describe('otp verify', () => {
       traceId: 'r',
       metadata: { attemptsRemaining: 4 },
     }
-    talk.answer = () => Response.json({ error }, { status: 400 })
+    cli.respond = () => Response.json({ error }, { status: 400 })
     const env = { OTPD_CLIENT_ID: 'c', OTPD_CLIENT_SECRET: 's', OTPD_API_KEY: 'k' }
-    const ran = await talk.home.otpd(['otp', 'verify', 'otp_1', '000000'], { env })
-    expect(ran.exitCode).toBe(6)
-    expect(ran.stderr).toContain('Attempts left: 4.')
+    const result = await cli.home.otpd(['otp', 'verify', 'otp_1', '000000'], { env })
+    expect(result.exitCode).toBe(6)
+    expect(result.stderr).toContain('Attempts left: 4.')
   })
 })
 
@@ -56,45 +56,48 @@ describe('otp resend', () => {
   }
 
   test('sends the channel where one is named, and says what comes next', async () => {
-    talk.answer = () => Response.json({ data: sent })
+    cli.respond = () => Response.json({ data: sent })
     const args = ['otp', 'resend', request.id, '--channel', 'voice']
-    const ran = await talk.home.otpd(args, { env: asApplication })
-    expect(ran.exitCode).toBe(0)
-    expect(JSON.parse(talk.server.asked[0]?.body ?? '')).toEqual({ requestId: request.id, channel: 'voice' })
-    expect(ran.stdout).toContain('✓ Code sent to +14155552671')
-    expect(ran.stderr).toContain(`otpd otp verify ${request.id} CODE`)
+    const result = await cli.home.otpd(args, { env: asApplication })
+    expect(result.exitCode).toBe(0)
+    expect(JSON.parse(cli.server.requests[0]?.body ?? '')).toEqual({
+      requestId: request.id,
+      channel: 'voice',
+    })
+    expect(result.stdout).toContain('✓ Code sent to +14155552671')
+    expect(result.stderr).toContain(`otpd otp verify ${request.id} CODE`)
   })
 
   test('too soon is 7, with the time to wait', async () => {
     const error = { code: 'RATE_LIMITED', message: 'Wait and try again.', traceId: 'r' }
-    talk.answer = () => Response.json({ error }, { status: 429, headers: { 'retry-after': '12' } })
-    const ran = await talk.home.otpd(['otp', 'resend', request.id], { env: asApplication })
-    expect(ran).toMatchObject({ exitCode: 7, stdout: '' })
-    expect(ran.stderr).toContain('Try again in 12 s.')
+    cli.respond = () => Response.json({ error }, { status: 429, headers: { 'retry-after': '12' } })
+    const result = await cli.home.otpd(['otp', 'resend', request.id], { env: asApplication })
+    expect(result).toMatchObject({ exitCode: 7, stdout: '' })
+    expect(result.stderr).toContain('Try again in 12 s.')
   })
 })
 
 test('otp cancel says whose code it was', async () => {
-  talk.answer = () =>
+  cli.respond = () =>
     Response.json({ data: { requestId: request.id, status: 'canceled', phone: request.phone } })
-  const ran = await talk.home.otpd(['otp', 'cancel', request.id], { env: asApplication })
-  expect(ran).toMatchObject({ exitCode: 0, stdout: '✓ The code for +14155552671 is canceled\n' })
+  const result = await cli.home.otpd(['otp', 'cancel', request.id], { env: asApplication })
+  expect(result).toMatchObject({ exitCode: 0, stdout: '✓ The code for +14155552671 is canceled\n' })
 })
 
 describe('otp list', () => {
   test('asks for what was named, and fits a terminal', async () => {
-    talk.answer = () => page(request, { ...request, status: 'verified' })
+    cli.respond = () => pageResponse(request, { ...request, status: 'verified' })
     const args = ['otp', 'list', '--app', request.appId, '--status', 'pending', '--limit', '2']
-    const { stdout } = await talk.home.otpd(args, { columns: 90 })
-    expect(talk.server.asked[0]?.path).toBe(`/v1/otp?limit=2&appId=${request.appId}&status=pending`)
+    const { stdout } = await cli.home.otpd(args, { columns: 90 })
+    expect(cli.server.requests[0]?.path).toBe(`/v1/otp?limit=2&appId=${request.appId}&status=pending`)
     const lines = Bun.stripANSI(stdout).split('\n')
     expect(lines[1]).toMatch(/^otp_\w{26} {2}\+14155552671 {2}… pending +live +1\/5 +2 min ago$/)
   })
 
   test('of nothing says what to do, and with a filter how to see all', async () => {
-    talk.answer = () => page()
-    expect((await talk.home.otpd(['otp', 'ls'])).stdout).toContain('otpd otp send')
-    expect((await talk.home.otpd(['otp', 'ls', '--status', 'failed'])).stdout).toBe(
+    cli.respond = () => pageResponse()
+    expect((await cli.home.otpd(['otp', 'ls'])).stdout).toContain('otpd otp send')
+    expect((await cli.home.otpd(['otp', 'ls', '--status', 'failed'])).stdout).toBe(
       'No such codes. See all of them: otpd otp list\n',
     )
   })
@@ -102,20 +105,20 @@ describe('otp list', () => {
 
 describe('otp get', () => {
   test('shows what became of it', async () => {
-    talk.answer = () => Response.json({ data: { ...request, resends: 1 } })
-    const { stdout } = await talk.home.otpd(['otp', 'get', request.id, '--no-color'], {
+    cli.respond = () => Response.json({ data: { ...request, resends: 1 } })
+    const { stdout } = await cli.home.otpd(['otp', 'get', request.id, '--no-color'], {
       columns: 80,
     })
     expect(stdout).toMatch(/ {2}Sent +2 min ago by sms, main, accepted\n {2}Resent +once\n/)
     expect(stdout).toMatch(/ {2}Expires +in 3 min\n$/)
-    expect(talk.server.asked[0]?.headers.get('authorization')).toBe('Bearer token')
+    expect(cli.server.requests[0]?.headers.get('authorization')).toBe('Bearer token')
   })
 
   test('asks as the application where nobody is logged in', async () => {
-    talk.answer = () => Response.json({ data: request })
-    const env = { ...asApplication, OTPD_CONFIG_DIR: '/nowhere', OTPD_SERVER: talk.server.url }
-    expect((await talk.home.otpd(['otp', 'get', request.id], { env })).exitCode).toBe(0)
-    expect(talk.server.asked[0]?.headers.get('x-api-key')).toBe('k')
-    expect(talk.server.asked[0]?.headers.get('authorization')).toBeNull()
+    cli.respond = () => Response.json({ data: request })
+    const env = { ...asApplication, OTPD_CONFIG_DIR: '/nowhere', OTPD_SERVER: cli.server.url }
+    expect((await cli.home.otpd(['otp', 'get', request.id], { env })).exitCode).toBe(0)
+    expect(cli.server.requests[0]?.headers.get('x-api-key')).toBe('k')
+    expect(cli.server.requests[0]?.headers.get('authorization')).toBeNull()
   })
 })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createHome } from '../harness.ts'
+import { createHome } from '../cli-fixture.ts'
 
 let home: ReturnType<typeof createHome>
 
@@ -12,7 +12,7 @@ beforeEach(() => {
 afterEach(() => home.remove())
 
 /** A configuration file of nothing but these lines. */
-function configured(text: string) {
+function writeTemplateConfig(text: string) {
   const path = join(home.directory, 'otpd.toml')
   writeFileSync(path, text)
   return ['--config', path]
@@ -22,9 +22,9 @@ const lines = (text: string) => text.trimEnd().split('\n')
 
 describe('template lint', () => {
   test('has a line for every language, and nothing to warn of', async () => {
-    const ran = await home.otpd(['template', 'lint', ...configured('')])
-    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
-    const [headings = '', ...rows] = lines(ran.stdout)
+    const result = await home.otpd(['template', 'lint', ...writeTemplateConfig('')])
+    expect(result).toMatchObject({ exitCode: 0, stderr: '' })
+    const [headings = '', ...rows] = lines(result.stdout)
     expect(headings.split(/ {2,}/).slice(0, 6)).toEqual([
       'TEXT',
       'LOCALE',
@@ -58,11 +58,11 @@ describe('template lint', () => {
   })
 
   test("warns of an operator's text of two parts, which is theirs to judge", async () => {
-    const config = configured(`[templates.sw]\nsms = "${'karibu '.repeat(30)}{code}"\n`)
-    const ran = await home.otpd(['template', 'lint', ...config])
-    expect(ran).toMatchObject({ exitCode: 0, stderr: 'Warning: sw (config) takes 2 parts.\n' })
-    const asJson = await home.otpd(['template', 'lint', '--json', ...config])
-    const { data } = JSON.parse(asJson.stdout) as { data: Record<string, unknown>[] }
+    const config = writeTemplateConfig(`[templates.sw]\nsms = "${'karibu '.repeat(30)}{code}"\n`)
+    const result = await home.otpd(['template', 'lint', ...config])
+    expect(result).toMatchObject({ exitCode: 0, stderr: 'Warning: sw (config) takes 2 parts.\n' })
+    const jsonResult = await home.otpd(['template', 'lint', '--json', ...config])
+    const { data } = JSON.parse(jsonResult.stdout) as { data: Record<string, unknown>[] }
     expect(data.find(({ locale }) => locale === 'sw')).toMatchObject({
       template: 'sms',
       from: 'config',
@@ -71,23 +71,28 @@ describe('template lint', () => {
       unitsMax: 306,
       parts: 2,
     })
-    expect(asJson.stderr).toBe('')
+    expect(jsonResult.stderr).toBe('')
   })
 
   test('reads nothing into a faulty configuration', async () => {
-    const ran = await home.otpd(['template', 'lint', ...configured('[templates.de]\nsms = "{kode}"')])
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toContain('otpd.toml:2: There is no placeholder {kode}.')
-    expect(ran.stderr).toContain('Did you mean {code}?')
+    const result = await home.otpd([
+      'template',
+      'lint',
+      ...writeTemplateConfig('[templates.de]\nsms = "{kode}"'),
+    ])
+    expect(result).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(result.stderr).toContain('otpd.toml:2: There is no placeholder {kode}.')
+    expect(result.stderr).toContain('Did you mean {code}?')
   })
 })
 
 describe('template preview', () => {
-  const preview = (...args: string[]) => home.otpd(['template', 'preview', ...args, ...configured('')])
+  const preview = (...args: string[]) =>
+    home.otpd(['template', 'preview', ...args, ...writeTemplateConfig('')])
 
   test('prints the text alone on stdout, and its size beside it', async () => {
-    const ran = await preview('--locale', 'es-MX', '--app-name', 'Storefront')
-    expect(ran).toEqual({
+    const result = await preview('--locale', 'es-MX', '--app-name', 'Storefront')
+    expect(result).toEqual({
       exitCode: 0,
       stdout: '123456 es tu código de Storefront. Expira en 5 minutos.\n',
       stderr: 'es, UCS-2 because of ó, 55 of 70 units, 1 part.\n',
@@ -102,20 +107,20 @@ describe('template preview', () => {
   })
 
   test('shows the lines for machines', async () => {
-    const ran = await preview('--webotp', 'Shop.Example.com', '--android-hash', 'FA+9qCX9VSu')
-    expect(lines(ran.stdout).slice(1)).toEqual(['FA+9qCX9VSu', '@shop.example.com #123456'])
+    const result = await preview('--webotp', 'Shop.Example.com', '--android-hash', 'FA+9qCX9VSu')
+    expect(lines(result.stdout).slice(1)).toEqual(['FA+9qCX9VSu', '@shop.example.com #123456'])
   })
 
   test('says what is left out', async () => {
-    const ran = await preview('--locale', 'ru', '--webotp', 'example.com')
-    expect(ran.stdout).toStartWith('Код подтверждения Northwind Trading Co: 123456.\n@')
-    expect(ran.stderr).toContain('Warning: Left out for want of room: minutes.\n')
+    const result = await preview('--locale', 'ru', '--webotp', 'example.com')
+    expect(result.stdout).toStartWith('Код подтверждения Northwind Trading Co: 123456.\n@')
+    expect(result.stderr).toContain('Warning: Left out for want of room: minutes.\n')
   })
 
   test("takes an operator's own text", async () => {
-    const config = configured('[templates.de]\nsms = "{app}: {code}"')
-    const ran = await home.otpd(['template', 'preview', '--locale', 'de', '--json', ...config])
-    const { data } = JSON.parse(ran.stdout) as { data: unknown }
+    const config = writeTemplateConfig('[templates.de]\nsms = "{app}: {code}"')
+    const result = await home.otpd(['template', 'preview', '--locale', 'de', '--json', ...config])
+    const { data } = JSON.parse(result.stdout) as { data: unknown }
     expect(data).toEqual({
       locale: 'de',
       text: 'Northwind Trading Co: 123456',
@@ -138,8 +143,8 @@ describe('template preview', () => {
     ['--android-hash', 'FA+9qCX9VS'],
     ['--android-hash', 'FA+9qCX9VS!'],
   ])('refuses %s %s', async (flag, value) => {
-    const ran = await preview(flag, value)
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toStartWith(`Error: ${flag} takes `)
+    const result = await preview(flag, value)
+    expect(result).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(result.stderr).toStartWith(`Error: ${flag} takes `)
   })
 })

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createConversation, page } from '../harness.ts'
+import { createCliFixture, pageResponse } from '../cli-fixture.ts'
 
-let talk: ReturnType<typeof createConversation>
+let cli: ReturnType<typeof createCliFixture>
 
 beforeEach(() => {
-  talk = createConversation()
+  cli = createCliFixture()
 })
 
-afterEach(() => talk.end())
+afterEach(() => cli.end())
 
 const id = 'whk_01arz3ndektsv4rrffq69g5fav'
 const deliveryId = 'wdl_01arz3ndektsv4rrffq69g5fav'
@@ -40,43 +40,43 @@ const delivery = {
   deliveredAt: null,
   attempts: 2,
 }
-const lastBody = () => JSON.parse(talk.server.asked.at(-1)?.body ?? 'null')
+const lastBody = () => JSON.parse(cli.server.requests.at(-1)?.body ?? 'null')
 
 describe('webhook create', () => {
   const create = (events: string) => ['webhook', 'create', '--app', appId, '--url', url, '--events', events]
 
   test('sends what was named, and says how to try it', async () => {
-    talk.answer = () => Response.json({ data: endpoint }, { status: 201 })
-    const ran = await talk.home.otpd(create('otp.verified, otp.failed,otp.failed'))
-    expect(ran.exitCode).toBe(0)
+    cli.respond = () => Response.json({ data: endpoint }, { status: 201 })
+    const result = await cli.home.otpd(create('otp.verified, otp.failed,otp.failed'))
+    expect(result.exitCode).toBe(0)
     expect(lastBody()).toEqual({ appId, url, events: ['otp.verified', 'otp.failed'] })
-    expect(ran.stdout).toContain(`✓ Webhook created\n${url}\n`)
-    expect(ran.stderr).toContain(`Next: otpd webhook test ${id}`)
+    expect(result.stdout).toContain(`✓ Webhook created\n${url}\n`)
+    expect(result.stderr).toContain(`Next: otpd webhook test ${id}`)
   })
 
   test('of an event that there is not names those that there are, and asks nobody', async () => {
-    const ran = await talk.home.otpd(create('otp.verified,otp.nothing'))
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toContain('otp.sent, otp.delivered')
-    expect(talk.server.asked).toEqual([])
+    const result = await cli.home.otpd(create('otp.verified,otp.nothing'))
+    expect(result).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(result.stderr).toContain('otp.sent, otp.delivered')
+    expect(cli.server.requests).toEqual([])
   })
 })
 
 describe('webhook list', () => {
   test('shows which fail and which were given up', async () => {
     const failing = { ...endpoint, failingSince: at, events: ['*'] }
-    const gone = { ...endpoint, status: 'disabled', disabledReason: 'gone' }
-    talk.answer = () => page(endpoint, failing, gone)
-    const { stdout } = await talk.home.otpd(['webhooks', 'ls', '--app', appId])
-    expect(talk.server.asked[0]?.path).toBe(`/v1/webhooks?appId=${appId}`)
+    const disabledEndpoint = { ...endpoint, status: 'disabled', disabledReason: 'gone' }
+    cli.respond = () => pageResponse(endpoint, failing, disabledEndpoint)
+    const { stdout } = await cli.home.otpd(['webhooks', 'ls', '--app', appId])
+    expect(cli.server.requests[0]?.path).toBe(`/v1/webhooks?appId=${appId}`)
     expect(stdout).toMatch(/● enabled .*hooks {2}otp\.verified\n/)
     expect(stdout).toMatch(/▲ failing .*hooks {2}all\n/)
     expect(stdout).toContain('○ disabled (gone)')
   })
 
   test('of nothing says what to do', async () => {
-    talk.answer = () => page()
-    expect((await talk.home.otpd(['webhook', 'list'])).stdout).toStartWith(
+    cli.respond = () => pageResponse()
+    expect((await cli.home.otpd(['webhook', 'list'])).stdout).toStartWith(
       'No webhooks yet. Create one:\n  otpd webhook create',
     )
   })
@@ -84,13 +84,13 @@ describe('webhook list', () => {
 
 describe('webhook', () => {
   test('get shows that there are headers, and never what they hold', async () => {
-    talk.answer = () => Response.json({ data: endpoint })
-    expect((await talk.home.otpd(['webhook', 'get', id])).stdout).toContain('authorization: ****')
+    cli.respond = () => Response.json({ data: endpoint })
+    expect((await cli.home.otpd(['webhook', 'get', id])).stdout).toContain('authorization: ****')
   })
 
   test('update sends what was named', async () => {
-    talk.answer = () => Response.json({ data: endpoint })
-    await talk.home.otpd(['webhook', 'update', id, '--events', '*', '--description', ''])
+    cli.respond = () => Response.json({ data: endpoint })
+    await cli.home.otpd(['webhook', 'update', id, '--events', '*', '--description', ''])
     expect(lastBody()).toEqual({ events: ['*'], description: null })
   })
 
@@ -98,26 +98,26 @@ describe('webhook', () => {
     ['enable', 'enabled'],
     ['disable', 'disabled'],
   ])('%s makes it %s', async (verb, status) => {
-    talk.answer = () => Response.json({ data: { ...endpoint, status } })
-    expect((await talk.home.otpd(['webhook', verb, id])).stdout).toBe(`✓ ${url} is ${status}\n`)
+    cli.respond = () => Response.json({ data: { ...endpoint, status } })
+    expect((await cli.home.otpd(['webhook', verb, id])).stdout).toBe(`✓ ${url} is ${status}\n`)
     expect(lastBody()).toEqual({ status })
   })
 
   test('delete wants the host typed', async () => {
-    talk.answer = ({ method }) => Response.json({ data: method === 'GET' ? endpoint : { id, deleted: true } })
-    const ran = await talk.home.otpd(['webhook', 'rm', id], { answers: ['shop.example.com'] })
-    expect(ran).toMatchObject({ exitCode: 0, questions: ['Type shop.example.com to confirm: '] })
+    cli.respond = ({ method }) => Response.json({ data: method === 'GET' ? endpoint : { id, deleted: true } })
+    const result = await cli.home.otpd(['webhook', 'rm', id], { answers: ['shop.example.com'] })
+    expect(result).toMatchObject({ exitCode: 0, questions: ['Type shop.example.com to confirm: '] })
   })
 })
 
 describe('webhook test', () => {
-  const answering = (result: unknown) => {
-    talk.answer = ({ method }) => Response.json({ data: method === 'GET' ? endpoint : result })
+  const respondToTest = (result: unknown) => {
+    cli.respond = ({ method }) => Response.json({ data: method === 'GET' ? endpoint : result })
   }
 
   test('is 0 where it was taken', async () => {
-    answering({ delivered: true, statusCode: 204 })
-    expect(await talk.home.otpd(['webhook', 'test', id])).toMatchObject({
+    respondToTest({ delivered: true, statusCode: 204 })
+    expect(await cli.home.otpd(['webhook', 'test', id])).toMatchObject({
       exitCode: 0,
       stdout: `→ POST ${url}  otp.verified\n← 204  delivered\n`,
     })
@@ -128,20 +128,20 @@ describe('webhook test', () => {
     [{ delivered: false, statusCode: 302 }, '← 302  not delivered\n  It answered with a redirect'],
     [{ delivered: false, statusCode: 0, error: 'timeout' }, '← no answer  not delivered\n  No answer came'],
   ])('is 8 where it was not: %o', async (result, text) => {
-    answering(result)
-    const ran = await talk.home.otpd(['webhook', 'test', id])
-    expect(ran.exitCode).toBe(8)
-    expect(ran.stdout).toContain(text)
-    const json = await talk.home.otpd(['webhook', 'test', id, '--json'])
+    respondToTest(result)
+    const runResult = await cli.home.otpd(['webhook', 'test', id])
+    expect(runResult.exitCode).toBe(8)
+    expect(runResult.stdout).toContain(text)
+    const json = await cli.home.otpd(['webhook', 'test', id, '--json'])
     expect(json).toMatchObject({ exitCode: 8, stdout: `${JSON.stringify({ data: result })}\n`, stderr: '' })
   })
 })
 
 describe('webhook deliveries', () => {
   test('are listed with what came of them', async () => {
-    talk.answer = () => page(delivery)
-    const { stdout } = await talk.home.otpd(['webhook', 'deliveries', id, '--status', 'pending'])
-    expect(talk.server.asked[0]?.path).toBe(`/v1/webhooks/${id}/deliveries?status=pending`)
+    cli.respond = () => pageResponse(delivery)
+    const { stdout } = await cli.home.otpd(['webhook', 'deliveries', id, '--status', 'pending'])
+    expect(cli.server.requests[0]?.path).toBe(`/v1/webhooks/${id}/deliveries?status=pending`)
     expect(stdout).toMatch(/wdl_\w+ {2}otp\.sent +… pending +2 +503 /)
   })
 
@@ -150,18 +150,18 @@ describe('webhook deliveries', () => {
       { at, statusCode: 503, error: 'bad_status', durationMs: 1200, body: 'upstream\n\u001b[2Jerror' },
       { at, statusCode: null, error: 'blocked_address', durationMs: 3, body: null },
     ]
-    talk.answer = () => Response.json({ data: { ...delivery, attempts } })
-    const ran = await talk.home.otpd(['webhook', 'deliveries', id, deliveryId], { columns: 100 })
-    const stdout = Bun.stripANSI(ran.stdout)
+    cli.respond = () => Response.json({ data: { ...delivery, attempts } })
+    const result = await cli.home.otpd(['webhook', 'deliveries', id, deliveryId], { columns: 100 })
+    const stdout = Bun.stripANSI(result.stdout)
     expect(stdout).toMatch(/Next attempt +in 5 min\n/)
     expect(stdout).toMatch(/1 h ago +503 +1 s +upstream �\[2Jerror\n/)
     expect(stdout).toMatch(/1 h ago +blocked address +3 ms\n/)
   })
 
   test('are sent again', async () => {
-    talk.answer = () => Response.json({ data: { ...delivery, attempts: [] } })
-    const ran = await talk.home.otpd(['webhook', 'redeliver', id, deliveryId])
-    expect(ran).toMatchObject({ exitCode: 0, stdout: '✓ otp.sent is on its way again\n' })
-    expect(talk.server.asked[0]?.path).toBe(`/v1/webhooks/${id}/deliveries/${deliveryId}/redeliver`)
+    cli.respond = () => Response.json({ data: { ...delivery, attempts: [] } })
+    const result = await cli.home.otpd(['webhook', 'redeliver', id, deliveryId])
+    expect(result).toMatchObject({ exitCode: 0, stdout: '✓ otp.sent is on its way again\n' })
+    expect(cli.server.requests[0]?.path).toBe(`/v1/webhooks/${id}/deliveries/${deliveryId}/redeliver`)
   })
 })

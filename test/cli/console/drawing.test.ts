@@ -3,7 +3,15 @@ import { createColors } from 'picocolors'
 import { fitColumns, headingLine, rowLine, type Column } from '../../../cli/console/columns.ts'
 import { windowOffset } from '../../../cli/console/hooks/use-list.ts'
 import { maskPhone } from '../../../cli/console/hooks/use-shell.ts'
-import { breakText, drawLine, fitSpan, spread, tailOf, widthOf, wrap } from '../../../cli/console/spans.ts'
+import {
+  breakText,
+  drawLine,
+  fitSpan,
+  justify,
+  visibleTail,
+  displayWidth,
+  wrap,
+} from '../../../cli/console/spans.ts'
 
 const paint = createColors(true)
 
@@ -16,14 +24,14 @@ describe('a line', () => {
   })
 
   test('makes control characters harmless, wherever the text is from', () => {
-    const drawn = drawLine(['\u001b[2J', { text: 'a\nb\u202e', paint: paint.green }], 40, '…')
-    expect(Bun.stripANSI(drawn)).toBe('�[2Ja�b�')
-    expect(drawn).not.toContain('\u001b[2J')
+    const output = drawLine(['\u001b[2J', { text: 'a\nb\u202e', paint: paint.green }], 40, '…')
+    expect(Bun.stripANSI(output)).toBe('�[2Ja�b�')
+    expect(output).not.toContain('\u001b[2J')
   })
 
   test('spread over the width keeps its right end', () => {
-    expect(drawLine(spread('left', 'right', 20), 20, '…')).toBe('left           right')
-    expect(drawLine(spread('much too long for it', 'right', 12), 12, '…')).toBe('much t right')
+    expect(drawLine(justify('left', 'right', 20), 20, '…')).toBe('left           right')
+    expect(drawLine(justify('much too long for it', 'right', 12), 12, '…')).toBe('much t right')
   })
 
   test('of words is broken between them, and inside one that is too long', () => {
@@ -32,8 +40,8 @@ describe('a line', () => {
   })
 
   test('that is typed shows its end, and one that has to be read whole goes on below', () => {
-    expect(tailOf('abcdef', 4)).toBe('cdef')
-    expect(tailOf('東京アプリ', 5)).toBe('プリ')
+    expect(visibleTail('abcdef', 4)).toBe('cdef')
+    expect(visibleTail('東京アプリ', 5)).toBe('プリ')
     expect(breakText('abcdef', 4)).toEqual(['abcd', 'ef'])
     expect(breakText('東京 アプリ', 5)).toEqual(['東京 ', 'アプ', 'リ'])
     expect(breakText('e\u0301e\u0301e\u0301', 2)).toEqual(['e\u0301e\u0301', 'e\u0301'])
@@ -41,7 +49,7 @@ describe('a line', () => {
   })
 
   test.each(['short', '東京アプリ', 'a very long text indeed', ''])('cell of %p has its width', (text) => {
-    expect(widthOf(fitSpan(text, 8, '…'))).toBe(8)
+    expect(displayWidth(fitSpan(text, 8, '…'))).toBe(8)
   })
 })
 
@@ -49,9 +57,9 @@ describe('columns', () => {
   type Row = { id: string; name: string }
   const columns: Column<Row>[] = [
     { title: 'ID', width: 6, cell: ({ id }) => id },
-    { title: 'NAME', width: 6, grow: 1, widest: 20, cell: ({ name }) => name },
-    { title: 'MORE', width: 10, spare: 1, cell: () => 'more' },
-    { title: 'MOST', width: 10, spare: 2, cell: () => 'most' },
+    { title: 'NAME', width: 6, grow: 1, maxWidth: 20, cell: ({ name }) => name },
+    { title: 'MORE', width: 10, dropPriority: 1, cell: () => 'more' },
+    { title: 'MOST', width: 10, dropPriority: 2, cell: () => 'most' },
   ]
   const titles = (width: number) => fitColumns(columns, width).map(({ title }) => title)
 
@@ -67,15 +75,15 @@ describe('columns', () => {
     const heading = drawLine(headingLine(fitted, '…', paint.dim), width, '…')
     for (const name of ['x', '東京アプリケーション', 'e\u0301'.repeat(40)]) {
       const row = rowLine(fitted, { id: 'id', name }, '…', '> ')
-      expect(widthOf(row)).toBe(fitted.reduce((sum, column) => sum + column.fitted + 2, 0))
-      expect(widthOf(row)).toBeLessThanOrEqual(width)
+      expect(displayWidth(row)).toBe(fitted.reduce((sum, column) => sum + column.fittedWidth + 2, 0))
+      expect(displayWidth(row)).toBeLessThanOrEqual(width)
       const at = (title: string) => Bun.stripANSI(heading).indexOf(title)
       expect(at('NAME')).toBe(10)
     }
   })
 
   test('grow no further than they should', () => {
-    expect(fitColumns(columns, 200).map(({ fitted }) => fitted)).toEqual([6, 20, 10, 10])
+    expect(fitColumns(columns, 200).map(({ fittedWidth: fitted }) => fitted)).toEqual([6, 20, 10, 10])
   })
 })
 

@@ -3,9 +3,9 @@ import { rowsMax, tailLog, type LogTail } from '../../../cli/console/log-tail.ts
 import { createContext } from '../../../cli/context.ts'
 import { createOutput } from '../../../cli/terminal/output.ts'
 import { processIo } from '../../../cli/terminal/terminal.ts'
-import { createScriptedServer, page, refusal } from '../harness.ts'
+import { createScriptedServer, pageResponse, errorResponse } from '../cli-fixture.ts'
 
-const entryOf = (number: number) => ({
+const createEntry = (number: number) => ({
   id: `evt_${String(number).padStart(26, '0')}`,
   type: 'otp.sent',
   appId: null,
@@ -17,18 +17,19 @@ const entryOf = (number: number) => ({
 })
 
 const count = 5000
-const eventOf = (number: number) => `id: ${entryOf(number).id}\ndata: ${JSON.stringify(entryOf(number))}\n\n`
+const formatEvent = (number: number) =>
+  `id: ${createEntry(number).id}\ndata: ${JSON.stringify(createEntry(number))}\n\n`
 
 /** Resolved once the first entry was drawn; the stream of `slow` goes on then. */
-const goOn = Promise.withResolvers<void>()
+const firstDrawn = Promise.withResolvers<void>()
 
 const finished = Promise.withResolvers<void>()
 afterAll(() => finished.resolve())
 
-async function* slowly() {
+async function* streamSlowly() {
   yield ': connected\n\n'
-  await goOn.promise
-  yield eventOf(2)
+  await firstDrawn.promise
+  yield formatEvent(2)
   await finished.promise
 }
 
@@ -36,14 +37,16 @@ let isRefused = true
 const headers = { 'content-type': 'text/event-stream' }
 const server = createScriptedServer(({ path }) => {
   if (path.includes('appId=refused') && isRefused)
-    return refusal(404, 'NOT_FOUND', 'There is no such application.')
-  if (!path.startsWith('/v1/logs/stream')) return page(entryOf(1))
-  if (path.includes('appId=slow')) return new Response(slowly(), { headers })
-  return new Response(Array.from({ length: count }, (_, index) => eventOf(index + 2)).join(''), { headers })
+    return errorResponse(404, 'NOT_FOUND', 'There is no such application.')
+  if (!path.startsWith('/v1/logs/stream')) return pageResponse(createEntry(1))
+  if (path.includes('appId=slow')) return new Response(streamSlowly(), { headers })
+  return new Response(Array.from({ length: count }, (_, index) => formatEvent(index + 2)).join(''), {
+    headers,
+  })
 })
 afterAll(() => server.stop())
 
-function needs() {
+function tailOptions() {
   const io = { ...processIo(), sleep: async () => {}, env: { OTPD_TOKEN: 'token', OTPD_SERVER: server.url } }
   const context = createContext(io, {}, createOutput(io, {}))
   const connection = context.connect()
@@ -52,53 +55,53 @@ function needs() {
 
 test('what arrives at once is drawn at once, and only the newest are kept', async () => {
   const abort = new AbortController()
-  const drawn: LogTail[] = []
-  await tailLog(needs(), {}, abort.signal, (tail) => {
-    drawn.push(tail)
-    if (tail.state === 'lost') abort.abort()
+  const updates: LogTail[] = []
+  await tailLog(tailOptions(), {}, abort.signal, (tail) => {
+    updates.push(tail)
+    if (tail.state === 'disconnected') abort.abort()
   })
-  expect(drawn.length).toBeLessThan(count / 10)
-  const { rows = [] } = drawn.at(-1) ?? {}
+  expect(updates.length).toBeLessThan(count / 10)
+  const { rows = [] } = updates.at(-1) ?? {}
   expect(rows).toHaveLength(rowsMax)
   expect(rows.at(-1)).toMatchObject({ kind: 'gap' })
-  expect(rows.at(-2)).toMatchObject({ kind: 'entry', id: entryOf(count + 1).id })
+  expect(rows.at(-2)).toMatchObject({ kind: 'entry', id: createEntry(count + 1).id })
 })
 
 test('what was drawn is never changed afterwards', async () => {
   const abort = new AbortController()
   const lengths: number[] = []
-  const drawn: LogTail[] = []
+  const updates: LogTail[] = []
   const search = { appId: 'slow' }
-  await tailLog(needs(), search, abort.signal, (tail) => {
-    drawn.push(tail)
+  await tailLog(tailOptions(), search, abort.signal, (tail) => {
+    updates.push(tail)
     lengths.push(tail.rows.length)
-    if (tail.rows.length === 1) goOn.resolve()
+    if (tail.rows.length === 1) firstDrawn.resolve()
     if (tail.rows.length > 1) abort.abort()
   })
   expect(lengths.at(-1)).toBe(2)
-  expect(drawn.map(({ rows }) => rows.length)).toEqual(lengths)
+  expect(updates.map(({ rows }) => rows.length)).toEqual(lengths)
 })
 
 test('what happened in the minute before it was opened counts as of that minute', async () => {
   const abort = new AbortController()
-  const drawn: LogTail[] = []
-  const at = Date.parse(entryOf(1).at)
-  await tailLog({ ...needs(), now: () => at + 30_000 }, { appId: 'slow' }, abort.signal, (tail) => {
-    drawn.push(tail)
+  const updates: LogTail[] = []
+  const at = Date.parse(createEntry(1).at)
+  await tailLog({ ...tailOptions(), now: () => at + 30_000 }, { appId: 'slow' }, abort.signal, (tail) => {
+    updates.push(tail)
     abort.abort()
   })
-  expect(drawn[0]?.arrivals).toContain(at)
+  expect(updates[0]?.arrivals).toContain(at)
 })
 
 test('a refusal is drawn, and what is allowed again comes by itself', async () => {
   const abort = new AbortController()
-  const drawn: LogTail[] = []
-  await tailLog(needs(), { appId: 'refused' }, abort.signal, (tail) => {
-    drawn.push(tail)
+  const updates: LogTail[] = []
+  await tailLog(tailOptions(), { appId: 'refused' }, abort.signal, (tail) => {
+    updates.push(tail)
     if (tail.state === 'refused') isRefused = false
     else abort.abort()
   })
-  expect(drawn[0]).toMatchObject({ state: 'refused', error: { code: 'NOT_FOUND' }, rows: [] })
-  expect(drawn.at(-1)).toMatchObject({ error: null })
-  expect(drawn.at(-1)?.rows).toHaveLength(rowsMax)
+  expect(updates[0]).toMatchObject({ state: 'refused', error: { code: 'NOT_FOUND' }, rows: [] })
+  expect(updates.at(-1)).toMatchObject({ error: null })
+  expect(updates.at(-1)?.rows).toHaveLength(rowsMax)
 })

@@ -14,7 +14,7 @@ test('a secret that was shown is covered again after 30 seconds', async () => {
   function Secret() {
     const secret = useSecret()
     toggle = secret.toggle
-    shown.push(secret.cover('ph_live_secret'))
+    shown.push(secret.maskUnlessShown('ph_live_secret'))
     return <Text>{shown.at(-1)}</Text>
   }
   // The hook uses nothing else of the console, and Ink little of a terminal.

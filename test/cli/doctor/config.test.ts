@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { addressChecks, configurationChecks, webhookChecks } from '../../../cli/doctor/config.ts'
-import { configOf, loadEnv, loadFile } from '../../helpers/config.ts'
+import { requireConfig, loadEnv, loadFile } from '../../helpers/config.ts'
 
 describe('the configuration', () => {
   test('has every problem as a fault, with its line and what to do', () => {
@@ -19,8 +19,8 @@ describe('the configuration', () => {
 })
 
 describe('the address', () => {
-  const amiss = (env: Record<string, string>) =>
-    addressChecks(configOf(loadEnv(env))).filter(({ status }) => status !== 'ok')
+  const findProblems = (env: Record<string, string>) =>
+    addressChecks(requireConfig(loadEnv(env))).filter(({ status }) => status !== 'ok')
 
   test.each<Record<string, string>>([
     { OTPD_LISTEN: '127.0.0.1:8080' },
@@ -29,7 +29,7 @@ describe('the address', () => {
     { OTPD_PUBLIC_URL: 'https://otp.example.com', OTPD_TRUSTED_PROXIES: '127.0.0.1' },
     { OTPD_LISTEN: '0.0.0.0:80', OTPD_PUBLIC_URL: 'https://a.example', OTPD_TRUSTED_PROXIES: '10.0.0.0/8' },
   ])('is fine: %p', (env) => {
-    expect(amiss(env)).toEqual([])
+    expect(findProblems(env)).toEqual([])
   })
 
   test.each<[Record<string, string>, string]>([
@@ -37,16 +37,19 @@ describe('the address', () => {
     [{ OTPD_PUBLIC_URL: 'http://otp.example.com' }, 'in clear'],
     [{ OTPD_PUBLIC_URL: 'https://otp.example.com' }, 'no proxy is trusted'],
     [{ OTPD_TRUSTED_PROXIES: '0.0.0.0/0' }, 'can claim any client address'],
-  ])('%p is a warning', (env, words) => {
-    expect(amiss(env)).toMatchObject([{ status: 'warning', message: expect.stringContaining(words) }])
+  ])('%p is a warning', (env, expectedText) => {
+    expect(findProblems(env)).toMatchObject([
+      { status: 'warning', message: expect.stringContaining(expectedText) },
+    ])
   })
 })
 
 describe('webhooks', () => {
-  const checkOf = (allow: string) => webhookChecks(configOf(loadEnv({ OTPD_WEBHOOK_ALLOW: allow })))
+  const checkWebhooks = (allow: string) =>
+    webhookChecks(requireConfig(loadEnv({ OTPD_WEBHOOK_ALLOW: allow })))
 
   test.each(['', '10.0.0.0/8', 'hooks.internal,fd00::/8', '127.0.0.1'])('may be allowed "%s"', (allow) => {
-    expect(checkOf(allow)).toMatchObject([{ status: 'ok' }])
+    expect(checkWebhooks(allow)).toMatchObject([{ status: 'ok' }])
   })
 
   test.each([
@@ -54,7 +57,9 @@ describe('webhooks', () => {
     ['10.0.0.0/8,::/0', '::/0'],
     ['169.254.0.0/16', 'credentials'],
     ['169.254.169.254', 'credentials'],
-  ])('that are allowed %s are a warning', (allow, words) => {
-    expect(checkOf(allow)).toMatchObject([{ status: 'warning', message: expect.stringContaining(words) }])
+  ])('that are allowed %s are a warning', (allow, expectedText) => {
+    expect(checkWebhooks(allow)).toMatchObject([
+      { status: 'warning', message: expect.stringContaining(expectedText) },
+    ])
   })
 })

@@ -7,7 +7,7 @@ import { terminalCheck } from '../../../cli/doctor/terminal.ts'
 import { createOutput } from '../../../cli/terminal/output.ts'
 import { processIo } from '../../../cli/terminal/terminal.ts'
 import { version } from '../../../cli/version.ts'
-import { createConversation, refusal, type Asked } from '../harness.ts'
+import { createCliFixture, errorResponse, type RecordedRequest } from '../cli-fixture.ts'
 
 const plain = createColors(false)
 
@@ -63,89 +63,93 @@ describe('the clock', () => {
 })
 
 describe('the terminal', () => {
-  const checkOf = (env: Record<string, string>, stdoutIsTerminal = true) => {
+  const checkTerminal = (env: Record<string, string>, stdoutIsTerminal = true) => {
     const io = { ...processIo(), env, stdoutIsTerminal, columns: () => 80 }
     return terminalCheck(io, createOutput(io, {}))
   }
 
   test('is told by its width, encoding and colours', () => {
-    expect(checkOf({ LANG: 'en_US.UTF-8' })).toMatchObject({
+    expect(checkTerminal({ LANG: 'en_US.UTF-8' })).toMatchObject({
       status: 'ok',
       message: '80 columns, UTF-8, colour',
     })
-    expect(checkOf({ LC_ALL: 'C.utf8', NO_COLOR: '1' }).message).toBe('80 columns, UTF-8, no colour')
-    expect(checkOf({ LANG: 'en_US.UTF-8', LC_ALL: 'C' })).toMatchObject({ status: 'warning' })
-    expect(checkOf({}, false)).toMatchObject({ status: 'ok', message: expect.stringContaining('none') })
+    expect(checkTerminal({ LC_ALL: 'C.utf8', NO_COLOR: '1' }).message).toBe('80 columns, UTF-8, no colour')
+    expect(checkTerminal({ LANG: 'en_US.UTF-8', LC_ALL: 'C' })).toMatchObject({ status: 'warning' })
+    expect(checkTerminal({}, false)).toMatchObject({ status: 'ok', message: expect.stringContaining('none') })
   })
 })
 
 describe('a server', () => {
-  let talk: ReturnType<typeof createConversation>
+  let cli: ReturnType<typeof createCliFixture>
 
   beforeEach(() => {
-    talk = createConversation()
+    cli = createCliFixture()
   })
-  afterEach(() => talk.end())
+  afterEach(() => cli.end())
 
-  const healthy = (asked: Asked, its = version) => {
-    if (asked.path === '/v1/health') {
-      const time = new Date(talk.home.clock.nowMs).toISOString()
+  const respondHealthy = (recordedRequest: RecordedRequest, serverVersion = version) => {
+    if (recordedRequest.path === '/v1/health') {
+      const time = new Date(cli.home.clock.nowMs).toISOString()
       return Response.json({ data: { status: 'operational', service: 'otpd', time } })
     }
-    if (asked.path === '/v1/health/ready') return Response.json({ data: { status: 'ready', cause: null } })
-    if (asked.path === '/v1/openapi.json') return Response.json({ openapi: '3.0.3', info: { version: its } })
+    if (recordedRequest.path === '/v1/health/ready')
+      return Response.json({ data: { status: 'ready', cause: null } })
+    if (recordedRequest.path === '/v1/openapi.json')
+      return Response.json({ openapi: '3.0.3', info: { version: serverVersion } })
     return Response.json({ data: { id: 'dev_1', email: 'ada@example.com' } })
   }
 
-  async function checks() {
-    const args = ['doctor', '--json', '--data-dir', join(talk.home.directory, 'none')]
-    const ran = await talk.home.otpd(args)
-    const { data }: { data: { checks: Check[]; ok: boolean } } = JSON.parse(ran.stdout)
-    expect(data.ok).toBe(ran.exitCode === 0)
-    expect(ran.exitCode === 0 || ran.exitCode === 8).toBe(true)
+  async function runDoctor() {
+    const args = ['doctor', '--json', '--data-dir', join(cli.home.directory, 'none')]
+    const result = await cli.home.otpd(args)
+    const { data }: { data: { checks: Check[]; ok: boolean } } = JSON.parse(result.stdout)
+    expect(data.ok).toBe(result.exitCode === 0)
+    expect(result.exitCode === 0 || result.exitCode === 8).toBe(true)
     return (name: string) => data.checks.find((check) => check.name === name)
   }
 
   test('that is well has four checks', async () => {
-    talk.answer = (asked) => healthy(asked)
-    const find = await checks()
+    cli.respond = (recordedRequest) => respondHealthy(recordedRequest)
+    const find = await runDoctor()
     for (const name of ['server', 'version', 'clock', 'login']) expect(find(name)?.status).toBe('ok')
     expect(find('login')?.message).toStartWith('ada@example.com, token from ~/.config/otpd/credentials.json')
   })
 
   test('of another version is a warning', async () => {
-    talk.answer = (asked) => healthy(asked, '99.0.0')
-    expect((await checks())('version')).toMatchObject({
+    cli.respond = (recordedRequest) => respondHealthy(recordedRequest, '99.0.0')
+    expect((await runDoctor())('version')).toMatchObject({
       status: 'warning',
       message: `this program is ${version}, the server 99.0.0`,
     })
   })
 
   test('that is not ready, or not otpd, is a fault', async () => {
-    talk.answer = (asked) =>
-      asked.path === '/v1/health/ready'
+    cli.respond = (recordedRequest) =>
+      recordedRequest.path === '/v1/health/ready'
         ? Response.json({ data: { status: 'not_ready', cause: 'database' } }, { status: 503 })
-        : healthy(asked)
-    expect((await checks())('server')).toMatchObject({
+        : respondHealthy(recordedRequest)
+    expect((await runDoctor())('server')).toMatchObject({
       status: 'fault',
       message: expect.stringContaining('its database cannot be written'),
     })
-    talk.answer = () => new Response('<h1>It works!</h1>')
-    expect((await checks())('server')?.message).toContain('not like otpd')
+    cli.respond = () => new Response('<h1>It works!</h1>')
+    expect((await runDoctor())('server')?.message).toContain('not like otpd')
   })
 
   test('that refuses the token asks for a login', async () => {
-    talk.answer = (asked) =>
-      asked.path === '/v1/developer/me' ? refusal(401, 'UNAUTHENTICATED', 'No.') : healthy(asked)
-    expect((await checks())('login')).toMatchObject({
+    cli.respond = (recordedRequest) =>
+      recordedRequest.path === '/v1/developer/me'
+        ? errorResponse(401, 'UNAUTHENTICATED', 'No.')
+        : respondHealthy(recordedRequest)
+    expect((await runDoctor())('login')).toMatchObject({
       status: 'warning',
-      remedy: `otpd login --server ${talk.server.url}`,
+      remedy: `otpd login --server ${cli.server.url}`,
     })
   })
 
   test('that is gone is a fault, and is asked nothing more', async () => {
-    await talk.server.stop()
-    const find = await checks()
+    await cli.server.stop()
+    const find = await runDoctor()
     expect(find('server')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('otpd serve') })
     expect(find('login')).toBeUndefined()
   })

@@ -2,30 +2,36 @@ import { describe, expect, test } from 'bun:test'
 import { hostChecks } from '../../../cli/doctor/host.ts'
 import type { HostInspection } from '../../../src/host/host.ts'
 
-type Open = Extract<HostInspection, { state: 'open' }>
-type Readable = Extract<Open['database'], { state: 'readable' }>
+type OpenInspection = Extract<HostInspection, { state: 'accessible' }>
+type ReadableDatabase = Extract<OpenInspection['database'], { state: 'readable' }>
 
-const place = { dataDir: '/srv/otpd data', shown: '/srv/otpd data', migrate: true }
-const readable: Readable = { state: 'readable', pending: [], misfit: null, damage: null, resting: [] }
-const sound: Open = {
-  state: 'open',
+const dataDirInfo = { dataDir: '/srv/otpd data', displayPath: '/srv/otpd data', migrate: true }
+const readable: ReadableDatabase = {
+  state: 'readable',
+  pending: [],
+  schemaError: null,
+  damage: null,
+  openCircuits: [],
+}
+const healthyInspection: OpenInspection = {
+  state: 'accessible',
   ownerId: 7,
   isOwn: true,
   isExposed: false,
   exposed: [],
-  strayed: [],
+  wrongOwner: [],
   freeBytes: 5_400_000_000,
   isHeld: false,
-  masterKey: 'fits',
+  masterKey: 'matches',
   database: readable,
 }
 
-const amiss = (changes: Partial<Open>, at = place) =>
-  hostChecks({ ...sound, ...changes }, at).filter(({ status }) => status !== 'ok')
+const findProblems = (changes: Partial<OpenInspection>, location = dataDirInfo) =>
+  hostChecks({ ...healthyInspection, ...changes }, location).filter(({ status }) => status !== 'ok')
 
 describe('a data directory', () => {
   test('that is sound has nothing to do', () => {
-    const checks = hostChecks(sound, place)
+    const checks = hostChecks(healthyInspection, dataDirInfo)
     expect(checks.map(({ name, message }) => `${name}: ${message}`)).toEqual([
       'data directory: /srv/otpd data, yours, closed to others, no server runs on it',
       'disk space: 5.4 GB free',
@@ -37,19 +43,19 @@ describe('a data directory', () => {
   })
 
   test('that is missing is made by the first start', () => {
-    const [check, ...rest] = hostChecks({ state: 'missing' }, place)
+    const [check, ...rest] = hostChecks({ state: 'missing' }, dataDirInfo)
     expect(check).toMatchObject({ status: 'warning', remedy: expect.stringContaining('otpd serve') })
     expect(rest).toEqual([])
   })
 
   test('of somebody else names whom to be', () => {
-    const [check] = hostChecks({ state: 'closed', ownerId: 7, cause: 'EACCES' }, place)
+    const [check] = hostChecks({ state: 'inaccessible', ownerId: 7, cause: 'EACCES' }, dataDirInfo)
     expect(check).toMatchObject({ status: 'fault' })
     expect(check?.remedy).toContain("sudo -u '#7' otpd doctor --data-dir '/srv/otpd data'")
   })
 
   test('that others can look into is a warning, files that they can read a fault', () => {
-    const [directory, files] = amiss({ isExposed: true, exposed: ['master.key'] })
+    const [directory, files] = findProblems({ isExposed: true, exposed: ['master.key'] })
     expect(directory).toMatchObject({ status: 'warning', remedy: "Close it: chmod 700 '/srv/otpd data'" })
     expect(files).toMatchObject({
       status: 'fault',
@@ -58,7 +64,7 @@ describe('a data directory', () => {
   })
 
   test('with files of another owner is given back', () => {
-    expect(amiss({ strayed: ['otpd.db-wal'] })).toEqual([
+    expect(findProblems({ wrongOwner: ['otpd.db-wal'] })).toEqual([
       {
         name: 'data directory',
         status: 'fault',
@@ -74,28 +80,37 @@ describe('a data directory', () => {
     [999_999_999, 'warning', '999 MB free'],
     [1_000_000_000, 'ok', '1.0 GB free'],
   ])('with %i bytes free: %s', (freeBytes, status, message) => {
-    const check = hostChecks({ ...sound, freeBytes }, place).find(({ name }) => name === 'disk space')
+    const check = hostChecks({ ...healthyInspection, freeBytes }, dataDirInfo).find(
+      ({ name }) => name === 'disk space',
+    )
     expect(check).toMatchObject({ status, message })
   })
 
-  test.each(['missing', 'wrong', 'unusable'] as const)('whose master key is %s has a fault', (masterKey) => {
-    expect(amiss({ masterKey })).toEqual([expect.objectContaining({ name: 'master key', status: 'fault' })])
-  })
+  test.each(['missing', 'mismatch', 'unusable'] as const)(
+    'whose master key is %s has a fault',
+    (masterKey) => {
+      expect(findProblems({ masterKey })).toEqual([
+        expect.objectContaining({ name: 'master key', status: 'fault' }),
+      ])
+    },
+  )
 
   test('without a database yet has no fault', () => {
-    expect(amiss({ masterKey: 'missing', database: { state: 'missing' } })).toEqual([])
+    expect(findProblems({ masterKey: 'missing', database: { state: 'missing' } })).toEqual([])
   })
 
   test('with an older database waits for the next start, or for another server', () => {
     const database = { ...readable, pending: ['0006_x'] }
-    expect(amiss({ database })).toMatchObject([{ name: 'schema', status: 'warning' }])
-    expect(amiss({ database, isHeld: true })[0]?.message).toContain('an older otpd runs on it')
-    expect(amiss({ database }, { ...place, migrate: false })).toMatchObject([{ status: 'fault' }])
+    expect(findProblems({ database })).toMatchObject([{ name: 'schema', status: 'warning' }])
+    expect(findProblems({ database, isHeld: true })[0]?.message).toContain('an older otpd runs on it')
+    expect(findProblems({ database }, { ...dataDirInfo, migrate: false })).toMatchObject([
+      { status: 'fault' },
+    ])
   })
 
   test('with a newer database, a damaged one or one that cannot be read has a fault', () => {
-    const misfit = 'the database is newer than this otpd: it has 9. Install the newer otpd, or else.'
-    expect(amiss({ database: { ...readable, misfit } })).toEqual([
+    const versionMismatch = 'the database is newer than this otpd: it has 9. Install the newer otpd, or else.'
+    expect(findProblems({ database: { ...readable, schemaError: versionMismatch } })).toEqual([
       {
         name: 'schema',
         status: 'fault',
@@ -103,12 +118,12 @@ describe('a data directory', () => {
         remedy: 'Install the newer otpd, or else.',
       },
     ])
-    expect(amiss({ database: { ...readable, damage: 'x' } })[0]?.remedy).toContain('backup')
-    expect(amiss({ database: { state: 'unreadable', cause: 'SQLITE_NOTADB' } })[0]?.remedy).toContain(
+    expect(findProblems({ database: { ...readable, damage: 'x' } })[0]?.remedy).toContain('backup')
+    expect(findProblems({ database: { state: 'unreadable', cause: 'SQLITE_NOTADB' } })[0]?.remedy).toContain(
       'backup',
     )
-    expect(amiss({ database: { state: 'unreadable', cause: 'SQLITE_CANTOPEN' } })[0]?.remedy).toContain(
-      'rights',
-    )
+    expect(
+      findProblems({ database: { state: 'unreadable', cause: 'SQLITE_CANTOPEN' } })[0]?.remedy,
+    ).toContain('rights')
   })
 })

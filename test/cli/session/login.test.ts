@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
-import { createHome, createScriptedServer, refusal, type Asked } from '../harness.ts'
+import { createHome, createScriptedServer, errorResponse, type RecordedRequest } from '../cli-fixture.ts'
 
 let home: ReturnType<typeof createHome>
 let server: ReturnType<typeof createScriptedServer>
@@ -8,15 +8,15 @@ let kind: string
 let setupTokenAwaited: boolean
 let grant: (form: URLSearchParams) => Response
 
-const granted = () =>
+const tokenResponse = () =>
   Response.json({ id_token: 'id-1', refresh_token: 'refresh-1', token_type: 'Bearer', expires_in: 900 })
 
 beforeEach(() => {
   home = createHome()
   kind = 'built_in'
   setupTokenAwaited = false
-  grant = granted
-  server = createScriptedServer(({ path, body, headers }: Asked) => {
+  grant = tokenResponse
+  server = createScriptedServer(({ path, body, headers }: RecordedRequest) => {
     if (path === '/v1/auth/config')
       return Response.json({
         data: { kind, issuer: 'https://id.example.com', clientId: 'cli', setupTokenAwaited },
@@ -25,7 +25,7 @@ beforeEach(() => {
     if (path === '/v1/auth/revoke') return new Response(null, { status: 200 })
     return headers.get('authorization') === 'Bearer good'
       ? Response.json({ data: {} })
-      : refusal(401, 'UNAUTHENTICATED', 'The token is not valid.')
+      : errorResponse(401, 'UNAUTHENTICATED', 'The token is not valid.')
   })
 })
 
@@ -34,24 +34,24 @@ afterEach(() => {
   void server.stop()
 })
 
-const login = (args: string[], typed: Parameters<typeof home.otpd>[1] = {}) =>
-  home.otpd(['login', '--server', server.url, ...args], typed)
+const login = (args: string[], runOptions: Parameters<typeof home.otpd>[1] = {}) =>
+  home.otpd(['login', '--server', server.url, ...args], runOptions)
 
-const kept = () => JSON.parse(readFileSync(home.credentials, 'utf8'))
-const form = () => Object.fromEntries(new URLSearchParams(server.asked.at(-1)?.body ?? ''))
+const readProfile = () => JSON.parse(readFileSync(home.credentials, 'utf8'))
+const form = () => Object.fromEntries(new URLSearchParams(server.requests.at(-1)?.body ?? ''))
 
 describe('login', () => {
   test('with --password-stdin takes the password without the newline behind it', async () => {
-    const ran = await login(['--email', 'ada@example.com', '--password-stdin'], {
+    const result = await login(['--email', 'ada@example.com', '--password-stdin'], {
       input: ' correct horse battery \n',
     })
-    expect(ran).toMatchObject({ exitCode: 0, stdout: '' })
+    expect(result).toMatchObject({ exitCode: 0, stdout: '' })
     expect(form()).toEqual({
       grant_type: 'password',
       username: 'ada@example.com',
       password: ' correct horse battery ',
     })
-    expect(kept().logins[server.url]).toEqual({
+    expect(readProfile().logins[server.url]).toEqual({
       email: 'ada@example.com',
       idToken: 'id-1',
       idTokenExpiresAt: '2026-11-20T12:15:00.000Z',
@@ -67,21 +67,21 @@ describe('login', () => {
   test('asks on a terminal for what is missing, and never for what is given', async () => {
     await login([], { answers: ['ada@example.com', 'correct horse battery'] })
     expect(form()).toMatchObject({ username: 'ada@example.com', password: 'correct horse battery' })
-    const ran = await login(['--email', 'ada@example.com'], { answers: ['correct horse battery'] })
-    expect(ran.questions).toEqual(['Password: '])
+    const result = await login(['--email', 'ada@example.com'], { answers: ['correct horse battery'] })
+    expect(result.questions).toEqual(['Password: '])
   })
 
   test('with a setup token makes an account and asks for the password twice', async () => {
-    const answers = ['ada@example.com', 'Ada', 'correct horse battery', 'correct horse battery']
-    const ran = await login(['--setup-token', 'st_1'], { answers })
-    expect(ran.questions).toEqual([
+    const typedAnswers = ['ada@example.com', 'Ada', 'correct horse battery', 'correct horse battery']
+    const result = await login(['--setup-token', 'st_1'], { answers: typedAnswers })
+    expect(result.questions).toEqual([
       'Email: ',
       'Name (ada): ',
       'Password, 12 characters or more: ',
       'The same again: ',
     ])
-    expect(ran.stderr).toContain('Account created')
-    expect(ran.stderr).toContain('Next: otpd project create')
+    expect(result.stderr).toContain('Account created')
+    expect(result.stderr).toContain('Next: otpd project create')
     expect(form()).toEqual({
       grant_type: 'urn:otpd:setup-token',
       setup_token: 'st_1',
@@ -92,25 +92,25 @@ describe('login', () => {
   })
 
   test('with a setup token asks again for a password that is too short', async () => {
-    const answers = ['ada@example.com', 'Ada', 'short', 'correct horse battery', 'correct horse battery']
-    const ran = await login(['--setup-token', 'st_1'], { answers })
-    expect(ran).toMatchObject({ exitCode: 0 })
-    expect(ran.stderr).toContain('That has fewer than 12 characters.')
+    const typedAnswers = ['ada@example.com', 'Ada', 'short', 'correct horse battery', 'correct horse battery']
+    const result = await login(['--setup-token', 'st_1'], { answers: typedAnswers })
+    expect(result).toMatchObject({ exitCode: 0 })
+    expect(result.stderr).toContain('That has fewer than 12 characters.')
     expect(form()).toMatchObject({ password: 'correct horse battery' })
   })
 
   test('asks again at once for what is no e-mail address', async () => {
-    const ran = await login([], { answers: ['ada', 'ada@example.com', 'correct horse battery'] })
-    expect(ran.questions).toEqual(['Email: ', 'Email: ', 'Password: '])
-    expect(ran.stderr).toContain('That is no e-mail address.')
+    const result = await login([], { answers: ['ada', 'ada@example.com', 'correct horse battery'] })
+    expect(result.questions).toEqual(['Email: ', 'Email: ', 'Password: '])
+    expect(result.stderr).toContain('That is no e-mail address.')
     expect(form()).toMatchObject({ username: 'ada@example.com' })
   })
 
   test('asks for the setup token where nobody has an account yet', async () => {
     setupTokenAwaited = true
-    const answers = ['st_1', 'ada@example.com', '', 'correct horse battery', 'correct horse battery']
-    const ran = await login([], { answers })
-    expect(ran.questions[0]).toBe('Setup token: ')
+    const typedAnswers = ['st_1', 'ada@example.com', '', 'correct horse battery', 'correct horse battery']
+    const result = await login([], { answers: typedAnswers })
+    expect(result.questions[0]).toBe('Setup token: ')
     expect(form()).toMatchObject({ grant_type: 'urn:otpd:setup-token', setup_token: 'st_1', name: 'ada' })
     const script = await login(['--email', 'ada@example.com', '--password-stdin'], { input: 'x' })
     expect(script.exitCode).toBe(2)
@@ -131,9 +131,9 @@ describe('login', () => {
   })
 
   test('without a terminal names the flag that is missing', async () => {
-    const ran = await login(['--password-stdin'], { input: 'correct horse battery' })
-    expect(ran.exitCode).toBe(2)
-    expect(ran.stderr).toContain('--email')
+    const result = await login(['--password-stdin'], { input: 'correct horse battery' })
+    expect(result.exitCode).toBe(2)
+    expect(result.stderr).toContain('--email')
     expect((await login(['--email', 'a@b.c', '--no-input'])).stderr).toContain('--password-stdin')
   })
 
@@ -143,10 +143,10 @@ describe('login', () => {
         { error: 'invalid_grant', error_description: 'E-mail or password is wrong.' },
         { status: 400 },
       )
-    const ran = await login(['--email', 'ada@example.com', '--password-stdin'], { input: 'x' })
-    expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
-    expect(ran.stderr).toContain('E-mail or password is wrong.')
-    expect(ran.stderr).toContain('otpd admin reset-password EMAIL')
+    const result = await login(['--email', 'ada@example.com', '--password-stdin'], { input: 'x' })
+    expect(result).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(result.stderr).toContain('E-mail or password is wrong.')
+    expect(result.stderr).toContain('otpd admin reset-password EMAIL')
     const setup = await login(['--setup-token', 'st_1', '--email', 'a@b.c', '--password-stdin'], {
       input: 'x',
     })
@@ -158,14 +158,14 @@ describe('login', () => {
     expect(await login(['--token-stdin'], { input: 'bad\n' })).toMatchObject({ exitCode: 4 })
     expect(existsSync(home.credentials)).toBe(false)
     expect(await login(['--token-stdin'], { input: 'good\n' })).toMatchObject({ exitCode: 0 })
-    expect(kept().logins[server.url]).toMatchObject({ idToken: 'good', refreshToken: null })
+    expect(readProfile().logins[server.url]).toMatchObject({ idToken: 'good', refreshToken: null })
   })
 
   test('at a provider takes no password, and without a terminal says what works', async () => {
     kind = 'oidc'
-    const ran = await login(['--email', 'ada@example.com'])
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toContain('log in at https://id.example.com')
+    const result = await login(['--email', 'ada@example.com'])
+    expect(result).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(result.stderr).toContain('log in at https://id.example.com')
     const script = await login([], { input: '' })
     expect(script).toMatchObject({ exitCode: 2, stdout: '' })
     expect(script.stderr).toContain('--device')
@@ -173,9 +173,9 @@ describe('login', () => {
   })
 
   test('with --device wants a server whose accounts are at a provider', async () => {
-    const ran = await login(['--device'])
-    expect(ran.exitCode).toBe(2)
-    expect(ran.stderr).toContain('otpd login')
+    const result = await login(['--device'])
+    expect(result.exitCode).toBe(2)
+    expect(result.stderr).toContain('otpd login')
   })
 })
 
@@ -183,23 +183,23 @@ describe('logout', () => {
   test('forgets this server only, and revokes the session there', async () => {
     await login(['--token-stdin'], { input: 'good' })
     await login(['--email', 'ada@example.com', '--password-stdin'], { input: 'correct horse battery' })
-    const elsewhere = {
-      ...kept(),
-      logins: { ...kept().logins, 'https://other.example': kept().logins[server.url] },
+    const profileWithOtherLogin = {
+      ...readProfile(),
+      logins: { ...readProfile().logins, 'https://other.example': readProfile().logins[server.url] },
     }
-    await Bun.write(home.credentials, JSON.stringify(elsewhere))
+    await Bun.write(home.credentials, JSON.stringify(profileWithOtherLogin))
     expect((await home.otpd(['logout'])).exitCode).toBe(0)
     expect(form()).toEqual({ token: 'refresh-1' })
-    expect(Object.keys(kept().logins)).toEqual(['https://other.example'])
-    expect(kept().current).toBeNull()
+    expect(Object.keys(readProfile().logins)).toEqual(['https://other.example'])
+    expect(readProfile().current).toBeNull()
   })
 
   test('works without the server, and says that it was not told', async () => {
     await login(['--email', 'ada@example.com', '--password-stdin'], { input: 'correct horse battery' })
     await server.stop()
-    const ran = await home.otpd(['logout'])
-    expect(ran.exitCode).toBe(0)
-    expect(ran.stderr).toContain('could not be told')
-    expect(kept().logins).toEqual({})
+    const result = await home.otpd(['logout'])
+    expect(result.exitCode).toBe(0)
+    expect(result.stderr).toContain('could not be told')
+    expect(readProfile().logins).toEqual({})
   })
 })

@@ -2,13 +2,13 @@ import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { openBrowser } from '../../../cli/session/browser.ts'
 import { writeProfile } from '../../../cli/session/profile.ts'
-import { createHome, createScriptedServer, type Answering } from '../harness.ts'
+import { createHome, createScriptedServer, type RequestHandler } from '../cli-fixture.ts'
 
 let home: ReturnType<typeof createHome>
 let server: ReturnType<typeof createScriptedServer>
 let provider: ReturnType<typeof createScriptedServer>
 let metadata: Record<string, unknown>
-let tokenEndpoint: Answering
+let tokenEndpoint: RequestHandler
 
 /** An ID token of the provider; nothing here looks at its signature. */
 function idToken(claims: object = {}) {
@@ -19,15 +19,15 @@ function idToken(claims: object = {}) {
 }
 
 const oauthError = (error: string, status = 400) => Response.json({ error }, { status })
-const grant = (more: object = {}) =>
-  Response.json({ access_token: 'access', token_type: 'Bearer', expires_in: 300, ...more })
+const grant = (extra: object = {}) =>
+  Response.json({ access_token: 'access', token_type: 'Bearer', expires_in: 300, ...extra })
 
 beforeEach(() => {
   home = createHome()
   tokenEndpoint = () => grant({ id_token: idToken() })
-  provider = createScriptedServer(async (asked) => {
-    if (asked.path === '/.well-known/openid-configuration') return Response.json(metadata)
-    if (asked.path === '/token') return await tokenEndpoint(asked)
+  provider = createScriptedServer(async (recordedRequest) => {
+    if (recordedRequest.path === '/.well-known/openid-configuration') return Response.json(metadata)
+    if (recordedRequest.path === '/token') return await tokenEndpoint(recordedRequest)
     const device = { device_code: 'd', user_code: 'ABCD-EFGH', verification_uri: `${provider.url}/device` }
     return Response.json({ ...device, expires_in: 600, interval: 1 })
   })
@@ -54,54 +54,54 @@ afterEach(() => {
 const login = (...args: string[]) => home.otpd(['login', '--server', server.url, ...args])
 
 /** Lets the library wait for nothing, and tells for how many seconds it would have. */
-function withoutWaiting() {
-  const waits: number[] = []
-  const real = globalThis.setTimeout
-  const spy = spyOn(globalThis, 'setTimeout').mockImplementation(
-    Object.assign((run: () => void, waitMs = 0) => {
-      if (waitMs >= 1000) waits.push(waitMs / 1000)
-      return real(run, waitMs >= 1000 ? 0 : waitMs)
-    }, real),
+function mockTimers() {
+  const waitSeconds: number[] = []
+  const realSetTimeout = globalThis.setTimeout
+  const timerSpy = spyOn(globalThis, 'setTimeout').mockImplementation(
+    Object.assign((callback: () => void, waitMs = 0) => {
+      if (waitMs >= 1000) waitSeconds.push(waitMs / 1000)
+      return realSetTimeout(callback, waitMs >= 1000 ? 0 : waitMs)
+    }, realSetTimeout),
   )
-  return { waits, [Symbol.dispose]: () => spy.mockRestore() }
+  return { waitSeconds, [Symbol.dispose]: () => timerSpy.mockRestore() }
 }
 
 describe('login --device', () => {
   test('asks again until it is done, and more slowly where it is told to', async () => {
-    using clock = withoutWaiting()
-    const answers = [oauthError('authorization_pending'), oauthError('slow_down')]
-    tokenEndpoint = () => answers.shift() ?? grant({ id_token: idToken(), refresh_token: 'refresh' })
+    using clock = mockTimers()
+    const responses = [oauthError('authorization_pending'), oauthError('slow_down')]
+    tokenEndpoint = () => responses.shift() ?? grant({ id_token: idToken(), refresh_token: 'refresh' })
     expect(await login('--device')).toMatchObject({ exitCode: 0, stdout: '' })
     // RFC 8628 §3.5: five seconds more for good.
-    expect(clock.waits).toEqual([1, 1, 5, 1])
+    expect(clock.waitSeconds).toEqual([1, 1, 5, 1])
   })
 
   test.each(['expired_token', 'access_denied'])('that ends with %s is 4', async (error) => {
-    using _clock = withoutWaiting()
+    using _clock = mockTimers()
     tokenEndpoint = () => oauthError(error)
-    const ran = await login('--device')
-    expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
-    expect(ran.stderr).toContain('otpd login')
+    const result = await login('--device')
+    expect(result).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(result.stderr).toContain('otpd login')
     expect(existsSync(home.credentials)).toBe(false)
   })
 
   test('without an answer that lasts says when it ends', async () => {
-    using _clock = withoutWaiting()
-    const ran = await login('--device')
-    expect(ran.stderr).toContain('there is nothing to renew it with')
+    using _clock = mockTimers()
+    const result = await login('--device')
+    expect(result.stderr).toContain('there is nothing to renew it with')
   })
 
   test('goes on with --quiet to say what has to be entered', async () => {
-    using _clock = withoutWaiting()
+    using _clock = mockTimers()
     expect((await login('--device', '--quiet')).stderr).toContain('ABCD-EFGH')
   })
 })
 
 describe('login in the browser', () => {
   test('waits for five minutes', async () => {
-    const ran = await login()
-    expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
-    expect(ran.stderr).toContain('Nobody logged in within 5 min.')
+    const result = await login()
+    expect(result).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(result.stderr).toContain('Nobody logged in within 5 min.')
   })
 
   test('asks for a session that lasts only where the provider knows how', async () => {
@@ -112,9 +112,9 @@ describe('login in the browser', () => {
 
   test('comes back to the port that the provider knows, unless it is taken', async () => {
     const { port } = new URL(server.url)
-    const ran = await login('--callback-port', port)
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(ran.stderr).toContain(`Port ${port} of this machine is taken.`)
+    const result = await login('--callback-port', port)
+    expect(result).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(result.stderr).toContain(`Port ${port} of this machine is taken.`)
     for (const port of ['http', '70000']) expect((await login('--callback-port', port)).exitCode).toBe(2)
   })
 })
@@ -125,19 +125,19 @@ describe('a provider', () => {
     ['without a login for other devices', 'device_authorization_endpoint', ['--device']],
   ])('%s is told from one that is broken', async (_, endpoint, flags) => {
     delete metadata[endpoint]
-    const ran = await login(...flags)
-    expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(ran.stderr).toContain('--token-stdin')
+    const result = await login(...flags)
+    expect(result).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(result.stderr).toContain('--token-stdin')
   })
 
   test.each(['file:///etc/passwd', 'otpd-helper://run', 'nowhere'])(
     'whose login is %s has nothing opened, and is told as its fault',
     async (endpoint) => {
       metadata.authorization_endpoint = endpoint
-      const ran = await login()
-      expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
-      expect(ran.stderr).toContain('does not answer like an OpenID provider')
-      expect(ran.stderr).not.toContain('Waiting')
+      const result = await login()
+      expect(result).toMatchObject({ exitCode: 1, stdout: '' })
+      expect(result.stderr).toContain('does not answer like an OpenID provider')
+      expect(result.stderr).not.toContain('Waiting')
     },
   )
 
@@ -146,67 +146,71 @@ describe('a provider', () => {
     server = createScriptedServer(() =>
       Response.json({ data: { kind: 'oidc', issuer: 'nowhere', clientId: 'cli' } }),
     )
-    const ran = await login('--device')
-    expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(ran.stderr).toContain('nowhere is not an address.')
+    const result = await login('--device')
+    expect(result).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(result.stderr).toContain('nowhere is not an address.')
   })
 
   test('that says it is another is not believed', async () => {
     metadata.issuer = 'https://other.example'
-    const ran = await login()
-    expect(ran).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(ran.stderr).toContain('does not answer like an OpenID provider')
+    const result = await login()
+    expect(result).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(result.stderr).toContain('does not answer like an OpenID provider')
   })
 
   test('that cannot be reached is 3', async () => {
     void provider.stop()
-    const ran = await login()
-    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-    expect(ran.stderr).toContain(`Cannot reach ${provider.url} (connection refused).`)
+    const result = await login()
+    expect(result).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(result.stderr).toContain(`Cannot reach ${provider.url} (connection refused).`)
   })
 
   test('that does not know this client leads to the setting', async () => {
-    using _clock = withoutWaiting()
+    using _clock = mockTimers()
     tokenEndpoint = () => oauthError('invalid_client', 401)
-    const ran = await login('--device')
-    expect(ran).toMatchObject({ exitCode: 6, stdout: '' })
-    expect(ran.stderr).toContain('OTPD_OIDC_CLIENT_ID')
+    const result = await login('--device')
+    expect(result).toMatchObject({ exitCode: 6, stdout: '' })
+    expect(result.stderr).toContain('OTPD_OIDC_CLIENT_ID')
   })
 })
 
 describe('a session of a provider', () => {
   beforeEach(() => {
-    const kept = {
+    const storedLogin = {
       email: null,
       idToken: idToken(),
       idTokenExpiresAt: '2020-01-01T00:00:00.000Z',
       refreshToken: 'refresh-1',
       provider: { issuer: provider.url, clientId: 'cli' },
     }
-    writeProfile(home.credentials, { current: server.url, logins: { [server.url]: kept }, contexts: {} })
+    writeProfile(home.credentials, {
+      current: server.url,
+      logins: { [server.url]: storedLogin },
+      contexts: {},
+    })
   })
-  const kept = () => JSON.parse(readFileSync(home.credentials, 'utf8')).logins[server.url]
+  const readStoredLogin = () => JSON.parse(readFileSync(home.credentials, 'utf8')).logins[server.url]
 
   test('is renewed there, and keeps its refresh token where no other comes', async () => {
     const renewed = idToken({ jti: 'new' })
     tokenEndpoint = () => grant({ id_token: renewed })
     expect(await home.otpd(['auth', 'token'])).toMatchObject({ exitCode: 0, stdout: `${renewed}\n` })
-    expect(kept()).toMatchObject({ idToken: renewed, refreshToken: 'refresh-1' })
-    expect(server.asked).toEqual([])
+    expect(readStoredLogin()).toMatchObject({ idToken: renewed, refreshToken: 'refresh-1' })
+    expect(server.requests).toEqual([])
   })
 
   test('is not taken over by somebody else', async () => {
     tokenEndpoint = () => grant({ id_token: idToken({ sub: 'eve' }) })
     expect(await home.otpd(['auth', 'token'])).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(kept().refreshToken).toBe('refresh-1')
+    expect(readStoredLogin().refreshToken).toBe('refresh-1')
   })
 
   test('that gives no new ID token has ended', async () => {
     tokenEndpoint = () => grant()
-    const ran = await home.otpd(['project', 'list'])
-    expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
-    expect(ran.stderr).toContain('has ended')
-    expect(ran.stderr).toContain('otpd login')
+    const result = await home.otpd(['project', 'list'])
+    expect(result).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(result.stderr).toContain('has ended')
+    expect(result.stderr).toContain('otpd login')
   })
 })
 

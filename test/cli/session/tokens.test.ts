@@ -2,15 +2,15 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { writeProfile, type Login } from '../../../cli/session/profile.ts'
-import { createHome, createScriptedServer, refusal, type Answering } from '../harness.ts'
+import { createHome, createScriptedServer, errorResponse, type RequestHandler } from '../cli-fixture.ts'
 
 let home: ReturnType<typeof createHome>
 let server: ReturnType<typeof createScriptedServer>
-let answering: Answering
+let handler: RequestHandler
 
 beforeEach(() => {
   home = createHome()
-  server = createScriptedServer((asked) => answering(asked))
+  server = createScriptedServer((recordedRequest) => handler(recordedRequest))
 })
 
 afterEach(() => {
@@ -18,49 +18,53 @@ afterEach(() => {
   void server.stop()
 })
 
-const login = (over: Partial<Login> = {}): Login => ({
+const login = (overrides: Partial<Login> = {}): Login => ({
   email: 'ada@example.com',
   idToken: 'old',
   idTokenExpiresAt: '2026-11-20T12:10:00.000Z',
   refreshToken: 'refresh-1',
-  ...over,
+  ...overrides,
 })
 
-const keep = (over: Partial<Login> = {}) =>
-  writeProfile(home.credentials, { current: server.url, logins: { [server.url]: login(over) }, contexts: {} })
+const storeLogin = (overrides: Partial<Login> = {}) =>
+  writeProfile(home.credentials, {
+    current: server.url,
+    logins: { [server.url]: login(overrides) },
+    contexts: {},
+  })
 
 const grant = (idToken: string, refreshToken: string) =>
   Response.json({ id_token: idToken, refresh_token: refreshToken, token_type: 'Bearer', expires_in: 900 })
 
-const kept = () => JSON.parse(readFileSync(home.credentials, 'utf8')).logins[server.url]
+const readStoredLogin = () => JSON.parse(readFileSync(home.credentials, 'utf8')).logins[server.url]
 
 describe('the credentials file', () => {
   test('is 0600 in a directory of 0700', () => {
-    keep()
+    storeLogin()
     expect(statSync(home.credentials).mode & 0o777).toBe(0o600)
     expect(statSync(dirname(home.credentials)).mode & 0o777).toBe(0o700)
   })
 
   for (const mode of [0o640, 0o604, 0o660])
     test(`is refused with mode ${mode.toString(8)}`, async () => {
-      keep()
+      storeLogin()
       chmodSync(home.credentials, mode)
-      const ran = await home.otpd(['auth', 'token'])
-      expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
-      expect(ran.stderr).toContain(`mode ${mode.toString(8)}`)
-      expect(ran.stderr).toContain('chmod 600')
+      const result = await home.otpd(['auth', 'token'])
+      expect(result).toMatchObject({ exitCode: 4, stdout: '' })
+      expect(result.stderr).toContain(`mode ${mode.toString(8)}`)
+      expect(result.stderr).toContain('chmod 600')
     })
 
   test('that is not one is refused with a way out', async () => {
-    keep()
+    storeLogin()
     await Bun.write(home.credentials, '{"version": 7}')
-    const ran = await home.otpd(['auth', 'token'])
-    expect(ran.exitCode).toBe(2)
-    expect(ran.stderr).toContain('otpd login')
+    const result = await home.otpd(['auth', 'token'])
+    expect(result.exitCode).toBe(2)
+    expect(result.stderr).toContain('otpd login')
   })
 
   test('stands where OTPD_CONFIG_DIR says', async () => {
-    answering = () => Response.json({ data: {} })
+    handler = () => Response.json({ data: {} })
     const env = { OTPD_CONFIG_DIR: `${home.directory}/elsewhere`, OTPD_SERVER: server.url }
     await home.otpd(['login', '--token-stdin'], { env, input: 'token\n' })
     expect(existsSync(`${home.directory}/elsewhere/credentials.json`)).toBe(true)
@@ -70,17 +74,17 @@ describe('the credentials file', () => {
 
 describe('a token', () => {
   test('that is good for a while is printed without asking the server', async () => {
-    keep()
+    storeLogin()
     expect(await home.otpd(['auth', 'token'])).toMatchObject({ exitCode: 0, stdout: 'old\n', stderr: '' })
-    expect(server.asked).toEqual([])
+    expect(server.requests).toEqual([])
   })
 
   test('that is about to expire is renewed, and the new one kept', async () => {
-    keep({ idTokenExpiresAt: '2026-11-20T12:00:20.000Z' })
-    answering = () => grant('new', 'refresh-2')
+    storeLogin({ idTokenExpiresAt: '2026-11-20T12:00:20.000Z' })
+    handler = () => grant('new', 'refresh-2')
     expect(await home.otpd(['auth', 'token'])).toMatchObject({ exitCode: 0, stdout: 'new\n' })
-    expect(server.asked[0]?.body).toBe('grant_type=refresh_token&refresh_token=refresh-1')
-    expect(kept()).toEqual({
+    expect(server.requests[0]?.body).toBe('grant_type=refresh_token&refresh_token=refresh-1')
+    expect(readStoredLogin()).toEqual({
       email: 'ada@example.com',
       idToken: 'new',
       idTokenExpiresAt: '2026-11-20T12:15:00.000Z',
@@ -89,69 +93,73 @@ describe('a token', () => {
   })
 
   test('is renewed once by many commands at the same time', async () => {
-    keep({ idTokenExpiresAt: '2026-11-20T11:00:00.000Z' })
-    answering = () => grant('new', 'refresh-2')
+    storeLogin({ idTokenExpiresAt: '2026-11-20T11:00:00.000Z' })
+    handler = () => grant('new', 'refresh-2')
     const all = await Promise.all(Array.from({ length: 8 }, () => home.otpd(['auth', 'token'])))
     expect(all.map(({ stdout }) => stdout)).toEqual(Array.from({ length: 8 }, () => 'new\n'))
-    expect(server.asked).toHaveLength(1)
+    expect(server.requests).toHaveLength(1)
   })
 
   test('that the server refuses is renewed and the call repeated once', async () => {
-    keep()
-    answering = ({ path, headers }) => {
+    storeLogin()
+    handler = ({ path, headers }) => {
       if (path === '/v1/auth/token') return grant('new', 'refresh-2')
       return headers.get('authorization') === 'Bearer new'
         ? Response.json({ data: [], pagination: { limit: 50, nextCursor: null } })
-        : refusal(401, 'UNAUTHENTICATED', 'The token has expired.')
+        : errorResponse(401, 'UNAUTHENTICATED', 'The token has expired.')
     }
     expect((await home.otpd(['project', 'list'])).exitCode).toBe(0)
-    expect(server.asked.map(({ path }) => path)).toEqual(['/v1/projects', '/v1/auth/token', '/v1/projects'])
+    expect(server.requests.map(({ path }) => path)).toEqual([
+      '/v1/projects',
+      '/v1/auth/token',
+      '/v1/projects',
+    ])
   })
 
   test('whose session has ended says so and how to go on', async () => {
-    keep({ idTokenExpiresAt: '2026-11-20T11:00:00.000Z' })
-    answering = () => Response.json({ error: 'invalid_grant', error_description: 'No.' }, { status: 400 })
-    const ran = await home.otpd(['project', 'list'])
-    expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
-    expect(ran.stderr).toContain('~/.config/otpd/credentials.json')
-    expect(ran.stderr).toContain(`otpd login --server ${server.url}`)
+    storeLogin({ idTokenExpiresAt: '2026-11-20T11:00:00.000Z' })
+    handler = () => Response.json({ error: 'invalid_grant', error_description: 'No.' }, { status: 400 })
+    const result = await home.otpd(['project', 'list'])
+    expect(result).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(result.stderr).toContain('~/.config/otpd/credentials.json')
+    expect(result.stderr).toContain(`otpd login --server ${server.url}`)
   })
 
   test('whose server has another provider since is over too', async () => {
-    keep({ idTokenExpiresAt: '2026-11-20T11:00:00.000Z' })
-    answering = () => refusal(404, 'NOT_FOUND', 'There is no such route.')
-    const ran = await home.otpd(['project', 'list'])
-    expect(ran).toMatchObject({ exitCode: 4, stdout: '' })
-    expect(ran.stderr).toContain('has ended')
+    storeLogin({ idTokenExpiresAt: '2026-11-20T11:00:00.000Z' })
+    handler = () => errorResponse(404, 'NOT_FOUND', 'There is no such route.')
+    const result = await home.otpd(['project', 'list'])
+    expect(result).toMatchObject({ exitCode: 4, stdout: '' })
+    expect(result.stderr).toContain('has ended')
   })
 
   test('of another origin is never sent', async () => {
-    keep()
+    storeLogin()
     const other = createScriptedServer(() => Response.json({ data: [] }))
-    const ran = await home.otpd(['project', 'list', '--server', other.url])
-    expect(ran.exitCode).toBe(4)
-    expect(ran.stderr).toContain(`You are logged in to ${server.url}`)
-    expect(other.asked).toEqual([])
+    const result = await home.otpd(['project', 'list', '--server', other.url])
+    expect(result.exitCode).toBe(4)
+    expect(result.stderr).toContain(`You are logged in to ${server.url}`)
+    expect(other.requests).toEqual([])
     void other.stop()
   })
 
   test('does not follow a redirect', async () => {
-    keep()
+    storeLogin()
     const other = createScriptedServer(() => Response.json({ data: [] }))
-    answering = () => Response.redirect(`${other.url}/v1/projects`, 307)
-    const ran = await home.otpd(['project', 'list'])
-    expect(ran.exitCode).toBe(3)
-    expect(ran.stderr).toContain(other.url)
-    expect(other.asked).toEqual([])
+    handler = () => Response.redirect(`${other.url}/v1/projects`, 307)
+    const result = await home.otpd(['project', 'list'])
+    expect(result.exitCode).toBe(3)
+    expect(result.stderr).toContain(other.url)
+    expect(other.requests).toEqual([])
     void other.stop()
   })
 
   test('from OTPD_TOKEN comes before the file, and errors name it', async () => {
-    keep()
-    answering = () => refusal(401, 'UNAUTHENTICATED', 'The token is not valid.')
-    const ran = await home.otpd(['project', 'list'], { env: { OTPD_TOKEN: 'mine' } })
-    expect(server.asked.map(({ headers }) => headers.get('authorization'))).toEqual(['Bearer mine'])
-    expect(ran.exitCode).toBe(4)
-    expect(ran.stderr).toContain('OTPD_TOKEN')
+    storeLogin()
+    handler = () => errorResponse(401, 'UNAUTHENTICATED', 'The token is not valid.')
+    const result = await home.otpd(['project', 'list'], { env: { OTPD_TOKEN: 'mine' } })
+    expect(server.requests.map(({ headers }) => headers.get('authorization'))).toEqual(['Bearer mine'])
+    expect(result.exitCode).toBe(4)
+    expect(result.stderr).toContain('OTPD_TOKEN')
   })
 })

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { createConversation, refusal } from '../harness.ts'
+import { createCliFixture, errorResponse } from '../cli-fixture.ts'
 
-let talk: ReturnType<typeof createConversation>
+let cli: ReturnType<typeof createCliFixture>
 
 beforeEach(() => {
-  talk = createConversation()
+  cli = createCliFixture()
 })
 
-afterEach(() => talk.end())
+afterEach(() => cli.end())
 
 describe('exit code', () => {
   const cases: [status: number, code: string, exitCode: number][] = [
@@ -32,8 +32,8 @@ describe('exit code', () => {
   ]
   for (const [status, code, exitCode] of cases)
     test(`${exitCode} for ${status} ${code}`, async () => {
-      talk.answer = () => refusal(status, code, 'A sentence.')
-      expect(await talk.home.otpd(['api', 'GET', '/v1/x'])).toMatchObject({ exitCode, stdout: '' })
+      cli.respond = () => errorResponse(status, code, 'A sentence.')
+      expect(await cli.home.otpd(['api', 'GET', '/v1/x'])).toMatchObject({ exitCode, stdout: '' })
     })
 
   test.each([
@@ -43,47 +43,47 @@ describe('exit code', () => {
     [403, 'ENDPOINT_LIMIT_REACHED', undefined, 'otpd webhook delete WEBHOOK'],
   ])('%d %s %s names the command that helps', async (status, code, reason, command) => {
     const error = { code, message: 'A sentence.', traceId: 'req_1', reason }
-    talk.answer = () => Response.json({ error }, { status })
-    const { exitCode, stderr } = await talk.home.otpd(['api', 'GET', '/v1/x'])
+    cli.respond = () => Response.json({ error }, { status })
+    const { exitCode, stderr } = await cli.home.otpd(['api', 'GET', '/v1/x'])
     expect(stderr).toContain(command)
     // A limit is not the fault of a token.
     expect(stderr.includes('The token came from')).toBe(exitCode === 4)
   })
 
   test('3 where no server answers, with what to do', async () => {
-    await talk.server.stop()
-    const ran = await talk.home.otpd(['project', 'list'])
-    expect(ran).toMatchObject({ exitCode: 3, stdout: '' })
-    expect(ran.stderr).toContain(`Cannot reach ${talk.server.url} (connection refused).`)
-    expect(ran.stderr).toContain('the last login')
-    expect(ran.stderr).toContain('otpd serve')
+    await cli.server.stop()
+    const result = await cli.home.otpd(['project', 'list'])
+    expect(result).toMatchObject({ exitCode: 3, stdout: '' })
+    expect(result.stderr).toContain(`Cannot reach ${cli.server.url} (connection refused).`)
+    expect(result.stderr).toContain('the last login')
+    expect(result.stderr).toContain('otpd serve')
   })
 
   test('3 where the answer takes longer than --timeout', async () => {
     const { promise, resolve } = Promise.withResolvers<Response>()
-    talk.answer = () => promise
-    const ran = await talk.home.otpd(['project', 'list', '--timeout', '50ms'])
+    cli.respond = () => promise
+    const result = await cli.home.otpd(['project', 'list', '--timeout', '50ms'])
     resolve(new Response())
-    expect(ran.exitCode).toBe(3)
-    expect(ran.stderr).toContain('no answer')
+    expect(result.exitCode).toBe(3)
+    expect(result.stderr).toContain('no answer')
   })
 
   test('1 for an answer that is not of otpd', async () => {
-    talk.answer = () => new Response('<html>', { status: 502 })
-    const ran = await talk.home.otpd(['project', 'list'])
-    expect(ran.exitCode).toBe(1)
-    expect(ran.stderr).toContain('not like otpd')
-    expect(ran.stderr).not.toContain('<html>')
+    cli.respond = () => new Response('<html>', { status: 502 })
+    const result = await cli.home.otpd(['project', 'list'])
+    expect(result.exitCode).toBe(1)
+    expect(result.stderr).toContain('not like otpd')
+    expect(result.stderr).not.toContain('<html>')
   })
 
   test('4 where nobody is logged in, with the command that helps', async () => {
-    const ran = await talk.home.otpd(['project', 'list', '--server', 'http://127.0.0.1:9'])
-    expect(ran.exitCode).toBe(4)
-    expect(ran.stderr).toContain('otpd login --server http://127.0.0.1:9')
+    const result = await cli.home.otpd(['project', 'list', '--server', 'http://127.0.0.1:9'])
+    expect(result.exitCode).toBe(4)
+    expect(result.stderr).toContain('otpd login --server http://127.0.0.1:9')
   })
 
   test('7 says when to try again', async () => {
-    talk.answer = () => refusal(429, 'RATE_LIMITED', 'Too many sends.', { 'retry-after': '41' })
-    expect((await talk.home.otpd(['project', 'list'])).stderr).toContain('Try again in 41 s.')
+    cli.respond = () => errorResponse(429, 'RATE_LIMITED', 'Too many sends.', { 'retry-after': '41' })
+    expect((await cli.home.otpd(['project', 'list'])).stderr).toContain('Try again in 41 s.')
   })
 })

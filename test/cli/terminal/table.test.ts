@@ -1,25 +1,27 @@
 import { describe, expect, test } from 'bun:test'
 import { createColors } from 'picocolors'
-import { table } from '../../../cli/terminal/text.ts'
+import { formatTable } from '../../../cli/terminal/text.ts'
 
 const id = `app_${'0'.repeat(26)}`
 const plain = createColors(false)
 
 const other = `dev_${'1'.repeat(26)}`
-const drawn = (width: number | null) =>
-  table(['ID', 'ABOUT', 'BY'], [[id, 'Everything that is sold to anybody', other]], plain, width).split('\n')
+const render = (width: number | null) =>
+  formatTable(['ID', 'ABOUT', 'BY'], [[id, 'Everything that is sold to anybody', other]], plain, width).split(
+    '\n',
+  )
 
 describe('a table', () => {
   test('is whole where nobody says how wide it may be', () =>
-    expect(drawn(null)[1]).toBe(`${id}  Everything that is sold to anybody  ${other}`))
+    expect(render(null)[1]).toBe(`${id}  Everything that is sold to anybody  ${other}`))
 
   test('gives up words before it gives up an id', () =>
-    expect(drawn(84)[1]).toBe(`${id}  Everything that is …  ${other}`))
+    expect(render(84)[1]).toBe(`${id}  Everything that is …  ${other}`))
 
   test('gives up another id than its first where words could not be told apart', () =>
-    expect(drawn(64)[1]).toBe(`${id}  Everything …  dev_1111111111111…`))
+    expect(render(64)[1]).toBe(`${id}  Everything …  dev_1111111111111…`))
 
   test.each([84, 64, 54, 50])('fits %d columns', (width) => {
-    for (const line of drawn(width)) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(width)
+    for (const line of render(width)) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(width)
   })
 })

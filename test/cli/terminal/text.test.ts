@@ -1,16 +1,18 @@
 import { expect, test } from 'bun:test'
-import { comingTime, lasting } from '../../../cli/terminal/text.ts'
+import { formatTimeUntil, formatDuration } from '../../../cli/terminal/text.ts'
 
 test.each([
   [1, '1 ms'],
   [499.6, '500 ms'],
   [1000, '1 s'],
   [281_000, '4 min 41 s'],
-])('%d ms last %s, and never "now"', (durationMs, words) => expect(lasting(durationMs)).toBe(words))
+])('%d ms last %s, and never "now"', (durationMs, expectedText) =>
+  expect(formatDuration(durationMs)).toBe(expectedText),
+)
 
 test('what is to come is told as the time that is left, and as now once it is there', () => {
   const nowMs = Date.parse('2026-11-20T12:00:00Z')
-  expect(comingTime('2026-11-20T12:00:40Z', nowMs)).toBe('in 40 s')
+  expect(formatTimeUntil('2026-11-20T12:00:40Z', nowMs)).toBe('in 40 s')
   for (const past of ['2026-11-20T12:00:00.400Z', '2026-11-20T11:59:00Z'])
-    expect(comingTime(past, nowMs)).toBe('now')
+    expect(formatTimeUntil(past, nowMs)).toBe('now')
 })

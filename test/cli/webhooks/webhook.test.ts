@@ -3,20 +3,20 @@ import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { signWebhook } from '../../../cli/webhooks/signature.ts'
 import { startReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.ts'
-import { createConversation, page, refusal } from '../harness.ts'
+import { createCliFixture, pageResponse, errorResponse } from '../cli-fixture.ts'
 
 const secret = 'whsec_0123456789abcdef0123456789abcdef0123456789abcdef'
 const nowSeconds = Date.parse('2026-11-20T12:00:00Z') / 1000
 const body = '{"id":"evt_1","type":"otp.verified"}'
 const appId = 'app_01arz3ndektsv4rrffq69g5fav'
 
-let talk: ReturnType<typeof createConversation>
+let cli: ReturnType<typeof createCliFixture>
 
 beforeEach(() => {
-  talk = createConversation()
+  cli = createCliFixture()
 })
 
-afterEach(() => talk.end())
+afterEach(() => cli.end())
 
 test('the signature is that of the vector in the documentation', () => {
   expect(signWebhook(secret, { id: 'msg_1', timestamp: '1700000000', body: '{"a":1}' })).toBe(
@@ -32,7 +32,7 @@ describe('webhook verify', () => {
   }
 
   const verify = (delivery: Delivery, ...flags: string[]) =>
-    talk.home.otpd(
+    cli.home.otpd(
       [
         'webhook',
         'verify',
@@ -48,21 +48,26 @@ describe('webhook verify', () => {
       { input: `${delivery.secret}\n${delivery.body}` },
     )
 
-  const faultsOf = async (delivery: Delivery) => {
-    const ran = await verify(delivery, '--json')
+  const verifyAndReadFaults = async (delivery: Delivery) => {
+    const result = await verify(delivery, '--json')
     const { valid, faults }: { valid: boolean; faults: Array<{ part: string; message: string }> } =
-      JSON.parse(ran.stdout).data
-    expect(ran.exitCode).toBe(valid ? 0 : 8)
+      JSON.parse(result.stdout).data
+    expect(result.exitCode).toBe(valid ? 0 : 8)
     return faults
   }
 
   test('takes what is genuine, also among signatures of other versions and secrets', async () => {
-    expect(await faultsOf(genuine())).toEqual([])
+    expect(await verifyAndReadFaults(genuine())).toEqual([])
     const { signature } = genuine()
     const other = `v1,${'A'.repeat(43)}=`
-    expect(await faultsOf({ ...genuine(), signature: `v1a,xyz ${other} ${signature}` })).toEqual([])
-    const ran = await verify(genuine())
-    expect([ran.exitCode, ran.stdout]).toEqual([0, expect.stringContaining('✓ The delivery is genuine.')])
+    expect(await verifyAndReadFaults({ ...genuine(), signature: `v1a,xyz ${other} ${signature}` })).toEqual(
+      [],
+    )
+    const result = await verify(genuine())
+    expect([result.exitCode, result.stdout]).toEqual([
+      0,
+      expect.stringContaining('✓ The delivery is genuine.'),
+    ])
   })
 
   const signed = (change: Partial<Delivery>) => {
@@ -106,11 +111,11 @@ describe('webhook verify', () => {
     ],
     ['hexadecimal', () => ({ ...genuine(), signature: 'ab'.repeat(32) }), 'signature', /hexadecimal/],
   ])('names what is wrong: %s', async (_, make, part, message) => {
-    expect(await faultsOf(make())).toEqual([{ part, message: expect.stringMatching(message) }])
+    expect(await verifyAndReadFaults(make())).toEqual([{ part, message: expect.stringMatching(message) }])
   })
 
   test('tells the id from the rest', async () => {
-    const faults = await faultsOf({ ...genuine(), id: 'evt_2' })
+    const faults = await verifyAndReadFaults({ ...genuine(), id: 'evt_2' })
     expect(faults.map(({ part }) => part)).toEqual(['id', 'id'])
   })
 
@@ -120,7 +125,7 @@ describe('webhook verify', () => {
     [secret.slice(0, -1), /has 47 characters/],
     [secret.replace('0', 'x'), /not hexadecimal/],
   ])('tells the form of the secret: %s', async (wrong, message) => {
-    const faults = await faultsOf({ ...genuine(), secret: wrong })
+    const faults = await verifyAndReadFaults({ ...genuine(), secret: wrong })
     expect(faults).toEqual([
       { part: 'secret', message: expect.stringMatching(message) },
       { part: 'signature', message: expect.stringContaining('cannot be checked') },
@@ -129,7 +134,7 @@ describe('webhook verify', () => {
   })
 
   test('takes milliseconds for what they are', async () => {
-    const faults = await faultsOf({ ...genuine(), timestamp: `${nowSeconds}000` })
+    const faults = await verifyAndReadFaults({ ...genuine(), timestamp: `${nowSeconds}000` })
     expect(faults).toEqual([
       { part: 'timestamp', message: expect.stringContaining('milliseconds') },
       { part: 'timestamp', message: 'was signed in seconds' },
@@ -138,7 +143,7 @@ describe('webhook verify', () => {
 
   test('reads headers and body from files, and the secret from the file of the application', async () => {
     const { id, timestamp, signature } = genuine()
-    const { directory } = talk.home
+    const { directory } = cli.home
     await Bun.write(
       join(directory, 'headers'),
       `HTTP/1.1 200 OK\r\nWebhook-Id: ${id}\r\nwebhook-timestamp:${timestamp}\r\nWEBHOOK-SIGNATURE: ${signature}\r\n`,
@@ -146,14 +151,14 @@ describe('webhook verify', () => {
     await Bun.write(join(directory, 'body'), body)
     await Bun.write(join(directory, '.env'), `OTPD_WEBHOOK_SECRET=${secret}\n`)
     const files = ['--header-file', 'headers', '--body-file', 'body']
-    const run = async (...flags: string[]) =>
-      (await talk.home.otpd(['webhook', 'verify', ...files, ...flags])).exitCode
-    expect(await run('--env-file', '.env')).toBe(0)
-    talk.answer = () => Response.json({ data: { webhookSecret: secret } })
-    expect(await run('--app', appId)).toBe(0)
-    expect(await run()).toBe(2)
-    expect(await run('--app', appId, '--env-file', '.env')).toBe(2)
-    expect(await run('--env-file', '.env', '--body-file', 'nothing')).toBe(2)
+    const verifyExitCode = async (...flags: string[]) =>
+      (await cli.home.otpd(['webhook', 'verify', ...files, ...flags])).exitCode
+    expect(await verifyExitCode('--env-file', '.env')).toBe(0)
+    cli.respond = () => Response.json({ data: { webhookSecret: secret } })
+    expect(await verifyExitCode('--app', appId)).toBe(0)
+    expect(await verifyExitCode()).toBe(2)
+    expect(await verifyExitCode('--app', appId, '--env-file', '.env')).toBe(2)
+    expect(await verifyExitCode('--env-file', '.env', '--body-file', 'nothing')).toBe(2)
   })
 })
 
@@ -168,7 +173,7 @@ describe('webhook listen', () => {
   afterEach(() => receiver.stop())
 
   const requestId = 'otp_01arz3ndektsv4rrffq69g5fav'
-  const entry = (over: Record<string, unknown> = {}) => ({
+  const entry = (overrides: Record<string, unknown> = {}) => ({
     id: 'evt_1',
     type: 'otp.verified',
     appId,
@@ -177,7 +182,7 @@ describe('webhook listen', () => {
     status: 'verified',
     detail: null,
     at: '2026-11-20T11:59:59.000Z',
-    ...over,
+    ...overrides,
   })
   const request = {
     id: requestId,
@@ -201,30 +206,30 @@ describe('webhook listen', () => {
   }
 
   /** A server with one stream of these entries; then the session is over, which ends the listening. */
-  function serve(...entries: object[]) {
+  function serveEntries(...entries: object[]) {
     const streams: string[] = []
-    talk.answer = async ({ path }) => {
+    cli.respond = async ({ path }) => {
       if (path.startsWith('/v1/logs/stream')) {
         streams.push(path)
-        const text = entries.map((one) => `data: ${JSON.stringify(one)}\n\n`).join('')
+        const text = entries.map((entry) => `data: ${JSON.stringify(entry)}\n\n`).join('')
         if (streams.length === 1)
           return new Response(text, { headers: { 'content-type': 'text/event-stream' } })
-        await receiver.hasReceived(entries.length)
-        return refusal(401, 'UNAUTHENTICATED', 'The token has expired.')
+        await receiver.waitForCount(entries.length)
+        return errorResponse(401, 'UNAUTHENTICATED', 'The token has expired.')
       }
       if (path.startsWith('/v1/otp/')) return Response.json({ data: request })
       if (path.endsWith('/webhook-secret')) return Response.json({ data: { webhookSecret: secret } })
       return path.includes('?')
-        ? page({ id: appId, name: 'web' })
+        ? pageResponse({ id: appId, name: 'web' })
         : Response.json({ data: { id: appId, name: 'web', projectId: 'prj_1' } })
     }
     return streams
   }
 
   test('brings an event as the service would have sent it, which a stock library verifies', async () => {
-    const streams = serve(entry())
+    const streams = serveEntries(entry())
     const target = `${receiver.url}/hook?a=1`
-    const ran = await talk.home.otpd(['webhook', 'listen', '--forward-to', target, '--app', 'web'])
+    const result = await cli.home.otpd(['webhook', 'listen', '--forward-to', target, '--app', 'web'])
     const [received] = receiver.received
     if (!received) throw new Error('nothing came')
     expect(received.path).toBe('/hook?a=1')
@@ -259,13 +264,13 @@ describe('webhook listen', () => {
       },
     })
     expect(new URL(streams[0] ?? '', 'http://x').searchParams.get('appId')).toBe(appId)
-    expect(ran.stdout).toMatch(/^\d\d:\d\d:\d\d --> otp\.verified evt_1\n/)
-    expect(ran.stdout).toContain(`<-- 200 POST ${target} [`)
+    expect(result.stdout).toMatch(/^\d\d:\d\d:\d\d --> otp\.verified evt_1\n/)
+    expect(result.stdout).toContain(`<-- 200 POST ${target} [`)
   })
 
   test('tells what was not so yet when the event happened', async () => {
-    serve(entry({ type: 'otp.sent', status: 'pending' }))
-    await talk.home.otpd(['webhook', 'listen', '--forward-to', receiver.url])
+    serveEntries(entry({ type: 'otp.sent', status: 'pending' }))
+    await cli.home.otpd(['webhook', 'listen', '--forward-to', receiver.url])
     expect(JSON.parse(receiver.received[0]?.body ?? '').data).toMatchObject({
       status: 'pending',
       attempts: 0,
@@ -275,9 +280,9 @@ describe('webhook listen', () => {
 
   test('says when it was not delivered, and as a line of JSON with --json', async () => {
     status = 500
-    serve(entry())
-    const ran = await talk.home.otpd(['webhook', 'listen', '--forward-to', receiver.url, '--json'])
-    expect(JSON.parse(ran.stdout)).toEqual({
+    serveEntries(entry())
+    const result = await cli.home.otpd(['webhook', 'listen', '--forward-to', receiver.url, '--json'])
+    expect(JSON.parse(result.stdout)).toEqual({
       id: 'evt_1',
       type: 'otp.verified',
       url: `${receiver.url}/`,
@@ -288,9 +293,9 @@ describe('webhook listen', () => {
   })
 
   test('asks the server for the chosen kinds alone, never for what is no webhook', async () => {
-    const streams = serve()
+    const streams = serveEntries()
     const listen = (...flags: string[]) =>
-      talk.home.otpd(['webhook', 'listen', '--forward-to', '3000', ...flags])
+      cli.home.otpd(['webhook', 'listen', '--forward-to', '3000', ...flags])
     await listen('--events', 'otp.failed, otp.expired')
     await listen()
     const types = streams.map((path) => new URL(path, 'http://x').searchParams.get('type'))
@@ -300,9 +305,9 @@ describe('webhook listen', () => {
   })
 
   test('prints the secret alone with --print-secret', async () => {
-    serve()
-    const ran = await talk.home.otpd(['webhook', 'listen', '--print-secret', '--app', 'web'])
-    expect([ran.exitCode, ran.stdout, ran.stderr]).toEqual([0, `${secret}\n`, ''])
+    serveEntries()
+    const result = await cli.home.otpd(['webhook', 'listen', '--print-secret', '--app', 'web'])
+    expect([result.exitCode, result.stdout, result.stderr]).toEqual([0, `${secret}\n`, ''])
   })
 
   test.each([
@@ -312,7 +317,7 @@ describe('webhook listen', () => {
     [['--forward-to', '3000', '--events', 'otp.unheard']],
     [['--print-secret']],
   ])('refuses %j before it asks', async (flags) => {
-    expect((await talk.home.otpd(['webhook', 'listen', ...flags])).exitCode).toBe(2)
-    expect(talk.server.asked).toEqual([])
+    expect((await cli.home.otpd(['webhook', 'listen', ...flags])).exitCode).toBe(2)
+    expect(cli.server.requests).toEqual([])
   })
 })

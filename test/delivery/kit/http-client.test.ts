@@ -4,33 +4,33 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import tls from 'node:tls'
 import { createProviderHttp } from '../../../src/delivery/kit/http-client.ts'
-import { closedPort, startFaultyServer, type FaultyServer } from '../../helpers/provider-faults.ts'
-import { patience, startProviderServer } from '../../helpers/provider-server.ts'
+import { findUnusedPort, startFaultyServer, type FaultyServer } from '../../helpers/provider-faults.ts'
+import { longTimeout, startProviderServer } from '../../helpers/provider-server.ts'
 import { hasOpenssl, makeCertificate } from '../../helpers/webhook-receiver.ts'
 
 const http = createProviderHttp({ version: '1.2.3' })
-const stops: (() => void)[] = [() => http.close()]
-afterAll(() => stops.forEach((stop) => stop()))
+const cleanups: (() => void)[] = [() => http.close()]
+afterAll(() => cleanups.forEach((cleanup) => cleanup()))
 
 const startFaulty = async (onConnection: (socket: Socket) => void): Promise<FaultyServer> => {
   const server = await startFaultyServer(onConnection)
-  stops.push(server.stop)
+  cleanups.push(server.stop)
   return server
 }
-const post = (url: string, client = http, signal = patience()) =>
+const post = (url: string, client = http, signal = longTimeout()) =>
   client.request({ method: 'POST', url, body: 'hello' }, signal)
 
 describe('an answer', () => {
   test('has its status, its headers and its text', async () => {
     const server = startProviderServer()
-    stops.push(server.stop)
-    server.answers(202, 'grüße', { 'X-Reference': 'r1', 'content-type': 'text/plain' })
+    cleanups.push(server.stop)
+    server.setResponse(202, 'grüße', { 'X-Reference': 'r1', 'content-type': 'text/plain' })
     const reply = await http.request(
       { method: 'POST', url: `${server.url}/a?b=c`, headers: { 'x-key': 'k' }, body: 'héllo' },
-      patience(),
+      longTimeout(),
     )
     expect(reply).toMatchObject({
-      kind: 'answer',
+      kind: 'response',
       status: 202,
       text: 'grüße',
       headers: { 'x-reference': 'r1' },
@@ -50,25 +50,25 @@ describe('an answer', () => {
 
   test('is read to 64 KiB and no further', async () => {
     const server = startProviderServer()
-    stops.push(server.stop)
-    server.answers(200, 'x'.repeat(1_000_000))
+    cleanups.push(server.stop)
+    server.setResponse(200, 'x'.repeat(1_000_000))
     const reply = await post(server.url)
-    expect(reply.kind === 'answer' && reply.text.length).toBe(65_536)
+    expect(reply.kind === 'response' && reply.text.length).toBe(65_536)
   })
 
   test('that leads elsewhere is not followed', async () => {
     const server = startProviderServer()
-    stops.push(server.stop)
-    server.answers(307, '', { location: `${server.url}/elsewhere` })
-    expect(await post(server.url)).toMatchObject({ kind: 'answer', status: 307 })
+    cleanups.push(server.stop)
+    server.setResponse(307, '', { location: `${server.url}/elsewhere` })
+    expect(await post(server.url)).toMatchObject({ kind: 'response', status: 307 })
     expect(server.calls).toHaveLength(1)
   })
 
   test('of an empty body to a GET is an answer', async () => {
     const server = startProviderServer()
-    stops.push(server.stop)
-    server.answersWith(() => new Response(null, { status: 204 }))
-    expect(await http.request({ method: 'GET', url: server.url }, patience())).toMatchObject({
+    cleanups.push(server.stop)
+    server.setHandler(() => new Response(null, { status: 204 }))
+    expect(await http.request({ method: 'GET', url: server.url }, longTimeout())).toMatchObject({
       status: 204,
       text: '',
     })
@@ -82,22 +82,22 @@ describe('a connection', () => {
       connections += 1
       socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'))
     })
-    for (const _ of [1, 2, 3]) expect(await post(server.url)).toMatchObject({ kind: 'answer', text: 'ok' })
+    for (const _ of [1, 2, 3]) expect(await post(server.url)).toMatchObject({ kind: 'response', text: 'ok' })
     expect(connections).toBe(1)
   })
 
   test('that hangs holds up no other', async () => {
     const server = startProviderServer()
-    stops.push(server.stop)
+    cleanups.push(server.stop)
     const gate = Promise.withResolvers<void>()
-    server.answersWith(async ({ path }) => {
+    server.setHandler(async ({ path }) => {
       if (path === '/slow') await gate.promise
       return new Response('ok')
     })
-    const slow = Array.from({ length: 50 }, () => post(`${server.url}/slow`))
-    expect(await post(`${server.url}/fast`)).toMatchObject({ kind: 'answer' })
+    const slowRequests = Array.from({ length: 50 }, () => post(`${server.url}/slow`))
+    expect(await post(`${server.url}/fast`)).toMatchObject({ kind: 'response' })
     gate.resolve()
-    expect(new Set((await Promise.all(slow)).map(({ kind }) => kind))).toEqual(new Set(['answer']))
+    expect(new Set((await Promise.all(slowRequests)).map(({ kind }) => kind))).toEqual(new Set(['response']))
   })
 
   test('that was kept and is reset before an answer leaves open what became of the request', async () => {
@@ -107,63 +107,66 @@ describe('a connection', () => {
         socket.once('data', () => socket.resetAndDestroy())
       }),
     )
-    expect(await post(server.url)).toMatchObject({ kind: 'answer' })
-    expect(await post(server.url)).toEqual({ kind: 'unanswered', code: 'ECONNRESET' })
+    expect(await post(server.url)).toMatchObject({ kind: 'response' })
+    expect(await post(server.url)).toEqual({ kind: 'no_response', code: 'ECONNRESET' })
   })
 })
 
 describe('a request is certainly unsent', () => {
   test('where nobody listens', async () => {
-    expect(await post(`http://127.0.0.1:${await closedPort()}`)).toEqual({
-      kind: 'unsent',
+    expect(await post(`http://127.0.0.1:${await findUnusedPort()}`)).toEqual({
+      kind: 'not_sent',
       code: 'ECONNREFUSED',
     })
   })
 
   test('where the name does not exist', async () => {
     const reply = await post('https://no-such-host.invalid/')
-    expect(reply).toMatchObject({ kind: 'unsent' })
+    expect(reply).toMatchObject({ kind: 'not_sent' })
   })
 
   test('where the TLS handshake breaks off', async () => {
     const server = await startFaulty((socket) => socket.once('data', () => socket.resetAndDestroy()))
-    expect(await post(server.url.replace('http:', 'https:'))).toEqual({ kind: 'unsent', code: 'ECONNRESET' })
+    expect(await post(server.url.replace('http:', 'https:'))).toEqual({
+      kind: 'not_sent',
+      code: 'ECONNRESET',
+    })
   })
 
   test('where it is given up before the TLS handshake ends', async () => {
     const abort = new AbortController()
     const server = await startFaulty((socket) => socket.once('data', () => abort.abort()))
     const reply = await post(server.url.replace('http:', 'https:'), http, abort.signal)
-    expect(reply).toEqual({ kind: 'unsent', code: 'ABORTED' })
+    expect(reply).toEqual({ kind: 'not_sent', code: 'ABORTED' })
   })
 
   test('where it was given up from the start', async () => {
     const server = startProviderServer()
-    stops.push(server.stop)
-    expect(await post(server.url, http, AbortSignal.abort())).toEqual({ kind: 'unsent', code: 'ABORTED' })
+    cleanups.push(server.stop)
+    expect(await post(server.url, http, AbortSignal.abort())).toEqual({ kind: 'not_sent', code: 'ABORTED' })
     expect(server.calls).toEqual([])
   })
 
   test('where its address is none', async () => {
-    expect(await post('https://')).toMatchObject({ kind: 'unsent' })
+    expect(await post('https://')).toMatchObject({ kind: 'not_sent' })
   })
 })
 
 describe('a request may have been carried out', () => {
   test('where the connection is reset before the request is read', async () => {
     const server = await startFaulty((socket) => socket.resetAndDestroy())
-    expect(await post(server.url)).toEqual({ kind: 'unanswered', code: 'ECONNRESET' })
+    expect(await post(server.url)).toEqual({ kind: 'no_response', code: 'ECONNRESET' })
   })
 
   test('where the connection is closed after the request is read', async () => {
     const server = await startFaulty((socket) => socket.once('data', () => socket.end()))
-    expect(await post(server.url)).toEqual({ kind: 'unanswered', code: 'ECONNRESET' })
+    expect(await post(server.url)).toEqual({ kind: 'no_response', code: 'ECONNRESET' })
   })
 
   test('where nothing is answered until it is given up', async () => {
     const abort = new AbortController()
     const server = await startFaulty((socket) => socket.once('data', () => abort.abort()))
-    expect(await post(server.url, http, abort.signal)).toEqual({ kind: 'unanswered', code: 'ABORTED' })
+    expect(await post(server.url, http, abort.signal)).toEqual({ kind: 'no_response', code: 'ABORTED' })
   })
 
   test.each([['content-length: 100\r\n\r\nabc'], ['transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n']])(
@@ -172,7 +175,7 @@ describe('a request may have been carried out', () => {
       const server = await startFaulty((socket) =>
         socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\n${rest}`)),
       )
-      expect(await post(server.url)).toEqual({ kind: 'unanswered', code: 'ECONNRESET' })
+      expect(await post(server.url)).toEqual({ kind: 'no_response', code: 'ECONNRESET' })
     },
   )
 
@@ -185,12 +188,12 @@ describe('a request may have been carried out', () => {
         )
       }),
     )
-    expect(await post(server.url, http, abort.signal)).toEqual({ kind: 'unanswered', code: 'ABORTED' })
+    expect(await post(server.url, http, abort.signal)).toEqual({ kind: 'no_response', code: 'ABORTED' })
   })
 
   test('where what answers is no HTTP server', async () => {
     const server = await startFaulty((socket) => socket.once('data', () => socket.end('SSH-2.0-OpenSSH\r\n')))
-    expect(await post(server.url)).toMatchObject({ kind: 'unanswered' })
+    expect(await post(server.url)).toMatchObject({ kind: 'no_response' })
   })
 })
 
@@ -203,7 +206,7 @@ describe.skipIf(!hasOpenssl)('over TLS', () => {
       response.end('ok')
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    stops.push(() => server.close())
+    cleanups.push(() => server.close())
     const address = server.address()
     const port = typeof address === 'object' && address !== null ? address.port : 0
     return { url: `https://localhost:${port}`, cert, requests: () => requests }
@@ -211,22 +214,25 @@ describe.skipIf(!hasOpenssl)('over TLS', () => {
 
   test('a certificate that is trusted and has the name is right', async () => {
     const server = await startSecure('localhost')
-    const trusting = createProviderHttp({ ca: server.cert })
-    expect(await post(server.url, trusting)).toMatchObject({ kind: 'answer', text: 'ok' })
-    trusting.close()
+    const trustingClient = createProviderHttp({ ca: server.cert })
+    expect(await post(server.url, trustingClient)).toMatchObject({ kind: 'response', text: 'ok' })
+    trustingClient.close()
   })
 
   test('a certificate with another name leaves the request unsent', async () => {
     const server = await startSecure('other.example.com')
-    const trusting = createProviderHttp({ ca: server.cert })
-    expect(await post(server.url, trusting)).toEqual({ kind: 'unsent', code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
+    const trustingClient = createProviderHttp({ ca: server.cert })
+    expect(await post(server.url, trustingClient)).toEqual({
+      kind: 'not_sent',
+      code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    })
     expect(server.requests()).toBe(0)
-    trusting.close()
+    trustingClient.close()
   })
 
   test('a certificate that nobody vouches for leaves the request unsent, whatever the environment says', async () => {
     const server = await startSecure('localhost')
-    expect(await post(server.url)).toEqual({ kind: 'unsent', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+    expect(await post(server.url)).toEqual({ kind: 'not_sent', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
     // Bun reads the variable once, when it starts.
     const program = `
       const { createProviderHttp } = await import(${JSON.stringify(join(import.meta.dir, '../../../src/delivery/kit/http-client.ts'))})
@@ -238,7 +244,7 @@ describe.skipIf(!hasOpenssl)('over TLS', () => {
       stderr: 'ignore',
     })
     expect(JSON.parse(await child.stdout.text())).toEqual({
-      kind: 'unsent',
+      kind: 'not_sent',
       code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
     })
     expect(server.requests()).toBe(0)
@@ -252,15 +258,15 @@ describe.skipIf(!hasOpenssl)('over TLS', () => {
       socket.on('data', (chunk) => (bytes += chunk.length))
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    stops.push(() => server.close())
+    cleanups.push(() => server.close())
     const address = server.address()
     const port = typeof address === 'object' && address !== null ? address.port : 0
-    const trusting = createProviderHttp({ ca: cert })
-    expect(await post(`https://localhost:${port}`, trusting)).toMatchObject({ kind: 'unsent' })
+    const trustingClient = createProviderHttp({ ca: cert })
+    expect(await post(`https://localhost:${port}`, trustingClient)).toMatchObject({ kind: 'not_sent' })
     // Whatever was written would arrive before the answer to a later connection.
-    await post(`https://localhost:${port}`, trusting)
+    await post(`https://localhost:${port}`, trustingClient)
     expect(bytes).toBe(0)
-    trusting.close()
+    trustingClient.close()
   })
 
   test('an answer that breaks off after the handshake leaves open what became of the request', async () => {
@@ -270,14 +276,14 @@ describe.skipIf(!hasOpenssl)('over TLS', () => {
       socket.once('data', () => socket.destroy())
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    stops.push(() => server.close())
+    cleanups.push(() => server.close())
     const address = server.address()
     const port = typeof address === 'object' && address !== null ? address.port : 0
-    const trusting = createProviderHttp({ ca: cert })
-    expect(await post(`https://localhost:${port}`, trusting)).toEqual({
-      kind: 'unanswered',
+    const trustingClient = createProviderHttp({ ca: cert })
+    expect(await post(`https://localhost:${port}`, trustingClient)).toEqual({
+      kind: 'no_response',
       code: 'ECONNRESET',
     })
-    trusting.close()
+    trustingClient.close()
   })
 })

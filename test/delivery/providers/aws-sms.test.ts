@@ -2,11 +2,11 @@ import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createSign, generateKeyPairSync } from 'node:crypto'
 import { awsHost } from '../../../src/delivery/providers/aws.ts'
 import { awsSms } from '../../../src/delivery/providers/aws-sms.ts'
-import { awsSignatureOf } from '../../helpers/aws-signature.ts'
+import { computeAwsSignature } from '../../helpers/aws-signature.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
-  callback,
+  createCallback,
   makeProvider,
   readCallback,
   sendTo,
@@ -23,15 +23,15 @@ const settings = {
   baseUrl: server.url,
 }
 const provider = makeProvider(awsSms, settings)
-const errorOf = (type: string, rest: object = {}) => ({
+const errorBody = (type: string, extraFields: object = {}) => ({
   __type: `com.amazonaws.pinpointsmsvoicev2#${type}`,
   Message: 'words',
-  ...rest,
+  ...extraFields,
 })
 
 describe('a message', () => {
   test('is posted as AWS documents it, signed, with its lifetime and its reference', async () => {
-    server.answers(200, { MessageId: 'm1' })
+    server.setResponse(200, { MessageId: 'm1' })
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: 'm1' })
     const call = server.takeCall()
     expect([call.method, call.path]).toEqual(['POST', '/'])
@@ -40,7 +40,7 @@ describe('a message', () => {
     expect(call.headers['authorization']).toBe(
       'AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE0123456/20261120/eu-central-1/sms-voice/aws4_request, ' +
         'SignedHeaders=content-type;host;x-amz-date;x-amz-target, ' +
-        `Signature=${awsSignatureOf(call, settings.secretAccessKey)}`,
+        `Signature=${computeAwsSignature(call, settings.secretAccessKey)}`,
     )
     expect(JSON.parse(call.body)).toEqual({
       DestinationPhoneNumber: '+31612345678',
@@ -61,7 +61,7 @@ describe('a message', () => {
       dltEntityId: '1101',
       dltTemplateId: '1107',
     })
-    server.answers(200, { MessageId: 'm1' })
+    server.setResponse(200, { MessageId: 'm1' })
     await sendTo(other, { validitySeconds: 1 })
     expect(JSON.parse(server.takeCall().body)).toMatchObject({
       OriginationIdentity: 'ACME',
@@ -114,22 +114,22 @@ describe('an error', () => {
     ['ResourceNotFoundException', { ResourceType: 'sender-id' }, 'sender_invalid', 'route', true],
     ['ThrottlingException', {}, 'throttled', 'route', false],
     ['SomethingNewException', {}, 'unknown', 'route', false],
-  ])('HTTP 400 with %s %j is %s of the %s', async (type, rest, failureClass, at, permanent) => {
-    server.answers(400, errorOf(type, rest))
+  ])('HTTP 400 with %s %j is %s of the %s', async (type, extraFields, failureClass, at, permanent) => {
+    server.setResponse(400, errorBody(type, extraFields))
     expect(await sendTo(provider)).toEqual({
       kind: 'refused',
       failure: expect.objectContaining({
         class: failureClass,
         at,
         permanent,
-        providerCode: 'Reason' in rest ? rest.Reason : type,
+        providerCode: 'Reason' in extraFields ? extraFields.Reason : type,
       }),
     })
     server.takeCall()
   })
 
   test('of AWS itself refuses for now', async () => {
-    server.answers(500, errorOf('InternalServerException'))
+    server.setResponse(500, errorBody('InternalServerException'))
     expect(await sendTo(provider)).toMatchObject({ kind: 'refused', failure: { class: 'provider_down' } })
     server.takeCall()
   })
@@ -156,7 +156,7 @@ describe('a receipt by an SNS topic', () => {
     messageStatus: 'STATUS',
     context: { requestId: 'otp_1' },
   })
-  const envelopeOf = (message: string, changes: Record<string, string> = {}) => ({
+  const snsEnvelope = (message: string, changes: Record<string, string> = {}) => ({
     Type: 'Notification',
     MessageId: '22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324',
     TopicArn: receiptTopicArn,
@@ -177,7 +177,7 @@ describe('a receipt by an SNS topic', () => {
       .join('')
     const algorithm = envelope['SignatureVersion'] === '1' ? 'RSA-SHA1' : 'RSA-SHA256'
     const Signature = createSign(algorithm).update(text).sign(key, 'base64')
-    return callback({
+    return createCallback({
       body: JSON.stringify({ ...envelope, Signature }),
       headers: {
         'content-type': 'text/plain; charset=UTF-8',
@@ -185,12 +185,12 @@ describe('a receipt by an SNS topic', () => {
       },
     })
   }
-  const tell = (eventType: string, changes: Record<string, string> = {}) =>
-    signed(envelopeOf(JSON.stringify(event(eventType)), changes))
+  const eventCallback = (eventType: string, changes: Record<string, string> = {}) =>
+    signed(snsEnvelope(JSON.stringify(event(eventType)), changes))
 
   beforeEach(() => {
     server.calls.splice(0)
-    server.answersWith(({ path }) =>
+    server.setHandler(({ path }) =>
       path.endsWith('.pem') ? new Response(certificate) : new Response('<ConfirmSubscriptionResponse/>'),
     )
   })
@@ -199,14 +199,14 @@ describe('a receipt by an SNS topic', () => {
     ['TEXT_DELIVERED', 'delivered'],
     ['TEXT_SUCCESSFUL', 'sent'],
     ['TEXT_SENT', 'sent'],
-  ])('of %s is %s', async (type, meant) => {
-    expect(await readCallback(withTopic(), tell(type))).toEqual({
+  ])('of %s is %s', async (type, expected) => {
+    expect(await readCallback(withTopic(), eventCallback(type))).toEqual({
       kind: 'receipts',
       receipts: [
         {
           messageId: 'm1',
           requestId: 'otp_1',
-          status: meant === 'sent' ? 'sent' : 'delivered',
+          status: expected === 'sent' ? 'sent' : 'delivered',
           failure: null,
         },
       ],
@@ -224,7 +224,7 @@ describe('a receipt by an SNS topic', () => {
     ['TEXT_TTL_EXPIRED', 'unreachable', 'number', false],
     ['TEXT_PROTECT_BLOCKED', 'geo_blocked', 'route', true],
   ])('of %s says %s', async (type, failureClass, at, permanent) => {
-    expect(await readCallback(withTopic(), tell(type))).toMatchObject({
+    expect(await readCallback(withTopic(), eventCallback(type))).toMatchObject({
       receipts: [
         {
           requestId: 'otp_1',
@@ -237,52 +237,60 @@ describe('a receipt by an SNS topic', () => {
 
   test('of an event that says nothing tells nothing, and without fields is unreadable', async () => {
     for (const type of ['TEXT_PENDING', 'TEXT_QUEUED', 'TEXT_UNKNOWN', 'RCS_NEW']) {
-      expect(await readCallback(withTopic(), tell(type))).toEqual({ kind: 'receipts', receipts: [] })
+      expect(await readCallback(withTopic(), eventCallback(type))).toEqual({ kind: 'receipts', receipts: [] })
     }
-    expect(await readCallback(withTopic(), signed(envelopeOf('{}')))).toEqual({ kind: 'unreadable' })
-    expect(await readCallback(withTopic(), callback({ body: '{}' }))).toEqual({ kind: 'unreadable' })
-    expect(await readCallback(withTopic(), callback({ body: 'no JSON' }))).toEqual({ kind: 'unreadable' })
+    expect(await readCallback(withTopic(), signed(snsEnvelope('{}')))).toEqual({ kind: 'unreadable' })
+    expect(await readCallback(withTopic(), createCallback({ body: '{}' }))).toEqual({ kind: 'unreadable' })
+    expect(await readCallback(withTopic(), createCallback({ body: 'no JSON' }))).toEqual({
+      kind: 'unreadable',
+    })
   })
 
   test('is right by the older signature and with a subject, and the certificate is asked for once', async () => {
     const topic = withTopic()
-    await readCallback(topic, tell('TEXT_DELIVERED', { SignatureVersion: '1', Subject: 'words' }))
-    expect(await readCallback(topic, tell('TEXT_DELIVERED', { SignatureVersion: '1' }))).toMatchObject({
+    await readCallback(topic, eventCallback('TEXT_DELIVERED', { SignatureVersion: '1', Subject: 'words' }))
+    expect(
+      await readCallback(topic, eventCallback('TEXT_DELIVERED', { SignatureVersion: '1' })),
+    ).toMatchObject({
       receipts: [{ status: 'delivered' }],
     })
     expect(server.calls).toHaveLength(1)
   })
 
   test('is forged by a stranger’s key, with another text, from another topic or another host', async () => {
-    const envelope = envelopeOf(JSON.stringify(event('TEXT_DELIVERED')))
+    const envelope = snsEnvelope(JSON.stringify(event('TEXT_DELIVERED')))
     const right = signed(envelope)
     const forgeries = [
       signed(envelope, stranger.privateKey),
       { ...right, body: right.body.replace('TEXT_DELIVERED', 'TEXT_SPAM') },
-      tell('TEXT_DELIVERED', { TopicArn: 'arn:aws:sns:eu-central-1:999999999999:otp-receipts' }),
-      tell('TEXT_DELIVERED', { SigningCertURL: 'https://sns.eu-central-1.amazonaws.com.evil.example/a.pem' }),
-      tell('TEXT_DELIVERED', { SigningCertURL: 'https://evil.example/sns.eu-central-1.amazonaws.com.pem' }),
-      tell('TEXT_DELIVERED', { SigningCertURL: `${server.url}/certificate` }),
-      tell('TEXT_DELIVERED', { SigningCertURL: 'not a URL.pem' }),
-      callback({ body: JSON.stringify(envelope) }),
+      eventCallback('TEXT_DELIVERED', { TopicArn: 'arn:aws:sns:eu-central-1:999999999999:otp-receipts' }),
+      eventCallback('TEXT_DELIVERED', {
+        SigningCertURL: 'https://sns.eu-central-1.amazonaws.com.evil.example/a.pem',
+      }),
+      eventCallback('TEXT_DELIVERED', {
+        SigningCertURL: 'https://evil.example/sns.eu-central-1.amazonaws.com.pem',
+      }),
+      eventCallback('TEXT_DELIVERED', { SigningCertURL: `${server.url}/certificate` }),
+      eventCallback('TEXT_DELIVERED', { SigningCertURL: 'not a URL.pem' }),
+      createCallback({ body: JSON.stringify(envelope) }),
     ]
     for (const one of forgeries) expect(await readCallback(withTopic(), one)).toEqual({ kind: 'forged' })
   })
 
   test('is forged where it is repeated too late, or has no time', async () => {
-    const right = tell('TEXT_DELIVERED')
+    const right = eventCallback('TEXT_DELIVERED')
     expect(await readCallback(withTopic(), right, now + 3_599_000)).toMatchObject({ kind: 'receipts' })
     expect(await readCallback(withTopic(), right, now + 3_601_000)).toEqual({ kind: 'forged' })
-    expect(await readCallback(withTopic(), tell('TEXT_DELIVERED', { Timestamp: 'noon' }))).toEqual({
+    expect(await readCallback(withTopic(), eventCallback('TEXT_DELIVERED', { Timestamp: 'noon' }))).toEqual({
       kind: 'forged',
     })
   })
 
   test('is unreadable while the certificate cannot be had', async () => {
-    server.answers(503)
-    expect(await readCallback(withTopic(), tell('TEXT_DELIVERED'))).toEqual({ kind: 'unreadable' })
-    server.answers(200, 'no certificate')
-    expect(await readCallback(withTopic(), tell('TEXT_DELIVERED'))).toEqual({ kind: 'unreadable' })
+    server.setResponse(503)
+    expect(await readCallback(withTopic(), eventCallback('TEXT_DELIVERED'))).toEqual({ kind: 'unreadable' })
+    server.setResponse(200, 'no certificate')
+    expect(await readCallback(withTopic(), eventCallback('TEXT_DELIVERED'))).toEqual({ kind: 'unreadable' })
   })
 
   test('is not read where no topic is set', () => {
@@ -291,7 +299,7 @@ describe('a receipt by an SNS topic', () => {
 
   describe('asks to be subscribed', () => {
     const confirmation = (SubscribeURL: string) =>
-      envelopeOf('You have chosen to subscribe to the topic.', {
+      snsEnvelope('You have chosen to subscribe to the topic.', {
         Type: 'SubscriptionConfirmation',
         Token: '2336412f37',
         SubscribeURL,
@@ -314,8 +322,8 @@ describe('a receipt by an SNS topic', () => {
       expect(await readCallback(topic, signed(confirmation(confirmUrl), stranger.privateKey))).toEqual({
         kind: 'forged',
       })
-      const elsewhere = signed(confirmation('https://evil.example/?Action=ConfirmSubscription'))
-      expect(await readCallback(topic, elsewhere)).toEqual({ kind: 'receipts', receipts: [] })
+      const confirmationElsewhere = signed(confirmation('https://evil.example/?Action=ConfirmSubscription'))
+      expect(await readCallback(topic, confirmationElsewhere)).toEqual({ kind: 'receipts', receipts: [] })
       expect(server.calls).toHaveLength(1)
     })
   })

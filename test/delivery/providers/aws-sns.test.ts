@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { awsSns } from '../../../src/delivery/providers/aws-sns.ts'
-import { awsSignatureOf } from '../../helpers/aws-signature.ts'
+import { computeAwsSignature } from '../../helpers/aws-signature.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import { makeProvider, sendTo, startProviderServer } from '../../helpers/provider-server.ts'
 
@@ -17,13 +17,13 @@ const provider = makeProvider(awsSns, settings)
 const published = `<PublishResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><PublishResult>
   <MessageId>567910cd-659e-55d4-8ccb-5aaf14679dc0</MessageId></PublishResult>
   <ResponseMetadata><RequestId>d74b8436-ae13-5ab4-a9ff-ce54dfea72a0</RequestId></ResponseMetadata></PublishResponse>`
-const errorOf = (code: string, message = 'words') =>
+const errorBody = (code: string, message = 'words') =>
   `<ErrorResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><Error><Type>Sender</Type>
   <Code>${code}</Code><Message>${message}</Message></Error><RequestId>r1</RequestId></ErrorResponse>`
 
 describe('a message', () => {
   test('is published as AWS documents it, signed', async () => {
-    server.answers(200, published)
+    server.setResponse(200, published)
     expect(await sendTo(provider)).toEqual({
       kind: 'accepted',
       messageId: '567910cd-659e-55d4-8ccb-5aaf14679dc0',
@@ -34,7 +34,7 @@ describe('a message', () => {
     expect(call.headers['x-amz-date']).toBe('20261120T120000Z')
     expect(call.headers['authorization']).toBe(
       'AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE0123456/20261120/eu-central-1/sns/aws4_request, ' +
-        `SignedHeaders=content-type;host;x-amz-date, Signature=${awsSignatureOf(call, settings.secretAccessKey)}`,
+        `SignedHeaders=content-type;host;x-amz-date, Signature=${computeAwsSignature(call, settings.secretAccessKey)}`,
     )
     expect(Object.fromEntries(new URLSearchParams(call.body))).toEqual({
       Action: 'Publish',
@@ -54,11 +54,11 @@ describe('a message', () => {
       maxPrice: '0.10',
       sessionToken: 'token-1',
     })
-    server.answers(200, published)
+    server.setResponse(200, published)
     await sendTo(other)
     const call = server.takeCall()
     expect(call.headers['x-amz-security-token']).toBe('token-1')
-    expect(call.headers['authorization']).toEndWith(awsSignatureOf(call, settings.secretAccessKey))
+    expect(call.headers['authorization']).toEndWith(computeAwsSignature(call, settings.secretAccessKey))
     expect(Object.fromEntries(new URLSearchParams(call.body))).toMatchObject({
       'MessageAttributes.entry.2.Name': 'AWS.SNS.SMS.SenderID',
       'MessageAttributes.entry.2.Value.StringValue': 'Acme',
@@ -69,7 +69,7 @@ describe('a message', () => {
   })
 
   test('that was taken without a readable answer is taken', async () => {
-    server.answers(200, '')
+    server.setResponse(200, '')
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: null })
     server.takeCall()
   })
@@ -87,7 +87,7 @@ describe('an error', () => {
     [500, 'InternalError', 'words', 'provider_down', 'route', false],
     [400, 'SomethingNew', 'words', 'unknown', 'route', false],
   ])('HTTP %i with %s (%s) is %s of the %s', async (status, code, message, failureClass, at, permanent) => {
-    server.answers(status, errorOf(code, message))
+    server.setResponse(status, errorBody(code, message))
     expect(await sendTo(provider)).toEqual({
       kind: 'refused',
       failure: expect.objectContaining({ class: failureClass, at, permanent, providerCode: code }),

@@ -1,18 +1,18 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createSign, generateKeyPairSync } from 'node:crypto'
 import { awsSms } from '../../../src/delivery/providers/aws-sms.ts'
-import { findSettingFaults } from '../../../src/delivery/kit/kinds.ts'
-import { awsSignatureOf } from '../../helpers/aws-signature.ts'
+import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
+import { computeAwsSignature } from '../../helpers/aws-signature.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
-  callback,
+  createCallback,
   makeProvider,
   readCallback,
   sendTo,
   startProviderServer,
 } from '../../helpers/provider-server.ts'
-import { calling } from '../../helpers/provider-voice.ts'
+import { withVoiceChannel } from '../../helpers/provider-voice.ts'
 
 const server = startProviderServer()
 afterAll(server.stop)
@@ -26,7 +26,7 @@ const sms = {
   baseUrl: server.url,
 }
 const settings = { ...sms, voiceOriginationIdentity: '+12065550152', configurationSet: 'otp' }
-const provider = calling(makeProvider(awsSms, settings))
+const provider = withVoiceChannel(makeProvider(awsSms, settings))
 
 test('there is voice only with a number to call from', () => {
   expect(makeProvider(awsSms, sms).channels).toEqual(['sms'])
@@ -39,13 +39,13 @@ test('there is voice only with a number to call from', () => {
 
 describe('a call', () => {
   test('is posted as AWS documents it, signed, with its lifetime and its reference', async () => {
-    server.answers(200, { MessageId: 'v1' })
+    server.setResponse(200, { MessageId: 'v1' })
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: 'v1' })
     const call = server.takeCall()
     expect([call.method, call.path]).toEqual(['POST', '/'])
     expect(call.headers['x-amz-target']).toBe('PinpointSMSVoiceV2.SendVoiceMessage')
     expect(call.headers['authorization']).toEndWith(
-      `Signature=${awsSignatureOf(call, settings.secretAccessKey)}`,
+      `Signature=${computeAwsSignature(call, settings.secretAccessKey)}`,
     )
     expect(JSON.parse(call.body)).toEqual({
       DestinationPhoneNumber: '+31612345678',
@@ -66,7 +66,7 @@ describe('a call', () => {
     ['pt-BR', 'CAMILA', 'seu código'],
     ['vi', 'JOANNA', 'is your A&#38;B verification code'],
   ])('in %s is read by %s', async (locale, VoiceId, text) => {
-    server.answers(200, { MessageId: 'v1' })
+    server.setResponse(200, { MessageId: 'v1' })
     await sendTo(provider, { locale, applicationName: 'A&B' })
     const body = JSON.parse(server.takeCall().body)
     expect(body.VoiceId).toBe(VoiceId)
@@ -87,8 +87,8 @@ describe('an error', () => {
     ['AccessDeniedException', 'ACCOUNT_DISABLED', {}, 'auth_failed', 'account'],
     ['InternalServerException', undefined, {}, 'provider_down', 'route'],
     ['SomethingNewException', undefined, {}, 'unknown', 'route'],
-  ])('%s %s %j is %s of the %s', async (type, Reason, rest, failureClass, at) => {
-    server.answers(400, { __type: `com.amazonaws.pinpointsmsvoicev2#${type}`, Reason, ...rest })
+  ])('%s %s %j is %s of the %s', async (type, Reason, extraFields, failureClass, at) => {
+    server.setResponse(400, { __type: `com.amazonaws.pinpointsmsvoicev2#${type}`, Reason, ...extraFields })
     expect(await sendTo(provider)).toMatchObject({
       kind: 'refused',
       failure: { class: failureClass, at, providerCode: Reason ?? type },
@@ -97,7 +97,7 @@ describe('an error', () => {
   })
 })
 
-describeHttpFaults((baseUrl) => calling(makeProvider(awsSms, { ...settings, baseUrl })))
+describeHttpFaults((baseUrl) => withVoiceChannel(makeProvider(awsSms, { ...settings, baseUrl })))
 
 describe('a receipt by an SNS topic', () => {
   const receiptTopicArn = 'arn:aws:sns:eu-central-1:123456789012:otp-receipts'
@@ -105,7 +105,7 @@ describe('a receipt by an SNS topic', () => {
   const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const withTopic = makeProvider(awsSms, { ...settings, receiptTopicArn })
 
-  function tell(eventType: string, key = privateKey) {
+  function eventCallback(eventType: string, key = privateKey) {
     const event = { eventType, messageId: 'v1', isFinal: true, context: { requestId: 'otp_1' } }
     const envelope = {
       Message: JSON.stringify(event),
@@ -117,20 +117,20 @@ describe('a receipt by an SNS topic', () => {
     const text = Object.entries(envelope).map(([name, value]) => `${name}\n${value}\n`)
     const Signature = createSign('RSA-SHA256').update(text.join('')).sign(key, 'base64')
     const SigningCertURL = `${server.url}/SimpleNotificationService-1.pem`
-    return callback({
+    return createCallback({
       body: JSON.stringify({ ...envelope, SignatureVersion: '2', SigningCertURL, Signature }),
     })
   }
 
   beforeEach(() =>
-    server.answersWith(() => new Response(publicKey.export({ type: 'spki', format: 'pem' }).toString())),
+    server.setHandler(() => new Response(publicKey.export({ type: 'spki', format: 'pem' }).toString())),
   )
 
   test.each([
     ['VOICE_COMPLETED', 'delivered'],
     ['VOICE_ANSWERED', 'sent'],
   ])('of %s is %s', async (type, status) => {
-    expect(await readCallback(withTopic, tell(type))).toMatchObject({
+    expect(await readCallback(withTopic, eventCallback(type))).toMatchObject({
       receipts: [{ messageId: 'v1', requestId: 'otp_1', status, failure: null }],
     })
   })
@@ -141,7 +141,7 @@ describe('a receipt by an SNS topic', () => {
     ['VOICE_TTL_EXPIRED', 'unreachable', 'number'],
     ['VOICE_FAILED', 'unknown', 'route'],
   ])('of %s says %s of the %s', async (type, failureClass, at) => {
-    expect(await readCallback(withTopic, tell(type))).toMatchObject({
+    expect(await readCallback(withTopic, eventCallback(type))).toMatchObject({
       receipts: [
         {
           requestId: 'otp_1',
@@ -154,9 +154,9 @@ describe('a receipt by an SNS topic', () => {
 
   test('of a call under way tells nothing, and by a stranger’s key is forged', async () => {
     for (const type of ['VOICE_INITIATED', 'VOICE_RINGING']) {
-      expect(await readCallback(withTopic, tell(type))).toEqual({ kind: 'receipts', receipts: [] })
+      expect(await readCallback(withTopic, eventCallback(type))).toEqual({ kind: 'receipts', receipts: [] })
     }
-    const forgery = tell('VOICE_COMPLETED', stranger.privateKey)
+    const forgery = eventCallback('VOICE_COMPLETED', stranger.privateKey)
     expect(await readCallback(withTopic, forgery)).toEqual({ kind: 'forged' })
   })
 })

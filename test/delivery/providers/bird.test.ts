@@ -20,7 +20,7 @@ afterEach(() => api.stop())
 
 describe('sending by Bird', () => {
   test('posts the message as its interface documents it', async () => {
-    api.answers(202, { id: '3fa85f64-5717-4562-b3fc-2c963f66afa6', status: 'accepted' })
+    api.setResponse(202, { id: '3fa85f64-5717-4562-b3fc-2c963f66afa6', status: 'accepted' })
     expect(await api.send()).toEqual({ kind: 'accepted', messageId: '3fa85f64-5717-4562-b3fc-2c963f66afa6' })
     const { method, path, headers, body } = api.takeCall()
     expect({ method, path }).toEqual({
@@ -43,7 +43,7 @@ describe('sending by Bird', () => {
     [429, 'throttled'],
     [503, 'provider_down'],
   ])('%i is %s', async (status, failureClass) => {
-    api.answers(status, { code: 'AWord', message: 'A message' })
+    api.setResponse(status, { code: 'AWord', message: 'A message' })
     expect(await api.send()).toMatchObject({
       kind: 'refused',
       failure: { class: failureClass, providerCode: 'AWord' },
@@ -51,7 +51,7 @@ describe('sending by Bird', () => {
   })
 
   test('a success that cannot be read is uncertain', async () => {
-    api.answers(200, '<html>')
+    api.setResponse(200, '<html>')
     expect(await api.send()).toMatchObject({ kind: 'uncertain' })
   })
 })
@@ -69,11 +69,11 @@ describe('receipts of Bird', () => {
     },
     body,
   })
-  const event = (status: string, more: object = {}, name = 'sms.outbound') =>
+  const event = (status: string, extraFields: object = {}, name = 'sms.outbound') =>
     JSON.stringify({
       service: 'channels',
       event: name,
-      payload: { id: 'msg-1', reference: 'otp_7', status, ...more },
+      payload: { id: 'msg-1', reference: 'otp_7', status, ...extraFields },
     })
 
   test.each(['sent', 'delivered'] as const)('%s says so', async (status) => {

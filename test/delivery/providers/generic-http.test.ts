@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { genericHttp } from '../../../src/delivery/providers/generic-http.ts'
-import { findSettingFaults } from '../../../src/delivery/kit/kinds.ts'
+import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
 import { startProviderApi, trickyText, type ProviderApi } from '../../helpers/provider-api.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import { makeProvider } from '../../helpers/provider-server.ts'
@@ -17,7 +17,7 @@ afterEach(() => api.stop())
 
 describe('sending by a service of the operator', () => {
   test('posts a document that a stock library of Standard Webhooks verifies', async () => {
-    api.answers(200, { messageId: 'msg-1' })
+    api.setResponse(200, { messageId: 'msg-1' })
     expect(await api.send()).toEqual({ kind: 'accepted', messageId: 'msg-1' })
     const { method, path, headers, body } = api.takeCall()
     expect({ method, path }).toEqual({ method: 'POST', path: '/otp/?source=otpd' })
@@ -46,7 +46,7 @@ describe('sending by a service of the operator', () => {
   })
 
   test('gives every try an id of its own', async () => {
-    api.answers(204)
+    api.setResponse(204)
     expect(await api.send({ attempt: 2 })).toEqual({ kind: 'accepted', messageId: null })
     expect(api.takeCall().headers['webhook-id']).toBe('otp_01jd3m2k5xe8r9s0t1v2w3x4y5_2')
   })
@@ -64,7 +64,7 @@ describe('sending by a service of the operator', () => {
     ['sender_invalid', 'route', true],
     ['no_credit', 'account', true],
   ])('422 with the reason %s is that', async (reason, at, permanent) => {
-    api.answers(422, { reason })
+    api.setResponse(422, { reason })
     expect(await api.send()).toEqual({
       kind: 'refused',
       failure: expect.objectContaining({ class: reason, at, permanent, providerCode: reason }),
@@ -72,7 +72,7 @@ describe('sending by a service of the operator', () => {
   })
 
   test('a service that is busy says for how long', async () => {
-    api.answers(422, { reason: 'throttled' }, { 'retry-after': '9' })
+    api.setResponse(422, { reason: 'throttled' }, { 'retry-after': '9' })
     expect(await api.send()).toMatchObject({ failure: { class: 'throttled', retryAfterSeconds: 9 } })
   })
 
@@ -84,13 +84,13 @@ describe('sending by a service of the operator', () => {
     [302, {}, 'unknown'],
     [500, {}, 'provider_down'],
   ])('%i with %j is %s', async (status, body, failureClass) => {
-    api.answers(status, body)
+    api.setResponse(status, body)
     expect(await api.send()).toMatchObject({ kind: 'refused', failure: { class: failureClass } })
   })
 })
 
 describe('settings', () => {
-  const faultsOf = (url: string) => findSettingFaults(genericHttp, { url, secret })
+  const findFaults = (url: string) => findSettingFaults(genericHttp, { url, secret })
 
   test.each([
     'https://sms.example.com',
@@ -99,7 +99,7 @@ describe('settings', () => {
     'http://localhost?x=1',
     'http://[::1]:80/',
   ])('the address %s is fine', (url) => {
-    expect(faultsOf(url)).toEqual([])
+    expect(findFaults(url)).toEqual([])
   })
 
   test.each([
@@ -113,7 +113,7 @@ describe('settings', () => {
     'ftp://sms.example.com',
     'sms.example.com',
   ])('the address %s is not', (url) => {
-    expect(faultsOf(url)).toMatchObject([{ name: 'url' }])
+    expect(findFaults(url)).toMatchObject([{ name: 'url' }])
   })
 
   test('a secret that no library takes is refused, and not repeated', () => {
@@ -124,13 +124,13 @@ describe('settings', () => {
 })
 
 describe('receipts of a service of the operator', () => {
-  const call = (body: string, { ageSeconds = 0, by = secret } = {}) => {
+  const call = (body: string, { ageSeconds = 0, by: signingSecret = secret } = {}) => {
     const at = new Date(api.now() - ageSeconds * 1000)
     return {
       headers: {
         'webhook-id': 'msg-1',
         'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
-        'webhook-signature': new Webhook(by).sign('msg-1', at, body),
+        'webhook-signature': new Webhook(signingSecret).sign('msg-1', at, body),
       },
       body,
     }
@@ -159,9 +159,9 @@ describe('receipts of a service of the operator', () => {
 
   test('takes one of several signatures', async () => {
     const good = call('{"requestId":"otp_7","status":"sent"}')
-    const both = `v1,AAAA v2,xyz ${good.headers['webhook-signature']}`
+    const twoSignatures = `v1,AAAA v2,xyz ${good.headers['webhook-signature']}`
     expect(
-      await api.readCallback({ ...good, headers: { ...good.headers, 'webhook-signature': both } }),
+      await api.readCallback({ ...good, headers: { ...good.headers, 'webhook-signature': twoSignatures } }),
     ).toMatchObject({ kind: 'receipts' })
   })
 

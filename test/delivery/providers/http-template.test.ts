@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { httpTemplate } from '../../../src/delivery/providers/http-template.ts'
-import { findSettingFaults } from '../../../src/delivery/kit/kinds.ts'
+import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
 import { startProviderApi, trickyText, type ProviderApi } from '../../helpers/provider-api.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import { makeProvider } from '../../helpers/provider-server.ts'
@@ -15,7 +15,7 @@ describe('what a gateway gets', () => {
     start({
       body: '{"to": "{{to}}", "sms": {"text": "{{text}}", "ttl": {{validitySeconds}}}, "ref": "{{requestId}}"}',
     })
-    api.answers(200)
+    api.setResponse(200)
     expect(await api.send()).toEqual({ kind: 'accepted', messageId: null })
     const { method, path, headers, body } = api.takeCall()
     expect({ method, path }).toEqual({ method: 'POST', path: '/send' })
@@ -108,9 +108,9 @@ describe('what a gateway gets', () => {
 })
 
 describe('how its answer is read', () => {
-  const taken = async (settings: Record<string, string>, status: number, body: unknown) => {
+  const sendWithResponse = async (settings: Record<string, string>, status: number, body: unknown) => {
     start(settings)
-    api.answers(status, body)
+    api.setResponse(status, body)
     return api.send()
   }
   const yes = 'accepted'
@@ -122,16 +122,16 @@ describe('how its answer is read', () => {
     ['200', 202, no],
     ['2xx, 302', 302, yes],
   ])('with the success status %s, %i is %s', async (successStatus, status, expected) => {
-    expect(await taken({ successStatus }, status, '')).toMatchObject({ kind: expected })
+    expect(await sendWithResponse({ successStatus }, status, '')).toMatchObject({ kind: expected })
   })
 
   test('a text that must be there', async () => {
-    expect(await taken({ successText: '0: Accepted' }, 200, '0: Accepted for delivery')).toEqual({
+    expect(await sendWithResponse({ successText: '0: Accepted' }, 200, '0: Accepted for delivery')).toEqual({
       kind: yes,
       messageId: null,
     })
     await api.stop()
-    expect(await taken({ successText: '0: Accepted' }, 200, 'ERR 17')).toMatchObject({
+    expect(await sendWithResponse({ successText: '0: Accepted' }, 200, 'ERR 17')).toMatchObject({
       kind: 'refused',
       failure: { class: 'unknown', providerCode: 'HTTP 200' },
     })
@@ -148,16 +148,16 @@ describe('how its answer is read', () => {
     ['error=null', { error: null }, no],
     ['note = a=b', { note: 'a=b' }, yes],
   ])('of the value %s: %j is %s', async (successValue, body, expected) => {
-    expect(await taken({ successValue }, 200, body)).toMatchObject({ kind: expected })
+    expect(await sendWithResponse({ successValue }, 200, body)).toMatchObject({ kind: expected })
   })
 
   test('the id of the message', async () => {
     const settings = { messageIdPath: 'messages.0.id' }
-    expect(await taken(settings, 200, { messages: [{ id: 12345 }] })).toEqual({
+    expect(await sendWithResponse(settings, 200, { messages: [{ id: 12345 }] })).toEqual({
       kind: 'accepted',
       messageId: '12345',
     })
-    api.answers(200, { messages: [] })
+    api.setResponse(200, { messages: [] })
     expect(await api.send()).toEqual({ kind: yes, messageId: null })
   })
 
@@ -172,7 +172,7 @@ describe('how its answer is read', () => {
     [403, 'something else', 'auth_failed', 'account'],
     [500, 'something else', 'provider_down', 'route'],
   ])('%i with %s', async (status, body, failureClass, at) => {
-    expect(await taken({ refusals, successText: 'OK' }, status, body)).toMatchObject({
+    expect(await sendWithResponse({ refusals, successText: 'OK' }, status, body)).toMatchObject({
       kind: 'refused',
       failure: { class: failureClass, at, providerCode: `HTTP ${status}` },
     })
@@ -180,7 +180,7 @@ describe('how its answer is read', () => {
 
   test('waits as long as the gateway says', async () => {
     start()
-    api.answers(429, '', { 'retry-after': '3' })
+    api.setResponse(429, '', { 'retry-after': '3' })
     expect(await api.send()).toMatchObject({ failure: { class: 'throttled', retryAfterSeconds: 3 } })
   })
 })

@@ -1,23 +1,23 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { infobip } from '../../../src/delivery/providers/infobip.ts'
-import { findSettingFaults } from '../../../src/delivery/kit/kinds.ts'
+import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
-  callback,
+  createCallback,
   makeProvider,
   readCallback,
   sendTo,
   startProviderServer,
 } from '../../helpers/provider-server.ts'
-import { calling } from '../../helpers/provider-voice.ts'
+import { withVoiceChannel } from '../../helpers/provider-voice.ts'
 
 const server = startProviderServer()
 afterAll(server.stop)
 
 const sms = { baseUrl: server.url, apiKey: 'key-of-infobip', from: 'Acme' }
 const settings = { ...sms, voiceFrom: '+442032864231' }
-const provider = calling(makeProvider(infobip, settings))
-const answerOf = (groupId: number, id: number, name: string) => ({
+const provider = withVoiceChannel(makeProvider(infobip, settings))
+const responseBody = (groupId: number, id: number, name: string) => ({
   bulkId: 'b1',
   messages: [{ to: '31612345678', status: { groupId, groupName: 'GROUP', id, name }, messageId: 'm1' }],
 })
@@ -31,7 +31,7 @@ test('there is voice only with a number to call from', () => {
 
 describe('a call', () => {
   test('is posted as Infobip documents it, with its lifetime and its reference', async () => {
-    server.answers(200, answerOf(1, 26, 'PENDING_ACCEPTED'))
+    server.setResponse(200, responseBody(1, 26, 'PENDING_ACCEPTED'))
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: 'm1' })
     const call = server.takeCall()
     expect([call.method, call.path]).toEqual(['POST', '/tts/3/advanced'])
@@ -59,7 +59,7 @@ describe('a call', () => {
     ['zh-TW', 'zh-tw'],
     ['fa', 'en'],
   ])('in %s is read as %s, without a callback that nobody could reach', async (locale, language) => {
-    server.answers(200, answerOf(1, 26, 'PENDING_ACCEPTED'))
+    server.setResponse(200, responseBody(1, 26, 'PENDING_ACCEPTED'))
     await sendTo(provider, { locale, callbackUrl: null, validitySeconds: 20 })
     const [message] = JSON.parse(server.takeCall().body).messages
     expect(message).toMatchObject({ language, validityPeriod: 1, ringTimeout: 20 })
@@ -78,7 +78,7 @@ describe('a rejection within HTTP 200', () => {
     [21, 'REJECTED_SYSTEM_ERROR', 'provider_down', 'route'],
     [52, 'REJECTED_DESTINATION', 'invalid_number', 'number'],
   ])('%i %s is %s of the %s', async (id, name, failureClass, at) => {
-    server.answers(200, answerOf(5, id, name))
+    server.setResponse(200, responseBody(5, id, name))
     expect(await sendTo(provider)).toMatchObject({
       kind: 'refused',
       failure: { class: failureClass, at, providerCode: String(id) },
@@ -94,7 +94,7 @@ describe('an error', () => {
     [400, 'BAD_REQUEST', { 'messages[0].from': ['words'] }, 'sender_invalid'],
     [400, 'BAD_REQUEST', {}, 'unknown'],
   ])('HTTP %i %s %j is %s', async (status, messageId, validationErrors, failureClass) => {
-    server.answers(status, { requestError: { serviceException: { messageId, validationErrors } } })
+    server.setResponse(status, { requestError: { serviceException: { messageId, validationErrors } } })
     expect(await sendTo(provider)).toMatchObject({
       kind: 'refused',
       failure: { class: failureClass, permanent: true, providerCode: messageId },
@@ -103,19 +103,19 @@ describe('an error', () => {
   })
 })
 
-describeHttpFaults((baseUrl) => calling(makeProvider(infobip, { ...settings, baseUrl })))
+describeHttpFaults((baseUrl) => withVoiceChannel(makeProvider(infobip, { ...settings, baseUrl })))
 
 describe('a receipt', () => {
-  const told = (groupId: number, error: object) => {
+  const reportCallback = (groupId: number, error: object) => {
     const status = { groupId, groupName: 'GROUP', id: groupId === 3 ? 5 : 9, name: 'NAME' }
     const voiceCall = { duration: 21, feature: 'Text-to-Speech' }
     const result = { bulkId: 'b1', messageId: 'm1', callbackData: 'otp_1', voiceCall, status, error }
-    return callback({ body: JSON.stringify({ results: [result] }) })
+    return createCallback({ body: JSON.stringify({ results: [result] }) })
   }
   const ids = { messageId: 'm1', requestId: 'otp_1' }
 
   test('of a call that was answered is delivered', async () => {
-    const answered = told(3, { groupId: 0, id: 5000, name: 'VOICE_ANSWERED', permanent: true })
+    const answered = reportCallback(3, { groupId: 0, id: 5000, name: 'VOICE_ANSWERED', permanent: true })
     expect(await readCallback(provider, answered)).toEqual({
       kind: 'receipts',
       receipts: [{ ...ids, status: 'delivered', failure: null }],
@@ -128,7 +128,7 @@ describe('a receipt', () => {
     [3, { id: 5001, name: 'VOICE_ANSWERED_MACHINE', permanent: true }, 'VOICE_ANSWERED_MACHINE', false],
     [2, { id: 1, name: 'EC_UNKNOWN_SUBSCRIBER', permanent: true }, '1', true],
   ])('of group %i with %j says that nobody was reached', async (groupId, error, providerCode, permanent) => {
-    expect(await readCallback(provider, told(groupId, error))).toMatchObject({
+    expect(await readCallback(provider, reportCallback(groupId, error))).toMatchObject({
       receipts: [
         { ...ids, status: 'undelivered', failure: { class: 'unreachable', permanent, providerCode } },
       ],

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { infobip } from '../../../src/delivery/providers/infobip.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
-  callback,
+  createCallback,
   makeProvider,
   readCallback,
   sendTo,
@@ -15,7 +15,7 @@ afterAll(server.stop)
 const settings = { baseUrl: server.url, apiKey: 'key-of-infobip', from: 'Acme' }
 const provider = makeProvider(infobip, settings)
 
-const answerOf = (groupId: number, id: number, name: string) => ({
+const responseBody = (groupId: number, id: number, name: string) => ({
   bulkId: '1688025180464000013',
   messages: [
     {
@@ -26,7 +26,7 @@ const answerOf = (groupId: number, id: number, name: string) => ({
     },
   ],
 })
-const errorOf = (status: number, violations: { property: string; violation: string }[] = []) => ({
+const errorBody = (status: number, violations: { property: string; violation: string }[] = []) => ({
   errorCode: `E${status}`,
   description: 'words',
   action: 'words',
@@ -36,7 +36,7 @@ const errorOf = (status: number, violations: { property: string; violation: stri
 
 describe('a message', () => {
   test('is posted as Infobip documents it, with its lifetime and its reference', async () => {
-    server.answers(200, answerOf(1, 26, 'PENDING_ACCEPTED'))
+    server.setResponse(200, responseBody(1, 26, 'PENDING_ACCEPTED'))
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: '1688025180464000014' })
     const call = server.takeCall()
     expect([call.method, call.path]).toEqual(['POST', '/sms/3/messages'])
@@ -61,7 +61,7 @@ describe('a message', () => {
 
   test('carries the ids that India asks for, and no callback that nobody could reach', async () => {
     const india = makeProvider(infobip, { ...settings, dltEntityId: '1101', dltTemplateId: '1107' })
-    server.answers(200, answerOf(1, 26, 'PENDING_ACCEPTED'))
+    server.setResponse(200, responseBody(1, 26, 'PENDING_ACCEPTED'))
     await sendTo(india, { callbackUrl: null })
     const { messages } = JSON.parse(server.takeCall().body)
     expect(messages[0].options.regional).toEqual({
@@ -73,7 +73,7 @@ describe('a message', () => {
   test.each([[''], ['<html>'], [{ bulkId: '1' }], [{ messages: [{ messageId: '1' }] }]])(
     'is uncertain after HTTP 200 with %j',
     async (body) => {
-      server.answers(200, body)
+      server.setResponse(200, body)
       expect(await sendTo(provider)).toMatchObject({
         kind: 'uncertain',
         failure: { providerCode: 'HTTP 200' },
@@ -100,7 +100,7 @@ describe('a rejection within HTTP 200', () => {
   ])(
     'of group %i with %i %s is %s of the %s',
     async (group, id, name, failureClass, at, permanent, providerCode) => {
-      server.answers(200, answerOf(group, id, name))
+      server.setResponse(200, responseBody(group, id, name))
       expect(await sendTo(provider)).toEqual({
         kind: 'refused',
         failure: {
@@ -130,7 +130,7 @@ describe('an error', () => {
     [400, [{ property: 'messages[0].sender', violation: 'words' }], 'sender_invalid', 'route', true],
     [400, [], 'unknown', 'route', true],
   ])('HTTP %i with %j is %s of the %s', async (status, violations, failureClass, at, permanent) => {
-    server.answers(status, errorOf(status, violations))
+    server.setResponse(status, errorBody(status, violations))
     expect(await sendTo(provider)).toEqual({
       kind: 'refused',
       failure: expect.objectContaining({ class: failureClass, at, permanent, providerCode: `E${status}` }),
@@ -139,7 +139,7 @@ describe('an error', () => {
   })
 
   test('for too many messages says when to come back', async () => {
-    server.answers(429, errorOf(429), { 'retry-after': '5' })
+    server.setResponse(429, errorBody(429), { 'retry-after': '5' })
     expect(await sendTo(provider)).toMatchObject({
       kind: 'refused',
       failure: { class: 'throttled', providerCode: 'E429', retryAfterSeconds: 5 },
@@ -167,15 +167,15 @@ describe('a receipt', () => {
     status: { groupId, groupName: 'GROUP', id, name, description: 'words' },
     error,
   })
-  const posted = (...results: unknown[]) => callback({ body: JSON.stringify({ results }) })
+  const reportCallback = (...results: unknown[]) => createCallback({ body: JSON.stringify({ results }) })
   const ids = { messageId: 'm1', requestId: 'otp_1' }
 
   test('tells of all the messages that it holds', async () => {
-    const both = posted(result(3, 5, 'DELIVERED_TO_HANDSET'), {
+    const twoReports = reportCallback(result(3, 5, 'DELIVERED_TO_HANDSET'), {
       ...result(1, 7, 'PENDING_ENROUTE'),
       messageId: 'm2',
     })
-    expect(await readCallback(provider, both)).toEqual({
+    expect(await readCallback(provider, twoReports)).toEqual({
       kind: 'receipts',
       receipts: [
         { ...ids, status: 'delivered', failure: null },
@@ -193,24 +193,24 @@ describe('a receipt', () => {
     [5, 14, 'REJECTED_DESTINATION', { id: 0 }, 'opted_out', 'number', true],
     [5, 12, 'REJECTED_NOT_ENOUGH_CREDITS', { id: 0 }, 'no_credit', 'account', true],
   ])('of group %i with %i %s and %j says %s', async (group, id, name, error, failureClass, at, permanent) => {
-    expect(await readCallback(provider, posted(result(group, id, name, error)))).toMatchObject({
+    expect(await readCallback(provider, reportCallback(result(group, id, name, error)))).toMatchObject({
       receipts: [{ ...ids, status: 'undelivered', failure: { class: failureClass, at, permanent } }],
     })
   })
 
   test('of a group that nobody knows, or without an id, tells nothing', async () => {
-    const nameless = {
+    const receiptWithoutName = {
       ...result(3, 5, 'DELIVERED_TO_HANDSET'),
       messageId: undefined,
       callbackData: undefined,
     }
-    expect(await readCallback(provider, posted(result(8, 1, 'NEW'), nameless))).toEqual({
+    expect(await readCallback(provider, reportCallback(result(8, 1, 'NEW'), receiptWithoutName))).toEqual({
       kind: 'receipts',
       receipts: [],
     })
   })
 
   test.each(['', '{}', '[]', 'null', '{"results":{}}'])('that reads %j is unreadable', async (body) => {
-    expect(await readCallback(provider, callback({ body }))).toEqual({ kind: 'unreadable' })
+    expect(await readCallback(provider, createCallback({ body }))).toEqual({ kind: 'unreadable' })
   })
 })

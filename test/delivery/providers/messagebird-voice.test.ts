@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { SignJWT } from 'jose'
-import { findSettingFaults } from '../../../src/delivery/kit/kinds.ts'
+import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
 import { messagebird } from '../../../src/delivery/providers/messagebird.ts'
 import { startProviderApi, type ProviderApi } from '../../helpers/provider-api.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import { makeProvider } from '../../helpers/provider-server.ts'
-import { calling } from '../../helpers/provider-voice.ts'
+import { withVoiceChannel } from '../../helpers/provider-voice.ts'
 
 const sms = { accessKey: 'live_key', originator: 'ACME' }
 const settings = { ...sms, voiceOriginator: '+31201234567', signingKey: 'signing-key' }
@@ -30,7 +30,7 @@ test('there is voice only with a number to call from', () => {
 describe('a call by MessageBird', () => {
   test('is posted as its interface documents it', async () => {
     const items = [{ recipient: 31612345678, status: 'calling' }]
-    api.answers(201, { id: '955c3130', recipients: { totalSentCount: 1, items } })
+    api.setResponse(201, { id: '955c3130', recipients: { totalSentCount: 1, items } })
     expect(await api.send({ channel })).toEqual({ kind: 'accepted', messageId: '955c3130' })
     const { method, path, headers, body } = api.takeCall()
     expect({ method, path }).toEqual({ method: 'POST', path: '/voicemessages' })
@@ -66,7 +66,7 @@ describe('a call by MessageBird', () => {
     [500, 99, null, 'provider_down'],
     [429, 77, null, 'throttled'],
   ])('%i with code %i about %s is %s', async (status, code, parameter, failureClass) => {
-    api.answers(status, { errors: [{ code, description: 'A description', parameter }] })
+    api.setResponse(status, { errors: [{ code, description: 'A description', parameter }] })
     expect(await api.send({ channel })).toMatchObject({
       kind: 'refused',
       failure: { class: failureClass, providerCode: String(code) },
@@ -75,7 +75,7 @@ describe('a call by MessageBird', () => {
 
   test('that failed at once was refused', async () => {
     const items = [{ recipient: 31612345678, status: 'failed' }]
-    api.answers(201, { id: '95', recipients: { totalSentCount: 0, items } })
+    api.setResponse(201, { id: '95', recipients: { totalSentCount: 0, items } })
     expect(await api.send({ channel })).toMatchObject({ kind: 'refused', failure: { class: 'unknown' } })
   })
 })
@@ -127,4 +127,4 @@ describe('receipts of calls', () => {
   })
 })
 
-describeHttpFaults((baseUrl) => calling(makeProvider(messagebird, { ...settings, baseUrl })))
+describeHttpFaults((baseUrl) => withVoiceChannel(makeProvider(messagebird, { ...settings, baseUrl })))

@@ -17,7 +17,7 @@ afterEach(() => api.stop())
 describe('sending by MessageBird', () => {
   test('posts the message as its interface documents it', async () => {
     const items = [{ recipient: 31612345678, status: 'sent' }]
-    api.answers(201, { id: 'e8077d80', recipients: { totalSentCount: 1, items } })
+    api.setResponse(201, { id: 'e8077d80', recipients: { totalSentCount: 1, items } })
     expect(await api.send()).toEqual({ kind: 'accepted', messageId: 'e8077d80' })
     const { method, path, headers, body } = api.takeCall()
     expect({ method, path }).toEqual({ method: 'POST', path: '/messages' })
@@ -53,7 +53,7 @@ describe('sending by MessageBird', () => {
     [500, 99, null, 'provider_down'],
     [429, 77, null, 'throttled'],
   ])('%i with code %i about %s is %s', async (status, code, parameter, failureClass) => {
-    api.answers(status, { errors: [{ code, description: 'A description', parameter }] })
+    api.setResponse(status, { errors: [{ code, description: 'A description', parameter }] })
     expect(await api.send()).toMatchObject({
       kind: 'refused',
       failure: { class: failureClass, providerCode: String(code) },
@@ -62,12 +62,12 @@ describe('sending by MessageBird', () => {
 
   test('a message that failed at once was refused', async () => {
     const items = [{ recipient: 31612345678, status: 'delivery_failed' }]
-    api.answers(201, { id: 'e8', recipients: { totalSentCount: 0, items } })
+    api.setResponse(201, { id: 'e8', recipients: { totalSentCount: 0, items } })
     expect(await api.send()).toMatchObject({ kind: 'refused', failure: { class: 'unknown' } })
   })
 
   test('a success that cannot be read is uncertain', async () => {
-    api.answers(201, '<html>')
+    api.setResponse(201, '<html>')
     expect(await api.send()).toMatchObject({ kind: 'uncertain' })
   })
 })
@@ -95,12 +95,12 @@ describe('receipts of MessageBird', () => {
       .sign(Buffer.from(key))
     return { method: 'GET', url: address, headers: { 'messagebird-signature-jwt': jwt }, body }
   }
-  const query = (status: string, more: Record<string, string> = {}) => ({
+  const query = (status: string, extraFields: Record<string, string> = {}) => ({
     id: 'e8077d80',
     reference: 'otp_7',
     recipient: '31612345678',
     status,
-    ...more,
+    ...extraFields,
   })
 
   test.each([
@@ -120,8 +120,8 @@ describe('receipts of MessageBird', () => {
     ['delivery_failed', 'opted_out', '105', 'opted_out', '105'],
     ['delivery_failed', 'a word of tomorrow', '7', 'unknown', '7'],
   ])('%s with %s is a failure of class %s', async (status, reason, code, failureClass, providerCode) => {
-    const more = { ...(reason && { statusReason: reason }), ...(code && { statusErrorCode: code }) }
-    expect(await api.readCallback(await call(query(status, more)))).toMatchObject({
+    const extraFields = { ...(reason && { statusReason: reason }), ...(code && { statusErrorCode: code }) }
+    expect(await api.readCallback(await call(query(status, extraFields)))).toMatchObject({
       receipts: [{ status: 'undelivered', failure: { class: failureClass, providerCode } }],
     })
   })

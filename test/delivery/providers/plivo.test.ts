@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { plivo } from '../../../src/delivery/providers/plivo.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
-  callback,
+  createCallback,
   makeProvider,
   readCallback,
   sendTo,
@@ -24,7 +24,7 @@ const queued = { message: 'message(s) queued', message_uuid: ['db3ce55a-7f1d'], 
 
 describe('a message', () => {
   test('is posted as Plivo documents it, with its lifetime and its reference, unread by the console', async () => {
-    server.answers(202, queued)
+    server.setResponse(202, queued)
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: 'db3ce55a-7f1d' })
     const call = server.takeCall()
     expect([call.method, call.path]).toEqual(['POST', '/v1/Account/MAXXXXXXXXXXXXXXXXXX/Message/'])
@@ -50,7 +50,7 @@ describe('a message', () => {
       dltTemplateId: '1107',
       baseUrl: server.url,
     })
-    server.answers(202, queued)
+    server.setResponse(202, queued)
     await sendTo(other, { callbackUrl: null, validitySeconds: 1 })
     expect(JSON.parse(server.takeCall().body)).toEqual({
       powerpack_uuid: 'p1',
@@ -64,13 +64,13 @@ describe('a message', () => {
   })
 
   test('that was taken without a readable answer is taken', async () => {
-    server.answers(202, 'OK')
+    server.setResponse(202, 'OK')
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: null })
     server.takeCall()
   })
 
   test('that is wrong is refused for good', async () => {
-    server.answers(400, { api_id: '1', error: 'words' })
+    server.setResponse(400, { api_id: '1', error: 'words' })
     expect(await sendTo(provider)).toEqual({
       kind: 'refused',
       failure: { class: 'unknown', permanent: true, at: 'route', providerCode: 'HTTP 400' },
@@ -94,18 +94,18 @@ describe('a receipt', () => {
   }
 
   /** As Plivo's own libraries do it: the address with its query, a dot where it has one, the fields, the nonce. */
-  const signatureOf = (address: string, form: Record<string, string>, token = settings.authToken) => {
+  const sign = (address: string, form: Record<string, string>, token = settings.authToken) => {
     const [path, query] = address.split('?')
     const sorted = Object.entries(form).toSorted(([a], [b]) => (a < b ? -1 : 1))
     const text = `${path}?${query === undefined ? '' : `${query}.`}${sorted.flat().join('')}.${nonce}`
     return createHmac('sha256', token).update(text).digest('base64')
   }
   const signed = (form: Record<string, string>, address = url, token?: string) =>
-    callback({
+    createCallback({
       url: address,
       body: new URLSearchParams(form).toString(),
       headers: {
-        'x-plivo-signature-v3': signatureOf(address, form, token),
+        'x-plivo-signature-v3': sign(address, form, token),
         'x-plivo-signature-v3-nonce': nonce,
       },
     })
@@ -114,14 +114,14 @@ describe('a receipt', () => {
     ['sent', 'sent'],
     ['delivered', 'delivered'],
     ['read', 'delivered'],
-  ])('of %s is %s', async (Status, meant) => {
+  ])('of %s is %s', async (Status, expected) => {
     expect(await readCallback(provider, signed({ ...fields, Status }))).toEqual({
       kind: 'receipts',
       receipts: [
         {
           messageId: 'db3ce55a-7f1d',
           requestId: 'otp_1',
-          status: meant === 'sent' ? 'sent' : 'delivered',
+          status: expected === 'sent' ? 'sent' : 'delivered',
           failure: null,
         },
       ],
@@ -162,7 +162,7 @@ describe('a receipt', () => {
   test('is right by version 2 alone, which covers the address without its query', async () => {
     const path = 'https://otp.example.com/v1/callbacks/main/k8s2'
     const sign = (address: string, token = settings.authToken) =>
-      callback({
+      createCallback({
         url,
         body: new URLSearchParams(fields).toString(),
         headers: {
@@ -189,12 +189,12 @@ describe('a receipt', () => {
   })
 
   test('with the signatures of an old and a new token is right', async () => {
-    const both = signed(fields)
+    const signedTwice = signed(fields)
     const headers = {
-      ...both.headers,
-      'x-plivo-signature-v3': `${signatureOf(url, fields, 'old')},${signatureOf(url, fields)}`,
+      ...signedTwice.headers,
+      'x-plivo-signature-v3': `${sign(url, fields, 'old')},${sign(url, fields)}`,
     }
-    expect(await readCallback(provider, { ...both, headers })).toMatchObject({ kind: 'receipts' })
+    expect(await readCallback(provider, { ...signedTwice, headers })).toMatchObject({ kind: 'receipts' })
   })
 
   test('is forged with another token, field, address or nonce, or without a signature', async () => {

@@ -5,14 +5,14 @@ import { startSmppTest, type SmppTest } from '../../helpers/smpp-provider.ts'
 import type { Smsc } from '../../helpers/smsc.ts'
 
 let smsc: Smsc
-let make: SmppTest['make']
+let makeProvider: SmppTest['makeProvider']
 let stop: SmppTest['stop']
 beforeEach(async () => {
-  ;({ smsc, make, stop } = await startSmppTest())
+  ;({ smsc, makeProvider, stop } = await startSmppTest())
 })
 afterEach(() => stop())
 
-function listenTo(provider: Provider) {
+function collectReceipts(provider: Provider) {
   const receipts: Receipt[] = []
   let wake = () => {}
   provider.listen?.((receipt) => {
@@ -30,9 +30,9 @@ describe('receipts over SMPP', () => {
     `id:${id} sub:001 dlvrd:001 submit date:2611201200 done date:2611201201 stat:${stat} err:${err} text:Your code`
 
   /** Bound, with the receipts that come. */
-  async function bound(changes: Record<string, string> = {}) {
-    const listening = listenTo(make(changes))
-    await smsc.until(() => smsc.binds.length === 1)
+  async function startBound(changes: Record<string, string> = {}) {
+    const listening = collectReceipts(makeProvider(changes))
+    await smsc.waitUntil(() => smsc.binds.length === 1)
     const deliver = (fields: Record<string, string | number | Uint8Array>) =>
       new Promise<number>((resolve) =>
         smsc
@@ -56,7 +56,7 @@ describe('receipts over SMPP', () => {
     ['REJECTD', 'undelivered', 'unknown'],
     ['DELETED', 'undelivered', 'unknown'],
   ] as const)('%s says %s', async (stat, status, failureClass) => {
-    const { receipts, deliver } = await bound()
+    const { receipts, deliver } = await startBound()
     expect(await deliver({ short_message: bytes(text(stat, 'id_1', '045')) })).toBe(0)
     expect(receipts).toEqual([
       {
@@ -81,7 +81,7 @@ describe('receipts over SMPP', () => {
     ['a text with data coding 1', { data_coding: 1, short_message: bytes(text('DELIVRD', 'id_9')) }],
     ['a text that ends in NUL', { short_message: bytes('stat:DELIVRD id:id_9\0') }],
   ])('come as %s', async (_, fields) => {
-    const { receipts, deliver } = await bound()
+    const { receipts, deliver } = await startBound()
     expect(await deliver(fields)).toBe(0)
     expect(receipts).toEqual([{ messageId: 'id_9', requestId: null, status: 'delivered', failure: null }])
   })
@@ -92,13 +92,13 @@ describe('receipts over SMPP', () => {
     ['a receipt without an id', { short_message: Buffer.from('stat:DELIVRD') }],
     ['nothing', { short_message: Buffer.from('') }],
   ])('%s is none, and is acknowledged', async (_, fields) => {
-    const { receipts, deliver } = await bound()
+    const { receipts, deliver } = await startBound()
     expect(await deliver(fields)).toBe(0)
     expect(receipts).toEqual([])
   })
 
   test('are sent again where nobody listens yet', async () => {
-    const provider = make()
+    const provider = makeProvider()
     await sendTo(provider)
     const status = await new Promise<number>((resolve) =>
       smsc
@@ -119,10 +119,10 @@ describe('receipts over SMPP', () => {
     ['hex', 'decimal', 'no-number', 'no-number'],
   ])(
     'meet their answer where ids are %s there and %s here',
-    async (submitIdFormat, receiptIdFormat, there, here) => {
-      smsc.onSubmit((session, pdu) => session.send(pdu.response({ message_id: there })))
-      const provider = make({ submitIdFormat, receiptIdFormat })
-      const { receipts, next } = listenTo(provider)
+    async (submitIdFormat, receiptIdFormat, submittedId, here) => {
+      smsc.onSubmit((session, pdu) => session.send(pdu.response({ message_id: submittedId })))
+      const provider = makeProvider({ submitIdFormat, receiptIdFormat })
+      const { receipts, next } = collectReceipts(provider)
       const outcome = await sendTo(provider)
       const came = next()
       smsc.session().deliver_sm({ esm_class: 4, short_message: bytes(text('DELIVRD', here)) })

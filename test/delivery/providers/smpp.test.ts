@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { findSettingFaults } from '../../../src/delivery/kit/kinds.ts'
+import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
 import type { Provider } from '../../../src/delivery/kit/provider.ts'
 import { smpp } from '../../../src/delivery/providers/smpp.ts'
-import { closedPort } from '../../helpers/provider-faults.ts'
-import { outgoing, patience, sendTo } from '../../helpers/provider-server.ts'
+import { findUnusedPort } from '../../helpers/provider-faults.ts'
+import { createOutgoingMessage, longTimeout, sendTo } from '../../helpers/provider-server.ts'
 import { longPause, smppValues, startSmppTest, type SmppTest } from '../../helpers/smpp-provider.ts'
 import { startSmsc, type Smsc } from '../../helpers/smsc.ts'
 import { hasOpenssl, makeCertificate } from '../../helpers/webhook-receiver.ts'
 
 let smsc: Smsc
-let make: SmppTest['make']
+let makeProvider: SmppTest['makeProvider']
 let stop: SmppTest['stop']
 beforeEach(async () => {
-  ;({ smsc, make, stop } = await startSmppTest())
+  ;({ smsc, makeProvider, stop } = await startSmppTest())
 })
 afterEach(async () => {
   await stop()
@@ -22,7 +22,7 @@ afterEach(async () => {
 
 describe('a message over SMPP', () => {
   test('is submitted as the specification has it', async () => {
-    const provider = make({ systemType: 'OTP' })
+    const provider = makeProvider({ systemType: 'OTP' })
     const before = Date.now()
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: 'id-1' })
     expect(smsc.binds[0]).toMatchObject({
@@ -45,7 +45,7 @@ describe('a message over SMPP', () => {
       protocol_id: 0,
       registered_delivery: 1,
       data_coding: 0,
-      short_message: { message: outgoing().text },
+      short_message: { message: createOutgoingMessage().text },
     })
     const validUntil = pdu?.['validity_period']
     if (!(validUntil instanceof Date)) throw new Error('no validity period')
@@ -55,7 +55,7 @@ describe('a message over SMPP', () => {
   })
 
   test('goes over the connection that is there', async () => {
-    const provider = make()
+    const provider = makeProvider()
     const all = await Promise.all([sendTo(provider), sendTo(provider), sendTo(provider)])
     expect(all.map(({ kind }) => kind)).toEqual(['accepted', 'accepted', 'accepted'])
     expect(smsc.binds).toHaveLength(1)
@@ -66,13 +66,13 @@ describe('a message over SMPP', () => {
     ['12345', { source_addr: '12345', source_addr_ton: 3, source_addr_npi: 0 }],
     ['Acme Bank', { source_addr: 'Acme Bank', source_addr_ton: 5, source_addr_npi: 0 }],
   ])('from %s has the type of number that fits', async (from, expected) => {
-    await sendTo(make({ from }))
+    await sendTo(makeProvider({ from }))
     expect(smsc.submits[0]).toMatchObject(expected)
   })
 
   test('follows the settings where they say otherwise', async () => {
     await sendTo(
-      make({
+      makeProvider({
         from: '12345',
         fromTon: '6',
         fromNpi: '9',
@@ -95,13 +95,13 @@ describe('a message over SMPP', () => {
   })
 
   test('beyond the GSM alphabet goes in UCS-2', async () => {
-    await sendTo(make(), { text: 'Код 482913 😀' })
+    await sendTo(makeProvider(), { text: 'Код 482913 😀' })
     expect(smsc.submits[0]).toMatchObject({ data_coding: 8, short_message: { message: 'Код 482913 😀' } })
   })
 
   test('that is too long goes in parts, and asks for the receipt of the last', async () => {
     const text = `${'a'.repeat(150)}${'b'.repeat(150)}${'c'.repeat(20)}`
-    expect(await sendTo(make(), { text })).toEqual({ kind: 'accepted', messageId: 'id-3' })
+    expect(await sendTo(makeProvider(), { text })).toEqual({ kind: 'accepted', messageId: 'id-3' })
     expect(smsc.submits.map((pdu) => pdu['esm_class'])).toEqual([0x40, 0x40, 0x40])
     expect(smsc.submits.map((pdu) => pdu['registered_delivery'])).toEqual([0, 0, 1])
     const texts = smsc.submits.map((pdu) => {
@@ -113,10 +113,10 @@ describe('a message over SMPP', () => {
 
   test('that loses a part is refused as a whole', async () => {
     smsc.onSubmit((session, pdu) => {
-      const answer = smsc.submits.length === 1 ? { message_id: 'first' } : { command_status: 0x58 }
-      session.send(pdu.response(answer))
+      const response = smsc.submits.length === 1 ? { message_id: 'first' } : { command_status: 0x58 }
+      session.send(pdu.response(response))
     })
-    expect(await sendTo(make(), { text: 'a'.repeat(400) })).toMatchObject({
+    expect(await sendTo(makeProvider(), { text: 'a'.repeat(400) })).toMatchObject({
       kind: 'refused',
       failure: { class: 'throttled' },
     })
@@ -125,7 +125,7 @@ describe('a message over SMPP', () => {
 
   test('that got no id was taken all the same', async () => {
     smsc.onSubmit((session, pdu) => session.send(pdu.response({ message_id: '' })))
-    expect(await sendTo(make())).toEqual({ kind: 'accepted', messageId: null })
+    expect(await sendTo(makeProvider())).toEqual({ kind: 'accepted', messageId: null })
   })
 
   test.each([
@@ -139,8 +139,8 @@ describe('a message over SMPP', () => {
     [0x45, 'unknown', 'route', false],
     [0x4ff, 'unknown', 'route', false],
   ])('answered with status %i is %s', async (status, failureClass, at, permanent) => {
-    smsc.refuse(status)
-    expect(await sendTo(make())).toEqual({
+    smsc.refuseSubmits(status)
+    expect(await sendTo(makeProvider())).toEqual({
       kind: 'refused',
       failure: expect.objectContaining({
         class: failureClass,
@@ -154,7 +154,7 @@ describe('a message over SMPP', () => {
 
 describe('when the way to the SMSC fails', () => {
   test('nobody listening is a refusal, and the next message does not wait for the pause', async () => {
-    const provider = make({ port: String(await closedPort()) }, longPause)
+    const provider = makeProvider({ port: String(await findUnusedPort()) }, longPause)
     const down = {
       kind: 'refused',
       failure: { class: 'provider_down', permanent: false, at: 'route', providerCode: 'ECONNREFUSED' },
@@ -165,7 +165,7 @@ describe('when the way to the SMSC fails', () => {
 
   test('a wrong password is the fault of the account, and is not tried with every message', async () => {
     smsc.onBind((session, pdu) => session.send(pdu.response({ command_status: 0x0e })))
-    const provider = make({}, longPause)
+    const provider = makeProvider({}, longPause)
     const refusal = { kind: 'refused', failure: { class: 'auth_failed', at: 'account' } }
     expect(await sendTo(provider)).toMatchObject(refusal)
     expect(await sendTo(provider)).toMatchObject(refusal)
@@ -174,7 +174,7 @@ describe('when the way to the SMSC fails', () => {
 
   test('an SMSC that never answers a bind is a refusal', async () => {
     smsc.onBind(() => {})
-    expect(await sendTo(make({}, { ...longPause, bindMs: 30 }))).toMatchObject({
+    expect(await sendTo(makeProvider({}, { ...longPause, bindMs: 30 }))).toMatchObject({
       kind: 'refused',
       failure: { class: 'provider_down', providerCode: 'BIND_TIMEOUT' },
     })
@@ -182,22 +182,22 @@ describe('when the way to the SMSC fails', () => {
 
   test('whoever gives up before the bind has sent nothing', async () => {
     smsc.onBind(() => {})
-    const provider = make()
+    const provider = makeProvider()
     const { promise, resolve } = Promise.withResolvers<void>()
     const controller = new AbortController()
     smsc.onBind(() => resolve())
-    const sending = provider.send(outgoing(), controller.signal)
+    const sending = provider.send(createOutgoingMessage(), controller.signal)
     await promise
     controller.abort()
     expect(await sending).toMatchObject({ kind: 'refused', failure: { providerCode: 'ABORTED' } })
-    expect(await provider.send(outgoing(), controller.signal)).toMatchObject({ kind: 'refused' })
+    expect(await provider.send(createOutgoingMessage(), controller.signal)).toMatchObject({ kind: 'refused' })
     expect(smsc.submits).toHaveLength(0)
   })
 
   test('whoever gives up after the submit cannot know', async () => {
     const controller = new AbortController()
     smsc.onSubmit(() => controller.abort())
-    expect(await make().send(outgoing(), controller.signal)).toMatchObject({
+    expect(await makeProvider().send(createOutgoingMessage(), controller.signal)).toMatchObject({
       kind: 'uncertain',
       failure: { providerCode: 'ABORTED' },
     })
@@ -207,69 +207,69 @@ describe('when the way to the SMSC fails', () => {
     smsc.onSubmit((session) => {
       if (smsc.submits.length === 3) session.destroy()
     })
-    const provider = make()
+    const provider = makeProvider()
     const outcomes = await Promise.all([sendTo(provider), sendTo(provider), sendTo(provider)])
     expect(outcomes.map(({ kind }) => kind)).toEqual(['uncertain', 'uncertain', 'uncertain'])
   })
 
   test('binds again after the connection was lost, and after the SMSC was away', async () => {
-    const provider = make()
+    const provider = makeProvider()
     await sendTo(provider)
     smsc.session().destroy()
-    await smsc.until(() => smsc.binds.length === 2)
+    await smsc.waitUntil(() => smsc.binds.length === 2)
     const { port } = smsc
     smsc.stop()
     smsc = await startSmsc({ port })
-    await smsc.until(() => smsc.binds.length === 1 && smsc.sessions.size === 1)
+    await smsc.waitUntil(() => smsc.binds.length === 1 && smsc.sessions.size === 1)
     expect(await sendUntilTaken(provider)).toMatchObject({ kind: 'accepted' })
   })
 
   test('binds again after the SMSC unbinds', async () => {
-    const provider = make()
+    const provider = makeProvider()
     await sendTo(provider)
     smsc.session().unbind({})
-    await smsc.until(() => smsc.binds.length === 2)
+    await smsc.waitUntil(() => smsc.binds.length === 2)
     expect(await sendUntilTaken(provider)).toMatchObject({ kind: 'accepted' })
   })
 
   test('asks whether the SMSC is there, and leaves one that does not answer', async () => {
     // One second is the least that the settings take, and the answer is waited for as long.
-    await sendTo(make({ enquireLinkSeconds: '1' }))
-    await smsc.until(() => smsc.enquiries() >= 1)
+    await sendTo(makeProvider({ enquireLinkSeconds: '1' }))
+    await smsc.waitUntil(() => smsc.enquireLinkCount() >= 1)
     expect(smsc.binds).toHaveLength(1)
     smsc.onEnquire(() => {})
-    await smsc.until(() => smsc.binds.length === 2)
+    await smsc.waitUntil(() => smsc.binds.length === 2)
   })
 
   test('answers when the SMSC asks', async () => {
-    await sendTo(make())
+    await sendTo(makeProvider())
     const { promise, resolve } = Promise.withResolvers<number>()
     smsc.session().enquire_link({}, (pdu) => resolve(pdu.command_status))
     expect(await promise).toBe(0)
   })
 
   test('bytes that are no PDU end the connection, not the process', async () => {
-    const provider = make()
+    const provider = makeProvider()
     await sendTo(provider)
     smsc.session().socket.write(Buffer.alloc(64, 0xff))
-    await smsc.until(() => smsc.binds.length === 2)
+    await smsc.waitUntil(() => smsc.binds.length === 2)
     expect(await sendUntilTaken(provider)).toMatchObject({ kind: 'accepted' })
   })
 
   test('says goodbye when it is closed, and sends nothing any more', async () => {
-    const provider = make()
+    const provider = makeProvider()
     await sendTo(provider)
     await provider.close?.()
-    expect(smsc.unbinds()).toBe(1)
+    expect(smsc.unbindCount()).toBe(1)
     expect(await sendTo(provider)).toMatchObject({ kind: 'refused' })
     expect(smsc.binds).toHaveLength(1)
   })
 
   /** The client learns of its bind a moment after the SMSC does. */
   async function sendUntilTaken(provider: Provider) {
-    const signal = patience()
+    const signal = longTimeout()
     for (;;) {
-      const outcome = await provider.send(outgoing(), signal)
+      const outcome = await provider.send(createOutgoingMessage(), signal)
       if (outcome.kind === 'accepted' || signal.aborted) return outcome
       await new Promise((resolve) => setImmediate(resolve))
     }
@@ -281,15 +281,19 @@ describe.if(hasOpenssl)('TLS', () => {
     const { key, cert } = makeCertificate('localhost')
     const secured = await startSmsc({ key, cert })
     const settings = { host: 'localhost', port: String(secured.port), tls: 'on' }
-    expect(await sendTo(make({ ...settings, caCertificate: cert }))).toMatchObject({ kind: 'accepted' })
-    expect(await sendTo(make(settings, longPause))).toMatchObject({
+    expect(await sendTo(makeProvider({ ...settings, caCertificate: cert }))).toMatchObject({
+      kind: 'accepted',
+    })
+    expect(await sendTo(makeProvider(settings, longPause))).toMatchObject({
       kind: 'refused',
       failure: { class: 'provider_down' },
     })
     const other = makeCertificate('sms.example.com')
     const wrong = await startSmsc(other)
     expect(
-      await sendTo(make({ ...settings, port: String(wrong.port), caCertificate: other.cert }, longPause)),
+      await sendTo(
+        makeProvider({ ...settings, port: String(wrong.port), caCertificate: other.cert }, longPause),
+      ),
     ).toMatchObject({ kind: 'refused', failure: { class: 'provider_down' } })
     expect(wrong.binds).toHaveLength(0)
     secured.stop()

@@ -13,14 +13,14 @@ beforeEach(() => {
 })
 afterEach(() => api.stop())
 
-const taken = {
+const acceptedBody = {
   ok: true,
   result: { request_id: '1234567890', phone_number: '31612345678', delivery_status: { status: 'sent' } },
 }
 
 describe('sending by Telegram Gateway', () => {
   test('posts the code as its interface documents it', async () => {
-    api.answers(200, taken)
+    api.setResponse(200, acceptedBody)
     expect(await api.send()).toEqual({ kind: 'accepted', messageId: '1234567890' })
     const { method, path, headers, body } = api.takeCall()
     expect({ method, path }).toEqual({ method: 'POST', path: '/sendVerificationMessage' })
@@ -37,7 +37,7 @@ describe('sending by Telegram Gateway', () => {
   })
 
   test('keeps to the bounds of a lifetime, and sends nothing that could come too late', async () => {
-    api.answers(200, taken)
+    api.setResponse(200, acceptedBody)
     await api.send({ validitySeconds: 9_999 })
     expect(JSON.parse(api.takeCall().body)).toMatchObject({ ttl: 3_600 })
     expect(await api.send({ validitySeconds: 29 })).toMatchObject({ kind: 'refused' })
@@ -45,7 +45,7 @@ describe('sending by Telegram Gateway', () => {
   })
 
   test('leaves out a callback URL that is longer than Telegram takes', async () => {
-    api.answers(200, taken)
+    api.setResponse(200, acceptedBody)
     const base = 'https://otp.example.com/'
     await api.send({ callbackUrl: base.padEnd(256, 'x') })
     expect(JSON.parse(api.takeCall().body)).toHaveProperty('callback_url')
@@ -64,7 +64,7 @@ describe('sending by Telegram Gateway', () => {
     [200, 'A_NAME_OF_TOMORROW', 'unknown', 'route', false],
     [500, 'FLOOD_WAIT_3', 'provider_down', 'route', false],
   ])('%i with %s is %s', async (status, error, failureClass, at, permanent) => {
-    api.answers(status, { ok: false, error })
+    api.setResponse(status, { ok: false, error })
     expect(await api.send()).toEqual({
       kind: 'refused',
       failure: expect.objectContaining({ class: failureClass, at, permanent, providerCode: error }),
@@ -72,7 +72,7 @@ describe('sending by Telegram Gateway', () => {
   })
 
   test('waits as long as the name of the error says', async () => {
-    api.answers(200, { ok: false, error: 'FLOOD_WAIT_42' })
+    api.setResponse(200, { ok: false, error: 'FLOOD_WAIT_42' })
     expect(await api.send()).toMatchObject({ failure: { class: 'throttled', retryAfterSeconds: 42 } })
   })
 
@@ -81,7 +81,7 @@ describe('sending by Telegram Gateway', () => {
     ['a success without an id', { ok: true, result: {} }],
     ['a success that is a page', '<html>'],
   ])('%s is uncertain', async (_, body) => {
-    api.answers(200, body)
+    api.setResponse(200, body)
     expect(await api.send()).toMatchObject({ kind: 'uncertain' })
   })
 })

@@ -24,7 +24,7 @@ const problem = (code: string) => ({ errors: [{ code, title: 'A title', detail: 
 
 describe('sending by Telnyx', () => {
   test('posts the message as its interface documents it', async () => {
-    api.answers(200, { data: { id: '40385f64-5717-4562-b3fc-2c963f66afa6', to: [{ status: 'queued' }] } })
+    api.setResponse(200, { data: { id: '40385f64-5717-4562-b3fc-2c963f66afa6', to: [{ status: 'queued' }] } })
     expect(await api.send()).toEqual({ kind: 'accepted', messageId: '40385f64-5717-4562-b3fc-2c963f66afa6' })
     const { method, path, headers, body } = api.takeCall()
     expect({ method, path }).toEqual({ method: 'POST', path: '/v2/messages' })
@@ -65,7 +65,7 @@ describe('sending by Telnyx', () => {
     [503, '40310', 'provider_down', 'route', false],
     [400, '99999', 'unknown', 'route', false],
   ])('%i with code %s is %s', async (status, code, failureClass, at, permanent) => {
-    api.answers(status, problem(code))
+    api.setResponse(status, problem(code))
     expect(await api.send()).toEqual({
       kind: 'refused',
       failure: expect.objectContaining({ class: failureClass, at, permanent, providerCode: code }),
@@ -73,7 +73,7 @@ describe('sending by Telnyx', () => {
   })
 
   test('429 waits as long as Telnyx says', async () => {
-    api.answers(429, problem('10011'), { 'retry-after': '7' })
+    api.setResponse(429, problem('10011'), { 'retry-after': '7' })
     expect(await api.send()).toMatchObject({
       kind: 'refused',
       failure: { class: 'throttled', retryAfterSeconds: 7 },
@@ -86,7 +86,7 @@ describe('sending by Telnyx', () => {
     ['a time-out on its side', 408, ''],
     ['a gateway that waited in vain', 504, ''],
   ])('%s is uncertain', async (_, status, body) => {
-    api.answers(status, body)
+    api.setResponse(status, body)
     expect(await api.send()).toMatchObject({ kind: 'uncertain' })
   })
 })

@@ -1,16 +1,16 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
-import { findSettingFaults } from '../../../src/delivery/kit/kinds.ts'
+import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
 import { twilio } from '../../../src/delivery/providers/twilio.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
-  callback,
+  createCallback,
   makeProvider,
   readCallback,
   sendTo,
   startProviderServer,
 } from '../../helpers/provider-server.ts'
-import { calling } from '../../helpers/provider-voice.ts'
+import { withVoiceChannel } from '../../helpers/provider-voice.ts'
 
 const server = startProviderServer()
 afterAll(server.stop)
@@ -18,8 +18,8 @@ afterAll(server.stop)
 const accountSid = `AC${'0a'.repeat(16)}`
 const sms = { accountSid, authToken: 'token-of-the-account', from: '+15005550006', baseUrl: server.url }
 const settings = { ...sms, voiceFrom: '+15005550001' }
-const provider = calling(makeProvider(twilio, settings))
-const formOf = (body: string) => Object.fromEntries(new URLSearchParams(body))
+const provider = withVoiceChannel(makeProvider(twilio, settings))
+const parseForm = (body: string) => Object.fromEntries(new URLSearchParams(body))
 
 test('there is voice only with a number to call from', () => {
   expect(makeProvider(twilio, sms).channels).toEqual(['sms'])
@@ -30,14 +30,14 @@ test('there is voice only with a number to call from', () => {
 
 describe('a call', () => {
   test('is posted as Twilio documents it, with what it says', async () => {
-    server.answers(201, { sid: 'CA1', status: 'queued' })
+    server.setResponse(201, { sid: 'CA1', status: 'queued' })
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: 'CA1' })
     const call = server.takeCall()
     expect([call.method, call.path]).toEqual(['POST', `/2010-04-01/Accounts/${accountSid}/Calls.json`])
     expect(atob(call.headers['authorization']?.replace('Basic ', '') ?? '')).toBe(
       `${accountSid}:token-of-the-account`,
     )
-    expect(formOf(call.body)).toEqual({
+    expect(parseForm(call.body)).toEqual({
       To: '+31612345678',
       From: '+15005550001',
       Twiml:
@@ -52,16 +52,16 @@ describe('a call', () => {
   })
 
   test('speaks the language of the message, English where Twilio cannot, and escapes the name', async () => {
-    const twimlOf = async (locale: string, applicationName = 'Acme') => {
-      server.answers(201, { sid: 'CA1' })
+    const fetchTwiml = async (locale: string, applicationName = 'Acme') => {
+      server.setResponse(201, { sid: 'CA1' })
       await sendTo(provider, { locale, applicationName, validitySeconds: 9 })
-      const form = formOf(server.takeCall().body)
+      const form = parseForm(server.takeCall().body)
       expect(form['Timeout']).toBe('9')
       return form['Twiml']
     }
-    expect(await twimlOf('fr')).toContain('<Say voice="Polly.Lea" language="fr-FR">')
-    expect(await twimlOf('fa')).toContain('is your Acme verification code')
-    expect(await twimlOf('en', "A&B 'n")).toContain('your A&#38;B &#39;n verification')
+    expect(await fetchTwiml('fr')).toContain('<Say voice="Polly.Lea" language="fr-FR">')
+    expect(await fetchTwiml('fa')).toContain('is your Acme verification code')
+    expect(await fetchTwiml('en', "A&B 'n")).toContain('your A&#38;B &#39;n verification')
   })
 })
 
@@ -80,7 +80,7 @@ describe('an error', () => {
     [500, 20500, 'provider_down', 'route', false],
     [400, 99999, 'unknown', 'route', false],
   ])('HTTP %i with code %i is %s of the %s', async (status, code, failureClass, at, permanent) => {
-    server.answers(status, { code, message: 'words', status })
+    server.setResponse(status, { code, message: 'words', status })
     expect(await sendTo(provider)).toEqual({
       kind: 'refused',
       failure: expect.objectContaining({ class: failureClass, at, permanent, providerCode: String(code) }),
@@ -89,7 +89,7 @@ describe('an error', () => {
   })
 })
 
-describeHttpFaults((baseUrl) => calling(makeProvider(twilio, { ...settings, baseUrl })))
+describeHttpFaults((baseUrl) => withVoiceChannel(makeProvider(twilio, { ...settings, baseUrl })))
 
 describe('a receipt', () => {
   const url = 'https://otp.example.com/v1/callbacks/main/k8s2?request=otp_1'
@@ -98,7 +98,7 @@ describe('a receipt', () => {
     const text = url + Object.entries(form).toSorted().flat().join('')
     const signature = createHmac('sha1', token).update(text).digest('base64')
     const body = new URLSearchParams(form).toString()
-    return callback({ url, body, headers: { 'x-twilio-signature': signature } })
+    return createCallback({ url, body, headers: { 'x-twilio-signature': signature } })
   }
   const ids = { messageId: 'CA1', requestId: 'otp_1' }
 

@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
-import { findSettingFaults } from '../../../src/delivery/kit/kinds.ts'
+import { findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
 import { twilio } from '../../../src/delivery/providers/twilio.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
-  callback,
+  createCallback,
   makeProvider,
   readCallback,
   sendTo,
@@ -17,7 +17,7 @@ afterAll(server.stop)
 const accountSid = `AC${'0a'.repeat(16)}`
 const settings = { accountSid, authToken: 'token-of-the-account', from: '+15005550006', baseUrl: server.url }
 const provider = makeProvider(twilio, settings)
-const formOf = (body: string) => Object.fromEntries(new URLSearchParams(body))
+const parseForm = (body: string) => Object.fromEntries(new URLSearchParams(body))
 
 const created = { sid: 'SM1', status: 'queued', num_segments: '1', error_code: null, error_message: null }
 const refusal = (code: number, status = 400) => ({
@@ -29,7 +29,7 @@ const refusal = (code: number, status = 400) => ({
 
 describe('a message', () => {
   test('is posted as Twilio documents it, with its lifetime and its reference', async () => {
-    server.answers(201, created)
+    server.setResponse(201, created)
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: 'SM1' })
     const call = server.takeCall()
     expect(call.method).toBe('POST')
@@ -38,7 +38,7 @@ describe('a message', () => {
     expect(atob(call.headers['authorization']?.replace('Basic ', '') ?? '')).toBe(
       `${accountSid}:token-of-the-account`,
     )
-    expect(formOf(call.body)).toEqual({
+    expect(parseForm(call.body)).toEqual({
       To: '+31612345678',
       From: '+15005550006',
       Body: '482913 is your verification code. It is valid for 5 minutes.',
@@ -56,31 +56,31 @@ describe('a message', () => {
       messagingServiceSid: `MG${'2c'.repeat(16)}`,
       baseUrl: `${server.url}/`,
     })
-    server.answers(201, created)
+    server.setResponse(201, created)
     await sendTo(other, { callbackUrl: null, validitySeconds: 90_000 })
     const call = server.takeCall()
     expect(call.path).toBe(`/2010-04-01/Accounts/${accountSid}/Messages.json`)
     expect(atob(call.headers['authorization']?.replace('Basic ', '') ?? '')).toBe(
       `SK${'1b'.repeat(16)}:key-secret`,
     )
-    expect(formOf(call.body)).toMatchObject({
+    expect(parseForm(call.body)).toMatchObject({
       MessagingServiceSid: `MG${'2c'.repeat(16)}`,
       ValidityPeriod: '36000',
     })
-    expect(formOf(call.body)).not.toContainAnyKeys(['From', 'StatusCallback'])
+    expect(parseForm(call.body)).not.toContainAnyKeys(['From', 'StatusCallback'])
   })
 
   test('fills the template of WhatsApp with the code alone', async () => {
-    const both = makeProvider(twilio, {
+    const providerWithBoth = makeProvider(twilio, {
       ...settings,
       whatsappFrom: '+15005550007',
       whatsappContentSid: `HX${'3d'.repeat(16)}`,
     })
     expect(provider.channels).toEqual(['sms'])
-    expect(both.channels).toEqual(['sms', 'whatsapp'])
-    server.answers(201, created)
-    await sendTo(both, { channel: 'whatsapp', callbackUrl: null })
-    expect(formOf(server.takeCall().body)).toEqual({
+    expect(providerWithBoth.channels).toEqual(['sms', 'whatsapp'])
+    server.setResponse(201, created)
+    await sendTo(providerWithBoth, { channel: 'whatsapp', callbackUrl: null })
+    expect(parseForm(server.takeCall().body)).toEqual({
       To: 'whatsapp:+31612345678',
       From: 'whatsapp:+15005550007',
       ContentSid: `HX${'3d'.repeat(16)}`,
@@ -90,13 +90,13 @@ describe('a message', () => {
   })
 
   test('that was taken without a readable answer is taken', async () => {
-    server.answers(201, '')
+    server.setResponse(201, '')
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: null })
     server.takeCall()
   })
 
   test('that failed at once is refused', async () => {
-    server.answers(201, { ...created, status: 'failed', error_code: 30007 })
+    server.setResponse(201, { ...created, status: 'failed', error_code: 30007 })
     expect(await sendTo(provider)).toMatchObject({ kind: 'refused', failure: { class: 'content_blocked' } })
     server.takeCall()
   })
@@ -118,7 +118,7 @@ describe('an error', () => {
     [500, 20500, 'provider_down', 'route', false],
     [400, 99999, 'unknown', 'route', false],
   ])('HTTP %i with code %i is %s of the %s', async (status, code, failureClass, at, permanent) => {
-    server.answers(status, refusal(code, status))
+    server.setResponse(status, refusal(code, status))
     expect(await sendTo(provider)).toEqual({
       kind: 'refused',
       failure: expect.objectContaining({ class: failureClass, at, permanent, providerCode: String(code) }),
@@ -127,7 +127,7 @@ describe('an error', () => {
   })
 
   test('for too many messages says when to come back', async () => {
-    server.answers(429, refusal(20429, 429), { 'retry-after': '3' })
+    server.setResponse(429, refusal(20429, 429), { 'retry-after': '3' })
     expect(await sendTo(provider)).toEqual({
       kind: 'refused',
       failure: {
@@ -152,7 +152,7 @@ describe('a receipt', () => {
       .reduce((sum, name) => `${sum}${name}${fields[name]}`, url)
     const signature = createHmac('sha1', token).update(text).digest('base64')
     const body = new URLSearchParams(fields).toString()
-    return callback({ url, body, headers: { 'x-twilio-signature': signature } })
+    return createCallback({ url, body, headers: { 'x-twilio-signature': signature } })
   }
   const fields = {
     MessageSid: 'SM1',
@@ -241,7 +241,7 @@ describe('a receipt', () => {
     }).toString()
     const result = await readCallback(
       example,
-      callback({
+      createCallback({
         url: 'https://mycompany.com/myapp.php?foo=1&bar=2',
         body,
         headers: { 'x-twilio-signature': 'RSOYDt4T1cUTdK1PDd93/VVr8B8=' },

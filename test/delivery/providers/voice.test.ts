@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { DeliverySettings } from '../../../src/domain/model/delivery.ts'
 import { createTestService, type TestApplication, type TestService } from '../../helpers/service.ts'
 import { startProviderServer, type ProviderServer } from '../../helpers/provider-server.ts'
-import { twilioAt } from '../gateway.ts'
+import { createTwilioSettings } from '../gateway.ts'
 
 const phone = '+31612345678'
-type SeenOtp = { channel: string; deliveryStatus: string | null; provider: string | null }
+type OtpRequestState = { channel: string; deliveryStatus: string | null; provider: string | null }
 
 let server: ProviderServer
 let service: TestService
@@ -28,13 +28,13 @@ const send = (body: object) =>
     as: application,
     body: { phone, ...body },
   })
-const see = async (requestId: string) =>
-  (await service.request<SeenOtp>('GET', `/v1/otp/${requestId}`, { as: application })).data
+const getRequest = async (requestId: string) =>
+  (await service.request<OtpRequestState>('GET', `/v1/otp/${requestId}`, { as: application })).data
 
 test('a landline that takes no SMS is called, with a code that verifies', async () => {
-  const twilio = twilioAt('main', server.url)
+  const twilio = createTwilioSettings('main', server.url)
   await start([{ ...twilio, values: { ...twilio.values, voiceFrom: '+15005550001' } }])
-  server.answersWith(({ path }) =>
+  server.setHandler(({ path }) =>
     path.endsWith('/Calls.json')
       ? Response.json({ sid: 'CA1', status: 'queued' }, { status: 201 })
       : Response.json({ code: 21614, message: 'words', status: 400 }, { status: 400 }),
@@ -43,7 +43,7 @@ test('a landline that takes no SMS is called, with a code that verifies', async 
   const [, call] = server.calls
   const twiml = new URLSearchParams(call?.body).get('Twiml') ?? ''
   expect(twiml).toContain('language="de-DE"')
-  expect(await see(data.requestId)).toMatchObject({
+  expect(await getRequest(data.requestId)).toMatchObject({
     channel: 'voice',
     provider: 'main',
     deliveryStatus: 'sent',
@@ -55,17 +55,17 @@ test('a landline that takes no SMS is called, with a code that verifies', async 
 })
 
 test('a caller who asks for a call where nobody makes any is told so', async () => {
-  await start([twilioAt('main', server.url)])
+  await start([createTwilioSettings('main', server.url)])
   expect((await send({ channel: 'voice' })).status).toBe(502)
   expect(server.calls).toEqual([])
 })
 
 test('a gateway of one’s own gets what is to be said', async () => {
-  server.answers(200, { messageId: 'm1' })
+  server.setResponse(200, { messageId: 'm1' })
   const values = { url: server.url, secret: `whsec_${btoa('s'.repeat(32))}`, channels: 'voice' }
   await start([{ name: 'own', kind: 'http', values }])
   await send({ locale: 'fr' })
-  const said = JSON.parse(server.takeCall().body).data
-  expect(said.text).toMatch(/^(\d, ){5}\d est votre code de vérification .+\. (\d, ){5}\d\.$/)
-  expect(said).toMatchObject({ channel: 'voice', locale: 'fr' })
+  const callRequest = JSON.parse(server.takeCall().body).data
+  expect(callRequest.text).toMatch(/^(\d, ){5}\d est votre code de vérification .+\. (\d, ){5}\d\.$/)
+  expect(callRequest).toMatchObject({ channel: 'voice', locale: 'fr' })
 })

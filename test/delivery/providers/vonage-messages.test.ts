@@ -5,7 +5,7 @@ import { vonageMessages } from '../../../src/delivery/providers/vonage-messages.
 import { testClock } from '../../helpers/clock.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
-  callback,
+  createCallback,
   makeProvider,
   readCallback,
   sendTo,
@@ -27,7 +27,7 @@ const problem = (code: number | string) => ({
 
 describe('a message', () => {
   test('is posted as Vonage documents it, with its lifetime and its reference', async () => {
-    server.answers(202, { message_uuid: 'aaaaaaaa-bbbb-4ccc-dddd-0123456789ab' })
+    server.setResponse(202, { message_uuid: 'aaaaaaaa-bbbb-4ccc-dddd-0123456789ab' })
     expect(await sendTo(provider)).toEqual({
       kind: 'accepted',
       messageId: 'aaaaaaaa-bbbb-4ccc-dddd-0123456789ab',
@@ -51,7 +51,7 @@ describe('a message', () => {
 
   test('carries the ids that India asks for, and no callback that nobody could reach', async () => {
     const india = makeProvider(vonageMessages, { ...settings, entityId: '1101', contentId: '1107' })
-    server.answers(202, { message_uuid: 'u1' })
+    server.setResponse(202, { message_uuid: 'u1' })
     await sendTo(india, { callbackUrl: null })
     const body: unknown = JSON.parse(server.takeCall().body)
     expect(body).toMatchObject({ sms: { entity_id: '1101', content_id: '1107' } })
@@ -72,7 +72,7 @@ describe('an error', () => {
     [403, 1060, 'auth_failed', 'account', true, '1060'],
     [500, 1030, 'provider_down', 'route', false, '1030'],
   ])('HTTP %i with %s is %s of the %s', async (status, code, failureClass, at, permanent, providerCode) => {
-    server.answers(status, problem(code))
+    server.setResponse(status, problem(code))
     expect(await sendTo(provider)).toEqual({
       kind: 'refused',
       failure: {
@@ -86,7 +86,7 @@ describe('an error', () => {
   })
 
   test('for too many messages says when to come back', async () => {
-    server.answers(429, problem(1000), { 'retry-after': '2' })
+    server.setResponse(429, problem(1000), { 'retry-after': '2' })
     expect(await sendTo(provider)).toMatchObject({
       kind: 'refused',
       failure: { class: 'throttled', providerCode: '1000', retryAfterSeconds: 2 },
@@ -108,17 +108,17 @@ const receipt = {
   channel: 'sms',
 }
 const ids = { messageId: 'u1', requestId: 'otp_1' }
-const posted = (body: unknown) => callback({ body: JSON.stringify(body) })
+const receiptCallback = (body: unknown) => createCallback({ body: JSON.stringify(body) })
 
 describe('a receipt', () => {
   test.each([
     ['submitted', 'sent'],
     ['delivered', 'delivered'],
     ['read', 'delivered'],
-  ])('of %s is %s', async (status, meant) => {
-    expect(await readCallback(provider, posted({ ...receipt, status }))).toEqual({
+  ])('of %s is %s', async (status, expected) => {
+    expect(await readCallback(provider, receiptCallback({ ...receipt, status }))).toEqual({
       kind: 'receipts',
-      receipts: [{ ...ids, status: meant === 'sent' ? 'sent' : 'delivered', failure: null }],
+      receipts: [{ ...ids, status: expected === 'sent' ? 'sent' : 'delivered', failure: null }],
     })
   })
 
@@ -133,18 +133,20 @@ describe('a receipt', () => {
     ['rejected', { title: 7777 }, 'unknown'],
     ['rejected', undefined, 'unknown'],
   ])('of %s with %j says %s', async (status, error, failureClass) => {
-    expect(await readCallback(provider, posted({ ...receipt, status, error }))).toMatchObject({
+    expect(await readCallback(provider, receiptCallback({ ...receipt, status, error }))).toMatchObject({
       receipts: [{ ...ids, status: 'undelivered', failure: { class: failureClass } }],
     })
   })
 
   test('of a status that nobody knows tells nothing, and without fields is unreadable', async () => {
-    expect(await readCallback(provider, posted({ ...receipt, status: 'pondered' }))).toEqual({
+    expect(await readCallback(provider, receiptCallback({ ...receipt, status: 'pondered' }))).toEqual({
       kind: 'receipts',
       receipts: [],
     })
-    expect(await readCallback(provider, posted({ status: 'delivered' }))).toEqual({ kind: 'unreadable' })
-    expect(await readCallback(provider, callback({ body: 'no JSON' }))).toEqual({ kind: 'unreadable' })
+    expect(await readCallback(provider, receiptCallback({ status: 'delivered' }))).toEqual({
+      kind: 'unreadable',
+    })
+    expect(await readCallback(provider, createCallback({ body: 'no JSON' }))).toEqual({ kind: 'unreadable' })
   })
 })
 
@@ -163,7 +165,7 @@ describe('a signed receipt', () => {
       .setProtectedHeader({ alg, typ: 'JWT' })
       .setIssuedAt(now / 1000)
       .sign(new TextEncoder().encode(key))
-    return callback({ body, headers: { authorization: `Bearer ${token}` } })
+    return createCallback({ body, headers: { authorization: `Bearer ${token}` } })
   }
 
   test('with the hash of its body is right', async () => {

@@ -4,7 +4,7 @@ import { vonageSms } from '../../../src/delivery/providers/vonage-sms.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeHttpFaults } from '../../helpers/provider-faults.ts'
 import {
-  callback,
+  createCallback,
   makeProvider,
   readCallback,
   sendTo,
@@ -16,9 +16,9 @@ afterAll(server.stop)
 
 const settings = { apiKey: 'abcd1234', apiSecret: 'secret-of-vonage', from: 'Acme', baseUrl: server.url }
 const provider = makeProvider(vonageSms, settings)
-const formOf = (body: string) => Object.fromEntries(new URLSearchParams(body))
+const parseForm = (body: string) => Object.fromEntries(new URLSearchParams(body))
 
-const taken = {
+const acceptedBody = {
   'message-count': '1',
   messages: [
     {
@@ -35,12 +35,12 @@ const refusal = (status: string) => ({ 'message-count': '1', messages: [{ status
 
 describe('a message', () => {
   test('is posted as Vonage documents it, with its lifetime and its reference', async () => {
-    server.answers(200, taken)
+    server.setResponse(200, acceptedBody)
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: '0A0000000123ABCD1' })
     const call = server.takeCall()
     expect([call.method, call.path]).toEqual(['POST', '/sms/json'])
     expect(call.headers['content-type']).toBe('application/x-www-form-urlencoded')
-    expect(formOf(call.body)).toEqual({
+    expect(parseForm(call.body)).toEqual({
       api_key: 'abcd1234',
       api_secret: 'secret-of-vonage',
       from: 'Acme',
@@ -54,15 +54,18 @@ describe('a message', () => {
   })
 
   test('outside of the GSM alphabet goes out as Unicode, and never lives less than 20 seconds', async () => {
-    server.answers(200, taken)
+    server.setResponse(200, acceptedBody)
     await sendTo(provider, { text: '482913 是您的验证码', validitySeconds: 4, callbackUrl: null })
-    const form = formOf(server.takeCall().body)
+    const form = parseForm(server.takeCall().body)
     expect(form).toMatchObject({ type: 'unicode', ttl: '20000', text: '482913 是您的验证码' })
     expect(form).not.toContainKey('callback')
   })
 
   test('of several parts is taken where one of them was', async () => {
-    server.answers(200, { 'message-count': '2', messages: [...refusal('1').messages, ...taken.messages] })
+    server.setResponse(200, {
+      'message-count': '2',
+      messages: [...refusal('1').messages, ...acceptedBody.messages],
+    })
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: '0A0000000123ABCD1' })
     server.takeCall()
   })
@@ -70,7 +73,7 @@ describe('a message', () => {
   test.each([[''], ['<html>'], [{ messages: [] }], [{ 'message-count': '1' }]])(
     'is uncertain after HTTP 200 with %j',
     async (body) => {
-      server.answers(200, body)
+      server.setResponse(200, body)
       expect(await sendTo(provider)).toMatchObject({
         kind: 'uncertain',
         failure: { providerCode: 'HTTP 200' },
@@ -96,7 +99,7 @@ describe('an error within HTTP 200', () => {
     ['33', 'invalid_number', 'number', true],
     ['777', 'unknown', 'route', false],
   ])('%s is %s of the %s', async (status, failureClass, at, permanent) => {
-    server.answers(200, refusal(status))
+    server.setResponse(200, refusal(status))
     expect(await sendTo(provider)).toEqual({
       kind: 'refused',
       failure: expect.objectContaining({ class: failureClass, at, permanent, providerCode: status }),
@@ -121,17 +124,18 @@ const receipt = {
   'message-timestamp': '2026-11-20 12:00:00',
 }
 const ids = { messageId: '0A0000000123ABCD1', requestId: 'otp_1' }
-const posted = (fields: Record<string, string>) => callback({ body: new URLSearchParams(fields).toString() })
+const receiptCallback = (fields: Record<string, string>) =>
+  createCallback({ body: new URLSearchParams(fields).toString() })
 
 describe('a receipt', () => {
   test.each([
     ['delivered', 'delivered'],
     ['accepted', 'sent'],
     ['buffered', 'sent'],
-  ])('of %s is %s', async (status, meant) => {
-    expect(await readCallback(provider, posted({ ...receipt, status }))).toEqual({
+  ])('of %s is %s', async (status, expected) => {
+    expect(await readCallback(provider, receiptCallback({ ...receipt, status }))).toEqual({
       kind: 'receipts',
-      receipts: [{ ...ids, status: meant === 'sent' ? 'sent' : 'delivered', failure: null }],
+      receipts: [{ ...ids, status: expected === 'sent' ? 'sent' : 'delivered', failure: null }],
     })
   })
 
@@ -145,7 +149,7 @@ describe('a receipt', () => {
     ['expired', '99', 'unreachable', 'number', false],
     ['failed', '99', 'unknown', 'route', false],
   ])('of %s with %s says %s', async (status, code, failureClass, at, permanent) => {
-    expect(await readCallback(provider, posted({ ...receipt, status, 'err-code': code }))).toEqual({
+    expect(await readCallback(provider, receiptCallback({ ...receipt, status, 'err-code': code }))).toEqual({
       kind: 'receipts',
       receipts: [
         {
@@ -159,12 +163,12 @@ describe('a receipt', () => {
 
   test('comes as a form, in the query of a GET or as JSON', async () => {
     const query = new URLSearchParams(receipt).toString()
-    const ways = [
-      callback({ body: query }),
-      callback({ method: 'GET', url: `https://otp.example.com/v1/callbacks/main/k8s2?${query}` }),
-      callback({ body: JSON.stringify(receipt), headers: { 'content-type': 'application/json' } }),
+    const signatureMethods = [
+      createCallback({ body: query }),
+      createCallback({ method: 'GET', url: `https://otp.example.com/v1/callbacks/main/k8s2?${query}` }),
+      createCallback({ body: JSON.stringify(receipt), headers: { 'content-type': 'application/json' } }),
     ]
-    for (const way of ways) {
+    for (const way of signatureMethods) {
       expect(await readCallback(provider, way)).toEqual({
         kind: 'receipts',
         receipts: [{ ...ids, status: 'delivered', failure: null }],
@@ -173,12 +177,12 @@ describe('a receipt', () => {
   })
 
   test('of a status that nobody knows tells nothing, and without fields is unreadable', async () => {
-    expect(await readCallback(provider, posted({ ...receipt, status: 'unknown' }))).toEqual({
+    expect(await readCallback(provider, receiptCallback({ ...receipt, status: 'unknown' }))).toEqual({
       kind: 'receipts',
       receipts: [],
     })
-    expect(await readCallback(provider, posted({}))).toEqual({ kind: 'unreadable' })
-    expect(await readCallback(provider, callback({ body: '{"broken' }))).toEqual({ kind: 'unreadable' })
+    expect(await readCallback(provider, receiptCallback({}))).toEqual({ kind: 'unreadable' })
+    expect(await readCallback(provider, createCallback({ body: '{"broken' }))).toEqual({ kind: 'unreadable' })
   })
 })
 
@@ -197,34 +201,36 @@ describe('a signed receipt', () => {
       method === 'md5hash'
         ? createHash('md5').update(`${text}${signatureSecret}`).digest('hex')
         : createHmac(method, signatureSecret).update(text).digest('hex').toUpperCase()
-    return posted({ ...fields, sig })
+    return receiptCallback({ ...fields, sig })
   }
-  const timed = { ...receipt, price: '1=2&3', timestamp: String(now / 1000), nonce: 'n1' }
+  const timedReceipt = { ...receipt, price: '1=2&3', timestamp: String(now / 1000), nonce: 'n1' }
 
   test.each(['md5hash', 'md5', 'sha1', 'sha256', 'sha512'])('by %s is right', async (method) => {
-    expect(await readCallback(withSignature(method), sign(method, timed))).toMatchObject({
+    expect(await readCallback(withSignature(method), sign(method, timedReceipt))).toMatchObject({
       receipts: [{ ...ids, status: 'delivered' }],
     })
   })
 
   test('is forged where a field was changed, another method or secret signed, or nobody did', async () => {
     const signing = withSignature('sha256')
-    const right = sign('sha256', timed)
+    const right = sign('sha256', timedReceipt)
     const forgeries = [
       { ...right, body: right.body.replace('delivered', 'failed') },
-      sign('sha1', timed),
-      posted(timed),
-      posted({ ...timed, sig: 'ff' }),
+      sign('sha1', timedReceipt),
+      receiptCallback(timedReceipt),
+      receiptCallback({ ...timedReceipt, sig: 'ff' }),
     ]
     for (const one of forgeries) expect(await readCallback(signing, one)).toEqual({ kind: 'forged' })
   })
 
   test('is forged where it is repeated too late, or has no time', async () => {
     const signing = withSignature('sha256')
-    expect(await readCallback(signing, sign('sha256', timed), now + 3_599_000)).toMatchObject({
+    expect(await readCallback(signing, sign('sha256', timedReceipt), now + 3_599_000)).toMatchObject({
       kind: 'receipts',
     })
-    expect(await readCallback(signing, sign('sha256', timed), now + 3_601_000)).toEqual({ kind: 'forged' })
+    expect(await readCallback(signing, sign('sha256', timedReceipt), now + 3_601_000)).toEqual({
+      kind: 'forged',
+    })
     expect(await readCallback(signing, sign('sha256', receipt))).toEqual({ kind: 'forged' })
   })
 })

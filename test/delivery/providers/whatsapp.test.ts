@@ -21,7 +21,7 @@ beforeEach(() => {
 })
 afterEach(() => api.stop())
 
-const taken = {
+const acceptedBody = {
   messaging_product: 'whatsapp',
   contacts: [{ input: '31612345678', wa_id: '31612345678' }],
   messages: [{ id: 'wamid.HBgL', message_status: 'accepted' }],
@@ -29,7 +29,7 @@ const taken = {
 
 describe('sending by WhatsApp', () => {
   test('posts the template with the code in its text and behind its button', async () => {
-    api.answers(200, taken)
+    api.setResponse(200, acceptedBody)
     expect(await api.send({ channel: 'whatsapp' })).toEqual({ kind: 'accepted', messageId: 'wamid.HBgL' })
     const { method, path, headers, body } = api.takeCall()
     expect({ method, path }).toEqual({ method: 'POST', path: '/v23.0/106540352242922/messages' })
@@ -60,7 +60,7 @@ describe('sending by WhatsApp', () => {
     ['pt-Latn-PT', 'pt_BR'],
     ['ar', 'en_US'],
   ])('for %s it takes the template in %s', async (locale, language) => {
-    api.answers(200, taken)
+    api.setResponse(200, acceptedBody)
     await api.send({ locale })
     expect(JSON.parse(api.takeCall().body)).toMatchObject({ template: { language: { code: language } } })
   })
@@ -79,7 +79,7 @@ describe('sending by WhatsApp', () => {
     [400, 100, 'unknown', 'route', true],
     [400, 999999, 'unknown', 'route', false],
   ])('%i with code %i is %s', async (status, code, failureClass, at, permanent) => {
-    api.answers(status, { error: { message: `(#${code}) A title`, type: 'OAuthException', code } })
+    api.setResponse(status, { error: { message: `(#${code}) A title`, type: 'OAuthException', code } })
     expect(await api.send()).toEqual({
       kind: 'refused',
       failure: expect.objectContaining({ class: failureClass, at, permanent, providerCode: String(code) }),
@@ -87,7 +87,7 @@ describe('sending by WhatsApp', () => {
   })
 
   test('a success that cannot be read is uncertain', async () => {
-    api.answers(200, { messages: [] })
+    api.setResponse(200, { messages: [] })
     expect(await api.send()).toMatchObject({ kind: 'uncertain' })
   })
 })
@@ -160,21 +160,25 @@ describe('receipts of WhatsApp', () => {
 
   const challenge = (query: Record<string, string>) =>
     api.readCallback({ method: 'GET', url: `https://otp.example.com/c?${new URLSearchParams(query)}` })
-  const asked = {
+  const verificationQuery = {
     'hub.mode': 'subscribe',
     'hub.verify_token': 'meat is murder',
     'hub.challenge': '1158201444',
   }
 
   test('repeats the challenge to whoever knows the verify token', async () => {
-    expect(await challenge(asked)).toEqual({ kind: 'challenge', text: '1158201444' })
-    expect(await challenge({ ...asked, 'hub.verify_token': 'another' })).toEqual({ kind: 'forged' })
-    expect(await challenge({ ...asked, 'hub.mode': 'unsubscribe' })).toEqual({ kind: 'forged' })
+    expect(await challenge(verificationQuery)).toEqual({ kind: 'challenge', text: '1158201444' })
+    expect(await challenge({ ...verificationQuery, 'hub.verify_token': 'another' })).toEqual({
+      kind: 'forged',
+    })
+    expect(await challenge({ ...verificationQuery, 'hub.mode': 'unsubscribe' })).toEqual({ kind: 'forged' })
     expect(await challenge({})).toEqual({ kind: 'forged' })
   })
 
   test('repeats nothing that a browser could take for a page', async () => {
-    expect(await challenge({ ...asked, 'hub.challenge': '<script>' })).toEqual({ kind: 'unreadable' })
+    expect(await challenge({ ...verificationQuery, 'hub.challenge': '<script>' })).toEqual({
+      kind: 'unreadable',
+    })
   })
 })
 

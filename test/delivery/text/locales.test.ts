@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { chooseLocale, matchLocale } from '../../../src/delivery/text/locale-choice.ts'
-import { languageOfCountry } from '../../../src/delivery/text/country-languages.ts'
+import { mainLanguageFor } from '../../../src/delivery/text/country-languages.ts'
 import { localeTexts } from '../../../src/delivery/text/locales.ts'
 import { lintTemplates } from '../../../src/delivery/text/template-lint.ts'
 import { renderMessage } from '../../../src/delivery/text/message.ts'
-import { codesIn, firstStrong, input, withoutMarks } from '../message-input.ts'
+import { findCodes, firstStrongDirection, createMessageInput, stripDirectionMarks } from '../message-input.ts'
 
 const locales = Object.keys(localeTexts)
 const rightToLeft = ['ar', 'fa', 'he']
@@ -18,8 +18,8 @@ test('there are texts in 34 languages', () => {
 describe.each(locales)('%s', (locale) => {
   test.each(minutes)('shows the code once, in one piece, as ASCII digits, with %i minutes', (minutesLeft) => {
     for (const applicationName of ['Northwind', null]) {
-      const { text } = renderMessage(input({ locale, applicationName, minutesLeft }))
-      expect(codesIn(text)).toEqual(['012345'])
+      const { text } = renderMessage(createMessageInput({ locale, applicationName, minutesLeft }))
+      expect(findCodes(text)).toEqual(['012345'])
       expect(text.match(/\p{Nd}/gu)?.join('')).toMatch(/^[0-9]+$/)
       expect(text).not.toMatch(/[{}]/)
       expect(text).toBe(text.normalize('NFC').trim())
@@ -27,14 +27,16 @@ describe.each(locales)('%s', (locale) => {
   })
 
   test('names the application, and does without a name', () => {
-    expect(renderMessage(input({ locale, applicationName: 'Northwind' })).text).toContain('Northwind')
-    const { text } = renderMessage(input({ locale, applicationName: null }))
+    expect(renderMessage(createMessageInput({ locale, applicationName: 'Northwind' })).text).toContain(
+      'Northwind',
+    )
+    const { text } = renderMessage(createMessageInput({ locale, applicationName: null }))
     expect(text.length).toBeGreaterThan(14)
-    expect(withoutMarks(text)).not.toMatch(/ {2}|^[\s:,.]|\[\]|【】| [.,:]/)
+    expect(stripDirectionMarks(text)).not.toMatch(/ {2}|^[\s:,.]|\[\]|【】| [.,:]/)
   })
 
   test.each(minutes)('tells %i minutes as the language counts them', (minutesLeft) => {
-    const { text } = renderMessage(input({ locale, minutesLeft }))
+    const { text } = renderMessage(createMessageInput({ locale, minutesLeft }))
     // Arabic and Hebrew have words for one and two of a thing.
     const isWord = (locale === 'ar' && minutesLeft <= 2) || (locale === 'he' && minutesLeft === 1)
     expect(text.replace('012345', '').match(/\d+/)?.[0]).toBe(isWord ? undefined : String(minutesLeft))
@@ -48,7 +50,9 @@ describe.each(locales)('%s', (locale) => {
     expect(row?.text).toContain('Northwind Trading Co')
     expect(row?.parts).toBe(1)
     for (const minutesLeft of minutes) {
-      const message = renderMessage(input({ locale, applicationName: 'Northwind Trading Co', minutesLeft }))
+      const message = renderMessage(
+        createMessageInput({ locale, applicationName: 'Northwind Trading Co', minutesLeft }),
+      )
       expect(message.leftOut).toEqual([])
     }
   })
@@ -59,8 +63,10 @@ describe.each(locales)('%s', (locale) => {
 
   test('runs its lines the way that it is read', () => {
     for (const applicationName of ['Northwind', 'نورث', null]) {
-      const { text } = renderMessage(input({ locale, applicationName }))
-      expect(firstStrong(text)).toBe(rightToLeft.includes(locale) ? 'right to left' : 'left to right')
+      const { text } = renderMessage(createMessageInput({ locale, applicationName }))
+      expect(firstStrongDirection(text)).toBe(
+        rightToLeft.includes(locale) ? 'right to left' : 'left to right',
+      )
     }
   })
 })
@@ -80,12 +86,12 @@ test.each([
   ['ar', 5, '5 دقائق'],
   ['en', 1, '1 minute.'],
   ['en', 2, '2 minutes.'],
-])('%s counts %i as %s', (locale, minutesLeft, words) => {
-  expect(renderMessage(input({ locale, minutesLeft })).text).toContain(words)
+])('%s counts %i as %s', (locale, minutesLeft, expectedText) => {
+  expect(renderMessage(createMessageInput({ locale, minutesLeft })).text).toContain(expectedText)
 })
 
 describe('the language of a message', () => {
-  const wish = { locale: null, applicationDefaultLocale: null, country: null }
+  const localeOptions = { locale: null, applicationDefaultLocale: null, country: null }
 
   test('is the one of the request before all others', () => {
     const all = { locale: 'de', applicationDefaultLocale: 'fr', country: 'JP' }
@@ -93,10 +99,10 @@ describe('the language of a message', () => {
   })
 
   test('is the default of the application where the request names none, or one without a text', () => {
-    const rest = { applicationDefaultLocale: 'fr', country: 'JP' }
-    expect(chooseLocale({ ...rest, locale: null }, locales)).toBe('fr')
-    expect(chooseLocale({ ...rest, locale: 'sw' }, locales)).toBe('fr')
-    expect(chooseLocale({ ...rest, locale: 'not a tag' }, locales)).toBe('fr')
+    const fallbackOptions = { applicationDefaultLocale: 'fr', country: 'JP' }
+    expect(chooseLocale({ ...fallbackOptions, locale: null }, locales)).toBe('fr')
+    expect(chooseLocale({ ...fallbackOptions, locale: 'sw' }, locales)).toBe('fr')
+    expect(chooseLocale({ ...fallbackOptions, locale: 'not a tag' }, locales)).toBe('fr')
   })
 
   test.each([
@@ -114,13 +120,16 @@ describe('the language of a message', () => {
     ['US', 'en'],
     ['ZZ', 'en'],
   ])('is the one of the country %s where nobody names any: %s', (country, locale) => {
-    expect(chooseLocale({ ...wish, country }, locales)).toBe(locale)
+    expect(chooseLocale({ ...localeOptions, country }, locales)).toBe(locale)
   })
 
   test('is English where nothing is known', () => {
-    expect(chooseLocale(wish, locales)).toBe('en')
+    expect(chooseLocale(localeOptions, locales)).toBe('en')
     expect(
-      chooseLocale({ ...wish, locale: 'tlh', applicationDefaultLocale: 'sw', country: 'XX' }, locales),
+      chooseLocale(
+        { ...localeOptions, locale: 'tlh', applicationDefaultLocale: 'sw', country: 'XX' },
+        locales,
+      ),
     ).toBe('en')
   })
 
@@ -128,9 +137,9 @@ describe('the language of a message', () => {
     const codes = Array.from({ length: 26 * 26 }, (_, n) =>
       String.fromCharCode(65 + Math.floor(n / 26), 65 + (n % 26)),
     )
-    const known = codes.flatMap((code) => languageOfCountry(code) ?? [])
-    expect(known.length).toBeGreaterThan(130)
-    expect(known.filter((locale) => !locales.includes(locale))).toEqual([])
+    const languages = codes.flatMap((code) => mainLanguageFor(code) ?? [])
+    expect(languages.length).toBeGreaterThan(130)
+    expect(languages.filter((locale) => !locales.includes(locale))).toEqual([])
   })
 
   test.each([
@@ -156,8 +165,8 @@ describe('the language of a message', () => {
     ['x', undefined],
     ['', undefined],
     ['en_US', undefined],
-  ])('for the wish %s is %s', (wanted, found) => {
-    expect(matchLocale(wanted, locales)).toBe(found)
+  ])('for the wish %s is %s', (requestedLocale, found) => {
+    expect(matchLocale(requestedLocale, locales)).toBe(found)
   })
 
   test('is the nearest one of an operator, never in another script', () => {

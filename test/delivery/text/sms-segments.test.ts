@@ -22,7 +22,7 @@ const basicRows = [
   'åÉ/?O§oà',
 ]
 
-const sizeOf = (text: string): (string | number)[] => {
+const describeSize = (text: string): (string | number)[] => {
   const { encoding, units, parts, unitsMax } = measureSms(text)
   return [encoding, units, parts, unitsMax]
 }
@@ -31,11 +31,11 @@ describe('the GSM alphabet', () => {
   test('has the 127 characters of the standard', () => {
     const characters = [...basicRows.join('')]
     expect(new Set(characters).size).toBe(127)
-    for (const one of characters) expect([one, ...sizeOf(one)]).toEqual([one, 'GSM-7', 1, 1, 160])
+    for (const one of characters) expect([one, ...describeSize(one)]).toEqual([one, 'GSM-7', 1, 1, 160])
   })
 
   test.each([...'^{}\\[~]|€\f'])('has %j behind an escape, as two septets', (one) => {
-    expect(sizeOf(one)).toEqual(['GSM-7', 2, 1, 160])
+    expect(describeSize(one)).toEqual(['GSM-7', 2, 1, 160])
   })
 
   test.each([...'`çáíóúâêőğşıŁ—’“”…\t\u00a0\u200bКαعא中😀'])('lacks %j', (one) => {
@@ -62,7 +62,7 @@ describe('parts', () => {
     ['80 euros', '€'.repeat(80), ['GSM-7', 160, 1, 160]],
     ['35 emoji, two units each', '😀'.repeat(35), ['UCS-2', 70, 1, 70]],
   ])('of %s', (_, text, size) => {
-    expect(sizeOf(text)).toEqual(size)
+    expect(describeSize(text)).toEqual(size)
   })
 
   test('never cut an escaped character in two', () => {

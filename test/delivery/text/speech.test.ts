@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { localeTexts } from '../../../src/delivery/text/locales.ts'
-import { speak, speakPlainly, spokenText } from '../../../src/delivery/text/speech.ts'
+import { renderSpeech, renderPlainSpeech, speechText } from '../../../src/delivery/text/speech.ts'
 
-const words = { code: '482913', locale: 'en', applicationName: 'Acme' }
+const speechInput = { code: '482913', locale: 'en', applicationName: 'Acme' }
 const voices = { en: 'Joanna', fr: 'Lea', 'pt-BR': 'Camila', 'zh-CN': 'Zhiyu' }
 
 describe.each(Object.keys(localeTexts))('%s', (locale) => {
-  const { text } = speakPlainly({ ...words, locale })
+  const { text } = renderPlainSpeech({ ...speechInput, locale })
 
   test('says the code twice, one digit at a time, and nothing else in digits', () => {
     expect(text.match(/4, 8, 2, 9, 1, 3/g)).toHaveLength(2)
@@ -16,9 +16,9 @@ describe.each(Object.keys(localeTexts))('%s', (locale) => {
 
   test('says the name of the application, and does without', () => {
     expect(text).toContain('Acme')
-    const nameless = speakPlainly({ ...words, locale, applicationName: '' }).text
-    expect(nameless.match(/4, 8, 2, 9, 1, 3/g)).toHaveLength(2)
-    expect(nameless).not.toMatch(/[{}]/)
+    const withoutName = renderPlainSpeech({ ...speechInput, locale, applicationName: '' }).text
+    expect(withoutName.match(/4, 8, 2, 9, 1, 3/g)).toHaveLength(2)
+    expect(withoutName).not.toMatch(/[{}]/)
   })
 
   test('has nothing that only eyes read', () => {
@@ -27,7 +27,7 @@ describe.each(Object.keys(localeTexts))('%s', (locale) => {
 })
 
 test('what is said is the sentence of the locale, then the code again', () => {
-  expect(speakPlainly(words)).toEqual({
+  expect(renderPlainSpeech(speechInput)).toEqual({
     text: '4, 8, 2, 9, 1, 3 is your Acme verification code. 4, 8, 2, 9, 1, 3.',
     locale: 'en',
   })
@@ -42,15 +42,18 @@ test.each([
   ['zh-TW', 'Joanna', 'en'],
   ['not a locale', 'Joanna', 'en'],
 ])('%s is read by %s, in %s', (locale, voice, language) => {
-  const spoken = speak({ ...words, locale }, voices)
+  const spoken = renderSpeech({ ...speechInput, locale }, voices)
   expect(spoken).toMatchObject({ voice, locale: language })
-  expect(spoken.sentence).toBe(speak({ ...words, locale: language }, voices).sentence)
+  expect(spoken.sentence).toBe(renderSpeech({ ...speechInput, locale: language }, voices).sentence)
 })
 
 test('a name cannot say another code, and its marks are not spoken', () => {
-  const say = (applicationName: string) => speak({ ...words, applicationName }, voices).sentence
-  expect(say('Acme 123456')).toBe('4, 8, 2, 9, 1, 3 is your Acme verification code')
-  expect(say('<break time="9s"/>')).not.toMatch(/[<>"/]/)
-  expect(say('{code}')).toContain('your code verification')
-  expect(spokenText(speak({ ...words, applicationName: 'Salt & Co' }, voices))).toContain('your Salt Co ver')
+  const speakSentence = (applicationName: string) =>
+    renderSpeech({ ...speechInput, applicationName }, voices).sentence
+  expect(speakSentence('Acme 123456')).toBe('4, 8, 2, 9, 1, 3 is your Acme verification code')
+  expect(speakSentence('<break time="9s"/>')).not.toMatch(/[<>"/]/)
+  expect(speakSentence('{code}')).toContain('your code verification')
+  expect(speechText(renderSpeech({ ...speechInput, applicationName: 'Salt & Co' }, voices))).toContain(
+    'your Salt Co ver',
+  )
 })

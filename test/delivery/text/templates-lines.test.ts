@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { localeTexts } from '../../../src/delivery/text/locales.ts'
 import { renderMessage } from '../../../src/delivery/text/message.ts'
 import { measureSms } from '../../../src/delivery/text/sms-segments.ts'
-import { codesIn, input } from '../message-input.ts'
+import { findCodes, createMessageInput } from '../message-input.ts'
 
 const locales = Object.keys(localeTexts)
 const domain = 'example.com'
@@ -37,7 +37,7 @@ test('the parser refuses what the specification refuses', () => {
 })
 
 describe.each(locales)('in %s', (locale) => {
-  const render = (over: object) => renderMessage(input({ locale, ...over })).text
+  const render = (overrides: object) => renderMessage(createMessageInput({ locale, ...overrides })).text
 
   test('a browser reads host and code from the last line', () => {
     for (const androidAppHash of [null, hash]) {
@@ -51,7 +51,7 @@ describe.each(locales)('in %s', (locale) => {
     const text = render({ androidAppHash: hash, applicationName: 'Northwind Trading Co', minutesLeft: 10 })
     const lines = text.split('\n')
     expect(lines.at(-1)).toBe(hash)
-    expect(codesIn(lines.slice(0, -1).join('\n'))).toEqual(['012345'])
+    expect(findCodes(lines.slice(0, -1).join('\n'))).toEqual(['012345'])
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(140)
     expect(measureSms(text).parts).toBe(1)
   })
@@ -73,20 +73,22 @@ describe('what does not fit one part', () => {
   const spanish = { locale: 'es', applicationName: 'Northwind Trading Co' }
 
   test('goes: the minutes first', () => {
-    const message = renderMessage(input({ ...spanish, webOtpDomain: domain }))
+    const message = renderMessage(createMessageInput({ ...spanish, webOtpDomain: domain }))
     expect(message.leftOut).toEqual(['minutes'])
     expect(message.text).toBe('012345 es tu código de Northwind Trading Co.\n@example.com #012345')
   })
 
   test('goes: the name then', () => {
-    const message = renderMessage(input({ ...spanish, webOtpDomain: domain, androidAppHash: hash }))
+    const message = renderMessage(
+      createMessageInput({ ...spanish, webOtpDomain: domain, androidAppHash: hash }),
+    )
     expect(message.leftOut).toEqual(['minutes', 'name'])
     expect(message.text).toBe(`012345 es tu código de verificación.\n${hash}\n@example.com #012345`)
   })
 
   test('stays whole where nothing would fit', () => {
     const webOtpDomain = `${'sub.'.repeat(20)}example.com`
-    const message = renderMessage(input({ ...spanish, webOtpDomain }))
+    const message = renderMessage(createMessageInput({ ...spanish, webOtpDomain }))
     expect(message.leftOut).toEqual([])
     expect(message.text).toContain('Northwind Trading Co. Expira en 5 minutos.')
     expect(parseOriginBound(message.text)?.host).toBe(webOtpDomain)
@@ -97,14 +99,14 @@ describe('what does not fit one part', () => {
       applicationName: 'Northwind Trading Company',
       webOtpDomain: 'accounts.login.northwind.example.org',
     }
-    expect(renderMessage(input(english)).leftOut).toEqual([])
-    const message = renderMessage(input({ ...english, androidAppHash: hash }))
+    expect(renderMessage(createMessageInput(english)).leftOut).toEqual([])
+    const message = renderMessage(createMessageInput({ ...english, androidAppHash: hash }))
     expect(message.leftOut).toEqual(['minutes'])
     expect(Buffer.byteLength(message.text)).toBeLessThanOrEqual(140)
   })
 
   test('goes where a name asks for UCS-2', () => {
-    const message = renderMessage(input({ applicationName: 'Магазин у дома номер один' }))
+    const message = renderMessage(createMessageInput({ applicationName: 'Магазин у дома номер один' }))
     expect(message).toMatchObject({ locale: 'en', leftOut: ['minutes'] })
     expect(measureSms(message.text).parts).toBe(1)
   })

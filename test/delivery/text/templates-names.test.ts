@@ -4,7 +4,7 @@ import { cleanApplicationName } from '../../../src/delivery/text/application-nam
 import { localeTexts } from '../../../src/delivery/text/locales.ts'
 import { renderMessage } from '../../../src/delivery/text/message.ts'
 import { measureSms } from '../../../src/delivery/text/sms-segments.ts'
-import { codesIn, firstStrong, input, withoutMarks } from '../message-input.ts'
+import { findCodes, firstStrongDirection, createMessageInput, stripDirectionMarks } from '../message-input.ts'
 
 describe('a name', () => {
   test.each([
@@ -75,9 +75,9 @@ const hostile = oneof(
 test('whatever the name, a message is one line with one code, no link and as many parts as without', () => {
   assert(
     property(hostile, constantFrom(...locales), (applicationName, locale) => {
-      const { text } = renderMessage(input({ applicationName, locale }))
-      expect(codesIn(text)).toEqual(['012345'])
-      expect(withoutMarks(text)).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e@#/]/u)
+      const { text } = renderMessage(createMessageInput({ applicationName, locale }))
+      expect(findCodes(text)).toEqual(['012345'])
+      expect(stripDirectionMarks(text)).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e@#/]/u)
       expect(text).not.toMatch(/[\p{L}\p{Nd}]\.[\p{L}\p{Nd}]/u)
       expect((text.match(/[\u2066-\u2068]/g) ?? []).length).toBe((text.match(/\u2069/g) ?? []).length)
       expect(measureSms(text).parts).toBe(1)
@@ -88,40 +88,43 @@ test('whatever the name, a message is one line with one code, no link and as man
 
 describe('in a text from right to left', () => {
   test('code and foreign name are isolated where there is room', () => {
-    const { text } = renderMessage(input({ locale: 'ar', applicationName: 'Yahoo!' }))
+    const { text } = renderMessage(createMessageInput({ locale: 'ar', applicationName: 'Yahoo!' }))
     expect(text).toStartWith('\u2066012345\u2069 ')
     expect(text).toContain('\u2068Yahoo!\u2069')
   })
 
   test('a name of its own script needs no marks', () => {
-    const { text } = renderMessage(input({ locale: 'he', applicationName: 'חנות' }))
+    const { text } = renderMessage(createMessageInput({ locale: 'he', applicationName: 'חנות' }))
     expect(text).toContain('ל-חנות')
     expect(text).not.toContain('\u2068')
   })
 
   test('the marks go before anything else does', () => {
     const message = renderMessage(
-      input({ locale: 'fa', applicationName: 'Northwind Trading Co', minutesLeft: 10 }),
+      createMessageInput({ locale: 'fa', applicationName: 'Northwind Trading Co', minutesLeft: 10 }),
     )
     expect(message.leftOut).toEqual([])
-    expect(message.text).toBe(withoutMarks(message.text))
+    expect(message.text).toBe(stripDirectionMarks(message.text))
     expect(measureSms(message.text).parts).toBe(1)
   })
 
   test('the line of the browser runs from left to right, free of marks', () => {
     const { text } = renderMessage(
-      input({ locale: 'he', applicationName: 'חנות', webOtpDomain: 'a.example' }),
+      createMessageInput({ locale: 'he', applicationName: 'חנות', webOtpDomain: 'a.example' }),
     )
     const [first = '', last = ''] = text.split('\n')
-    expect([firstStrong(first), firstStrong(last)]).toEqual(['right to left', 'left to right'])
+    expect([firstStrongDirection(first), firstStrongDirection(last)]).toEqual([
+      'right to left',
+      'left to right',
+    ])
     expect(last).toBe('@a.example #012345')
   })
 })
 
 test('a name from right to left does not turn a text that runs the other way', () => {
   for (const locale of ['tr', 'pt', 'ja', 'en']) {
-    const { text } = renderMessage(input({ locale, applicationName: 'חנות' }))
+    const { text } = renderMessage(createMessageInput({ locale, applicationName: 'חנות' }))
     expect(text).toContain('\u2068חנות\u2069')
-    expect(firstStrong(text)).toBe('left to right')
+    expect(firstStrongDirection(text)).toBe('left to right')
   }
 })

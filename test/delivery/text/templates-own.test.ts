@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { renderMessage } from '../../../src/delivery/text/message.ts'
-import { configOf, loadFile, originOf, problemOf } from '../../helpers/config.ts'
-import { input } from '../message-input.ts'
+import { requireConfig, loadFile, findOrigin, requireProblem } from '../../helpers/config.ts'
+import { createMessageInput } from '../message-input.ts'
 
 const template = (sms: string, locale = 'de') => `[templates.${locale}]\nsms = ${JSON.stringify(sms)}\n`
 
 describe("an operator's own text", () => {
   const templates = { de: { sms: '{app}: {code} ({minutes} Min.)' }, sw: { sms: 'Nambari yako ni {code}' } }
-  const textFor = (over: object) => renderMessage(input(over), templates).text
+  const textFor = (overrides: object) => renderMessage(createMessageInput(overrides), templates).text
 
   test('takes the place of the one that otpd brings', () => {
     expect(textFor({ locale: 'de-AT' })).toBe('Acme: 012345 (5 Min.)')
@@ -25,16 +25,16 @@ describe("an operator's own text", () => {
   })
 
   test('does without a name where there is none', () => {
-    const nameless = (sms: string) =>
-      renderMessage(input({ locale: 'de', applicationName: null }), { de: { sms } }).text
-    expect(nameless('{app}: {code} ({minutes} Min.)')).toBe('012345 (5 Min.)')
-    expect(nameless('Ihr Code bei {app}: {code}')).toBe('Ihr Code bei: 012345')
-    expect(nameless('[{app}] {code}')).toBe('012345')
+    const templateWithoutName = (sms: string) =>
+      renderMessage(createMessageInput({ locale: 'de', applicationName: null }), { de: { sms } }).text
+    expect(templateWithoutName('{app}: {code} ({minutes} Min.)')).toBe('012345 (5 Min.)')
+    expect(templateWithoutName('Ihr Code bei {app}: {code}')).toBe('Ihr Code bei: 012345')
+    expect(templateWithoutName('[{app}] {code}')).toBe('012345')
   })
 
   test('stays as it is where it takes more than one part', () => {
     const sms = `${'Lang '.repeat(40)}{code}`
-    const message = renderMessage(input({ locale: 'de' }), { de: { sms } })
+    const message = renderMessage(createMessageInput({ locale: 'de' }), { de: { sms } })
     expect(message).toEqual({ locale: 'de', leftOut: [], text: `${'Lang '.repeat(40)}012345` })
   })
 })
@@ -42,11 +42,11 @@ describe("an operator's own text", () => {
 describe('the configuration of templates', () => {
   test('keeps texts under the canonical tags of their languages, with their lines', () => {
     const loaded = loadFile(template(' {code} ist Ihr Code. ') + template('{code}', 'zh-tw'))
-    expect(configOf(loaded).templates).toEqual({
+    expect(requireConfig(loaded).templates).toEqual({
       de: { sms: '{code} ist Ihr Code.' },
       'zh-TW': { sms: '{code}' },
     })
-    expect(originOf(loaded, 'templates.zh-TW.sms')).toBe('/etc/o.toml:4')
+    expect(findOrigin(loaded, 'templates.zh-TW.sms')).toBe('/etc/o.toml:4')
   })
 
   test.each([
@@ -68,13 +68,13 @@ describe('the configuration of templates', () => {
     ['another way to write a tag', template('{code}', 'pt_BR'), 'Write pt-BR.'],
     ['a word that is no tag', template('{code}', 'german'), 'Write a tag such as'],
   ])('refuses %s and says where and what to do', (_, toml, remedy) => {
-    const problem = problemOf(loadFile(`# mine\n${toml}`))
+    const problem = requireProblem(loadFile(`# mine\n${toml}`))
     expect(problem.remedy).toContain(remedy)
     expect(problem.source).toMatch(/^\/etc\/o\.toml:[23]$/)
   })
 
   test('refuses a second text for the same language', () => {
-    const problem = problemOf(loadFile(template('{code}') + template('{code}', 'DE')))
+    const problem = requireProblem(loadFile(template('{code}') + template('{code}', 'DE')))
     expect(problem).toMatchObject({ source: '/etc/o.toml:4', remedy: 'Keep one of the two.' })
   })
 
@@ -82,10 +82,12 @@ describe('the configuration of templates', () => {
     ['a text in place of the tables', 'templates = "{code}"'],
     ['a text in place of a table', '[templates]\nde = "{code}"'],
   ])('refuses %s', (_, toml) => {
-    expect(problemOf(loadFile(toml)).remedy).toContain('[templates.LOCALE]')
+    expect(requireProblem(loadFile(toml)).remedy).toContain('[templates.LOCALE]')
   })
 
   test('lets the code stand beside letters of scripts that know no spaces', () => {
-    expect(configOf(loadFile(template('您的验证码是{code}。', 'zh-CN'))).templates['zh-CN']).toBeDefined()
+    expect(
+      requireConfig(loadFile(template('您的验证码是{code}。', 'zh-CN'))).templates['zh-CN'],
+    ).toBeDefined()
   })
 })

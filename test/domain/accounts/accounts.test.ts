@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createPasswords } from '../../../src/auth/passwords.ts'
 import { createAccountService, type AccountService } from '../../../src/domain/accounts/accounts.ts'
-import { fromHost } from '../../../src/domain/accounts/audit.ts'
+import { hostOrigin } from '../../../src/domain/accounts/audit.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
 import { createLoginAttempts } from '../../../src/domain/accounts/login-attempts.ts'
 import { createRefreshTokens, type RefreshTokens } from '../../../src/domain/accounts/refresh-tokens.ts'
@@ -14,7 +14,7 @@ import { describeEachDatabase } from '../../helpers/databases.ts'
 const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const clock = testClock()
 const newId = createIds(clock, random)
-const client = (network: string) => ({ network, origin: fromHost })
+const client = (network: string) => ({ network, origin: hostOrigin })
 const minutes = (count: number) => count * 60_000
 const password = 'correct horse battery'
 
@@ -46,16 +46,16 @@ describeEachDatabase('accounts', (database) => {
   // First, while the database is empty.
   describe('the first setup token', () => {
     test('is replaced by the next start, works once, and dies with the first account', async () => {
-      const before = await setupTokens.issueFirst()
-      const first = await setupTokens.issueFirst()
+      const before = await setupTokens.issueForFirstStart()
+      const first = await setupTokens.issueForFirstStart()
       if (!before || !first) throw new Error('there is an account already')
       expect(first.expiresAt).toBe(clock.now() + minutes(30))
       const input = { email: newEmail(), password }
-      expect(await accounts.createWithSetupToken(before.token, input, fromHost)).toBeUndefined()
+      expect(await accounts.createWithSetupToken(before.token, input, hostOrigin)).toBeUndefined()
 
       await accounts.create({ email: newEmail(), password })
-      expect(await accounts.createWithSetupToken(first.token, input, fromHost)).toBeUndefined()
-      expect(await setupTokens.issueFirst()).toBeUndefined()
+      expect(await accounts.createWithSetupToken(first.token, input, hostOrigin)).toBeUndefined()
+      expect(await setupTokens.issueForFirstStart()).toBeUndefined()
     })
   })
 
@@ -75,9 +75,9 @@ describeEachDatabase('accounts', (database) => {
 
     test('refuses an address that is taken, and leaves nothing behind', async () => {
       const email = newEmail()
-      const made = await Promise.allSettled([1, 2, 3].map(() => accounts.create({ email, password })))
-      expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-      expect(made.find(({ status }) => status === 'rejected')).toMatchObject({
+      const results = await Promise.allSettled([1, 2, 3].map(() => accounts.create({ email, password })))
+      expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+      expect(results.find(({ status }) => status === 'rejected')).toMatchObject({
         reason: { code: 'CONFLICT', reason: 'EMAIL_TAKEN' },
       })
       expect(await store.read.developers.findByEmail(email)).toHaveLength(1)
@@ -104,7 +104,7 @@ describeEachDatabase('accounts', (database) => {
     test('makes exactly one account, however many try at once', async () => {
       const { token } = await setupTokens.issue()
       const tries = Array.from({ length: 8 }, () =>
-        accounts.createWithSetupToken(token, { email: newEmail(), password }, fromHost),
+        accounts.createWithSetupToken(token, { email: newEmail(), password }, hostOrigin),
       )
       expect((await Promise.all(tries)).filter(Boolean)).toHaveLength(1)
     })
@@ -113,18 +113,18 @@ describeEachDatabase('accounts', (database) => {
       const email = newEmail()
       await accounts.create({ email, password })
       const { token } = await setupTokens.issue()
-      await expect(accounts.createWithSetupToken(token, { email, password }, fromHost)).rejects.toMatchObject(
-        {
-          code: 'CONFLICT',
-        },
-      )
       await expect(
-        accounts.createWithSetupToken(token, { email: 'x', password }, fromHost),
+        accounts.createWithSetupToken(token, { email, password }, hostOrigin),
+      ).rejects.toMatchObject({
+        code: 'CONFLICT',
+      })
+      await expect(
+        accounts.createWithSetupToken(token, { email: 'x', password }, hostOrigin),
       ).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',
       })
       expect(
-        await accounts.createWithSetupToken(token, { email: newEmail(), password }, fromHost),
+        await accounts.createWithSetupToken(token, { email: newEmail(), password }, hostOrigin),
       ).toBeDefined()
     })
 
@@ -132,10 +132,10 @@ describeEachDatabase('accounts', (database) => {
       const { token } = await setupTokens.issue()
       clock.advance(minutes(30))
       expect(
-        await accounts.createWithSetupToken(token, { email: newEmail(), password }, fromHost),
+        await accounts.createWithSetupToken(token, { email: newEmail(), password }, hostOrigin),
       ).toBeUndefined()
       expect(
-        await accounts.createWithSetupToken('st_unknown', { email: newEmail(), password }, fromHost),
+        await accounts.createWithSetupToken('st_unknown', { email: newEmail(), password }, hostOrigin),
       ).toBeUndefined()
     })
 
@@ -207,11 +207,11 @@ describeEachDatabase('accounts', (database) => {
     test('set by the operator ends every session', async () => {
       const email = newEmail()
       const developer = await accounts.create({ email, password })
-      const session = await refreshTokens.issue({ ...developer, origin: fromHost }, 'password')
+      const session = await refreshTokens.issue({ ...developer, origin: hostOrigin }, 'password')
       await accounts.resetPassword(email.toUpperCase(), 'another password!')
       expect(await accounts.authenticate(email, password, client('192.0.2.1'))).toBeUndefined()
       expect(await accounts.authenticate(email, 'another password!', client('192.0.2.1'))).toBeDefined()
-      expect(await refreshTokens.rotate(session, fromHost)).toBeUndefined()
+      expect(await refreshTokens.rotate(session, hostOrigin)).toBeUndefined()
     })
 
     test('is refused when too short or for nobody', async () => {
@@ -226,29 +226,34 @@ describeEachDatabase('accounts', (database) => {
     test('chosen by the developer needs the current one, and ends every session', async () => {
       const email = newEmail()
       const developer = await accounts.create({ email, password })
-      const session = await refreshTokens.issue({ ...developer, origin: fromHost }, 'password')
+      const session = await refreshTokens.issue({ ...developer, origin: hostOrigin }, 'password')
       const change = (current: string) =>
-        accounts.changePassword({ ...developer, origin: fromHost }, current, 'another password!', '192.0.2.1')
+        accounts.changePassword(
+          { ...developer, origin: hostOrigin },
+          current,
+          'another password!',
+          '192.0.2.1',
+        )
       await expect(change('wrong horse battery')).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',
         details: [{ path: 'currentPassword' }],
       })
       await change(password)
       expect(await accounts.authenticate(email, 'another password!', client('192.0.2.1'))).toBeDefined()
-      expect(await refreshTokens.rotate(session, fromHost)).toBeUndefined()
+      expect(await refreshTokens.rotate(session, hostOrigin)).toBeUndefined()
     })
   })
 
   describe('refresh tokens', () => {
     const begin = async () => {
       const developer = await accounts.create({ email: newEmail(), password })
-      return { developer, token: await refreshTokens.issue({ ...developer, origin: fromHost }, 'password') }
+      return { developer, token: await refreshTokens.issue({ ...developer, origin: hostOrigin }, 'password') }
     }
-    const successor = async (token: string) => (await refreshTokens.rotate(token, fromHost))?.refreshToken
+    const successor = async (token: string) => (await refreshTokens.rotate(token, hostOrigin))?.refreshToken
 
     test('each gives one successor, and the same again for 60 seconds', async () => {
       const { developer, token } = await begin()
-      const next = await refreshTokens.rotate(token, fromHost)
+      const next = await refreshTokens.rotate(token, hostOrigin)
       expect(next).toMatchObject({ developer: { id: developer.id } })
       expect(next?.refreshToken).not.toBe(token)
       clock.advance(60_000)
@@ -257,14 +262,14 @@ describeEachDatabase('accounts', (database) => {
 
     test('16 calls at once get the same successor, which works', async () => {
       const { token } = await begin()
-      const given = await Promise.all(Array.from({ length: 16 }, () => successor(token)))
-      expect(new Set(given).size).toBe(1)
-      expect(await successor(given[0] ?? '')).toBeString()
+      const successors = await Promise.all(Array.from({ length: 16 }, () => successor(token)))
+      expect(new Set(successors).size).toBe(1)
+      expect(await successor(successors[0] ?? '')).toBeString()
     })
 
     test('reuse after 60 seconds ends the family, and no other', async () => {
       const { developer, token } = await begin()
-      const otherSession = await refreshTokens.issue({ ...developer, origin: fromHost }, 'password')
+      const otherSession = await refreshTokens.issue({ ...developer, origin: hostOrigin }, 'password')
       const second = (await successor(token)) ?? ''
       const third = (await successor(second)) ?? ''
       clock.advance(60_001)
@@ -300,9 +305,9 @@ describeEachDatabase('accounts', (database) => {
     test('revoking any of them ends the family', async () => {
       const { token } = await begin()
       const next = (await successor(token)) ?? ''
-      await refreshTokens.revoke(token, fromHost)
+      await refreshTokens.revoke(token, hostOrigin)
       expect(await successor(next)).toBeUndefined()
-      await refreshTokens.revoke('unknown', fromHost)
+      await refreshTokens.revoke('unknown', hostOrigin)
     })
 
     test('are not what the database holds', async () => {

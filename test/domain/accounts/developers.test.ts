@@ -5,7 +5,7 @@ import {
   insertDeveloper,
   type Login,
 } from '../../../src/domain/accounts/developers.ts'
-import { fromHost } from '../../../src/domain/accounts/audit.ts'
+import { hostOrigin } from '../../../src/domain/accounts/audit.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
 import { FREE_PLAN } from '../../../src/domain/model/plans.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
@@ -19,18 +19,21 @@ const newId = createIds(clock, random)
 const issuer = 'https://idp.example'
 
 /** With calls that come from wherever. */
-function serviceOf(needs: Parameters<typeof createDeveloperService>[0]) {
+function createService(needs: Parameters<typeof createDeveloperService>[0]) {
   const service = createDeveloperService(needs)
   return {
     ...service,
-    admit: async (login: Login) => ({ ...(await service.admit(login, fromHost)), origin: fromHost }),
+    admit: async (login: Login) => ({
+      ...(await service.resolveLogin(login, hostOrigin)),
+      origin: hostOrigin,
+    }),
   }
 }
 
 describeEachDatabase('developers', (database) => {
   let store: Store
-  let open: ReturnType<typeof serviceOf>
-  let closed: ReturnType<typeof serviceOf>
+  let open: ReturnType<typeof createService>
+  let closed: ReturnType<typeof createService>
   let person = 0
   const newLogin = (): Login & { email: string } => {
     person += 1
@@ -58,8 +61,8 @@ describeEachDatabase('developers', (database) => {
   beforeAll(() => {
     store = createStore(database())
     const needs = { store, clock, newId, random, plans: { free: { ...FREE_PLAN } } }
-    open = serviceOf({ ...needs, signUp: 'open' })
-    closed = serviceOf({ ...needs, signUp: 'closed' })
+    open = createService({ ...needs, signUp: 'open' })
+    closed = createService({ ...needs, signUp: 'closed' })
   })
 
   describe('with sign-up open', () => {
@@ -103,17 +106,17 @@ describeEachDatabase('developers', (database) => {
 
     test('a virtual number that is taken is not given twice', async () => {
       const { virtualPhone } = await open.admit(newLogin())
-      const taken = new Uint8Array(8)
-      new DataView(taken.buffer).setBigUint64(0, BigInt(virtualPhone.slice(4)))
-      let draws = 0
+      const takenBytes = new Uint8Array(8)
+      new DataView(takenBytes.buffer).setBigUint64(0, BigInt(virtualPhone.slice(4)))
+      let drawCount = 0
       const repeating = (bytes: Uint8Array<ArrayBuffer>) => {
-        if (bytes.length === 8 && (draws += 1) <= 2) bytes.set(taken)
+        if (bytes.length === 8 && (drawCount += 1) <= 2) bytes.set(takenBytes)
         else random(bytes)
       }
       const needs = { store, clock, newId, plans: { free: { ...FREE_PLAN } }, signUp: 'open' as const }
-      const developer = await serviceOf({ ...needs, random: repeating }).admit(newLogin())
+      const developer = await createService({ ...needs, random: repeating }).admit(newLogin())
       expect(developer.virtualPhone).not.toBe(virtualPhone)
-      expect(draws).toBe(3)
+      expect(drawCount).toBe(3)
     })
   })
 
@@ -180,7 +183,7 @@ describeEachDatabase('developers', (database) => {
 
   test('the profile shows the numbers of the plan, and changes only what is named', async () => {
     const developer = await open.admit(newLogin())
-    expect(open.profile(developer).limits).toEqual(FREE_PLAN)
+    expect(open.toProfile(developer).limits).toEqual(FREE_PLAN)
     clock.advance(1000)
     const changed = await open.update(developer, { company: 'Analytical Engines' })
     expect(changed).toMatchObject({
@@ -193,7 +196,7 @@ describeEachDatabase('developers', (database) => {
 
   test('no name comes back to an account that was deleted while the call was under way', async () => {
     const developer = await open.admit(newLogin())
-    await store.write((tx) => tx.developers.forget(developer.id, clock.now()))
+    await store.write((tx) => tx.developers.anonymize(developer.id, clock.now()))
     await expect(open.update(developer, { name: 'Ada' })).rejects.toMatchObject({
       reason: 'ACCOUNT_NOT_ALLOWED',
     })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { createHash, createHmac } from 'node:crypto'
 import {
   deriveClientId,
-  hasCredentialForm,
+  hasCredentialFormat,
   issueCredentials,
   makeCredential,
   makeWebhookSecret,
@@ -10,7 +10,7 @@ import {
   matchesCredential,
   previewCredential,
   replaceCredential,
-  storeCredential,
+  hashCredential,
   type RotationType,
 } from '../../../src/domain/apps/credentials.ts'
 import { deriveKeys } from '../../../src/domain/model/keys.ts'
@@ -23,19 +23,19 @@ const counting = (): Random => {
   return (bytes) => void bytes.forEach((_, index) => (bytes[index] = next++ & 255))
 }
 const keys = deriveKeys(new Uint8Array(32).fill(1))
-const hexOf = (from: number, count: number) =>
+const hexRange = (from: number, count: number) =>
   Array.from({ length: count }, (_, i) => ((from + i) & 255).toString(16).padStart(2, '0')).join('')
 
 describe('a credential', () => {
   test('is 24 random bytes behind its environment and kind', () => {
-    expect(makeCredential('secret', 'live', counting())).toBe(`ph_live_secret_${hexOf(0, 24)}`)
-    expect(makeCredential('api', 'test', counting())).toBe(`ph_test_api_${hexOf(0, 24)}`)
-    expect(makeWebhookSecret(counting())).toBe(`whsec_${hexOf(0, 24)}`)
+    expect(makeCredential('secret', 'live', counting())).toBe(`ph_live_secret_${hexRange(0, 24)}`)
+    expect(makeCredential('api', 'test', counting())).toBe(`ph_test_api_${hexRange(0, 24)}`)
+    expect(makeWebhookSecret(counting())).toBe(`whsec_${hexRange(0, 24)}`)
   })
 
   test('is never made twice', () => {
-    const made = Array.from({ length: 1000 }, () => makeCredential('api', 'live', random))
-    expect(new Set(made).size).toBe(1000)
+    const credentials = Array.from({ length: 1000 }, () => makeCredential('api', 'live', random))
+    expect(new Set(credentials).size).toBe(1000)
   })
 
   test('shows the first and the last four digits behind its prefix', () => {
@@ -50,17 +50,17 @@ describe('what is stored of a credential', () => {
   const value = makeCredential('secret', 'live', random)
 
   test('is SHA-256 over 16 bytes of salt and the value', () => {
-    const { salt, hash } = storeCredential(value, counting())
-    expect(salt).toBe(hexOf(0, 16))
+    const { salt, hash } = hashCredential(value, counting())
+    expect(salt).toBe(hexRange(0, 16))
     expect(hash).toBe(createHash('sha256').update(Buffer.from(salt, 'hex')).update(value).digest('hex'))
   })
 
   test('has a salt of its own each time', () => {
-    expect(storeCredential(value, random)).not.toEqual(storeCredential(value, random))
+    expect(hashCredential(value, random)).not.toEqual(hashCredential(value, random))
   })
 
   test('matches this value', () => {
-    expect(matchesCredential(value, storeCredential(value, random))).toBe(true)
+    expect(matchesCredential(value, hashCredential(value, random))).toBe(true)
   })
 
   test.each([
@@ -72,7 +72,7 @@ describe('what is stored of a credential', () => {
     ['nothing', ''],
     ['an umlaut', 'ü'],
   ])('does not match %s', (_, other) => {
-    expect(matchesCredential(other, storeCredential(value, random))).toBe(false)
+    expect(matchesCredential(other, hashCredential(value, random))).toBe(false)
   })
 })
 
@@ -84,7 +84,7 @@ describe('the form of a credential', () => {
     ['secret', `ph_test_secret_${digits}`],
     ['api', `ph_live_api_${digits}`],
   ] as const)('of kind %s is accepted', (kind, value) => {
-    expect(hasCredentialForm(kind, value)).toBe(true)
+    expect(hasCredentialFormat(kind, value)).toBe(true)
   })
 
   test.each([
@@ -99,7 +99,7 @@ describe('the form of a credential', () => {
     ['preceded by a blank', ` ph_live_api_${digits}`],
     ['two of them', `ph_live_api_${digits}, ph_live_api_${digits}`],
   ])('that is %s is refused', (_, value) => {
-    expect(hasCredentialForm('api', value)).toBe(false)
+    expect(hasCredentialFormat('api', value)).toBe(false)
   })
 })
 
@@ -109,7 +109,7 @@ describe('the client ID', () => {
   test('is derived from key and application, the same each time', () => {
     const mac = createHmac('sha256', keys.clientId).update(`client-id:${id}`).digest('hex')
     expect(deriveClientId(keys, 'live', id)).toBe(`ph_live_client_${mac.slice(0, 48)}`)
-    expect(hasCredentialForm('client', deriveClientId(keys, 'test', id))).toBe(true)
+    expect(hasCredentialFormat('client', deriveClientId(keys, 'test', id))).toBe(true)
   })
 
   test('differs by application and by key', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { clientOf, isInRange, parseRange } from '../../../src/domain/guard/address.ts'
+import { clientKey, isInRange, parseRange } from '../../../src/domain/guard/address.ts'
 
 test.each([
   '',
@@ -14,6 +14,6 @@ test.each([
   '::1.2.3',
   'nobody',
 ])('no address is %p', (text) => {
-  expect(clientOf(text)).toBeUndefined()
+  expect(clientKey(text)).toBeUndefined()
   expect(isInRange(text, [parseRange('0.0.0.0/0'), parseRange('::/0')])).toBe(false)
 })

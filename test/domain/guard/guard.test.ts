@@ -4,7 +4,7 @@ import type { GuardSettings } from '../../../src/domain/guard/rules.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
-import { createGuardBench, guardOff } from '../../helpers/guard.ts'
+import { createGuardFixture, guardOff } from '../../helpers/guard.ts'
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
@@ -25,7 +25,8 @@ beforeEach(async () => {
   })
 })
 
-const bench = (changes: Partial<GuardSettings>) => createGuardBench(store, { ...guardOff, ...changes })
+const createBench = (changes: Partial<GuardSettings>) =>
+  createGuardFixture(store, { ...guardOff, ...changes })
 const unverified = (limits: Partial<GuardSettings['unverified']>) => ({
   unverified: { ...guardOff.unverified, ...limits },
 })
@@ -33,7 +34,7 @@ const passed = (count: number) => Array<string>(count).fill('')
 
 describe('a country', () => {
   test('gets the fourth unverified message of an hour no more', async () => {
-    const { send, clock } = bench(unverified({ countryPerHour: 3 }))
+    const { send, clock } = createBench(unverified({ countryPerHour: 3 }))
     expect((await send(5)).rules).toEqual([...passed(3), 'COUNTRY_HOURLY', 'COUNTRY_HOURLY'])
     expect((await send(1, { country: 'BE' })).rules).toEqual([''])
     expect((await send(1, { appId: 'app_2' })).rules).toEqual([''])
@@ -43,7 +44,7 @@ describe('a country', () => {
   })
 
   test('never gets more than that in any hour', async () => {
-    const { send, clock } = bench(unverified({ countryPerHour: 3 }))
+    const { send, clock } = createBench(unverified({ countryPerHour: 3 }))
     const sentAt: number[] = []
     for (let step = 0; step < 600; step++) {
       if ((await send(1)).rules[0] === '') sentAt.push(clock.now())
@@ -54,7 +55,7 @@ describe('a country', () => {
   })
 
   test('gets the twenty-first unverified message of a day no more', async () => {
-    const { send, clock } = bench(unverified({ countryPerDay: 20 }))
+    const { send, clock } = createBench(unverified({ countryPerDay: 20 }))
     for (let hour = 0; hour < 20; hour++) {
       expect((await send(1)).rules).toEqual([''])
       clock.advance(hourMs)
@@ -65,13 +66,13 @@ describe('a country', () => {
   })
 
   test('that verifies gets more: a fifth of the verified in an hour, three tenths in a day', async () => {
-    const { send, verify } = bench(unverified({ countryPerHour: 3, countryPerDay: 20 }))
+    const { send, verify } = createBench(unverified({ countryPerHour: 3, countryPerDay: 20 }))
     for (let user = 0; user < 100; user++) await verify((await send(1)).request)
     expect((await send(21)).rules).toEqual([...passed(20), 'COUNTRY_HOURLY'])
   })
 
   test('is measured by its best day of the last fourteen', async () => {
-    const { send, verify, clock } = bench(unverified({ countryPerHour: 3, countryPerDay: 20 }))
+    const { send, verify, clock } = createBench(unverified({ countryPerHour: 3, countryPerDay: 20 }))
     for (let user = 0; user < 120; user++) await verify((await send(1)).request)
     clock.advance(14 * dayMs)
     // 120 / 6 × 20 % in an hour, and 120 × 30 % in a day.
@@ -81,18 +82,18 @@ describe('a country', () => {
   })
 
   test('takes a resend for what it is: another message, and all of them back with the verification', async () => {
-    const { judge, requestOf, verify, send } = bench(unverified({ countryPerHour: 3 }))
-    const request = requestOf()
-    await judge(request)
-    expect((await judge({ ...request, resends: 0 })).blocked).toBe(false)
-    expect((await judge({ ...request, resends: 1 })).blocked).toBe(false)
-    expect((await judge({ ...request, resends: 2 })).rules).toEqual(['COUNTRY_HOURLY'])
+    const { evaluate, createRequest, verify, send } = createBench(unverified({ countryPerHour: 3 }))
+    const request = createRequest()
+    await evaluate(request)
+    expect((await evaluate({ ...request, resends: 0 })).blocked).toBe(false)
+    expect((await evaluate({ ...request, resends: 1 })).blocked).toBe(false)
+    expect((await evaluate({ ...request, resends: 2 })).violatedRules).toEqual(['COUNTRY_HOURLY'])
     await verify({ ...request, resends: 2 })
     expect((await send(4)).rules).toEqual([...passed(3), 'COUNTRY_HOURLY'])
   })
 
   test('is not blamed for messages that no provider took', async () => {
-    const { send, withdraw } = bench(unverified({ countryPerHour: 3 }))
+    const { send, revert: withdraw } = createBench(unverified({ countryPerHour: 3 }))
     for (let outage = 0; outage < 5; outage++) {
       const { request, rules } = await send(1)
       expect(rules).toEqual([''])
@@ -102,7 +103,7 @@ describe('a country', () => {
   })
 
   test('outside the list, or on the other one, gets nothing', async () => {
-    const { send } = bench({ countries: ['NL', 'BE'], deniedCountries: ['BE'] })
+    const { send } = createBench({ countries: ['NL', 'BE'], deniedCountries: ['BE'] })
     expect((await send(1, { country: 'NL' })).rules).toEqual([''])
     expect((await send(1, { country: 'BE' })).rules).toEqual(['COUNTRY_DENIED'])
     expect((await send(1, { country: 'CU' })).rules).toEqual(['COUNTRY_NOT_ALLOWED'])
@@ -115,15 +116,16 @@ describe('a prefix', () => {
   const near = (n: number): Partial<GuardedRequest> => ({ phone: `+31611111${String(n).padStart(3, '0')}` })
 
   test('gets the sixth unverified message of an hour no more, whatever the last four digits', async () => {
-    const { judge, requestOf } = bench(unverified({ prefixPerHour: 5 }))
+    const { evaluate, createRequest } = createBench(unverified({ prefixPerHour: 5 }))
     const verdicts = []
-    for (let n = 0; n < 6; n++) verdicts.push((await judge(requestOf(near(n)))).rules.join(' '))
+    for (let n = 0; n < 6; n++)
+      verdicts.push((await evaluate(createRequest(near(n)))).violatedRules.join(' '))
     expect(verdicts).toEqual([...passed(5), 'PREFIX_HOURLY'])
-    expect((await judge(requestOf({ phone: '+31611121000' }))).blocked).toBe(false)
+    expect((await evaluate(createRequest({ phone: '+31611121000' }))).blocked).toBe(false)
   })
 
   test('gets the eleventh of a day no more, and more where it verifies', async () => {
-    const { send, verify, clock } = bench(unverified({ prefixPerDay: 10 }))
+    const { send, verify, clock } = createBench(unverified({ prefixPerDay: 10 }))
     expect((await send(11, near(1))).rules).toEqual([...passed(10), 'PREFIX_DAILY'])
     clock.advance(dayMs + 15 * minuteMs)
     for (let user = 0; user < 40; user++) await verify((await send(1, near(1))).request)
@@ -135,7 +137,7 @@ describe('a client address', () => {
   const from = (clientIp: string) => ({ clientIp })
 
   test('sends the sixth unverified message of an hour no more, nor does its /64', async () => {
-    const { send } = bench(unverified({ addressPerHour: 5 }))
+    const { send } = createBench(unverified({ addressPerHour: 5 }))
     expect((await send(6, from('203.0.113.9'))).rules).toEqual([...passed(5), 'ADDRESS_HOURLY'])
     expect((await send(1, from('203.0.113.10'))).rules).toEqual([''])
     expect((await send(1)).rules).toEqual([''])
@@ -146,7 +148,7 @@ describe('a client address', () => {
   })
 
   test('sends the eleventh of a day no more, and more where it verifies', async () => {
-    const { send, verify, clock } = bench(unverified({ addressPerDay: 10 }))
+    const { send, verify, clock } = createBench(unverified({ addressPerDay: 10 }))
     expect((await send(11, from('203.0.113.9'))).rules).toEqual([...passed(10), 'ADDRESS_DAILY'])
     clock.advance(dayMs + 15 * minuteMs)
     for (let user = 0; user < 40; user++) await verify((await send(1, from('203.0.113.9'))).request)
@@ -154,7 +156,7 @@ describe('a client address', () => {
   })
 
   test('sends to three countries that verify nothing, and to no fourth', async () => {
-    const { send, verify, clock } = bench(unverified({ addressCountries: 3 }))
+    const { send, verify, clock } = createBench(unverified({ addressCountries: 3 }))
     const to = async (country: string) => (await send(1, { country, ...from('203.0.113.9') })).rules[0]
     expect(await to('NL')).toBe('')
     expect(await to('BE')).toBe('')
@@ -172,7 +174,7 @@ describe('a client address', () => {
 
 describe('a cap', () => {
   test('of an application ends at midnight UTC', async () => {
-    const { send, clock } = bench({ caps: { applicationPerDay: 4, totalPerDay: 0 } })
+    const { send, clock } = createBench({ caps: { applicationPerDay: 4, totalPerDay: 0 } })
     expect((await send(5)).rules).toEqual([...passed(4), 'APPLICATION_DAILY'])
     expect((await send(1, { appId: 'app_2' })).rules).toEqual([''])
     clock.advance(12 * hourMs - 1)
@@ -182,7 +184,7 @@ describe('a cap', () => {
   })
 
   test('of all counts every application, and only what goes out', async () => {
-    const { send } = bench({ deniedCountries: ['BE'], caps: { applicationPerDay: 3, totalPerDay: 5 } })
+    const { send } = createBench({ deniedCountries: ['BE'], caps: { applicationPerDay: 3, totalPerDay: 5 } })
     await send(9, { country: 'BE' })
     expect((await send(4)).rules).toEqual([...passed(3), 'APPLICATION_DAILY'])
     expect((await send(3, { appId: 'app_2' })).rules).toEqual([...passed(2), 'TOTAL_DAILY'])
@@ -201,15 +203,15 @@ describe('what is trusted', () => {
     ['a prefix', { prefixes: ['+3161'] }, { phone: '+31611111111' }],
     ['an address', { addresses: ['203.0.113.0/24'] }, { clientIp: '203.0.113.77' }],
     ['an IPv6 network', { addresses: ['2001:db8::/32'] }, { clientIp: '2001:db8:5::1' }],
-  ])('%s passes every rule, uncounted', async (_, trusted, wish) => {
+  ])('%s passes every rule, uncounted', async (_, trusted, overrides) => {
     const settings = {
       ...unverified(everything),
       countries: ['BE'],
       caps: { applicationPerDay: 1, totalPerDay: 1 },
       trusted: { ...guardOff.trusted, ...trusted },
     }
-    const { send, verify } = bench(settings)
-    const { request, rules } = await send(4, wish)
+    const { send, verify } = createBench(settings)
+    const { request, rules } = await send(4, overrides)
     expect(rules).toEqual(passed(4))
     await verify(request)
     expect(await opened.database.read.select().from(opened.database.tables.guardWindows)).toEqual([])
@@ -222,7 +224,7 @@ describe('what is trusted', () => {
   })
 
   test('are also test applications and virtual numbers', async () => {
-    const { send } = bench({ countries: ['BE'] })
+    const { send } = createBench({ countries: ['BE'] })
     expect((await send(1, { environment: 'test' })).rules).toEqual([''])
     expect((await send(1, { phone: '+9991234567890', country: null })).rules).toEqual([''])
   })
@@ -230,17 +232,17 @@ describe('what is trusted', () => {
 
 describe('a guard that only watches', () => {
   test('lets everything out, counts it, and names every rule', async () => {
-    const { send, requestOf, judge } = bench({
+    const { send, createRequest, evaluate } = createBench({
       mode: 'monitor',
       ...unverified({ countryPerHour: 2, prefixPerHour: 2, addressPerHour: 2 }),
       deniedCountries: ['NL'],
       caps: { applicationPerDay: 2, totalPerDay: 2 },
     })
-    const wish = { phone: '+31611111111', clientIp: '203.0.113.9' }
-    expect((await send(2, wish)).rules).toEqual(['COUNTRY_DENIED', 'COUNTRY_DENIED'])
-    const verdict = await judge(requestOf(wish))
+    const overrides = { phone: '+31611111111', clientIp: '203.0.113.9' }
+    expect((await send(2, overrides)).rules).toEqual(['COUNTRY_DENIED', 'COUNTRY_DENIED'])
+    const verdict = await evaluate(createRequest(overrides))
     expect(verdict.blocked).toBe(false)
-    expect(verdict.rules).toEqual([
+    expect(verdict.violatedRules).toEqual([
       'COUNTRY_DENIED',
       'COUNTRY_HOURLY',
       'PREFIX_HOURLY',
@@ -258,7 +260,7 @@ describe('a guard that only watches', () => {
   })
 
   test('and one that is off counts nothing', async () => {
-    const { send, verify } = bench({
+    const { send, verify } = createBench({
       mode: 'off',
       deniedCountries: ['NL'],
       ...unverified({ countryPerHour: 1 }),
@@ -271,16 +273,16 @@ describe('a guard that only watches', () => {
 })
 
 test('new settings hold from the next message on, and what was counted stays', async () => {
-  const { send, guard } = bench(unverified({ countryPerHour: 3 }))
+  const { send, guard } = createBench(unverified({ countryPerHour: 3 }))
   await send(3)
-  guard.apply({ ...guardOff, ...unverified({ countryPerHour: 5 }) })
+  guard.configure({ ...guardOff, ...unverified({ countryPerHour: 5 }) })
   expect((await send(3)).rules).toEqual([...passed(2), 'COUNTRY_HOURLY'])
-  guard.apply({ ...guardOff, mode: 'off' })
+  guard.configure({ ...guardOff, mode: 'off' })
   expect((await send(1)).rules).toEqual([''])
 })
 
 test('the tables hold neither a phone number nor an address', async () => {
-  const { send, verify } = bench({
+  const { send, verify } = createBench({
     ...unverified({ countryPerHour: 9, addressCountries: 3 }),
     mode: 'monitor',
     deniedCountries: ['NL'],

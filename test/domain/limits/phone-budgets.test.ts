@@ -11,7 +11,7 @@ const hourMs = 3_600_000
 const start = 1_800_000_000_000
 
 /** The seconds to wait, or 0 where the phone's codes may be tried. */
-function waitOf(budget: CheckBudget | undefined, now: number, failuresMax = 25): number {
+function waitSeconds(budget: CheckBudget | undefined, now: number, failuresMax = 25): number {
   try {
     requireCheckBudget(budget, failuresMax, now)
     return 0
@@ -26,7 +26,7 @@ function waitOf(budget: CheckBudget | undefined, now: number, failuresMax = 25):
   }
 }
 
-function failedTimes(times: number, now: number, budget?: CheckBudget): CheckBudget | undefined {
+function failRepeatedly(times: number, now: number, budget?: CheckBudget): CheckBudget | undefined {
   let failed = budget
   for (let i = 0; i < times; i++) failed = afterFailure(failed, now)
   return failed
@@ -34,54 +34,54 @@ function failedTimes(times: number, now: number, budget?: CheckBudget): CheckBud
 
 describe('the check budget of a phone', () => {
   test('allows 25 failures at once and refuses the next check for exactly an hour', () => {
-    expect(waitOf(undefined, start)).toBe(0)
-    expect(waitOf(failedTimes(24, start), start)).toBe(0)
-    const spent = failedTimes(25, start)
-    expect(waitOf(spent, start)).toBe(3600)
-    expect(waitOf(spent, start + 1_500)).toBe(3599)
-    expect(waitOf(spent, start + hourMs - 1)).toBe(1)
-    expect(waitOf(spent, start + hourMs)).toBe(0)
+    expect(waitSeconds(undefined, start)).toBe(0)
+    expect(waitSeconds(failRepeatedly(24, start), start)).toBe(0)
+    const exhausted = failRepeatedly(25, start)
+    expect(waitSeconds(exhausted, start)).toBe(3600)
+    expect(waitSeconds(exhausted, start + 1_500)).toBe(3599)
+    expect(waitSeconds(exhausted, start + hourMs - 1)).toBe(1)
+    expect(waitSeconds(exhausted, start + hourMs)).toBe(0)
   })
 
   test('gets one failure back each hour and all 25 in 25 hours', () => {
-    let budget = failedTimes(25, start)
+    let budget = failRepeatedly(25, start)
     for (let hour = 1; hour <= 5; hour++) {
       const now = start + hour * hourMs
-      expect(waitOf(budget, now)).toBe(0)
-      budget = failedTimes(1, now, budget)
-      expect(waitOf(budget, now)).toBe(3600)
+      expect(waitSeconds(budget, now)).toBe(0)
+      budget = failRepeatedly(1, now, budget)
+      expect(waitSeconds(budget, now)).toBe(3600)
     }
     const later = start + 30 * hourMs
-    expect(waitOf(failedTimes(24, later, budget), later)).toBe(0)
-    expect(waitOf(failedTimes(25, later, budget), later)).toBe(3600)
+    expect(waitSeconds(failRepeatedly(24, later, budget), later)).toBe(0)
+    expect(waitSeconds(failRepeatedly(25, later, budget), later)).toBe(3600)
   })
 
   test('is not refilled by a success, which ends the row of failures', () => {
-    const budget = failedTimes(25, start)
+    const budget = failRepeatedly(25, start)
     if (!budget) throw new Error('no budget')
     const succeeded = afterSuccess(budget)
     expect(succeeded).toEqual({ ...budget, consecutiveFailures: 0 })
-    expect(waitOf(succeeded, start)).toBe(3600)
+    expect(waitSeconds(succeeded, start)).toBe(3600)
   })
 
   test('is stopped for 24 hours by 100 failures in a row, whatever was refilled', () => {
     let budget: CheckBudget | undefined
     for (let i = 0; i < 99; i++) budget = afterFailure(budget, start + i * hourMs)
-    const hundredth = start + 99 * hourMs
-    expect(waitOf(budget, hundredth)).toBe(0)
-    budget = afterFailure(budget, hundredth)
-    expect(waitOf(budget, hundredth)).toBe(24 * 3600)
-    expect(waitOf(budget, hundredth + 24 * hourMs - 1)).toBe(1)
-    expect(waitOf(budget, hundredth + 24 * hourMs)).toBe(0)
+    const hundredthFailureAt = start + 99 * hourMs
+    expect(waitSeconds(budget, hundredthFailureAt)).toBe(0)
+    budget = afterFailure(budget, hundredthFailureAt)
+    expect(waitSeconds(budget, hundredthFailureAt)).toBe(24 * 3600)
+    expect(waitSeconds(budget, hundredthFailureAt + 24 * hourMs - 1)).toBe(1)
+    expect(waitSeconds(budget, hundredthFailureAt + 24 * hourMs)).toBe(0)
   })
 
   test('is not stopped where a success stands between 99 failures and more', () => {
-    const budget = failedTimes(99, start)
+    const budget = failRepeatedly(99, start)
     if (!budget) throw new Error('no budget')
-    expect(failedTimes(99, start, afterSuccess(budget))?.lockedUntil).toBeNull()
+    expect(failRepeatedly(99, start, afterSuccess(budget))?.lockedUntil).toBeNull()
   })
 
   test('of 0 is off, and a stopped phone may try again', () => {
-    expect(waitOf(failedTimes(100, start), start, 0)).toBe(0)
+    expect(waitSeconds(failRepeatedly(100, start), start, 0)).toBe(0)
   })
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { count } from 'drizzle-orm'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
-import { admit, peek, type RateLimit } from '../../../src/domain/limits/rate-limit.ts'
+import { chargeRateLimit, peekRateLimit, type RateLimit } from '../../../src/domain/limits/rate-limit.ts'
 import type { Stores } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
@@ -10,9 +10,9 @@ const windowMs = 60_000
 const minute = (subject: string, limit: number): RateLimit => ({ policy: 'test', subject, limit, windowMs })
 
 /** The seconds to wait, or undefined when the call was admitted. */
-async function attempt(tx: Stores, limit: RateLimit, now: number): Promise<number | undefined> {
+async function tryAdmit(tx: Stores, limit: RateLimit, now: number): Promise<number | undefined> {
   try {
-    await admit(tx, limit, now, 'APP_RATE')
+    await chargeRateLimit(tx, limit, now, 'APP_RATE')
     return undefined
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
@@ -36,29 +36,29 @@ describeEachDatabase('a rate limit', (database, kind) => {
   test('tells what is left and when it resets', async () => {
     const limit = minute(newSubject(), 3)
     const states = await write(async (tx) => [
-      await peek(tx, limit, start),
-      await admit(tx, limit, start, 'APP_RATE'),
-      await admit(tx, limit, start + 10_000, 'APP_RATE'),
-      await peek(tx, limit, start + 10_500),
-      await admit(tx, limit, start + 20_000, 'APP_RATE'),
-      await peek(tx, limit, start + 60_000),
+      await peekRateLimit(tx, limit, start),
+      await chargeRateLimit(tx, limit, start, 'APP_RATE'),
+      await chargeRateLimit(tx, limit, start + 10_000, 'APP_RATE'),
+      await peekRateLimit(tx, limit, start + 10_500),
+      await chargeRateLimit(tx, limit, start + 20_000, 'APP_RATE'),
+      await peekRateLimit(tx, limit, start + 60_000),
     ])
-    const rest = { policy: 'test', limit: 3, windowSeconds: 60 }
+    const limitFields = { policy: 'test', limit: 3, windowSeconds: 60 }
     expect(states).toEqual([
-      { ...rest, remaining: 3, resetSeconds: 60 },
-      { ...rest, remaining: 2, resetSeconds: 60 },
-      { ...rest, remaining: 1, resetSeconds: 50 },
-      { ...rest, remaining: 1, resetSeconds: 50 },
-      { ...rest, remaining: 0, resetSeconds: 40 },
-      { ...rest, remaining: 1, resetSeconds: 10 },
+      { ...limitFields, remaining: 3, resetSeconds: 60 },
+      { ...limitFields, remaining: 2, resetSeconds: 60 },
+      { ...limitFields, remaining: 1, resetSeconds: 50 },
+      { ...limitFields, remaining: 1, resetSeconds: 50 },
+      { ...limitFields, remaining: 0, resetSeconds: 40 },
+      { ...limitFields, remaining: 1, resetSeconds: 10 },
     ])
   })
 
   test('that refuses names policy and numbers, and writes nothing', async () => {
     const limit = minute(newSubject(), 1)
-    await write((tx) => admit(tx, limit, start, 'APP_RATE'))
+    await write((tx) => chargeRateLimit(tx, limit, start, 'APP_RATE'))
     const before = await rows()
-    const refused = write((tx) => admit(tx, limit, start + 1, 'APP_RATE'))
+    const refused = write((tx) => chargeRateLimit(tx, limit, start + 1, 'APP_RATE'))
     expect(refused).rejects.toMatchObject({
       code: 'RATE_LIMITED',
       reason: 'APP_RATE',
@@ -73,43 +73,43 @@ describeEachDatabase('a rate limit', (database, kind) => {
   test('of 0 admits everything and keeps no log', async () => {
     const limit = minute(newSubject(), 0)
     const before = await rows()
-    expect(await write((tx) => admit(tx, limit, start, 'APP_RATE'))).toBeUndefined()
-    expect(await write((tx) => peek(tx, limit, start))).toBeUndefined()
+    expect(await write((tx) => chargeRateLimit(tx, limit, start, 'APP_RATE'))).toBeUndefined()
+    expect(await write((tx) => peekRateLimit(tx, limit, start))).toBeUndefined()
     expect(await rows()).toBe(before)
   })
 
   test('counts each subject and each policy by itself', async () => {
     const [one, other] = [minute(newSubject(), 1), minute(newSubject(), 1)]
     await write(async (tx) => {
-      expect(await attempt(tx, one, start)).toBeUndefined()
-      expect(await attempt(tx, other, start)).toBeUndefined()
-      expect(await attempt(tx, { ...one, policy: 'another' }, start)).toBeUndefined()
-      expect(await attempt(tx, one, start)).toBe(60)
+      expect(await tryAdmit(tx, one, start)).toBeUndefined()
+      expect(await tryAdmit(tx, other, start)).toBeUndefined()
+      expect(await tryAdmit(tx, { ...one, policy: 'another' }, start)).toBeUndefined()
+      expect(await tryAdmit(tx, one, start)).toBe(60)
     })
   })
 
   // Elsewhere each call costs a round trip.
-  const highest = kind === 'SQLite' ? 10_000 : 200
+  const limitMax = kind === 'SQLite' ? 10_000 : 200
 
-  test(`of ${highest} admits exactly so many in a window, again in the next, and keeps a log of one window`, async () => {
-    const limit = minute(newSubject(), highest)
+  test(`of ${limitMax} admits exactly so many in a window, again in the next, and keeps a log of one window`, async () => {
+    const limit = minute(newSubject(), limitMax)
     const before = await rows()
     for (const at of [start, start + windowMs]) {
       const admitted = await write(async (tx) => {
         let count = 0
-        while ((await attempt(tx, limit, at)) === undefined) count++
+        while ((await tryAdmit(tx, limit, at)) === undefined) count++
         return count
       })
-      expect(admitted).toBe(highest)
+      expect(admitted).toBe(limitMax)
     }
-    expect((await rows()) - before).toBeLessThanOrEqual(highest + 8)
+    expect((await rows()) - before).toBeLessThanOrEqual(limitMax + 8)
   }, 300_000)
 
   test('is not blocked by the log of a clock that ran hours ahead', async () => {
     const limit = minute(newSubject(), 1)
-    await write((tx) => admit(tx, limit, start + 7_200_000, 'APP_RATE'))
-    expect((await write((tx) => peek(tx, limit, start)))?.remaining).toBe(1)
-    expect(await write((tx) => attempt(tx, limit, start))).toBeUndefined()
-    expect(await write((tx) => attempt(tx, limit, start))).toBe(60)
+    await write((tx) => chargeRateLimit(tx, limit, start + 7_200_000, 'APP_RATE'))
+    expect((await write((tx) => peekRateLimit(tx, limit, start)))?.remaining).toBe(1)
+    expect(await write((tx) => tryAdmit(tx, limit, start))).toBeUndefined()
+    expect(await write((tx) => tryAdmit(tx, limit, start))).toBe(60)
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { spendSendBudget, type SendBudgetMode } from '../../../src/domain/limits/send-budget.ts'
+import { chargePhoneBudget, type SendBudgetMode } from '../../../src/domain/limits/send-budget.ts'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
@@ -14,7 +14,7 @@ describeEachDatabase('the send budget of a phone', (database) => {
     const subject = `app:phone ${subjects++}`
     return async (now: number, mode: SendBudgetMode = 'enforce') => {
       try {
-        return await createStore(database()).write((tx) => spendSendBudget(tx, mode, subject, now))
+        return await createStore(database()).write((tx) => chargePhoneBudget(tx, mode, subject, now))
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error
         expect(error).toMatchObject({ code: 'RATE_LIMITED', reason: 'PHONE_SEND_BUDGET' })

@@ -1,46 +1,46 @@
 import { expect, test } from 'bun:test'
-import { createPump } from '../../../src/domain/model/coalescing-runner.ts'
+import { createCoalescingRunner } from '../../../src/domain/model/coalescing-runner.ts'
 
 test('runs one round at a time, and one more for all the wakes during it', async () => {
   let roundCount = 0
   let underWay = 0
-  const pump = createPump(async () => {
+  const runner = createCoalescingRunner(async () => {
     roundCount += 1
     underWay += 1
     expect(underWay).toBe(1)
-    if (roundCount === 1) for (let wakes = 0; wakes < 3; wakes++) pump.wake()
+    if (roundCount === 1) for (let wakes = 0; wakes < 3; wakes++) runner.wake()
     await Promise.resolve()
     underWay -= 1
     return false
   })
-  pump.wake()
-  await pump.running()
+  runner.wake()
+  await runner.running()
   expect(roundCount).toBe(2)
-  expect(pump.running()).toBeUndefined()
+  expect(runner.running()).toBeUndefined()
 })
 
 test('goes on while a round asks for another', async () => {
-  let left = 3
-  const pump = createPump(async () => --left > 0)
-  pump.wake()
-  await pump.running()
-  expect(left).toBe(0)
+  let roundsLeft = 3
+  const runner = createCoalescingRunner(async () => --roundsLeft > 0)
+  runner.wake()
+  await runner.running()
+  expect(roundsLeft).toBe(0)
 })
 
 test('a wake during the rest makes a round follow', async () => {
   let roundCount = 0
   let restCount = 0
-  const pump = createPump(
+  const runner = createCoalescingRunner(
     async () => {
       roundCount += 1
       return false
     },
     async () => {
       restCount += 1
-      if (restCount === 1) pump.wake()
+      if (restCount === 1) runner.wake()
     },
   )
-  pump.wake()
-  await pump.running()
+  runner.wake()
+  await runner.running()
   expect({ roundCount, restCount }).toEqual({ roundCount: 2, restCount: 2 })
 })

@@ -3,51 +3,51 @@ import { deriveKeys } from '../../../src/domain/model/keys.ts'
 import { deriveCode, matchesCode, type CodeSource } from '../../../src/domain/model/code.ts'
 
 const keys = deriveKeys(new Uint8Array(32).fill(1))
-const source = (change: Partial<CodeSource> = {}): CodeSource => ({
+const source = (overrides: Partial<CodeSource> = {}): CodeSource => ({
   id: 'otp_01',
   codeSalt: 'AAAAAAAAAAAAAAAAAAAAAA',
   phone: '+14155552671',
   environment: 'live',
-  ...change,
+  ...overrides,
 })
 const codes = (count: number) =>
   Array.from({ length: count }, (_, i) => deriveCode(keys, source({ id: `otp_${i}` })))
 
 test('a code is six digits, leading zeros kept', () => {
-  const drawn = codes(20_000)
-  expect(drawn.filter((code) => !/^[0-9]{6}$/.test(code))).toEqual([])
-  expect(drawn.filter((code) => code.startsWith('0')).length).toBeGreaterThan(1_800)
+  const sampleCodes = codes(20_000)
+  expect(sampleCodes.filter((code) => !/^[0-9]{6}$/.test(code))).toEqual([])
+  expect(sampleCodes.filter((code) => code.startsWith('0')).length).toBeGreaterThan(1_800)
 })
 
 test('the same request gives the same code again, another id, salt or key another', () => {
   expect(deriveCode(keys, source())).toBe(deriveCode(keys, source()))
-  const others = [
+  const otherSources = [
     deriveCode(keys, source({ id: 'otp_02' })),
     deriveCode(keys, source({ codeSalt: 'AAAAAAAAAAAAAAAAAAAAAQ' })),
     deriveCode(deriveKeys(new Uint8Array(32).fill(2)), source()),
   ]
-  expect(others).not.toContain(deriveCode(keys, source()))
+  expect(otherSources).not.toContain(deriveCode(keys, source()))
 })
 
 test('every part of the million is equally likely', () => {
   const bins = Array.from({ length: 100 }, () => 0)
-  const draws = 200_000
-  for (const code of codes(draws)) {
+  const drawCount = 200_000
+  for (const code of codes(drawCount)) {
     const bin = Math.floor(Number(code) / 10_000)
     bins[bin] = (bins[bin] ?? 0) + 1
   }
-  const expected = draws / bins.length
+  const expected = drawCount / bins.length
   const chiSquare = bins.reduce((sum, seen) => sum + (seen - expected) ** 2 / expected, 0)
   // 99 degrees of freedom: beyond 160 one time in 10,000, and the keys here are always the same.
   expect(chiSquare).toBeLessThan(160)
 })
 
 test('every digit is equally likely at every place', () => {
-  const drawn = codes(100_000)
+  const sampleCodes = codes(100_000)
   for (let place = 0; place < 6; place++) {
     const bins = Array.from(
       { length: 10 },
-      (_, digit) => drawn.filter((code) => code[place] === String(digit)).length,
+      (_, digit) => sampleCodes.filter((code) => code[place] === String(digit)).length,
     )
     const chiSquare = bins.reduce((sum, seen) => sum + (seen - 10_000) ** 2 / 10_000, 0)
     expect(chiSquare).toBeLessThan(34)

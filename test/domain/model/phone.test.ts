@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { makeVirtualPhone, parsePhone, readPhone } from '../../../src/domain/model/phone.ts'
+import { makeVirtualPhone, parsePhone, tryParsePhone } from '../../../src/domain/model/phone.ts'
 
 describe('a phone number', () => {
   test.each([
@@ -16,7 +16,7 @@ describe('a phone number', () => {
     ['+12005550123', '+12005550123', null],
     ['+800 1234 5678', '+80012345678', null],
   ])('%s is %s', (text, phone, country) => {
-    expect(readPhone(text)).toEqual({ phone, country, isVirtual: false })
+    expect(tryParsePhone(text)).toEqual({ phone, country, isVirtual: false })
   })
 
   test.each([
@@ -39,7 +39,7 @@ describe('a phone number', () => {
     ['too few digits behind 999', '+999123456789'],
     ['too many digits behind 999', '+99912345678901'],
   ])('with %s is none', (_, text) => {
-    expect(readPhone(text)).toBeUndefined()
+    expect(tryParsePhone(text)).toBeUndefined()
     expect(() => parsePhone(text)).toThrow(expect.objectContaining({ code: 'INVALID_PHONE_NUMBER' }))
   })
 
@@ -56,7 +56,7 @@ describe('a phone number', () => {
 
 describe('a virtual number', () => {
   test('is +999 and ten digits, of no country', () => {
-    expect(readPhone('+999 0123456789')).toEqual({
+    expect(tryParsePhone('+999 0123456789')).toEqual({
       phone: '+9990123456789',
       country: null,
       isVirtual: true,
@@ -65,7 +65,7 @@ describe('a virtual number', () => {
 
   test('is made of ten digits, zeros kept', () => {
     expect(makeVirtualPhone((bytes) => bytes.fill(0).set([42], 7))).toBe('+9990000000042')
-    expect(readPhone(makeVirtualPhone((bytes) => bytes.fill(255)))?.isVirtual).toBe(true)
-    expect(readPhone(makeVirtualPhone((bytes) => bytes.fill(0)))?.isVirtual).toBe(true)
+    expect(tryParsePhone(makeVirtualPhone((bytes) => bytes.fill(255)))?.isVirtual).toBe(true)
+    expect(tryParsePhone(makeVirtualPhone((bytes) => bytes.fill(0)))?.isVirtual).toBe(true)
   })
 })

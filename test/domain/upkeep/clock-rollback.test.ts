@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
-import { createHousekeeping } from '../../../src/domain/upkeep/clock-rollback.ts'
-import { admit } from '../../../src/domain/limits/rate-limit.ts'
+import { createClockRollbackRepair } from '../../../src/domain/upkeep/clock-rollback.ts'
+import { chargeRateLimit } from '../../../src/domain/limits/rate-limit.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { otpCalls } from '../../helpers/otp.ts'
+import { createOtpClient } from '../../helpers/otp-client.ts'
 import { createTestService } from '../../helpers/service.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
@@ -14,21 +14,21 @@ describeEachDatabase('housekeeping', (database) => {
     const store = createStore(database())
     const limit = { policy: 'test', subject: 'app', limit: 2, windowMs: 60_000 }
     const clock = testClock()
-    await store.write((tx) => admit(tx, limit, clock.now(), 'APP_RATE'))
-    await store.write((tx) => admit(tx, limit, clock.now(), 'APP_RATE'))
+    await store.write((tx) => chargeRateLimit(tx, limit, clock.now(), 'APP_RATE'))
+    await store.write((tx) => chargeRateLimit(tx, limit, clock.now(), 'APP_RATE'))
     clock.advance(-2 * 60 * 60 * 1000)
-    await createHousekeeping({ store, clock }).start()
-    const again = () => store.write((tx) => admit(tx, limit, clock.now(), 'APP_RATE'))
-    expect(again()).rejects.toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: 60 })
+    await createClockRollbackRepair({ store, clock }).repairAfterClockRollback()
+    const admitAgain = () => store.write((tx) => chargeRateLimit(tx, limit, clock.now(), 'APP_RATE'))
+    expect(admitAgain()).rejects.toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: 60 })
     clock.advance(60_000)
-    expect(await again()).toMatchObject({ remaining: 1 })
+    expect(await admitAgain()).toMatchObject({ remaining: 1 })
   })
 
   test('at the start ends codes, locks, retries and sessions as much earlier as the clock was set back', async () => {
     const service = await createTestService({ database: database() })
     const { store } = service
     const ada = await service.createDeveloper()
-    await otpCalls(service).send(await service.createApplication(ada))
+    await createOtpClient(service).send(await service.createApplication(ada))
     const { otpRequests, refreshTokens, phoneCheckBudgets } = database().tables
     const sentAt = service.clock.now()
     const lockedUntil = sentAt + dayMs
@@ -43,10 +43,10 @@ describeEachDatabase('housekeeping', (database) => {
       await tx.refreshTokens.insert({ ...session, hash: 'h', usedAt: sentAt })
     })
     const clock = testClock(sentAt - 7_200_000)
-    const housekeeping = createHousekeeping({ store, clock })
-    expect(await housekeeping.start()).toBe(7_200_000)
+    const housekeeping = createClockRollbackRepair({ store, clock })
+    expect(await housekeeping.repairAfterClockRollback()).toBe(7_200_000)
     // What is set back once is not set back again.
-    expect(await housekeeping.start()).toBe(0)
+    expect(await housekeeping.repairAfterClockRollback()).toBe(0)
 
     const { read } = database()
     const [request] = await read.select().from(otpRequests)
@@ -65,10 +65,10 @@ describeEachDatabase('housekeeping', (database) => {
   test('at the start after a pause, or a clock that was set forward, moves nothing', async () => {
     const service = await createTestService({ database: database() })
     const application = await service.createApplication(await service.createDeveloper())
-    await otpCalls(service).send(application)
+    await createOtpClient(service).send(application)
     const before = await database().read.select().from(database().tables.otpRequests)
     service.clock.advance(7_200_000)
-    expect(await createHousekeeping(service).start()).toBe(0)
+    expect(await createClockRollbackRepair(service).repairAfterClockRollback()).toBe(0)
     expect(await database().read.select().from(database().tables.otpRequests)).toEqual(before)
     await service.dispose()
   })

@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { erasePhone } from '../../../src/domain/upkeep/erasure.ts'
 import { hashPhone } from '../../../src/domain/model/keys.ts'
-import { pseudonymOf } from '../../../src/domain/model/pseudonyms.ts'
+import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import { unlock } from '../../../src/domain/upkeep/unlock.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { otpCalls, type LogData, type OtpCalls, type OtpRequestData } from '../../helpers/otp.ts'
-import { purger, testKeys } from '../../helpers/retention.ts'
+import {
+  createOtpClient,
+  type LogData,
+  type OtpClient,
+  type OtpRequestData,
+} from '../../helpers/otp-client.ts'
+import { createPurger, testKeys } from '../../helpers/retention.ts'
 import {
   createTestService,
   type TestApplication,
@@ -20,8 +25,8 @@ describeEachDatabase('of a phone number', (database) => {
   let ada: TestDeveloper
   let eve: TestDeveloper
   let app: TestApplication
-  let eves: TestApplication
-  let otp: OtpCalls
+  let evesApplication: TestApplication
+  let otp: OtpClient
   beforeAll(async () => {
     service = await createTestService({
       database: database(),
@@ -30,8 +35,8 @@ describeEachDatabase('of a phone number', (database) => {
     ada = await service.createDeveloper()
     eve = await service.createDeveloper()
     app = await service.createApplication(ada)
-    eves = await service.createApplication(eve)
-    otp = otpCalls(service)
+    evesApplication = await service.createApplication(eve)
+    otp = createOtpClient(service)
   })
   afterAll(() => service.dispose())
 
@@ -45,10 +50,10 @@ describeEachDatabase('of a phone number', (database) => {
     return JSON.stringify(rows)
   }
   const wrong = async (as: TestApplication, phone: string, times: number) => {
-    for (let left = times; left > 0; left -= 5) {
+    for (let remaining = times; remaining > 0; remaining -= 5) {
       const { requestId } = (await otp.send(as, { phone })).data
-      for (let i = 1; i <= Math.min(5, left); i++)
-        await otp.verify(as, requestId, await otp.wrongCodeOf(requestId, i))
+      for (let i = 1; i <= Math.min(5, remaining); i++)
+        await otp.verify(as, requestId, await otp.getWrongCode(requestId, i))
       service.clock.advance(3 * 60_000)
     }
   }
@@ -60,22 +65,22 @@ describeEachDatabase('of a phone number', (database) => {
         as: ada,
         body: { appId: app.id, url: 'https://hooks.example/otpd', events: ['*'] },
       })
-      const wishes = { phone, metadata: { order: 'secret-order' }, clientIp: '203.0.113.78' }
+      const sendBody = { phone, metadata: { order: 'secret-order' }, clientIp: '203.0.113.78' }
       // Some of it so old that a pseudonym stands in its place.
-      const old = await otp.send(app, wishes)
-      await otp.verify(app, old.data.requestId, await otp.codeOf(old.data.requestId))
+      const old = await otp.send(app, sendBody)
+      await otp.verify(app, old.data.requestId, await otp.getCode(old.data.requestId))
       service.clock.advance(31 * dayMs)
-      await purger(service)()
-      const pseudonyms = [ada, eve].map(({ developer }) => pseudonymOf(testKeys, developer.id, phone))
+      await createPurger(service)()
+      const pseudonyms = [ada, eve].map(({ developer }) => derivePseudonym(testKeys, developer.id, phone))
       expect(await everything()).toContain(pseudonyms[0] ?? '')
-      await wrong(eves, phone, 3)
-      const pending = await otp.send(app, wishes, { 'idempotency-key': 'k1' })
+      await wrong(evesApplication, phone, 3)
+      const pending = await otp.send(app, sendBody, { 'idempotency-key': 'k1' })
       expect(await everything()).toContain(phone)
 
       expect(await erase(phone)).toEqual({ otpRequests: 3, logEntries: expect.any(Number), users: 1 })
-      const left = await everything()
+      const remainingText = await everything()
       for (const trace of [phone, ...pseudonyms, hashPhone(testKeys, phone), 'secret-order', '203.0.113.78'])
-        expect(left).not.toContain(trace)
+        expect(remainingText).not.toContain(trace)
       const request = await get<OtpRequestData>(`/v1/otp/${pending.data.requestId}`)
       expect(request).toMatchObject({ status: 'canceled', phone: 'erased', country: 'US' })
       expect(await get<unknown[]>('/v1/inbox')).toEqual([])
@@ -93,17 +98,18 @@ describeEachDatabase('of a phone number', (database) => {
       }
       expect(await erase(phone)).toEqual({ otpRequests: 0, logEntries: 0, users: 0 })
       // The same person may come again, as somebody new.
-      const again = await otp.send(app, { phone })
-      expect(again.status).toBe(201)
+      const retryResponse = await otp.send(app, { phone })
+      expect(retryResponse.status).toBe(201)
       expect(
-        (await otp.verify(app, again.data.requestId, await otp.codeOf(again.data.requestId))).status,
+        (await otp.verify(app, retryResponse.data.requestId, await otp.getCode(retryResponse.data.requestId)))
+          .status,
       ).toBe(200)
     })
 
     test('forgets whoever is verified while it runs', async () => {
       const phone = '+14155550307'
       const { requestId } = (await otp.send(app, { phone })).data
-      const code = await otp.codeOf(requestId)
+      const code = await otp.getCode(requestId)
       const { read } = service.store
       let isVerified = false
       const listRequests: typeof read.retention.listRequests = async (...args) => {
@@ -117,22 +123,22 @@ describeEachDatabase('of a phone number', (database) => {
     })
 
     test('touches nobody else', async () => {
-      const [theirs, other] = ['+14155550302', '+14155550303']
-      for (const phone of [theirs, other]) {
+      const [erasedPhone, otherPhone] = ['+14155550302', '+14155550303']
+      for (const phone of [erasedPhone, otherPhone]) {
         const { requestId } = (await otp.send(app, { phone })).data
-        await otp.verify(app, requestId, await otp.codeOf(requestId))
+        await otp.verify(app, requestId, await otp.getCode(requestId))
       }
-      const stays = async () => {
+      const readOtherRows = async () => {
         const { otpRequests, events, identities } = database().tables
         const rows = []
         for (const table of [otpRequests, events, identities])
           rows.push(...(await database().read.select().from(table)))
-        return rows.filter((row) => row.phone === other)
+        return rows.filter((row) => row.phone === otherPhone)
       }
-      const before = await stays()
+      const before = await readOtherRows()
       expect(before).toHaveLength(4)
-      await erase(theirs)
-      expect(await stays()).toEqual(before)
+      await erase(erasedPhone)
+      expect(await readOtherRows()).toEqual(before)
     })
 
     test('wants a phone number', async () => {
@@ -143,14 +149,14 @@ describeEachDatabase('of a phone number', (database) => {
   describe('the unlocking', () => {
     test('of a phone lifts failed checks and sends, with every application', async () => {
       const phone = '+14155550304'
-      for (const as of [app, eves]) await wrong(as, phone, 25)
+      for (const as of [app, evesApplication]) await wrong(as, phone, 25)
       const check = async (as: TestApplication) => {
         const { requestId } = (await otp.send(as, { phone })).data
-        return (await otp.verify(as, requestId, await otp.codeOf(requestId))).status
+        return (await otp.verify(as, requestId, await otp.getCode(requestId))).status
       }
-      for (const as of [app, eves]) expect(await check(as)).toBe(429)
+      for (const as of [app, evesApplication]) expect(await check(as)).toBe(429)
       expect(await unlock(needs(), phone)).toEqual({ checkBudgets: 2, admissions: expect.any(Number) })
-      for (const as of [app, eves]) expect(await check(as)).toBe(200)
+      for (const as of [app, evesApplication]) expect(await check(as)).toBe(200)
       const trail = await get<Array<{ action: string; targetId: string }>>('/v1/audit?limit=1')
       expect(trail).toMatchObject([{ action: 'phone.unlocked', targetId: app.id }])
 
@@ -163,7 +169,7 @@ describeEachDatabase('of a phone number', (database) => {
 
     test('is noted for every application that it lifts something with, or does not happen', async () => {
       const phone = '+14155550308'
-      for (const as of [app, eves]) await otp.send(as, { phone })
+      for (const as of [app, evesApplication]) await otp.send(as, { phone })
       const { rateAdmissions } = database().tables
       const counted = async () => JSON.stringify(await database().read.select().from(rateAdmissions))
       const before = await counted()
@@ -178,7 +184,7 @@ describeEachDatabase('of a phone number', (database) => {
       expect(await unlock(needs(), phone)).toMatchObject({ checkBudgets: 0 })
       for (const as of [ada, eve]) {
         const [entry] = await get<Array<{ action: string; targetId: string }>>('/v1/audit?limit=1', as)
-        const own = as === ada ? app : eves
+        const own = as === ada ? app : evesApplication
         expect(entry).toMatchObject({ action: 'phone.unlocked', targetId: own.id })
       }
     })
@@ -186,7 +192,7 @@ describeEachDatabase('of a phone number', (database) => {
     test('of an application lifts those of all its phones, and no other’s', async () => {
       const phones = ['+14155550305', '+14155550306']
       for (const phone of phones) await wrong(app, phone, 25)
-      await wrong(eves, '+14155550305', 25)
+      await wrong(evesApplication, '+14155550305', 25)
       const { phoneCheckBudgets, rateAdmissions } = database().tables
       const counted = async () => {
         const rows = await database().read.select().from(rateAdmissions)
@@ -195,9 +201,9 @@ describeEachDatabase('of a phone number', (database) => {
       expect(await counted()).toContain(app.id)
       expect(await unlock(needs(), app.id)).toMatchObject({ checkBudgets: 2 })
       expect(await counted()).not.toContain(app.id)
-      expect(await counted()).toContain(eves.id)
+      expect(await counted()).toContain(evesApplication.id)
       const budgets = await database().read.select().from(phoneCheckBudgets)
-      expect(budgets.map(({ appId }) => appId)).toEqual([eves.id])
+      expect(budgets.map(({ appId }) => appId)).toEqual([evesApplication.id])
       const [entry] = await get<Array<{ action: string; targetId: string }>>('/v1/audit?limit=1')
       expect(entry).toMatchObject({
         action: 'application.unlocked',

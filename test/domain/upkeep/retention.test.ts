@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { hashPhone } from '../../../src/domain/model/keys.ts'
-import { pseudonymOf } from '../../../src/domain/model/pseudonyms.ts'
+import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import type { Stores } from '../../../src/domain/store/store.ts'
 import { describeEachDatabase, raceRounds } from '../../helpers/databases.ts'
-import { otpCalls, type LogData, type OtpCalls, type OtpRequestData } from '../../helpers/otp.ts'
-import { purger, testKeys } from '../../helpers/retention.ts'
+import {
+  createOtpClient,
+  type LogData,
+  type OtpClient,
+  type OtpRequestData,
+} from '../../helpers/otp-client.ts'
+import { createPurger, testKeys } from '../../helpers/retention.ts'
 import {
   createTestService,
   type TestApplication,
@@ -18,8 +23,8 @@ describeEachDatabase('retention', (database, kind) => {
   let service: TestService
   let ada: TestDeveloper
   let app: TestApplication
-  let otp: OtpCalls
-  let purge: ReturnType<typeof purger>
+  let otp: OtpClient
+  let purge: ReturnType<typeof createPurger>
   beforeAll(async () => {
     service = await createTestService({
       database: database(),
@@ -27,8 +32,8 @@ describeEachDatabase('retention', (database, kind) => {
     })
     ada = await service.createDeveloper()
     app = await service.createApplication(ada)
-    otp = otpCalls(service)
-    purge = purger(service)
+    otp = createOtpClient(service)
+    purge = createPurger(service)
   })
   afterAll(() => service.dispose())
 
@@ -37,7 +42,7 @@ describeEachDatabase('retention', (database, kind) => {
     const sent = await otp.send(app, { phone, ...extra })
     expect(sent.status).toBe(201)
     const { requestId } = sent.data
-    expect((await otp.verify(app, requestId, await otp.codeOf(requestId))).status).toBe(200)
+    expect((await otp.verify(app, requestId, await otp.getCode(requestId))).status).toBe(200)
     return requestId
   }
   /** Every text that the database holds, all tables together. */
@@ -55,21 +60,21 @@ describeEachDatabase('retention', (database, kind) => {
         as: ada,
         body: { appId: app.id, url: 'https://hooks.example/otpd', events: ['*'] },
       })
-      const wishes = { metadata: { order: 'secret-order' }, clientIp: '203.0.113.77' }
-      const requestId = await verified(phone, wishes)
+      const sendBody = { metadata: { order: 'secret-order' }, clientIp: '203.0.113.77' }
+      const requestId = await verified(phone, sendBody)
       const failing = await otp.send(app, { phone })
-      await otp.verify(app, failing.data.requestId, await otp.wrongCodeOf(failing.data.requestId))
+      await otp.verify(app, failing.data.requestId, await otp.getWrongCode(failing.data.requestId))
       service.clock.advance(30 * dayMs - 1)
       await purge()
       expect(await everything()).toContain(phone)
       service.clock.advance(2 * 3_600_000)
       await purge()
-      const left = await everything()
+      const remainingText = await everything()
       for (const trace of [phone, 'secret-order', '203.0.113.77', hashPhone(testKeys, phone)]) {
-        expect(left).not.toContain(trace)
+        expect(remainingText).not.toContain(trace)
       }
 
-      const pseudonym = pseudonymOf(testKeys, ada.developer.id, phone)
+      const pseudonym = derivePseudonym(testKeys, ada.developer.id, phone)
       expect(pseudonym).toMatch(/^anon_[\w-]{14}$/)
       const request = await get<OtpRequestData>(`/v1/otp/${requestId}`)
       expect(request).toMatchObject({ phone: pseudonym, status: 'verified', country: 'US' })
@@ -104,7 +109,7 @@ describeEachDatabase('retention', (database, kind) => {
       const listed = async () =>
         (await get<Array<{ id: string; phone: string }>>('/v1/users')).filter(({ id }) => id === before.id)
       expect((await listed()).map((user) => user.phone)).toEqual([
-        pseudonymOf(testKeys, ada.developer.id, phone),
+        derivePseudonym(testKeys, ada.developer.id, phone),
       ])
       expect(await get(path)).toMatchObject({ id: before.id, phone, verificationCount: 1 })
       await verified(phone)
@@ -126,9 +131,9 @@ describeEachDatabase('retention', (database, kind) => {
     })
 
     test('gives each developer another pseudonym for one number', () => {
-      const of = (developerId: string) => pseudonymOf(testKeys, developerId, '+14155550203')
-      expect(of('dev_a')).not.toBe(of('dev_b'))
-      expect(of('dev_a')).toBe(of('dev_a'))
+      const pseudonymFor = (developerId: string) => derivePseudonym(testKeys, developerId, '+14155550203')
+      expect(pseudonymFor('dev_a')).not.toBe(pseudonymFor('dev_b'))
+      expect(pseudonymFor('dev_a')).toBe(pseudonymFor('dev_a'))
     })
 
     test('loses no verification that comes at the same time', async () => {
@@ -138,12 +143,14 @@ describeEachDatabase('retention', (database, kind) => {
       const codes = []
       for (const phone of phones) {
         const { requestId } = (await otp.send(app, { phone })).data
-        codes.push({ requestId, code: await otp.codeOf(requestId) })
+        codes.push({ requestId, code: await otp.getCode(requestId) })
       }
       const purging = purge()
-      const answers = await Promise.all(codes.map(({ requestId, code }) => otp.verify(app, requestId, code)))
+      const responses = await Promise.all(
+        codes.map(({ requestId, code }) => otp.verify(app, requestId, code)),
+      )
       await purging
-      expect(answers.map(({ status }) => status)).toEqual(phones.map(() => 200))
+      expect(responses.map(({ status }) => status)).toEqual(phones.map(() => 200))
       const all = await database().read.select().from(database().tables.identities)
       const found = all.filter((one) => phones.includes(one.phone))
       expect(found.map((one) => one.verificationCount)).toEqual(phones.map(() => 2))
@@ -163,7 +170,7 @@ describeEachDatabase('retention', (database, kind) => {
     const { webhookDeliveries } = database().tables
     expect(await database().read.select().from(webhookDeliveries)).toEqual([])
     expect(await get(`/v1/otp/${requestId}`)).toMatchObject({ status: 'verified' })
-    await purger(service, { phoneDays: 0, logDays: 0, requestDays: 90, auditDays: 0 })()
+    await createPurger(service, { phoneDays: 0, logDays: 0, requestDays: 90, auditDays: 0 })()
     expect((await service.request('GET', `/v1/otp/${requestId}`, { as: ada })).status).toBe(404)
     expect(await get<{ otpVerified: number }>('/v1/analytics/summary')).toMatchObject({
       otpVerified: expect.any(Number),
@@ -175,7 +182,7 @@ describeEachDatabase('retention', (database, kind) => {
     const phone = '+14155550205'
     const requestId = await verified(phone)
     service.clock.advance(100 * dayMs)
-    await purger(service, { phoneDays: 0, logDays: 0, requestDays: 0, auditDays: 0 })()
+    await createPurger(service, { phoneDays: 0, logDays: 0, requestDays: 0, auditDays: 0 })()
     expect(await get(`/v1/otp/${requestId}`)).toMatchObject({ phone })
     expect(await get<LogData[]>('/v1/logs')).not.toEqual([])
     await purge()
@@ -185,22 +192,22 @@ describeEachDatabase('retention', (database, kind) => {
     const phones = Array.from({ length: 10 }, (_, i) => `+1415555${3000 + i}`)
     for (const phone of phones) await verified(phone)
     service.clock.advance(31 * dayMs)
-    const young = '+14155554000'
-    await verified(young)
-    const plain = async () => {
+    const recentPhone = '+14155554000'
+    await verified(recentPhone)
+    const readPlainPhones = async () => {
       const found = new Set((await everything()).match(/\+1415555[34]\d{3}/g))
       return [...found].toSorted()
     }
-    expect(await plain()).toEqual([...phones, young])
+    expect(await readPlainPhones()).toEqual([...phones, recentPhone])
     // As a kill would: after every single transaction.
     let steps = 0
-    const before = async () => (await plain()).length
-    for (let left = await before(); left > 1; left = await before()) {
+    const before = async () => (await readPlainPhones()).length
+    for (let remaining = await before(); remaining > 1; remaining = await before()) {
       let turns = ++steps
-      await purge({ goOn: () => Promise.resolve(--turns > 0) })
+      await purge({ yieldToRequests: () => Promise.resolve(--turns > 0) })
       if (steps > 100) throw new Error('it does not come to an end')
     }
-    expect(await plain()).toEqual([young])
+    expect(await readPlainPhones()).toEqual([recentPhone])
   }, 300_000)
 
   test('removes what serves a day only, budgets after 30 days and spent tokens, and nothing younger', async () => {
@@ -247,9 +254,9 @@ describeEachDatabase('retention', (database, kind) => {
     clock.advance(dayMs - 1)
     for (const name of names('new')) await store.write((tx) => fill(tx, name))
     clock.advance(1)
-    await purge({ chunk: 4 })
+    await purge({ batchSize: 4 })
     expect(await namesIn()).toEqual(Array(5).fill(names('new')))
-    await purge({ chunk: 4 })
+    await purge({ batchSize: 4 })
     expect(await namesIn()).toEqual(Array(5).fill(names('new')))
   })
 })

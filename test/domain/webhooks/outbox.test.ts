@@ -1,21 +1,23 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
 import type { ClaimedDelivery } from '../../../src/domain/webhooks/outbox.ts'
 import { describeEachDatabase, raceRounds } from '../../helpers/databases.ts'
-import { createScene, type Scene } from './scene.ts'
+import { createWebhookFixture, type WebhookFixture } from './fixture.ts'
 
 const url = 'http://127.0.0.1:9/'
 const leaseMs = 30_000
 
 describeEachDatabase('the outbox', (database, kind) => {
-  let scene: Scene
+  let fixture: WebhookFixture
   beforeAll(async () => {
-    scene = await createScene(database())
+    fixture = await createWebhookFixture(database())
   })
   beforeEach(() => database().write(async (tx) => void (await tx.delete(database().tables.webhookEndpoints))))
 
   const claim = (owner: string, limit = 50) => {
-    const now = scene.clock.now()
-    return scene.store.write((tx) => tx.webhookQueue.claim({ owner, now, leaseUntil: now + leaseMs, limit }))
+    const now = fixture.clock.now()
+    return fixture.store.write((tx) =>
+      tx.webhookQueue.claim({ owner, now, leaseUntil: now + leaseMs, limit }),
+    )
   }
   const finish = (
     owner: string,
@@ -24,61 +26,61 @@ describeEachDatabase('the outbox', (database, kind) => {
     retryAt: number | null = null,
   ) => {
     const error = statusCode === 200 ? null : ('bad_status' as const)
-    const now = scene.clock.now()
+    const now = fixture.clock.now()
     const attempt = { at: now - 7, statusCode, error, durationMs: 7, body: 'words' }
-    return scene.store.write((tx) => tx.webhookQueue.finish({ ...claimed, owner, attempt, retryAt, now }))
+    return fixture.store.write((tx) => tx.webhookQueue.finish({ ...claimed, owner, attempt, retryAt, now }))
   }
   /** What somebody has claimed whose answer was not looked at. */
-  const heldBy = async (owner: string): Promise<Array<ClaimedDelivery & { owner: string }>> => {
+  const listLeasedBy = async (owner: string): Promise<Array<ClaimedDelivery & { owner: string }>> => {
     const rows = await database().read.select().from(database().tables.webhookDeliveries)
-    const held = rows.filter(({ leaseOwner }) => leaseOwner === owner)
-    return held.map((row) => ({ ...row, claim: row.claims, owner }))
+    const leased = rows.filter(({ leaseOwner }) => leaseOwner === owner)
+    return leased.map((row) => ({ ...row, claim: row.claims, owner }))
   }
-  const look = (id: string) => scene.endpoints.get(scene.developer, id)
+  const getEndpoint = (id: string) => fixture.endpoints.get(fixture.developer, id)
 
   test('gets a row for each endpoint that subscribed to the event and no other', async () => {
-    const app = await scene.createApplication()
-    const other = await scene.createApplication()
-    const all = await scene.createEndpoint(app.id, url)
-    const some = await scene.createEndpoint(app.id, url, ['otp.failed', 'otp.verified'])
-    const none = await scene.createEndpoint(app.id, url, ['otp.sent'])
-    const foreign = await scene.createEndpoint(other.id, url)
-    const disabled = await scene.createEndpoint(app.id, url)
-    await scene.endpoints.update(scene.developer, disabled, { status: 'disabled' })
-    const eventId = await scene.record(app.id)
-    const found = await Promise.all([all, some, none, foreign, disabled].map((id) => scene.deliveries(id)))
+    const app = await fixture.createApplication()
+    const other = await fixture.createApplication()
+    const all = await fixture.createEndpoint(app.id, url)
+    const some = await fixture.createEndpoint(app.id, url, ['otp.failed', 'otp.verified'])
+    const none = await fixture.createEndpoint(app.id, url, ['otp.sent'])
+    const foreign = await fixture.createEndpoint(other.id, url)
+    const disabled = await fixture.createEndpoint(app.id, url)
+    await fixture.endpoints.update(fixture.developer, disabled, { status: 'disabled' })
+    const eventId = await fixture.record(app.id)
+    const found = await Promise.all([all, some, none, foreign, disabled].map((id) => fixture.deliveries(id)))
     expect(found.map((rows) => rows.length)).toEqual([1, 1, 0, 0, 0])
     expect(found[0]?.[0]).toMatchObject({ eventId, status: 'pending', attempts: 0 })
   })
 
   test('hands out at most two of an endpoint at a time, its oldest, whoever asks', async () => {
-    const app = await scene.createApplication()
-    const first = await scene.createEndpoint(app.id, url)
-    const second = await scene.createEndpoint(app.id, url)
+    const app = await fixture.createApplication()
+    const first = await fixture.createEndpoint(app.id, url)
+    const second = await fixture.createEndpoint(app.id, url)
     const events: string[] = []
     for (let i = 0; i < 4; i++) {
-      events.push(await scene.record(app.id))
-      scene.clock.advance(1)
+      events.push(await fixture.record(app.id))
+      fixture.clock.advance(1)
     }
     expect(await claim('a', 1)).toHaveLength(1)
     const claimed = [...(await claim('b')), ...(await claim('a')), ...(await claim('c'))]
-    const taken = (await scene.deliveries(first)).filter(({ leaseOwner }) => leaseOwner !== null)
-    expect(taken.map(({ eventId }) => eventId).toSorted()).toEqual(events.slice(0, 2).toSorted())
+    const leasedRows = (await fixture.deliveries(first)).filter(({ leaseOwner }) => leaseOwner !== null)
+    expect(leasedRows.map(({ eventId }) => eventId).toSorted()).toEqual(events.slice(0, 2).toSorted())
     expect(claimed).toHaveLength(3)
     const [one] = claimed.filter(({ endpointId }) => endpointId === second)
     if (!one) throw new Error('nothing was claimed')
     await finish('b', one)
     const next = await claim('c')
     expect(next).toMatchObject([{ endpointId: second }])
-    const row = (await scene.deliveries(second)).find(({ id }) => id === next[0]?.id)
+    const row = (await fixture.deliveries(second)).find(({ id }) => id === next[0]?.id)
     expect(row?.eventId).toBe(events[2])
   })
 
   test('never hands out a row twice to racing workers, and hands out every row', async () => {
-    const app = await scene.createApplication()
-    const endpoints = await Promise.all(Array.from({ length: 8 }, () => scene.createEndpoint(app.id, url)))
-    for (let round = 0; round < 20; round++) await scene.record(app.id)
-    const handedOut: string[] = []
+    const app = await fixture.createApplication()
+    const endpoints = await Promise.all(Array.from({ length: 8 }, () => fixture.createEndpoint(app.id, url)))
+    for (let round = 0; round < 20; round++) await fixture.record(app.id)
+    const claimedIds: string[] = []
     for (let empty = 0; empty < 2;) {
       const workers = Array.from({ length: 12 }, (_, i) => `worker-${i}`)
       const claims = await Promise.all(
@@ -88,13 +90,13 @@ describeEachDatabase('the outbox', (database, kind) => {
           return claimed
         }),
       )
-      handedOut.push(...claims.flat().map(({ id }) => id))
+      claimedIds.push(...claims.flat().map(({ id }) => id))
       if (claims.flat().length === 0) empty++
     }
-    expect(handedOut).toHaveLength(8 * 20)
-    expect(new Set(handedOut).size).toBe(8 * 20)
+    expect(claimedIds).toHaveLength(8 * 20)
+    expect(new Set(claimedIds).size).toBe(8 * 20)
     for (const id of endpoints) {
-      const rows = await scene.deliveries(id)
+      const rows = await fixture.deliveries(id)
       expect(
         rows.every(({ status, attempts, claims }) => status === 'delivered' && attempts + claims === 2),
       ).toBe(true)
@@ -102,35 +104,35 @@ describeEachDatabase('the outbox', (database, kind) => {
   })
 
   test('hands out nothing before its time, and again what was held too long', async () => {
-    const app = await scene.createApplication()
-    const endpoint = await scene.createEndpoint(app.id, url)
-    await scene.record(app.id)
-    const [held] = await claim('dead')
-    expect(held).toMatchObject({ endpointId: endpoint, claim: 1 })
-    scene.clock.advance(leaseMs - 1)
+    const app = await fixture.createApplication()
+    const endpoint = await fixture.createEndpoint(app.id, url)
+    await fixture.record(app.id)
+    const [leased] = await claim('dead')
+    expect(leased).toMatchObject({ endpointId: endpoint, claim: 1 })
+    fixture.clock.advance(leaseMs - 1)
     expect(await claim('b')).toEqual([])
-    scene.clock.advance(1)
-    const again = (await claim('b')).find(({ id }) => id === held?.id)
-    expect(again).toMatchObject({ claim: 2 })
+    fixture.clock.advance(1)
+    const reclaimed = (await claim('b')).find(({ id }) => id === leased?.id)
+    expect(reclaimed).toMatchObject({ claim: 2 })
   })
 
   test('lets nobody write who has lost the lease', async () => {
-    const app = await scene.createApplication()
-    const endpoint = await scene.createEndpoint(app.id, url)
-    await scene.record(app.id)
-    const [late] = (await claim('late')).filter(({ endpointId }) => endpointId === endpoint)
-    scene.clock.advance(leaseMs)
-    const [holder] = (await claim('holder')).filter(({ endpointId }) => endpointId === endpoint)
-    if (!late || !holder) throw new Error('nothing was claimed')
-    await finish('late', late, 500)
-    await finish('holder', late, 500)
-    expect(await scene.deliveries(endpoint)).toMatchObject([
+    const app = await fixture.createApplication()
+    const endpoint = await fixture.createEndpoint(app.id, url)
+    await fixture.record(app.id)
+    const [lateClaim] = (await claim('late')).filter(({ endpointId }) => endpointId === endpoint)
+    fixture.clock.advance(leaseMs)
+    const [currentClaim] = (await claim('holder')).filter(({ endpointId }) => endpointId === endpoint)
+    if (!lateClaim || !currentClaim) throw new Error('nothing was claimed')
+    await finish('late', lateClaim, 500)
+    await finish('holder', lateClaim, 500)
+    expect(await fixture.deliveries(endpoint)).toMatchObject([
       { status: 'pending', attempts: 0, claims: 2, leaseOwner: 'holder' },
     ])
-    expect((await look(endpoint)).failingSince).toBeNull()
-    await finish('holder', holder)
-    await finish('holder', holder, 500)
-    expect(await scene.deliveries(endpoint)).toMatchObject([
+    expect((await getEndpoint(endpoint)).failingSince).toBeNull()
+    await finish('holder', currentClaim)
+    await finish('holder', currentClaim, 500)
+    expect(await fixture.deliveries(endpoint)).toMatchObject([
       {
         status: 'delivered',
         attempts: 1,
@@ -143,193 +145,193 @@ describeEachDatabase('the outbox', (database, kind) => {
   })
 
   test('gives every lease back when the process that held it is gone for sure', async () => {
-    const app = await scene.createApplication()
-    const endpoint = await scene.createEndpoint(app.id, url)
-    await scene.record(app.id)
-    const [held] = await claim('dead')
-    await scene.store.write((tx) => tx.webhookQueue.releaseAll())
-    if (held) await finish('dead', held, 500)
-    const again = (await claim('next')).filter(({ endpointId }) => endpointId === endpoint)
-    expect(again).toMatchObject([{ claim: 2 }])
+    const app = await fixture.createApplication()
+    const endpoint = await fixture.createEndpoint(app.id, url)
+    await fixture.record(app.id)
+    const [leased] = await claim('dead')
+    await fixture.store.write((tx) => tx.webhookQueue.releaseAll())
+    if (leased) await finish('dead', leased, 500)
+    const reclaimed = (await claim('next')).filter(({ endpointId }) => endpointId === endpoint)
+    expect(reclaimed).toMatchObject([{ claim: 2 }])
   })
 
   test('notes at the endpoint the last success and since when it fails', async () => {
-    const app = await scene.createApplication()
-    const endpoint = await scene.createEndpoint(app.id, url)
+    const app = await fixture.createApplication()
+    const endpoint = await fixture.createEndpoint(app.id, url)
     const attempt = async (statusCode: number) => {
-      await scene.record(app.id)
-      scene.clock.advance(1_000)
+      await fixture.record(app.id)
+      fixture.clock.advance(1_000)
       const claimed = (await claim('a')).find(({ endpointId }) => endpointId === endpoint)
       if (claimed) await finish('a', claimed, statusCode)
-      return scene.clock.now()
+      return fixture.clock.now()
     }
     const succeeded = await attempt(200)
     const failed = await attempt(500)
     await attempt(500)
-    expect(await look(endpoint)).toMatchObject({
+    expect(await getEndpoint(endpoint)).toMatchObject({
       lastDeliveryAt: succeeded,
       failingSince: failed,
     })
     const recovered = await attempt(200)
-    expect(await look(endpoint)).toMatchObject({ lastDeliveryAt: recovered, failingSince: null })
+    expect(await getEndpoint(endpoint)).toMatchObject({ lastDeliveryAt: recovered, failingSince: null })
   })
 
   test('serves endpoints that work before those that fail', async () => {
-    const app = await scene.createApplication()
-    const failing = await scene.createEndpoint(app.id, url)
-    await scene.record(app.id)
+    const app = await fixture.createApplication()
+    const failing = await fixture.createEndpoint(app.id, url)
+    await fixture.record(app.id)
     const [first] = (await claim('a')).filter(({ endpointId }) => endpointId === failing)
     if (first) await finish('a', first, 500)
-    const working = await scene.createEndpoint(app.id, url)
-    await scene.record(app.id)
+    const working = await fixture.createEndpoint(app.id, url)
+    await fixture.record(app.id)
     expect(await claim('a', 1)).toMatchObject([{ endpointId: working }])
     expect(await claim('a', 1)).toMatchObject([{ endpointId: failing }])
   })
 
   test('keeps what waits for a disabled endpoint until it is enabled again', async () => {
-    const app = await scene.createApplication()
-    const endpoint = await scene.createEndpoint(app.id, url)
-    await scene.record(app.id)
-    await scene.endpoints.update(scene.developer, endpoint, { status: 'disabled' })
+    const app = await fixture.createApplication()
+    const endpoint = await fixture.createEndpoint(app.id, url)
+    await fixture.record(app.id)
+    await fixture.endpoints.update(fixture.developer, endpoint, { status: 'disabled' })
     expect(await claim('a')).toEqual([])
-    await scene.endpoints.update(scene.developer, endpoint, { status: 'enabled' })
+    await fixture.endpoints.update(fixture.developer, endpoint, { status: 'enabled' })
     expect(await claim('a')).toMatchObject([{ endpointId: endpoint }])
   })
 
   test('loads what to send with the URL and the secret of the moment', async () => {
-    const app = await scene.createApplication()
-    const endpoint = await scene.createEndpoint(app.id, url)
-    const eventId = await scene.record(app.id)
+    const app = await fixture.createApplication()
+    const endpoint = await fixture.createEndpoint(app.id, url)
+    const eventId = await fixture.record(app.id)
     const [claimed] = await claim('a')
     if (!claimed) throw new Error('nothing was claimed')
-    const load = () => scene.store.read.webhookQueue.load([claimed.id])
+    const load = () => fixture.store.read.webhookQueue.load([claimed.id])
     const [before] = await load()
     expect(before).toMatchObject({ id: eventId, url, secret: app.webhookSecret })
     expect(JSON.parse(before?.body ?? '')).toMatchObject({ id: eventId, type: 'otp.verified' })
-    const { value } = await scene.applications.rotate(scene.developer, app.id, 'webhook_secret')
-    await scene.endpoints.update(scene.developer, endpoint, { url: 'http://127.0.0.1:10/' })
+    const { value } = await fixture.applications.rotate(fixture.developer, app.id, 'webhook_secret')
+    await fixture.endpoints.update(fixture.developer, endpoint, { url: 'http://127.0.0.1:10/' })
     const [after] = await load()
     expect(after).toEqual({
       ...before,
       secret: value,
       url: 'http://127.0.0.1:10/',
     } as never)
-    await scene.endpoints.update(scene.developer, endpoint, { status: 'disabled' })
+    await fixture.endpoints.update(fixture.developer, endpoint, { status: 'disabled' })
     expect(await load()).toEqual([])
   })
 
   test('hands out a retry when it is due, and tells when that is', async () => {
-    const app = await scene.createApplication()
-    const endpoint = await scene.createEndpoint(app.id, url)
-    await scene.record(app.id)
-    const now = scene.clock.now()
-    const nextDueAt = () => scene.store.read.webhookQueue.nextDueAt()
+    const app = await fixture.createApplication()
+    const endpoint = await fixture.createEndpoint(app.id, url)
+    await fixture.record(app.id)
+    const now = fixture.clock.now()
+    const nextDueAt = () => fixture.store.read.webhookQueue.nextDueAt()
     expect(await nextDueAt()).toBe(now)
     const [first] = await claim('a')
     expect(await nextDueAt()).toBe(now + leaseMs)
     if (first) await finish('a', first, 500, now + 5_000)
     expect(await nextDueAt()).toBe(now + 5_000)
-    expect(await scene.deliveries(endpoint)).toMatchObject([
+    expect(await fixture.deliveries(endpoint)).toMatchObject([
       { status: 'pending', attempts: 1, failures: 1, lastStatusCode: 500, nextAttemptAt: now + 5_000 },
     ])
-    scene.clock.advance(4_999)
+    fixture.clock.advance(4_999)
     expect(await claim('a')).toEqual([])
-    scene.clock.advance(1)
+    fixture.clock.advance(1)
     const [second] = await claim('a')
     expect(second).toMatchObject({ id: first?.id, failures: 1, claim: 2 })
     if (second) await finish('a', second, 503)
     expect(await nextDueAt()).toBeUndefined()
-    expect(await scene.deliveries(endpoint)).toMatchObject([{ status: 'failed', attempts: 2, failures: 2 }])
-    expect(await scene.store.read.webhookDeliveries.attempts(first?.id ?? '')).toEqual([
+    expect(await fixture.deliveries(endpoint)).toMatchObject([{ status: 'failed', attempts: 2, failures: 2 }])
+    expect(await fixture.store.read.webhookDeliveries.attempts(first?.id ?? '')).toEqual([
       { at: now - 7, statusCode: 500, error: 'bad_status', durationMs: 7, body: 'words' },
       { at: now + 4_993, statusCode: 503, error: 'bad_status', durationMs: 7, body: 'words' },
     ])
   })
 
   test('takes back what is not sent after all, and counts no attempt', async () => {
-    const app = await scene.createApplication()
-    const endpoint = await scene.createEndpoint(app.id, url)
-    await scene.record(app.id)
-    const [held] = await claim('a')
-    if (!held) throw new Error('nothing was claimed')
-    await scene.store.write((tx) => tx.webhookQueue.release({ ...held, owner: 'a' }))
-    expect(await claim('b')).toMatchObject([{ id: held.id, claim: 2 }])
-    await scene.store.write((tx) => tx.webhookQueue.release({ ...held, owner: 'a' }))
-    expect(await scene.deliveries(endpoint)).toMatchObject([{ leaseOwner: 'b', attempts: 0 }])
+    const app = await fixture.createApplication()
+    const endpoint = await fixture.createEndpoint(app.id, url)
+    await fixture.record(app.id)
+    const [leased] = await claim('a')
+    if (!leased) throw new Error('nothing was claimed')
+    await fixture.store.write((tx) => tx.webhookQueue.release({ ...leased, owner: 'a' }))
+    expect(await claim('b')).toMatchObject([{ id: leased.id, claim: 2 }])
+    await fixture.store.write((tx) => tx.webhookQueue.release({ ...leased, owner: 'a' }))
+    expect(await fixture.deliveries(endpoint)).toMatchObject([{ leaseOwner: 'b', attempts: 0 }])
   })
 
   test('never overlooks a delivery that is written while another ends', async () => {
-    const { id: appId } = await scene.createApplication()
-    await scene.createEndpoint(appId, url)
+    const { id: appId } = await fixture.createApplication()
+    await fixture.createEndpoint(appId, url)
     for (let round = 0; round < raceRounds(kind); round++) {
-      await scene.record(appId)
-      const [held] = await claim('a')
-      if (!held) throw new Error('nothing was claimed')
-      await Promise.all([finish('a', held), scene.record(appId), claim('b')])
+      await fixture.record(appId)
+      const [leased] = await claim('a')
+      if (!leased) throw new Error('nothing was claimed')
+      await Promise.all([finish('a', leased), fixture.record(appId), claim('b')])
       await claim('a')
-      const [next] = [...(await heldBy('a')), ...(await heldBy('b'))]
+      const [next] = [...(await listLeasedBy('a')), ...(await listLeasedBy('b'))]
       if (!next) throw new Error('a delivery was overlooked')
       await finish(next.owner, next)
     }
   }, 300_000)
 
   test('forgets what waits when its endpoint or its application is deleted', async () => {
-    const app = await scene.createApplication()
-    const deleted = await scene.createEndpoint(app.id, url)
-    const orphaned = await scene.createEndpoint(app.id, url)
-    await scene.record(app.id)
-    await scene.endpoints.delete(scene.developer, deleted)
-    expect(await scene.deliveries(deleted)).toEqual([])
-    expect(await scene.deliveries(orphaned)).toHaveLength(1)
-    await scene.applications.delete(scene.developer, app.id)
-    expect(await scene.deliveries(orphaned)).toEqual([])
+    const app = await fixture.createApplication()
+    const deleted = await fixture.createEndpoint(app.id, url)
+    const deletedEndpoint = await fixture.createEndpoint(app.id, url)
+    await fixture.record(app.id)
+    await fixture.endpoints.delete(fixture.developer, deleted)
+    expect(await fixture.deliveries(deleted)).toEqual([])
+    expect(await fixture.deliveries(deletedEndpoint)).toHaveLength(1)
+    await fixture.applications.delete(fixture.developer, app.id)
+    expect(await fixture.deliveries(deletedEndpoint)).toEqual([])
   })
 })
 
 describeEachDatabase('the limit of endpoints', (database) => {
   test('is exact for racing creations', async () => {
-    const scene = await createScene(database())
-    const endpoints = scene.endpointsOf(5)
+    const fixture = await createWebhookFixture(database())
+    const endpoints = fixture.createEndpointService(5)
     for (let round = 0; round < 10; round++) {
-      const app = await scene.createApplication()
+      const app = await fixture.createApplication()
       const created = await Promise.allSettled(
         Array.from({ length: 20 }, () =>
-          endpoints.create(scene.developer, { appId: app.id, url, events: ['*'] }),
+          endpoints.create(fixture.developer, { appId: app.id, url, events: ['*'] }),
         ),
       )
       expect(created.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
-      const page = await endpoints.list(scene.developer, app.id, { limit: 50 })
+      const page = await endpoints.list(fixture.developer, app.id, { limit: 50 })
       expect(page.items).toHaveLength(5)
     }
   })
 
   test('counts each application alone', async () => {
-    const scene = await createScene(database())
-    const endpoints = scene.endpointsOf(1)
+    const fixture = await createWebhookFixture(database())
+    const endpoints = fixture.createEndpointService(1)
     for (let i = 0; i < 2; i++) {
-      const { id: appId } = await scene.createApplication()
-      await endpoints.create(scene.developer, { appId, url, events: ['*'] })
-      const again = endpoints.create(scene.developer, { appId, url, events: ['*'] })
-      expect(again).rejects.toMatchObject({ code: 'ENDPOINT_LIMIT_REACHED', metadata: { limit: 1 } })
-      await again.catch(() => undefined)
+      const { id: appId } = await fixture.createApplication()
+      await endpoints.create(fixture.developer, { appId, url, events: ['*'] })
+      const secondCreate = endpoints.create(fixture.developer, { appId, url, events: ['*'] })
+      expect(secondCreate).rejects.toMatchObject({ code: 'ENDPOINT_LIMIT_REACHED', metadata: { limit: 1 } })
+      await secondCreate.catch(() => undefined)
     }
   })
 
   test('leaves no endpoint behind an application that is deleted meanwhile', async () => {
-    const scene = await createScene(database())
+    const fixture = await createWebhookFixture(database())
     for (let round = 0; round < 20; round++) {
-      const app = await scene.createApplication()
+      const app = await fixture.createApplication()
       const creations = Array.from({ length: 3 }, () =>
-        scene.endpoints.create(scene.developer, { appId: app.id, url, events: ['*'] }),
+        fixture.endpoints.create(fixture.developer, { appId: app.id, url, events: ['*'] }),
       )
       const outcomes = await Promise.allSettled([
         ...creations,
-        scene.applications.delete(scene.developer, app.id),
+        fixture.applications.delete(fixture.developer, app.id),
       ])
       for (const outcome of outcomes) {
         if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'NOT_FOUND' })
       }
-      expect((await scene.endpoints.list(scene.developer, app.id, { limit: 50 })).items).toEqual([])
+      expect((await fixture.endpoints.list(fixture.developer, app.id, { limit: 50 })).items).toEqual([])
     }
   })
 })

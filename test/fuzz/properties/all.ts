@@ -4,14 +4,14 @@ import { guardAddressProperties } from './guard-address.ts'
 import { guardProperties } from './guard.ts'
 import { httpProperties } from './http.ts'
 import { maskingProperties } from './masking.ts'
-import { otpLifeProperties } from './otp-life.ts'
+import { otpLifecycleProperties } from './otp-lifecycle.ts'
 import { rateLimitProperties } from './rate-limit.ts'
 import { textProperties } from './texts.ts'
 import { webhookProperties } from './webhooks.ts'
 
 export const properties = [
   ...rateLimitProperties,
-  ...otpLifeProperties,
+  ...otpLifecycleProperties,
   ...httpProperties,
   ...guardProperties,
   ...guardAddressProperties,

@@ -18,7 +18,7 @@ const code = fc.integer({ min: 0, max: 999_999 }).map((n) => String(n).padStart(
 const hourMs = 3_600_000
 
 /** The seconds to wait, or 0 where the phone's codes may be tried. */
-function waitOf(budget: CheckBudget | undefined, now: number, failuresMax: number): number {
+function waitSeconds(budget: CheckBudget | undefined, now: number, failuresMax: number): number {
   try {
     requireCheckBudget(budget, failuresMax, now)
     return 0
@@ -69,38 +69,38 @@ export const codeProperties = [
     property: fc.property(
       fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 2, maxLength: 50 }),
       fc.infiniteStream(fc.nat(255)),
-      (gaps, noise) => {
+      (gaps, randomBytes) => {
         let now = 1_800_000_000_000
         const newId = createIds({ now: () => now }, (bytes) => {
-          for (let at = 0; at < bytes.length; at++) bytes[at] = noise.next().value ?? 0
+          for (let index = 0; index < bytes.length; index++) bytes[index] = randomBytes.next().value ?? 0
         })
-        const made = gaps.map((gapMs) => {
+        const ids = gaps.map((gapMs) => {
           now += gapMs
           return newId('otp')
         })
-        expect(made.toSorted()).toEqual(made)
-        expect(new Set(made).size).toBe(made.length)
-        expect(made.every((id) => isId('otp', id) && !isId('app', id))).toBe(true)
+        expect(ids.toSorted()).toEqual(ids)
+        expect(new Set(ids).size).toBe(ids.length)
+        expect(ids.every((id) => isId('otp', id) && !isId('app', id))).toBe(true)
       },
     ),
   })),
 
   defineProperty('a phone is never checked wrongly more often than its budget and one an hour', 300, () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 2 * hourMs }), { maxLength: 200 })
-    const property = fc.property(gaps, fc.integer({ min: 1, max: 30 }), (list, failuresMax) => {
+    const property = fc.property(gaps, fc.integer({ min: 1, max: 30 }), (gapsMs, failuresMax) => {
       let budget: CheckBudget | undefined
       let now = 1_800_000_000_000
       const failures: number[] = []
-      for (const gapMs of list) {
+      for (const gapMs of gapsMs) {
         now += gapMs
-        if (waitOf(budget, now, failuresMax) > 0) continue
+        if (waitSeconds(budget, now, failuresMax) > 0) continue
         budget = afterFailure(budget, now)
         failures.push(now)
       }
       for (const [index, from] of failures.entries()) {
-        for (const [more, until] of failures.slice(index).entries()) {
+        for (const [extra, until] of failures.slice(index).entries()) {
           const allowed = failuresMax + Math.floor((until - from) / hourMs)
-          if (more + 1 > allowed) throw new Error(`${more + 1} failures in ${until - from} ms`)
+          if (extra + 1 > allowed) throw new Error(`${extra + 1} failures in ${until - from} ms`)
         }
       }
     })

@@ -101,7 +101,7 @@ const file = fc.oneof(
   fc.uint8Array({ maxLength: 100 }),
 )
 
-function judge(loaded: ReturnType<typeof load>) {
+function checkLoaded(loaded: ReturnType<typeof load>) {
   const { config, problems, settings } = loaded
   expect(config === null).toBe(problems.length > 0)
   for (const { message, remedy, source } of problems) {
@@ -115,7 +115,7 @@ function judge(loaded: ReturnType<typeof load>) {
 export const configProperties = [
   defineProperty('a configuration file of any content is right, or its problems are told', 2_000, () => ({
     property: fc.property(file, (content) => {
-      judge(load({ flags: { config: '/etc/o.toml' }, files: { '/etc/o.toml': content } }))
+      checkLoaded(load({ flags: { config: '/etc/o.toml' }, files: { '/etc/o.toml': content } }))
     }),
   })),
 
@@ -125,7 +125,7 @@ export const configProperties = [
       value,
       { maxKeys: 6 },
     )
-    return { property: fc.property(env, (given) => judge(load({ env: given }))) }
+    return { property: fc.property(env, (environment) => checkLoaded(load({ env: environment }))) }
   }),
 
   defineProperty('a master key of any content never stands in a problem', 1_000, () => {
@@ -135,9 +135,9 @@ export const configProperties = [
     )
     const property = fc.property(key, (secret) => {
       const loaded = load({ env: { HOME: '/home/ada', OTPD_MASTER_KEY: secret } })
-      judge(loaded)
-      const told = JSON.stringify([loaded.problems, loaded.settings])
-      if (secret.trim().length > 5) expect(told).not.toContain(JSON.stringify(secret).slice(1, -1))
+      checkLoaded(loaded)
+      const output = JSON.stringify([loaded.problems, loaded.settings])
+      if (secret.trim().length > 5) expect(output).not.toContain(JSON.stringify(secret).slice(1, -1))
     })
     return { property }
   }),

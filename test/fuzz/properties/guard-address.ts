@@ -1,10 +1,10 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
-import { clientOf, isInRange, parseRange } from '../../../src/domain/guard/address.ts'
+import { clientKey, isInRange, parseRange } from '../../../src/domain/guard/address.ts'
 import { defineProperty } from '../property.ts'
 
-const process = (text: string) => ipaddr.process(text)
+const parseAddress = (text: string) => ipaddr.process(text)
 const address = fc.oneof(
   fc.ipV4(),
   // RFC 4291 §2.5.5.1 gave up this form, and the reference takes it for a mapped address (§2.5.5.2).
@@ -15,9 +15,9 @@ const address = fc.oneof(
 export const guardAddressProperties = [
   defineProperty('an address is in a range exactly when the reference says so', 2_000, () => ({
     property: fc.property(address, address, fc.nat(32), fc.boolean(), (one, other, bits, same) => {
-      const base = process(same ? one : other)
+      const base = parseAddress(same ? one : other)
       const length = base.kind() === 'ipv4' ? bits : bits * 4
-      const tested = process(one)
+      const tested = parseAddress(one)
       const expected =
         (tested instanceof ipaddr.IPv4 && base instanceof ipaddr.IPv4 && tested.match(base, length)) ||
         (tested instanceof ipaddr.IPv6 && base instanceof ipaddr.IPv6 && tested.match(base, length))
@@ -27,14 +27,14 @@ export const guardAddressProperties = [
 
   defineProperty('a client is an IPv4 address or a /64, however it is written', 2_000, () => ({
     property: fc.property(address, (text) => {
-      const parsed = process(text)
-      const client = clientOf(text)
+      const parsed = parseAddress(text)
+      const client = clientKey(text)
       expect(client).toBeDefined()
-      expect(clientOf(parsed.toString().toUpperCase())).toBe(client)
+      expect(clientKey(parsed.toString().toUpperCase())).toBe(client)
       if (parsed instanceof ipaddr.IPv6) {
         const [a, b, c, d] = parsed.parts
         const neighbour = `${[a, b, c, d].map((part) => part?.toString(16)).join(':')}:1:2:3:4`
-        expect(clientOf(neighbour)).toBe(client)
+        expect(clientKey(neighbour)).toBe(client)
       }
     }),
   })),

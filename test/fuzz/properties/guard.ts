@@ -4,15 +4,15 @@ import type { GuardedRequest } from '../../../src/domain/guard/guard.ts'
 import type { GuardSettings } from '../../../src/domain/guard/rules.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
-import { createGuardBench, guardOff } from '../../helpers/guard.ts'
+import { createGuardFixture, guardOff } from '../../helpers/guard.ts'
 import { defineProperty } from '../property.ts'
 
 const quarterMs = 15 * 60_000
 const hourMs = 4 * quarterMs
 const dayMs = 24 * hourMs
 
-const fewest = { applicationPerDay: 4, totalPerDay: 6 }
-const none = { applicationPerDay: 0, totalPerDay: 0 }
+const tightCaps = { applicationPerDay: 4, totalPerDay: 6 }
+const noCaps = { applicationPerDay: 0, totalPerDay: 0 }
 
 const uncapped: GuardSettings = {
   ...guardOff,
@@ -28,73 +28,77 @@ const uncapped: GuardSettings = {
   },
   hourlyPercent: 60,
   dailyPercent: 80,
-  caps: none,
+  caps: noCaps,
 }
 
 type Message = { request: GuardedRequest; at: number; verifiedAt: number | null }
 
 /** The rules as the README tells them, over a list of all messages. */
-function createModel(settings: GuardSettings) {
+function createReferenceGuard(settings: GuardSettings) {
   const { mode, caps } = settings
   const messages: Message[] = []
-  const prefixOf = ({ phone }: GuardedRequest) => phone.slice(0, -4)
-  const quarterOf = (time: number) => Math.floor(time / quarterMs) * quarterMs
-  const dayOf = (time: number) => Math.floor(time / dayMs)
+  const phonePrefix = ({ phone }: GuardedRequest) => phone.slice(0, -4)
+  const quarterStart = (time: number) => Math.floor(time / quarterMs) * quarterMs
+  const dayNumber = (time: number) => Math.floor(time / dayMs)
 
-  function rulesOf(request: GuardedRequest, now: number): string[] {
+  function findViolatedRules(request: GuardedRequest, now: number): string[] {
     const rules: string[] = []
-    const mine = messages.filter((one) => one.request.appId === request.appId)
-    const within = (some: Message[], ms: number) =>
-      some.filter((one) => quarterOf(one.request.createdAt) > now - ms - quarterMs)
-    const count = (some: Message[], ms: number, verified: boolean) =>
-      within(some, ms).filter(({ verifiedAt }) => (verifiedAt !== null) === verified).length
+    const sameApp = messages.filter((one) => one.request.appId === request.appId)
+    const inWindow = (subset: Message[], ms: number) =>
+      subset.filter((one) => quarterStart(one.request.createdAt) > now - ms - quarterMs)
+    const count = (subset: Message[], ms: number, verified: boolean) =>
+      inWindow(subset, ms).filter(({ verifiedAt }) => (verifiedAt !== null) === verified).length
     if (request.country === 'CU') rules.push('COUNTRY_DENIED')
     if (mode === 'enforce' && rules.length > 0) return rules
 
     const { unverified } = settings
-    const country = mine.filter((one) => one.request.country === request.country)
+    const country = sameApp.filter((one) => one.request.country === request.country)
     const days = country
       .filter(
         ({ verifiedAt, request: { createdAt } }) =>
-          verifiedAt !== null && dayOf(createdAt) >= dayOf(now) - 14,
+          verifiedAt !== null && dayNumber(createdAt) >= dayNumber(now) - 14,
       )
-      .map((one) => dayOf(one.request.createdAt))
-    const best = Math.max(0, ...days.map((day) => days.filter((other) => other === day).length))
-    const hourly = Math.max(unverified.countryPerHour, 0.1 * best, 0.6 * count(country, hourMs, true))
-    const daily = Math.max(unverified.countryPerDay, 0.8 * best, 0.8 * count(country, dayMs, true))
+      .map((one) => dayNumber(one.request.createdAt))
+    const verifiedMax = Math.max(0, ...days.map((day) => days.filter((other) => other === day).length))
+    const hourly = Math.max(unverified.countryPerHour, 0.1 * verifiedMax, 0.6 * count(country, hourMs, true))
+    const daily = Math.max(unverified.countryPerDay, 0.8 * verifiedMax, 0.8 * count(country, dayMs, true))
     if (count(country, hourMs, false) + 1 > hourly) rules.push('COUNTRY_HOURLY')
     if (count(country, dayMs, false) + 1 > daily) rules.push('COUNTRY_DAILY')
 
     const subjects = [
-      ['PREFIX', 'prefix', mine.filter((one) => prefixOf(one.request) === prefixOf(request))],
-      ['ADDRESS', 'address', mine.filter((one) => one.request.clientIp === request.clientIp)],
+      ['PREFIX', 'prefix', sameApp.filter((one) => phonePrefix(one.request) === phonePrefix(request))],
+      ['ADDRESS', 'address', sameApp.filter((one) => one.request.clientIp === request.clientIp)],
     ] as const
-    for (const [word, kind, some] of subjects) {
+    for (const [word, kind, subset] of subjects) {
       if (kind === 'address' && request.clientIp === null) continue
-      const verified = count(some, dayMs, true)
-      if (count(some, hourMs, false) + 1 > Math.max(unverified[`${kind}PerHour`], 0.1 * verified)) {
+      const verified = count(subset, dayMs, true)
+      if (count(subset, hourMs, false) + 1 > Math.max(unverified[`${kind}PerHour`], 0.1 * verified)) {
         rules.push(`${word}_HOURLY`)
       }
-      if (count(some, dayMs, false) + 1 > Math.max(unverified[`${kind}PerDay`], 0.8 * verified)) {
+      if (count(subset, dayMs, false) + 1 > Math.max(unverified[`${kind}PerDay`], 0.8 * verified)) {
         rules.push(`${word}_DAILY`)
       }
     }
     if (request.clientIp !== null) {
-      const from = mine.filter((one) => one.request.clientIp === request.clientIp)
-      const seen = new Set(from.filter(({ at }) => at > now - dayMs).map((one) => one.request.country))
+      const sameAddress = sameApp.filter((one) => one.request.clientIp === request.clientIp)
+      const seen = new Set(sameAddress.filter(({ at }) => at > now - dayMs).map((one) => one.request.country))
       const proven = new Set(
-        from
+        sameAddress
           .filter(({ verifiedAt }) => verifiedAt !== null && verifiedAt > now - dayMs)
           .map((one) => one.request.country),
       )
-      const bad = new Set([...seen, request.country].filter((one) => !(seen.has(one) && proven.has(one))))
-      if (bad.has(request.country) && bad.size > unverified.addressCountries) rules.push('ADDRESS_COUNTRIES')
+      const unverifiedCountries = new Set(
+        [...seen, request.country].filter((one) => !(seen.has(one) && proven.has(one))),
+      )
+      if (unverifiedCountries.has(request.country) && unverifiedCountries.size > unverified.addressCountries)
+        rules.push('ADDRESS_COUNTRIES')
     }
     if (mode === 'enforce' && rules.length > 0) return rules
 
-    const today = messages.filter(({ at }) => dayOf(at) === dayOf(now))
-    const own = today.filter((one) => one.request.appId === request.appId)
-    if (caps.applicationPerDay > 0 && own.length >= caps.applicationPerDay) rules.push('APPLICATION_DAILY')
+    const today = messages.filter(({ at }) => dayNumber(at) === dayNumber(now))
+    const ownToday = today.filter((one) => one.request.appId === request.appId)
+    if (caps.applicationPerDay > 0 && ownToday.length >= caps.applicationPerDay)
+      rules.push('APPLICATION_DAILY')
     if (mode === 'enforce' && rules.length > 0) return rules
     if (caps.totalPerDay > 0 && today.length >= caps.totalPerDay) rules.push('TOTAL_DAILY')
     return rules
@@ -102,8 +106,8 @@ function createModel(settings: GuardSettings) {
 
   return {
     messages,
-    judge(request: GuardedRequest, now: number) {
-      const rules = rulesOf(request, now)
+    evaluate(request: GuardedRequest, now: number) {
+      const rules = findViolatedRules(request, now)
       if (mode === 'monitor' || rules.length === 0) messages.push({ request, at: now, verifiedAt: null })
       return rules
     },
@@ -153,7 +157,7 @@ const rules = [
   'TOTAL_DAILY',
 ]
 
-const inMode = (mode: 'enforce' | 'monitor') =>
+const guardProperty = (mode: 'enforce' | 'monitor') =>
   defineProperty(`the guard in mode ${mode} judges as its rules say`, 200, async () => {
     const { database, dispose } = await openTestSqlite()
     const { guardWindows, guardDays, guardAddressCountries } = database.tables
@@ -164,20 +168,20 @@ const inMode = (mode: 'enforce' | 'monitor') =>
       await database.write(async (tx) => {
         for (const table of [guardWindows, guardDays, guardAddressCountries]) await tx.delete(table)
       })
-      const settings = { ...uncapped, mode, caps: capped ? fewest : none }
-      const { clock, judge, verify, requestOf } = createGuardBench(store, settings)
-      const model = createModel(settings)
+      const settings = { ...uncapped, mode, caps: capped ? tightCaps : noCaps }
+      const { clock, evaluate, verify, createRequest } = createGuardFixture(store, settings)
+      const referenceGuard = createReferenceGuard(settings)
       for (const one of list) {
         if (one.kind === 'wait') clock.advance(one.ms)
         else if (one.kind === 'send') {
           const { app: appId, country, phone, ip: clientIp } = one
-          const request = requestOf({ appId, country, phone, clientIp })
-          const expected = model.judge(request, clock.now())
-          expect((await judge(request)).rules.map(String)).toEqual(expected)
+          const request = createRequest({ appId, country, phone, clientIp })
+          const expected = referenceGuard.evaluate(request, clock.now())
+          expect((await evaluate(request)).violatedRules.map(String)).toEqual(expected)
           for (const rule of expected) seen.add(rule)
         } else {
-          const waiting = model.messages.filter(({ verifiedAt }) => verifiedAt === null)
-          const message = waiting.at(-1 - one.which)
+          const unverified = referenceGuard.messages.filter(({ verifiedAt }) => verifiedAt === null)
+          const message = unverified.at(-1 - one.which)
           if (!message) continue
           message.verifiedAt = clock.now()
           await verify(message.request)
@@ -192,4 +196,4 @@ const inMode = (mode: 'enforce' | 'monitor') =>
     return { property, close }
   })
 
-export const guardProperties = [inMode('enforce'), inMode('monitor')]
+export const guardProperties = [guardProperty('enforce'), guardProperty('monitor')]

@@ -1,8 +1,8 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
-import { encodeCursor } from '../../../src/domain/model/pages.ts'
-import { createEdge } from '../../helpers/edge.ts'
-import { guardOff, otpCalls, unlimited } from '../../helpers/otp.ts'
+import { encodeCursor } from '../../../src/domain/model/pagination.ts'
+import { createApiTester } from '../../helpers/api-tester.ts'
+import { guardOffEnv, createOtpClient, unlimitedPlans } from '../../helpers/otp-client.ts'
 import { createTestService } from '../../helpers/service.ts'
 import { defineProperty } from '../property.ts'
 
@@ -15,8 +15,8 @@ const keyStep = fc.record({
 
 export const httpProperties = [
   defineProperty('a forged cursor is 400 in every list', 200, async () => {
-    const edge = await createEdge()
-    const lists = edge.operations.filter(({ parameters = [] }) =>
+    const apiTester = await createApiTester()
+    const lists = apiTester.operations.filter(({ parameters = [] }) =>
       parameters.some(({ name }) => name === 'cursor'),
     )
     const forged = fc.oneof(
@@ -30,43 +30,43 @@ export const httpProperties = [
       fc.constantFrom('prj', 'dev', 'xxx').map((prefix) => encodeCursor(`${prefix}_${'0'.repeat(27)}`)),
     )
     const property = fc.asyncProperty(fc.constantFrom(...lists), forged, async (operation, cursor) => {
-      const { answer, faults } = await edge.judge(operation, {
+      const { response, faults } = await apiTester.callAndCheck(operation, {
         query: `?cursor=${encodeURIComponent(cursor)}`,
       })
-      expect({ faults, status: answer.status }).toEqual({ faults: [], status: 400 })
+      expect({ faults, status: response.status }).toEqual({ faults: [], status: 400 })
     })
-    return { property, close: () => edge.service.dispose() }
+    return { property, close: () => apiTester.service.dispose() }
   }),
 
   defineProperty(
     'an idempotency key gives its first answer again for a day, and takes no other body',
     100,
     async () => {
-      const service = await createTestService({ plans: unlimited, env: guardOff })
-      const otp = otpCalls(service)
+      const service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv })
+      const otp = createOtpClient(service)
       const developer = await service.createDeveloper()
       const application = await service.createApplication(developer)
       let rounds = 0
       const property = fc.asyncProperty(fc.array(keyStep, { minLength: 1, maxLength: 12 }), async (steps) => {
         const round = rounds++
-        const known = new Map<string, { phone: string; requestId: string; until: number }>()
+        const savedKeys = new Map<string, { phone: string; requestId: string; until: number }>()
         for (const { key, phone, gapMs } of steps) {
           service.clock.advance(gapMs)
           const now = service.clock.now()
           const header = key.startsWith('"') ? `"${round}${key.slice(1)}` : `${round}${key}`
-          const answer = await otp.send(application, { phone }, { 'idempotency-key': header })
-          const bare = header.replaceAll('"', '')
-          const before = known.get(bare)
-          if (!before || now >= before.until) {
-            expect([answer.status, answer.headers.has('idempotency-replayed')]).toEqual([201, false])
-            expect([...known.values()].some(({ requestId }) => requestId === answer.data.requestId)).toBe(
-              false,
-            )
-            known.set(bare, { phone, requestId: answer.data.requestId, until: now + dayMs })
-          } else if (before.phone === phone) {
-            expect([answer.status, answer.data.requestId]).toEqual([201, before.requestId])
-            expect(answer.headers.get('idempotency-replayed')).toBe('true')
-          } else expect([answer.status, answer.error.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
+          const response = await otp.send(application, { phone }, { 'idempotency-key': header })
+          const unquoted = header.replaceAll('"', '')
+          const saved = savedKeys.get(unquoted)
+          if (!saved || now >= saved.until) {
+            expect([response.status, response.headers.has('idempotency-replayed')]).toEqual([201, false])
+            expect(
+              [...savedKeys.values()].some(({ requestId }) => requestId === response.data.requestId),
+            ).toBe(false)
+            savedKeys.set(unquoted, { phone, requestId: response.data.requestId, until: now + dayMs })
+          } else if (saved.phone === phone) {
+            expect([response.status, response.data.requestId]).toEqual([201, saved.requestId])
+            expect(response.headers.get('idempotency-replayed')).toBe('true')
+          } else expect([response.status, response.error.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
         }
       })
       return { property, close: () => service.dispose() }

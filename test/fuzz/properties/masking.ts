@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
 import { createLog } from '../../../src/log/log.ts'
-import { scrub } from '../../../src/log/mask.ts'
+import { scrub } from '../../../src/log/redact.ts'
 import { testClock } from '../../helpers/clock.ts'
 import { defineProperty } from '../property.ts'
 import { possiblePhone } from './texts.ts'
@@ -43,24 +43,27 @@ const phoneForm = possiblePhone.chain((phone) =>
 )
 
 /** What stands around it; words would make another one of it. */
-const around = fc.string({ unit: fc.constantFrom(...'abc xyz ,;:.!?"\'{}[]/\n\t=&é✓'), maxLength: 40 })
-const border = fc.constantFrom(' ', '"', '\n', ', ', '(', ': ')
+const surroundingText = fc.string({
+  unit: fc.constantFrom(...'abc xyz ,;:.!?"\'{}[]/\n\t=&é✓'),
+  maxLength: 40,
+})
+const separator = fc.constantFrom(' ', '"', '\n', ', ', '(', ': ')
 
 /** Without what may stand between the digits of a number. */
-const closedUp = (text: string) => text.replaceAll(/[^0-9•]/g, '')
+const digitsOnly = (text: string) => text.replaceAll(/[^0-9•]/g, '')
 
 export const maskingProperties = [
   defineProperty('no secret comes through, whatever stands around it', 2_000, () => ({
     property: fc.property(
-      around,
-      border,
+      surroundingText,
+      separator,
       secret,
-      border,
-      around,
+      separator,
+      surroundingText,
       (before, left, [prefix, body], right, after) => {
         const scrubbed = scrub(before + left + prefix + body + right + after)
-        for (let at = 0; at + 16 <= body.length; at += 8)
-          expect(scrubbed).not.toContain(body.slice(at, at + 16))
+        for (let offset = 0; offset + 16 <= body.length; offset += 8)
+          expect(scrubbed).not.toContain(body.slice(offset, offset + 16))
       },
     ),
   })),
@@ -70,13 +73,13 @@ export const maskingProperties = [
     2_000,
     () => ({
       property: fc.property(
-        around,
-        border,
+        surroundingText,
+        separator,
         phoneForm,
-        border,
-        around,
+        separator,
+        surroundingText,
         (before, left, { phone, form }, right, after) => {
-          const scrubbed = closedUp(scrub(before + left + form + right + after))
+          const scrubbed = digitsOnly(scrub(before + left + form + right + after))
           expect(scrubbed).not.toContain(phone.slice(-5))
           expect(scrubbed).not.toContain(phone.slice(2, 7))
         },
@@ -86,11 +89,11 @@ export const maskingProperties = [
 
   defineProperty('a code that stands alone never comes through', 2_000, () => ({
     property: fc.property(
-      around,
-      border,
+      surroundingText,
+      separator,
       fc.integer({ min: 0, max: 999_999 }).map((code) => String(code).padStart(6, '0')),
-      border,
-      around,
+      separator,
+      surroundingText,
       (before, left, code, right, after) => {
         expect(scrub(before + left + code + right + after)).not.toContain(code)
       },
@@ -110,7 +113,7 @@ export const maskingProperties = [
         fc.string({ unit: 'binary' }),
         fields,
         fc.constantFrom('text', 'json'),
-        async (message, more, format) => {
+        async (message, logFields, format) => {
           let written = ''
           const log = createLog({
             format,
@@ -118,7 +121,7 @@ export const maskingProperties = [
             write: async (lines) => void (written += lines),
             clock: testClock(),
           })
-          log.info(message, more)
+          log.info(message, logFields)
           await log.flush()
           expect(written.endsWith('\n')).toBe(true)
           expect(written.slice(0, -1)).not.toMatch(/[\p{Cc}\u2028\u2029]/u)

@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
-import { admit, type RateLimit } from '../../../src/domain/limits/rate-limit.ts'
+import { chargeRateLimit, type RateLimit } from '../../../src/domain/limits/rate-limit.ts'
 import type { Store, Stores } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
@@ -10,7 +10,7 @@ import { defineProperty } from '../property.ts'
 const windowMs = 60_000
 const start = 1_800_000_000_000
 const subject = 'somebody'
-const limitOf = (limit: number): RateLimit => ({ policy: 'test', subject, limit, windowMs })
+const createLimit = (limit: number): RateLimit => ({ policy: 'test', subject, limit, windowMs })
 
 /** Mostly close together, now and then a whole window apart. */
 const gap = fc.oneof(
@@ -19,9 +19,9 @@ const gap = fc.oneof(
 )
 
 /** The seconds to wait, or undefined when the call was admitted. */
-async function attempt(tx: Stores, limit: number, now: number): Promise<number | undefined> {
+async function tryAdmit(tx: Stores, limit: number, now: number): Promise<number | undefined> {
   try {
-    await admit(tx, limitOf(limit), now, 'APP_RATE')
+    await chargeRateLimit(tx, createLimit(limit), now, 'APP_RATE')
     return undefined
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
@@ -36,7 +36,7 @@ async function openStore() {
 }
 
 /** One transaction that starts from nothing and leaves nothing. */
-const inOne = (store: Store, body: (tx: Stores) => Promise<void>) =>
+const inTransaction = (store: Store, body: (tx: Stores) => Promise<void>) =>
   store.write(async (tx) => {
     await body(tx)
     await tx.rateLimits.deleteUntil(subject, 'test', Number.MAX_SAFE_INTEGER)
@@ -53,7 +53,7 @@ export const rateLimitProperties = [
         fc.integer({ min: 1, max: 12 }),
         fc.array(change, { minLength: 1, maxLength: 80 }),
         (firstLimit, steps) =>
-          inOne(store, async (tx) => {
+          inTransaction(store, async (tx) => {
             const admitted: number[] = []
             let now = start
             let limit = firstLimit
@@ -61,7 +61,7 @@ export const rateLimitProperties = [
               now += step.gap
               limit = step.limit ?? limit
               const recent = admitted.filter((at) => at > now - windowMs)
-              const waitSeconds = await attempt(tx, limit, now)
+              const waitSeconds = await tryAdmit(tx, limit, now)
               expect(waitSeconds === undefined).toBe(recent.length < limit)
               if (waitSeconds === undefined) admitted.push(now)
               else {
@@ -88,7 +88,7 @@ export const rateLimitProperties = [
         fc.integer({ min: 1, max: 8 }),
         fc.array(step, { minLength: 1, maxLength: 80 }),
         (limit, steps) =>
-          inOne(store, async (tx) => {
+          inTransaction(store, async (tx) => {
             const admitted: number[] = []
             let real = start
             let offset = 0
@@ -96,9 +96,9 @@ export const rateLimitProperties = [
               real += gapMs
               if (setBackMs !== null) {
                 offset -= setBackMs
-                await tx.rateLimits.pullBack(real + offset)
+                await tx.rateLimits.clampToNow(real + offset)
               }
-              const waitSeconds = await attempt(tx, limit, real + offset)
+              const waitSeconds = await tryAdmit(tx, limit, real + offset)
               if (waitSeconds === undefined) admitted.push(real)
               else expect(waitSeconds).toBeLessThanOrEqual(60)
               const recent = admitted.filter((at) => at > real - windowMs)

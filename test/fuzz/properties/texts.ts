@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
-import { decodeCursor, encodeCursor, pageOf } from '../../../src/domain/model/pages.ts'
-import { parsePhone, readPhone } from '../../../src/domain/model/phone.ts'
+import { decodeCursor, encodeCursor, toPage } from '../../../src/domain/model/pagination.ts'
+import { parsePhone, tryParsePhone } from '../../../src/domain/model/phone.ts'
 import { idempotencyScope } from '../../../src/http/idempotency.ts'
 import { idempotencyKey } from '../../../src/http/schemas.ts'
 import { defineProperty } from '../property.ts'
@@ -38,28 +38,28 @@ export const textProperties = [
     5_000,
     () => ({
       property: fc.property(fc.oneof(anyText, dialled), (text) => {
-        const read = readPhone(text)
-        if (!read) {
+        const parsed = tryParsePhone(text)
+        if (!parsed) {
           expect(() => parsePhone(text)).toThrow(expect.objectContaining({ code: 'INVALID_PHONE_NUMBER' }))
           return
         }
-        expect(read.phone).toMatch(/^\+[1-9][0-9]{6,14}$/)
-        expect(readPhone(read.phone)).toEqual(read)
+        expect(parsed.phone).toMatch(/^\+[1-9][0-9]{6,14}$/)
+        expect(tryParsePhone(parsed.phone)).toEqual(parsed)
       }),
     }),
   ),
 
   defineProperty('a phone number is the same however it is punctuated', 2_000, () => {
-    const between = fc.array(fc.constantFrom('', '', ' ', '-', '.', '(', ')', ' - '), {
+    const separators = fc.array(fc.constantFrom('', '', ' ', '-', '.', '(', ')', ' - '), {
       minLength: 16,
       maxLength: 16,
     })
-    const property = fc.property(possiblePhone, between, fc.boolean(), (phone, gaps, zeros) => {
-      const plain = readPhone(phone)
+    const property = fc.property(possiblePhone, separators, fc.boolean(), (phone, gaps, withZeroPrefix) => {
+      const plain = tryParsePhone(phone)
       expect(plain).toBeDefined()
       const punctuated = [...phone].map((digit, index) => digit + (gaps[index] ?? '')).join('')
-      expect(readPhone(punctuated)).toEqual(plain)
-      if (zeros) expect(readPhone(phone.replace('+', '00'))).toEqual(plain)
+      expect(tryParsePhone(punctuated)).toEqual(plain)
+      if (withZeroPrefix) expect(tryParsePhone(phone.replace('+', '00'))).toEqual(plain)
     })
     return { property }
   }),
@@ -100,7 +100,7 @@ export const textProperties = [
         for (let cursor: string | null | undefined; cursor !== null;) {
           const before = cursor === undefined ? undefined : decodeCursor(cursor)
           const rows = newestFirst.filter((id) => before === undefined || id < before).slice(0, limit + 1)
-          const page = pageOf(rows, limit, (id) => id)
+          const page = toPage(rows, limit, (id) => id)
           expect(page.limit).toBe(limit)
           expect(page.items.length).toBeLessThanOrEqual(limit)
           seen.push(...page.items)
@@ -115,20 +115,22 @@ export const textProperties = [
     'an Idempotency-Key is taken exactly where the document says so, quoted or bare',
     2_000,
     () => {
-      const documented = new RegExp(idempotencyKey.schema.pattern)
-      const scopeOf = (key: string | undefined, body: unknown = {}) =>
+      const keyPattern = new RegExp(idempotencyKey.schema.pattern)
+      const parseScope = (key: string | undefined, body: unknown = {}) =>
         idempotencyScope(key === undefined ? {} : { 'idempotency-key': key }, 'app_1', 'send', body)
       const property = fc.property(keyText, fc.json(), fc.json(), (text, one, other) => {
-        expect(scopeOf(undefined)).toBeUndefined()
-        if (!documented.test(text)) {
-          expect(() => scopeOf(text)).toThrow(expect.objectContaining({ reason: 'IDEMPOTENCY_KEY_INVALID' }))
+        expect(parseScope(undefined)).toBeUndefined()
+        if (!keyPattern.test(text)) {
+          expect(() => parseScope(text)).toThrow(
+            expect.objectContaining({ reason: 'IDEMPOTENCY_KEY_INVALID' }),
+          )
           return
         }
-        const scope = scopeOf(text, one)
+        const scope = parseScope(text, one)
         expect(scope?.key.length).toBeLessThanOrEqual(255)
-        expect(scopeOf(`"${scope?.key}"`, one)).toEqual(scope)
-        expect(scopeOf(scope?.key, one)).toEqual(scope)
-        expect(scopeOf(text, other)?.bodyHash === scope?.bodyHash).toBe(
+        expect(parseScope(`"${scope?.key}"`, one)).toEqual(scope)
+        expect(parseScope(scope?.key, one)).toEqual(scope)
+        expect(parseScope(text, other)?.bodyHash === scope?.bodyHash).toBe(
           JSON.stringify(one) === JSON.stringify(other),
         )
       })

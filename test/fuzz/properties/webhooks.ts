@@ -8,8 +8,8 @@ import { defineProperty } from '../property.ts'
 
 /** The addresses that no webhook may reach, from IANA's registries of special purposes, in another library's hands. */
 // One list for each family: an IPv4 address would match IPv6 rules in its mapped form.
-const special4 = new BlockList()
-const special6 = new BlockList()
+const specialIpv4Ranges = new BlockList()
+const specialIpv6Ranges = new BlockList()
 for (const [network, bits] of [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -26,7 +26,7 @@ for (const [network, bits] of [
   ['203.0.113.0', 24],
   ['224.0.0.0', 3],
 ] as const) {
-  special4.addSubnet(network, bits, 'ipv4')
+  specialIpv4Ranges.addSubnet(network, bits, 'ipv4')
 }
 for (const [network, bits] of [
   ['2001::', 23],
@@ -34,12 +34,13 @@ for (const [network, bits] of [
   ['2002::', 16],
   ['3fff::', 20],
 ] as const) {
-  special6.addSubnet(network, bits, 'ipv6')
+  specialIpv6Ranges.addSubnet(network, bits, 'ipv6')
 }
 // All that is not 2000::/3 is not public: RFC 4291 §2.4.
-for (const first of [0, 4, 6, 8, 0xa, 0xc, 0xe]) special6.addSubnet(`${first.toString(16)}000::`, 3, 'ipv6')
+for (const first of [0, 4, 6, 8, 0xa, 0xc, 0xe])
+  specialIpv6Ranges.addSubnet(`${first.toString(16)}000::`, 3, 'ipv6')
 
-const strict = createTargetGuard({ hosts: [], cidrs: [] })
+const strictGuard = createTargetGuard({ hosts: [], cidrs: [] })
 
 const octets = (address: number) => [24, 16, 8, 0].map((shift) => (address >>> shift) & 255)
 /** Of every part of the space, and of the special ranges above all. */
@@ -55,13 +56,13 @@ const ipv4 = fc
 /** The same address as people and as readers of URLs write it (WHATWG URL §3.5). */
 const ipv4Form = ipv4.chain((text) => {
   const [a = 0, b = 0, c = 0, d = 0] = text.split('.').map(Number)
-  const whole = a * 0x100_0000 + b * 0x1_0000 + c * 0x100 + d
+  const addressNumber = a * 0x100_0000 + b * 0x1_0000 + c * 0x100 + d
   return fc
     .constantFrom(
       text,
-      String(whole),
-      `0x${whole.toString(16)}`,
-      `0${whole.toString(8)}`,
+      String(addressNumber),
+      `0x${addressNumber.toString(16)}`,
+      `0${addressNumber.toString(8)}`,
       `${a}.${b * 0x1_0000 + c * 0x100 + d}`,
       `${a}.${b}.${c * 0x100 + d}`,
       [a, b, c, d].map((part) => `0x${part.toString(16)}`).join('.'),
@@ -95,9 +96,9 @@ export const webhookProperties = [
     5_000,
     () => ({
       property: fc.property(ipv4Form, ({ text, form }) => {
-        const isSpecial = special4.check(text, 'ipv4')
-        expect(strict.allows('host.example', text)).toBe(!isSpecial)
-        expect(strict.faultOf(`https://${form}/hook`) === undefined).toBe(!isSpecial)
+        const isSpecial = specialIpv4Ranges.check(text, 'ipv4')
+        expect(strictGuard.allows('host.example', text)).toBe(!isSpecial)
+        expect(strictGuard.findFault(`https://${form}/hook`) === undefined).toBe(!isSpecial)
       }),
     }),
   ),
@@ -106,9 +107,9 @@ export const webhookProperties = [
     property: fc.property(ipv6, (text) => {
       // Mapped ones are IPv4 addresses.
       if (text.startsWith('0:0:0:0:0:ffff:')) return
-      const isSpecial = special6.check(text, 'ipv6')
-      expect(strict.allows('host.example', text)).toBe(!isSpecial)
-      expect(strict.faultOf(`https://[${text}]/`) === undefined).toBe(!isSpecial)
+      const isSpecial = specialIpv6Ranges.check(text, 'ipv6')
+      expect(strictGuard.allows('host.example', text)).toBe(!isSpecial)
+      expect(strictGuard.findFault(`https://[${text}]/`) === undefined).toBe(!isSpecial)
     }),
   })),
 
@@ -139,11 +140,11 @@ export const webhookProperties = [
       '\0',
     )
     const composed = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(''))
-    const begun = composed.map((rest) => `https://${rest}`)
+    const withScheme = composed.map((rest) => `https://${rest}`)
     const property = fc.property(
-      fc.oneof(begun, composed, fc.webUrl(), fc.string({ unit: 'binary' })),
+      fc.oneof(withScheme, composed, fc.webUrl(), fc.string({ unit: 'binary' })),
       (text) => {
-        if (strict.faultOf(text) !== undefined) return
+        if (strictGuard.findFault(text) !== undefined) return
         const url = new URL(text)
         expect([url.protocol, url.username, url.password, url.hash]).toEqual(['https:', '', '', ''])
         expect(url.hostname).not.toMatch(/^(127(\.\d+){1,3}|\[::1\])$/)
@@ -160,14 +161,14 @@ export const webhookProperties = [
       hexSecret,
       nowMs,
       fc.nat(),
-      (id, value, secret, otherSecret, now, at) => {
+      (id, value, secret, otherSecret, now, offset) => {
         const body = JSON.stringify({ data: value })
         const headers = signWebhook({ id, secret, body }, now)
         const verify = (text: string, changed = {}, key = secret) =>
           new Webhook(key).verify(text, { ...headers, ...changed })
         expect(verify(body)).toEqual(JSON.parse(body))
-        const place = at % body.length
-        const changed = body.slice(0, place) + (body[place] === 'x' ? 'y' : 'x') + body.slice(place + 1)
+        const index = offset % body.length
+        const changed = body.slice(0, index) + (body[index] === 'x' ? 'y' : 'x') + body.slice(index + 1)
         expect(() => verify(changed)).toThrow()
         expect(() => verify(`${body} `)).toThrow()
         expect(() => verify(body, { 'webhook-id': `${id}0` })).toThrow()

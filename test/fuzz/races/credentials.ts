@@ -1,8 +1,8 @@
 import { expect } from 'bun:test'
-import { recheckCaller, type CallingApplication } from '../../../src/domain/apps/authentication.ts'
-import type { TestAnswer } from '../../helpers/service.ts'
-import { atOnce, racers, type Race } from './race.ts'
-import { openRaceScene } from './scene.ts'
+import { revalidateCaller, type CallingApplication } from '../../../src/domain/apps/authentication.ts'
+import type { TestResponse } from '../../helpers/service.ts'
+import { runConcurrently, concurrentCalls, type Race } from './race.ts'
+import { openRaceFixture } from './fixture.ts'
 
 /** What takes the right to call away from an application, and what its calls are answered from then on. */
 const revocations = [
@@ -19,7 +19,7 @@ const revocations = [
 ]
 
 /** Some turns of the event loop from now: a call has several on its way. */
-async function later(turns: number): Promise<void> {
+async function afterTurns(turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate)
 }
 
@@ -28,43 +28,46 @@ export const credentialRaces: Race[] = revocations.flatMap(
     {
       name: `of the operations under way none takes effect after ${title}`,
       async open(database) {
-        const { service, developer, close } = await openRaceScene(database)
-        const seen = { done: 0, refused: 0, 'done without right': 0 }
+        const { service, developer, close } = await openRaceFixture(database)
+        const outcomeCounts = { done: 0, refused: 0, 'done without right': 0 }
 
         /** An operation as all of them are built, that looks again at the end of its transaction. */
-        const operate = (caller: CallingApplication) =>
-          service.store.write(async (tx): Promise<keyof typeof seen> => {
-            const refused = await recheckCaller(tx, caller).then(
+        const runOperation = (caller: CallingApplication) =>
+          service.store.write(async (tx): Promise<keyof typeof outcomeCounts> => {
+            const refused = await revalidateCaller(tx, caller).then(
               () => false,
               () => true,
             )
             if (refused) return 'refused'
             await tx.developers.find(caller.developerId)
             const now = await tx.applications.find(caller.developerId, caller.id)
-            const holds = now?.status === 'active' && now.credentialsVersion === caller.credentialsVersion
-            return holds ? 'done' : 'done without right'
+            const isAuthorized =
+              now?.status === 'active' && now.credentialsVersion === caller.credentialsVersion
+            return isAuthorized ? 'done' : 'done without right'
           })
 
         return {
           close,
           finish() {
-            expect(seen['done without right']).toBe(0)
-            expect(Math.min(seen.done, seen.refused)).toBeGreaterThan(0)
+            expect(outcomeCounts['done without right']).toBe(0)
+            expect(Math.min(outcomeCounts.done, outcomeCounts.refused)).toBeGreaterThan(0)
           },
           async round(_, random) {
             const { id, ...credentials } = await service.createApplication(developer)
             const caller = await service.services.appAuth.authenticate(credentials)
             const target = `/v1/applications/${id}${path}`
             const revoke = () => service.request(method, target, { as: developer, body })
-            const outcomes = await atOnce<TestAnswer<unknown> | keyof typeof seen>(racers, random, (index) =>
-              index === 0 ? revoke() : later(index % 6).then(() => operate(caller)),
+            const outcomes = await runConcurrently<TestResponse<unknown> | keyof typeof outcomeCounts>(
+              concurrentCalls,
+              random,
+              (index) => (index === 0 ? revoke() : afterTurns(index % 6).then(() => runOperation(caller))),
             )
             for (const outcome of outcomes) {
-              if (typeof outcome === 'string') seen[outcome]++
+              if (typeof outcome === 'string') outcomeCounts[outcome]++
               else expect(outcome.status).toBe(200)
             }
-            expect(seen['done without right']).toBe(0)
-            expect(await operate(caller)).toBe('refused')
+            expect(outcomeCounts['done without right']).toBe(0)
+            expect(await runOperation(caller)).toBe('refused')
           },
         }
       },
@@ -74,31 +77,31 @@ export const credentialRaces: Race[] = revocations.flatMap(
       name: `calls that keep coming are refused from the answer to ${title} on`,
       sqliteOnly: true,
       async open(database) {
-        const { service, developer, otp, close } = await openRaceScene(database)
-        let early = 0
+        const { service, developer, otp, close } = await openRaceFixture(database)
+        let acceptedCount = 0
         return {
           close,
-          finish: () => expect(early).toBeGreaterThan(0),
+          finish: () => expect(acceptedCount).toBeGreaterThan(0),
           async round(_, random) {
             const application = await service.createApplication(developer, { environment: 'test' })
             const send = () => otp.send(application, { phone: '+14155550100' })
             let revoked = false
             const keepCalling = async () => {
-              for (let late = 0; late < 2;) {
+              for (let refusedCount = 0; refusedCount < 2;) {
                 const startedLate = revoked
                 const { status } = await send()
                 expect(startedLate ? [refusal] : [201, refusal]).toContain(status)
-                if (startedLate) late++
-                else if (status === 201) early++
+                if (startedLate) refusedCount++
+                else if (status === 201) acceptedCount++
               }
             }
-            await atOnce(5, random, async (index) => {
+            await runConcurrently(5, random, async (index) => {
               if (index > 0) return keepCalling()
               await send()
               const target = `/v1/applications/${application.id}${path}`
-              const answer = await service.request(method, target, { as: developer, body })
+              const response = await service.request(method, target, { as: developer, body })
               revoked = true
-              expect(answer.status).toBe(200)
+              expect(response.status).toBe(200)
             })
           },
         }

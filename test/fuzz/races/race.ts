@@ -17,10 +17,10 @@ export type OpenRace = {
 }
 
 /** How many calls race each other. */
-export const racers = 50
+export const concurrentCalls = 50
 
 /** Starts so many calls, in an order of chance. @returns what they came to, by their index */
-export async function atOnce<T>(
+export async function runConcurrently<T>(
   count: number,
   random: () => number,
   call: (index: number) => T | Promise<T>,
@@ -34,20 +34,21 @@ export async function atOnce<T>(
 /** Runs so many rounds, and more of them where they have not shown all that they should. */
 export async function runRounds(race: OpenRace, rounds: number, random: () => number) {
   for (let index = 0; index < rounds; index++) await race.round(index, random)
-  await showAll(race, rounds, random)
+  await requireAllOutcomes(race, rounds, random)
 }
 
 /** An outcome that one round in fifty has on some machines is missed by so many not once in a hundred million times. */
 const moreRoundsMax = 1_000
 
 /** Chance may give one outcome for many rounds: many more before that counts as a finding. */
-export async function showAll(race: OpenRace, done: number, random: () => number) {
-  const end = done + moreRoundsMax
-  for (let index = done; index < end && !hasShownAll(race); index++) await race.round(index, random)
+export async function requireAllOutcomes(race: OpenRace, roundsDone: number, random: () => number) {
+  const end = roundsDone + moreRoundsMax
+  for (let index = roundsDone; index < end && !hasShownAllOutcomes(race); index++)
+    await race.round(index, random)
   race.finish?.()
 }
 
-function hasShownAll(race: OpenRace): boolean {
+function hasShownAllOutcomes(race: OpenRace): boolean {
   try {
     race.finish?.()
     return true

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOff, otpCalls, unlimited, type OtpCalls } from '../../helpers/otp.ts'
+import { guardOffEnv, createOtpClient, unlimitedPlans, type OtpClient } from '../../helpers/otp-client.ts'
 import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
 
 type Day = { date: string; sent: number; verified: number; failed: number }
@@ -9,10 +9,10 @@ const dayMs = 24 * 60 * 60 * 1000
 const start = Date.parse('2026-11-20T12:00:00.000Z')
 
 let service: TestService
-let otp: OtpCalls
+let otp: OtpClient
 beforeAll(async () => {
-  service = await createTestService({ plans: unlimited, env: guardOff })
-  otp = otpCalls(service)
+  service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv })
+  otp = createOtpClient(service)
 })
 afterAll(() => service.dispose())
 
@@ -20,7 +20,7 @@ const summary = async (as: TestDeveloper) =>
   (await service.request<Summary>('GET', '/v1/analytics/summary', { as })).data
 const series = async (as: TestDeveloper, query = '') =>
   (await service.request<Day[]>('GET', `/v1/analytics/timeseries${query}`, { as })).data
-const eventful = (days: Day[]) => days.filter(({ sent, verified, failed }) => sent + verified + failed > 0)
+const activeDays = (days: Day[]) => days.filter(({ sent, verified, failed }) => sent + verified + failed > 0)
 
 async function newCaller() {
   const developer = await service.createDeveloper()
@@ -29,7 +29,7 @@ async function newCaller() {
     developer,
     application,
     verify: async (phone: string) =>
-      otp.verifyRight(application, (await otp.sent(application, { phone })).requestId),
+      otp.verifyRightCode(application, (await otp.sendOrThrow(application, { phone })).requestId),
   }
 }
 
@@ -49,7 +49,7 @@ describe('GET /v1/analytics/summary', () => {
     await service.createApplication(developer)
     await verify('+14155552001')
     await verify('+14155552001')
-    for (let i = 0; i < 4; i++) await otp.sent(application)
+    for (let i = 0; i < 4; i++) await otp.sendOrThrow(application)
     expect(await summary(developer)).toEqual({
       applications: 2,
       otpRequests: 6,
@@ -68,7 +68,7 @@ describe('GET /v1/analytics/summary', () => {
   ])('rounds %i of %i to %i percent', async (verified, requests, percent) => {
     const { developer, application, verify } = await newCaller()
     for (let i = 0; i < verified; i++) await verify('+14155552001')
-    for (let i = verified; i < requests; i++) await otp.sent(application)
+    for (let i = verified; i < requests; i++) await otp.sendOrThrow(application)
     expect((await summary(developer)).successRate).toBe(percent)
   })
 
@@ -121,24 +121,24 @@ describe('GET /v1/analytics/timeseries', () => {
     service.clock.set(Date.parse('2026-12-31T23:59:59.000Z'))
     const { developer, application } = await newCaller()
     const [late, wrong, due] = [
-      await otp.sent(application),
-      await otp.sent(application),
-      await otp.sent(application),
+      await otp.sendOrThrow(application),
+      await otp.sendOrThrow(application),
+      await otp.sendOrThrow(application),
     ]
-    await otp.sent(application).then(({ requestId }) => otp.verifyRight(application, requestId))
+    await otp.sendOrThrow(application).then(({ requestId }) => otp.verifyRightCode(application, requestId))
     service.clock.set(Date.parse('2027-01-01T00:00:00.000Z'))
-    await otp.verifyRight(application, late.requestId)
-    for (let i = 0; i < 5; i++) await otp.verifyWrong(application, wrong.requestId)
+    await otp.verifyRightCode(application, late.requestId)
+    for (let i = 0; i < 5; i++) await otp.verifyWrongCode(application, wrong.requestId)
     service.clock.set(Date.parse('2027-01-02T00:00:00.000Z'))
-    await service.services.otp.expireDue()
+    await service.services.otp.expireRequests()
     expect((await otp.get(application, due.requestId)).data.status).toBe('expired')
-    expect(eventful(await series(developer))).toEqual([
+    expect(activeDays(await series(developer))).toEqual([
       { date: '2026-12-31', sent: 4, verified: 1, failed: 0 },
       { date: '2027-01-01', sent: 0, verified: 1, failed: 1 },
       { date: '2027-01-02', sent: 0, verified: 0, failed: 1 },
     ])
     service.clock.advance(5 * dayMs)
-    expect(eventful(await series(developer, '?range=7d')).map(({ date }) => date)).toEqual([
+    expect(activeDays(await series(developer, '?range=7d')).map(({ date }) => date)).toEqual([
       '2027-01-01',
       '2027-01-02',
     ])
@@ -146,19 +146,19 @@ describe('GET /v1/analytics/timeseries', () => {
 
   test('counts an exhausted request once, however often it is tried again', async () => {
     const { developer, application } = await newCaller()
-    const { requestId } = await otp.sent(application)
-    for (let i = 0; i < 8; i++) await otp.verifyWrong(application, requestId)
+    const { requestId } = await otp.sendOrThrow(application)
+    for (let i = 0; i < 8; i++) await otp.verifyWrongCode(application, requestId)
     expect((await series(developer, '?range=7d')).at(-1)).toMatchObject({ sent: 1, verified: 0, failed: 1 })
   })
 
   test.each(['1d', '31d', '7', '7D', '', '30d '])('refuses the range %j', async (range) => {
     const as = await service.createDeveloper()
-    const answer = await service.request(
+    const response = await service.request(
       'GET',
       `/v1/analytics/timeseries?range=${encodeURIComponent(range)}`,
       { as },
     )
-    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
   })
 
   test('and summary are of developers alone', async () => {

@@ -37,22 +37,23 @@ describe("an application that is not the caller's", () => {
   ]
 
   test.each(calls)('answers %s …%s like an absent one', async (method, path, body) => {
-    const answers = []
+    const responses = []
     for (const id of await makeIds()) {
-      answers.push(await service.request(method, `/v1/applications/${id}${path}`, { as: owner, body }))
+      responses.push(await service.request(method, `/v1/applications/${id}${path}`, { as: owner, body }))
     }
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 404))
-    expect(answers[0]?.error.code).toBe('NOT_FOUND')
-    expect(new Set(answers.map(({ text }) => withoutTrace(text))).size).toBe(1)
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 404))
+    expect(responses[0]?.error.code).toBe('NOT_FOUND')
+    expect(new Set(responses.map(({ text }) => withoutTrace(text))).size).toBe(1)
   })
 
   test('stays as it was', async () => {
     const foreign = await service.createApplication(stranger)
     const path = `/v1/applications/${foreign.id}`
-    const look = () => service.request('GET', path, { as: stranger })
-    const before = (await look()).data
-    for (const [method, rest, body] of calls) await service.request(method, path + rest, { as: owner, body })
-    expect((await look()).data).toEqual(before)
+    const getApplication = () => service.request('GET', path, { as: stranger })
+    const before = (await getApplication()).data
+    for (const [method, pathSuffix, body] of calls)
+      await service.request(method, path + pathSuffix, { as: owner, body })
+    expect((await getApplication()).data).toEqual(before)
     const secret = await service.request('GET', `${path}/webhook-secret`, { as: stranger })
     expect(secret.data).toEqual({ webhookSecret: foreign.webhookSecret })
   })
@@ -73,8 +74,8 @@ describe('without a valid token', () => {
       service.request(method, `/v1/applications${path}`, { body, headers })
     const credentials = (await service.createApplication(stranger)).headers
     for (const headers of [{}, { authorization: 'Bearer nonsense' }, credentials]) {
-      const answer = await call(headers)
-      expect([answer.status, answer.error.code]).toEqual([401, 'UNAUTHENTICATED'])
+      const response = await call(headers)
+      expect([response.status, response.error.code]).toEqual([401, 'UNAUTHENTICATED'])
     }
   })
 })

@@ -25,13 +25,13 @@ const patch = (body: unknown, id = application.id) =>
   service.request<Wire>('PATCH', `/v1/applications/${id}`, { as: owner, body })
 
 async function send(body: object, as = application) {
-  const answer = await service.request<{ requestId: string }>('POST', '/v1/otp/send', { as, body })
-  expect(answer.status).toBe(201)
-  return answer.data.requestId
+  const response = await service.request<{ requestId: string }>('POST', '/v1/otp/send', { as, body })
+  expect(response.status).toBe(201)
+  return response.data.requestId
 }
 
 /** The message of a request as the inbox shows it, with its code as `######`. */
-async function textOf(requestId: string) {
+async function readMessageText(requestId: string) {
   const { data } = await service.request<Item[]>('GET', '/v1/inbox?limit=200', { as: owner })
   const item = data.find((one) => one.requestId === requestId)
   return item?.text?.replaceAll(item.code ?? '?', '######')
@@ -71,9 +71,9 @@ describe('what an application says about its messages', () => {
     ['androidAppHash', 'FA-9qCX9VSu'],
     ['androidAppHash', 'FA+9qCX9VS\n'],
   ])('is refused where %s is %j', async (field, value) => {
-    const answer = await patch({ [field]: value })
-    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
-    expect(answer.error.details?.[0]?.path).toContain(field)
+    const response = await patch({ [field]: value })
+    expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    expect(response.error.details?.[0]?.path).toContain(field)
   })
 })
 
@@ -82,38 +82,44 @@ describe('a message', () => {
 
   test('names the application, in the language of the country', async () => {
     await patch(plain)
-    expect(await textOf(await send({ phone: '+4915112345678' }))).toBe(
+    expect(await readMessageText(await send({ phone: '+4915112345678' }))).toBe(
       '###### ist Ihr Bestätigungscode für Storefront. Er ist 5 Minuten gültig.',
     )
   })
 
   test("is in the application's language where the request names none", async () => {
     await patch({ ...plain, defaultLocale: 'fr' })
-    expect(await textOf(await send({ phone: '+4915112345678' }))).toStartWith('###### est votre code')
-    expect(await textOf(await send({ phone: '+4915112345678', locale: 'it' }))).toStartWith('###### è il tuo')
+    expect(await readMessageText(await send({ phone: '+4915112345678' }))).toStartWith(
+      '###### est votre code',
+    )
+    expect(await readMessageText(await send({ phone: '+4915112345678', locale: 'it' }))).toStartWith(
+      '###### è il tuo',
+    )
   })
 
   test('ends in the lines for machines', async () => {
     await patch({ ...plain, webOtpDomain: 'Login.Example.com', androidAppHash: 'FA+9qCX9VSu' })
-    const text = await textOf(await send({ phone: '+14155550100' }))
+    const text = await readMessageText(await send({ phone: '+14155550100' }))
     expect(text?.split('\n').slice(1)).toEqual(['FA+9qCX9VSu', '@login.example.com #######'])
   })
 
   test('tells the minutes that were left when it was sent, and goes on to', async () => {
     await patch(plain)
     const requestId = await send({ phone: '+14155550101', ttlSeconds: 600 })
-    expect(await textOf(requestId)).toContain('10 minutes')
+    expect(await readMessageText(requestId)).toContain('10 minutes')
     service.clock.advance(150_000)
-    expect(await textOf(requestId)).toContain('10 minutes')
+    expect(await readMessageText(requestId)).toContain('10 minutes')
     await service.request('POST', '/v1/otp/resend', { as: application, body: { requestId } })
-    expect(await textOf(requestId)).toContain('7 minutes')
+    expect(await readMessageText(requestId)).toContain('7 minutes')
   })
 
   test('names nobody once the application is deleted', async () => {
-    const gone = await service.createApplication(owner, { name: 'Gone', environment: 'test' })
-    const requestId = await send({ phone: '+14155550102' }, gone)
-    expect(await textOf(requestId)).toContain('Gone')
-    await service.request('DELETE', `/v1/applications/${gone.id}`, { as: owner })
-    expect(await textOf(requestId)).toBe('###### is your verification code. It expires in 5 minutes.')
+    const deletedApplication = await service.createApplication(owner, { name: 'Gone', environment: 'test' })
+    const requestId = await send({ phone: '+14155550102' }, deletedApplication)
+    expect(await readMessageText(requestId)).toContain('Gone')
+    await service.request('DELETE', `/v1/applications/${deletedApplication.id}`, { as: owner })
+    expect(await readMessageText(requestId)).toBe(
+      '###### is your verification code. It expires in 5 minutes.',
+    )
   })
 })

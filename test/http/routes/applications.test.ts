@@ -38,9 +38,9 @@ describe('POST /v1/applications', () => {
 
   test.each(['live', 'test'])('answers all four credentials of a %s application', async (environment) => {
     const { id: projectId } = await service.createProject(owner)
-    const answer = await create({ name: 'web', projectId, environment })
-    expect(answer.status).toBe(201)
-    expect(answer.data).toEqual({
+    const response = await create({ name: 'web', projectId, environment })
+    expect(response.status).toBe(201)
+    expect(response.data).toEqual({
       id: expect.stringMatching(/^app_[0-9a-z]{26}$/),
       name: 'web',
       projectId,
@@ -79,10 +79,10 @@ describe('POST /v1/applications', () => {
     ['a lifetime', { otpTtlSeconds: 60 }, 'otpTtlSeconds', 'UNKNOWN'],
   ])('refuses %s', async (_, change, path, code) => {
     const { id: projectId } = await service.createProject(owner)
-    const answer = await create({ name: 'web', projectId, environment: 'live', ...change })
-    expect(answer.status).toBe(400)
-    expect(answer.error.code).toBe('INVALID_ARGUMENT')
-    expect(answer.error.details).toContainEqual(expect.objectContaining({ in: 'body', path, code }))
+    const response = await create({ name: 'web', projectId, environment: 'live', ...change })
+    expect(response.status).toBe(400)
+    expect(response.error.code).toBe('INVALID_ARGUMENT')
+    expect(response.error.details).toContainEqual(expect.objectContaining({ in: 'body', path, code }))
   })
 
   test.each([
@@ -90,22 +90,22 @@ describe('POST /v1/applications', () => {
     ['a list', '[]'],
     ['half of JSON', '{"name":'],
   ])('refuses %s as a body', async (_, body) => {
-    const answer = await create(body)
-    expect([answer.status, answer.error.code]).toEqual([400, 'MALFORMED_JSON'])
+    const response = await create(body)
+    expect([response.status, response.error.code]).toEqual([400, 'MALFORMED_JSON'])
   })
 
   test('refuses a form', async () => {
-    const answer = await create('name=web', { 'content-type': 'application/x-www-form-urlencoded' })
-    expect([answer.status, answer.error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE'])
+    const response = await create('name=web', { 'content-type': 'application/x-www-form-urlencoded' })
+    expect([response.status, response.error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE'])
   })
 
   test('answers 404 alike for a project that is absent, malformed or of another developer', async () => {
     const foreign = await service.createProject(stranger)
     const ids = [foreign.id, `prj_${'0'.repeat(26)}`, 'nonsense', '..']
-    const answers = []
-    for (const projectId of ids) answers.push(await create({ name: 'web', projectId, environment: 'live' }))
-    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404])
-    expect(new Set(answers.map(({ text }) => withoutTrace(text))).size).toBe(1)
+    const responses = []
+    for (const projectId of ids) responses.push(await create({ name: 'web', projectId, environment: 'live' }))
+    expect(responses.map(({ status }) => status)).toEqual([404, 404, 404, 404])
+    expect(new Set(responses.map(({ text }) => withoutTrace(text))).size).toBe(1)
   })
 
   test('with an idempotency key creates once and never tells the credentials again', async () => {
@@ -113,8 +113,8 @@ describe('POST /v1/applications', () => {
     const body = { name: 'web', projectId, environment: 'live' }
     const headers = { 'idempotency-key': 'once' }
     expect((await create(body, headers)).status).toBe(201)
-    const again = await create(body, headers)
-    expect([again.status, again.error.code, again.error.reason]).toEqual([
+    const retryResponse = await create(body, headers)
+    expect([retryResponse.status, retryResponse.error.code, retryResponse.error.reason]).toEqual([
       409,
       'CONFLICT',
       'IDEMPOTENCY_RESULT_NOT_STORED',
@@ -131,10 +131,10 @@ describe('POST /v1/applications', () => {
     const body = { name: 'web', projectId: `prj_${'0'.repeat(26)}`, environment: 'live' }
     const headers = { 'idempotency-key': 'refused' }
     const first = await create(body, headers)
-    const again = await create(body, headers)
-    expect(withoutTrace(again.text)).toBe(withoutTrace(first.text))
+    const retryResponse = await create(body, headers)
+    expect(withoutTrace(retryResponse.text)).toBe(withoutTrace(first.text))
     expect(first.headers.get('idempotency-replayed')).toBeNull()
-    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect(retryResponse.headers.get('idempotency-replayed')).toBe('true')
   })
 })
 
@@ -142,12 +142,12 @@ describe('the application limit of the free plan', () => {
   test('is five an account, over all its projects, and a deletion makes room', async () => {
     const limited = await createTestService()
     const developer = await limited.createDeveloper()
-    const made: TestApplication[] = []
-    for (let i = 0; i < 5; i++) made.push(await limited.createApplication(developer))
+    const created: TestApplication[] = []
+    for (let i = 0; i < 5; i++) created.push(await limited.createApplication(developer))
     const create = () =>
       limited.request('POST', '/v1/applications', {
         as: developer,
-        body: { name: 'sixth', projectId: made[0]?.projectId, environment: 'test' },
+        body: { name: 'sixth', projectId: created[0]?.projectId, environment: 'test' },
       })
     const refused = await create()
     expect(refused.status).toBe(403)
@@ -155,7 +155,7 @@ describe('the application limit of the free plan', () => {
       code: 'PLAN_LIMIT_REACHED',
       metadata: { resource: 'applications', limit: 5, plan: 'free' },
     })
-    await limited.request('DELETE', `/v1/applications/${made[1]?.id}`, { as: developer })
+    await limited.request('DELETE', `/v1/applications/${created[1]?.id}`, { as: developer })
     expect((await create()).status).toBe(201)
     await limited.dispose()
   })
@@ -176,8 +176,8 @@ describe('the application limit of the free plan', () => {
 describe('GET /v1/applications', () => {
   test("lists the caller's, newest first, in pages", async () => {
     const developer = await service.createDeveloper()
-    const made: string[] = []
-    for (let i = 0; i < 5; i++) made.push((await service.createApplication(developer)).id)
+    const created: string[] = []
+    for (let i = 0; i < 5; i++) created.push((await service.createApplication(developer)).id)
     const seen: string[] = []
     let cursor: string | null = ''
     while (cursor !== null) {
@@ -187,7 +187,7 @@ describe('GET /v1/applications', () => {
       seen.push(...page.data.map(({ id }) => id))
       cursor = page.pagination.nextCursor
     }
-    expect(seen).toEqual(made.toReversed())
+    expect(seen).toEqual(created.toReversed())
   })
 
   test('shows previews and never a credential', async () => {
@@ -210,8 +210,8 @@ describe('GET /v1/applications', () => {
       service.request<Wire[]>('GET', `/v1/applications?projectId=${projectId}`, { as: developer })
     expect((await list(first.projectId)).data.map(({ id }) => id)).toEqual([first.id])
     for (const other of [foreign.projectId, `prj_${'0'.repeat(26)}`, 'nonsense', '']) {
-      const answer = await list(other)
-      expect([answer.status, answer.data]).toEqual([200, []])
+      const response = await list(other)
+      expect([response.status, response.data]).toEqual([200, []])
     }
   })
 
@@ -225,8 +225,8 @@ describe('GET /v1/applications', () => {
     'page=2',
     'limit=1&limit=2',
   ])('refuses ?%s', async (query) => {
-    const answer = await service.request('GET', `/v1/applications?${query}`, { as: owner })
-    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    const response = await service.request('GET', `/v1/applications?${query}`, { as: owner })
+    expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
   })
 })
 
@@ -281,8 +281,8 @@ describe('PATCH /v1/applications/:id', () => {
     ['a credential', { clientSecret: 'mine' }],
   ])('refuses %s', async (_, body) => {
     const { id } = await service.createApplication(owner)
-    const answer = await patch(id, body)
-    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    const response = await patch(id, body)
+    expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
   })
 })
 
@@ -296,10 +296,10 @@ describe('POST /v1/applications/:id/rotate/:type', () => {
     const before = (await get(id)).data
     service.clock.advance(5000)
     const now = new Date(service.clock.now()).toISOString()
-    const answer = await rotate(id, type)
-    expect(answer.status).toBe(200)
-    expect(answer.data).toEqual({ type, value: expect.stringMatching(form), rotatedAt: now })
-    const { value } = answer.data
+    const response = await rotate(id, type)
+    expect(response.status).toBe(200)
+    expect(response.data).toEqual({ type, value: expect.stringMatching(form), rotatedAt: now })
+    const { value } = response.data
     expect((await get(id)).data).toEqual({
       ...before,
       updatedAt: now,
@@ -310,9 +310,9 @@ describe('POST /v1/applications/:id/rotate/:type', () => {
 
   test.each(['client', 'SECRET', 'webhook-secret', '%00'])('refuses the type %s', async (type) => {
     const { id } = await service.createApplication(owner)
-    const answer = await rotate(id, type)
-    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
-    expect(answer.error.details).toMatchObject([{ in: 'path', path: 'type' }])
+    const response = await rotate(id, type)
+    expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    expect(response.error.details).toMatchObject([{ in: 'path', path: 'type' }])
   })
 
   test('takes an empty body that calls itself JSON', async () => {
@@ -339,8 +339,8 @@ describe('DELETE /v1/applications/:id', () => {
     const { id, projectId } = await service.createApplication(owner)
     const remove = (path: string) => service.request('DELETE', path, { as: owner })
     expect((await remove(`/v1/projects/${projectId}`)).error.reason).toBe('PROJECT_NOT_EMPTY')
-    const answer = await remove(`/v1/applications/${id}`)
-    expect([answer.status, answer.data]).toEqual([200, { id, deleted: true }])
+    const response = await remove(`/v1/applications/${id}`)
+    expect([response.status, response.data]).toEqual([200, { id, deleted: true }])
     expect((await remove(`/v1/applications/${id}`)).status).toBe(404)
     expect((await get(id)).status).toBe(404)
     expect((await remove(`/v1/projects/${projectId}`)).status).toBe(200)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { AuditEntry } from '../../../src/domain/accounts/audit.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { purger } from '../../helpers/retention.ts'
+import { createPurger } from '../../helpers/retention.ts'
 import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
 
 const password = 'correct horse battery'
@@ -18,7 +18,7 @@ describeEachDatabase('the audit trail', (database) => {
   const headers = { 'user-agent': 'curl/8' }
   const call = <T>(method: string, path: string, as: TestDeveloper, body?: unknown) =>
     service.request<T>(method, path, { as, headers, ...(body !== undefined && { body }) })
-  const trailOf = async (as: TestDeveloper, query = '') =>
+  const listAuditEntries = async (as: TestDeveloper, query = '') =>
     (await call<Entry[]>('GET', `/v1/audit${query}`, as)).data
   const brief = (entries: Entry[]) =>
     entries
@@ -30,15 +30,15 @@ describeEachDatabase('the audit trail', (database) => {
     const eve = await service.createDeveloper()
     const project = (await call<{ id: string }>('POST', '/v1/projects', ada, { name: 'Shop' })).data
     await call('PATCH', `/v1/projects/${project.id}`, ada, { description: 'Sells' })
-    const made = { name: 'Web', projectId: project.id, environment: 'live' }
-    const app = (await call<{ id: string }>('POST', '/v1/applications', ada, made)).data
+    const applicationInput = { name: 'Web', projectId: project.id, environment: 'live' }
+    const app = (await call<{ id: string }>('POST', '/v1/applications', ada, applicationInput)).data
     await call('PATCH', `/v1/applications/${app.id}`, ada, { name: 'Web 2', otpTtlSeconds: 60 })
     await call('PATCH', `/v1/applications/${app.id}`, ada, { status: 'disabled' })
     await call('PATCH', `/v1/applications/${app.id}`, ada, { status: 'active' })
     for (const type of ['secret', 'api', 'webhook_secret'])
       await call('POST', `/v1/applications/${app.id}/rotate/${type}`, ada)
-    const wanted = { appId: app.id, url: 'https://hooks.example/a', events: ['*'] }
-    const hook = (await call<{ id: string }>('POST', '/v1/webhooks', ada, wanted)).data
+    const webhookInput = { appId: app.id, url: 'https://hooks.example/a', events: ['*'] }
+    const hook = (await call<{ id: string }>('POST', '/v1/webhooks', ada, webhookInput)).data
     await call('PATCH', `/v1/webhooks/${hook.id}`, ada, { events: ['otp.verified'] })
     await call('PATCH', `/v1/webhooks/${hook.id}`, ada, { status: 'disabled' })
     await call('DELETE', `/v1/webhooks/${hook.id}`, ada)
@@ -46,7 +46,7 @@ describeEachDatabase('the audit trail', (database) => {
     await call('DELETE', `/v1/projects/${project.id}`, ada)
     await call('PATCH', '/v1/developer/me', ada, { company: 'Engines' })
 
-    const entries = await trailOf(ada)
+    const entries = await listAuditEntries(ada)
     expect(brief(entries)).toEqual([
       ['project.created', project.id, 'Shop', null],
       ['project.updated', project.id, 'Shop', 'description'],
@@ -76,7 +76,7 @@ describeEachDatabase('the audit trail', (database) => {
       })
       expect(Object.keys(entry)).not.toContain('developerId')
     }
-    expect(await trailOf(eve)).toEqual([])
+    expect(await listAuditEntries(eve)).toEqual([])
   })
 
   test('is read in pages, by action and by target', async () => {
@@ -86,13 +86,17 @@ describeEachDatabase('the audit trail', (database) => {
     await call('DELETE', `/v1/projects/${ids[1]}`, ada)
     const first = await call<Entry[]>('GET', '/v1/audit?limit=3', ada)
     expect(first.data).toHaveLength(3)
-    const rest = await call<Entry[]>('GET', `/v1/audit?limit=3&cursor=${first.pagination.nextCursor}`, ada)
-    expect(rest.data.map(({ targetName }) => targetName)).toEqual(['a'])
-    expect(rest.pagination.nextCursor).toBeNull()
-    expect(brief(await trailOf(ada, '?action=project.deleted'))).toEqual([
+    const secondPage = await call<Entry[]>(
+      'GET',
+      `/v1/audit?limit=3&cursor=${first.pagination.nextCursor}`,
+      ada,
+    )
+    expect(secondPage.data.map(({ targetName }) => targetName)).toEqual(['a'])
+    expect(secondPage.pagination.nextCursor).toBeNull()
+    expect(brief(await listAuditEntries(ada, '?action=project.deleted'))).toEqual([
       ['project.deleted', ids[1] ?? '', 'b', null],
     ])
-    expect(await trailOf(ada, `?targetId=${ids[1]}`)).toHaveLength(2)
+    expect(await listAuditEntries(ada, `?targetId=${ids[1]}`)).toHaveLength(2)
     for (const query of ['action=project.exploded', 'cursor=x', 'limit=0'])
       expect((await call('GET', `/v1/audit?${query}`, ada)).status).toBe(400)
     expect((await service.request('GET', '/v1/audit')).status).toBe(401)
@@ -107,7 +111,7 @@ describeEachDatabase('the audit trail', (database) => {
       (await call('POST', '/v1/applications', eve, { name: 'x', projectId: project.id, environment: 'live' }))
         .status,
     ).toBe(404)
-    expect(await trailOf(eve)).toEqual([])
+    expect(await listAuditEntries(eve)).toEqual([])
     const twice = () =>
       service.request('POST', '/v1/projects', {
         as: eve,
@@ -116,7 +120,7 @@ describeEachDatabase('the audit trail', (database) => {
       })
     await twice()
     expect((await twice()).headers.get('idempotency-replayed')).toBe('true')
-    expect(brief(await trailOf(eve)).map(([action]) => action)).toEqual(['project.created'])
+    expect(brief(await listAuditEntries(eve)).map(([action]) => action)).toEqual(['project.created'])
   })
 
   describe('of logins', () => {
@@ -135,8 +139,8 @@ describeEachDatabase('the audit trail', (database) => {
       const { builtIn } = service.services
       if (!builtIn) throw new Error('there is no built-in provider')
       await builtIn.accounts.create({ email, password })
-      const answer = await login(email, password)
-      const { id_token: token } = (await answer.json()) as { id_token: string }
+      const response = await login(email, password)
+      const { id_token: token } = (await response.json()) as { id_token: string }
       const developer = await builtIn.accounts.authenticate(email, password, {
         network: '192.0.2.200',
         origin: { source: 'api', ip: null, userAgent: null, traceId: null },
@@ -145,13 +149,14 @@ describeEachDatabase('the audit trail', (database) => {
       const origin = { source: 'host', ip: null, userAgent: null, traceId: null } as const
       return { developer: { ...developer, origin }, headers: { authorization: `Bearer ${token}` } }
     }
-    const actions = async (as: TestDeveloper) => (await trailOf(as)).map(({ action }) => action).toReversed()
+    const actions = async (as: TestDeveloper) =>
+      (await listAuditEntries(as)).map(({ action }) => action).toReversed()
 
     test('has those that succeeded and those that failed, with what called', async () => {
       const ada = await account('ada@example.com')
       expect((await login('ada@example.com', 'wrong horse battery', 'x'.repeat(500))).status).toBe(400)
       expect((await login('ada@example.com', password, 'otpd/2')).status).toBe(200)
-      const trail = (await trailOf(ada)).toReversed()
+      const trail = (await listAuditEntries(ada)).toReversed()
       expect(
         trail.map(({ action, actorId, source, userAgent, detail }) => ({
           action,
@@ -221,10 +226,10 @@ describeEachDatabase('the audit trail', (database) => {
     const ada = await service.createDeveloper()
     await service.createProject(ada, 'Old')
     service.clock.advance(365 * dayMs - 1)
-    await purger(service)()
-    expect(await trailOf(ada)).toHaveLength(1)
+    await createPurger(service)()
+    expect(await listAuditEntries(ada)).toHaveLength(1)
     service.clock.advance(1)
-    await purger(service)()
-    expect(await trailOf(ada)).toEqual([])
+    await createPurger(service)()
+    expect(await listAuditEntries(ada)).toEqual([])
   })
 })

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { insertDeveloper } from '../../../src/domain/accounts/developers.ts'
 import { testClock } from '../../helpers/clock.ts'
-import { startWithIdentity } from '../../helpers/identity.ts'
-import { startForgingProvider, startRealProvider } from '../../helpers/oidc.ts'
+import { startIdentityServer } from '../../helpers/identity.ts'
+import { startFakeOidcProvider, startOidcProvider } from '../../helpers/oidc.ts'
 import { createTestService, type TestService } from '../../helpers/service.ts'
 
 let service: TestService
-let provider: Awaited<ReturnType<typeof startForgingProvider>>
-let server: Awaited<ReturnType<typeof startWithIdentity>>
+let provider: Awaited<ReturnType<typeof startFakeOidcProvider>>
+let server: Awaited<ReturnType<typeof startIdentityServer>>
 
 beforeAll(async () => {
   service = await createTestService()
-  provider = await startForgingProvider()
-  server = await startWithIdentity(service, { env: env('open') })
+  provider = await startFakeOidcProvider()
+  server = await startIdentityServer(service, { env: env('open') })
 })
 afterAll(async () => {
   await server.stop()
@@ -44,29 +44,31 @@ describe('401 with the challenge of RFC 6750', () => {
     ['the scheme alone', 'Bearer'],
     ['the scheme and spaces', 'Bearer   '],
   ])('%s: TOKEN_MISSING, and no error word', async (_name, authorization) => {
-    const answer = await call(authorization)
-    expect(answer.status).toBe(401)
-    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="otpd"')
-    const traceId = answer.headers.get('x-request-id')
-    expect(await answer.json()).toMatchObject({
+    const response = await call(authorization)
+    expect(response.status).toBe(401)
+    expect(response.headers.get('www-authenticate')).toBe('Bearer realm="otpd"')
+    const traceId = response.headers.get('x-request-id')
+    expect(await response.json()).toMatchObject({
       error: { code: 'UNAUTHENTICATED', reason: 'TOKEN_MISSING', traceId },
     })
   })
 
   test('a bad token: TOKEN_INVALID', async () => {
     for (const token of ['x', `${await sign()} x`, await sign({ aud: 'other' })]) {
-      const answer = await call(`Bearer ${token}`)
-      expect(answer.status).toBe(401)
-      expect(answer.headers.get('www-authenticate')).toStartWith('Bearer realm="otpd", error="invalid_token"')
-      expect(await answer.json()).toMatchObject({ error: { reason: 'TOKEN_INVALID' } })
+      const response = await call(`Bearer ${token}`)
+      expect(response.status).toBe(401)
+      expect(response.headers.get('www-authenticate')).toStartWith(
+        'Bearer realm="otpd", error="invalid_token"',
+      )
+      expect(await response.json()).toMatchObject({ error: { reason: 'TOKEN_INVALID' } })
     }
   })
 
   test('an expired token: TOKEN_EXPIRED', async () => {
-    const answer = await call(`Bearer ${await sign({ exp: service.clock.now() / 1000 - 60 })}`)
-    expect(answer.status).toBe(401)
-    expect(answer.headers.get('www-authenticate')).toContain('has expired')
-    expect(await answer.json()).toMatchObject({ error: { reason: 'TOKEN_EXPIRED' } })
+    const response = await call(`Bearer ${await sign({ exp: service.clock.now() / 1000 - 60 })}`)
+    expect(response.status).toBe(401)
+    expect(response.headers.get('www-authenticate')).toContain('has expired')
+    expect(await response.json()).toMatchObject({ error: { reason: 'TOKEN_EXPIRED' } })
   })
 
   test('comes before 400: who is not known hears nothing about the body', async () => {
@@ -81,16 +83,16 @@ test('the scheme is known in any case', async () => {
 })
 
 test('an outage of the provider is 503 with Retry-After, not 401', async () => {
-  const fresh = await startWithIdentity(service, { env: env('open') })
+  const openSignupServer = await startIdentityServer(service, { env: env('open') })
   provider.state.mode = 'error'
   try {
-    const answer = await fresh.get('/v1/developer/me', await sign())
-    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '30'])
-    expect(await answer.json()).toMatchObject({
+    const response = await openSignupServer.get('/v1/developer/me', await sign())
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '30'])
+    expect(await response.json()).toMatchObject({
       error: { code: 'UNAVAILABLE', reason: 'IDENTITY_PROVIDER_UNAVAILABLE' },
     })
   } finally {
-    await fresh.stop()
+    await openSignupServer.stop()
   }
 })
 
@@ -99,9 +101,9 @@ test('with an external provider the routes of the built-in one are not there, an
     expect((await server.get(path)).status).toBe(404)
   }
   for (const path of ['/v1/auth/token', '/v1/auth/revoke']) {
-    const answer = await server.postForm(path, { grant_type: 'password', token: 'x' })
-    expect(answer.status).toBe(404)
-    expect(await answer.json()).toMatchObject({ error: { reason: 'ROUTE_NOT_FOUND' } })
+    const response = await server.postForm(path, { grant_type: 'password', token: 'x' })
+    expect(response.status).toBe(404)
+    expect(await response.json()).toMatchObject({ error: { reason: 'ROUTE_NOT_FOUND' } })
   }
   expect(await (await server.get('/v1/auth/config')).json()).toEqual({
     data: {
@@ -116,7 +118,7 @@ test('with an external provider the routes of the built-in one are not there, an
 })
 
 test('with sign-up closed only whom the operator made gets in, by a verified address', async () => {
-  const closed = await startWithIdentity(service, { env: env('closed') })
+  const closed = await startIdentityServer(service, { env: env('closed') })
   try {
     const claims = { sub: 'awaited', email: 'Awaited@example.com', email_verified: true }
     const refused = await closed.get('/v1/developer/me', await sign(claims))
@@ -143,30 +145,30 @@ test('with sign-up closed only whom the operator made gets in, by a verified add
 
 test('where the system clock was set since the start, tokens of the provider go by the new time', async () => {
   const wall = testClock(service.clock.now() + 86_400_000)
-  const moved = await startWithIdentity(service, { env: env('open'), wall })
+  const moved = await startIdentityServer(service, { env: env('open'), wallClock: wall })
   try {
-    const statusOf = async (token: string) => (await moved.get('/v1/developer/me', token)).status
-    expect(await statusOf(await provider.sign(wall.now()))).toBe(200)
-    expect(await statusOf(await provider.sign(service.clock.now()))).toBe(401)
+    const fetchStatus = async (token: string) => (await moved.get('/v1/developer/me', token)).status
+    expect(await fetchStatus(await provider.sign(wall.now()))).toBe(200)
+    expect(await fetchStatus(await provider.sign(service.clock.now()))).toBe(401)
   } finally {
     await moved.stop()
   }
 })
 
 test('a certified provider logs somebody in and the console knows them', async () => {
-  const real = await startRealProvider()
-  const console = await startWithIdentity(service, {
-    env: { OTPD_OIDC_ISSUER: real.issuer, OTPD_OIDC_AUDIENCE: real.clientId },
+  const oidcProvider = await startOidcProvider()
+  const console = await startIdentityServer(service, {
+    env: { OTPD_OIDC_ISSUER: oidcProvider.issuer, OTPD_OIDC_AUDIENCE: oidcProvider.clientId },
     clock: { now: () => Date.now() },
   })
   try {
     const person = { subject: 'alice', email: 'alice@example.com', emailVerified: true, name: 'Alice' }
-    const answer = await console.get('/v1/developer/me', await real.idTokenFor(person))
-    expect(await answer.json()).toMatchObject({
+    const response = await console.get('/v1/developer/me', await oidcProvider.idTokenFor(person))
+    expect(await response.json()).toMatchObject({
       data: { uid: 'alice', email: 'alice@example.com', name: 'Alice', plan: 'free' },
     })
   } finally {
     await console.stop()
-    real.stop()
+    oidcProvider.stop()
   }
 })

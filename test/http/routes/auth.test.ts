@@ -4,13 +4,13 @@ import { createRemoteKeys } from '../../../src/auth/discovery.ts'
 import { createIdTokenVerifier } from '../../../src/auth/id-token.ts'
 import type { BuiltInIdentity } from '../../../src/auth/identity.ts'
 import { createKeySource } from '../../../src/auth/jwks.ts'
-import { startWithIdentity } from '../../helpers/identity.ts'
+import { startIdentityServer } from '../../helpers/identity.ts'
 import { createTestService, type TestService } from '../../helpers/service.ts'
 
 type Tokens = { id_token: string; refresh_token: string; token_type: string; expires_in: number }
 
 let service: TestService
-let server: Awaited<ReturnType<typeof startWithIdentity>>
+let server: Awaited<ReturnType<typeof startIdentityServer>>
 let builtIn: BuiltInIdentity
 let person = 0
 
@@ -19,7 +19,7 @@ const minutes = (count: number) => count * 60_000
 
 beforeAll(async () => {
   service = await createTestService()
-  server = await startWithIdentity(service)
+  server = await startIdentityServer(service)
   if (!server.services.builtIn) throw new Error('another provider is in charge')
   builtIn = server.services.builtIn
 })
@@ -41,14 +41,14 @@ const login = (username: string, secret = password, from?: string) =>
 const refresh = (token: string) =>
   server.postForm('/v1/auth/token', { grant_type: 'refresh_token', refresh_token: token })
 
-async function tokensOf(answer: Promise<Response>): Promise<Tokens> {
-  const response = await answer
+async function readTokens(apiResponse: Promise<Response>): Promise<Tokens> {
+  const response = await apiResponse
   expect(response.status).toBe(200)
   return JSON.parse(await response.text())
 }
 
-async function expectFailure(answer: Promise<Response>, status: number, body: Record<string, unknown>) {
-  const response = await answer
+async function expectFailure(apiResponse: Promise<Response>, status: number, body: Record<string, unknown>) {
+  const response = await apiResponse
   expect(response.status).toBe(status)
   expect(await response.json()).toMatchObject(body)
   return response
@@ -72,7 +72,7 @@ describe('before anybody has an account', () => {
         setupTokenAwaited: true,
       },
     })
-    const first = await builtIn.setupTokens.issueFirst()
+    const first = await builtIn.setupTokens.issueForFirstStart()
     const form = {
       grant_type: 'urn:otpd:setup-token',
       setup_token: first?.token ?? '',
@@ -80,11 +80,11 @@ describe('before anybody has an account', () => {
       password,
       name: 'First',
     }
-    const tokens = await tokensOf(server.postForm('/v1/auth/token', form))
+    const tokens = await readTokens(server.postForm('/v1/auth/token', form))
     await expectProfile(tokens.id_token)
     expect(await settings()).toMatchObject({ data: { setupTokenAwaited: false } })
     await expectFailure(server.postForm('/v1/auth/token', form), 400, { error: 'invalid_grant' })
-    await tokensOf(login('first@example.com'))
+    await readTokens(login('first@example.com'))
   })
 })
 
@@ -93,7 +93,7 @@ describe('the password grant', () => {
     const { email, developer } = await newAccount()
     const response = await login(email)
     expect(response.headers.get('cache-control')).toBe('no-store')
-    const tokens = await tokensOf(Promise.resolve(response))
+    const tokens = await readTokens(Promise.resolve(response))
     expect(tokens).toMatchObject({ token_type: 'Bearer', expires_in: 900 })
     expect(Object.keys(tokens).toSorted()).toEqual(['expires_in', 'id_token', 'refresh_token', 'token_type'])
     const nowSeconds = Math.floor(service.clock.now() / 1000)
@@ -112,7 +112,7 @@ describe('the password grant', () => {
 
   test('the ID token opens the console for its 15 minutes and 30 seconds', async () => {
     const { email } = await newAccount()
-    const { id_token: idToken } = await tokensOf(login(email))
+    const { id_token: idToken } = await readTokens(login(email))
     service.clock.advance(minutes(15) + 29_000)
     await expectProfile(idToken)
     service.clock.advance(1000)
@@ -139,24 +139,24 @@ describe('the password grant', () => {
       reason: 'LOGIN_ATTEMPTS',
     })
     expect(refused.headers.get('retry-after')).toBe('900')
-    await tokensOf(login(email, password, '192.0.2.2'))
+    await readTokens(login(email, password, '192.0.2.2'))
   })
 
   test('an IPv6 customer is one address', async () => {
     const { email } = await newAccount()
     for (let i = 0; i < 5; i += 1) await login(email, 'wrong horse battery', `2001:db8:0:1::${i}`)
     await expectFailure(login(email, password, '2001:db8:0:1:ffff::9'), 429, { reason: 'LOGIN_ATTEMPTS' })
-    await tokensOf(login(email, password, '2001:db8:0:2::1'))
+    await readTokens(login(email, password, '2001:db8:0:2::1'))
   })
 })
 
 describe('the refresh grant', () => {
   test('rotates, gives a lost answer again, and ends the session on later reuse', async () => {
     const { email } = await newAccount()
-    const first = await tokensOf(login(email))
-    const second = await tokensOf(refresh(first.refresh_token))
+    const first = await readTokens(login(email))
+    const second = await readTokens(refresh(first.refresh_token))
     await expectProfile(second.id_token)
-    expect((await tokensOf(refresh(first.refresh_token))).refresh_token).toBe(second.refresh_token)
+    expect((await readTokens(refresh(first.refresh_token))).refresh_token).toBe(second.refresh_token)
     service.clock.advance(60_001)
     await expectFailure(refresh(first.refresh_token), 400, { error: 'invalid_grant' })
     await expectFailure(refresh(second.refresh_token), 400, { error: 'invalid_grant' })
@@ -164,10 +164,10 @@ describe('the refresh grant', () => {
 
   test('revoking ends the session; an unknown token is no error', async () => {
     const { email } = await newAccount()
-    const { refresh_token: token } = await tokensOf(login(email))
+    const { refresh_token: token } = await readTokens(login(email))
     for (const revoked of [token, token, 'unknown']) {
-      const answer = await server.postForm('/v1/auth/revoke', { token: revoked })
-      expect([answer.status, await answer.text()]).toEqual([200, '{}'])
+      const response = await server.postForm('/v1/auth/revoke', { token: revoked })
+      expect([response.status, await response.text()]).toEqual([200, '{}'])
     }
     await expectFailure(refresh(token), 400, { error: 'invalid_grant' })
     await expectFailure(server.postForm('/v1/auth/revoke', {}), 400, { error: 'invalid_request' })
@@ -201,7 +201,7 @@ describe('the token endpoint refuses', () => {
       error: 'invalid_request',
       error_description: 'password: Expected at least 12 characters and at most 1,024 bytes.',
     })
-    await tokensOf(attempt(password))
+    await readTokens(attempt(password))
   })
 
   test('an address that is taken', async () => {
@@ -220,20 +220,20 @@ describe('the token endpoint refuses', () => {
     })
     const large = `grant_type=password&username=a&password=${'x'.repeat(64 * 1024)}`
     expect((await post(large)).status).toBe(413)
-    const unannounced = new ReadableStream({
+    const chunkedBody = new ReadableStream({
       start(controller) {
         controller.enqueue(new TextEncoder().encode(large))
         controller.close()
       },
     })
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-    const chunked = fetch(`${server.url}/v1/auth/token`, { method: 'POST', headers, body: unannounced })
+    const chunked = fetch(`${server.url}/v1/auth/token`, { method: 'POST', headers, body: chunkedBody })
     await expectFailure(chunked, 413, { error: 'invalid_request' })
   })
 
   test('every method but POST', async () => {
-    const answer = await server.get('/v1/auth/token')
-    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST'])
+    const response = await server.get('/v1/auth/token')
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST'])
   })
 })
 
@@ -243,7 +243,7 @@ describe('signing keys', () => {
 
   test('any OpenID client finds them by discovery and verifies with them', async () => {
     const { email, developer } = await newAccount()
-    const { id_token: idToken } = await tokensOf(login(email))
+    const { id_token: idToken } = await readTokens(login(email))
     const issuer = `${server.url}/v1/auth`
     const keys = createKeySource({ load: createRemoteKeys({ issuer }), clock: service.clock })
     const { verify } = createIdTokenVerifier({ issuer, audiences: ['otpd'], keys, clock: service.clock })
@@ -252,12 +252,12 @@ describe('signing keys', () => {
 
   test('rotation signs with a new key at once and leaves older tokens valid', async () => {
     const { email } = await newAccount()
-    const old = await tokensOf(login(email))
+    const old = await readTokens(login(email))
     await expectProfile(old.id_token)
     const kid = await builtIn.signingKeys.rotate()
-    const fresh = await tokensOf(login(email))
-    expect(decodeProtectedHeader(fresh.id_token).kid).toBe(kid)
-    await expectProfile(fresh.id_token)
+    const newTokens = await readTokens(login(email))
+    expect(decodeProtectedHeader(newTokens.id_token).kid).toBe(kid)
+    await expectProfile(newTokens.id_token)
     await expectProfile(old.id_token)
     service.clock.advance(minutes(60))
     const published = await publishedKeys()
@@ -278,11 +278,11 @@ describe('signing keys', () => {
 
 test('a new address of the server orphans no account and no session', async () => {
   const { email, developer } = await newAccount()
-  const before = await tokensOf(login(email))
-  const moved = await startWithIdentity(service, { publicUrl: 'https://otpd.example' })
+  const before = await readTokens(login(email))
+  const moved = await startIdentityServer(service, { publicUrl: 'https://otpd.example' })
   try {
     const form = { grant_type: 'refresh_token', refresh_token: before.refresh_token }
-    const { id_token: idToken } = await tokensOf(moved.postForm('/v1/auth/token', form))
+    const { id_token: idToken } = await readTokens(moved.postForm('/v1/auth/token', form))
     expect(decodeJwt(idToken).iss).toBe('https://otpd.example/v1/auth')
     const profile = await (await moved.get('/v1/developer/me', idToken)).json()
     expect(profile).toMatchObject({ data: { id: developer.id } })
@@ -306,27 +306,27 @@ describe('another password', () => {
 
   test('needs the current one and ends every session', async () => {
     const { email } = await newAccount()
-    const tokens = await tokensOf(login(email))
+    const tokens = await readTokens(login(email))
     const wrong = await change(tokens.id_token, { currentPassword: 'wrong horse', newPassword })
     expect(wrong.status).toBe(400)
     expect(await wrong.json()).toMatchObject({ error: { details: [{ path: 'currentPassword' }] } })
     const changed = await change(tokens.id_token, { currentPassword: password, newPassword })
     expect(await changed.json()).toEqual({ data: { changed: true } })
     await expectFailure(refresh(tokens.refresh_token), 400, { error: 'invalid_grant' })
-    await tokensOf(login(email, newPassword))
+    await readTokens(login(email, newPassword))
   })
 
   test('is 401 without a token, 400 when it is short', async () => {
     expect((await change(undefined, {})).status).toBe(401)
     const { email } = await newAccount()
-    const { id_token: idToken } = await tokensOf(login(email))
+    const { id_token: idToken } = await readTokens(login(email))
     expect((await change(idToken, { currentPassword: password, newPassword: 'short' })).status).toBe(400)
   })
 })
 
 test('a disabled developer can neither log in, refresh nor use a token', async () => {
   const { email, developer } = await newAccount()
-  const tokens = await tokensOf(login(email))
+  const tokens = await readTokens(login(email))
   await service.store.write((tx) =>
     tx.developers.update(developer.id, { status: 'disabled' }, service.clock.now()),
   )

@@ -17,10 +17,10 @@ const patch = (body: unknown) =>
 
 describe('GET /v1/developer/me', () => {
   test('answers the profile with the numbers of the plan', async () => {
-    const answer = await service.request('GET', '/v1/developer/me', { as: developer })
+    const response = await service.request('GET', '/v1/developer/me', { as: developer })
     const { id, virtualPhone, createdAt } = developer.developer
-    expect(answer.status).toBe(200)
-    expect(answer.data).toEqual({
+    expect(response.status).toBe(200)
+    expect(response.data).toEqual({
       id,
       uid: id,
       email: null,
@@ -42,10 +42,10 @@ describe('GET /v1/developer/me', () => {
 describe('PATCH /v1/developer/me', () => {
   test('changes what is named and nothing else', async () => {
     service.clock.advance(1000)
-    const answer = await patch({ name: 'Ada Lovelace' })
-    expect(answer.status).toBe(200)
-    expect(answer.data).toMatchObject({ name: 'Ada Lovelace', company: null })
-    expect(answer.data.updatedAt).toBe(new Date(service.clock.now()).toISOString())
+    const response = await patch({ name: 'Ada Lovelace' })
+    expect(response.status).toBe(200)
+    expect(response.data).toMatchObject({ name: 'Ada Lovelace', company: null })
+    expect(response.data.updatedAt).toBe(new Date(service.clock.now()).toISOString())
     expect((await patch({ company: 'Analytical Engines' })).data).toMatchObject({
       name: 'Ada Lovelace',
       company: 'Analytical Engines',
@@ -67,9 +67,9 @@ describe('PATCH /v1/developer/me', () => {
     ['a name that is a number', { name: 5 }],
   ])('400 for %s, and nothing is changed', async (_name, body) => {
     const before = (await service.request('GET', '/v1/developer/me', { as: developer })).data
-    const answer = await patch(body)
-    expect(answer.status).toBe(400)
-    expect(answer.error.code).toBe('INVALID_ARGUMENT')
+    const response = await patch(body)
+    expect(response.status).toBe(400)
+    expect(response.error.code).toBe('INVALID_ARGUMENT')
     expect((await service.request('GET', '/v1/developer/me', { as: developer })).data).toEqual(before)
   })
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { sql, type SQL } from 'drizzle-orm'
-import { startGateway, twilioAt } from '../../delivery/gateway.ts'
+import { startGateway, createTwilioSettings } from '../../delivery/gateway.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
-import { otpCalls, tally, unlimited, type OtpCalls } from '../../helpers/otp.ts'
+import { createOtpClient, countByOutcome, unlimitedPlans, type OtpClient } from '../../helpers/otp-client.ts'
 import {
   createTestService,
   type TestApplication,
@@ -11,17 +11,17 @@ import {
 } from '../../helpers/service.ts'
 
 /** Numbers of one country, no two of them neighbours. */
-const numberOf = (n: number) => `+316${String(10_000_000 + n * 10_007)}`
+const testPhone = (n: number) => `+316${String(10_000_000 + n * 10_007)}`
 
 describeEachDatabase('a guard that enforces', (database) => {
   let service: TestService
-  let otp: OtpCalls
+  let otp: OtpClient
   let developer: TestDeveloper
   let app: TestApplication
   beforeAll(async () => {
     service = await createTestService({
       database: database(),
-      plans: unlimited,
+      plans: unlimitedPlans,
       env: {
         OTPD_GUARD_MODE: 'enforce',
         OTPD_GUARD_DENIED_COUNTRIES: 'cu',
@@ -30,22 +30,22 @@ describeEachDatabase('a guard that enforces', (database) => {
         OTPD_GUARD_ADDRESS_PER_HOUR: '2',
       },
     })
-    otp = otpCalls(service)
+    otp = createOtpClient(service)
     developer = await service.createDeveloper()
     app = await service.createApplication(developer)
   })
   afterAll(() => service.dispose())
 
   test('answers 403 with a request that failed before it began, and without the cause', async () => {
-    const answer = await otp.send(app, { phone: '+5352123456' })
-    expect(answer.status).toBe(403)
-    expect(answer.error).toMatchObject({
+    const response = await otp.send(app, { phone: '+5352123456' })
+    expect(response.status).toBe(403)
+    expect(response.error).toMatchObject({
       code: 'DESTINATION_BLOCKED',
       message: 'No code is sent to this phone number.',
     })
-    expect(answer.error.reason).toBeUndefined()
-    expect(answer.text).not.toMatch(/COUNTRY|5352/)
-    const requestId = String(answer.error.metadata?.['requestId'])
+    expect(response.error.reason).toBeUndefined()
+    expect(response.text).not.toMatch(/COUNTRY|5352/)
+    const requestId = String(response.error.metadata?.['requestId'])
     expect((await otp.get(developer, requestId)).data).toMatchObject({
       status: 'failed',
       failureReason: 'blocked',
@@ -53,12 +53,12 @@ describeEachDatabase('a guard that enforces', (database) => {
       provider: null,
       deliveryStatus: null,
     })
-    expect(await otp.logOf(developer, requestId)).toMatchObject([
+    expect(await otp.listLogEntries(developer, requestId)).toMatchObject([
       { type: 'otp.blocked', status: 'failed', detail: 'COUNTRY_DENIED' },
     ])
     expect((await service.request<unknown[]>('GET', '/v1/inbox', { as: developer })).data).toEqual([])
     // RFC 9110 §15.5.11: gone, for good; the client asks for a new code.
-    const verified = await otp.verifyRight(app, requestId)
+    const verified = await otp.verifyRightCode(app, requestId)
     expect([verified.status, verified.error.code, verified.error.reason]).toEqual([
       410,
       'OTP_CANCELED',
@@ -70,9 +70,9 @@ describeEachDatabase('a guard that enforces', (database) => {
 
   test('counts a blocked send as a request that failed, and as a call', async () => {
     const ada = await service.createDeveloper()
-    const hers = await service.createApplication(ada)
+    const ownApplication = await service.createApplication(ada)
     const before = await service.request<{ otpRequests: number }>('GET', '/v1/analytics/summary', { as: ada })
-    await otp.send(hers, { phone: '+5352123456' })
+    await otp.send(ownApplication, { phone: '+5352123456' })
     const after = await service.request<{ otpRequests: number }>('GET', '/v1/analytics/summary', { as: ada })
     expect(after.data.otpRequests - before.data.otpRequests).toBe(1)
     const days = await service.request<Array<{ sent: number; failed: number }>>(
@@ -93,46 +93,46 @@ describeEachDatabase('a guard that enforces', (database) => {
   })
 
   test('stops at the fourth unverified code of a country, until codes come back', async () => {
-    const hers = await service.createApplication(developer)
+    const ownApplication = await service.createApplication(developer)
     const sent = []
-    for (let n = 0; n < 3; n++) sent.push(await otp.sent(hers, { phone: numberOf(n) }))
-    const blocked = await otp.send(hers, { phone: numberOf(3) })
-    expect(tally([blocked])).toEqual({ '403 DESTINATION_BLOCKED': 1 })
-    expect((await otp.send(hers, { phone: '+32470123456' })).status).toBe(201)
-    expect((await otp.verifyRight(hers, sent[1]?.requestId ?? '')).status).toBe(200)
-    expect((await otp.send(hers, { phone: numberOf(4) })).status).toBe(201)
-    expect((await otp.send(hers, { phone: numberOf(5) })).status).toBe(403)
+    for (let n = 0; n < 3; n++) sent.push(await otp.sendOrThrow(ownApplication, { phone: testPhone(n) }))
+    const blocked = await otp.send(ownApplication, { phone: testPhone(3) })
+    expect(countByOutcome([blocked])).toEqual({ '403 DESTINATION_BLOCKED': 1 })
+    expect((await otp.send(ownApplication, { phone: '+32470123456' })).status).toBe(201)
+    expect((await otp.verifyRightCode(ownApplication, sent[1]?.requestId ?? '')).status).toBe(200)
+    expect((await otp.send(ownApplication, { phone: testPhone(4) })).status).toBe(201)
+    expect((await otp.send(ownApplication, { phone: testPhone(5) })).status).toBe(403)
   })
 
   test('looks at resends too, and leaves the code that went out before', async () => {
-    const hers = await service.createApplication(developer)
-    const { requestId } = await otp.sent(hers, { phone: numberOf(10) })
-    await otp.sent(hers, { phone: numberOf(11) })
+    const ownApplication = await service.createApplication(developer)
+    const { requestId } = await otp.sendOrThrow(ownApplication, { phone: testPhone(10) })
+    await otp.sendOrThrow(ownApplication, { phone: testPhone(11) })
     service.clock.advance(30_000)
-    expect((await otp.resend(hers, requestId)).status).toBe(200)
-    const soon = await otp.resend(hers, requestId)
+    expect((await otp.resend(ownApplication, requestId)).status).toBe(200)
+    const soon = await otp.resend(ownApplication, requestId)
     expect([soon.status, soon.error.reason]).toEqual([429, 'RESEND_TOO_SOON'])
     service.clock.advance(30_000)
-    const blocked = await otp.resend(hers, requestId)
+    const blocked = await otp.resend(ownApplication, requestId)
     expect([blocked.status, blocked.error.code]).toEqual([403, 'DESTINATION_BLOCKED'])
     expect(blocked.error.metadata).toEqual({ requestId })
-    expect((await otp.logOf(developer, requestId)).at(-1)).toMatchObject({
+    expect((await otp.listLogEntries(developer, requestId)).at(-1)).toMatchObject({
       type: 'otp.blocked',
       status: 'pending',
       detail: 'resend COUNTRY_HOURLY',
     })
     expect((await otp.get(developer, requestId)).data).toMatchObject({ status: 'pending', resends: 1 })
-    expect((await otp.verifyRight(hers, requestId)).status).toBe(200)
+    expect((await otp.verifyRightCode(ownApplication, requestId)).status).toBe(200)
     // Both messages of that request are forgiven, and one of the other is left.
-    expect((await otp.send(hers, { phone: numberOf(12) })).status).toBe(201)
-    expect((await otp.send(hers, { phone: numberOf(13) })).status).toBe(201)
-    expect((await otp.send(hers, { phone: numberOf(14) })).status).toBe(403)
+    expect((await otp.send(ownApplication, { phone: testPhone(12) })).status).toBe(201)
+    expect((await otp.send(ownApplication, { phone: testPhone(13) })).status).toBe(201)
+    expect((await otp.send(ownApplication, { phone: testPhone(14) })).status).toBe(403)
   })
 
   test('knows the client by the address that the backend tells', async () => {
-    const hers = await service.createApplication(developer)
+    const ownApplication = await service.createApplication(developer)
     const send = (country: string, clientIp: string) =>
-      otp.send(hers, { phone: `${country}1234567`, clientIp })
+      otp.send(ownApplication, { phone: `${country}1234567`, clientIp })
     const statuses = []
     for (const country of ['+3247', '+3361', '+44790']) {
       statuses.push((await send(country, '203.0.113.5')).status)
@@ -142,13 +142,15 @@ describeEachDatabase('a guard that enforces', (database) => {
   })
 
   test('lets exactly the cap of the day out, however many come at once', async () => {
-    const hers = await service.createApplication(developer)
+    const ownApplication = await service.createApplication(developer)
     const countries = ['+3247', '+3361', '+44790', '+4917', '+3934', '+3461']
     const race = Array.from({ length: 40 }, (_, n) =>
-      otp.send(hers, { phone: `${countries[n % countries.length]}${String(1_000_000 + n * 10_007)}` }),
+      otp.send(ownApplication, {
+        phone: `${countries[n % countries.length]}${String(1_000_000 + n * 10_007)}`,
+      }),
     )
-    const answers = await Promise.all(race)
-    expect(tally(answers)).toEqual({ '201': 12, '403 DESTINATION_BLOCKED': 28 })
+    const responses = await Promise.all(race)
+    expect(countByOutcome(responses)).toEqual({ '201': 12, '403 DESTINATION_BLOCKED': 28 })
   })
 
   test('spares test applications and virtual numbers', async () => {
@@ -163,18 +165,18 @@ describeEachDatabase('a guard that enforces', (database) => {
 describe('a guard that only watches, as it does by default', () => {
   test('sends what it would block, and notes why', async () => {
     const gateway = startGateway()
-    const delivery = { providers: [twilioAt('sms', gateway.url)], routes: [] }
-    const service = await createTestService({ plans: unlimited, delivery })
-    const otp = otpCalls(service)
+    const delivery = { providers: [createTwilioSettings('sms', gateway.url)], routes: [] }
+    const service = await createTestService({ plans: unlimitedPlans, delivery })
+    const otp = createOtpClient(service)
     const developer = await service.createDeveloper()
     const app = await service.createApplication(developer)
-    for (let n = 0; n < 3; n++) await otp.sent(app, { phone: numberOf(n) })
-    const { requestId } = await otp.sent(app, { phone: numberOf(3) })
-    expect(await otp.logOf(developer, requestId)).toMatchObject([
+    for (let n = 0; n < 3; n++) await otp.sendOrThrow(app, { phone: testPhone(n) })
+    const { requestId } = await otp.sendOrThrow(app, { phone: testPhone(3) })
+    expect(await otp.listLogEntries(developer, requestId)).toMatchObject([
       { type: 'guard.flagged', status: 'pending', detail: 'COUNTRY_HOURLY' },
       { type: 'otp.sent', status: 'pending' },
     ])
-    expect((await otp.verifyRight(app, requestId)).status).toBe(200)
+    expect((await otp.verifyRightCode(app, requestId)).status).toBe(200)
     expect(await service.store.read.guard.decisions(0)).toEqual([
       { rule: 'COUNTRY_HOURLY', country: 'NL', flagged: 1, blocked: 0 },
     ])
@@ -183,10 +185,10 @@ describe('a guard that only watches, as it does by default', () => {
   })
 
   test('looks away from what stays in the inbox', async () => {
-    const service = await createTestService({ plans: unlimited })
-    const otp = otpCalls(service)
+    const service = await createTestService({ plans: unlimitedPlans })
+    const otp = createOtpClient(service)
     const app = await service.createApplication(await service.createDeveloper())
-    for (let n = 0; n < 10; n++) await otp.sent(app, { phone: numberOf(n) })
+    for (let n = 0; n < 10; n++) await otp.sendOrThrow(app, { phone: testPhone(n) })
     expect(await service.store.read.guard.decisions(0)).toEqual([])
     await service.dispose()
   })
@@ -195,24 +197,24 @@ describe('a guard that only watches, as it does by default', () => {
 test('an outage of the provider is no reason to block a country', async () => {
   const gateway = startGateway()
   const service = await createTestService({
-    plans: unlimited,
+    plans: unlimitedPlans,
     env: { OTPD_GUARD_MODE: 'enforce', OTPD_PHONE_SEND_BUDGET: 'off' },
     delivery: {
-      providers: [twilioAt('sms', gateway.url)],
+      providers: [createTwilioSettings('sms', gateway.url)],
       routes: [],
     },
   })
-  const otp = otpCalls(service)
+  const otp = createOtpClient(service)
   const app = await service.createApplication(await service.createDeveloper())
-  gateway.refuses(400, 21211)
+  gateway.refuseAll(400, 21211)
   for (let n = 0; n < 5; n++) {
-    const refused = await otp.send(app, { phone: numberOf(n) })
-    expect(tally([refused])).toEqual({ '502 DELIVERY_FAILED INVALID_NUMBER': 1 })
+    const refused = await otp.send(app, { phone: testPhone(n) })
+    expect(countByOutcome([refused])).toEqual({ '502 DELIVERY_FAILED INVALID_NUMBER': 1 })
   }
-  gateway.accepts()
-  const answers = []
-  for (let n = 5; n < 9; n++) answers.push(await otp.send(app, { phone: numberOf(n) }))
-  expect(tally(answers)).toEqual({ '201': 3, '403 DESTINATION_BLOCKED': 1 })
+  gateway.acceptAll()
+  const responses = []
+  for (let n = 5; n < 9; n++) responses.push(await otp.send(app, { phone: testPhone(n) }))
+  expect(countByOutcome(responses)).toEqual({ '201': 3, '403 DESTINATION_BLOCKED': 1 })
   await service.dispose()
   await gateway.stop()
 })
@@ -233,30 +235,30 @@ describeEachDatabase('a guard whose table is gone', (database, kind) => {
         OTPD_GUARD_APPLICATION_PER_DAY: '100',
         OTPD_PHONE_SEND_BUDGET: 'off',
       }
-      const service = await createTestService({ database: database(), plans: unlimited, env })
-      const otp = otpCalls(service)
+      const service = await createTestService({ database: database(), plans: unlimitedPlans, env })
+      const otp = createOtpClient(service)
       const developer = await service.createDeveloper()
       const app = await service.createApplication(developer)
-      const send = (n: number) => otp.send(app, { phone: numberOf(n), clientIp: '203.0.113.9' })
-      const before = await otp.sent(app, { phone: numberOf(90), clientIp: '203.0.113.9' })
+      const send = (n: number) => otp.send(app, { phone: testPhone(n), clientIp: '203.0.113.9' })
+      const before = await otp.sendOrThrow(app, { phone: testPhone(90), clientIp: '203.0.113.9' })
       await run(sql.raw(`alter table ${table} rename to gone`))
       try {
         for (let n = 0; n < 6; n++) {
-          const answer = await send(n)
-          expect(answer.status).toBe(201)
-          expect((await otp.logOf(developer, answer.data.requestId)).map(({ type }) => type)).toEqual([
-            'otp.sent',
-          ])
-          if (n === 0) expect((await otp.verifyRight(app, answer.data.requestId)).status).toBe(200)
+          const response = await send(n)
+          expect(response.status).toBe(201)
+          expect(
+            (await otp.listLogEntries(developer, response.data.requestId)).map(({ type }) => type),
+          ).toEqual(['otp.sent'])
+          if (n === 0) expect((await otp.verifyRightCode(app, response.data.requestId)).status).toBe(200)
         }
-        expect((await otp.verifyRight(app, before.requestId)).status).toBe(200)
+        expect((await otp.verifyRightCode(app, before.requestId)).status).toBe(200)
       } finally {
         await run(sql.raw(`alter table gone rename to ${table}`))
       }
       // Back again, and with what was counted before.
-      const answers = []
-      for (let n = 10; n < 16; n++) answers.push(await send(n))
-      expect(tally(answers)['403 DESTINATION_BLOCKED']).toBeGreaterThan(0)
+      const responses = []
+      for (let n = 10; n < 16; n++) responses.push(await send(n))
+      expect(countByOutcome(responses)['403 DESTINATION_BLOCKED']).toBeGreaterThan(0)
       await service.dispose()
     },
   )

@@ -6,9 +6,9 @@ beforeAll(async () => void (service = await createTestService()))
 afterAll(() => service.dispose())
 
 test('GET /v1/health needs no authentication and tells the time', async () => {
-  const answer = await service.request('GET', '/v1/health')
-  expect(answer.status).toBe(200)
-  expect(answer.data).toEqual({
+  const response = await service.request('GET', '/v1/health')
+  expect(response.status).toBe(200)
+  expect(response.data).toEqual({
     status: 'operational',
     service: 'otpd',
     time: new Date(service.clock.now()).toISOString(),
@@ -16,6 +16,6 @@ test('GET /v1/health needs no authentication and tells the time', async () => {
 })
 
 test('GET /v1/health/ready answers 200 while there is a database', async () => {
-  const answer = await service.request<{ status: string }>('GET', '/v1/health/ready')
-  expect([answer.status, answer.data.status]).toEqual([200, 'ready'])
+  const response = await service.request<{ status: string }>('GET', '/v1/health/ready')
+  expect([response.status, response.data.status]).toEqual([200, 'ready'])
 })

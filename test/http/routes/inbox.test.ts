@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOff, otpCalls, phone, unlimited, type OtpCalls } from '../../helpers/otp.ts'
+import {
+  guardOffEnv,
+  createOtpClient,
+  phone,
+  unlimitedPlans,
+  type OtpClient,
+} from '../../helpers/otp-client.ts'
 import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'
 
 type Item = {
@@ -16,14 +22,14 @@ type Item = {
 const dayMs = 24 * 60 * 60 * 1000
 
 let service: TestService
-let otp: OtpCalls
+let otp: OtpClient
 beforeAll(async () => {
-  service = await createTestService({ plans: unlimited, env: guardOff })
-  otp = otpCalls(service)
+  service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv })
+  otp = createOtpClient(service)
 })
 afterAll(() => service.dispose())
 
-const inboxOf = async (as: TestDeveloper, query = '') =>
+const listInbox = async (as: TestDeveloper, query = '') =>
   service.request<Item[]>('GET', `/v1/inbox${query}`, { as })
 async function newCaller(environment: 'live' | 'test' = 'live') {
   const developer = await service.createDeveloper()
@@ -35,9 +41,9 @@ describe('GET /v1/inbox', () => {
     'holds messages of a %s application while no provider is configured',
     async (environment) => {
       const { developer, application } = await newCaller(environment)
-      const { requestId, expiresAt } = await otp.sent(application)
-      const code = await otp.codeOf(requestId)
-      const { data } = await inboxOf(developer)
+      const { requestId, expiresAt } = await otp.sendOrThrow(application)
+      const code = await otp.getCode(requestId)
+      const { data } = await listInbox(developer)
       expect(data).toEqual([
         {
           id: expect.stringMatching(/^evt_/),
@@ -57,41 +63,41 @@ describe('GET /v1/inbox', () => {
   test.each([
     [
       'verified',
-      (as: Awaited<ReturnType<typeof newCaller>>, id: string) => otp.verifyRight(as.application, id),
+      (as: Awaited<ReturnType<typeof newCaller>>, id: string) => otp.verifyRightCode(as.application, id),
     ],
     ['canceled', (as: Awaited<ReturnType<typeof newCaller>>, id: string) => otp.cancel(as.application, id)],
     ['expired', async () => service.clock.advance(300_000)],
   ])('has neither code nor text once the request is %s', async (_, end) => {
     const caller = await newCaller()
-    const { requestId } = await otp.sent(caller.application)
+    const { requestId } = await otp.sendOrThrow(caller.application)
     await end(caller, requestId)
-    const { data } = await inboxOf(caller.developer)
+    const { data } = await listInbox(caller.developer)
     expect(data[0]).toMatchObject({ requestId, phone, code: null, text: null })
   })
 
   test('forgets a message after 24 hours', async () => {
     const { developer, application } = await newCaller()
-    await otp.sent(application)
+    await otp.sendOrThrow(application)
     service.clock.advance(dayMs - 1)
-    expect((await inboxOf(developer)).data).toHaveLength(1)
+    expect((await listInbox(developer)).data).toHaveLength(1)
     service.clock.advance(1)
-    expect((await inboxOf(developer)).data).toEqual([])
+    expect((await listInbox(developer)).data).toEqual([])
   })
 
   test('is newest first, page after page', async () => {
     const { developer, application } = await newCaller()
     const sent: string[] = []
-    for (let i = 0; i < 5; i++) sent.unshift((await otp.sent(application)).requestId)
-    const first = await inboxOf(developer, '?limit=3')
-    const second = await inboxOf(developer, `?limit=3&cursor=${first.pagination.nextCursor}`)
+    for (let i = 0; i < 5; i++) sent.unshift((await otp.sendOrThrow(application)).requestId)
+    const first = await listInbox(developer, '?limit=3')
+    const second = await listInbox(developer, `?limit=3&cursor=${first.pagination.nextCursor}`)
     expect([...first.data, ...second.data].map(({ requestId }) => requestId)).toEqual(sent)
     expect(second.pagination.nextCursor).toBeNull()
   })
 
   test('is of its developer alone', async () => {
     const { application } = await newCaller()
-    await otp.sent(application)
-    expect((await inboxOf(await service.createDeveloper())).data).toEqual([])
+    await otp.sendOrThrow(application)
+    expect((await listInbox(await service.createDeveloper())).data).toEqual([])
     expect((await service.request('GET', '/v1/inbox', { as: application })).status).toBe(401)
   })
 })
@@ -99,43 +105,43 @@ describe('GET /v1/inbox', () => {
 describe('a message to a virtual number', () => {
   test('of its own developer lies in their inbox with its ids', async () => {
     const { developer, application } = await newCaller()
-    const { requestId } = await otp.sent(application, { phone: developer.developer.virtualPhone })
-    const { data } = await inboxOf(developer)
+    const { requestId } = await otp.sendOrThrow(application, { phone: developer.developer.virtualPhone })
+    const { data } = await listInbox(developer)
     expect(data).toHaveLength(1)
-    expect(data[0]).toMatchObject({ requestId, appId: application.id, code: await otp.codeOf(requestId) })
+    expect(data[0]).toMatchObject({ requestId, appId: application.id, code: await otp.getCode(requestId) })
   })
 
   test('of another developer lies in that one’s inbox alone, without ids', async () => {
     const [sender, receiver] = [await newCaller(), await newCaller()]
     const number = receiver.developer.developer.virtualPhone
-    const { requestId } = await otp.sent(sender.application, { phone: number })
-    const { data, text } = await inboxOf(receiver.developer)
+    const { requestId } = await otp.sendOrThrow(sender.application, { phone: number })
+    const { data, text } = await listInbox(receiver.developer)
     expect(data).toHaveLength(1)
     expect(data[0]).toMatchObject({
       requestId: null,
       appId: null,
       phone: number,
-      code: await otp.codeOf(requestId),
+      code: await otp.getCode(requestId),
     })
     expect(text).not.toContain(requestId)
     expect(text).not.toContain(sender.application.id)
-    expect((await inboxOf(sender.developer)).data).toEqual([])
+    expect((await listInbox(sender.developer)).data).toEqual([])
     expect((await otp.get(receiver.developer, requestId)).status).toBe(404)
     expect((await otp.verify(sender.application, requestId, data[0]?.code ?? '')).status).toBe(200)
-    expect((await inboxOf(receiver.developer)).data[0]).toMatchObject({ code: null, text: null })
+    expect((await listInbox(receiver.developer)).data[0]).toMatchObject({ code: null, text: null })
   })
 
   test('of nobody is refused', async () => {
     const { application } = await newCaller()
-    const answer = await otp.send(application, { phone: '+9990000000000' })
-    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_PHONE_NUMBER'])
+    const response = await otp.send(application, { phone: '+9990000000000' })
+    expect([response.status, response.error.code]).toEqual([400, 'INVALID_PHONE_NUMBER'])
   })
 
   test('makes an identity of the developer whose application sent it', async () => {
     const [sender, receiver] = [await newCaller(), await newCaller()]
     const number = receiver.developer.developer.virtualPhone
-    const { requestId } = await otp.sent(sender.application, { phone: number })
-    await otp.verifyRight(sender.application, requestId)
+    const { requestId } = await otp.sendOrThrow(sender.application, { phone: number })
+    await otp.verifyRightCode(sender.application, requestId)
     const user = (as: TestDeveloper) => service.request('GET', `/v1/users/${number}`, { as })
     expect([(await user(sender.developer)).status, (await user(receiver.developer)).status]).toEqual([
       200, 404,

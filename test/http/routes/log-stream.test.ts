@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { logStart, streamsPerDeveloperMax } from '../../../src/domain/log/stream.ts'
 import { createApp } from '../../../src/http/app.ts'
-import { readStream } from '../../helpers/event-stream.ts'
+import { readEventStream } from '../../helpers/event-stream.ts'
 import {
   createTestService,
   type TestApplication,
@@ -15,18 +15,18 @@ let web: TestApplication
 /** A phone for each send: the budget of one would add entries of its own. */
 let phones: number
 /** Streams that the tests have left open. */
-let readings: Array<ReturnType<typeof readStream>>
+let openStreams: Array<ReturnType<typeof readEventStream>>
 
 beforeEach(async () => {
   service = await createTestService({ env: { OTPD_SEND_PER_MINUTE: '0', OTPD_VERIFY_PER_MINUTE: '0' } })
   ada = await service.createDeveloper()
   web = await service.createApplication(ada, { environment: 'test' })
-  readings = []
+  openStreams = []
   phones = 0
 })
 
 afterEach(async () => {
-  for (const reading of readings) await reading.cancel()
+  for (const stream of openStreams) await stream.cancel()
   await service.dispose()
 })
 
@@ -46,9 +46,9 @@ async function open(
 ) {
   const response = await call(query, headers, app)
   expect(response.status).toBe(200)
-  const reading = readStream(response.body)
-  readings.push(reading)
-  return reading
+  const stream = readEventStream(response.body)
+  openStreams.push(stream)
+  return stream
 }
 
 async function send(application = web) {
@@ -67,18 +67,18 @@ const verify = (requestId: string, code: string) =>
 type Entry = { id: string; type: string }
 const listLog = async (query = '?limit=200') =>
   (await service.request<Entry[]>('GET', `/v1/logs${query}`, { as: ada })).data
-const idsOf = (entries: Entry[]) => entries.map(({ id }) => id)
+const listIds = (entries: Entry[]) => entries.map(({ id }) => id)
 
 describe('a stream', () => {
   test('begins with what comes, and gives each entry as the log does', async () => {
     await send()
     const [before] = await listLog()
-    const reading = await open()
-    expect(await reading.next()).toEqual({ id: before?.id ?? '' })
+    const stream = await open()
+    expect(await stream.next()).toEqual({ id: before?.id ?? '' })
     const { requestId } = await send()
     const [, entry] = await listLog()
     expect(entry).toMatchObject({ type: 'otp.sent', requestId, appId: web.id })
-    expect(await reading.next()).toEqual({ id: entry?.id ?? '', data: JSON.stringify(entry) })
+    expect(await stream.next()).toEqual({ id: entry?.id ?? '', data: JSON.stringify(entry) })
   })
 
   test('has the headers of its kind, and those of every answer', async () => {
@@ -94,74 +94,74 @@ describe('a stream', () => {
   })
 
   test('on an empty log gives a place that leads to the first entry', async () => {
-    const reading = await open()
-    expect(await reading.next()).toEqual({ id: logStart })
-    await reading.cancel()
+    const stream = await open()
+    expect(await stream.next()).toEqual({ id: logStart })
+    await stream.cancel()
     await send()
     const resumed = await open('', { 'last-event-id': logStart })
-    expect(await resumed.entries(1)).toEqual(idsOf(await listLog()))
+    expect(await resumed.nextEntryIds(1)).toEqual(listIds(await listLog()))
   })
 
   test('goes on after an entry, through pages and into what comes', async () => {
     for (let count = 0; count < 5; count++) await send()
     const [first] = await listLog()
-    const reading = await open(`?after=${first?.id}`)
-    expect(await reading.entries(4)).toEqual(idsOf((await listLog()).slice(1)))
+    const stream = await open(`?after=${first?.id}`)
+    expect(await stream.nextEntryIds(4)).toEqual(listIds((await listLog()).slice(1)))
     await send()
-    expect(await reading.entries(1)).toEqual(idsOf((await listLog()).slice(-1)))
+    expect(await stream.nextEntryIds(1)).toEqual(listIds((await listLog()).slice(-1)))
   })
 
   test('of a long log comes whole, once and in its order', async () => {
     for (let count = 0; count < 250; count++) await send()
-    const reading = await open(`?after=${logStart}`)
-    const seen = await reading.entries(250)
-    const recent = idsOf(await listLog())
+    const stream = await open(`?after=${logStart}`)
+    const seen = await stream.nextEntryIds(250)
+    const recent = listIds(await listLog())
     expect(seen.slice(-200)).toEqual(recent)
     expect(new Set(seen).size).toBe(250)
   })
 
   test('believes Last-Event-ID over after, as a browser repeats its URL', async () => {
     for (let count = 0; count < 3; count++) await send()
-    const [first, second, third] = idsOf(await listLog())
-    const reading = await open(`?after=${first}`, { 'last-event-id': second ?? '' })
-    expect(await reading.entries(1)).toEqual([third ?? ''])
+    const [first, second, third] = listIds(await listLog())
+    const stream = await open(`?after=${first}`, { 'last-event-id': second ?? '' })
+    expect(await stream.nextEntryIds(1)).toEqual([third ?? ''])
   })
 
   test('shows nothing of another developer', async () => {
     const eve = await service.createDeveloper()
-    const reading = await open()
+    const stream = await open()
     await send(await service.createApplication(eve, { environment: 'test' }))
     await send()
-    expect(await reading.entries(1)).toEqual(idsOf(await listLog()))
+    expect(await stream.nextEntryIds(1)).toEqual(listIds(await listLog()))
   })
 })
 
 describe('filters', () => {
   test('by application', async () => {
     const ios = await service.createApplication(ada, { environment: 'test' })
-    const reading = await open(`?appId=${ios.id}`)
+    const stream = await open(`?appId=${ios.id}`)
     await send()
     await send(ios)
-    expect(await reading.entries(1)).toEqual(idsOf(await listLog(`?appId=${ios.id}`)))
+    expect(await stream.nextEntryIds(1)).toEqual(listIds(await listLog(`?appId=${ios.id}`)))
   })
 
   test('by types, in the stream and in the list', async () => {
-    const reading = await open('?type=otp.verified,otp.attempt_failed')
+    const stream = await open('?type=otp.verified,otp.attempt_failed')
     const { requestId, code } = await send()
     await verify(requestId, code === '000000' ? '000001' : '000000')
     await verify(requestId, code)
     service.services.logStreams.wake()
-    const wanted = await listLog('?type=otp.verified,otp.attempt_failed')
-    expect(wanted.map(({ type }) => type)).toEqual(['otp.attempt_failed', 'otp.verified'])
-    expect(await reading.entries(2)).toEqual(idsOf(wanted))
+    const matchingEntries = await listLog('?type=otp.verified,otp.attempt_failed')
+    expect(matchingEntries.map(({ type }) => type)).toEqual(['otp.attempt_failed', 'otp.verified'])
+    expect(await stream.nextEntryIds(2)).toEqual(listIds(matchingEntries))
   })
 
   test('by somebody else’s application give a stream of nothing', async () => {
     const eve = await service.createDeveloper()
-    const hers = await service.createApplication(eve, { environment: 'test' })
-    const reading = await open(`?appId=${hers.id}&after=${logStart}`)
-    await send(hers)
-    expect(await reading.next()).toEqual({ id: logStart })
+    const evesApplication = await service.createApplication(eve, { environment: 'test' })
+    const stream = await open(`?appId=${evesApplication.id}&after=${logStart}`)
+    await send(evesApplication)
+    expect(await stream.next()).toEqual({ id: logStart })
   })
 
   test('tell the place behind what they leave out, so that a resumed stream does not begin before it', async () => {
@@ -173,15 +173,15 @@ describe('filters', () => {
         throw error
       },
     })
-    const reading = await open('?type=otp.expired', {}, app)
-    await reading.next()
-    expect(await reading.next()).toEqual({ comment: 'heartbeat' })
+    const stream = await open('?type=otp.expired', {}, app)
+    await stream.next()
+    expect(await stream.next()).toEqual({ comment: 'heartbeat' })
     await send()
-    const [left] = await listLog()
-    let told = await reading.next()
-    while (told?.comment !== undefined) told = await reading.next()
-    expect(told).toEqual({ id: left?.id ?? '' })
-    expect(await reading.next()).toEqual({ comment: 'heartbeat' })
+    const [newestEntry] = await listLog()
+    let message = await stream.next()
+    while (message?.comment !== undefined) message = await stream.next()
+    expect(message).toEqual({ id: newestEntry?.id ?? '' })
+    expect(await stream.next()).toEqual({ comment: 'heartbeat' })
   })
 })
 
@@ -195,14 +195,14 @@ describe('a stream is refused', () => {
     ['?after=', 'after'],
     ['?limit=5', 'limit'],
   ])('with %s', async (query, path) => {
-    const answer = await service.request('GET', `/v1/logs/stream${query}`, { as: ada })
-    expect(answer.status).toBe(400)
-    expect(answer.error.details).toEqual([expect.objectContaining({ in: 'query', path })])
+    const response = await service.request('GET', `/v1/logs/stream${query}`, { as: ada })
+    expect(response.status).toBe(400)
+    expect(response.error.details).toEqual([expect.objectContaining({ in: 'query', path })])
   })
 
   test('without a token, before anything is looked at', async () => {
-    const answer = await service.request('GET', '/v1/logs/stream?type=otp.unheard')
-    expect([answer.status, answer.error.reason]).toEqual([401, 'TOKEN_MISSING'])
+    const response = await service.request('GET', '/v1/logs/stream?type=otp.unheard')
+    expect([response.status, response.error.reason]).toEqual([401, 'TOKEN_MISSING'])
   })
 
   test('beyond twenty of a developer, until one is closed', async () => {
@@ -214,10 +214,10 @@ describe('a stream is refused', () => {
       'STREAM_LIMIT',
       '10',
     ])
-    const hers = await call('', eve.headers)
-    expect(hers.status).toBe(200)
-    await hers.body?.cancel()
-    await readings[0]?.cancel()
+    const evesResponse = await call('', eve.headers)
+    expect(evesResponse.status).toBe(200)
+    await evesResponse.body?.cancel()
+    await openStreams[0]?.cancel()
     await open()
   })
 
@@ -230,12 +230,15 @@ describe('a stream is refused', () => {
 })
 
 describe('a stream ends', () => {
-  const endOf = async (reading: ReturnType<typeof readStream>) => [await reading.next(), await reading.next()]
+  const readEnd = async (stream: ReturnType<typeof readEventStream>) => [
+    await stream.next(),
+    await stream.next(),
+  ]
 
   test('when the service drains, and no other begins', async () => {
-    const reading = await open()
-    await reading.next()
-    const end = endOf(reading)
+    const stream = await open()
+    await stream.next()
+    const end = readEnd(stream)
     service.services.logStreams.drain()
     expect(await end).toEqual([{ event: 'end', data: '{"reason":"draining"}' }, undefined])
     const refused = await service.request('GET', '/v1/logs/stream', { as: ada })
@@ -243,19 +246,19 @@ describe('a stream ends', () => {
   })
 
   test('with its token', async () => {
-    const reading = await open()
-    await reading.next()
-    const end = endOf(reading)
+    const stream = await open()
+    await stream.next()
+    const end = readEnd(stream)
     service.clock.advance(400 * 24 * 3600_000)
     service.services.logStreams.wake()
     expect(await end).toEqual([{ event: 'end', data: '{"reason":"token_expired"}' }, undefined])
   })
 
   test('within ten seconds of its developer being disabled', async () => {
-    const reading = await open()
-    await reading.next()
+    const stream = await open()
+    await stream.next()
     await service.store.write((tx) => tx.developers.update(ada.developer.id, { status: 'disabled' }, 0))
-    const end = endOf(reading)
+    const end = readEnd(stream)
     service.clock.advance(10_000)
     service.services.logStreams.wake()
     expect(await end).toEqual([{ event: 'end', data: '{"reason":"not_allowed"}' }, undefined])

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOff, otpCalls, unlimited, type LogData, type OtpCalls } from '../../helpers/otp.ts'
+import {
+  guardOffEnv,
+  createOtpClient,
+  unlimitedPlans,
+  type LogData,
+  type OtpClient,
+} from '../../helpers/otp-client.ts'
 import {
   createTestService,
   type TestApplication,
@@ -8,26 +14,29 @@ import {
 } from '../../helpers/service.ts'
 
 let service: TestService
-let otp: OtpCalls
+let otp: OtpClient
 let developer: TestDeveloper
 let application: TestApplication
 /** Of ten sends, oldest first. */
 let all: string[]
 beforeAll(async () => {
-  service = await createTestService({ plans: unlimited, env: { ...guardOff, OTPD_PHONE_SEND_BUDGET: 'off' } })
-  otp = otpCalls(service)
+  service = await createTestService({
+    plans: unlimitedPlans,
+    env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: 'off' },
+  })
+  otp = createOtpClient(service)
   developer = await service.createDeveloper()
   application = await service.createApplication(developer)
   for (let i = 0; i < 10; i++) {
-    await otp.sent(application)
+    await otp.sendOrThrow(application)
     service.clock.advance(1_000)
   }
-  all = await idsOf('?limit=200')
+  all = await fetchIds('?limit=200')
 })
 afterAll(() => service.dispose())
 
 const list = (query = '', as = developer) => service.request<LogData[]>('GET', `/v1/logs${query}`, { as })
-const idsOf = async (query: string, as = developer) => (await list(query, as)).data.map(({ id }) => id)
+const fetchIds = async (query: string, as = developer) => (await list(query, as)).data.map(({ id }) => id)
 
 describe('GET /v1/logs', () => {
   test('is chronological: the most recent entries, oldest of them first', async () => {
@@ -42,51 +51,51 @@ describe('GET /v1/logs', () => {
   test('walks to older pages, each chronological in itself, while new entries come', async () => {
     const own = await service.createDeveloper()
     const sender = await service.createApplication(own)
-    for (let i = 0; i < 7; i++) await otp.sent(sender)
-    const before = await idsOf('?limit=200', own)
+    for (let i = 0; i < 7; i++) await otp.sendOrThrow(sender)
+    const before = await fetchIds('?limit=200', own)
     const pages: string[][] = []
     let cursor: string | null = ''
     while (cursor !== null) {
       const page = await list(`?limit=3${cursor && `&cursor=${cursor}`}`, own)
       pages.push(page.data.map(({ id }) => id))
       cursor = page.pagination.nextCursor
-      await otp.sent(sender)
+      await otp.sendOrThrow(sender)
     }
     expect(pages).toEqual([before.slice(4), before.slice(1, 4), before.slice(0, 1)])
   })
 
   test('turns a page round where the order is desc', async () => {
-    expect(await idsOf('?limit=4&order=desc')).toEqual(all.slice(6).toReversed())
-    expect(await idsOf('?limit=4&order=asc')).toEqual(all.slice(6))
+    expect(await fetchIds('?limit=4&order=desc')).toEqual(all.slice(6).toReversed())
+    expect(await fetchIds('?limit=4&order=asc')).toEqual(all.slice(6))
   })
 
   test('gives what came after an entry, the earliest of it', async () => {
-    expect(await idsOf(`?after=${all[2]}&limit=3`)).toEqual(all.slice(3, 6))
-    expect(await idsOf(`?after=${all[2]}&limit=3&order=desc`)).toEqual(all.slice(3, 6).toReversed())
-    expect(await idsOf(`?after=${all[9]}`)).toEqual([])
-    expect(await idsOf(`?after=${all[0]}`)).toEqual(all.slice(1))
+    expect(await fetchIds(`?after=${all[2]}&limit=3`)).toEqual(all.slice(3, 6))
+    expect(await fetchIds(`?after=${all[2]}&limit=3&order=desc`)).toEqual(all.slice(3, 6).toReversed())
+    expect(await fetchIds(`?after=${all[9]}`)).toEqual([])
+    expect(await fetchIds(`?after=${all[0]}`)).toEqual(all.slice(1))
   })
 
   test('followed by after misses nothing and shows nothing twice', async () => {
     const own = await service.createDeveloper()
     const sender = await service.createApplication(own)
-    await otp.sent(sender)
-    const seen = await idsOf('', own)
+    await otp.sendOrThrow(sender)
+    const seen = await fetchIds('', own)
     for (let round = 0; round < 10; round++) {
-      await Promise.all(Array.from({ length: 5 }, () => otp.sent(sender)))
-      seen.push(...(await idsOf(`?limit=3&after=${seen.at(-1)}`, own)))
+      await Promise.all(Array.from({ length: 5 }, () => otp.sendOrThrow(sender)))
+      seen.push(...(await fetchIds(`?limit=3&after=${seen.at(-1)}`, own)))
     }
-    while (seen.length < 51) seen.push(...(await idsOf(`?limit=3&after=${seen.at(-1)}`, own)))
-    expect(seen).toEqual(await idsOf('?limit=200', own))
+    while (seen.length < 51) seen.push(...(await fetchIds(`?limit=3&after=${seen.at(-1)}`, own)))
+    expect(seen).toEqual(await fetchIds('?limit=200', own))
   })
 
   test('refuses an entry that there is not, or of somebody else, or with a cursor', async () => {
     const stranger = await service.createDeveloper()
-    const theirs = await service.createApplication(stranger)
-    const { requestId } = await otp.sent(theirs)
-    const foreign = (await otp.logOf(stranger, requestId))[0]?.id
+    const strangersApplication = await service.createApplication(stranger)
+    const { requestId } = await otp.sendOrThrow(strangersApplication)
+    const foreign = (await otp.listLogEntries(stranger, requestId))[0]?.id
     const cursor = (await list('?limit=1')).pagination.nextCursor
-    const answers = [
+    const responses = [
       await list('?after=rubbish'),
       await list('?after=evt_00000000000000000000000000'),
       await list(`?after=${foreign}`),
@@ -96,21 +105,21 @@ describe('GET /v1/logs', () => {
       await list('?limit=0'),
       await list('?limit=201'),
     ]
-    expect(answers.map(({ status, error }) => `${status} ${error.code}`)).toEqual(
-      answers.map(() => '400 INVALID_ARGUMENT'),
+    expect(responses.map(({ status, error }) => `${status} ${error.code}`)).toEqual(
+      responses.map(() => '400 INVALID_ARGUMENT'),
     )
-    expect(answers[5]?.error.reason).toBe('CURSOR_INVALID')
+    expect(responses[5]?.error.reason).toBe('CURSOR_INVALID')
   })
 
   test('filters by application, and has nothing for one of somebody else', async () => {
     const other = await service.createApplication(developer)
-    const { requestId } = await otp.sent(other)
+    const { requestId } = await otp.sendOrThrow(other)
     expect((await list(`?appId=${other.id}`)).data.map((entry) => entry.requestId)).toEqual([requestId])
     expect((await list(`?appId=${other.id}&after=${all[3]}`)).data).toHaveLength(1)
     const stranger = await service.createDeveloper()
     for (const appId of [other.id, 'rubbish'])
       expect((await list(`?appId=${appId}`, stranger)).data).toEqual([])
-    all = await idsOf('?limit=200')
+    all = await fetchIds('?limit=200')
   })
 
   test('is of developers alone', async () => {
@@ -118,10 +127,10 @@ describe('GET /v1/logs', () => {
   })
 
   test('never holds a code', async () => {
-    const { requestId } = await otp.sent(application)
-    await otp.verifyWrong(application, requestId)
-    await otp.verifyRight(application, requestId)
-    const entries = await otp.logOf(developer, requestId)
+    const { requestId } = await otp.sendOrThrow(application)
+    await otp.verifyWrongCode(application, requestId)
+    await otp.verifyRightCode(application, requestId)
+    const entries = await otp.listLogEntries(developer, requestId)
     expect(entries.map(({ type }) => type)).toEqual(['otp.sent', 'otp.attempt_failed', 'otp.verified'])
     expect(Object.keys(entries[0] ?? {})).toEqual([
       'id',
@@ -133,6 +142,6 @@ describe('GET /v1/logs', () => {
       'detail',
       'at',
     ])
-    expect(JSON.stringify(entries)).not.toContain(`"${await otp.codeOf(requestId)}"`)
+    expect(JSON.stringify(entries)).not.toContain(`"${await otp.getCode(requestId)}"`)
   })
 })

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { runningTwice } from '../../helpers/databases.ts'
-import { guardOff, otpCalls, phone, unlimited, type OtpCalls } from '../../helpers/otp.ts'
+import { withRetriedWrites } from '../../helpers/databases.ts'
+import {
+  guardOffEnv,
+  createOtpClient,
+  phone,
+  unlimitedPlans,
+  type OtpClient,
+} from '../../helpers/otp-client.ts'
 import {
   createTestService,
   type TestApplication,
@@ -11,13 +17,13 @@ import {
 const dayMs = 24 * 60 * 60 * 1000
 
 let service: TestService
-let otp: OtpCalls
+let otp: OtpClient
 let owner: TestDeveloper
 let live: TestApplication
 beforeAll(async () => {
-  const plans = { free: { ...unlimited.free, sendPerMinute: 5 } }
-  service = await createTestService({ plans, env: guardOff })
-  otp = otpCalls(service)
+  const plans = { free: { ...unlimitedPlans.free, sendPerMinute: 5 } }
+  service = await createTestService({ plans, env: guardOffEnv })
+  otp = createOtpClient(service)
   owner = await service.createDeveloper()
 })
 afterAll(() => service.dispose())
@@ -25,7 +31,7 @@ afterAll(() => service.dispose())
 let keys = 0
 const newKey = () => ({ 'idempotency-key': `key-${keys++}` })
 const newLive = async () => (live = await service.createApplication(owner))
-const requestsOf = async (application: TestApplication) =>
+const listRequests = async (application: TestApplication) =>
   (await service.request<unknown[]>('GET', `/v1/otp?appId=${application.id}`, { as: owner })).data.length
 const isReplay = ({ headers }: { headers: Headers }) => headers.get('idempotency-replayed')
 
@@ -35,25 +41,25 @@ describe('a send with an idempotency key', () => {
     const key = newKey()
     const first = await otp.send(live, {}, key)
     service.clock.advance(10_000)
-    const again = await otp.send(live, {}, key)
+    const retryResponse = await otp.send(live, {}, key)
     expect([first.status, isReplay(first)]).toEqual([201, null])
-    expect([again.status, isReplay(again)]).toEqual([201, 'true'])
-    expect(again.text).toBe(first.text)
-    expect(await requestsOf(live)).toBe(1)
-    expect(await otp.logOf(owner, first.data.requestId)).toHaveLength(1)
+    expect([retryResponse.status, isReplay(retryResponse)]).toEqual([201, 'true'])
+    expect(retryResponse.text).toBe(first.text)
+    expect(await listRequests(live)).toBe(1)
+    expect(await otp.listLogEntries(owner, first.data.requestId)).toHaveLength(1)
   })
 
   test('shows the code of the answer that stands, also where its transaction is run again behind another', async () => {
     const app = await service.createApplication(owner, { environment: 'test' })
     const key = newKey()
     const codes: Array<string | undefined> = []
-    const meanwhile = async () => {
+    const sendConcurrently = async () => {
       if (codes.length === 0) codes.push((await otp.send(app, {}, key)).data.code)
     }
-    const node = await createTestService({ database: runningTwice(service.database, meanwhile) })
-    const again = await otpCalls(node).send(app, {}, key)
-    expect(isReplay(again)).toBe('true')
-    expect([again.data.code]).toEqual(codes)
+    const node = await createTestService({ database: withRetriedWrites(service.database, sendConcurrently) })
+    const retryResponse = await createOtpClient(node).send(app, {}, key)
+    expect(isReplay(retryResponse)).toBe('true')
+    expect([retryResponse.data.code]).toEqual(codes)
     await node.dispose()
   })
 
@@ -61,11 +67,11 @@ describe('a send with an idempotency key', () => {
     await newLive()
     const key = newKey()
     await otp.send(live, {}, key)
-    for (let i = 0; i < 4; i++) await otp.sent(live)
+    for (let i = 0; i < 4; i++) await otp.sendOrThrow(live)
     for (let i = 0; i < 10; i++) {
-      const again = await otp.send(live, {}, key)
-      expect([again.status, isReplay(again)]).toEqual([201, 'true'])
-      expect(again.headers.get('ratelimit')).toBe('"otp-send";r=0;t=60')
+      const retryResponse = await otp.send(live, {}, key)
+      expect([retryResponse.status, isReplay(retryResponse)]).toEqual([201, 'true'])
+      expect(retryResponse.headers.get('ratelimit')).toBe('"otp-send";r=0;t=60')
     }
     expect((await otp.send(live)).status).toBe(429)
   })
@@ -74,9 +80,9 @@ describe('a send with an idempotency key', () => {
     const testing = await service.createApplication(owner, { environment: 'test' })
     const key = newKey()
     const first = await otp.send(testing, {}, key)
-    const again = await otp.send(testing, {}, key)
-    expect(first.data.code).toBe(await otp.codeOf(first.data.requestId))
-    expect(again.text).toBe(first.text)
+    const retryResponse = await otp.send(testing, {}, key)
+    expect(first.data.code).toBe(await otp.getCode(first.data.requestId))
+    expect(retryResponse.text).toBe(first.text)
     const { idempotencyKeys } = service.database.tables
     const stored = JSON.stringify(await service.database.read.select().from(idempotencyKeys))
     expect(stored).toContain(first.data.requestId)
@@ -94,23 +100,23 @@ describe('a send with an idempotency key', () => {
       const reused = await otp.send(live, body, key)
       expect([reused.status, reused.error.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
     }
-    expect(await requestsOf(live)).toBe(1)
+    expect(await listRequests(live)).toBe(1)
   })
 
   test('takes a key bare or as a quoted string for the same', async () => {
     await newLive()
     const first = await otp.send(live, {}, { 'idempotency-key': 'the-same' })
-    const again = await otp.send(live, {}, { 'idempotency-key': '"the-same"' })
-    expect(again.data.requestId).toBe(first.data.requestId)
-    expect(isReplay(again)).toBe('true')
+    const retryResponse = await otp.send(live, {}, { 'idempotency-key': '"the-same"' })
+    expect(retryResponse.data.requestId).toBe(first.data.requestId)
+    expect(isReplay(retryResponse)).toBe('true')
   })
 
   test.each(['', ' ', '""', '"', 'a b', '"a b"', 'a"b', 'é', 'x'.repeat(256), `"${'x'.repeat(256)}"`])(
     'refuses %j as a key',
     async (value) => {
-      const answer = await otp.send(live, {}, { 'idempotency-key': value })
-      expect(answer.status).toBe(400)
-      expect(answer.error).toMatchObject({
+      const response = await otp.send(live, {}, { 'idempotency-key': value })
+      expect(response.status).toBe(400)
+      expect(response.error).toMatchObject({
         code: 'INVALID_ARGUMENT',
         reason: 'IDEMPOTENCY_KEY_INVALID',
         details: [{ in: 'header', path: 'idempotency-key' }],
@@ -155,7 +161,7 @@ describe('a send with an idempotency key', () => {
     await newLive()
     const key = newKey()
     expect((await otp.send(live, { phone: 'rubbish' }, key)).status).toBe(400)
-    for (let i = 0; i < 5; i++) await otp.sent(live)
+    for (let i = 0; i < 5; i++) await otp.sendOrThrow(live)
     const refused = await otp.send(live, {}, key)
     expect([refused.status, isReplay(refused)]).toEqual([429, null])
     service.clock.advance(60_000)
@@ -175,19 +181,19 @@ describe('a send with an idempotency key', () => {
 describe('a resend with an idempotency key', () => {
   test('replays the refusal that is final, and not the one that passes', async () => {
     await newLive()
-    const { requestId } = await otp.sent(live)
-    const early = newKey()
-    const tooSoon = await otp.resend(live, requestId, early)
+    const { requestId } = await otp.sendOrThrow(live)
+    const earlyKey = newKey()
+    const tooSoon = await otp.resend(live, requestId, earlyKey)
     expect([tooSoon.status, isReplay(tooSoon)]).toEqual([429, null])
     service.clock.advance(30_000)
-    expect((await otp.resend(live, requestId, early)).status).toBe(200)
+    expect((await otp.resend(live, requestId, earlyKey)).status).toBe(200)
     await otp.cancel(live, requestId)
-    const late = newKey()
-    const first = await otp.resend(live, requestId, late)
-    const again = await otp.resend(live, requestId, late)
+    const lateKey = newKey()
+    const first = await otp.resend(live, requestId, lateKey)
+    const retryResponse = await otp.resend(live, requestId, lateKey)
     expect([first.status, isReplay(first)]).toEqual([410, null])
-    expect([again.status, isReplay(again)]).toEqual([410, 'true'])
-    expect({ ...again.error, traceId: '' }).toEqual({ ...first.error, traceId: '' })
+    expect([retryResponse.status, isReplay(retryResponse)]).toEqual([410, 'true'])
+    expect({ ...retryResponse.error, traceId: '' }).toEqual({ ...first.error, traceId: '' })
     const unknown = newKey()
     expect(isReplay(await otp.resend(live, 'rubbish', unknown))).toBeNull()
     expect(isReplay(await otp.resend(live, 'rubbish', unknown))).toBe('true')
@@ -206,9 +212,9 @@ describe('a key that another call holds', () => {
     await service.database.write(async (tx) => {
       await tx.update(idempotencyKeys).set({ answer: null })
     })
-    const meanwhile = await otp.send(live, body, key)
-    expect(meanwhile.status).toBe(409)
-    expect(meanwhile.error).toMatchObject({ code: 'CONFLICT', reason: 'IDEMPOTENCY_IN_PROGRESS' })
-    expect(meanwhile.headers.get('retry-after')).toBe('1')
+    const concurrentResponse = await otp.send(live, body, key)
+    expect(concurrentResponse.status).toBe(409)
+    expect(concurrentResponse.error).toMatchObject({ code: 'CONFLICT', reason: 'IDEMPOTENCY_IN_PROGRESS' })
+    expect(concurrentResponse.headers.get('retry-after')).toBe('1')
   })
 })

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOff, otpCalls, phone, tally, type OtpCalls } from '../../helpers/otp.ts'
+import {
+  guardOffEnv,
+  createOtpClient,
+  phone,
+  countByOutcome,
+  type OtpClient,
+} from '../../helpers/otp-client.ts'
 import {
   createTestService,
   type TestApplication,
@@ -11,21 +17,21 @@ const hourMs = 3_600_000
 const many = { projects: 1_000, applications: 1_000 }
 
 let service: TestService
-let otp: OtpCalls
+let otp: OtpClient
 let owner: TestDeveloper
 beforeAll(async () => {
   const plans = {
     free: { ...many, sendPerMinute: 5, verifyPerMinute: 10 },
     large: { ...many, sendPerMinute: 0, verifyPerMinute: 0 },
   }
-  service = await createTestService({ plans, env: guardOff })
-  otp = otpCalls(service)
+  service = await createTestService({ plans, env: guardOffEnv })
+  otp = createOtpClient(service)
   owner = await service.createDeveloper()
 })
 afterAll(() => service.dispose())
 
 const newApplication = () => service.createApplication(owner)
-const rateOf = ({ headers }: { headers: Headers }) => [
+const rateHeaders = ({ headers }: { headers: Headers }) => [
   headers.get('ratelimit-policy'),
   headers.get('ratelimit'),
   headers.get('retry-after'),
@@ -36,28 +42,28 @@ const verifyPolicy = '"otp-verify";q=10;w=60'
 describe('five sends a minute', () => {
   test('are told in the headers, and the sixth is refused until the first is a minute old', async () => {
     const application = await newApplication()
-    const seen: unknown[] = []
+    const rateHeadersSeen: unknown[] = []
     for (let i = 0; i < 5; i++) {
-      const answer = await otp.send(application)
-      expect(answer.status).toBe(201)
-      seen.push(rateOf(answer))
+      const response = await otp.send(application)
+      expect(response.status).toBe(201)
+      rateHeadersSeen.push(rateHeaders(response))
       service.clock.advance(1_000)
     }
-    expect(seen).toEqual([
+    expect(rateHeadersSeen).toEqual([
       [sendPolicy, '"otp-send";r=4;t=60', null],
       [sendPolicy, '"otp-send";r=3;t=59', null],
       [sendPolicy, '"otp-send";r=2;t=58', null],
       [sendPolicy, '"otp-send";r=1;t=57', null],
       [sendPolicy, '"otp-send";r=0;t=56', null],
     ])
-    const sixth = await otp.send(application)
-    expect(sixth.status).toBe(429)
-    expect(sixth.error).toMatchObject({
+    const sixthResponse = await otp.send(application)
+    expect(sixthResponse.status).toBe(429)
+    expect(sixthResponse.error).toMatchObject({
       code: 'RATE_LIMITED',
       reason: 'APP_RATE',
       metadata: { policy: 'otp-send', limit: 5, windowSeconds: 60 },
     })
-    expect(rateOf(sixth)).toEqual([sendPolicy, '"otp-send";r=0;t=55', '55'])
+    expect(rateHeaders(sixthResponse)).toEqual([sendPolicy, '"otp-send";r=0;t=55', '55'])
     service.clock.advance(54_999)
     expect((await otp.send(application)).status).toBe(429)
     service.clock.advance(1)
@@ -82,63 +88,66 @@ describe('five sends a minute', () => {
       await otp.send(application, {}, { 'idempotency-key': 'not visible' }),
       await service.request('POST', '/v1/otp/resend', { as: application, body: {} }),
     ]
-    for (const answer of refused) {
-      expect(answer.status).toBe(400)
-      expect(rateOf(answer)).toEqual([sendPolicy, full, null])
+    for (const response of refused) {
+      expect(response.status).toBe(400)
+      expect(rateHeaders(response)).toEqual([sendPolicy, full, null])
     }
     const unauthenticated = await otp.send({ headers: { ...application.headers, 'x-client-secret': 'x' } })
     expect(unauthenticated.status).toBe(401)
-    expect(rateOf(unauthenticated)).toEqual([null, null, null])
-    expect(rateOf(await otp.send(application))[1]).toBe('"otp-send";r=4;t=60')
+    expect(rateHeaders(unauthenticated)).toEqual([null, null, null])
+    expect(rateHeaders(await otp.send(application))[1]).toBe('"otp-send";r=4;t=60')
   })
 })
 
 describe('ten verifications a minute', () => {
   test('are told in the headers of every answer, and the eleventh is refused', async () => {
     const application = await newApplication()
-    const { requestId } = await otp.sent(application)
-    const answers = [
-      await otp.verifyWrong(application, requestId),
-      await otp.verifyRight(application, requestId),
+    const { requestId } = await otp.sendOrThrow(application)
+    const responses = [
+      await otp.verifyWrongCode(application, requestId),
+      await otp.verifyRightCode(application, requestId),
     ]
-    for (let i = 0; i < 8; i++) answers.push(await otp.verifyRight(application, requestId))
-    expect(tally(answers)).toEqual({ '400 INVALID_CODE': 1, '200': 1, '409 ALREADY_VERIFIED': 8 })
-    expect(answers.map((answer) => rateOf(answer)[0])).toEqual(answers.map(() => verifyPolicy))
-    expect(answers.map((answer) => rateOf(answer)[1])).toEqual(
-      answers.map((_, index) => `"otp-verify";r=${9 - index};t=60`),
+    for (let i = 0; i < 8; i++) responses.push(await otp.verifyRightCode(application, requestId))
+    expect(countByOutcome(responses)).toEqual({ '400 INVALID_CODE': 1, '200': 1, '409 ALREADY_VERIFIED': 8 })
+    expect(responses.map((response) => rateHeaders(response)[0])).toEqual(responses.map(() => verifyPolicy))
+    expect(responses.map((response) => rateHeaders(response)[1])).toEqual(
+      responses.map((_, index) => `"otp-verify";r=${9 - index};t=60`),
     )
     service.clock.advance(30_500)
-    const eleventh = await otp.verifyRight(application, requestId)
-    expect([eleventh.status, eleventh.error.reason]).toEqual([429, 'APP_RATE'])
-    expect(rateOf(eleventh)).toEqual([verifyPolicy, '"otp-verify";r=0;t=30', '30'])
+    const eleventhResponse = await otp.verifyRightCode(application, requestId)
+    expect([eleventhResponse.status, eleventhResponse.error.reason]).toEqual([429, 'APP_RATE'])
+    expect(rateHeaders(eleventhResponse)).toEqual([verifyPolicy, '"otp-verify";r=0;t=30', '30'])
     service.clock.advance(29_500)
-    expect((await otp.verifyRight(application, requestId)).status).toBe(409)
+    expect((await otp.verifyRightCode(application, requestId)).status).toBe(409)
   })
 
   test('are spent by what belongs to nobody here, and not by what is not well formed', async () => {
     const application = await newApplication()
     const malformed = await otp.verify(application, 'otp_00000000000000000000000000', '12345')
-    expect([malformed.status, rateOf(malformed)[1]]).toEqual([400, '"otp-verify";r=10;t=60'])
-    const nobodys = await otp.verify(application, 'otp_00000000000000000000000000', '123456')
-    expect([nobodys.status, rateOf(nobodys)[1]]).toEqual([404, '"otp-verify";r=9;t=60'])
+    expect([malformed.status, rateHeaders(malformed)[1]]).toEqual([400, '"otp-verify";r=10;t=60'])
+    const unknownRequestResponse = await otp.verify(application, 'otp_00000000000000000000000000', '123456')
+    expect([unknownRequestResponse.status, rateHeaders(unknownRequestResponse)[1]]).toEqual([
+      404,
+      '"otp-verify";r=9;t=60',
+    ])
   })
 
   test('come before the look at the request, which a refused call costs nothing', async () => {
     const application = await newApplication()
-    const { requestId } = await otp.sent(application)
+    const { requestId } = await otp.sendOrThrow(application)
     for (let i = 0; i < 10; i++) await otp.verify(application, 'rubbish', '123456')
-    expect((await otp.verifyRight(application, requestId)).status).toBe(429)
+    expect((await otp.verifyRightCode(application, requestId)).status).toBe(429)
     service.clock.advance(60_000)
     expect((await otp.get(owner, requestId)).data.attempts).toBe(0)
-    expect((await otp.verifyRight(application, requestId)).status).toBe(200)
+    expect((await otp.verifyRightCode(application, requestId)).status).toBe(200)
   })
 })
 
 test('cancellations have no rate', async () => {
   const application = await newApplication()
   for (let i = 0; i < 20; i++) {
-    const answer = await otp.cancel(application, 'rubbish')
-    expect([answer.status, ...rateOf(answer)]).toEqual([404, null, null, null])
+    const response = await otp.cancel(application, 'rubbish')
+    expect([response.status, ...rateHeaders(response)]).toEqual([404, null, null, null])
   }
 })
 
@@ -146,16 +155,16 @@ test('a plan without limits has no headers', async () => {
   const developer = await service.createDeveloper('large')
   const application = await service.createApplication(developer)
   for (let i = 0; i < 30; i++) expect((await otp.send(application)).status).toBe(201)
-  expect(rateOf(await otp.send(application))).toEqual([null, null, null])
+  expect(rateHeaders(await otp.send(application))).toEqual([null, null, null])
 })
 
 describe('the check budget of a phone', () => {
   /** As many wrong codes as the budget holds, over as many requests as that takes. */
   async function spend(application: TestApplication, to = phone) {
     for (let i = 0; i < 5; i++) {
-      const { requestId } = await otp.sent(application, { phone: to })
+      const { requestId } = await otp.sendOrThrow(application, { phone: to })
       for (let attempt = 0; attempt < 5; attempt++) {
-        expect((await otp.verifyWrong(application, requestId)).status).toBe(400)
+        expect((await otp.verifyWrongCode(application, requestId)).status).toBe(400)
       }
     }
   }
@@ -165,32 +174,32 @@ describe('the check budget of a phone', () => {
   test('of 25 failures over all requests refuses the right code too, until an hour has passed', async () => {
     const application = await newLarge()
     await spend(application)
-    const { requestId } = await otp.sent(application)
-    const refused = await otp.verifyRight(application, requestId)
+    const { requestId } = await otp.sendOrThrow(application)
+    const refused = await otp.verifyRightCode(application, requestId)
     expect(refused.status).toBe(429)
     expect(refused.error).toMatchObject({ code: 'RATE_LIMITED', reason: 'PHONE_CHECK_BUDGET' })
     expect(refused.headers.get('retry-after')).toBe('3600')
     expect((await service.store.read.otpRequests.find(requestId))?.attempts).toBe(0)
     service.clock.advance(hourMs)
-    const later = await otp.sent(application)
-    expect((await otp.verifyRight(application, later.requestId)).status).toBe(200)
+    const later = await otp.sendOrThrow(application)
+    expect((await otp.verifyRightCode(application, later.requestId)).status).toBe(200)
   })
 
   test('is of one phone in one application', async () => {
     const application = await newLarge()
     await spend(application)
-    const another = await otp.sent(application, { phone: '+14155552672' })
-    expect((await otp.verifyRight(application, another.requestId)).status).toBe(200)
-    const elsewhere = await newLarge()
-    const { requestId } = await otp.sent(elsewhere)
-    expect((await otp.verifyRight(elsewhere, requestId)).status).toBe(200)
+    const another = await otp.sendOrThrow(application, { phone: '+14155552672' })
+    expect((await otp.verifyRightCode(application, another.requestId)).status).toBe(200)
+    const otherApplication = await newLarge()
+    const { requestId } = await otp.sendOrThrow(otherApplication)
+    expect((await otp.verifyRightCode(otherApplication, requestId)).status).toBe(200)
   })
 
   test('does not exist in test applications', async () => {
     const application = await newLarge('test')
     await spend(application)
-    const { requestId } = await otp.sent(application)
-    expect((await otp.verifyRight(application, requestId)).status).toBe(200)
+    const { requestId } = await otp.sendOrThrow(application)
+    expect((await otp.verifyRightCode(application, requestId)).status).toBe(200)
   })
 
   test('that refuses costs nothing of the rate and no attempt', async () => {
@@ -199,16 +208,16 @@ describe('the check budget of a phone', () => {
     for (let minute = 0; minute < 3; minute++) {
       service.clock.advance(60_000)
       for (const size of minute === 2 ? [5] : [5, 5]) {
-        const { requestId } = await otp.sent(application)
+        const { requestId } = await otp.sendOrThrow(application)
         for (let i = 0; i < size; i++)
-          expect((await otp.verifyWrong(application, requestId)).status).toBe(400)
+          expect((await otp.verifyWrongCode(application, requestId)).status).toBe(400)
       }
     }
-    const { requestId } = await otp.sent(application)
+    const { requestId } = await otp.sendOrThrow(application)
     for (let i = 0; i < 12; i++) {
-      const refused = await otp.verifyRight(application, requestId)
+      const refused = await otp.verifyRightCode(application, requestId)
       expect([refused.status, refused.error.reason]).toEqual([429, 'PHONE_CHECK_BUDGET'])
-      expect(rateOf(refused).slice(0, 2)).toEqual([verifyPolicy, '"otp-verify";r=5;t=60'])
+      expect(rateHeaders(refused).slice(0, 2)).toEqual([verifyPolicy, '"otp-verify";r=5;t=60'])
     }
   })
 
@@ -219,42 +228,42 @@ describe('the check budget of a phone', () => {
       ['24', 429],
     ] as const) {
       const plans = { free: { ...many, sendPerMinute: 0, verifyPerMinute: 0 } }
-      const env = { ...guardOff, OTPD_PHONE_CHECK_BUDGET: failures }
+      const env = { ...guardOffEnv, OTPD_PHONE_CHECK_BUDGET: failures }
       const other = await createTestService({ plans, env })
-      const calls = otpCalls(other)
+      const calls = createOtpClient(other)
       const application = await other.createApplication(await other.createDeveloper())
       for (let i = 0; i < 25; i++) {
-        const { requestId } = await calls.sent(application)
-        await calls.verifyWrong(application, requestId)
+        const { requestId } = await calls.sendOrThrow(application)
+        await calls.verifyWrongCode(application, requestId)
       }
-      const { requestId } = await calls.sent(application)
-      expect((await calls.verifyRight(application, requestId)).status).toBe(status)
+      const { requestId } = await calls.sendOrThrow(application)
+      expect((await calls.verifyRightCode(application, requestId)).status).toBe(status)
       await other.dispose()
     }
   })
 })
 
 describe('the send budget of a phone', () => {
-  async function sixSends(mode: string) {
+  async function sendSixTimes(mode: string) {
     const plans = { free: { ...many, sendPerMinute: 0, verifyPerMinute: 0 } }
-    const other = await createTestService({ plans, env: { ...guardOff, OTPD_PHONE_SEND_BUDGET: mode } })
-    const calls = otpCalls(other)
+    const other = await createTestService({ plans, env: { ...guardOffEnv, OTPD_PHONE_SEND_BUDGET: mode } })
+    const client = createOtpClient(other)
     const developer = await other.createDeveloper()
     const application = await other.createApplication(developer)
-    for (let i = 0; i < 5; i++) await calls.sent(application)
-    const sixth = await calls.send(application)
+    for (let i = 0; i < 5; i++) await client.sendOrThrow(application)
+    const sixthResponse = await client.send(application)
     const log = (
       await other.request<Array<{ type: string; detail: string | null }>>('GET', '/v1/logs', {
         as: developer,
       })
     ).data
     await other.dispose()
-    return { sixth, log: log.map(({ type, detail }) => [type, detail]) }
+    return { sixthResponse, log: log.map(({ type, detail }) => [type, detail]) }
   }
 
   test('is monitored: the sixth in ten minutes goes out and is noted', async () => {
-    const { sixth, log } = await sixSends('monitor')
-    expect(sixth.status).toBe(201)
+    const { sixthResponse, log } = await sendSixTimes('monitor')
+    expect(sixthResponse.status).toBe(201)
     expect(log.slice(5)).toEqual([
       ['guard.flagged', 'PHONE_SEND_BUDGET'],
       ['otp.sent', null],
@@ -262,16 +271,16 @@ describe('the send budget of a phone', () => {
   })
 
   test('is enforced where the operator wishes: the sixth is refused and leaves nothing', async () => {
-    const { sixth, log } = await sixSends('enforce')
-    expect(sixth.status).toBe(429)
-    expect(sixth.error).toMatchObject({ code: 'RATE_LIMITED', reason: 'PHONE_SEND_BUDGET' })
-    expect(sixth.headers.get('retry-after')).toBe('600')
+    const { sixthResponse, log } = await sendSixTimes('enforce')
+    expect(sixthResponse.status).toBe(429)
+    expect(sixthResponse.error).toMatchObject({ code: 'RATE_LIMITED', reason: 'PHONE_SEND_BUDGET' })
+    expect(sixthResponse.headers.get('retry-after')).toBe('600')
     expect(log).toHaveLength(5)
   })
 
   test('is off where the operator wishes', async () => {
-    const { sixth, log } = await sixSends('off')
-    expect(sixth.status).toBe(201)
+    const { sixthResponse, log } = await sendSixTimes('off')
+    expect(sixthResponse.status).toBe(201)
     expect(log).toEqual(Array.from({ length: 6 }, () => ['otp.sent', null]))
   })
 })

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import {
-  guardOff,
-  otpCalls,
+  guardOffEnv,
+  createOtpClient,
   phone,
-  unlimited,
-  type OtpCalls,
+  unlimitedPlans,
+  type OtpClient,
   type OtpRequestData,
-} from '../../helpers/otp.ts'
+} from '../../helpers/otp-client.ts'
 import {
   createTestService,
   type TestApplication,
@@ -15,29 +15,29 @@ import {
 } from '../../helpers/service.ts'
 
 let service: TestService
-let otp: OtpCalls
+let otp: OtpClient
 let owner: TestDeveloper
 let application: TestApplication
 beforeAll(async () => {
-  service = await createTestService({ plans: unlimited, env: guardOff })
-  otp = otpCalls(service)
+  service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv })
+  otp = createOtpClient(service)
   owner = await service.createDeveloper()
   application = await service.createApplication(owner)
 })
 afterAll(() => service.dispose())
 
 const list = (query = '', as = owner) => service.request<OtpRequestData[]>('GET', `/v1/otp${query}`, { as })
-const idsOf = async (query: string, as = owner) => (await list(query, as)).data.map(({ id }) => id)
+const fetchIds = async (query: string, as = owner) => (await list(query, as)).data.map(({ id }) => id)
 
 describe('GET /v1/otp/:id', () => {
   test('answers 200 with every field, and never with the code, its hash or its salt', async () => {
-    const { requestId } = await otp.sent(application, { metadata: { order: '17' } })
+    const { requestId } = await otp.sendOrThrow(application, { metadata: { order: '17' } })
     const createdAt = new Date(service.clock.now()).toISOString()
     service.clock.advance(1_000)
-    await otp.verifyWrong(application, requestId)
-    const answer = await otp.get(owner, requestId)
-    expect(answer.status).toBe(200)
-    expect(answer.data).toEqual({
+    await otp.verifyWrongCode(application, requestId)
+    const response = await otp.get(owner, requestId)
+    expect(response.status).toBe(200)
+    expect(response.data).toEqual({
       id: requestId,
       requestId,
       appId: application.id,
@@ -58,20 +58,20 @@ describe('GET /v1/otp/:id', () => {
       updatedAt: new Date(service.clock.now()).toISOString(),
     } as OtpRequestData)
     const row = await service.store.read.otpRequests.find(requestId)
-    for (const secret of [await otp.codeOf(requestId), row?.codeHash, row?.codeSalt]) {
-      expect(answer.text).not.toContain(`"${secret}"`)
+    for (const secret of [await otp.getCode(requestId), row?.codeHash, row?.codeSalt]) {
+      expect(response.text).not.toContain(`"${secret}"`)
     }
   })
 
   test('answers the same to the application whose request it is', async () => {
-    const { requestId } = await otp.sent(application)
+    const { requestId } = await otp.sendOrThrow(application)
     expect((await otp.get(application, requestId)).text).toBe((await otp.get(owner, requestId)).text)
   })
 
   test('lets the Authorization header alone count where there is one', async () => {
-    const { requestId } = await otp.sent(application)
-    const both = { headers: { ...application.headers, authorization: 'Bearer rubbish' } }
-    expect((await otp.get(both, requestId)).status).toBe(401)
+    const { requestId } = await otp.sendOrThrow(application)
+    const bothCredentials = { headers: { ...application.headers, authorization: 'Bearer rubbish' } }
+    expect((await otp.get(bothCredentials, requestId)).status).toBe(401)
     const stranger = await service.createDeveloper()
     expect(
       (await otp.get({ headers: { ...application.headers, ...stranger.headers } }, requestId)).status,
@@ -79,7 +79,7 @@ describe('GET /v1/otp/:id', () => {
   })
 
   test('answers 404 to a sibling application and 401 to who shows only a part', async () => {
-    const { requestId } = await otp.sent(application)
+    const { requestId } = await otp.sendOrThrow(application)
     const sibling = await service.createApplication(owner)
     expect((await otp.get(sibling, requestId)).status).toBe(404)
     expect((await otp.get({ headers: { 'x-api-key': application.apiKey } }, requestId)).status).toBe(401)
@@ -92,7 +92,7 @@ describe('GET /v1/otp', () => {
     const developer = await service.createDeveloper()
     const own = await service.createApplication(developer)
     const sent: string[] = []
-    for (let i = 0; i < 7; i++) sent.unshift((await otp.sent(own)).requestId)
+    for (let i = 0; i < 7; i++) sent.unshift((await otp.sendOrThrow(own)).requestId)
     const seen: string[] = []
     let cursor: string | null = ''
     const sizes: number[] = []
@@ -103,7 +103,7 @@ describe('GET /v1/otp', () => {
       seen.push(...page.data.map(({ id }) => id))
       cursor = page.pagination.nextCursor
       // What comes meanwhile stands on no later page.
-      await otp.sent(own)
+      await otp.sendOrThrow(own)
     }
     expect(seen).toEqual(sent)
     expect(sizes).toEqual([3, 3, 1])
@@ -112,7 +112,7 @@ describe('GET /v1/otp', () => {
   test('takes 50 where no limit is given, and 200 at most', async () => {
     const developer = await service.createDeveloper()
     const own = await service.createApplication(developer)
-    for (let i = 0; i < 51; i++) await otp.sent(own)
+    for (let i = 0; i < 51; i++) await otp.sendOrThrow(own)
     const page = await list('', developer)
     expect([page.data.length, page.pagination.limit]).toEqual([50, 50])
     expect(page.pagination.nextCursor).not.toBeNull()
@@ -122,24 +122,28 @@ describe('GET /v1/otp', () => {
 
   test('filters by application and by status', async () => {
     const [one, other] = [await service.createApplication(owner), await service.createApplication(owner)]
-    const [pending, verified, canceled] = [await otp.sent(one), await otp.sent(one), await otp.sent(other)]
-    await otp.verifyRight(one, verified.requestId)
+    const [pending, verified, canceled] = [
+      await otp.sendOrThrow(one),
+      await otp.sendOrThrow(one),
+      await otp.sendOrThrow(other),
+    ]
+    await otp.verifyRightCode(one, verified.requestId)
     await otp.cancel(other, canceled.requestId)
-    expect(await idsOf(`?appId=${one.id}`)).toEqual([verified.requestId, pending.requestId])
-    expect(await idsOf(`?appId=${one.id}&status=verified`)).toEqual([verified.requestId])
-    expect(await idsOf(`?appId=${one.id}&status=pending`)).toEqual([pending.requestId])
-    expect(await idsOf(`?appId=${other.id}&status=canceled`)).toEqual([canceled.requestId])
-    expect(await idsOf(`?appId=${other.id}&status=failed`)).toEqual([])
+    expect(await fetchIds(`?appId=${one.id}`)).toEqual([verified.requestId, pending.requestId])
+    expect(await fetchIds(`?appId=${one.id}&status=verified`)).toEqual([verified.requestId])
+    expect(await fetchIds(`?appId=${one.id}&status=pending`)).toEqual([pending.requestId])
+    expect(await fetchIds(`?appId=${other.id}&status=canceled`)).toEqual([canceled.requestId])
+    expect(await fetchIds(`?appId=${other.id}&status=failed`)).toEqual([])
   })
 
   test('is empty for an application of somebody else, or of nobody', async () => {
     const stranger = await service.createDeveloper()
-    await otp.sent(application)
+    await otp.sendOrThrow(application)
     for (const appId of [application.id, 'app_00000000000000000000000000', 'rubbish']) {
-      const answer = await list(`?appId=${appId}`, stranger)
-      expect([answer.status, answer.data, answer.pagination.nextCursor]).toEqual([200, [], null])
+      const response = await list(`?appId=${appId}`, stranger)
+      expect([response.status, response.data, response.pagination.nextCursor]).toEqual([200, [], null])
     }
-    expect(await idsOf('', stranger)).toEqual([])
+    expect(await fetchIds('', stranger)).toEqual([])
   })
 
   test('is of developers alone', async () => {
@@ -149,18 +153,18 @@ describe('GET /v1/otp', () => {
   test('goes on listing what a deleted application sent', async () => {
     const developer = await service.createDeveloper()
     const own = await service.createApplication(developer)
-    const [first, second] = [await otp.sent(own), await otp.sent(own)]
-    await otp.verifyRight(own, first.requestId)
+    const [first, second] = [await otp.sendOrThrow(own), await otp.sendOrThrow(own)]
+    await otp.verifyRightCode(own, first.requestId)
     const before = (await service.services.analytics.summary(developer.developer)).otpRequests
     expect((await service.request('DELETE', `/v1/applications/${own.id}`, { as: developer })).status).toBe(
       200,
     )
-    expect(await idsOf('', developer)).toEqual([second.requestId, first.requestId])
-    expect(await idsOf(`?appId=${own.id}`, developer)).toEqual([second.requestId, first.requestId])
+    expect(await fetchIds('', developer)).toEqual([second.requestId, first.requestId])
+    expect(await fetchIds(`?appId=${own.id}`, developer)).toEqual([second.requestId, first.requestId])
     expect((await otp.get(developer, first.requestId)).status).toBe(200)
     service.clock.advance(300_000)
-    await service.services.otp.expireDue()
-    expect((await otp.logOf(developer, second.requestId)).map(({ type }) => type)).toEqual([
+    await service.services.otp.expireRequests()
+    expect((await otp.listLogEntries(developer, second.requestId)).map(({ type }) => type)).toEqual([
       'otp.sent',
       'otp.expired',
     ])

@@ -3,8 +3,8 @@ import type { Plan } from '../../../src/domain/model/plans.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { openPostgres } from '../../../src/store/engine/postgres.ts'
 import { openTestPostgres } from '../../helpers/databases.ts'
-import { guardOff, otpCalls, tally, unlimited } from '../../helpers/otp.ts'
-import { createTestService, type TestAnswer } from '../../helpers/service.ts'
+import { guardOffEnv, createOtpClient, countByOutcome, unlimitedPlans } from '../../helpers/otp-client.ts'
+import { createTestService, type TestResponse } from '../../helpers/service.ts'
 
 const url = process.env['OTPD_TEST_POSTGRES_URL'] ?? ''
 const rounds = 40
@@ -27,18 +27,18 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
   })
 
   /** The same application called through both nodes in turn. */
-  async function start(rates: Partial<Plan> = {}, env: Record<string, string> = guardOff) {
-    const plans = { free: { ...unlimited.free, ...rates } }
+  async function startNodes(rates: Partial<Plan> = {}, env: Record<string, string> = guardOffEnv) {
+    const plans = { free: { ...unlimitedPlans.free, ...rates } }
     const services = [
       await createTestService({ plans, env, database: opened.database }),
       await createTestService({ plans, env, database: second }),
     ] as const
-    const nodes = [otpCalls(services[0]), otpCalls(services[1])] as const
+    const nodes = [createOtpClient(services[0]), createOtpClient(services[1])] as const
     const developer = await services[0].createDeveloper()
     return {
       services,
       newApplication: () => services[0].createApplication(developer),
-      atOnce: <T>(count: number, call: (node: (typeof nodes)[0], index: number) => Promise<T>) =>
+      callConcurrently: <T>(count: number, call: (node: (typeof nodes)[0], index: number) => Promise<T>) =>
         Promise.all(Array.from({ length: count }, (_, index) => call(nodes[index % 2 === 0 ? 0 : 1], index))),
       otp: nodes[0],
       async stop() {
@@ -48,49 +48,51 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
   }
 
   test('50 sends make exactly five requests', async () => {
-    const { atOnce, newApplication, stop } = await start({ sendPerMinute: 5 })
+    const { callConcurrently, newApplication, stop } = await startNodes({ sendPerMinute: 5 })
     for (let round = 0; round < rounds; round++) {
       const application = await newApplication()
-      const answers = await atOnce(50, (node) => node.send(application, { phone: newPhone() }))
-      expect(tally(answers)).toEqual({ '201': 5, '429 RATE_LIMITED APP_RATE': 45 })
+      const responses = await callConcurrently(50, (node) => node.send(application, { phone: newPhone() }))
+      expect(countByOutcome(responses)).toEqual({ '201': 5, '429 RATE_LIMITED APP_RATE': 45 })
     }
     await stop()
   }, 300_000)
 
   test('50 verifications with the right code succeed once, with the wrong one are compared five times', async () => {
-    const { atOnce, newApplication, otp, stop } = await start()
+    const { callConcurrently, newApplication, otp, stop } = await startNodes()
     const application = await newApplication()
     for (let round = 0; round < rounds; round++) {
-      const right = await otp.sent(application, { phone: newPhone() })
-      const code = await otp.codeOf(right.requestId)
-      const successes = await atOnce(50, (node) => node.verify(application, right.requestId, code))
-      expect(tally(successes)).toEqual({ '200': 1, '409 ALREADY_VERIFIED': 49 })
-      const wrong = await otp.sent(application, { phone: newPhone() })
-      const guess = await otp.wrongCodeOf(wrong.requestId)
-      const failures = await atOnce(50, (node) => node.verify(application, wrong.requestId, guess))
-      expect(tally(failures)).toEqual({ '400 INVALID_CODE': 5, '410 ATTEMPTS_EXHAUSTED': 45 })
+      const right = await otp.sendOrThrow(application, { phone: newPhone() })
+      const code = await otp.getCode(right.requestId)
+      const successes = await callConcurrently(50, (node) => node.verify(application, right.requestId, code))
+      expect(countByOutcome(successes)).toEqual({ '200': 1, '409 ALREADY_VERIFIED': 49 })
+      const wrong = await otp.sendOrThrow(application, { phone: newPhone() })
+      const guess = await otp.getWrongCode(wrong.requestId)
+      const failures = await callConcurrently(50, (node) => node.verify(application, wrong.requestId, guess))
+      expect(countByOutcome(failures)).toEqual({ '400 INVALID_CODE': 5, '410 ATTEMPTS_EXHAUSTED': 45 })
     }
     await stop()
   }, 300_000)
 
   test('everything at once waits for nothing in a ring and answers no 5xx', async () => {
-    const { services, atOnce, newApplication, otp, stop } = await start({}, {})
+    const { services, callConcurrently, newApplication, otp, stop } = await startNodes({}, {})
     const applications = [await newApplication(), await newApplication(), await newApplication()] as const
     for (let round = 0; round < rounds; round++) {
       const phone = newPhone()
       // Due when the calls come: found by the sweepers of both nodes and by whoever verifies.
-      const due = await Promise.all(applications.map((as) => otp.sent(as, { phone, ttlSeconds: 60 })))
+      const expiring = await Promise.all(
+        applications.map((as) => otp.sendOrThrow(as, { phone, ttlSeconds: 60 })),
+      )
       for (const { clock } of services) clock.advance(60_000)
-      const fresh = await Promise.all(applications.map((as) => otp.sent(as, { phone })))
-      const answers = atOnce(60, async (node, index): Promise<TestAnswer<unknown>> => {
+      const fresh = await Promise.all(applications.map((as) => otp.sendOrThrow(as, { phone })))
+      const responses = callConcurrently(60, async (node, index): Promise<TestResponse<unknown>> => {
         const as = applications[index % 3] ?? applications[0]
-        const requestId = (index % 7 === 0 ? due : fresh)[index % 3]?.requestId ?? ''
+        const requestId = (index % 7 === 0 ? expiring : fresh)[index % 3]?.requestId ?? ''
         if (index % 5 === 0) return node.send(as, { phone })
         if (index % 5 === 1) return node.cancel(as, requestId)
-        return index % 5 === 2 ? node.verifyRight(as, requestId) : node.verifyWrong(as, requestId)
+        return index % 5 === 2 ? node.verifyRightCode(as, requestId) : node.verifyWrongCode(as, requestId)
       })
-      await Promise.all([answers, ...services.map(({ services }) => services.otp.expireDue(3))])
-      const failed = (await answers).filter(({ status }) => status >= 500)
+      await Promise.all([responses, ...services.map(({ services }) => services.otp.expireRequests(3))])
+      const failed = (await responses).filter(({ status }) => status >= 500)
       expect(failed.map(({ text }) => text)).toEqual([])
     }
     await stop()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOff, otpCalls, type OtpCalls } from '../../helpers/otp.ts'
+import { guardOffEnv, createOtpClient, type OtpClient } from '../../helpers/otp-client.ts'
 import {
   createTestService,
   type TestApplication,
@@ -8,15 +8,15 @@ import {
 } from '../../helpers/service.ts'
 
 let service: TestService
-let otp: OtpCalls
+let otp: OtpClient
 let owner: TestDeveloper
 let application: TestApplication
 beforeAll(async () => {
   service = await createTestService({
-    env: guardOff,
+    env: guardOffEnv,
     plans: { free: { projects: 100, applications: 100, sendPerMinute: 5, verifyPerMinute: 0 } },
   })
-  otp = otpCalls(service)
+  otp = createOtpClient(service)
   owner = await service.createDeveloper()
 })
 afterAll(() => service.dispose())
@@ -29,12 +29,12 @@ const newApplication = async () => {
 describe('POST /v1/otp/resend', () => {
   test('sends the same code again: same request, attempts and expiry', async () => {
     await newApplication()
-    const sent = await otp.sent(application)
-    await otp.verifyWrong(application, sent.requestId)
+    const sent = await otp.sendOrThrow(application)
+    await otp.verifyWrongCode(application, sent.requestId)
     service.clock.advance(30_000)
-    const answer = await otp.resend(application, sent.requestId)
-    expect(answer.status).toBe(200)
-    expect(answer.data).toEqual(sent)
+    const response = await otp.resend(application, sent.requestId)
+    expect(response.status).toBe(200)
+    expect(response.data).toEqual(sent)
     expect((await otp.get(owner, sent.requestId)).data).toMatchObject({
       status: 'pending',
       attempts: 1,
@@ -46,12 +46,12 @@ describe('POST /v1/otp/resend', () => {
 
   test('writes a log entry, an inbox message and a count of its own', async () => {
     await newApplication()
-    const { requestId, code } = await otp.sent(application)
+    const { requestId, code } = await otp.sendOrThrow(application)
     const sentBefore = (await service.services.analytics.timeSeries(owner.developer, 7)).at(-1)?.sent ?? 0
     const requestsBefore = (await service.services.analytics.summary(owner.developer)).otpRequests
     service.clock.advance(30_000)
     await otp.resend(application, requestId)
-    const log = await otp.logOf(owner, requestId)
+    const log = await otp.listLogEntries(owner, requestId)
     expect(log.map(({ type, detail }) => [type, detail])).toEqual([
       ['otp.sent', null],
       ['otp.sent', 'resend'],
@@ -71,7 +71,7 @@ describe('POST /v1/otp/resend', () => {
 
   test('changes the channel where the call names one', async () => {
     await newApplication()
-    const { requestId } = await otp.sent(application)
+    const { requestId } = await otp.sendOrThrow(application)
     service.clock.advance(30_000)
     const body = { requestId, channel: 'voice' }
     expect((await service.request('POST', '/v1/otp/resend', { as: application, body })).status).toBe(200)
@@ -80,25 +80,25 @@ describe('POST /v1/otp/resend', () => {
 
   test('answers 429 before 30 seconds have passed, exactly, and costs nothing', async () => {
     await newApplication()
-    const { requestId } = await otp.sent(application)
+    const { requestId } = await otp.sendOrThrow(application)
     service.clock.advance(10_001)
-    const early = await otp.resend(application, requestId)
-    expect(early.status).toBe(429)
-    expect(early.error).toMatchObject({ code: 'RATE_LIMITED', reason: 'RESEND_TOO_SOON' })
-    expect(early.headers.get('retry-after')).toBe('20')
-    expect(early.headers.get('ratelimit')).toBe('"otp-send";r=4;t=50')
+    const earlyResponse = await otp.resend(application, requestId)
+    expect(earlyResponse.status).toBe(429)
+    expect(earlyResponse.error).toMatchObject({ code: 'RATE_LIMITED', reason: 'RESEND_TOO_SOON' })
+    expect(earlyResponse.headers.get('retry-after')).toBe('20')
+    expect(earlyResponse.headers.get('ratelimit')).toBe('"otp-send";r=4;t=50')
     service.clock.advance(19_998)
     expect((await otp.resend(application, requestId)).headers.get('retry-after')).toBe('1')
     service.clock.advance(1)
-    const answer = await otp.resend(application, requestId)
-    expect(answer.status).toBe(200)
-    expect(answer.headers.get('ratelimit')).toBe('"otp-send";r=3;t=30')
+    const response = await otp.resend(application, requestId)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('ratelimit')).toBe('"otp-send";r=3;t=30')
     expect((await otp.get(owner, requestId)).data.resends).toBe(1)
   })
 
   test('answers 409 to the fourth', async () => {
     await newApplication()
-    const { requestId } = await otp.sent(application)
+    const { requestId } = await otp.sendOrThrow(application)
     for (let i = 0; i < 3; i++) {
       service.clock.advance(30_000)
       expect((await otp.resend(application, requestId)).status).toBe(200)
@@ -111,14 +111,14 @@ describe('POST /v1/otp/resend', () => {
       reason: 'RESENDS_EXHAUSTED',
       metadata: { resendsMax: 3 },
     })
-    expect((await otp.verifyRight(application, requestId)).status).toBe(200)
+    expect((await otp.verifyRightCode(application, requestId)).status).toBe(200)
   })
 
   test('counts as a send', async () => {
     await newApplication()
-    const { requestId } = await otp.sent(application)
+    const { requestId } = await otp.sendOrThrow(application)
     service.clock.advance(30_000)
-    for (let i = 0; i < 4; i++) await otp.sent(application)
+    for (let i = 0; i < 4; i++) await otp.sendOrThrow(application)
     const refused = await otp.resend(application, requestId)
     expect(refused.status).toBe(429)
     expect(refused.error).toMatchObject({ reason: 'APP_RATE', metadata: { policy: 'otp-send', limit: 5 } })

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOff, otpCalls, phone, unlimited, type OtpCalls } from '../../helpers/otp.ts'
+import {
+  guardOffEnv,
+  createOtpClient,
+  phone,
+  unlimitedPlans,
+  type OtpClient,
+} from '../../helpers/otp-client.ts'
 import {
   createTestService,
   type TestApplication,
@@ -8,51 +14,51 @@ import {
 } from '../../helpers/service.ts'
 
 let service: TestService
-let otp: OtpCalls
+let otp: OtpClient
 let owner: TestDeveloper
 let live: TestApplication
 let testing: TestApplication
 beforeAll(async () => {
-  service = await createTestService({ plans: unlimited, env: guardOff })
-  otp = otpCalls(service)
+  service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv })
+  otp = createOtpClient(service)
   owner = await service.createDeveloper()
   live = await service.createApplication(owner)
   testing = await service.createApplication(owner, { environment: 'test' })
 })
 afterAll(() => service.dispose())
 
-const rowOf = (requestId: string) => service.store.read.otpRequests.find(requestId)
+const findRow = (requestId: string) => service.store.read.otpRequests.find(requestId)
 const after = (ms: number) => new Date(service.clock.now() + ms).toISOString()
 
 describe('POST /v1/otp/send', () => {
   test('answers 201 with the request, and not with the code of a live application', async () => {
-    const answer = await otp.send(live)
-    expect(answer.status).toBe(201)
-    expect(answer.data).toEqual({
+    const response = await otp.send(live)
+    expect(response.status).toBe(201)
+    expect(response.data).toEqual({
       requestId: expect.stringMatching(/^otp_[0-9a-z]{26}$/),
       phone,
       status: 'pending',
       expiresAt: after(300_000),
     })
-    expect(answer.text).not.toContain(await otp.codeOf(answer.data.requestId))
+    expect(response.text).not.toContain(await otp.getCode(response.data.requestId))
   })
 
   test('shows the code of a test application, which verifies', async () => {
-    const { requestId, code } = await otp.sent(testing)
+    const { requestId, code } = await otp.sendOrThrow(testing)
     expect(code).toMatch(/^[0-9]{6}$/)
     expect((await otp.verify(testing, requestId, code ?? '')).status).toBe(200)
   })
 
   test('has the fixed code for fictional numbers in test applications alone', async () => {
-    expect((await otp.sent(testing, { phone: '+12125550142' })).code).toBe('424242')
-    const { requestId } = await otp.sent(live, { phone: '+12125550142' })
+    expect((await otp.sendOrThrow(testing, { phone: '+12125550142' })).code).toBe('424242')
+    const { requestId } = await otp.sendOrThrow(live, { phone: '+12125550142' })
     expect((await otp.verify(live, requestId, '424242')).error.code).toBe('INVALID_CODE')
   })
 
   test('answers and stores the number in E.164, whatever it was written like', async () => {
-    const { requestId, phone: answered } = await otp.sent(live, { phone: '00 1 (415) 555-26.71' })
+    const { requestId, phone: answered } = await otp.sendOrThrow(live, { phone: '00 1 (415) 555-26.71' })
     expect(answered).toBe(phone)
-    expect(await rowOf(requestId)).toMatchObject({ phone, country: 'US' })
+    expect(await findRow(requestId)).toMatchObject({ phone, country: 'US' })
   })
 
   test('lasts as long as the application or the call says', async () => {
@@ -61,20 +67,20 @@ describe('POST /v1/otp/send', () => {
     expect((await service.request('PATCH', path, { as: owner, body: { otpTtlSeconds: 60 } })).status).toBe(
       200,
     )
-    expect((await otp.sent(short)).expiresAt).toBe(after(60_000))
-    expect((await otp.sent(short, { ttlSeconds: 600 })).expiresAt).toBe(after(600_000))
+    expect((await otp.sendOrThrow(short)).expiresAt).toBe(after(60_000))
+    expect((await otp.sendOrThrow(short, { ttlSeconds: 600 })).expiresAt).toBe(after(600_000))
   })
 
   test('keeps what the call says besides', async () => {
     const metadata = { order: '17', note: 'ünïcode ✓' }
-    const { requestId } = await otp.sent(live, {
+    const { requestId } = await otp.sendOrThrow(live, {
       channel: 'voice',
       locale: 'pt-BR',
       ttlSeconds: 120,
       metadata,
       clientIp: '2001:db8::1',
     })
-    expect(await rowOf(requestId)).toMatchObject({
+    expect(await findRow(requestId)).toMatchObject({
       channel: 'voice',
       locale: 'pt-BR',
       metadata,
@@ -83,10 +89,10 @@ describe('POST /v1/otp/send', () => {
   })
 
   test('makes a new request each time and leaves the older one valid', async () => {
-    const [first, second] = [await otp.sent(live), await otp.sent(live)]
+    const [first, second] = [await otp.sendOrThrow(live), await otp.sendOrThrow(live)]
     expect(second.requestId).not.toBe(first.requestId)
-    expect((await otp.verifyRight(live, second.requestId)).status).toBe(200)
-    expect((await otp.verifyRight(live, first.requestId)).status).toBe(200)
+    expect((await otp.verifyRightCode(live, second.requestId)).status).toBe(200)
+    expect((await otp.verifyRightCode(live, first.requestId)).status).toBe(200)
   })
 
   test.each(['4155552671', '+1415556', '+999 0000000000', '+0123456789'])('refuses %s', async (text) => {
@@ -97,15 +103,15 @@ describe('POST /v1/otp/send', () => {
   })
 
   test('reaches a virtual number of a developer, of no country', async () => {
-    const { requestId } = await otp.sent(live, { phone: owner.developer.virtualPhone })
-    expect(await rowOf(requestId)).toMatchObject({ country: null, provider: 'inbox' })
+    const { requestId } = await otp.sendOrThrow(live, { phone: owner.developer.virtualPhone })
+    expect(await findRow(requestId)).toMatchObject({ country: null, provider: 'inbox' })
   })
 
   test('writes request, event, inbox and count together', async () => {
     const developer = await service.createDeveloper()
     const application = await service.createApplication(developer)
-    const { requestId } = await otp.sent(application)
-    expect(await otp.logOf(developer, requestId)).toEqual([
+    const { requestId } = await otp.sendOrThrow(application)
+    expect(await otp.listLogEntries(developer, requestId)).toEqual([
       {
         id: expect.stringMatching(/^evt_/),
         type: 'otp.sent',
@@ -133,9 +139,9 @@ describe('POST /v1/otp/send', () => {
 
 describe('what is kept of a code', () => {
   test('does not hold it, in no table', async () => {
-    const { requestId } = await otp.sent(testing, { phone: '+14155552672' })
-    const code = await otp.codeOf(requestId)
-    const request = await rowOf(requestId)
+    const { requestId } = await otp.sendOrThrow(testing, { phone: '+14155552672' })
+    const code = await otp.getCode(requestId)
+    const request = await findRow(requestId)
     const { codeSalt, codeHash, ...rest } = { codeSalt: '', codeHash: '', ...request }
     expect(codeSalt.length).toBe(22)
     expect(codeHash.length).toBe(16)

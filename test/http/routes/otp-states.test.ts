@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOff, otpCalls, unlimited, type OtpCalls } from '../../helpers/otp.ts'
+import { guardOffEnv, createOtpClient, unlimitedPlans, type OtpClient } from '../../helpers/otp-client.ts'
 import {
   createTestService,
-  type TestAnswer,
+  type TestResponse,
   type TestApplication,
   type TestDeveloper,
   type TestService,
 } from '../../helpers/service.ts'
 
 let service: TestService
-let otp: OtpCalls
+let otp: OtpClient
 let owner: TestDeveloper
 let application: TestApplication
 beforeAll(async () => {
-  service = await createTestService({ plans: unlimited, env: guardOff })
-  otp = otpCalls(service)
+  service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv })
+  otp = createOtpClient(service)
   owner = await service.createDeveloper()
   application = await service.createApplication(owner)
 })
@@ -23,24 +23,24 @@ afterAll(() => service.dispose())
 let phones = 0
 
 /** How a request gets into each state. */
-const into: Record<string, (requestId: string) => Promise<unknown>> = {
+const reachState: Record<string, (requestId: string) => Promise<unknown>> = {
   pending: async () => undefined,
-  verified: (requestId) => otp.verifyRight(application, requestId),
+  verified: (requestId) => otp.verifyRightCode(application, requestId),
   failed: async (requestId) => {
-    for (let i = 0; i < 5; i++) await otp.verifyWrong(application, requestId)
+    for (let i = 0; i < 5; i++) await otp.verifyWrongCode(application, requestId)
   },
   canceled: (requestId) => otp.cancel(application, requestId),
   expired: async () => {
     service.clock.advance(300_000)
-    await service.services.otp.expireDue()
+    await service.services.otp.expireRequests()
   },
   'due, not yet noticed': async () => service.clock.advance(300_000),
 }
 
-type Trigger = (requestId: string) => Promise<TestAnswer<unknown>>
+type Trigger = (requestId: string) => Promise<TestResponse<unknown>>
 const triggers: Record<string, Trigger> = {
-  'verify, right': (requestId) => otp.verifyRight(application, requestId),
-  'verify, wrong': (requestId) => otp.verifyWrong(application, requestId),
+  'verify, right': (requestId) => otp.verifyRightCode(application, requestId),
+  'verify, wrong': (requestId) => otp.verifyWrongCode(application, requestId),
   resend: (requestId) => otp.resend(application, requestId),
   cancel: (requestId) => otp.cancel(application, requestId),
 }
@@ -59,28 +59,33 @@ const pending: Record<string, readonly [string, string]> = {
   cancel: ['200', 'canceled'],
 }
 const table = Object.keys(triggers).flatMap((trigger) => [
-  { state: 'pending', trigger, answers: pending[trigger]?.[0], next: pending[trigger]?.[1] },
-  ...Object.entries(ended).map(([state, [answers, next]]) => ({ state, trigger, answers, next })),
+  { state: 'pending', trigger, responses: pending[trigger]?.[0], next: pending[trigger]?.[1] },
+  ...Object.entries(ended).map(([state, [responses, next]]) => ({
+    state,
+    trigger,
+    responses,
+    next,
+  })),
 ])
 
 describe('a request that is', () => {
   test.each(table)(
     '$state answers $answers to $trigger and is $next',
-    async ({ state, trigger, answers, next }) => {
-      const { requestId } = await otp.sent(application, { phone: `+1415555${1000 + phones++}` })
-      await into[state]?.(requestId)
+    async ({ state, trigger, responses, next }) => {
+      const { requestId } = await otp.sendOrThrow(application, { phone: `+1415555${1000 + phones++}` })
+      await reachState[state]?.(requestId)
       if (state === 'pending') service.clock.advance(30_000)
-      const before = await otp.logOf(owner, requestId)
-      const answer = await triggers[trigger]?.(requestId)
-      expect([answer?.status, answer?.error?.code].filter(Boolean).join(' ')).toBe(answers ?? '')
+      const before = await otp.listLogEntries(owner, requestId)
+      const response = await triggers[trigger]?.(requestId)
+      expect([response?.status, response?.error?.code].filter(Boolean).join(' ')).toBe(responses ?? '')
       const { data } = await otp.get(owner, requestId)
       expect(data.status).toBe(next ?? '')
       expect(data.verifiedAt === null).toBe(next !== 'verified')
       expect(data.failureReason).toBe(next === 'failed' ? 'max_attempts' : null)
       // An end is told exactly once, and a request that has ended tells nothing more.
-      const log = await otp.logOf(owner, requestId)
-      const ends = log.filter(({ type }) => type !== 'otp.sent' && type !== 'otp.attempt_failed')
-      expect(ends.map(({ type }) => type)).toEqual(next === 'pending' ? [] : [`otp.${next}`])
+      const log = await otp.listLogEntries(owner, requestId)
+      const terminalEvents = log.filter(({ type }) => type !== 'otp.sent' && type !== 'otp.attempt_failed')
+      expect(terminalEvents.map(({ type }) => type)).toEqual(next === 'pending' ? [] : [`otp.${next}`])
       if (state !== 'pending' && state !== 'due, not yet noticed') expect(log).toEqual(before)
     },
   )
@@ -90,15 +95,15 @@ describe('expiry', () => {
   test('is told by the sweeper at the time that it finds it, in chunks', async () => {
     const requests = await Promise.all(
       Array.from({ length: 7 }, (_, i) =>
-        otp.sent(application, { phone: `+1415556${1000 + i}`, ttlSeconds: 60 }),
+        otp.sendOrThrow(application, { phone: `+1415556${1000 + i}`, ttlSeconds: 60 }),
       ),
     )
-    const alive = await otp.sent(application, { phone: '+14155562000', ttlSeconds: 61 })
+    const alive = await otp.sendOrThrow(application, { phone: '+14155562000', ttlSeconds: 61 })
     service.clock.advance(60_000)
-    expect(await service.services.otp.expireDue(3)).toBe(7)
-    expect(await service.services.otp.expireDue(3)).toBe(0)
+    expect(await service.services.otp.expireRequests(3)).toBe(7)
+    expect(await service.services.otp.expireRequests(3)).toBe(0)
     for (const { requestId } of requests) {
-      const log = await otp.logOf(owner, requestId)
+      const log = await otp.listLogEntries(owner, requestId)
       expect(log.map(({ type, status }) => [type, status])).toEqual([
         ['otp.sent', 'pending'],
         ['otp.expired', 'expired'],
@@ -108,7 +113,7 @@ describe('expiry', () => {
   })
 
   test('is seen by who looks before anybody wrote it down', async () => {
-    const { requestId } = await otp.sent(application, { phone: '+14155562001' })
+    const { requestId } = await otp.sendOrThrow(application, { phone: '+14155562001' })
     const ids = async (status: string) =>
       (
         await service.request<Array<{ id: string }>>('GET', `/v1/otp?limit=200&status=${status}`, {
@@ -127,17 +132,17 @@ describe('expiry', () => {
 
 describe('POST /v1/otp/cancel', () => {
   test('answers 200 and makes the code worthless', async () => {
-    const { requestId, phone } = await otp.sent(application, { phone: '+14155562002' })
-    const answer = await otp.cancel(application, requestId)
-    expect(answer.status).toBe(200)
-    expect(answer.data).toEqual({ requestId, status: 'canceled', phone })
-    expect((await otp.verifyRight(application, requestId)).error.code).toBe('OTP_CANCELED')
+    const { requestId, phone } = await otp.sendOrThrow(application, { phone: '+14155562002' })
+    const response = await otp.cancel(application, requestId)
+    expect(response.status).toBe(200)
+    expect(response.data).toEqual({ requestId, status: 'canceled', phone })
+    expect((await otp.verifyRightCode(application, requestId)).error.code).toBe('OTP_CANCELED')
   })
 
   test('does not count as a failure', async () => {
     const developer = await service.createDeveloper()
     const own = await service.createApplication(developer)
-    await otp.cancel(own, (await otp.sent(own)).requestId)
+    await otp.cancel(own, (await otp.sendOrThrow(own)).requestId)
     const days = await service.services.analytics.timeSeries(developer.developer, 7)
     expect(days.at(-1)).toMatchObject({ sent: 1, verified: 0, failed: 0 })
   })

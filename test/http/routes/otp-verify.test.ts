@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOff, otpCalls, phone, unlimited, withoutTrace, type OtpCalls } from '../../helpers/otp.ts'
+import {
+  guardOffEnv,
+  createOtpClient,
+  phone,
+  unlimitedPlans,
+  withoutTraceId,
+  type OtpClient,
+} from '../../helpers/otp-client.ts'
 import {
   createTestService,
   type TestApplication,
@@ -8,12 +15,12 @@ import {
 } from '../../helpers/service.ts'
 
 let service: TestService
-let otp: OtpCalls
+let otp: OtpClient
 let owner: TestDeveloper
 let application: TestApplication
 beforeAll(async () => {
-  service = await createTestService({ plans: unlimited, env: guardOff })
-  otp = otpCalls(service)
+  service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv })
+  otp = createOtpClient(service)
   owner = await service.createDeveloper()
   application = await service.createApplication(owner)
 })
@@ -21,34 +28,34 @@ afterAll(() => service.dispose())
 
 let phones = 0
 const newPhone = () => `+1415555${3000 + phones++}`
-const send = (body: object = {}) => otp.sent(application, { phone: newPhone(), ...body })
+const send = (body: object = {}) => otp.sendOrThrow(application, { phone: newPhone(), ...body })
 const now = () => new Date(service.clock.now()).toISOString()
 
 describe('POST /v1/otp/verify', () => {
   test('answers 200 to the right code, once', async () => {
     const { requestId } = await send({ phone })
     service.clock.advance(1_234)
-    const answer = await otp.verifyRight(application, requestId)
-    expect(answer.status).toBe(200)
-    expect(answer.data).toEqual({ requestId, status: 'verified', phone, verifiedAt: now() })
+    const response = await otp.verifyRightCode(application, requestId)
+    expect(response.status).toBe(200)
+    expect(response.data).toEqual({ requestId, status: 'verified', phone, verifiedAt: now() })
     const verifiedAt = now()
     service.clock.advance(5_000)
-    const again = await otp.verifyRight(application, requestId)
-    expect(again.status).toBe(409)
-    expect(again.error).toMatchObject({ code: 'ALREADY_VERIFIED', metadata: { verifiedAt } })
+    const retryResponse = await otp.verifyRightCode(application, requestId)
+    expect(retryResponse.status).toBe(409)
+    expect(retryResponse.error).toMatchObject({ code: 'ALREADY_VERIFIED', metadata: { verifiedAt } })
   })
 
   test('answers 400 to a wrong one and tells how many attempts remain', async () => {
     const { requestId } = await send()
     for (const attemptsRemaining of [4, 3, 2, 1, 0]) {
-      const { status, error, text } = await otp.verifyWrong(application, requestId)
+      const { status, error, text } = await otp.verifyWrongCode(application, requestId)
       expect(status).toBe(400)
       expect(error).toMatchObject({ code: 'INVALID_CODE', metadata: { attemptsRemaining } })
-      expect(text).not.toContain(await otp.wrongCodeOf(requestId))
+      expect(text).not.toContain(await otp.getWrongCode(requestId))
     }
-    const sixth = await otp.verifyRight(application, requestId)
-    expect(sixth.status).toBe(410)
-    expect(sixth.error.code).toBe('ATTEMPTS_EXHAUSTED')
+    const sixthResponse = await otp.verifyRightCode(application, requestId)
+    expect(sixthResponse.status).toBe(410)
+    expect(sixthResponse.error.code).toBe('ATTEMPTS_EXHAUSTED')
     expect((await otp.get(owner, requestId)).data).toMatchObject({
       status: 'failed',
       failureReason: 'max_attempts',
@@ -59,25 +66,25 @@ describe('POST /v1/otp/verify', () => {
 
   test('takes the right code at the fifth attempt', async () => {
     const { requestId } = await send()
-    for (let i = 0; i < 4; i++) await otp.verifyWrong(application, requestId)
-    expect((await otp.verifyRight(application, requestId)).status).toBe(200)
+    for (let i = 0; i < 4; i++) await otp.verifyWrongCode(application, requestId)
+    expect((await otp.verifyRightCode(application, requestId)).status).toBe(200)
     expect((await otp.get(owner, requestId)).data).toMatchObject({ status: 'verified', attempts: 5 })
   })
 
   test('takes a code until the last millisecond and refuses it from expiresAt on', async () => {
     const [inTime, late] = [await send(), await send()]
     service.clock.set(Date.parse(inTime.expiresAt) - 1)
-    expect((await otp.verifyRight(application, inTime.requestId)).status).toBe(200)
+    expect((await otp.verifyRightCode(application, inTime.requestId)).status).toBe(200)
     service.clock.advance(1)
-    const answer = await otp.verifyRight(application, late.requestId)
-    expect(answer.status).toBe(410)
-    expect(answer.error).toMatchObject({ code: 'OTP_EXPIRED', metadata: { expiresAt: late.expiresAt } })
+    const response = await otp.verifyRightCode(application, late.requestId)
+    expect(response.status).toBe(410)
+    expect(response.error).toMatchObject({ code: 'OTP_EXPIRED', metadata: { expiresAt: late.expiresAt } })
     expect((await otp.get(owner, late.requestId)).data).toMatchObject({ status: 'expired', attempts: 0 })
   })
 
   test('takes the code of this request and of no other of the same phone', async () => {
     const [first, second] = [await send({ phone }), await send({ phone })]
-    const code = await otp.codeOf(second.requestId)
+    const code = await otp.getCode(second.requestId)
     expect((await otp.verify(application, first.requestId, code)).status).toBe(400)
     expect((await otp.verify(application, second.requestId, code)).status).toBe(200)
   })
@@ -85,7 +92,7 @@ describe('POST /v1/otp/verify', () => {
   test('takes a code with leading zeros only with them', async () => {
     for (let tries = 0; tries < 200; tries++) {
       const { requestId } = await send()
-      const code = await otp.codeOf(requestId)
+      const code = await otp.getCode(requestId)
       if (!code.startsWith('0')) continue
       const short = await otp.verify(application, requestId, code.replace(/^0+/, ''))
       expect([short.status, short.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
@@ -108,16 +115,16 @@ describe('POST /v1/otp/verify', () => {
     const { requestId } = await send()
     const sibling = await service.createApplication(owner)
     const stranger = await service.createApplication(await service.createDeveloper())
-    const code = await otp.codeOf(requestId)
-    const answers = await Promise.all([
+    const code = await otp.getCode(requestId)
+    const responses = await Promise.all([
       otp.verify(sibling, requestId, code),
       otp.verify(stranger, requestId, code),
       otp.verify(application, 'otp_00000000000000000000000000', code),
       otp.verify(application, application.id, code),
       otp.verify(application, 'rubbish', code),
     ])
-    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404])
-    expect(new Set(answers.map(({ text }) => withoutTrace(text))).size).toBe(1)
+    expect(responses.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404])
+    expect(new Set(responses.map(({ text }) => withoutTraceId(text))).size).toBe(1)
     expect((await otp.get(owner, requestId)).data).toMatchObject({ status: 'pending', attempts: 0 })
   })
 
@@ -130,11 +137,11 @@ describe('POST /v1/otp/verify', () => {
         { as: owner },
       )
     expect((await identity()).status).toBe(404)
-    await otp.verifyRight(application, (await send({ phone: number })).requestId)
+    await otp.verifyRightCode(application, (await send({ phone: number })).requestId)
     const first = (await identity()).data
     expect(first).toMatchObject({ verificationCount: 1, firstVerifiedAt: now(), lastVerifiedAt: now() })
     service.clock.advance(1_000)
-    await otp.verifyRight(application, (await send({ phone: number })).requestId)
+    await otp.verifyRightCode(application, (await send({ phone: number })).requestId)
     expect((await identity()).data).toMatchObject({
       verificationCount: 2,
       firstVerifiedAt: first.firstVerifiedAt,
@@ -144,17 +151,17 @@ describe('POST /v1/otp/verify', () => {
 
   test('writes what happened into the log, in its order', async () => {
     const { requestId } = await send()
-    await otp.verifyWrong(application, requestId)
-    await otp.verifyRight(application, requestId)
-    const entries = await otp.logOf(owner, requestId)
+    await otp.verifyWrongCode(application, requestId)
+    await otp.verifyRightCode(application, requestId)
+    const entries = await otp.listLogEntries(owner, requestId)
     expect(entries.map(({ type, status }) => [type, status])).toEqual([
       ['otp.sent', 'pending'],
       ['otp.attempt_failed', 'pending'],
       ['otp.verified', 'verified'],
     ])
     const failing = await send()
-    for (let i = 0; i < 5; i++) await otp.verifyWrong(application, failing.requestId)
-    const failed = await otp.logOf(owner, failing.requestId)
+    for (let i = 0; i < 5; i++) await otp.verifyWrongCode(application, failing.requestId)
+    const failed = await otp.listLogEntries(owner, failing.requestId)
     expect(failed.map(({ type }) => type)).toEqual([
       'otp.sent',
       ...Array.from({ length: 5 }, () => 'otp.attempt_failed'),

@@ -32,9 +32,9 @@ const withoutTrace = (text: string) => text.replace(/req_\w{26}/, 'req')
 
 describe('POST /v1/projects', () => {
   test('answers the created project', async () => {
-    const answer = await create({ name: 'storefront', description: 'Sign-in of the shop' })
-    expect(answer.status).toBe(201)
-    expect(answer.data).toEqual({
+    const response = await create({ name: 'storefront', description: 'Sign-in of the shop' })
+    expect(response.status).toBe(201)
+    expect(response.data).toEqual({
       id: expect.stringMatching(/^prj_[0-9a-z]{26}$/),
       name: 'storefront',
       description: 'Sign-in of the shop',
@@ -42,7 +42,7 @@ describe('POST /v1/projects', () => {
       createdAt: '2026-11-20T12:00:00.000Z',
       updatedAt: '2026-11-20T12:00:00.000Z',
     })
-    expect((await get(answer.data.id)).data).toEqual(answer.data)
+    expect((await get(response.data.id)).data).toEqual(response.data)
   })
 
   test.each([
@@ -51,8 +51,8 @@ describe('POST /v1/projects', () => {
     ['an empty description', { description: '' }, ''],
     ['a description of 280 characters', { description: 'd'.repeat(280) }, 'd'.repeat(280)],
   ])('takes %s', async (_, body, description) => {
-    const answer = await create({ name: 'x'.repeat(80), ...body })
-    expect([answer.status, answer.data.description]).toEqual([201, description])
+    const response = await create({ name: 'x'.repeat(80), ...body })
+    expect([response.status, response.data.description]).toEqual([201, description])
   })
 
   test.each([
@@ -70,54 +70,54 @@ describe('POST /v1/projects', () => {
     ['an id', { name: 'x', id: 'prj_1' }, 'id', 'UNKNOWN'],
     ['an owner', { name: 'x', developerId: 'dev_1' }, 'developerId', 'UNKNOWN'],
   ])('refuses %s', async (_, body, path, code) => {
-    const answer = await create(body)
-    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
-    expect(answer.error.details).toContainEqual(expect.objectContaining({ in: 'body', path, code }))
+    const response = await create(body)
+    expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    expect(response.error.details).toContainEqual(expect.objectContaining({ in: 'body', path, code }))
   })
 
   test('refuses the eleventh of the free plan, and a deletion makes room', async () => {
     const limited = await createTestService()
     const developer = await limited.createDeveloper()
-    const made = []
-    for (let i = 0; i < 10; i++) made.push(await limited.createProject(developer))
-    const eleventh = () =>
+    const created = []
+    for (let i = 0; i < 10; i++) created.push(await limited.createProject(developer))
+    const createEleventh = () =>
       limited.request('POST', '/v1/projects', { as: developer, body: { name: 'eleventh' } })
-    const refused = await eleventh()
+    const refused = await createEleventh()
     expect(refused.status).toBe(403)
     expect(refused.error).toMatchObject({
       code: 'PLAN_LIMIT_REACHED',
       metadata: { resource: 'projects', limit: 10, plan: 'free' },
     })
-    await limited.request('DELETE', `/v1/projects/${made[3]?.id}`, { as: developer })
-    expect((await eleventh()).status).toBe(201)
+    await limited.request('DELETE', `/v1/projects/${created[3]?.id}`, { as: developer })
+    expect((await createEleventh()).status).toBe(201)
     await limited.dispose()
   })
 
   test('with an idempotency key creates once and answers the same again', async () => {
     const headers = { 'idempotency-key': '"once"' }
     const first = await create({ name: 'once' }, headers)
-    const again = await create({ name: 'once' }, { 'idempotency-key': 'once' })
-    expect([first.status, again.status]).toEqual([201, 201])
-    expect(again.text).toBe(first.text)
+    const retryResponse = await create({ name: 'once' }, { 'idempotency-key': 'once' })
+    expect([first.status, retryResponse.status]).toEqual([201, 201])
+    expect(retryResponse.text).toBe(first.text)
     expect(first.headers.get('idempotency-replayed')).toBeNull()
-    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect(retryResponse.headers.get('idempotency-replayed')).toBe('true')
     const other = await create({ name: 'other' }, headers)
     expect([other.status, other.error.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED'])
-    const ofAnother = await service.request<Wire>('POST', '/v1/projects', {
+    const otherDevelopersProject = await service.request<Wire>('POST', '/v1/projects', {
       as: stranger,
       body: { name: 'once' },
       headers,
     })
-    expect(ofAnother.status).toBe(201)
-    expect(ofAnother.data.id).not.toBe(first.data.id)
+    expect(otherDevelopersProject.status).toBe(201)
+    expect(otherDevelopersProject.data.id).not.toBe(first.data.id)
   })
 })
 
 describe('GET /v1/projects', () => {
   test("lists the caller's, newest first, in pages", async () => {
     const developer = await service.createDeveloper()
-    const made: string[] = []
-    for (let i = 0; i < 7; i++) made.push((await service.createProject(developer)).id)
+    const created: string[] = []
+    for (let i = 0; i < 7; i++) created.push((await service.createProject(developer)).id)
     const seen: string[] = []
     let cursor: string | null = ''
     while (cursor !== null) {
@@ -127,7 +127,7 @@ describe('GET /v1/projects', () => {
       seen.push(...page.data.map(({ id }) => id))
       cursor = page.pagination.nextCursor
     }
-    expect(seen).toEqual(made.toReversed())
+    expect(seen).toEqual(created.toReversed())
   })
 
   test('counts the applications of each', async () => {
@@ -146,16 +146,18 @@ describe('GET /v1/projects', () => {
     const developer = await service.createDeveloper()
     for (let i = 0; i < 2; i++) await service.createProject(developer)
     const { pagination } = await service.request('GET', '/v1/projects?limit=1', { as: developer })
-    const nobody = await service.createDeveloper()
-    const page = await service.request('GET', `/v1/projects?cursor=${pagination.nextCursor}`, { as: nobody })
+    const newDeveloper = await service.createDeveloper()
+    const page = await service.request('GET', `/v1/projects?cursor=${pagination.nextCursor}`, {
+      as: newDeveloper,
+    })
     expect([page.status, page.data]).toEqual([200, []])
   })
 
   test.each(['limit=0', 'limit=201', 'limit=abc', 'cursor=nonsense', 'sort=name', 'limit=1&limit=1'])(
     'refuses ?%s',
     async (query) => {
-      const answer = await service.request('GET', `/v1/projects?${query}`, { as: owner })
-      expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+      const response = await service.request('GET', `/v1/projects?${query}`, { as: owner })
+      expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
     },
   )
 })
@@ -166,9 +168,9 @@ describe('PATCH /v1/projects/:id', () => {
     service.clock.advance(1000)
     const updatedAt = new Date(service.clock.now()).toISOString()
     expect((await patch(before.id, { name: 'new' })).data).toEqual({ ...before, name: 'new', updatedAt })
-    const cleared = await patch(before.id, { description: null })
-    expect(cleared.data).toEqual({ ...before, name: 'new', description: null, updatedAt })
-    expect((await get(before.id)).data).toEqual(cleared.data)
+    const clearedResponse = await patch(before.id, { description: null })
+    expect(clearedResponse.data).toEqual({ ...before, name: 'new', description: null, updatedAt })
+    expect((await get(before.id)).data).toEqual(clearedResponse.data)
   })
 
   test.each([
@@ -178,8 +180,8 @@ describe('PATCH /v1/projects/:id', () => {
     ['a count', { applicationCount: 3 }],
   ])('refuses %s', async (_, body) => {
     const { data } = await create({ name: 'same' })
-    const answer = await patch(data.id, body)
-    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    const response = await patch(data.id, body)
+    expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
     expect((await get(data.id)).data).toEqual(data)
   })
 })
@@ -188,17 +190,17 @@ describe('DELETE /v1/projects/:id', () => {
   test('deletes an empty project', async () => {
     const { id } = await service.createProject(owner)
     const remove = () => service.request('DELETE', `/v1/projects/${id}`, { as: owner })
-    const answer = await remove()
-    expect([answer.status, answer.data]).toEqual([200, { id, deleted: true }])
+    const response = await remove()
+    expect([response.status, response.data]).toEqual([200, { id, deleted: true }])
     expect((await get(id)).status).toBe(404)
     expect((await remove()).status).toBe(404)
   })
 
   test('answers 409 while the project has applications', async () => {
     const { projectId } = await service.createApplication(owner)
-    const answer = await service.request('DELETE', `/v1/projects/${projectId}`, { as: owner })
-    expect(answer.status).toBe(409)
-    expect(answer.error).toMatchObject({ code: 'CONFLICT', reason: 'PROJECT_NOT_EMPTY' })
+    const response = await service.request('DELETE', `/v1/projects/${projectId}`, { as: owner })
+    expect(response.status).toBe(409)
+    expect(response.error).toMatchObject({ code: 'CONFLICT', reason: 'PROJECT_NOT_EMPTY' })
     expect((await get(projectId)).status).toBe(200)
   })
 })
@@ -210,16 +212,16 @@ describe("a project that is not the caller's", () => {
     ['DELETE', undefined],
   ])('answers %s like an absent one, and stays as it was', async (method, body) => {
     const foreign = await service.createApplication(stranger)
-    const look = () => service.request('GET', `/v1/projects/${foreign.projectId}`, { as: stranger })
-    const before = (await look()).data
-    const answers = []
+    const getProject = () => service.request('GET', `/v1/projects/${foreign.projectId}`, { as: stranger })
+    const before = (await getProject()).data
+    const responses = []
     for (const id of [foreign.projectId, `prj_${'0'.repeat(26)}`, 'nonsense', '%00', foreign.id]) {
-      answers.push(await service.request(method, `/v1/projects/${id}`, { as: owner, body }))
+      responses.push(await service.request(method, `/v1/projects/${id}`, { as: owner, body }))
     }
-    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404])
-    expect(answers[0]?.error.code).toBe('NOT_FOUND')
-    expect(new Set(answers.map(({ text }) => withoutTrace(text))).size).toBe(1)
-    expect((await look()).data).toEqual(before)
+    expect(responses.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404])
+    expect(responses[0]?.error.code).toBe('NOT_FOUND')
+    expect(new Set(responses.map(({ text }) => withoutTrace(text))).size).toBe(1)
+    expect((await getProject()).data).toEqual(before)
   })
 })
 
@@ -234,9 +236,9 @@ describe('without a valid token', () => {
     const body = method === 'GET' ? undefined : { nonsense: true }
     for (const authorization of [undefined, 'Bearer nonsense', 'Basic YTpi']) {
       const headers = authorization === undefined ? {} : { authorization }
-      const answer = await service.request(method, `/v1/projects${path}`, { body, headers })
-      expect([answer.status, answer.error.code]).toEqual([401, 'UNAUTHENTICATED'])
-      expect(answer.error.traceId).toBe(answer.headers.get('x-request-id') ?? '')
+      const response = await service.request(method, `/v1/projects${path}`, { body, headers })
+      expect([response.status, response.error.code]).toEqual([401, 'UNAUTHENTICATED'])
+      expect(response.error.traceId).toBe(response.headers.get('x-request-id') ?? '')
     }
   })
 })

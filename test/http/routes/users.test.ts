@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { guardOff, otpCalls, phone, unlimited, type OtpCalls } from '../../helpers/otp.ts'
+import {
+  guardOffEnv,
+  createOtpClient,
+  phone,
+  unlimitedPlans,
+  type OtpClient,
+} from '../../helpers/otp-client.ts'
 import {
   createTestService,
   type TestApplication,
@@ -19,13 +25,13 @@ type UserData = {
 }
 
 let service: TestService
-let otp: OtpCalls
+let otp: OtpClient
 let owner: TestDeveloper
 let application: TestApplication
 let sibling: TestApplication
 beforeAll(async () => {
-  service = await createTestService({ plans: unlimited, env: guardOff })
-  otp = otpCalls(service)
+  service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv })
+  otp = createOtpClient(service)
   owner = await service.createDeveloper()
   application = await service.createApplication(owner)
   sibling = await service.createApplication(owner)
@@ -33,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => service.dispose())
 
 const verify = async (as: TestApplication, number: string) =>
-  otp.verifyRight(as, (await otp.sent(as, { phone: number })).requestId)
+  otp.verifyRightCode(as, (await otp.sendOrThrow(as, { phone: number })).requestId)
 const get = (number: string, as: TestCaller = owner) =>
   service.request<UserData>('GET', `/v1/users/${number}`, { as })
 const list = (query = '', as: TestCaller = owner) =>
@@ -48,9 +54,9 @@ describe('GET /v1/users/:phoneNumber', () => {
     service.clock.advance(5_000)
     await verify(application, phone)
     await verify(application, phone)
-    const answer = await get(encodeURIComponent(phone))
-    expect(answer.status).toBe(200)
-    expect(answer.data).toEqual({
+    const response = await get(encodeURIComponent(phone))
+    expect(response.status).toBe(200)
+    expect(response.data).toEqual({
       id: expect.stringMatching(/^idn_/),
       phone,
       country: 'US',
@@ -76,13 +82,13 @@ describe('GET /v1/users/:phoneNumber', () => {
 
   test('answers to an API key alone, of any application of the developer', async () => {
     await verify(application, phone)
-    const answers = [
+    const responses = [
       await get(phone, keyAlone(application)),
       await get(phone, keyAlone(sibling)),
       await get(phone),
     ]
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1)
   })
 
   test('needs the key to be right, and looks at nothing else besides it', async () => {
@@ -94,8 +100,8 @@ describe('GET /v1/users/:phoneNumber', () => {
   })
 
   test('lets the Authorization header alone count where there is one', async () => {
-    const both = { headers: { ...keyAlone(application).headers, authorization: 'Bearer rubbish' } }
-    expect((await get(phone, both)).status).toBe(401)
+    const bothCredentials = { headers: { ...keyAlone(application).headers, authorization: 'Bearer rubbish' } }
+    expect((await get(phone, bothCredentials)).status).toBe(401)
   })
 
   test('answers 403 to the key of a disabled application', async () => {
@@ -106,23 +112,26 @@ describe('GET /v1/users/:phoneNumber', () => {
   })
 
   test('answers 404 to what was sent but not verified, and to what is no number', async () => {
-    await otp.sent(application, { phone: '+14155558888' })
+    await otp.sendOrThrow(application, { phone: '+14155558888' })
     for (const number of ['+14155558888', '+14155557777', 'rubbish', '14155552671', '%2F', '+1415']) {
-      const answer = await get(number)
-      expect([answer.status, answer.error.code]).toEqual([404, 'NOT_FOUND'])
+      const response = await get(number)
+      expect([response.status, response.error.code]).toEqual([404, 'NOT_FOUND'])
     }
   })
 
   test('knows nothing of what another developer verified', async () => {
     const stranger = await service.createDeveloper()
-    const theirs = await service.createApplication(stranger)
+    const strangersApplication = await service.createApplication(stranger)
     await verify(application, '+14155556666')
     expect((await get('+14155556666', stranger)).status).toBe(404)
-    expect((await get('+14155556666', keyAlone(theirs))).status).toBe(404)
-    await verify(theirs, '+14155556666')
-    const [mine, other] = [await get('+14155556666'), await get('+14155556666', stranger)]
-    expect(other.data.id).not.toBe(mine.data.id)
-    expect(other.data).toMatchObject({ verificationCount: 1, applications: [theirs.id] })
+    expect((await get('+14155556666', keyAlone(strangersApplication))).status).toBe(404)
+    await verify(strangersApplication, '+14155556666')
+    const [ownResponse, strangersResponse] = [await get('+14155556666'), await get('+14155556666', stranger)]
+    expect(strangersResponse.data.id).not.toBe(ownResponse.data.id)
+    expect(strangersResponse.data).toMatchObject({
+      verificationCount: 1,
+      applications: [strangersApplication.id],
+    })
   })
 
   test('keeps an identity whose application is gone', async () => {

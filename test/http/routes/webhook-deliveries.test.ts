@@ -76,8 +76,8 @@ describe('GET /v1/webhooks/:id/deliveries', () => {
     'refuses %s',
     async (query) => {
       const { id } = await make()
-      const answer = await call('GET', `${id}/deliveries?${query}`)
-      expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+      const response = await call('GET', `${id}/deliveries?${query}`)
+      expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
     },
   )
 })
@@ -86,12 +86,12 @@ describe('POST …/redeliver', () => {
   test('sends at once and answers with every attempt', async () => {
     const { id, first } = await make('/bad')
     const before = receiver.received.length
-    const answer = await call<Detail>('POST', `${id}/deliveries/${first.id}/redeliver`)
-    expect(answer.status).toBe(200)
+    const response = await call<Detail>('POST', `${id}/deliveries/${first.id}/redeliver`)
+    expect(response.status).toBe(200)
     expect(receiver.received.slice(before).map(({ headers }) => headers['webhook-id'])).toEqual([
       first.eventId,
     ])
-    expect(answer.data).toMatchObject({
+    expect(response.data).toMatchObject({
       id: first.id,
       status: 'pending',
       lastStatusCode: 503,
@@ -106,20 +106,24 @@ describe('POST …/redeliver', () => {
         },
       ],
     })
-    expect((await call('GET', `${id}/deliveries/${first.id}`)).data).toEqual(answer.data)
+    expect((await call('GET', `${id}/deliveries/${first.id}`)).data).toEqual(response.data)
   })
 
   test('is refused more than 60 times a minute, over all endpoints of a developer', async () => {
     const other = await service.createDeveloper()
     const app = await service.createApplication(other, { environment: 'test' })
     const body = { appId: app.id, url: 'http://127.0.0.1:9/', events: ['*'] }
-    const made = await service.request<{ id: string }>('POST', '/v1/webhooks', { as: other, body })
+    const createdEndpoint = await service.request<{ id: string }>('POST', '/v1/webhooks', { as: other, body })
     await service.request('POST', '/v1/otp/send', { as: app, body: { phone: '+14155550123' } })
-    const [delivery] = (await call<Delivery[]>('GET', `${made.data.id}/deliveries`, undefined, other)).data
-    const path = `${made.data.id}/deliveries/${delivery?.id}/redeliver`
-    const answers = await Promise.all(Array.from({ length: 61 }, () => call('POST', path, undefined, other)))
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(60)
-    const refused = answers.find(({ status }) => status === 429)
+    const [delivery] = (
+      await call<Delivery[]>('GET', `${createdEndpoint.data.id}/deliveries`, undefined, other)
+    ).data
+    const path = `${createdEndpoint.data.id}/deliveries/${delivery?.id}/redeliver`
+    const responses = await Promise.all(
+      Array.from({ length: 61 }, () => call('POST', path, undefined, other)),
+    )
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(60)
+    const refused = responses.find(({ status }) => status === 429)
     expect(refused?.error).toMatchObject({ code: 'RATE_LIMITED', reason: 'WEBHOOK_REDELIVERIES' })
     expect(refused?.headers.get('retry-after')).toBe('60')
   })
@@ -139,8 +143,8 @@ describe('POST /v1/webhooks/:id/recover', () => {
     const { id } = await make('', 2)
     await fail(id)
     const since = new Date(service.clock.now()).toISOString()
-    const answer = await call('POST', `${id}/recover`, { since })
-    expect([answer.status, answer.data]).toEqual([200, { recovered: 1 }])
+    const response = await call('POST', `${id}/recover`, { since })
+    expect([response.status, response.data]).toEqual([200, { recovered: 1 }])
     const until = '2026-11-20T13:00:00+01:00'
     expect((await call('POST', `${id}/recover`, { since: '2020-01-01T00:00:00Z', until })).data).toEqual({
       recovered: 0,
@@ -164,8 +168,8 @@ describe('POST /v1/webhooks/:id/recover', () => {
     [{ since: '2026-11-20T12:00:00Z', limit: 1 }],
   ])('refuses %p', async (body) => {
     const { id } = await make()
-    const answer = await call('POST', `${id}/recover`, body)
-    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    const response = await call('POST', `${id}/recover`, body)
+    expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
   })
 })
 
@@ -183,20 +187,20 @@ describe('what is not there', () => {
       [`nonsense/deliveries/${one.first.id}`, owner],
     ]
     for (const [path, as] of places) {
-      for (const [method, rest] of [
+      for (const [method, pathSuffix] of [
         ['GET', ''],
         ['POST', '/redeliver'],
       ] as const) {
-        const answer = await call(method, path + rest, undefined, as)
-        expect([path, answer.status, answer.error.code]).toEqual([path, 404, 'NOT_FOUND'])
+        const response = await call(method, path + pathSuffix, undefined, as)
+        expect([path, response.status, response.error.code]).toEqual([path, 404, 'NOT_FOUND'])
       }
     }
-    for (const [method, rest, body] of [
+    for (const [method, pathSuffix, body] of [
       ['GET', 'deliveries', undefined],
       ['POST', 'recover', { since: '2026-11-20T12:00:00Z' }],
     ] as const) {
-      const answer = await call(method, `${one.id}/${rest}`, body, stranger)
-      expect([answer.status, answer.error.code]).toEqual([404, 'NOT_FOUND'])
+      const response = await call(method, `${one.id}/${pathSuffix}`, body, stranger)
+      expect([response.status, response.error.code]).toEqual([404, 'NOT_FOUND'])
     }
   })
 
@@ -204,8 +208,8 @@ describe('what is not there', () => {
     '%s needs a token before anything else',
     async (line) => {
       const [method = '', path = ''] = line.split(' ')
-      const answer = await service.request(method, `/v1/webhooks/${path}`)
-      expect([answer.status, answer.error.reason]).toEqual([401, 'TOKEN_MISSING'])
+      const response = await service.request(method, `/v1/webhooks/${path}`)
+      expect([response.status, response.error.reason]).toEqual([401, 'TOKEN_MISSING'])
     },
   )
 })

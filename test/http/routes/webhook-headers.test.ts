@@ -22,10 +22,10 @@ afterAll(async () => {
 
 type Wire = { id: string; description: string | null; headers: Record<string, string> }
 
-const create = (wishes: object) =>
+const create = (overrides: object) =>
   service.request<Wire>('POST', '/v1/webhooks', {
     as: owner,
-    body: { appId, url: receiver.url, events: ['*'], ...wishes },
+    body: { appId, url: receiver.url, events: ['*'], ...overrides },
   })
 const change = (id: string, body: object) =>
   service.request<Wire>('PATCH', `/v1/webhooks/${id}`, { as: owner, body })
@@ -42,14 +42,14 @@ const secret = 'Bearer s3cret-of-the-receiver'
 
 describe('headers of an endpoint', () => {
   test('are sent with every event and shown to nobody', async () => {
-    const made = await create({ headers: { Authorization: secret, 'X-Tenant': 'a b' } })
-    expect(made.status).toBe(201)
+    const created = await create({ headers: { Authorization: secret, 'X-Tenant': 'a b' } })
+    expect(created.status).toBe(201)
     const masked = { authorization: '****', 'x-tenant': '****' }
-    expect(made.data.headers).toEqual(masked)
-    const { id } = made.data
+    expect(created.data.headers).toEqual(masked)
+    const { id } = created.data
     const seen = await service.request<Wire>('GET', `/v1/webhooks/${id}`, { as: owner })
     const listed = await service.request<Wire[]>('GET', '/v1/webhooks', { as: owner })
-    for (const { text } of [made, seen, listed]) expect(text).not.toContain('s3cret')
+    for (const { text } of [created, seen, listed]) expect(text).not.toContain('s3cret')
     expect(seen.data.headers).toEqual(masked)
     expect(await receivedBy(id)).toMatchObject({ authorization: secret, 'x-tenant': 'a b' })
   })
@@ -116,9 +116,9 @@ describe('headers of an endpoint', () => {
     'accept-encoding',
     'sec-fetch-mode',
   ])('may not be %s', async (name) => {
-    const answer = await create({ headers: { [name]: 's3cret' } })
-    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
-    expect(answer.error.details).toMatchObject([{ in: 'body', path: `headers.${name}` }])
+    const response = await create({ headers: { [name]: 's3cret' } })
+    expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    expect(response.error.details).toMatchObject([{ in: 'body', path: `headers.${name}` }])
     const { id } = (await create({})).data
     expect((await change(id, { headers: { [name]: null } })).status).toBe(400)
   })
@@ -144,13 +144,15 @@ describe('headers of an endpoint', () => {
     ['x-a', null],
     ['x-a', ['v']],
   ])('may not be %p: %p', async (name, value) => {
-    const answer = await create({ headers: JSON.parse(`{${JSON.stringify(name)}:${JSON.stringify(value)}}`) })
-    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    const response = await create({
+      headers: JSON.parse(`{${JSON.stringify(name)}:${JSON.stringify(value)}}`),
+    })
+    expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
   })
 
   test('may not stand twice', async () => {
-    const answer = await create({ headers: { 'X-A': '1', 'x-a': '2' } })
-    expect(answer.error.details).toMatchObject([{ path: 'headers.x-a' }])
+    const response = await create({ headers: { 'X-A': '1', 'x-a': '2' } })
+    expect(response.error.details).toMatchObject([{ path: 'headers.x-a' }])
   })
 
   test.each([[null], [[]], ['x-a: 1'], [7]])('may not be %p as a whole', async (headers) => {
@@ -160,9 +162,9 @@ describe('headers of an endpoint', () => {
 
 describe('a description', () => {
   test('is kept, changed and cleared', async () => {
-    const made = await create({ description: 'Orders, in Rust 🦀' })
-    expect(made.data.description).toBe('Orders, in Rust 🦀')
-    const { id } = made.data
+    const created = await create({ description: 'Orders, in Rust 🦀' })
+    expect(created.data.description).toBe('Orders, in Rust 🦀')
+    const { id } = created.data
     expect((await change(id, { description: 'New' })).data.description).toBe('New')
     expect((await change(id, { status: 'disabled' })).data.description).toBe('New')
     expect((await change(id, { description: null })).data.description).toBeNull()

@@ -30,18 +30,18 @@ afterAll(async () => {
 
 type Result = { delivered: boolean; statusCode: number; error?: string }
 
-const register = async (wishes: object = {}, as = owner) => {
-  const body = { appId: app.id, url: `${receiver.url}/hook`, events: ['otp.sent'], ...wishes }
-  const answer = await service.request<{ id: string }>('POST', '/v1/webhooks', { as, body })
-  return answer.data.id
+const register = async (overrides: object = {}, as = owner) => {
+  const body = { appId: app.id, url: `${receiver.url}/hook`, events: ['otp.sent'], ...overrides }
+  const response = await service.request<{ id: string }>('POST', '/v1/webhooks', { as, body })
+  return response.data.id
 }
 const send = (id: string, as = owner) => service.request<Result>('POST', `/v1/webhooks/${id}/test`, { as })
 
 describe('POST /v1/webhooks/:id/test', () => {
   test('sends one signed otp.verified event, whatever the endpoint subscribed to', async () => {
     const before = receiver.received.length
-    const answer = await send(await register())
-    expect([answer.status, answer.data]).toEqual([200, { delivered: true, statusCode: 200 }])
+    const response = await send(await register())
+    expect([response.status, response.data]).toEqual([200, { delivered: true, statusCode: 200 }])
     expect(receiver.received).toHaveLength(before + 1)
     const { path, headers = {}, body = '' } = receiver.received.at(-1) ?? {}
     expect(path).toBe('/hook')
@@ -107,17 +107,17 @@ describe('POST /v1/webhooks/:id/test', () => {
     [500, false],
   ])('tells that the receiver answered %i, and not what', async (code, delivered) => {
     status = code
-    const answer = await send(await register())
+    const response = await send(await register())
     status = 200
-    expect([answer.status, answer.data]).toEqual([200, { delivered, statusCode: code }])
-    expect(answer.text).not.toContain('secret-text')
+    expect([response.status, response.data]).toEqual([200, { delivered, statusCode: code }])
+    expect(response.text).not.toContain('secret-text')
     service.clock.advance(60_000)
   })
 
   test('tells in a word why there was no status', async () => {
-    const gone = await startReceiver()
-    await gone.stop()
-    const refused = await send(await register({ url: gone.url }))
+    const stoppedReceiver = await startReceiver()
+    await stoppedReceiver.stop()
+    const refused = await send(await register({ url: stoppedReceiver.url }))
     expect(refused.data).toEqual({ delivered: false, statusCode: 0, error: 'connect' })
     const unknown = await send(await register({ url: 'https://receiver.invalid/' }))
     expect(unknown.data).toEqual({ delivered: false, statusCode: 0, error: 'dns' })
@@ -156,8 +156,8 @@ describe('POST /v1/webhooks/:id/test', () => {
     const developer = await service.createDeveloper()
     const { id: appId } = await service.createApplication(developer)
     const id = await register({ appId }, developer)
-    const answers = await Promise.all(Array.from({ length: 30 }, () => send(id, developer)))
-    expect(answers.filter((answer) => answer.status === 200)).toHaveLength(10)
-    expect(answers.filter((answer) => answer.status === 429)).toHaveLength(20)
+    const responses = await Promise.all(Array.from({ length: 30 }, () => send(id, developer)))
+    expect(responses.filter((response) => response.status === 200)).toHaveLength(10)
+    expect(responses.filter((response) => response.status === 429)).toHaveLength(20)
   })
 })

@@ -39,22 +39,22 @@ const url = 'https://example.com/hooks'
 const call = (method: string, path: string, body?: unknown, headers = {}) =>
   service.request<Wire>(method, `/v1/webhooks${path}`, { as: owner, body, headers })
 const list = (query = '') => service.request<Wire[]>('GET', `/v1/webhooks${query}`, { as: owner })
-const create = (wishes: object = {}, headers = {}) =>
-  call('POST', '', { appId: app.id, url, events: ['otp.verified'], ...wishes }, headers)
-const created = async (wishes: object = {}) => {
+const create = (overrides: object = {}, headers = {}) =>
+  call('POST', '', { appId: app.id, url, events: ['otp.verified'], ...overrides }, headers)
+const created = async (overrides: object = {}) => {
   const appId = (await service.createApplication(owner)).id
-  const answer = await create({ appId, ...wishes })
-  expect(answer.status).toBe(201)
-  return answer.data
+  const response = await create({ appId, ...overrides })
+  expect(response.status).toBe(201)
+  return response.data
 }
 
 describe('POST /v1/webhooks', () => {
   test('registers an endpoint', async () => {
     const { id: appId } = await service.createApplication(owner)
     const events = ['otp.verified', 'otp.failed']
-    const answer = await create({ appId, events })
-    expect(answer.status).toBe(201)
-    expect(answer.data).toEqual({
+    const response = await create({ appId, events })
+    expect(response.status).toBe(201)
+    expect(response.data).toEqual({
       id: expect.stringMatching(/^whk_[0-9a-z]{26}$/),
       appId,
       url,
@@ -68,7 +68,7 @@ describe('POST /v1/webhooks', () => {
       createdAt: '2026-11-20T12:00:00.000Z',
       updatedAt: '2026-11-20T12:00:00.000Z',
     })
-    expect((await call('GET', `/${answer.data.id}`)).data).toEqual(answer.data)
+    expect((await call('GET', `/${response.data.id}`)).data).toEqual(response.data)
   })
 
   test.each([
@@ -76,8 +76,8 @@ describe('POST /v1/webhooks', () => {
     '* otp.sent',
     'otp.sent otp.delivered otp.undelivered otp.verified',
     'otp.failed otp.expired otp.canceled otp.blocked',
-  ])('takes the events %s', async (words) => {
-    const events = words.split(' ')
+  ])('takes the events %s', async (subscriptions) => {
+    const events = subscriptions.split(' ')
     expect((await created({ events })).events).toEqual(events)
   })
 
@@ -110,33 +110,33 @@ describe('POST /v1/webhooks', () => {
     ['extra', 'secret-text'],
   ])('refuses a bad %s: %p', async (path, value) => {
     const name = path.split('.')[0] ?? ''
-    const answer = await create({ [name]: value })
-    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
-    expect(answer.error.details).toMatchObject([{ in: 'body', path }])
-    expect(answer.text).not.toContain('secret-text')
+    const response = await create({ [name]: value })
+    expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    expect(response.error.details).toMatchObject([{ in: 'body', path }])
+    expect(response.text).not.toContain('secret-text')
   })
 
   test.each(['appId', 'url', 'events'])('refuses a body without %s', async (name) => {
-    const answer = await create({ [name]: undefined })
-    expect(answer.status).toBe(400)
-    expect(answer.error.details).toMatchObject([{ in: 'body', path: name, code: 'REQUIRED' }])
+    const response = await create({ [name]: undefined })
+    expect(response.status).toBe(400)
+    expect(response.error.details).toMatchObject([{ in: 'body', path: name, code: 'REQUIRED' }])
   })
 
   test("refuses an application that is absent or somebody else's alike", async () => {
     const stranger = await service.createDeveloper()
     const foreign = await service.createApplication(stranger)
     for (const appId of [foreign.id, `app_${'0'.repeat(26)}`, 'nonsense', '']) {
-      const answer = await create({ appId })
-      expect([appId, answer.status, answer.error.code]).toEqual([appId, 404, 'NOT_FOUND'])
+      const response = await create({ appId })
+      expect([appId, response.status, response.error.code]).toEqual([appId, 404, 'NOT_FOUND'])
     }
   })
 
   test('refuses more than the limit of an application', async () => {
     const { id: appId } = await service.createApplication(owner)
     for (let i = 0; i < 3; i++) expect((await create({ appId })).status).toBe(201)
-    const answer = await create({ appId })
-    expect(answer.status).toBe(403)
-    expect(answer.error).toMatchObject({ code: 'ENDPOINT_LIMIT_REACHED', metadata: { limit: 3 } })
+    const response = await create({ appId })
+    expect(response.status).toBe(403)
+    expect(response.error).toMatchObject({ code: 'ENDPOINT_LIMIT_REACHED', metadata: { limit: 3 } })
     const [first] = (await list(`?appId=${appId}`)).data
     await call('DELETE', `/${first?.id}`)
     expect((await create({ appId })).status).toBe(201)
@@ -146,10 +146,10 @@ describe('POST /v1/webhooks', () => {
     const { id: appId } = await service.createApplication(owner)
     const headers = { 'idempotency-key': crypto.randomUUID() }
     const first = await create({ appId }, headers)
-    const again = await create({ appId }, headers)
-    expect([first.status, again.status]).toEqual([201, 201])
-    expect(again.data).toEqual(first.data)
-    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    const retryResponse = await create({ appId }, headers)
+    expect([first.status, retryResponse.status]).toEqual([201, 201])
+    expect(retryResponse.data).toEqual(first.data)
+    expect(retryResponse.headers.get('idempotency-replayed')).toBe('true')
     expect((await create({ appId, events: ['*'] }, headers)).error.code).toBe('IDEMPOTENCY_KEY_REUSED')
     expect((await list(`?appId=${appId}`)).data).toHaveLength(1)
   })
@@ -164,13 +164,14 @@ describe('GET /v1/webhooks', () => {
       const body = { appId, url, events: ['*'] }
       ids.unshift((await service.request<Wire>('POST', '/v1/webhooks', { as: other, body })).data.id)
     }
-    const look = (query: string) => service.request<Wire[]>('GET', `/v1/webhooks${query}`, { as: other })
-    const all = await look('')
+    const listWebhooks = (query: string) =>
+      service.request<Wire[]>('GET', `/v1/webhooks${query}`, { as: other })
+    const all = await listWebhooks('')
     expect(all.data.map(({ id }) => id)).toEqual(ids)
     expect(all.pagination).toEqual({ limit: 50, nextCursor: null })
-    const first = await look('?limit=2')
+    const first = await listWebhooks('?limit=2')
     expect(first.data.map(({ id }) => id)).toEqual(ids.slice(0, 2))
-    const second = await look(`?limit=2&cursor=${first.pagination.nextCursor}`)
+    const second = await listWebhooks(`?limit=2&cursor=${first.pagination.nextCursor}`)
     expect(second.data.map(({ id }) => id)).toEqual(ids.slice(2))
     expect(second.pagination.nextCursor).toBeNull()
   })
@@ -187,8 +188,8 @@ describe('GET /v1/webhooks', () => {
     const body = { appId: foreign.id, url, events: ['*'] }
     await service.request('POST', '/v1/webhooks', { as: stranger, body })
     for (const appId of [foreign.id, `app_${'0'.repeat(26)}`, 'nonsense', '']) {
-      const answer = await list(`?appId=${appId}`)
-      expect([appId, answer.status, answer.data]).toEqual([appId, 200, []])
+      const response = await list(`?appId=${appId}`)
+      expect([appId, response.status, response.data]).toEqual([appId, 200, []])
     }
   })
 
@@ -208,10 +209,10 @@ describe('PATCH /v1/webhooks/:id', () => {
     const updatedAt = new Date(service.clock.now()).toISOString()
     expect(moved.status).toBe(200)
     expect(moved.data).toEqual({ ...endpoint, url: 'https://example.com/new', updatedAt })
-    const told = await call('PATCH', `/${endpoint.id}`, { events: ['*'] })
-    expect(told.data).toEqual({ ...moved.data, events: ['*'] })
+    const updated = await call('PATCH', `/${endpoint.id}`, { events: ['*'] })
+    expect(updated.data).toEqual({ ...moved.data, events: ['*'] })
     const disabled = await call('PATCH', `/${endpoint.id}`, { status: 'disabled' })
-    expect(disabled.data).toEqual({ ...told.data, status: 'disabled' })
+    expect(disabled.data).toEqual({ ...updated.data, status: 'disabled' })
   })
 
   test('to enabled forgets why it was disabled and since when it failed', async () => {
@@ -246,8 +247,8 @@ describe('PATCH /v1/webhooks/:id', () => {
     [{ disabledReason: null }],
   ])('refuses %p', async (body) => {
     const endpoint = await created()
-    const answer = await call('PATCH', `/${endpoint.id}`, body)
-    expect([answer.status, answer.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
+    const response = await call('PATCH', `/${endpoint.id}`, body)
+    expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
     expect((await call('GET', `/${endpoint.id}`)).data).toEqual(endpoint)
   })
 })
@@ -255,9 +256,9 @@ describe('PATCH /v1/webhooks/:id', () => {
 describe('DELETE /v1/webhooks/:id', () => {
   test('removes the endpoint', async () => {
     const { id } = await created()
-    const answer = await call('DELETE', `/${id}`)
-    expect(answer.status).toBe(200)
-    expect(JSON.parse(answer.text)).toEqual({ data: { id, deleted: true } })
+    const response = await call('DELETE', `/${id}`)
+    expect(response.status).toBe(200)
+    expect(JSON.parse(response.text)).toEqual({ data: { id, deleted: true } })
     expect((await call('GET', `/${id}`)).status).toBe(404)
     expect((await call('DELETE', `/${id}`)).status).toBe(404)
   })
@@ -278,29 +279,32 @@ const calls: Array<[method: string, rest: string, body: unknown]> = [
 ]
 
 describe("an endpoint that is not the caller's", () => {
-  test.each(calls)('answers %s …%s like an absent one, and stays as it was', async (method, rest, body) => {
-    const stranger = await service.createDeveloper()
-    const { id: appId } = await service.createApplication(stranger)
-    const wish = { appId, url, events: ['*'] }
-    const foreign = await service.request<Wire>('POST', '/v1/webhooks', { as: stranger, body: wish })
-    const texts = new Set<string>()
-    for (const id of [foreign.data.id, `whk_${'0'.repeat(26)}`, 'nonsense', '%00', appId]) {
-      const answer = await call(method, `/${id}${rest}`, body)
-      expect([id, answer.status, answer.error.code]).toEqual([id, 404, 'NOT_FOUND'])
-      texts.add(answer.text.replace(answer.error.traceId, ''))
-    }
-    expect(texts.size).toBe(1)
-    const after = await service.request('GET', `/v1/webhooks/${foreign.data.id}`, { as: stranger })
-    expect(after.data).toEqual(foreign.data)
-  })
+  test.each(calls)(
+    'answers %s …%s like an absent one, and stays as it was',
+    async (method, pathSuffix, body) => {
+      const stranger = await service.createDeveloper()
+      const { id: appId } = await service.createApplication(stranger)
+      const wish = { appId, url, events: ['*'] }
+      const foreign = await service.request<Wire>('POST', '/v1/webhooks', { as: stranger, body: wish })
+      const texts = new Set<string>()
+      for (const id of [foreign.data.id, `whk_${'0'.repeat(26)}`, 'nonsense', '%00', appId]) {
+        const response = await call(method, `/${id}${pathSuffix}`, body)
+        expect([id, response.status, response.error.code]).toEqual([id, 404, 'NOT_FOUND'])
+        texts.add(response.text.replace(response.error.traceId, ''))
+      }
+      expect(texts.size).toBe(1)
+      const after = await service.request('GET', `/v1/webhooks/${foreign.data.id}`, { as: stranger })
+      expect(after.data).toEqual(foreign.data)
+    },
+  )
 })
 
 test.each<[method: string, rest: string, body: unknown]>([
   ['GET', '', undefined],
   ['POST', '', {}],
   ...calls,
-])('%s …%s needs a token before anything else', async (method, rest, body) => {
-  const path = rest === '' && method === 'POST' ? '/v1/webhooks' : `/v1/webhooks/nonsense${rest}`
-  const answer = await service.request(method, path, { body })
-  expect([answer.status, answer.error.reason]).toEqual([401, 'TOKEN_MISSING'])
+])('%s …%s needs a token before anything else', async (method, pathSuffix, body) => {
+  const path = pathSuffix === '' && method === 'POST' ? '/v1/webhooks' : `/v1/webhooks/nonsense${pathSuffix}`
+  const response = await service.request(method, path, { body })
+  expect([response.status, response.error.reason]).toEqual([401, 'TOKEN_MISSING'])
 })

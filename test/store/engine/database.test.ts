@@ -18,18 +18,18 @@ describeEachDatabase('a write', (database) => {
       await tx.insert(meta).values({ name: 'lost', value: '1' })
       throw new ServiceError('CONFLICT', 'no')
     })
-    const [lost, kept] = await Promise.allSettled([failing, insert('kept')])
-    expect(lost.status).toBe('rejected')
-    expect(kept.status).toBe('fulfilled')
+    const [failedInsert, keptInsert] = await Promise.allSettled([failing, insert('kept')])
+    expect(failedInsert.status).toBe('rejected')
+    expect(keptInsert.status).toBe('fulfilled')
     expect(await read('lost')).toEqual([])
     expect(await read('kept')).toHaveLength(1)
   })
 
   test('that breaks a constraint tells the code and not the values', async () => {
     await insert('secret-name')
-    const again = insert('secret-name')
-    expect(again).rejects.toMatchObject({ name: 'StoreError' })
-    await again.catch((error: unknown) => expect(String(error)).not.toContain('secret-name'))
+    const retriedInsert = insert('secret-name')
+    expect(retriedInsert).rejects.toMatchObject({ name: 'StoreError' })
+    await retriedInsert.catch((error: unknown) => expect(String(error)).not.toContain('secret-name'))
   })
 
   test('of a guarded statement lets 64 racers pass exactly five times', async () => {
@@ -70,11 +70,11 @@ describe('group commit', () => {
       watcher.query<{ data_version: number }, []>('PRAGMA data_version').get()?.data_version ?? 0
     const before = dataVersion()
     await put('alone')
-    const alone = dataVersion()
+    const versionBefore = dataVersion()
     await Promise.all(Array.from({ length: 100 }, (_, i) => put(`together-${i}`)))
     const together = dataVersion()
-    expect(alone).toBe(before + 1)
-    expect(together).toBe(alone + 1)
+    expect(versionBefore).toBe(before + 1)
+    expect(together).toBe(versionBefore + 1)
     watcher.close()
   })
 
@@ -106,7 +106,7 @@ describe('group commit', () => {
   ])('a body that fails %s %s', async (when, _, neighboursRun) => {
     const { meta } = opened.database.tables
     let runs = 0
-    const neighbour = (name: string) =>
+    const insertNeighbour = (name: string) =>
       opened.database.write(async (tx) => {
         runs++
         await tx.insert(meta).values({ name: `${name} of one that fails ${when}`, value: '1' })
@@ -116,8 +116,12 @@ describe('group commit', () => {
         if (when === 'after it wrote') await tx.insert(meta).values({ name: 'lost', value: '1' })
         throw new ServiceError('CONFLICT', 'no')
       })
-    const ends = await Promise.allSettled([neighbour('neighbour'), failing(), neighbour('other')])
-    expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    const outcomes = await Promise.allSettled([
+      insertNeighbour('neighbour'),
+      failing(),
+      insertNeighbour('other'),
+    ])
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     const names = (await opened.database.read.select({ name: meta.name }).from(meta)).map(({ name }) => name)
     expect(names).toContain(`neighbour of one that fails ${when}`)
     expect(names).toContain(`other of one that fails ${when}`)

@@ -1,7 +1,7 @@
 import { and, asc, eq, gte, sql } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'bun:test'
-import { atMost } from '../../../src/store/engine/typed-placeholders.ts'
-import { prepareFiltered, type Given } from '../../../src/store/engine/prepare-filtered.ts'
+import { orderByLimit } from '../../../src/store/engine/typed-placeholders.ts'
+import { prepareFiltered, type FilterPlaceholders } from '../../../src/store/engine/prepare-filtered.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 
 type Filter = { prefix: string; since?: number | undefined; values?: readonly number[]; limit: number }
@@ -17,7 +17,7 @@ describeEachDatabase('a query of optional filters', (database) => {
       Array.from({ length: 9 }, (_, i) => ({ name: `${prefix}${i}`, value: i + 1 })),
     )
     await write(async (tx) => void (await tx.insert(counters).values(rows)))
-    list = prepareFiltered(database(), ({ prefix, since, values, limit }: Given<Filter>) => {
+    list = prepareFiltered(database(), ({ prefix, since, values, limit }: FilterPlaceholders<Filter>) => {
       builds++
       return read
         .select({ value: counters.value })
@@ -29,24 +29,24 @@ describeEachDatabase('a query of optional filters', (database) => {
             values && sql`${counters.value} in ${values}`,
           ),
         )
-        .orderBy(atMost(asc(counters.value), limit))
+        .orderBy(orderByLimit(asc(counters.value), limit))
     })
   })
 
-  const valuesOf = async (filter: Omit<Filter, 'prefix'>) =>
+  const listValues = async (filter: Omit<Filter, 'prefix'>) =>
     (await list({ prefix: 'a', ...filter })).map(({ value }) => value)
 
   test('heeds what is given and nothing else', async () => {
-    expect(await valuesOf({ limit: 20 })).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
-    expect(await valuesOf({ limit: 2, since: undefined })).toEqual([1, 2])
-    expect(await valuesOf({ limit: 2, since: 4 })).toEqual([4, 5])
-    expect(await valuesOf({ limit: 20, since: 8, values: [1, 9] })).toEqual([9])
+    expect(await listValues({ limit: 20 })).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
+    expect(await listValues({ limit: 2, since: undefined })).toEqual([1, 2])
+    expect(await listValues({ limit: 2, since: 4 })).toEqual([4, 5])
+    expect(await listValues({ limit: 20, since: 8, values: [1, 9] })).toEqual([9])
   })
 
   test('is built once for each combination, whatever the values', async () => {
     builds = 0
     for (const since of [3, 8, 3]) {
-      expect(await valuesOf({ limit: 1, since, values: [since] })).toEqual([since])
+      expect(await listValues({ limit: 1, since, values: [since] })).toEqual([since])
     }
     expect(builds).toBe(1)
   })
@@ -55,7 +55,7 @@ describeEachDatabase('a query of optional filters', (database) => {
     builds = 0
     for (let length = 1; length <= 9; length++) {
       const values = Array.from({ length }, (_, i) => i + 1)
-      expect(await valuesOf({ limit: 20, values })).toEqual(values)
+      expect(await listValues({ limit: 20, values })).toEqual(values)
     }
     expect(builds).toBe(5)
   })

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test'
 import { sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { createStore } from '../../../src/store/store.ts'
-import { nameIds, openTestSqlite } from '../../helpers/databases.ts'
+import { registerShortIds, openTestSqlite } from '../../helpers/databases.ts'
 
 const shortIds = sqliteTable('short_ids', { id: text('id').notNull() })
-const entryOf = (appId: string | null) => ({
+const createEntry = (appId: string | null) => ({
   type: 'otp.sent' as const,
   developerId: 'dev',
   appId,
@@ -18,7 +18,7 @@ const entryOf = (appId: string | null) => ({
 test('a number that was given in a transaction that is undone is not remembered', async () => {
   const { database, dispose } = await openTestSqlite()
   const store = createStore(database)
-  await nameIds(database, 'dev')
+  await registerShortIds(database, 'dev')
   const undone = database.write(async (tx) => {
     await tx.insert(shortIds).values({ id: 'app_undone' })
     const { events } = database.tables
@@ -30,8 +30,8 @@ test('a number that was given in a transaction that is undone is not remembered'
   })
   expect(await undone.catch((error: unknown) => String(error))).toContain('undone')
 
-  await nameIds(database, 'app_next')
-  await store.write((tx) => tx.events.insert(entryOf('app_next')))
+  await registerShortIds(database, 'app_next')
+  await store.write((tx) => tx.events.insert(createEntry('app_next')))
   const log = await store.read.events.list('dev', { limit: 9 })
   expect(log.map(({ appId }) => appId)).toEqual(['app_next'])
   expect(database.shortId('app_undone')).toBe(0)
@@ -41,12 +41,12 @@ test('a number that was given in a transaction that is undone is not remembered'
 test('no row is written for an id that nothing has, and none is found', async () => {
   const { database, dispose } = await openTestSqlite()
   const store = createStore(database)
-  await nameIds(database, 'dev')
+  await registerShortIds(database, 'dev')
   const refused = await store
-    .write((tx) => tx.events.insert(entryOf('app_unknown')))
+    .write((tx) => tx.events.insert(createEntry('app_unknown')))
     .catch((error: unknown) => String(error))
   expect(refused).toContain('SQLITE_CONSTRAINT_CHECK')
-  await store.write((tx) => tx.events.insert(entryOf(null)))
+  await store.write((tx) => tx.events.insert(createEntry(null)))
   expect(await store.read.events.list('dev', { limit: 9, appId: 'app_unknown' })).toEqual([])
   expect(await store.read.events.list('dev_unknown', { limit: 9 })).toEqual([])
   expect(await store.read.events.list('dev', { limit: 9 })).toHaveLength(1)
@@ -57,7 +57,7 @@ test('of 100,001 ids none is taken for another', async () => {
   const { database, dispose } = await openTestSqlite()
   const ids = Array.from({ length: 100_001 }, (_, index) => `app_${index}`)
   for (let first = 0; first < ids.length; first += 10_000) {
-    await nameIds(database, ...ids.slice(first, first + 10_000))
+    await registerShortIds(database, ...ids.slice(first, first + 10_000))
   }
   const numbers = ids.map(database.shortId)
   expect(new Set(numbers).size).toBe(ids.length)

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { expect, test } from 'bun:test'
 import { drizzle } from 'drizzle-orm/pglite'
-import { eventIdOf } from '../../../src/domain/model/event-ids.ts'
+import { encodeEventId } from '../../../src/domain/model/event-ids.ts'
 import { hmac } from '../../../src/domain/model/keys.ts'
 import { hashCode } from '../../../src/domain/model/code.ts'
-import { pseudonymOf } from '../../../src/domain/model/pseudonyms.ts'
+import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
 import type { Database } from '../../../src/store/engine/database.ts'
 import { migrateSqlite, postgresMigrations, sqliteMigrations } from '../../../src/store/engine/migrate.ts'
 import { wrapPostgres } from '../../../src/store/engine/postgres.ts'
@@ -90,7 +90,7 @@ test.each([
     developerId: 'dev_ada',
     projectId: 'prj_1',
     appId: 'app_gone',
-    phone: pseudonymOf(testKeys, 'dev_ada', phone),
+    phone: derivePseudonym(testKeys, 'dev_ada', phone),
   })
   expect(await read.otpRequests.find('otp_1')).toMatchObject({
     appId: 'app_1',
@@ -105,11 +105,15 @@ test.each([
     ['evt_x', 'app_gone'],
   ])
   expect(await read.events.list('dev_ada', { limit: 9, appId: 'app_gone' })).toHaveLength(1)
-  expect(await read.events.seqOf('dev_ada', 'evt_y')).toBe(2)
+  expect(await read.events.findSeq('dev_ada', 'evt_y')).toBe(2)
 
-  const known = await read.identities.findByPhone('dev_ada', phone, pseudonymOf(testKeys, 'dev_ada', phone))
-  expect(known).toMatchObject({ id: 'idn_1', developerId: 'dev_ada' })
-  expect((await read.identities.applicationsOf(['idn_1'])).get('idn_1')).toEqual(['app_gone'])
+  const identity = await read.identities.findByPhone(
+    'dev_ada',
+    phone,
+    derivePseudonym(testKeys, 'dev_ada', phone),
+  )
+  expect(identity).toMatchObject({ id: 'idn_1', developerId: 'dev_ada' })
+  expect((await read.identities.applicationsByIdentity(['idn_1'])).get('idn_1')).toEqual(['app_gone'])
 
   const [message] = await read.inbox.list('dev_ada', 0, 9)
   expect(message).toMatchObject({ seq: 2, requestId: 'otp_1', application: { name: '' } })
@@ -118,8 +122,8 @@ test.each([
   const entry = { type: 'otp.sent' as const, developerId: 'dev_ada', appId: 'app_1', detail: null, at: 5 }
   const seq = await write((tx) => tx.events.insert({ ...entry, requestId: null, phone: null, status: null }))
   const [newest] = await read.events.list('dev_ada', { limit: 1 })
-  expect(newest).toMatchObject({ seq, id: eventIdOf(5, 4) })
-  expect(await read.events.seqOf('dev_ada', eventIdOf(5, 4))).toBe(4)
-  expect(await read.events.seqOf('dev_ada', eventIdOf(6, 4))).toBeUndefined()
+  expect(newest).toMatchObject({ seq, id: encodeEventId(5, 4) })
+  expect(await read.events.findSeq('dev_ada', encodeEventId(5, 4))).toBe(4)
+  expect(await read.events.findSeq('dev_ada', encodeEventId(6, 4))).toBeUndefined()
   await database.close()
 })

@@ -9,7 +9,7 @@ import { prepareOnSqlite } from '../../../src/store/engine/sqlite-prepare.ts'
 const colours = ['red', 'green']
 const colour = customType<{ data: string; driverData: number }>({
   dataType: () => 'integer',
-  toDriver: (word) => colours.indexOf(word),
+  toDriver: (colourName) => colours.indexOf(colourName),
   fromDriver: (number) => colours[number] ?? '',
 })
 const birds = sqliteTable('birds', {
@@ -22,43 +22,43 @@ const mates = alias(birds, 'mates')
 function openBirds() {
   const connection = new SqliteConnection(':memory:')
   connection.run('create table birds (bird_id text, colour integer, age_years integer)')
-  const on = drizzle(connection)
+  const db = drizzle(connection)
   // The types of drizzle's synchronous queries lack what the store's have.
   const prepare = <R>(build: () => unknown) => prepareOnSqlite(build as () => Preparable<R>)
   const p = sql.placeholder
   return {
     connection,
     insert: prepare(() =>
-      on
+      db
         .insert(birds)
         .values({ birdId: p('id'), colour: p('colour'), age: 1 })
         .returning(),
     ),
-    ofColour: prepare(() =>
-      on
+    listByColour: prepare(() =>
+      db
         .select({ id: birds.birdId, seen: birds.colour, next: sql`${birds.age} + 1`.mapWith(String) })
         .from(birds)
         .where(sql`${birds.colour} = ${sql.param(p('colour'), birds.colour)}`)
         .orderBy(asc(birds.birdId)),
     ),
-    all: prepare(() => on.select().from(birds).orderBy(asc(birds.birdId))),
-    withMates: prepare(() =>
-      on
+    all: prepare(() => db.select().from(birds).orderBy(asc(birds.birdId))),
+    listWithMates: prepare(() =>
+      db
         .select({ bird: birds, mate: { id: mates.birdId, colour: mates.colour } })
         .from(birds)
         .leftJoin(mates, sql`${mates.colour} = ${birds.colour} and ${mates.birdId} <> ${birds.birdId}`)
         .orderBy(asc(birds.birdId)),
     ),
-    rename: prepare(() => on.update(birds).set({ birdId: sql`${p('id')}` })),
+    rename: prepare(() => db.update(birds).set({ birdId: sql`${p('id')}` })),
   }
 }
 
 test('rows have the names of the fields, and what their columns mean', async () => {
-  const { insert, ofColour, all } = openBirds()
+  const { insert, listByColour, all } = openBirds()
   expect(await insert({ id: 'b', colour: 'green' })).toEqual([{ birdId: 'b', colour: 'green', age: 1 }])
   expect(await insert({ id: 'a', colour: null })).toEqual([{ birdId: 'a', colour: null, age: 1 }])
-  expect(await ofColour({ colour: 'green' })).toEqual([{ id: 'b', seen: 'green', next: '2' }])
-  expect(await ofColour({ colour: 'red' })).toEqual([])
+  expect(await listByColour({ colour: 'green' })).toEqual([{ id: 'b', seen: 'green', next: '2' }])
+  expect(await listByColour({ colour: 'red' })).toEqual([])
   expect(await all()).toEqual([
     { birdId: 'a', colour: null, age: 1 },
     { birdId: 'b', colour: 'green', age: 1 },
@@ -66,11 +66,11 @@ test('rows have the names of the fields, and what their columns mean', async () 
 })
 
 test('rows of joins are objects of objects, null where there was none', async () => {
-  const { insert, withMates } = openBirds()
+  const { insert, listWithMates } = openBirds()
   await insert({ id: 'a', colour: 'green' })
   await insert({ id: 'b', colour: null })
   await insert({ id: 'c', colour: 'green' })
-  expect(await withMates()).toEqual([
+  expect(await listWithMates()).toEqual([
     { bird: { birdId: 'a', colour: 'green', age: 1 }, mate: { id: 'c', colour: 'green' } },
     { bird: { birdId: 'b', colour: null, age: 1 }, mate: null },
     { bird: { birdId: 'c', colour: 'green', age: 1 }, mate: { id: 'a', colour: 'green' } },

@@ -7,7 +7,7 @@ test('a snapshot that a failed read has ended is none to be ended once more', as
   const reader = openReader(opened.path)
   // As SQLite itself does where the disk fails a read.
   reader.client.prepare('ROLLBACK').run()
-  reader.lookAway()
+  reader.endSnapshot()
   expect(reader.client.prepare('select 1').values()).toEqual([[1]])
   reader.close()
 })

@@ -19,7 +19,7 @@ import { backUpDatabase } from '../../../src/store/files/backup.ts'
 import { dataFiles } from '../../../src/store/files/data-dir.ts'
 import { readMigrationStatus } from '../../../src/store/engine/migration-status.ts'
 import { sqliteMigrations } from '../../../src/store/engine/migrate.ts'
-import { prepareDatabase } from '../../../src/store/files/open.ts'
+import { prepareDatabase } from '../../../src/store/files/prepare-database.ts'
 import { restoreDatabase } from '../../../src/store/files/restore.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
 
@@ -40,11 +40,11 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 function makeDataDir(name: string, key = masterKey) {
-  const made = join(folder, name)
-  mkdirSync(made)
-  prepareDatabase(made, { masterKey: key, migrate: true, now })
-  write(dataFiles(made).database, name, rows)
-  return made
+  const directory = join(folder, name)
+  mkdirSync(directory)
+  prepareDatabase(directory, { masterKey: key, migrate: true, now })
+  write(dataFiles(directory).database, name, rows)
+  return directory
 }
 
 /** Facts in a table, some of them only in the write-ahead log while `work` runs. */
@@ -74,8 +74,8 @@ const filesIn = (directory: string) =>
     .filter((name) => !/-(wal|shm)$/.test(name))
     .toSorted()
 
-const restore = (from = file, into = dataDir, key = masterKey) =>
-  restoreDatabase(into, from, { masterKey: key, now })
+const restore = (from = file, target = dataDir, key = masterKey) =>
+  restoreDatabase(target, from, { masterKey: key, now })
 
 describe('a backup', () => {
   test('has every committed row, those in the write-ahead log too, and no log of its own', async () => {
@@ -91,11 +91,11 @@ describe('a backup', () => {
   })
 
   test('is closed to others, and told with its size and checksum', async () => {
-    const made = await backUpDatabase(database, file)
+    const backup = await backUpDatabase(database, file)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex')
     const rows = { accounts: 0, applications: 0, otpRequests: 0, logEntries: 0 }
-    expect(made).toEqual({ file, bytes: statSync(file).size, sha256, rows })
+    expect(backup).toEqual({ file, bytes: statSync(file).size, sha256, rows })
   })
 
   test('never replaces a file', async () => {
@@ -105,8 +105,8 @@ describe('a backup', () => {
   })
 
   test('of two to one name at once has one winner', async () => {
-    const both = await Promise.allSettled([backUpDatabase(database, file), backUpDatabase(database, file)])
-    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    const results = await Promise.allSettled([backUpDatabase(database, file), backUpDatabase(database, file)])
+    expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
     expect(countIn(file, 'data')).toBe(rows)
   })
 
@@ -114,8 +114,8 @@ describe('a backup', () => {
     truncateSync(database, statSync(database).size - 8192)
     await expect(backUpDatabase(database, file)).rejects.toMatchObject({ reason: 'DATABASE_DAMAGED' })
     await expect(backUpDatabase(join(folder, 'none'), file)).rejects.toMatchObject({ reason: 'NO_DATABASE' })
-    const into = join(folder, 'none', 'copy.db')
-    await expect(backUpDatabase(dataFiles(makeDataDir('other')).database, into)).rejects.toMatchObject({
+    const target = join(folder, 'none', 'copy.db')
+    await expect(backUpDatabase(dataFiles(makeDataDir('other')).database, target)).rejects.toMatchObject({
       reason: 'FILE_NOT_WRITABLE',
     })
     expect(filesIn(folder)).toEqual(['data', 'other'])
@@ -221,9 +221,9 @@ describe('a restore', () => {
       'BACKUP_OF_ANOTHER_KEY',
       () => change(`delete from meta where name = 'master_key_check'`),
     ],
-  ])('refuses %s and changes nothing', async (_, reason, spoil) => {
+  ])('refuses %s and changes nothing', async (_, reason, corrupt) => {
     await backUpDatabase(database, file)
-    spoil()
+    corrupt()
     const before = readFileSync(database)
     expect(() => restore()).toThrow(expect.objectContaining({ reason }))
     expect(readFileSync(database).equals(before)).toBe(true)

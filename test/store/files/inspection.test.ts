@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { dataFiles, prepareDataDir, readMasterKey } from '../../../src/store/files/data-dir.ts'
 import { inspectDataDir } from '../../../src/store/files/inspection.ts'
 import { acquireLock } from '../../../src/store/files/lock.ts'
-import { prepareDatabase } from '../../../src/store/files/open.ts'
+import { prepareDatabase } from '../../../src/store/files/prepare-database.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
 
 let folder: string
@@ -22,13 +22,13 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-function look(key: Uint8Array | null | undefined = null) {
-  const found = inspectDataDir(dataDir, key)
-  if (found.state !== 'open') throw new Error(found.state)
-  return found
+function inspectOpen(key: Uint8Array | null | undefined = null) {
+  const inspection = inspectDataDir(dataDir, key)
+  if (inspection.state !== 'accessible') throw new Error(inspection.state)
+  return inspection
 }
 
-function change(...statements: string[]) {
+function runStatements(...statements: string[]) {
   const connection = connect(files.database, 0)
   for (const statement of statements) connection.run(statement)
   connection.close()
@@ -45,15 +45,15 @@ describe('an inspection', () => {
 
   test('of a sound directory finds nothing and changes no byte', () => {
     const before = contents()
-    expect(look()).toMatchObject({
+    expect(inspectOpen()).toMatchObject({
       isExposed: false,
       exposed: [],
-      strayed: [],
+      wrongOwner: [],
       isHeld: false,
-      masterKey: 'fits',
-      database: { state: 'readable', pending: [], misfit: null, damage: null, resting: [] },
+      masterKey: 'matches',
+      database: { state: 'readable', pending: [], schemaError: null, damage: null, openCircuits: [] },
     })
-    expect(look().freeBytes).toBeGreaterThan(0)
+    expect(inspectOpen().freeBytes).toBeGreaterThan(0)
     expect(contents()).toEqual(before)
   })
 
@@ -61,50 +61,56 @@ describe('an inspection', () => {
     const lock = acquireLock(files.lock)
     const server = connect(files.database, 0)
     server.run(`insert into resting_providers (name, failure, resting_until) values ('main', 'throttled', 7)`)
-    expect(look()).toMatchObject({
+    expect(inspectOpen()).toMatchObject({
       isHeld: true,
-      database: { resting: [{ name: 'main', failure: 'throttled', restingUntil: 7 }] },
+      database: { openCircuits: [{ name: 'main', failure: 'throttled', openUntil: 7 }] },
     })
     server.close()
     lock?.release()
-    expect(look().isHeld).toBe(false)
-    const again = acquireLock(files.lock)
-    expect(again).toBeDefined()
-    again?.release()
+    expect(inspectOpen().isHeld).toBe(false)
+    const secondLock = acquireLock(files.lock)
+    expect(secondLock).toBeDefined()
+    secondLock?.release()
   })
 
   test('finds what others can read', () => {
     chmodSync(dataDir, 0o755)
     chmodSync(files.database, 0o644)
-    expect(look()).toMatchObject({ isExposed: true, exposed: ['otpd.db'], masterKey: 'fits' })
+    expect(inspectOpen()).toMatchObject({ isExposed: true, exposed: ['otpd.db'], masterKey: 'matches' })
     chmodSync(files.masterKey, 0o640)
-    expect(look()).toMatchObject({ exposed: ['otpd.db', 'master.key'], masterKey: 'unchecked' })
+    expect(inspectOpen()).toMatchObject({ exposed: ['otpd.db', 'master.key'], masterKey: 'unchecked' })
   })
 
   test('compares the master key with the database', () => {
-    expect(look(new Uint8Array(32)).masterKey).toBe('wrong')
+    expect(inspectOpen(new Uint8Array(32)).masterKey).toBe('mismatch')
     expect(inspectDataDir(dataDir, undefined)).toMatchObject({ masterKey: 'unchecked' })
     writeFileSync(files.masterKey, 'no key\n')
-    expect(look().masterKey).toBe('unusable')
+    expect(inspectOpen().masterKey).toBe('unusable')
     rmSync(files.masterKey)
-    expect(look().masterKey).toBe('missing')
+    expect(inspectOpen().masterKey).toBe('missing')
     expect(existsSync(files.masterKey)).toBe(false)
   })
 
   test('tells an older database from a newer one', () => {
-    change(`delete from migrations where name = (select max(name) from migrations)`)
-    expect(look().database).toMatchObject({ misfit: null, pending: [expect.stringMatching(/^\d{4}_/)] })
-    change(`insert into migrations (name, checksum, applied_at) values ('9999_later', '', 0)`)
-    expect(look().database).toMatchObject({ pending: [], misfit: expect.stringContaining('9999_later') })
+    runStatements(`delete from migrations where name = (select max(name) from migrations)`)
+    expect(inspectOpen().database).toMatchObject({
+      schemaError: null,
+      pending: [expect.stringMatching(/^\d{4}_/)],
+    })
+    runStatements(`insert into migrations (name, checksum, applied_at) values ('9999_later', '', 0)`)
+    expect(inspectOpen().database).toMatchObject({
+      pending: [],
+      schemaError: expect.stringContaining('9999_later'),
+    })
   })
 
   test('finds damage, and a file that is no database', () => {
-    change('PRAGMA wal_checkpoint(TRUNCATE)')
+    runStatements('PRAGMA wal_checkpoint(TRUNCATE)')
     const bytes = readFileSync(files.database)
     bytes.fill(0xa5, 4096 * 3, 4096 * 6)
     writeFileSync(files.database, bytes)
-    expect(look().database).toMatchObject({ state: 'readable', damage: expect.any(String) })
+    expect(inspectOpen().database).toMatchObject({ state: 'readable', damage: expect.any(String) })
     writeFileSync(files.database, 'Dear diary, '.repeat(1000))
-    expect(look().database).toEqual({ state: 'unreadable', cause: 'SQLITE_NOTADB' })
+    expect(inspectOpen().database).toEqual({ state: 'unreadable', cause: 'SQLITE_NOTADB' })
   })
 })

@@ -6,17 +6,17 @@ import { join } from 'node:path'
 import { checkIntegrity } from '../../../src/store/files/integrity.ts'
 
 let folder: string
-let sound: string
-let songsPage: number
+let intactPath: string
+let songsRootPage: number
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'otpd-integrity-'))
-  sound = join(folder, 'sound.db')
-  const connection = new Database(sound)
+  intactPath = join(folder, 'sound.db')
+  const connection = new Database(intactPath)
   connection.run('create table albums (title text)')
   connection.run('create table songs (title text)')
   connection.run(`insert into songs values ('one'), ('two')`)
-  songsPage =
+  songsRootPage =
     connection
       .query<{ rootpage: number }, []>(`select rootpage from sqlite_schema where name = 'songs'`)
       .get()?.rootpage ?? 0
@@ -26,40 +26,45 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 /** What is told of a file until the check has ended. */
 async function check(path: string): Promise<unknown[]> {
-  const told: unknown[] = []
+  const reports: unknown[] = []
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   const report = {
-    info: (msg: string) => void told.push(msg),
-    error: (msg: string, fields?: Record<string, unknown>) => void told.push([msg, fields]),
+    info: (msg: string) => void reports.push(msg),
+    error: (msg: string, fields?: Record<string, unknown>) => void reports.push([msg, fields]),
   }
   checkIntegrity(path, report, end)
   await ended
-  return told
+  return reports
 }
 
 describe('the check after an unclean stop', () => {
   test('says once that a database is whole', async () => {
-    expect(await check(sound)).toEqual(['the database is whole after the unclean stop'])
+    expect(await check(intactPath)).toEqual(['the database is whole after the unclean stop'])
   })
 
   test('names the table that is damaged, and does not call the rest whole', async () => {
-    const spoilt = join(folder, 'spoilt.db')
-    copyFileSync(sound, spoilt)
-    const file = openSync(spoilt, 'r+')
-    writeSync(file, Buffer.alloc(100, 0xff), 0, 100, (songsPage - 1) * 4096)
+    const corruptedPath = join(folder, 'spoilt.db')
+    copyFileSync(intactPath, corruptedPath)
+    const file = openSync(corruptedPath, 'r+')
+    writeSync(file, Buffer.alloc(100, 0xff), 0, 100, (songsRootPage - 1) * 4096)
     closeSync(file)
-    expect(await check(spoilt)).toEqual([['the database is damaged. Restore a backup.', { table: 'songs' }]])
+    expect(await check(corruptedPath)).toEqual([
+      ['the database is damaged. Restore a backup.', { table: 'songs' }],
+    ])
   })
 
   test('says so where there is nothing that could be checked', async () => {
-    const told = await check(join(folder, 'absent.db'))
-    expect(told).toMatchObject([['the database could not be checked', { error: expect.any(Error) }]])
+    const reports = await check(join(folder, 'absent.db'))
+    expect(reports).toMatchObject([['the database could not be checked', { error: expect.any(Error) }]])
   })
 
   test('ends when it is stopped, and then has found nothing', async () => {
-    const told: string[] = []
-    const report = { info: (msg: string) => void told.push(msg), error: (msg: string) => void told.push(msg) }
-    await new Promise<void>((resolve) => checkIntegrity(sound, report, resolve)())
-    expect(told).toEqual([])
+    const reports: string[] = []
+    const report = {
+      info: (msg: string) => void reports.push(msg),
+      error: (msg: string) => void reports.push(msg),
+    }
+    await new Promise<void>((resolve) => checkIntegrity(intactPath, report, resolve)())
+    expect(reports).toEqual([])
   })
 })

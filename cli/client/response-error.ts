@@ -1,0 +1,81 @@
+import { CliError, exitCodeForStatus } from '../terminal/errors.ts'
+import type { HttpResponse } from './http.ts'
+import { isRecord } from '../session/profile.ts'
+import { sourceSentence, type ServerChoice } from '../session/server-choice.ts'
+import { formatRemaining } from '../terminal/text.ts'
+
+/**
+ * The failure that an answer of 400 or more stands for: the API's `{"error": {code, message, …}}`, or OAuth's
+ * `{"error", "error_description"}` (RFC 6749 §5.2).
+ */
+export function responseError(
+  server: ServerChoice,
+  response: HttpResponse,
+  moreHints: string[] = [],
+): CliError {
+  const parsed = readError(response.json)
+  if (parsed === null)
+    return new CliError(
+      exitCodeForStatus(response.status, ''),
+      'UNEXPECTED_ANSWER',
+      `${server.url} answered ${response.status}, and not like otpd.`,
+      {
+        status: response.status,
+        hints: [`${sourceSentence(server)} Is it a server of otpd?`],
+      },
+    )
+  const hints = [...parsed.details]
+  if (response.retryAfterSeconds !== null)
+    hints.push(`Try again in ${formatRemaining(response.retryAfterSeconds * 1000)}.`)
+  if (response.status >= 500 && parsed.traceId !== null)
+    hints.push(`Look for ${parsed.traceId} in the log of the server.`)
+  return new CliError(exitCodeForStatus(response.status, parsed.code), parsed.code, parsed.message, {
+    body: response.body,
+    status: response.status,
+    hints: [...hints, ...moreHints],
+  })
+}
+
+/** What to do where the sentence of the server cannot know which command does it, by reason or else by code. */
+const nextSteps: Partial<Record<string, string>> = {
+  APPLICATION_DISABLED: 'Let it work again with: otpd app enable APP',
+  PROJECT_NOT_EMPTY: 'See them with: otpd app list',
+  PLAN_LIMIT_REACHED: 'Delete one, or ask the operator for another plan: otpd admin set-plan',
+  ENDPOINT_LIMIT_REACHED: 'Delete one: otpd webhook list, otpd webhook delete WEBHOOK',
+}
+
+function readError(json: unknown) {
+  if (!isRecord(json)) return null
+  if (typeof json.error === 'string')
+    return {
+      code: json.error,
+      message: stringOr(json.error_description, json.error),
+      details: [],
+      traceId: null,
+    }
+  if (!isRecord(json.error) || typeof json.error.code !== 'string') return null
+  const { code, reason, message, details, metadata, traceId } = json.error
+  const lines = detailLines(details, stringOr(message, ''))
+  if (isRecord(metadata) && typeof metadata.attemptsRemaining === 'number')
+    lines.push(`Attempts left: ${metadata.attemptsRemaining}.`)
+  const nextStep = nextSteps[stringOr(reason, code)]
+  if (nextStep !== undefined) lines.push(nextStep)
+  return {
+    code,
+    message: stringOr(message, code),
+    details: lines,
+    traceId: typeof traceId === 'string' ? traceId : null,
+  }
+}
+
+/** What is wrong with each field; not what the message says already. */
+export function detailLines(details: unknown, message: string) {
+  if (!Array.isArray(details)) return []
+  return details
+    .filter(isRecord)
+    .map((detail) => ({ field: stringOr(detail.path, ''), fault: stringOr(detail.message, '') }))
+    .filter(({ fault }) => !message.includes(fault))
+    .map(({ field, fault }) => `${field}: ${fault}`)
+}
+
+const stringOr = (value: unknown, fallback: string) => (typeof value === 'string' ? value : fallback)

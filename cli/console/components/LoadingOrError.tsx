@@ -1,0 +1,28 @@
+import { errorLines, useConsole } from '../console-context.ts'
+import type { Polled } from '../hooks/use-polled.ts'
+import { wrap, type Line } from '../spans.ts'
+import { Lines } from './Lines.tsx'
+
+/** In place of what is not there yet: that it is being loaded, or why it cannot be. */
+export function LoadingOrError({
+  polled,
+  width,
+  height,
+}: {
+  polled: Polled<unknown>
+  width: number
+  height: number
+}) {
+  const { theme } = useConsole()
+  return <Lines lines={['', ...loadingLines(polled, width, theme)]} width={width} height={height} />
+}
+
+function loadingLines(
+  { error }: Polled<unknown>,
+  width: number,
+  { paint, status }: ReturnType<typeof useConsole>['theme'],
+): Line[] {
+  if (error === null) return [{ text: ` Loading`, paint: paint.dim }]
+  const [message = '', ...hints] = errorLines(error).flatMap((text) => wrap(text, width - 4))
+  return [[' ', status('bad', message)], ...hints.map((hint) => ({ text: `   ${hint}`, paint: paint.dim }))]
+}

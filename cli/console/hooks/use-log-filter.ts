@@ -1,0 +1,77 @@
+import { useConsole, type Target } from '../console-context.ts'
+import { failureTypes } from '../lines/log.ts'
+import { useApplications } from './use-applications.ts'
+import { usePersistentState } from './use-persistent-state.ts'
+import type { LogSelection } from './use-log.ts'
+
+/** Types that are looked for together, by the word for them. */
+const typesByKind: Record<string, string | undefined> = {
+  all: undefined,
+  failures: [...failureTypes, 'otp.attempt_failed'].join(','),
+  sent: 'otp.sent',
+  delivery: 'otp.delivered,otp.undelivered',
+  verified: 'otp.verified',
+  guard: 'otp.blocked,guard.flagged',
+}
+const kindNames = Object.keys(typesByKind)
+
+type LogFilter = { appId: string | null; kind: string; phoneEnd: string }
+
+const noFilter: LogFilter = { appId: null, kind: 'all', phoneEnd: '' }
+
+/** Which entries the log shows, and the ways to change that. */
+export function useLogFilter(target: Target | null) {
+  const { openDialog } = useConsole()
+  const { data: applications = [], applicationName } = useApplications()
+  const [filter, setFilter] = usePersistentState<LogFilter>(
+    'logs narrowing',
+    noFilter,
+    target?.appId === undefined ? undefined : { ...noFilter, appId: target.appId },
+  )
+  const { appId, kind, phoneEnd } = filter
+  const selection: LogSelection = {
+    appId: appId ?? undefined,
+    type: typesByKind[kind],
+    phoneEnd: phoneEnd === '' ? undefined : phoneEnd,
+  }
+  const isFiltered = appId !== null || kind !== 'all' || phoneEnd !== ''
+  return {
+    selection,
+    isFiltered,
+    summary: [
+      `app: ${appId === null ? 'all' : applicationName(appId)}`,
+      `type: ${kind}`,
+      ...(phoneEnd === '' ? [] : [`phone: ${phoneEnd}`]),
+    ].join('   '),
+    nextKind: () =>
+      setFilter({ ...filter, kind: kindNames[(kindNames.indexOf(kind) + 1) % kindNames.length] ?? 'all' }),
+    setApp: (id: string | null) => setFilter({ ...filter, appId: id }),
+    openFilterDialog: () =>
+      openDialog({
+        kind: 'form',
+        title: 'Narrow the log',
+        verb: 'show',
+        fields: [
+          {
+            name: 'app',
+            label: 'app, name or id',
+            initial: appId === null ? '' : applicationName(appId),
+            check: (text) => (text === '' || findAppId(text) !== undefined ? null : 'there is no such one'),
+          },
+          { name: 'kind', label: 'type', initial: kind, choices: kindNames },
+          {
+            name: 'phone',
+            label: 'phone ends in',
+            initial: phoneEnd,
+            check: (text) => (/^(\+?\d{2,15})?$/.test(text) ? null : 'two digits or more'),
+          },
+        ],
+        submit: async ({ app = '', kind: chosenKind = 'all', phone = '' }) =>
+          setFilter({ appId: findAppId(app) ?? null, kind: chosenKind, phoneEnd: phone }),
+      }),
+  }
+
+  function findAppId(text: string) {
+    return applications.find(({ id, name }) => id === text || name === text)?.id
+  }
+}

@@ -1,0 +1,99 @@
+import { isAbsolute, join } from 'node:path'
+import { parseConfigFile, type FileEntry } from './toml-file.ts'
+import type { ConfigInput, Environment, ResolvedSetting, Reader } from './reader.ts'
+import { parsePath } from './values.ts'
+
+export type ConfigFile = { path: string | null; entries: readonly FileEntry[] }
+
+/** Finding where a syntax error is takes a parse for every line below it. */
+const fileBytesMax = 256 * 1024
+
+/** A file that somebody named must be there; of the usual places the first that exists counts. */
+export function readConfigFile(reader: Reader, input: ConfigInput): ConfigFile {
+  const configSetting = reader.read<string | null>('config', parsePath, null)
+  if (configSetting.source !== null && configSetting.value === null) return { path: null, entries: [] }
+  const defaultPaths = [
+    '/etc/otpd/otpd.toml',
+    ...xdgPath(input.env, 'XDG_CONFIG_HOME', '.config', 'server.toml'),
+  ]
+  for (const path of configSetting.value === null ? defaultPaths : [configSetting.value]) {
+    const content = tryReadFile(input, path)
+    if ('missing' in content && configSetting.value === null) continue
+    if ('bytes' in content) return { path, entries: parseEntries(reader, path, content.bytes) }
+    const remedy = 'Correct the path or the rights of the file, or name another with --config.'
+    reader.report(configSetting.source ?? path, content.fault, remedy)
+    return { path, entries: [] }
+  }
+  return { path: null, entries: [] }
+}
+
+function parseEntries(reader: Reader, path: string, bytes: Uint8Array): readonly FileEntry[] {
+  const parsed =
+    bytes.length > fileBytesMax ? { fault: 'The file is over 256 KiB.', line: 1 } : parseConfigFile(bytes)
+  if ('fault' in parsed) {
+    reader.report(
+      `${path}:${parsed.line}`,
+      parsed.fault,
+      'Write one setting a line, texts in quotes: key = "value".',
+    )
+    return []
+  }
+  reader.useFile(path, parsed.entries)
+  return parsed.entries
+}
+
+/** Null in development, where nothing is kept. */
+export function readDataDir(
+  reader: Reader,
+  input: ConfigInput,
+  dev: ResolvedSetting<boolean>,
+): string | null {
+  if (dev.value) {
+    if (input.flags.dataDir !== undefined) {
+      const remedy = `Leave out --data-dir or ${dev.source ?? '--dev'}.`
+      reader.report('--data-dir', 'Development mode keeps its data in a temporary folder.', remedy)
+    }
+    reader.values.push({ setting: 'server.dataDir', value: '(temporary)', origin: dev.source ?? 'default' })
+    return null
+  }
+  const defaultDir = defaultDataDir(input)
+  const dataDir = reader.read<string | null>('dataDir', parsePath, defaultDir.path, {
+    defaultOrigin: defaultDir.origin,
+  })
+  if (dataDir.source === null && dataDir.value === null) {
+    reader.report('HOME', 'There is no home folder to keep the data in.', 'Give --data-dir or OTPD_DATA_DIR.')
+  }
+  return dataDir.value
+}
+
+function defaultDataDir({ env, isRoot }: ConfigInput): { path: string | null; origin: string } {
+  // systemd separates several state directories by colons; the unit's first is ours.
+  const state = env['STATE_DIRECTORY']?.split(':')[0]
+  if (state !== undefined && isAbsolute(state)) return { path: state, origin: 'STATE_DIRECTORY' }
+  if (isRoot) return { path: '/var/lib/otpd', origin: 'default' }
+  return { path: xdgPath(env, 'XDG_DATA_HOME', '.local/share')[0] ?? null, origin: 'default' }
+}
+
+/** `$XDG_…_HOME/otpd/…`, which is below the home folder by default; a relative value is ignored (XDG Base Directory). */
+function xdgPath(env: Environment, variable: string, underHome: string, ...rest: string[]): string[] {
+  const base = env[variable]
+  if (base !== undefined && isAbsolute(base)) return [join(base, 'otpd', ...rest)]
+  const home = env['HOME']
+  return home !== undefined && isAbsolute(home) ? [join(home, underHome, 'otpd', ...rest)] : []
+}
+
+/** The content of a file, or in words why there is none. */
+export function tryReadFile(
+  input: ConfigInput,
+  path: string,
+): { bytes: Uint8Array } | { fault: string } | { fault: string; missing: true } {
+  try {
+    return { bytes: input.readFile(path) }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'ENOENT' || code === 'ENOTDIR') return { fault: `There is no file ${path}.`, missing: true }
+    if (code === 'EACCES' || code === 'EPERM') return { fault: `This user may not read ${path}.` }
+    if (code === 'EISDIR') return { fault: `${path} is a folder.` }
+    return { fault: `${path} could not be read.` }
+  }
+}

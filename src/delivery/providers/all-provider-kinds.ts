@@ -1,0 +1,35 @@
+import { awsSms } from './aws-sms.ts'
+import { awsSns } from './aws-sns.ts'
+import { bird } from './bird.ts'
+import { genericHttp } from './generic-http.ts'
+import { httpTemplate } from './http-template.ts'
+import { infobip } from './infobip.ts'
+import type { ProviderKind } from '../kit/provider-kinds.ts'
+import { messagebird } from './messagebird.ts'
+import { plivo } from './plivo.ts'
+import { smpp } from './smpp.ts'
+import { telegram } from './telegram.ts'
+import { telnyx } from './telnyx.ts'
+import { twilio } from './twilio.ts'
+import { vonageMessages } from './vonage-messages.ts'
+import { vonageSms } from './vonage-sms.ts'
+import { whatsapp } from './whatsapp.ts'
+
+/** Every kind of provider that a configuration can name, but for the inbox. */
+export const providerKinds: readonly ProviderKind[] = [
+  twilio,
+  vonageSms,
+  vonageMessages,
+  awsSms,
+  awsSns,
+  infobip,
+  plivo,
+  telnyx,
+  messagebird,
+  bird,
+  whatsapp,
+  telegram,
+  genericHttp,
+  httpTemplate,
+  smpp,
+]

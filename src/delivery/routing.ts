@@ -1,0 +1,60 @@
+import { inboxProvider, type Destination, type Route, type Candidate } from '../domain/model/delivery.ts'
+import type { Channel } from '../domain/model/request.ts'
+
+export type Routing = {
+  channelsFor(destination: Destination): Channel[]
+  candidatesFor(destination: Destination, channels: readonly Channel[]): Candidate[]
+}
+
+/**
+ * Of each channel the first route that fits a destination counts, and no other. The order of the routes is the order of
+ * the channels. Test applications and virtual numbers are never sent anything, and neither is anybody while there is no
+ * provider, so that the first code can be verified within a minute of the installation.
+ */
+export function createRouting(routes: readonly Route[]): Routing {
+  const isInboxOnly = ({ environment, isVirtual }: Destination) =>
+    environment === 'test' || isVirtual || routes.length === 0
+  const routesFor = (destination: Destination) => {
+    const firstByChannel = new Map<Channel, Route>()
+    for (const route of routes) {
+      if (!firstByChannel.has(route.channel) && matchesRoute(route, destination))
+        firstByChannel.set(route.channel, route)
+    }
+    return firstByChannel
+  }
+
+  return {
+    channelsFor: (destination) => (isInboxOnly(destination) ? ['sms'] : [...routesFor(destination).keys()]),
+
+    candidatesFor(destination, channels) {
+      if (isInboxOnly(destination)) return channels.map((channel) => ({ channel, provider: inboxProvider }))
+      const routesByChannel = routesFor(destination)
+      return channels.flatMap((channel) =>
+        (routesByChannel.get(channel)?.providers ?? []).map((provider) => ({ channel, provider })),
+      )
+    },
+  }
+}
+
+function matchesRoute(
+  { countries, prefixes, applications }: Route,
+  { phone, country, appId }: Destination,
+): boolean {
+  if (countries.length > 0 && (country === null || !countries.includes(country))) return false
+  if (prefixes.length > 0 && !prefixes.some((prefix) => phone.startsWith(prefix))) return false
+  return applications.length === 0 || applications.includes(appId)
+}
+
+/** Without routes of the operator's: every provider, in its order, for everybody. */
+export function defaultRoutes(
+  providers: ReadonlyArray<{ name: string; channels: readonly Channel[] }>,
+): Route[] {
+  const channels = [...new Set(providers.flatMap((provider) => provider.channels))]
+  return channels.map((channel) => ({
+    channel,
+    countries: [],
+    prefixes: [],
+    applications: [],
+    providers: providers.filter((provider) => provider.channels.includes(channel)).map(({ name }) => name),
+  }))
+}

@@ -1,0 +1,90 @@
+import { Database } from 'bun:sqlite'
+import { cpSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { runLoad } from '../load.ts'
+import { memoryMegabytes } from '../machine.ts'
+import { startOtpdServer } from '../otpd.ts'
+import type { FilledDatabase } from './databases.ts'
+import { encodeSends, openServer, type BenchServer } from './measure.ts'
+
+/** Figures of one size that are no call, by the row of their table. */
+export type Measurements = Record<string, number>
+
+const seconds = 3
+
+/** Until a server that was started is idle. */
+const idleMs = 1000
+
+/** @param stop how this server is ended, which the next start has to deal with. */
+async function measureStart(
+  binary: string,
+  filled: FilledDatabase,
+  stop: NodeJS.Signals,
+): Promise<Measurements> {
+  const server = await startOtpdServer({ command: [binary], folder: filled.folder, env: {} })
+  await Bun.sleep(idleMs)
+  const megabytes = memoryMegabytes(server.pid)
+  await server.stop(stop)
+  return { 'ready, ms': server.startMs, 'memory when idle, MB': megabytes }
+}
+
+/** Starts after a clean stop, and after a kill. */
+export async function measureStarts(binary: string, filled: FilledDatabase): Promise<Measurements> {
+  // As after a clean stop, even if the server before was ended while it checked the database.
+  const database = new Database(join(filled.folder, 'data', 'otpd.db'))
+  database.run('PRAGMA wal_checkpoint(TRUNCATE)')
+  database.close()
+  const clean = await measureStart(binary, filled, 'SIGKILL')
+  const afterKill = await measureStart(binary, filled, 'SIGTERM')
+  return { ...clean, 'ready after a kill, ms': afterKill['ready, ms'] ?? NaN }
+}
+
+const measureSends = ({ otpd }: BenchServer, time: number) =>
+  runLoad(otpd.port, encodeSends(otpd, time * 10_000), { connections: 8, seconds: time })
+
+/** A backup on the core of the load, as another process would make one, and the sends meanwhile. */
+export async function measureBackup(binary: string, subject: BenchServer): Promise<Measurements> {
+  const file = join(subject.filled.folder, 'backup.db')
+  rmSync(file, { force: true })
+  const startedAt = performance.now()
+  const backup = Bun.spawn(
+    [binary, 'backup', file, '--data-dir', join(subject.filled.folder, 'data'), '--json'],
+    {
+      stdout: 'ignore',
+      stderr: 'inherit',
+    },
+  )
+  const sends = await measureSends(subject, seconds)
+  if ((await backup.exited) !== 0) throw new Error('the backup failed')
+  const durationSeconds = (performance.now() - startedAt) / 1000
+  rmSync(file)
+  return {
+    'backup, s': durationSeconds,
+    'p50 of a send meanwhile, ms': sends.p50Ms,
+    'p99 of a send meanwhile, ms': sends.p99Ms,
+  }
+}
+
+/**
+ * Sends while what is older than 45 days is purged, on a copy. The purge of a server begins after ten minutes: this
+ * server is the source, started by a program for which ten minutes are one second.
+ */
+export async function measurePurge(filled: FilledDatabase): Promise<Measurements> {
+  const folder = `${filled.folder}.purge`
+  rmSync(folder, { recursive: true, force: true })
+  cpSync(filled.folder, folder, { recursive: true })
+  try {
+    const days = { OTPD_RETENTION_LOG_DAYS: '45', OTPD_RETENTION_REQUEST_DAYS: '45' }
+    const command = [process.execPath, join(import.meta.dir, '../servers/purging.mjs')]
+    const subject = await openServer(command, { ...filled, folder }, days)
+    try {
+      await Bun.sleep(1500)
+      const { p50Ms, p99Ms } = await measureSends(subject, seconds)
+      return { 'p50 of a send during a purge, ms': p50Ms, 'p99 of a send during a purge, ms': p99Ms }
+    } finally {
+      await subject.otpd.stop()
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'bun:test'
+import { requireConfig, load, loadFile, requireProblem } from '../helpers/config.ts'
+
+describe('the configuration file', () => {
+  const defaultFiles = {
+    '/etc/otpd/otpd.toml': '[log]\nlevel = "warn"',
+    '/home/ada/.config/otpd/server.toml': '',
+  }
+
+  test('is looked for in /etc first', () => {
+    const config = requireConfig(load({ files: defaultFiles }))
+    expect([config.configFile, config.log.level]).toEqual(['/etc/otpd/otpd.toml', 'warn'])
+  })
+
+  test("is looked for in the user's folder then", () => {
+    const files = { '/x/otpd/server.toml': '[log]\nlevel = "debug"' }
+    expect(requireConfig(load({ env: { HOME: '/h', XDG_CONFIG_HOME: '/x' }, files })).log.level).toBe('debug')
+  })
+
+  test('is the one that is named, relative to the working folder', () => {
+    const files = { ...defaultFiles, '/work/o.toml': '' }
+    expect(requireConfig(load({ flags: { config: 'o.toml' }, files })).configFile).toBe('/work/o.toml')
+  })
+
+  test('must exist where it is named', () => {
+    const problem = requireProblem(
+      load({ env: { HOME: '/h', OTPD_CONFIG: '/nowhere.toml' }, files: defaultFiles }),
+    )
+    expect(problem).toMatchObject({ source: 'OTPD_CONFIG', message: 'There is no file /nowhere.toml.' })
+  })
+
+  test('is not passed over where this user may not read it', () => {
+    const denied = Object.assign(new Error('denied'), { code: 'EACCES' })
+    const problem = requireProblem(load({ files: { '/etc/otpd/otpd.toml': denied } }))
+    expect(problem).toMatchObject({ source: '/etc/otpd/otpd.toml' })
+    expect(problem.message).toContain('may not read')
+  })
+
+  test('may be a folder by mistake', () => {
+    const folder = Object.assign(new Error('folder'), { code: 'EISDIR' })
+    expect(requireProblem(load({ flags: { config: '/d' }, files: { '/d': folder } })).message).toBe(
+      '/d is a folder.',
+    )
+  })
+
+  test('gives relative paths from where it stands', () => {
+    expect(requireConfig(loadFile('[server]\ndataDir = "data"')).dataDir).toBe('/etc/data')
+  })
+
+  test.each([
+    ['a value without quotes', '# mine\n[server]\nlisten = 127.0.0.1:80\n[log]\nlevel = "info"\n', 3],
+    ['a key without a value', '[server]\n\nlisten =\n', 3],
+    ['a text that does not end', '[log]\nlevel = "info\nformat = "json"\n', 2],
+    ['a key given twice', '[log]\nlevel = "info"\nformat = "text"\nlevel = "warn"', 4],
+    ['a table given twice', '[log]\nlevel = "info"\n[server]\n[log]\nformat = "text"', 4],
+    ['an integer beyond 64 bits', '[limits]\nphoneCheckBudget = 99999999999999999999', 2],
+    ['a NUL in a text', '[log]\nlevel = "\u0000"', 2],
+    ['a broken first line', ']\n[log]\n', 1],
+  ])('says the line of %s', (_, toml, line) => {
+    const problem = requireProblem(loadFile(toml))
+    expect(problem.source).toBe(`/etc/o.toml:${line}`)
+    expect(problem.message).toContain('not valid TOML')
+  })
+
+  test('does not repeat what it could not parse', () => {
+    const { problems } = loadFile(`[server]\nmasterKey = 0011223344x\nlisten = Secret\n`)
+    expect(JSON.stringify(problems)).not.toMatch(/0011|Secret/)
+  })
+
+  test('must be UTF-8', () => {
+    expect(requireProblem(loadFile(new Uint8Array([0x61, 0xff, 0xfe]))).message).toBe(
+      'The file is not UTF-8 text.',
+    )
+  })
+
+  test('may be written on Windows', () => {
+    expect(requireConfig(loadFile('\ufeff[log]\r\nlevel = "warn"\r\n')).log.level).toBe('warn')
+  })
+
+  test('may not be huge', () => {
+    expect(requireProblem(loadFile('#'.repeat(300_000))).message).toContain('256 KiB')
+  })
+
+  test.each([
+    ['a plain key', '\n[server]\n# c\npublicUrl = "x"', 4],
+    ['a dotted key', 'log.level = "info"\nserver.publicUrl = "x"', 2],
+    ['a quoted key', '[server]\n"publicUrl" = "x"', 2],
+    ['an inline table', 'log = { level = "info" }\nserver = { publicUrl = "x" }', 2],
+  ])('finds the line of %s', (_, toml, line) => {
+    expect(requireProblem(loadFile(toml)).source).toBe(`/etc/o.toml:${line}`)
+  })
+
+  test.each([
+    ['[server]\nlistn = "x"', 2, 'Did you mean server.listen?'],
+    ['[server]\ndata_dir = "x"', 2, 'Did you mean server.dataDir?'],
+    ['listen = "x"', 1, 'Did you mean server.listen?'],
+    ['[logs]\nlevel = "info"', 2, 'Did you mean log.level?'],
+    ['[log]\ncolour = "red"', 2, 'Remove the line.'],
+    ['[colours]', 1, 'Remove the line.'],
+    ['[server]\nmasterKey = "x"', 2, 'OTPD_MASTER_KEY'],
+    ['dev = true', 1, 'OTPD_DEV'],
+    ['__proto__ = 1', 1, 'Remove the line.'],
+    ['server = 1', 1, 'There is no setting server.'],
+    ['[server.listen]\nport = 1', 2, 'There is no setting server.listen.port.'],
+  ])('refuses the unknown key of %p', (toml, line, expectedText) => {
+    const problem = requireProblem(loadFile(toml))
+    expect(problem.source).toBe(`/etc/o.toml:${line}`)
+    expect(problem.text).toContain(expectedText)
+  })
+
+  test.each([
+    ['[webhooks]\nendpointsMax = "20"', 'a whole number'],
+    ['[webhooks]\nendpointsMax = 1.5', 'a whole number'],
+    ['[webhooks]\nendpointsMax = inf', 'a whole number'],
+    ['[server]\nlisten = 8080', 'a text'],
+    ['[server]\nnoMigrate = "true"', 'true or false'],
+    ['[server]\ncorsOrigins = "https://a.example"', 'an array of strings'],
+    ['[server]\ncorsOrigins = [1]', 'an array of strings'],
+    ['[[log]]\nlevel = "info"', 'There is no setting log'],
+  ])('wants the right type in %p', (toml, expectedText) => {
+    expect(requireProblem(loadFile(toml)).message).toContain(expectedText)
+  })
+
+  test('does not mind a table without keys', () => {
+    expect(requireConfig(loadFile('[server]\n[plans]\n[webhooks]\n')).configFile).toBe('/etc/o.toml')
+  })
+})

@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'bun:test'
+import { baseUrlField, defineKind, findSettingFaults } from '../../../src/delivery/kit/provider-kinds.ts'
+import { providerKinds } from '../../../src/delivery/providers/all-provider-kinds.ts'
+import { providerNeeds } from '../../helpers/provider-server.ts'
+
+const received: unknown[] = []
+const kind = defineKind({
+  kind: 'example',
+  title: 'Example',
+  channels: ['sms'],
+  fields: {
+    key: { description: 'the key', required: true, secret: true, pattern: /^k\w+$/, example: 'k1' },
+    mode: { description: 'the mode', choices: ['fast', 'slow'], default: 'fast' },
+    body: { description: 'the body', multiline: true },
+    from: { description: 'the sender' },
+    pool: { description: 'the pool' },
+    user: { description: 'the user' },
+    password: { description: 'the password', secret: true },
+    baseUrl: baseUrlField('https://api.example.com'),
+  },
+  oneOf: ['from', 'pool'],
+  together: [['user', 'password']],
+  create(values) {
+    received.push(values)
+    return { channels: ['sms'], send: () => Promise.reject(new Error('never sent')) }
+  },
+})
+const right = { key: 'k1', from: 'Acme' }
+const findFaults = (values: Record<string, string>) =>
+  findSettingFaults(kind, values).map(({ name, fault }) => `${name} ${fault}`)
+
+describe('settings', () => {
+  test('that are right have no faults, and come with their defaults and without slashes at their end', () => {
+    expect(findFaults(right)).toEqual([])
+    kind.create({ ...right, baseUrl: 'https://eu.example.com/v2//' }, providerNeeds())
+    expect(received.at(-1)).toMatchObject({ key: 'k1', mode: 'fast', baseUrl: 'https://eu.example.com/v2' })
+    kind.create(right, providerNeeds())
+    expect(received.at(-1)).toMatchObject({ baseUrl: 'https://api.example.com', body: undefined })
+  })
+
+  test('have all their faults told at once', () => {
+    expect(findFaults({ kye: 'k1', mode: 'odd', user: 'u', baseUrl: 'http://example.com' })).toEqual([
+      'kye is not known',
+      'key is missing',
+      'mode is not one of the choices',
+      'baseUrl is not an https address',
+      'from is missing',
+      'password is missing',
+    ])
+  })
+
+  test.each([
+    [{ key: '' }, 'key is empty'],
+    [{ key: 'x' }, 'key does not look right'],
+    [{ key: 'k1\n' }, 'key does not look right'],
+    [{ user: 'a\r\nb: c', password: 'p' }, 'user does not look right'],
+    [{ pool: 'p' }, 'from stands beside pool'],
+    [{ password: 'p' }, 'user is missing'],
+    [{ constructor: 'p' }, 'constructor is not known'],
+  ])('%j are faulty: %s', (changes, fault) => {
+    expect(findFaults({ ...right, ...changes })).toEqual([fault])
+  })
+
+  test('may have several lines where that is meant', () => {
+    expect(findFaults({ ...right, body: 'a\nb' })).toEqual([])
+  })
+
+  test.each([
+    ['https://api.example.com', true],
+    ['https://api.example.com:8443/base/', true],
+    ['http://localhost:8080', true],
+    ['http://127.0.0.1:8080', true],
+    ['http://[::1]:8080', true],
+    ['http://api.example.com', false],
+    ['http://127.0.0.1.example.com', false],
+    ['http://localhost.example.com', false],
+    ['https://user:secret@api.example.com', false],
+    ['https://api.example.com?key=1', false],
+    ['https://api.example.com/#part', false],
+    ['ftp://api.example.com', false],
+    ['api.example.com', false],
+    [' https://api.example.com', false],
+  ])('may have the address %j: %p', (baseUrl, isRight) => {
+    expect(findFaults({ ...right, baseUrl })).toEqual(isRight ? [] : ['baseUrl is not an https address'])
+  })
+
+  test('never stand in the words about their faults', () => {
+    const secret = 'hunter2-hunter2'
+    const values = {
+      key: secret,
+      mode: secret,
+      baseUrl: secret,
+      user: `${secret}\n`,
+      from: secret,
+      pool: secret,
+    }
+    expect(JSON.stringify(findSettingFaults(kind, values))).not.toContain('hunter2')
+  })
+
+  test('with faults make no provider', () => {
+    expect(() => kind.create({ key: 'x' }, providerNeeds())).toThrow(
+      'example: settings that have not been checked',
+    )
+  })
+})
+
+describe('the list of kinds', () => {
+  test('names each once, and every kind carries something', () => {
+    const names = providerKinds.map((one) => one.kind)
+    expect(new Set(names).size).toBe(names.length)
+    expect(names).toContain('twilio')
+    for (const { channels } of providerKinds) expect(channels.length).toBeGreaterThan(0)
+  })
+
+  test('keeps what looks like a secret secret', () => {
+    const open = providerKinds.flatMap(({ kind: name, fields }) =>
+      Object.entries(fields)
+        .filter(([field, { secret }]) => /(secret|token|password|accesskey)$/i.test(field) && !secret)
+        .map(([field]) => `${name}.${field}`),
+    )
+    expect(open).toEqual([])
+  })
+
+  test('has an address for every interface over HTTP that is never plain by default', () => {
+    for (const { fields } of providerKinds) {
+      for (const { url, default: address } of Object.values(fields)) {
+        if (url && address !== undefined) expect(address).toStartWith('https://')
+      }
+    }
+  })
+})

@@ -1,0 +1,100 @@
+import { createApplicationService } from '../../../src/domain/apps/applications.ts'
+import { hostOrigin, type Actor } from '../../../src/domain/accounts/audit.ts'
+import { insertDeveloper } from '../../../src/domain/accounts/developers.ts'
+import { encodeEventId } from '../../../src/domain/model/event-ids.ts'
+import type { Subscription } from '../../../src/domain/model/event-kinds.ts'
+import { recordEvent, type LogType } from '../../../src/domain/log/events.ts'
+import { createIds } from '../../../src/domain/model/ids.ts'
+import { deriveKeys } from '../../../src/domain/model/keys.ts'
+import type { Random } from '../../../src/domain/model/clock.ts'
+import { createProjectService } from '../../../src/domain/apps/projects.ts'
+import { createWebhookEndpointService } from '../../../src/domain/webhooks/endpoints.ts'
+import type { Database } from '../../../src/store/engine/database.ts'
+import { createStore } from '../../../src/store/store.ts'
+import { createTargetGuard } from '../../../src/webhooks/targets.ts'
+import { testClock } from '../../helpers/clock.ts'
+import { createPendingRequest } from '../../helpers/otp-request.ts'
+
+export type WebhookFixture = Awaited<ReturnType<typeof createWebhookFixture>>
+
+/** A developer with an application, endpoints and events, made by the real services on a real database. */
+export async function createWebhookFixture(database: Database) {
+  const clock = testClock()
+  const random: Random = (bytes) => crypto.getRandomValues(bytes)
+  const newId = createIds(clock, random)
+  const store = createStore(database)
+  const plan = { projects: 100, applications: 1_000, sendPerMinute: 0, verifyPerMinute: 0 }
+  const keys = deriveKeys(new Uint8Array(32))
+  const needs = { store, clock, newId, random, keys, plans: { free: plan } }
+  const guard = createTargetGuard({ hosts: [], cidrs: ['127.0.0.1/32'] })
+  const createEndpointService = (endpointsMax: number) =>
+    createWebhookEndpointService({ ...needs, targets: guard, endpointsMax })
+  const applications = createApplicationService(needs)
+  const developer = await makeDeveloper()
+  const project = await createProjectService(needs).create(developer, { name: 'Project' })
+
+  async function makeDeveloper(): Promise<Actor> {
+    const id = newId('dev')
+    const newDeveloper = { id, issuer: 'test', subject: id, email: null, name: null, now: clock.now() }
+    const created = await store.write((tx) => insertDeveloper(tx, newDeveloper, random))
+    if (!created) throw new Error('the developer was not made')
+    return { ...created, origin: hostOrigin }
+  }
+
+  return {
+    clock,
+    newId,
+    keys,
+    store,
+    guard,
+    developer,
+    makeDeveloper,
+    applications,
+    endpoints: createEndpointService(1_000),
+    createEndpointService,
+
+    async createApplication(): Promise<{ id: string; webhookSecret: string }> {
+      const input = { name: 'Application', projectId: project.value.id, environment: 'live' as const }
+      const { value } = await applications.create(developer, input)
+      return { id: value.application.id, webhookSecret: value.secrets.webhookSecret }
+    },
+
+    async createEndpoint(appId: string, url: string, events: Subscription[] = ['*']): Promise<string> {
+      const { value } = await this.endpoints.create(developer, { appId, url, events })
+      return value.id
+    },
+
+    /** Something that happens to a made-up request of the application. @returns the id of the event */
+    record: (appId: string, type: LogType = 'otp.verified'): Promise<string> =>
+      store.write(async (tx) => {
+        const now = clock.now()
+        const request = createRequest(developer.id, project.value.id, appId)
+        return encodeEventId(now, await recordEvent(tx, newId, type, request, now))
+      }),
+
+    async deliveries(endpointId: string) {
+      const { webhookDeliveries, events } = database.tables
+      const rows = await database.read.select().from(webhookDeliveries)
+      const eventRows = await database.read.select({ seq: events.seq, at: events.at }).from(events)
+      const eventIds = new Map(eventRows.map(({ seq, at }) => [seq, encodeEventId(at, seq)]))
+      return rows
+        .filter((row) => row.endpointId === endpointId)
+        .map((row) => ({ ...row, eventId: eventIds.get(row.eventSeq) }))
+    },
+  }
+
+  function createRequest(developerId: string, projectId: string, appId: string) {
+    const now = clock.now()
+    return createPendingRequest(now, {
+      id: newId('otp'),
+      developerId,
+      projectId,
+      appId,
+      phone: '+14155550123',
+      status: 'verified',
+      metadata: { order: '7' },
+      attempts: 1,
+      verifiedAt: now,
+    })
+  }
+}

@@ -1,0 +1,45 @@
+/** A person's browser as far as logins need one: it keeps cookies, follows redirects and fills in forms. */
+export function createLoginBrowser() {
+  const cookies = new Map<string, string>()
+
+  async function navigate(
+    url: string,
+    form?: Record<string, string>,
+  ): Promise<{ url: string; response: Response }> {
+    const response = await fetch(url, {
+      redirect: 'manual',
+      headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
+      ...(form && { method: 'POST', body: new URLSearchParams(form) }),
+    })
+    for (const cookie of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
+      if (value === '') cookies.delete(name)
+      else cookies.set(name, value)
+    }
+    const location = response.headers.get('location')
+    return location === null ? { url, response } : await navigate(new URL(location, url).href)
+  }
+
+  return {
+    navigate,
+    /**
+     * Goes through the development pages of `oidc-provider`: who it is, then their consent, and on to where they lead.
+     * With `refuses` the person turns back instead.
+     */
+    async logIn(url: string, login: string, { refuses = false } = {}) {
+      let page = await navigate(url)
+      const forms: Record<string, string>[] = [
+        { prompt: 'login', login, password: 'any' },
+        { prompt: 'consent' },
+      ]
+      for (const form of forms) {
+        const body = await page.response.text()
+        const action = /action="([^"]+)"/.exec(body)?.[1]
+        if (action === undefined) throw new Error(`No form at ${page.url}: ${body}`)
+        if (refuses) return await navigate(`${action}/abort`)
+        page = await navigate(action, form)
+      }
+      return page
+    },
+  }
+}

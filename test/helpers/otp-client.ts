@@ -1,0 +1,127 @@
+import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
+import { deriveCode } from '../../src/domain/model/code.ts'
+import type { TestResponse, TestCaller, TestService } from './service.ts'
+
+export type SentOtpData = {
+  requestId: string
+  phone: string
+  status: string
+  expiresAt: string
+  code?: string
+}
+
+export type OtpRequestData = {
+  id: string
+  requestId: string
+  appId: string
+  phone: string
+  country: string | null
+  status: string
+  failureReason: string | null
+  channel: string
+  attempts: number
+  resends: number
+  createdAt: string
+  expiresAt: string
+  verifiedAt: string | null
+  updatedAt: string
+}
+
+export type LogData = {
+  id: string
+  type: string
+  appId: string | null
+  requestId: string | null
+  phone: string | null
+  status: string | null
+  detail: string | null
+  at: string
+}
+
+type Headers = Record<string, string | undefined>
+
+/** A number that is not one of those kept for fiction. */
+export const phone = '+14155552671'
+
+export type OtpClient = ReturnType<typeof createOtpClient>
+
+/** What tests of codes call again and again. */
+export function createOtpClient(service: TestService) {
+  const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
+  const post = <T>(path: string, as: TestCaller, body: unknown, headers?: Headers) =>
+    service.request<T>('POST', `/v1/otp/${path}`, { as, body, ...(headers && { headers }) })
+
+  /** The code that the phone would show. */
+  async function getCode(requestId: string): Promise<string> {
+    const request = await service.store.read.otpRequests.find(requestId)
+    if (!request) throw new Error('there is no such request')
+    return deriveCode(keys, request)
+  }
+
+  const client = {
+    getCode,
+
+    /** One of the 999,999 others. */
+    getWrongCode: async (requestId: string, distance = 1): Promise<string> =>
+      String((Number(await getCode(requestId)) + distance) % 1_000_000).padStart(6, '0'),
+
+    send: (as: TestCaller, body: object = {}, headers?: Headers) =>
+      post<SentOtpData>('send', as, { phone, ...body }, headers),
+
+    resend: (as: TestCaller, requestId: string, headers?: Headers) =>
+      post<SentOtpData>('resend', as, { requestId }, headers),
+
+    verify: (as: TestCaller, requestId: string, code: string) =>
+      post<{ requestId: string; status: string; phone: string; verifiedAt: string }>('verify', as, {
+        requestId,
+        code,
+      }),
+
+    cancel: (as: TestCaller, requestId: string) =>
+      post<{ requestId: string; status: string; phone: string }>('cancel', as, { requestId }),
+
+    get: (as: TestCaller, requestId: string) =>
+      service.request<OtpRequestData>('GET', `/v1/otp/${requestId}`, { as }),
+
+    /** Sends and expects to succeed. */
+    async sendOrThrow(as: TestCaller, body: object = {}): Promise<SentOtpData> {
+      const response = await client.send(as, body)
+      if (response.status !== 201) throw new Error(`${response.status} ${response.text}`)
+      return response.data
+    },
+
+    verifyRightCode: async (as: TestCaller, requestId: string) =>
+      client.verify(as, requestId, await getCode(requestId)),
+
+    verifyWrongCode: async (as: TestCaller, requestId: string) =>
+      client.verify(as, requestId, await client.getWrongCode(requestId)),
+
+    /** The newest 200 entries of the log about a request, oldest first. */
+    async listLogEntries(developer: TestCaller, requestId: string): Promise<LogData[]> {
+      const response = await service.request<LogData[]>('GET', '/v1/logs?limit=200', { as: developer })
+      return response.data.filter((entry) => entry.requestId === requestId)
+    },
+  }
+  return client
+}
+
+/** The body of a refusal without what differs from call to call. */
+export const withoutTraceId = (text: string) => text.replace(/"traceId":"req_\w{26}"/, '')
+
+/** No limit that a test of something else could meet. */
+export const unlimitedPlans = {
+  free: { projects: 10_000, applications: 10_000, sendPerMinute: 0, verifyPerMinute: 0 },
+}
+
+/** How many answers of each kind there are, by status and code, and where there is one, reason. */
+export function countByOutcome(responses: Array<TestResponse<unknown>>): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { status, error } of responses) {
+    const kind = [status, error?.code, error?.reason].filter((part) => part !== undefined).join(' ')
+    counts[kind] = (counts[kind] ?? 0) + 1
+  }
+  return counts
+}
+
+/** The guard against SMS pumping would note the numbers of tests, which are close together, in the log. */
+export const guardOffEnv = { OTPD_GUARD_MODE: 'off' }

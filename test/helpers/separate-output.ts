@@ -1,0 +1,54 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { binaryPath, runBinary, type RunResult } from './binary.ts'
+import { runInTerminal } from './terminal.ts'
+
+export type SeparateOutputOptions = {
+  env: Record<string, string>
+  input: string | undefined
+  /** When Ctrl-C comes. */
+  interruptAfter: Promise<void> | undefined
+  /** A terminal of 80 columns is standard output, and standard input where nothing is piped in. */
+  isTerminal: boolean
+}
+
+/** Runs `dist/otpd` to its end, standard output and standard error told apart on a terminal too. */
+export async function runWithSeparateOutput(
+  home: string,
+  args: string[],
+  options: SeparateOutputOptions,
+): Promise<RunResult> {
+  const { env, input, interruptAfter, isTerminal } = options
+  if (isTerminal) return await runOnTerminal(home, args, options)
+  if (interruptAfter === undefined)
+    return await runBinary(home, args, { env, ...(input !== undefined && { input }) })
+  const child = Bun.spawn([binaryPath, ...args], {
+    env: { PATH: process.env.PATH ?? '', HOME: home, ...env },
+    cwd: home,
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const outputs = Promise.all([child.stdout.text(), child.stderr.text()])
+  await interruptAfter
+  child.kill('SIGINT')
+  const [stdout, stderr] = await outputs
+  return { exitCode: await child.exited, stdout, stderr }
+}
+
+async function runOnTerminal(
+  home: string,
+  args: string[],
+  { env, input, interruptAfter }: SeparateOutputOptions,
+): Promise<RunResult> {
+  const errors = join(home, 'stderr')
+  if (input !== undefined) writeFileSync(join(home, 'stdin'), input)
+  const shell = `exec "$0" "$@" 2>stderr ${input === undefined ? '' : '<stdin'}`
+  const terminalRun = runInTerminal(home, args, { env, shell })
+  if (interruptAfter !== undefined) {
+    await interruptAfter
+    terminalRun.kill('SIGINT')
+  }
+  const exitCode = await terminalRun.waitForExit()
+  return { exitCode, stdout: terminalRun.text(), stderr: readFileSync(errors, 'utf8') }
+}

@@ -1,0 +1,67 @@
+import { expect } from 'bun:test'
+import { nonexistentIds, type Tenant, type ApiTester, type ApiTestRequest } from './api-tester.ts'
+import type { Operation } from './openapi.ts'
+
+export const isForConsole = ({ security }: Operation) => security.some((scheme) => 'console' in scheme)
+export const isForApplications = ({ security }: Operation) => security.some((scheme) => 'apiKey' in scheme)
+
+export type TenantIsolationChecker = ReturnType<typeof createTenantIsolationChecker>
+
+/** Calls about what belongs to another tenant beside the same calls about what belongs to nobody. */
+export function createTenantIsolationChecker(apiTester: ApiTester) {
+  /** What a caller can tell apart: everything but the name of the call. */
+  async function callAsCaller(operation: Operation, request: ApiTestRequest) {
+    const { response, faults } = await apiTester.callAndCheck(operation, request)
+    expect(faults).toEqual([])
+    const traceId = response.headers.get('x-request-id') ?? ''
+    const headers = [...response.headers].filter(([name]) => name !== 'x-request-id')
+    return { status: response.status, headers, body: response.text.replaceAll(traceId, 'req') }
+  }
+
+  /** The same call about somebody's thing and about nobody's. */
+  async function compare(
+    operation: Operation,
+    as: Record<string, string>,
+    tenant: Tenant,
+    absent = nonexistentIds,
+  ) {
+    const absentTenant: Tenant = {
+      ...tenant,
+      application: { ...tenant.application, id: absent.appId, projectId: absent.projectId },
+      requestId: absent.requestId,
+      webhookId: absent.webhookId,
+      deliveryId: absent.deliveryId,
+      phone: absent.phone,
+    }
+    const buildRequest = (belongings: Tenant) => ({
+      as,
+      path: apiTester.fillPath(operation, belongings),
+      body: operation.body && JSON.stringify(apiTester.validBody(operation, belongings)),
+    })
+    return {
+      foreign: await callAsCaller(operation, buildRequest(tenant)),
+      absent: await callAsCaller(operation, buildRequest(absentTenant)),
+    }
+  }
+
+  const operationsWithIds = apiTester.operations.filter(({ path }) => path.includes('{'))
+
+  return {
+    callAsCaller,
+    compare,
+    operationsWithIds,
+    /** Which kinds of caller an operation must be tried by, with what it names in its path or body. */
+    forConsole: [
+      ...operationsWithIds.filter(isForConsole),
+      ...apiTester.operations.filter(({ operationId }) =>
+        ['createApplication', 'createWebhook'].includes(operationId),
+      ),
+    ],
+    forApplications: [
+      ...apiTester.operations.filter((operation) => operation.body?.properties?.['requestId']),
+      ...operationsWithIds.filter(
+        (operation) => isForApplications(operation) && operation.path.startsWith('/v1/otp/'),
+      ),
+    ],
+  }
+}

@@ -1,0 +1,24 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { dataFiles, StartRefused } from '../../../src/store/files/data-dir.ts'
+import { prepareDatabase } from '../../../src/store/files/prepare-database.ts'
+
+const options = { masterKey: new Uint8Array(32).fill(1), migrate: true, now: 0 }
+let dataDir: string
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'otpd-open-'))
+})
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
+
+test('a first start that the disk cuts short stands in the way of no later one', () => {
+  const { database } = dataFiles(dataDir)
+  // Where SQLite wants to write its journal.
+  mkdirSync(`${database}-journal`)
+  expect(() => prepareDatabase(dataDir, options)).toThrow(StartRefused)
+  expect(statSync(database).mode & 0o777).toBe(0o600)
+  rmdirSync(`${database}-journal`)
+  expect(prepareDatabase(dataDir, options)).toEqual({ migrated: [], backup: undefined })
+})

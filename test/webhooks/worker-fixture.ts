@@ -1,0 +1,72 @@
+import { expect } from 'bun:test'
+import type { SendWebhook } from '../../src/domain/webhooks/delivery.ts'
+import type { Clock } from '../../src/domain/model/clock.ts'
+import type { Store } from '../../src/domain/store/store.ts'
+import { createResolver } from '../../src/webhooks/resolve.ts'
+import { createWebhookSender } from '../../src/webhooks/sender.ts'
+import { createWebhookWorker } from '../../src/webhooks/worker.ts'
+import { openTestSqlite } from '../helpers/databases.ts'
+import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
+import { createWebhookFixture } from '../domain/webhooks/fixture.ts'
+
+export type WorkerOptions = {
+  pollMs?: number
+  send?: SendWebhook
+  ownsAllLeases?: boolean
+  store?: Store
+  random?: () => number
+  clock?: Clock
+}
+
+export type WebhookWorkerFixture = Awaited<ReturnType<typeof createWebhookWorkerFixture>>
+
+/** A scene with real receivers, and workers that look only when they are woken. All of it ends with `dispose`. */
+export async function createWebhookWorkerFixture() {
+  const opened = await openTestSqlite()
+  const fixture = await createWebhookFixture(opened.database)
+  const cleanups: Array<() => Promise<unknown>> = []
+  const errors: unknown[] = []
+
+  return {
+    ...fixture,
+    database: opened.database,
+
+    async startTestReceiver(...receiverOptions: Parameters<typeof startReceiver>): Promise<WebhookReceiver> {
+      const receiver = await startReceiver(...receiverOptions)
+      cleanups.push(receiver.stop)
+      return receiver
+    },
+
+    makeWorker(options: WorkerOptions = {}) {
+      const { clock, guard, store, keys, newId } = fixture
+      const worker = createWebhookWorker({
+        store,
+        clock,
+        keys,
+        newId,
+        random: () => 0.5,
+        send: createWebhookSender({ guard, resolve: createResolver(), clock, version: '0' }),
+        ownsAllLeases: true,
+        onError: (error) => void errors.push(error),
+        pollMs: 3_600_000,
+        ...options,
+      })
+      cleanups.push(() => worker.stop(0))
+      return worker
+    },
+
+    /** What the workers could not handle; takes it, so that `dispose` does not fail for it. */
+    takeErrors: () => errors.splice(0),
+
+    async dispose(): Promise<void> {
+      for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
+      await opened.dispose()
+      expect(errors).toEqual([])
+    },
+  }
+}
+
+/** Waits, a turn of the event loop at a time, until it holds. */
+export async function waitUntil(condition: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await condition())) await new Promise(setImmediate)
+}
