@@ -1,0 +1,45 @@
+import type { Json } from './json.ts'
+
+export type Answer = { status: number; body: Json }
+
+export type Call = { method?: string; headers?: Record<string, string>; body?: Json | URLSearchParams }
+
+/** Calls the API. The user agent is constant because the audit trail keeps it. */
+export async function ask(url: string, path: string, call: Call = {}): Promise<Answer> {
+  const { method = 'GET', headers = {}, body } = call
+  const isForm = body instanceof URLSearchParams
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: {
+      'user-agent': 'otpd-upgrade',
+      ...(body !== undefined && !isForm && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
+  })
+  return { status: response.status, body: (await response.json()) as Json }
+}
+
+/** Requests tokens from the built-in identity provider. */
+export const requestTokens = (url: string, form: Record<string, string>): Promise<Answer> =>
+  ask(url, '/v1/auth/token', { method: 'POST', body: new URLSearchParams(form) })
+
+/**
+ * Asks until the answer fits, for at most 20 seconds.
+ *
+ * @throws Error with the last answer, where none has fitted
+ */
+export async function poll<T>(
+  get: () => Promise<T>,
+  fits: (value: T) => boolean,
+  goal: string,
+  timeoutMs = 20_000,
+): Promise<T> {
+  const end = performance.now() + timeoutMs
+  for (;;) {
+    const value = await get()
+    if (fits(value)) return value
+    if (performance.now() > end) throw new Error(`Timed out: ${goal}. Last: ${JSON.stringify(value)}`)
+    await Bun.sleep(50)
+  }
+}

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createCaller } from './calls.ts'
+import { createClock, type MovableClock } from './clock.ts'
+import { listAllDifferences, listDifferences } from './comparison.ts'
+import type { Fixture } from './fixture.ts'
+import { ask, poll, requestTokens, type Call } from './http.ts'
+import { startInstance, allowWebhooks, type Instance, type InstanceOptions } from './instance.ts'
+import { textAt } from './json.ts'
+import { isSignedWith, type Receivers } from './receivers.ts'
+import { answerAll, heldCredentials, readCommand } from './recording.ts'
+import { applicationHeaders, minuteMs } from './world.ts'
+
+/**
+ * Defines tests of a server that starts a second after the old one has stopped: open requests, limits and sessions go on.
+ * They share one installation and run in their order.
+ */
+export function defineMomentTests(
+  fixture: Fixture,
+  receivers: Receivers,
+  unpack: (env: Record<string, string>) => InstanceOptions,
+): void {
+  const { open } = fixture
+  const folder = mkdtempSync(join(tmpdir(), 'otpd-clock-'))
+  const credentials = heldCredentials(fixture)
+  let clock: MovableClock
+  let instance: Instance
+
+  beforeAll(async () => {
+    clock = createClock(folder, fixture.endedAt + 1000)
+    instance = await startInstance(unpack({ ...clock.env, ...allowWebhooks('127.0.0.1') }))
+  })
+  afterAll(async () => {
+    await instance.stop()
+    clock.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const call = (as: string, path: string, options: Call = {}) =>
+    ask(instance.url, path, {
+      method: 'POST',
+      ...options,
+      headers: { ...credentials[as], ...options.headers },
+    })
+  const verify = (as: string, { id, code }: { id: string; code: string }) =>
+    call(as, '/v1/otp/verify', { body: { requestId: id, code } })
+
+  test('every GET is answered as before, and so are commands', async () => {
+    const answers = await answerAll(fixture.answers, createCaller(instance.url, credentials))
+    expect(listAllDifferences(fixture.answers, answers)).toEqual([])
+    for (const { args, data } of fixture.commands) {
+      const actual = { status: 200, body: await readCommand(instance, args) }
+      expect(listDifferences({ status: 200, body: data }, actual)).toEqual([])
+    }
+  })
+
+  test('limits are still spent', async () => {
+    const { email: username = '', password = '' } = fixture.accounts['bob'] ?? {}
+    const login = await requestTokens(instance.url, { grant_type: 'password', username, password })
+    expect(login).toMatchObject({ status: 429, body: { reason: 'LOGIN_ATTEMPTS' } })
+    const sent = await call('desk', '/v1/otp/send', { body: { phone: '+15125550166' } })
+    expect(sent).toMatchObject({ status: 429, body: { error: { reason: 'APP_RATE' } } })
+    const checked = await verify('web', open.locked)
+    expect(checked).toMatchObject({ status: 429, body: { error: { reason: 'PHONE_CHECK_BUDGET' } } })
+    const resent = await call('sandbox', '/v1/otp/resend', { body: { requestId: open.resentThrice.id } })
+    expect(resent).toMatchObject({ status: 409, body: { error: { reason: 'RESENDS_EXHAUSTED' } } })
+  })
+
+  test('idempotency keys are still known', async () => {
+    const { key, body, sent } = open.idempotent
+    const headers = { 'idempotency-key': key }
+    const repeated = await call('web', '/v1/otp/send', { headers, body })
+    expect(repeated).toMatchObject({ status: 201, body: { data: { requestId: sent.id } } })
+    const other = await call('web', '/v1/otp/send', { headers, body: { phone: '+15125550199' } })
+    expect(other.status).toBe(422)
+  })
+
+  test('codes that were sent before verify now, and only once', async () => {
+    const { pendingLive, pendingTest, almostExhausted, idempotent } = open
+    expect((await verify('web', pendingLive)).status).toBe(200)
+    expect((await verify('web', pendingLive)).status).toBe(409)
+    expect((await verify('sandbox', pendingTest)).status).toBe(200)
+    expect((await verify('web', idempotent.sent)).status).toBe(200)
+    const wrong = { ...almostExhausted, code: almostExhausted.code === '000000' ? '000001' : '000000' }
+    expect((await verify('sandbox', wrong)).status).toBe(400)
+    expect((await verify('sandbox', almostExhausted)).status).toBe(410)
+  })
+
+  test('credentials of applications hold, and wrong ones do not', async () => {
+    const body = { phone: '+15125550188' }
+    for (const name of ['web', 'sandbox']) {
+      expect((await call(name, '/v1/otp/send', { body })).status).toBe(201)
+    }
+    expect((await call('legacy', '/v1/otp/send', { body })).status).toBe(403)
+    expect((await call('removed', '/v1/otp/send', { body })).status).toBe(401)
+    const { web, sandbox } = fixture.applications
+    if (!web || !sandbox) throw new Error('The fixture has no applications.')
+    const mixed = applicationHeaders({ ...web, clientSecret: sandbox.clientSecret })
+    expect((await call('anonymous', '/v1/otp/send', { body, headers: mixed })).status).toBe(401)
+  })
+
+  test('a setup token still makes an account', async () => {
+    const setup = await requestTokens(instance.url, {
+      grant_type: 'urn:otpd:setup-token',
+      setup_token: open.setupToken,
+      email: 'eve@example.com',
+      password: 'a password of eve',
+      name: 'Eve',
+    })
+    expect(setup.status).toBe(200)
+  })
+
+  test('webhooks that waited are delivered, signed with the same secret', async () => {
+    const { pendingEndpoint } = open
+    const target = { method: 'PATCH', body: { url: `${receivers.url}/upgraded` } }
+    expect((await call('ada', `/v1/webhooks/${pendingEndpoint}`, target)).status).toBe(200)
+    const before = receivers.received.length
+    clock.advance(40 * minuteMs)
+    const deliveries = await poll(
+      async () => receivers.received.slice(before).filter(({ path }) => path === '/upgraded'),
+      (received) => received.length === 2,
+      'both deliveries arrive',
+    )
+    const secret = fixture.applications['web']?.webhookSecret ?? ''
+    for (const delivery of deliveries) {
+      expect(isSignedWith(secret, delivery)).toBeTrue()
+      expect(isSignedWith(secret, { ...delivery, body: `${delivery.body} ` })).toBeFalse()
+      expect(JSON.parse(delivery.body)).toMatchObject({ id: delivery.id, type: 'otp.canceled' })
+    }
+  })
+
+  test('sessions go on, and passwords open new ones', async () => {
+    const form = { grant_type: 'refresh_token', refresh_token: open.refreshToken }
+    const refreshed = await requestTokens(instance.url, form)
+    const headers = { authorization: `Bearer ${textAt(refreshed.body, 'id_token')}` }
+    expect((await call('anonymous', '/v1/projects', { method: 'GET', headers })).status).toBe(200)
+    const { email: username = '', password = '' } = fixture.accounts['bob'] ?? {}
+    const login = await requestTokens(instance.url, { grant_type: 'password', username, password })
+    expect(login.status).toBe(200)
+  })
+}

@@ -1,0 +1,102 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { createPublicKey, verify as verifySignature } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { binaryPath } from '../helpers/binary.ts'
+import { canMoveClocks } from './clock.ts'
+import { listAllDifferences } from './comparison.ts'
+import { listFixtures, readFixture, unpackDatabase, type Fixture } from './fixture.ts'
+import { ask } from './http.ts'
+import { runCommand, startInstance, type Instance, type InstanceOptions } from './instance.ts'
+import { listAt, valueAt, type Json } from './json.ts'
+import { defineMomentTests } from './moment.ts'
+import { startReceivers } from './receivers.ts'
+import { answerLater } from './recording.ts'
+
+// Databases of earlier releases, opened by the current binary: once at the moment when the old server stopped, by a moved
+// clock, and once by the real clock, which may be years later. Made by `scenario.ts`, with retention off in all runs.
+
+const versions = listFixtures()
+
+if (!canMoveClocks) {
+  process.stderr.write('Left out: upgrades with open requests. They need Linux and gcc.\n')
+}
+
+test('there is a fixture', () => {
+  expect(versions).toContain('0.1.0')
+})
+
+const migrationStatus = async (options: InstanceOptions) => {
+  const { stdout, exitCode } = await runCommand(options, ['migrate', 'status', '--json'])
+  expect(exitCode).toBe(0)
+  return valueAt(JSON.parse(stdout) as Json, 'data', 'pending')
+}
+
+describe.each(versions)('a database of %s', (version) => {
+  const fixture = readFixture(version)
+  const receivers = startReceivers()
+  const folders: string[] = []
+  afterAll(() => {
+    receivers.stop()
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+  })
+
+  const unpack = (env: Record<string, string> = {}): InstanceOptions => {
+    const folder = mkdtempSync(join(tmpdir(), 'otpd-upgraded-'))
+    folders.push(folder)
+    unpackDatabase(version, folder)
+    return { binary: binaryPath, folder, gatewayUrl: receivers.gatewayUrl, env }
+  }
+
+  describe.skipIf(!canMoveClocks)('at the moment of its upgrade', () => {
+    defineMomentTests(fixture, receivers, unpack)
+  })
+
+  test('answers as recorded by the real clock, is migrated once, and is healthy', async () => {
+    const options = unpack()
+    let instance = await startInstance(options)
+    try {
+      const expected = new Map(fixture.later.map((answer) => [`${answer.as} ${answer.path}`, answer]))
+      const answers = await answerLater(instance, fixture, fixture.answers)
+      const recorded = fixture.answers.map((answer) => expected.get(`${answer.as} ${answer.path}`) ?? answer)
+      expect(listAllDifferences(recorded, answers)).toEqual([])
+      await checkExpiredToken(instance, fixture)
+    } finally {
+      await instance.stop()
+    }
+    expect(await migrationStatus(options)).toEqual([])
+
+    instance = await startInstance(options)
+    try {
+      expect(instance.log()).not.toContain('database migrated')
+      const { exitCode, stdout } = await instance.run(['doctor', '--json', '--server', instance.url])
+      const checks = listAt(JSON.parse(stdout) as Json, 'data', 'checks')
+      expect(checks.filter((check) => valueAt(check, 'status') === 'fault')).toEqual([])
+      expect(exitCode).toBe(0)
+    } finally {
+      await instance.stop()
+    }
+  }, 120_000)
+})
+
+/** Checks that an ID token of the old release has expired, and that its signing key is still published. */
+async function checkExpiredToken({ url }: Instance, { open }: Fixture): Promise<void> {
+  const token = open.idTokens['ada'] ?? ''
+  const headers = { authorization: `Bearer ${token}` }
+  const refused = await ask(url, '/v1/projects', { headers })
+  expect(refused).toMatchObject({ status: 401, body: { error: { reason: 'TOKEN_EXPIRED' } } })
+
+  const [head = '', claims = '', signature = ''] = token.split('.')
+  const { kid } = JSON.parse(Buffer.from(head, 'base64url').toString()) as { kid: string }
+  const keys = listAt((await ask(url, '/v1/auth/jwks.json')).body, 'keys')
+  const jwk = keys.find((key) => valueAt(key, 'kid') === kid) ?? null
+  const key = createPublicKey({ key: jwk as Record<string, string>, format: 'jwk' })
+  const isSigned = verifySignature(
+    'sha256',
+    Buffer.from(`${head}.${claims}`),
+    { key, dsaEncoding: 'ieee-p1363' },
+    Buffer.from(signature, 'base64url'),
+  )
+  expect(isSigned).toBeTrue()
+}
