@@ -1,50 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { Database as SqliteConnection } from 'bun:sqlite'
-import initialPostgres from '../../../migrations/postgres/0001_initial.sql' with { type: 'text' }
-import deliveryPostgres from '../../../migrations/postgres/0002_delivery.sql' with { type: 'text' }
-import guardPostgres from '../../../migrations/postgres/0004_guard.sql' with { type: 'text' }
-import messagesPostgres from '../../../migrations/postgres/0003_messages.sql' with { type: 'text' }
-import webhooksPostgres from '../../../migrations/postgres/0005_webhooks.sql' with { type: 'text' }
-import operationsPostgres from '../../../migrations/postgres/0006_operations.sql' with { type: 'text' }
-import inboxOrderPostgres from '../../../migrations/postgres/0007_inbox_order.sql' with { type: 'text' }
-import rateTimesPostgres from '../../../migrations/postgres/0008_rate_times.sql' with { type: 'text' }
-import shortRowsPostgres from '../../../migrations/postgres/0009_short_rows.sql' with { type: 'text' }
-import initialSqlite from '../../../migrations/sqlite/0001_initial.sql' with { type: 'text' }
-import deliverySqlite from '../../../migrations/sqlite/0002_delivery.sql' with { type: 'text' }
-import messagesSqlite from '../../../migrations/sqlite/0003_messages.sql' with { type: 'text' }
-import guardSqlite from '../../../migrations/sqlite/0004_guard.sql' with { type: 'text' }
-import webhooksSqlite from '../../../migrations/sqlite/0005_webhooks.sql' with { type: 'text' }
-import operationsSqlite from '../../../migrations/sqlite/0006_operations.sql' with { type: 'text' }
-import inboxOrderSqlite from '../../../migrations/sqlite/0007_inbox_order.sql' with { type: 'text' }
-import rateTimesSqlite from '../../../migrations/sqlite/0008_rate_times.sql' with { type: 'text' }
-import shortRowsSqlite from '../../../migrations/sqlite/0009_short_rows.sql' with { type: 'text' }
 import { driverCode } from './errors.ts'
+import { readMigrations } from './read-migrations.ts' with { type: 'macro' }
+import type { Migration } from './read-migrations.ts'
 
-export type Migration = { name: string; sql: string }
-
-/** The schema's history, oldest first, as it is compiled into the binary. What has landed is never edited. */
-export const sqliteMigrations: Migration[] = [
-  { name: '0001_initial', sql: initialSqlite },
-  { name: '0002_delivery', sql: deliverySqlite },
-  { name: '0003_messages', sql: messagesSqlite },
-  { name: '0004_guard', sql: guardSqlite },
-  { name: '0005_webhooks', sql: webhooksSqlite },
-  { name: '0006_operations', sql: operationsSqlite },
-  { name: '0007_inbox_order', sql: inboxOrderSqlite },
-  { name: '0008_rate_times', sql: rateTimesSqlite },
-  { name: '0009_short_rows', sql: shortRowsSqlite },
-]
-export const postgresMigrations: Migration[] = [
-  { name: '0001_initial', sql: initialPostgres },
-  { name: '0002_delivery', sql: deliveryPostgres },
-  { name: '0003_messages', sql: messagesPostgres },
-  { name: '0004_guard', sql: guardPostgres },
-  { name: '0005_webhooks', sql: webhooksPostgres },
-  { name: '0006_operations', sql: operationsPostgres },
-  { name: '0007_inbox_order', sql: inboxOrderPostgres },
-  { name: '0008_rate_times', sql: rateTimesPostgres },
-  { name: '0009_short_rows', sql: shortRowsPostgres },
-]
+/**
+ * Every file of `migrations/sqlite` and `migrations/postgres`, oldest first, read at build time: adding a file to each
+ * folder registers a migration. A released migration is never edited; its checksum is in every database.
+ */
+export const sqliteMigrations: Migration[] = readMigrations('sqlite')
+export const postgresMigrations: Migration[] = readMigrations('postgres')
 
 export type AppliedMigration = { name: string; checksum: string }
 

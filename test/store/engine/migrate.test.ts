@@ -1,9 +1,13 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import {
   readAppliedMigrations,
   MigrationError,
   migrateSqlite,
+  postgresMigrations,
   sqliteMigrations,
 } from '../../../src/store/engine/migrate.ts'
 
@@ -51,4 +55,60 @@ test("another program's database is not taken for an empty one", () => {
   connection.run('create table songs (title text)')
   expect(() => migrateSqlite(connection, 0)).toThrow(MigrationError)
   connection.close()
+})
+
+describe('adding a migration file', () => {
+  const root = join(import.meta.dir, '../../..')
+
+  /** Copies the migrations and the code that reads them, and adds a file for each database. */
+  function copyWithMigration(file: string) {
+    const folder = mkdtempSync(join(tmpdir(), 'otpd-test-'))
+    for (const path of ['migrations', 'src/store/engine', 'src/domain/model']) {
+      cpSync(join(root, path), join(folder, path), { recursive: true })
+    }
+    for (const dialect of ['sqlite', 'postgres']) {
+      writeFileSync(join(folder, 'migrations', dialect, file), 'create table songs (title text)')
+    }
+    const main = join(folder, 'main.ts')
+    const imports = "import { postgresMigrations, sqliteMigrations } from './src/store/engine/migrate.ts'"
+    writeFileSync(main, `${imports}\nconsole.log(JSON.stringify({ sqliteMigrations, postgresMigrations }))`)
+    return { folder, main, dispose: () => rmSync(folder, { recursive: true }) }
+  }
+
+  const next = `${String(sqliteMigrations.length + 1).padStart(4, '0')}_songs`
+  const run = (command: string[]) => {
+    const { stdout, stderr, exitCode } = Bun.spawnSync(command)
+    return { stdout: stdout.toString(), stderr: stderr.toString(), exitCode }
+  }
+
+  test.each(['sources', 'executable'])('registers it, run from the %s', (from) => {
+    const { folder, main, dispose } = copyWithMigration(`${next}.sql`)
+    try {
+      const outfile = join(folder, 'program')
+      if (from === 'executable') run([process.execPath, 'build', main, '--compile', `--outfile=${outfile}`])
+      // The executable must hold the texts: nothing is left for it to read.
+      if (from === 'executable') rmSync(join(folder, 'migrations'), { recursive: true })
+      const { stdout } = run(from === 'executable' ? [outfile] : [process.execPath, main])
+      const added = { name: next, sql: 'create table songs (title text)' }
+      const registered = JSON.parse(stdout)
+      expect(registered.sqliteMigrations).toEqual([...sqliteMigrations, added])
+      expect(registered.postgresMigrations).toEqual([...postgresMigrations, added])
+    } finally {
+      dispose()
+    }
+  })
+
+  test.each(['0001_again.sql', '9999_gap.sql', `${next}.txt`, `${next}-Songs.sql`])(
+    'fails the build when it is named %s',
+    (file) => {
+      const { main, dispose } = copyWithMigration(file)
+      try {
+        const { stderr, exitCode } = run([process.execPath, 'build', main, '--target=bun'])
+        expect(exitCode).not.toBe(0)
+        expect(stderr).toContain('must be named 00')
+      } finally {
+        dispose()
+      }
+    },
+  )
 })
