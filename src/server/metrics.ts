@@ -19,7 +19,7 @@ export async function createServerMetrics(
   return createMetrics({
     version,
     now: () => clock.now(),
-    backlog: () => store.read.webhookQueue.backlog(backlogMax),
+    backlog: () => store.read.webhookOutbox.backlog(backlogMax),
   })
 }
 

@@ -1,6 +1,6 @@
 import { and, count, eq, gte, sql, type SQL } from 'drizzle-orm'
 import type { AnalyticsStore } from '../domain/log/analytics.ts'
-import { integerParam, textParam } from './engine/typed-placeholders.ts'
+import { integerParam, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
 export function createAnalyticsStore(database: Database, executor: QueryExecutor): AnalyticsStore {

@@ -2,9 +2,8 @@ import { and, count, desc, eq, lt, sql } from 'drizzle-orm'
 import type { Application, ApplicationListQuery, ApplicationStore } from '../domain/apps/applications.ts'
 import type { FreshCredential } from '../domain/apps/credentials.ts'
 import type { Developer } from '../domain/accounts/developers.ts'
-import { orderByLimit } from './engine/typed-placeholders.ts'
+import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 import type { Tables } from './engine/tables.ts'
 
 /** What a message takes from its application, for a query that joins it; null where it joins none. */

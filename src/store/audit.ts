@@ -1,9 +1,8 @@
 import { and, desc, eq, gte, lt, sql } from 'drizzle-orm'
 import type { AuditAction, AuditQuery, AuditStore } from '../domain/accounts/audit.ts'
-import { orderByLimit } from './engine/typed-placeholders.ts'
+import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 
 export function createAuditStore(database: Database, executor: QueryExecutor): AuditStore {
   const { auditEntries: entries } = database.tables

@@ -1,12 +1,11 @@
 import { and, asc, desc, eq, gt, gte, lt, lte, sql } from 'drizzle-orm'
 import { encodeEventId, decodeEventId } from '../domain/model/event-ids.ts'
 import type { EventStore, LogQuery, LogType } from '../domain/log/events.ts'
-import { orderByLimit } from './engine/typed-placeholders.ts'
+import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import { resolveEventId } from './engine/event-id-columns.ts'
-import { isOwnedBy, ownerShortId, type OwnerShortId } from './engine/owner.ts'
-import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
+import type { Tables } from './engine/tables.ts'
+import { isOwnedBy, ownerShortId, type OwnerShortId } from './engine/short-ids.ts'
 
 /** @param onEvent told of each entry that is written, by the developer's id, before its transaction ends */
 export function createEventStore(
@@ -101,4 +100,25 @@ export function createEventStore(
     deleteOldest: (until, batchSize) =>
       deleteOldestByKey(executor, events, events.seq, events.at, until, batchSize),
   }
+}
+
+/**
+ * The id of a log entry, which encodes its time and number. Entries of the first schema have theirs in a column
+ * instead.
+ */
+export const resolveEventId = (oldId: string | null, at: number, seq: number) =>
+  oldId ?? encodeEventId(at, seq)
+
+/** Columns that `withEventId` needs, under names that do not clash in a join. */
+export const eventIdColumns = ({ id, at, seq }: Tables['events']) => ({
+  oldEventId: id,
+  eventAt: at,
+  eventSeq: seq,
+})
+
+type EventIdColumns = { oldEventId: string | null; eventAt: number; eventSeq: number }
+
+/** Replaces the columns of `eventIdColumns` in a row by `eventId`. */
+export function withEventId<R extends EventIdColumns>({ oldEventId, eventAt, eventSeq, ...row }: R) {
+  return { ...row, eventId: resolveEventId(oldEventId, eventAt, eventSeq) }
 }

@@ -1,8 +1,7 @@
 import { and, asc, desc, eq, lt, sql } from 'drizzle-orm'
 import type { IdentityStore } from '../domain/otp/identities.ts'
-import { orderByLimit } from './engine/typed-placeholders.ts'
+import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 
 export function createIdentityStore(database: Database, executor: QueryExecutor): IdentityStore {
   const { identities, identityApplications: links } = database.tables

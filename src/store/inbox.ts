@@ -1,11 +1,10 @@
 import { and, desc, eq, gt, lt, sql } from 'drizzle-orm'
 import type { InboxStore } from '../domain/otp/inbox.ts'
 import { messageSettings } from './applications.ts'
-import { orderByLimit } from './engine/typed-placeholders.ts'
+import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { toOtpRequest } from './otp-requests.ts'
-import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 
 export function createInboxStore(database: Database, executor: QueryExecutor): InboxStore {
   const { inboxMessages: inbox, otpRequests, applications } = database.tables

@@ -9,11 +9,10 @@ import {
   type OtpRequestStore,
   type OtpStatus,
 } from '../domain/model/request.ts'
-import { orderByLimit } from './engine/typed-placeholders.ts'
+import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import { isOwnedBy, ownerShortId, type OwnerShortId } from './engine/owner.ts'
-import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
+import { isOwnedBy, ownerShortId, type OwnerShortId } from './engine/short-ids.ts'
 import type { Tables } from './engine/tables.ts'
 
 type Row = InferSelectModel<Tables['otpRequests']>

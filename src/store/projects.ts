@@ -1,8 +1,7 @@
 import { and, count, desc, eq, exists, lt, not, sql } from 'drizzle-orm'
 import type { ProjectStore } from '../domain/apps/projects.ts'
-import { orderByLimit } from './engine/typed-placeholders.ts'
+import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 
 export function createProjectStore(database: Database, executor: QueryExecutor): ProjectStore {
   const { projects, applications } = database.tables

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, gt, gte, inArray, lte, sql, type SQL } from 'drizzle-orm'
 import type { RateLimitStore } from '../domain/limits/rate-limit.ts'
-import { integerParam, textParam, orderByLimit1 } from './engine/typed-placeholders.ts'
+import { integerParam, textParam, orderByLimit1 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 import type { Tables } from './engine/tables.ts'

@@ -1,9 +1,8 @@
 import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
 import { scanRowsMax, type ScanLimitStore } from '../domain/model/scan-limit.ts'
-import { orderByLimit } from './engine/typed-placeholders.ts'
+import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { eventIdColumns, withEventId } from './engine/event-id-columns.ts'
-import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
+import { eventIdColumns, withEventId } from './events.ts'
 
 type Id = string | number
 type ById = { owner: Id; before?: string }

@@ -24,7 +24,7 @@ import { createSetupTokenStore } from './setup-tokens.ts'
 import { createSigningKeyStore } from './signing-keys.ts'
 import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
 import { createWebhookEndpointStore } from './webhook-endpoints.ts'
-import { createWebhookQueueStore } from './webhook-queue.ts'
+import { createWebhookOutboxStore } from './webhook-outbox.ts'
 import { createScanLimitStore } from './scan-limit.ts'
 
 /**
@@ -104,7 +104,7 @@ function bindStores(
     signingKeys: createSigningKeyStore(database, executor),
     webhookDeliveries: createWebhookDeliveryStore(database, executor, onDelivery),
     webhookEndpoints: createWebhookEndpointStore(database, executor, onDelivery),
-    webhookQueue: createWebhookQueueStore(database, executor, onDelivery),
+    webhookOutbox: createWebhookOutboxStore(database, executor, onDelivery),
     scanLimits: createScanLimitStore(database, executor),
   }
 }

@@ -1,14 +1,11 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, lte, sql } from 'drizzle-orm'
 import { lowestId } from '../domain/model/ids.ts'
 import type { WebhookDeliveryStore } from '../domain/webhooks/delivery.ts'
-import { orderByLimit } from './engine/typed-placeholders.ts'
+import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { eventIdColumns, withEventId } from './engine/event-id-columns.ts'
+import { eventIdColumns, withEventId } from './events.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
-import { recordAttempt } from './webhook-attempts.ts'
-import { recomputeDueAt } from './webhook-due-times.ts'
-import { loadMessages } from './webhook-messages.ts'
+import { loadMessages, recomputeDueAt, recordAttempt } from './webhook-delivery-rows.ts'
 
 /** @param onDelivery told that a delivery waits, before the transaction ends */
 export function createWebhookDeliveryStore(

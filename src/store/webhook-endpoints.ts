@@ -2,9 +2,8 @@ import { and, count, desc, eq, getTableColumns, lt, lte, sql } from 'drizzle-orm
 import { subscriptions, type Subscription } from '../domain/model/event-kinds.ts'
 import type { EndpointListQuery, WebhookEndpointStore } from '../domain/webhooks/endpoints.ts'
 import type { SealedHeaders } from '../domain/webhooks/headers.ts'
-import { orderByLimit, textParam } from './engine/typed-placeholders.ts'
+import { type FilterPlaceholders, orderByLimit, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { prepareFiltered, type FilterPlaceholders } from './engine/prepare-filtered.ts'
 
 export function createWebhookEndpointStore(
   database: Database,

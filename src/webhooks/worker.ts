@@ -68,7 +68,7 @@ export function createWebhookWorker(needs: {
     try {
       const now = clock.now()
       const claim = { owner, now, leaseUntil: now + leaseMs, limit }
-      return await store.write((tx) => tx.webhookQueue.claim(claim))
+      return await store.write((tx) => tx.webhookOutbox.claim(claim))
     } catch (error) {
       // The next poll tries anew.
       onError(error)
@@ -80,7 +80,7 @@ export function createWebhookWorker(needs: {
   async function scheduleNextRound() {
     clearTimeout(timer)
     if (!isStarted) return
-    const untilDueMs = ((await store.read.webhookQueue.nextDueAt()) ?? Infinity) - clock.now()
+    const untilDueMs = ((await store.read.webhookOutbox.nextDueAt()) ?? Infinity) - clock.now()
     clearTimeout(timer)
     // What is due by now waits for room, which wakes us, or for another process.
     if (isStarted) timer = setTimeout(wake, untilDueMs > 0 ? Math.min(untilDueMs, pollMs) : pollMs)
@@ -91,13 +91,13 @@ export function createWebhookWorker(needs: {
     const { claim, attempt, retryAt } = completed
     try {
       if (!attempt) {
-        await store.write((tx) => tx.webhookQueue.release({ ...claim, owner }))
+        await store.write((tx) => tx.webhookOutbox.release({ ...claim, owner }))
         unrecorded.delete(completed)
         return true
       }
       const now = clock.now()
       const outcome = { ...claim, owner, attempt, retryAt, now }
-      const failingSince = await store.write((tx) => tx.webhookQueue.finish(outcome))
+      const failingSince = await store.write((tx) => tx.webhookOutbox.finish(outcome))
       unrecorded.delete(completed)
       if (failingSince === null) return true
       const isGone = attempt.statusCode === 410
@@ -116,7 +116,7 @@ export function createWebhookWorker(needs: {
    */
   async function sendAll(claimed: ClaimedDelivery[]) {
     if (claimed.length === 0) return
-    const stored = await store.read.webhookQueue.load(claimed.map(({ id }) => id))
+    const stored = await store.read.webhookOutbox.load(claimed.map(({ id }) => id))
     const messages = new Map(stored.map((message) => [message.deliveryId, message]))
     for (const claim of claimed) {
       const message = messages.get(claim.id)
@@ -164,7 +164,7 @@ export function createWebhookWorker(needs: {
   return {
     /** Sends what waits and goes on until `stop`. */
     async start(): Promise<void> {
-      if (ownsAllLeases) await store.write((tx) => tx.webhookQueue.releaseAll())
+      if (ownsAllLeases) await store.write((tx) => tx.webhookOutbox.releaseAll())
       isStarted = true
       wake()
     },

@@ -220,8 +220,8 @@ describe('a server with metrics', () => {
 describeEachDatabase('the backlog', (database) => {
   test('counts what waits and nobody holds, up to a bound, and knows the oldest', async () => {
     const fixture = await createWebhookFixture(database())
-    const { webhookQueue } = fixture.store.read
-    expect(await webhookQueue.backlog(10)).toEqual({ pending: 0, oldestAt: null })
+    const { webhookOutbox } = fixture.store.read
+    expect(await webhookOutbox.backlog(10)).toEqual({ pending: 0, oldestAt: null })
     const app = await fixture.createApplication()
     const endpoint = await fixture.createEndpoint(app.id, 'http://127.0.0.1:9/')
     const since = fixture.clock.now()
@@ -229,14 +229,14 @@ describeEachDatabase('the backlog', (database) => {
       await fixture.record(app.id)
       fixture.clock.advance(1000)
     }
-    expect(await webhookQueue.backlog(10)).toEqual({ pending: 5, oldestAt: since })
-    expect(await webhookQueue.backlog(3)).toMatchObject({ pending: 3 })
+    expect(await webhookOutbox.backlog(10)).toEqual({ pending: 5, oldestAt: since })
+    expect(await webhookOutbox.backlog(3)).toMatchObject({ pending: 3 })
     const now = fixture.clock.now()
     await fixture.store.write((tx) =>
-      tx.webhookQueue.claim({ owner: 'o', now, leaseUntil: now + 1000, limit: 2 }),
+      tx.webhookOutbox.claim({ owner: 'o', now, leaseUntil: now + 1000, limit: 2 }),
     )
-    expect(await webhookQueue.backlog(10)).toMatchObject({ pending: 3 })
+    expect(await webhookOutbox.backlog(10)).toMatchObject({ pending: 3 })
     await fixture.endpoints.delete(fixture.developer, endpoint)
-    expect(await webhookQueue.backlog(10)).toEqual({ pending: 0, oldestAt: null })
+    expect(await webhookOutbox.backlog(10)).toEqual({ pending: 0, oldestAt: null })
   })
 })

@@ -103,7 +103,7 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
     const eventId = await fixture.record(appId)
     const now = fixture.clock.now()
     const claim = { owner: 'dead', now, leaseUntil: now + 30_000, limit: 50 }
-    await fixture.store.write((tx) => tx.webhookQueue.claim(claim))
+    await fixture.store.write((tx) => tx.webhookOutbox.claim(claim))
     const sent: string[] = []
     const worker = await startNode(async ({ id }) => {
       sent.push(id)

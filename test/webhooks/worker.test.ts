@@ -177,7 +177,7 @@ describe('the worker', () => {
     await fixture.record(app.id)
     const now = fixture.clock.now()
     const claim = { owner: 'dead', now, leaseUntil: now + 30_000, limit: 50 }
-    await fixture.store.write((tx) => tx.webhookQueue.claim(claim))
+    await fixture.store.write((tx) => tx.webhookOutbox.claim(claim))
 
     const nonOwningWorker = makeWorker({ ownsAllLeases: false })
     await nonOwningWorker.start()

@@ -91,7 +91,7 @@ export async function recordEvent(
   const toPayload = (id: string) => JSON.stringify(eventBody(id, type, request, at))
   const seq = await tx.events.insert(entry, subscribers.length > 0 ? toPayload : undefined)
   for (const { id: endpointId } of subscribers) {
-    await tx.webhookQueue.insert({ id: newId('dlv'), endpointId, eventSeq: seq, type, now: at })
+    await tx.webhookOutbox.insert({ id: newId('dlv'), endpointId, eventSeq: seq, type, now: at })
   }
   return seq
 }

@@ -22,7 +22,7 @@ import type { SetupTokenStore } from '../accounts/setup-tokens.ts'
 import type { SigningKeyStore } from '../accounts/signing-keys.ts'
 import type { WebhookDeliveryStore } from '../webhooks/delivery.ts'
 import type { WebhookEndpointStore } from '../webhooks/endpoints.ts'
-import type { WebhookQueueStore } from '../webhooks/outbox.ts'
+import type { WebhookOutboxStore } from '../webhooks/outbox.ts'
 import type { ScanLimitStore } from '../model/scan-limit.ts'
 
 /** One store a noun. The finders work anywhere; what writes works only inside `Store.write`. */
@@ -51,7 +51,7 @@ export type Stores = {
   signingKeys: SigningKeyStore
   webhookDeliveries: WebhookDeliveryStore
   webhookEndpoints: WebhookEndpointStore
-  webhookQueue: WebhookQueueStore
+  webhookOutbox: WebhookOutboxStore
   scanLimits: ScanLimitStore
 }
 

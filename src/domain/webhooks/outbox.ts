@@ -43,7 +43,7 @@ export type StoredWebhookMessage = {
 }
 
 /** The outbox: a row for each event and endpoint, from the transaction of the event on. */
-export type WebhookQueueStore = {
+export type WebhookOutboxStore = {
   /** Part of the transaction of the event. Several are written in the order of their endpoints. */
   insert(delivery: {
     id: string

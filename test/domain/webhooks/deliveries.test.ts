@@ -48,7 +48,7 @@ describeEachDatabase('deliveries', (database, kind) => {
   const claim = () => {
     const now = fixture.clock.now()
     const claimRequest = { owner: 'a', now, leaseUntil: now + 30_000, limit: 50 }
-    return fixture.store.write((tx) => tx.webhookQueue.claim(claimRequest))
+    return fixture.store.write((tx) => tx.webhookOutbox.claim(claimRequest))
   }
   /** Attempts everything that is due. */
   const work = async (statusCode: number, retryAt: number | null = null) => {
@@ -58,7 +58,7 @@ describeEachDatabase('deliveries', (database, kind) => {
         const now = fixture.clock.now()
         const attempt = { at: now, statusCode, error, durationMs: 1, body: '' }
         await fixture.store.write((tx) =>
-          tx.webhookQueue.finish({ ...one, owner: 'a', attempt, retryAt, now }),
+          tx.webhookOutbox.finish({ ...one, owner: 'a', attempt, retryAt, now }),
         )
       }
     }
@@ -167,7 +167,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     expect(await only(endpoint)).toMatchObject({ status: 'delivered', attempts: 3, nextAttemptAt: null })
     fixture.clock.advance(hour)
     expect(await claim()).toEqual([])
-    expect(await fixture.store.read.webhookQueue.nextDueAt()).toBeUndefined()
+    expect(await fixture.store.read.webhookOutbox.nextDueAt()).toBeUndefined()
   })
 
   test('that a worker holds while they are sent again are not written twice', async () => {
@@ -179,7 +179,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     const attempt = { at: 0, statusCode: 500, error: 'bad_status' as const, durationMs: 1, body: '' }
     const now = fixture.clock.now()
     const outcome = { ...claimed, owner: 'a', attempt, retryAt: now, now }
-    expect(await fixture.store.write((tx) => tx.webhookQueue.finish(outcome))).toBeNull()
+    expect(await fixture.store.write((tx) => tx.webhookOutbox.finish(outcome))).toBeNull()
     expect(await only(endpoint)).toMatchObject({ status: 'delivered', attempts: 1 })
     expect((await getEndpoint(endpoint)).failingSince).toBeNull()
   })
@@ -284,6 +284,6 @@ describeEachDatabase('deliveries', (database, kind) => {
       expect(attempts).toHaveLength(delivery.attempts)
       fixture.clock.advance(60_000)
     }
-    expect(await fixture.store.read.webhookQueue.nextDueAt()).toBeUndefined()
+    expect(await fixture.store.read.webhookOutbox.nextDueAt()).toBeUndefined()
   }, 300_000)
 })

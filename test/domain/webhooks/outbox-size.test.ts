@@ -34,12 +34,12 @@ async function measureClaimMs(history: number): Promise<number> {
   for (let round = 0; round < 40; round++) {
     const before = performance.now()
     const claim = { owner: 'a', now, leaseUntil: now + 30_000, limit: 50 }
-    const claimed = await fixture.store.write((tx) => tx.webhookQueue.claim(claim))
+    const claimed = await fixture.store.write((tx) => tx.webhookOutbox.claim(claim))
     expect(claimed).toHaveLength(2)
     await Promise.all(
       claimed.map((one) =>
         fixture.store.write((tx) =>
-          tx.webhookQueue.finish({ ...one, owner: 'a', attempt, retryAt: null, now }),
+          tx.webhookOutbox.finish({ ...one, owner: 'a', attempt, retryAt: null, now }),
         ),
       ),
     )

@@ -16,7 +16,7 @@ describeEachDatabase('the outbox', (database, kind) => {
   const claim = (owner: string, limit = 50) => {
     const now = fixture.clock.now()
     return fixture.store.write((tx) =>
-      tx.webhookQueue.claim({ owner, now, leaseUntil: now + leaseMs, limit }),
+      tx.webhookOutbox.claim({ owner, now, leaseUntil: now + leaseMs, limit }),
     )
   }
   const finish = (
@@ -28,7 +28,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     const error = statusCode === 200 ? null : ('bad_status' as const)
     const now = fixture.clock.now()
     const attempt = { at: now - 7, statusCode, error, durationMs: 7, body: 'words' }
-    return fixture.store.write((tx) => tx.webhookQueue.finish({ ...claimed, owner, attempt, retryAt, now }))
+    return fixture.store.write((tx) => tx.webhookOutbox.finish({ ...claimed, owner, attempt, retryAt, now }))
   }
   /** What somebody has claimed whose answer was not looked at. */
   const listLeasedBy = async (owner: string): Promise<Array<ClaimedDelivery & { owner: string }>> => {
@@ -149,7 +149,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     const endpoint = await fixture.createEndpoint(app.id, url)
     await fixture.record(app.id)
     const [leased] = await claim('dead')
-    await fixture.store.write((tx) => tx.webhookQueue.releaseAll())
+    await fixture.store.write((tx) => tx.webhookOutbox.releaseAll())
     if (leased) await finish('dead', leased, 500)
     const reclaimed = (await claim('next')).filter(({ endpointId }) => endpointId === endpoint)
     expect(reclaimed).toMatchObject([{ claim: 2 }])
@@ -204,7 +204,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     const eventId = await fixture.record(app.id)
     const [claimed] = await claim('a')
     if (!claimed) throw new Error('nothing was claimed')
-    const load = () => fixture.store.read.webhookQueue.load([claimed.id])
+    const load = () => fixture.store.read.webhookOutbox.load([claimed.id])
     const [before] = await load()
     expect(before).toMatchObject({ id: eventId, url, secret: app.webhookSecret })
     expect(JSON.parse(before?.body ?? '')).toMatchObject({ id: eventId, type: 'otp.verified' })
@@ -225,7 +225,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     const endpoint = await fixture.createEndpoint(app.id, url)
     await fixture.record(app.id)
     const now = fixture.clock.now()
-    const nextDueAt = () => fixture.store.read.webhookQueue.nextDueAt()
+    const nextDueAt = () => fixture.store.read.webhookOutbox.nextDueAt()
     expect(await nextDueAt()).toBe(now)
     const [first] = await claim('a')
     expect(await nextDueAt()).toBe(now + leaseMs)
@@ -254,9 +254,9 @@ describeEachDatabase('the outbox', (database, kind) => {
     await fixture.record(app.id)
     const [leased] = await claim('a')
     if (!leased) throw new Error('nothing was claimed')
-    await fixture.store.write((tx) => tx.webhookQueue.release({ ...leased, owner: 'a' }))
+    await fixture.store.write((tx) => tx.webhookOutbox.release({ ...leased, owner: 'a' }))
     expect(await claim('b')).toMatchObject([{ id: leased.id, claim: 2 }])
-    await fixture.store.write((tx) => tx.webhookQueue.release({ ...leased, owner: 'a' }))
+    await fixture.store.write((tx) => tx.webhookOutbox.release({ ...leased, owner: 'a' }))
     expect(await fixture.deliveries(endpoint)).toMatchObject([{ leaseOwner: 'b', attempts: 0 }])
   })
 

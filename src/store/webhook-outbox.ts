@@ -3,12 +3,16 @@ import {
   sendsPerEndpointMax,
   type ClaimedDelivery,
   type DeliveryClaimRequest,
-  type WebhookQueueStore,
+  type WebhookOutboxStore,
 } from '../domain/webhooks/outbox.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
-import { earliestDue, leasedDeliveries, recomputeDueAt } from './webhook-due-times.ts'
-import { loadMessages } from './webhook-messages.ts'
-import { recordAttempt } from './webhook-attempts.ts'
+import {
+  earliestDue,
+  leasedDeliveries,
+  loadMessages,
+  recomputeDueAt,
+  recordAttempt,
+} from './webhook-delivery-rows.ts'
 
 /**
  * Whoever changes what waits for an endpoint updates the endpoint first, and so holds it: when it is due is then settled
@@ -16,11 +20,11 @@ import { recordAttempt } from './webhook-attempts.ts'
  *
  * @param onDelivery told that a delivery waits, before the transaction ends
  */
-export function createWebhookQueueStore(
+export function createWebhookOutboxStore(
   database: Database,
   executor: QueryExecutor,
   onDelivery: () => void,
-): WebhookQueueStore {
+): WebhookOutboxStore {
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints } = database.tables
   const p = sql.placeholder
 

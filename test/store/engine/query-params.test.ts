@@ -1,7 +1,10 @@
 import { and, asc, eq, gte, sql } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'bun:test'
-import { orderByLimit } from '../../../src/store/engine/typed-placeholders.ts'
-import { prepareFiltered, type FilterPlaceholders } from '../../../src/store/engine/prepare-filtered.ts'
+import {
+  type FilterPlaceholders,
+  orderByLimit,
+  prepareFiltered,
+} from '../../../src/store/engine/query-params.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 
 type Filter = { prefix: string; since?: number | undefined; values?: readonly number[]; limit: number }
