@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, uptime } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import { createClockRollbackRepair } from '../domain/upkeep/clock-rollback.ts'
+import { repairAfterClockRollback } from '../domain/upkeep/clock-rollback.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
 import { createRetention } from '../domain/upkeep/retention.ts'
 import { createApp } from '../http/app.ts'
@@ -129,8 +129,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     })
     const { logStreams } = services
     wakeStreams = logStreams.wake
-    const clockRollbackRepair = createClockRollbackRepair({ store, clock })
-    const rollbackMs = await clockRollbackRepair.repairAfterClockRollback()
+    const rollbackMs = await repairAfterClockRollback({ store, clock })
     if (rollbackMs > 0) {
       const seconds = Math.round(rollbackMs / 1000)
       log.warn('the system clock was set back since otpd last ran', { seconds })

@@ -1,28 +1,34 @@
-import { clockRollbackMinMs } from './deadlines.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 
-export type ClockRollbackRepair = ReturnType<typeof createClockRollbackRepair>
-
-/** Puts what is recorded right before the first call is served. */
-export function createClockRollbackRepair({ store, clock }: { store: Store; clock: Clock }) {
-  return {
-    /**
-     * To be called before the first call is served. Whatever is recorded happened before now: a system clock that was
-     * set back over a restart must neither free a rate limit early nor hold it for longer than its window, and codes,
-     * locks, retries and sessions end as much earlier as the clock was set back. One that was set forward looks like a
-     * server that did not run for so long.
-     *
-     * @returns how far back the clock was set at least, in milliseconds; 0 where it was not
-     */
-    repairAfterClockRollback: (): Promise<number> =>
-      store.write(async (tx) => {
-        const now = clock.now()
-        const rollbackMs = ((await tx.deadlines.latestTimestamp(now)) ?? now) - now
-        await tx.rateLimits.clampToNow(now)
-        if (rollbackMs < clockRollbackMinMs) return 0
-        await tx.deadlines.shiftDeadlines(rollbackMs, now)
-        return rollbackMs
-      }),
-  }
+/** Queries for the repair of stored times after the system clock was set back. */
+export type DeadlineStore = {
+  /**
+   * Finds the latest time at which a pending code was sent or a rate limit admission was recorded; undefined if there
+   * are none.
+   */
+  latestTimestamp(now: number): Promise<number | undefined>
+  /** Moves pending deadlines earlier by `rollbackMs`, and clamps the start of sessions and setup tokens to `now`. */
+  shiftDeadlines(rollbackMs: number, now: number): Promise<void>
 }
+
+/** Smaller rollbacks are ignored: no deadline is promised to the second. */
+const clockRollbackMinMs = 5_000
+
+/**
+ * Repairs stored times after the system clock was set back while otpd was stopped. Call it before the first request is
+ * served. Stored times are in the past by definition: a rollback must neither free a rate limit early nor extend it
+ * beyond its window, so codes, locks, retries and sessions end earlier by the size of the rollback. A clock set forward
+ * looks like downtime and needs no repair.
+ *
+ * @returns the minimum size of the rollback in milliseconds; 0 if there was none
+ */
+export const repairAfterClockRollback = ({ store, clock }: { store: Store; clock: Clock }): Promise<number> =>
+  store.write(async (tx) => {
+    const now = clock.now()
+    const rollbackMs = ((await tx.deadlines.latestTimestamp(now)) ?? now) - now
+    await tx.rateLimits.clampToNow(now)
+    if (rollbackMs < clockRollbackMinMs) return 0
+    await tx.deadlines.shiftDeadlines(rollbackMs, now)
+    return rollbackMs
+  })

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createClockRollbackRepair } from '../../../src/domain/upkeep/clock-rollback.ts'
+import { repairAfterClockRollback } from '../../../src/domain/upkeep/clock-rollback.ts'
 import { chargeRateLimit } from '../../../src/domain/limits/rate-limit.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
@@ -9,22 +9,22 @@ import { createTestService } from '../../helpers/service.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 
-describeEachDatabase('housekeeping', (database) => {
-  test('at the start lets nothing stand in the future, so that a limit neither opens early nor holds for long', async () => {
+describeEachDatabase('the clock-rollback repair', (database) => {
+  test('clamps rate limit admissions to now, so that a limit neither opens early nor outlasts its window', async () => {
     const store = createStore(database())
     const limit = { policy: 'test', subject: 'app', limit: 2, windowMs: 60_000 }
     const clock = testClock()
     await store.write((tx) => chargeRateLimit(tx, limit, clock.now(), 'APP_RATE'))
     await store.write((tx) => chargeRateLimit(tx, limit, clock.now(), 'APP_RATE'))
     clock.advance(-2 * 60 * 60 * 1000)
-    await createClockRollbackRepair({ store, clock }).repairAfterClockRollback()
+    await repairAfterClockRollback({ store, clock })
     const admitAgain = () => store.write((tx) => chargeRateLimit(tx, limit, clock.now(), 'APP_RATE'))
     expect(admitAgain()).rejects.toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: 60 })
     clock.advance(60_000)
     expect(await admitAgain()).toMatchObject({ remaining: 1 })
   })
 
-  test('at the start ends codes, locks, retries and sessions as much earlier as the clock was set back', async () => {
+  test('moves the end of codes, locks, retries and sessions earlier by the size of the rollback', async () => {
     const service = await createTestService({ database: database() })
     const { store } = service
     const ada = await service.createDeveloper()
@@ -43,10 +43,9 @@ describeEachDatabase('housekeeping', (database) => {
       await tx.refreshTokens.insert({ ...session, hash: 'h', usedAt: sentAt })
     })
     const clock = testClock(sentAt - 7_200_000)
-    const housekeeping = createClockRollbackRepair({ store, clock })
-    expect(await housekeeping.repairAfterClockRollback()).toBe(7_200_000)
-    // What is set back once is not set back again.
-    expect(await housekeeping.repairAfterClockRollback()).toBe(0)
+    expect(await repairAfterClockRollback({ store, clock })).toBe(7_200_000)
+    // A second run finds nothing left to repair.
+    expect(await repairAfterClockRollback({ store, clock })).toBe(0)
 
     const { read } = database()
     const [request] = await read.select().from(otpRequests)
@@ -62,13 +61,13 @@ describeEachDatabase('housekeeping', (database) => {
     await service.dispose()
   })
 
-  test('at the start after a pause, or a clock that was set forward, moves nothing', async () => {
+  test('changes nothing after downtime or when the clock was set forward', async () => {
     const service = await createTestService({ database: database() })
     const application = await service.createApplication(await service.createDeveloper())
     await createOtpClient(service).send(application)
     const before = await database().read.select().from(database().tables.otpRequests)
     service.clock.advance(7_200_000)
-    expect(await createClockRollbackRepair(service).repairAfterClockRollback()).toBe(0)
+    expect(await repairAfterClockRollback(service)).toBe(0)
     expect(await database().read.select().from(database().tables.otpRequests)).toEqual(before)
     await service.dispose()
   })
