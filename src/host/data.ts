@@ -10,7 +10,7 @@ import {
   StartRefused,
 } from '../store/files/data-dir.ts'
 import { acquireLock } from '../store/files/lock.ts'
-import { readMigrationStatus, type MigrationStatus } from '../store/engine/migration-status.ts'
+import { readMigrationStatus, type MigrationStatus } from '../store/files/inspection.ts'
 import { toStartError, prepareDatabase } from '../store/files/prepare-database.ts'
 import { restoreDatabase, type RestoreResult } from '../store/files/restore.ts'
 

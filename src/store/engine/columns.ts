@@ -10,9 +10,8 @@ import {
 import type { ShortIds } from './short-ids.ts'
 
 /**
- * The kinds of column that both databases represent alike: each has the same JavaScript value in SQLite and
- * PostgreSQL (string, number or null). No booleans, dates or JSON: this is what makes the one type assertion in
- * columns.postgres.ts true.
+ * Column types with the same JavaScript value (string, number or null) in SQLite and PostgreSQL. Booleans, dates and
+ * JSON are excluded: they differ, and the type assertion on `postgresColumns` relies on their absence.
  */
 export const sqliteColumns = (ids: ShortIds) => ({
   table: sqliteTable,
@@ -22,7 +21,7 @@ export const sqliteColumns = (ids: ShortIds) => ({
   text: (name: string) => text(name),
   integer: (name: string) => integer(name),
   timestampMs: (name: string) => integer(name),
-  /** The id of a developer, project or application, a number in SQLite. */
+  /** Id of a developer, project or application; stored as a number in SQLite. */
   shortId: customType<{ data: string; driverData: number }>({
     dataType: () => 'integer',
     toDriver: ids.toNumber,

@@ -1,10 +1,26 @@
 import { eq, sql } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
+import { bigint, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { Pool } from 'pg'
-import { postgresColumns } from './columns.postgres.ts'
+import type { ColumnKit } from './columns.ts'
 import type { QueryExecutor, Database } from './database.ts'
 import { toCallerError } from './errors.ts'
 import { defineTables } from './tables.ts'
+
+/**
+ * The columns of `sqliteColumns` for PostgreSQL. The assertion is sound because each kind has the same JavaScript value
+ * in both.
+ */
+const postgresColumns = {
+  table: pgTable,
+  index,
+  uniqueIndex,
+  primaryKey,
+  text: (name: string) => text(name),
+  integer: (name: string) => integer(name),
+  timestampMs: (name: string) => bigint(name, { mode: 'number' }),
+  shortId: (name: string) => text(name),
+} as unknown as ColumnKit
 
 /** The members that drizzle's PostgreSQL databases share, whichever driver is below. */
 type PostgresDatabase = { transaction<T>(body: (tx: unknown) => Promise<T>): Promise<T> }
@@ -19,7 +35,7 @@ export function openPostgres(url: string): Database {
 
 /** The port over any of drizzle's PostgreSQL databases: the real driver here, PGlite in the tests. */
 export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): Database {
-  // The builders have the same shape in both dialects; columns.postgres.ts says why their values agree.
+  // The builders have the same shape in both dialects; `postgresColumns` says why their values agree.
   const asExecutor = (executor: unknown) => executor as QueryExecutor
   return {
     tables: defineTables(postgresColumns),

@@ -3,6 +3,7 @@ import { existsSync, statfsSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { masterKeyCheck } from '../../domain/model/keys.ts'
+import { withReadonlyConnection } from './backup.ts'
 import { dataFiles, errorWord, readMasterKey, StartRefused } from './data-dir.ts'
 import { driverCode } from '../engine/errors.ts'
 import { isLocked } from './lock.ts'
@@ -165,4 +166,18 @@ function checkSchema(connection: SqliteConnection): { pending: string[]; schemaE
     if (error instanceof MigrationError) return { pending: [], schemaError: error.message }
     throw error
   }
+}
+
+export type MigrationStatus = { applied: string[]; pending: string[] }
+
+/**
+ * Lists the migrations that a database has and those that this version would apply. Reads only: it does not even
+ * create a missing database.
+ *
+ * @throws MigrationError see pendingMigrations
+ */
+export function readMigrationStatus(database: string): MigrationStatus {
+  const applied = existsSync(database) ? withReadonlyConnection(database, readAppliedMigrations) : []
+  const pending = pendingMigrations(sqliteMigrations, applied)
+  return { applied: applied.map(({ name }) => name), pending: pending.map(({ name }) => name) }
 }

@@ -1,0 +1,43 @@
+import type { ColumnKit } from '../columns.ts'
+
+/** Projects and applications. */
+export function defineAppsTables(c: ColumnKit) {
+  const projects = c.table('projects', {
+    id: c.text('id').primaryKey(),
+    developerId: c.text('developer_id').notNull(),
+    name: c.text('name').notNull(),
+    description: c.text('description'),
+    createdAt: c.timestampMs('created_at').notNull(),
+    updatedAt: c.timestampMs('updated_at').notNull(),
+  })
+
+  const applications = c.table('applications', {
+    id: c.text('id').primaryKey(),
+    developerId: c.text('developer_id').notNull(),
+    projectId: c.text('project_id').notNull(),
+    name: c.text('name').notNull(),
+    environment: c.text('environment').notNull().$type<'live' | 'test'>(),
+    status: c.text('status').notNull().$type<'active' | 'disabled'>(),
+    otpTtlSeconds: c.integer('otp_ttl_seconds').notNull(),
+    clientIdSalt: c.text('client_id_salt').notNull(),
+    clientIdHash: c.text('client_id_hash').notNull(),
+    clientSecretSalt: c.text('client_secret_salt').notNull(),
+    clientSecretHash: c.text('client_secret_hash').notNull(),
+    clientSecretPreview: c.text('client_secret_preview').notNull(),
+    clientSecretRotatedAt: c.timestampMs('client_secret_rotated_at'),
+    apiKeySalt: c.text('api_key_salt').notNull(),
+    apiKeyHash: c.text('api_key_hash').notNull(),
+    apiKeyPreview: c.text('api_key_preview').notNull(),
+    apiKeyRotatedAt: c.timestampMs('api_key_rotated_at'),
+    webhookSecret: c.text('webhook_secret').notNull(),
+    webhookSecretRotatedAt: c.timestampMs('webhook_secret_rotated_at'),
+    credentialsVersion: c.integer('credentials_version').notNull().default(1),
+    defaultLocale: c.text('default_locale'),
+    webOtpDomain: c.text('web_otp_domain'),
+    androidAppHash: c.text('android_app_hash'),
+    createdAt: c.timestampMs('created_at').notNull(),
+    updatedAt: c.timestampMs('updated_at').notNull(),
+  })
+
+  return { projects, applications }
+}

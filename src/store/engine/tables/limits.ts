@@ -1,0 +1,95 @@
+import type { ColumnKit } from '../columns.ts'
+
+/** Rate limits, phone budgets, idempotency keys and the guard. */
+export function defineLimitsTables(c: ColumnKit) {
+  const rateAdmissions = c.table(
+    'rate_admissions',
+    {
+      subject: c.text('subject').notNull(),
+      policy: c.text('policy').notNull(),
+      at: c.timestampMs('at').notNull(),
+      seq: c.timestampMs('seq').notNull(),
+    },
+    (t) => [c.primaryKey({ columns: [t.subject, t.policy, t.at, t.seq] })],
+  )
+
+  const phoneCheckBudgets = c.table(
+    'phone_check_budgets',
+    {
+      appId: c.text('app_id').notNull(),
+      phoneHash: c.text('phone_hash').notNull(),
+      refilledAt: c.timestampMs('refilled_at').notNull(),
+      consecutiveFailures: c.integer('consecutive_failures').notNull(),
+      lockedUntil: c.timestampMs('locked_until'),
+    },
+    (t) => [c.primaryKey({ columns: [t.appId, t.phoneHash] })],
+  )
+
+  const idempotencyKeys = c.table(
+    'idempotency_keys',
+    {
+      caller: c.text('caller').notNull(),
+      route: c.text('route').notNull(),
+      key: c.text('key').notNull(),
+      bodyHash: c.text('body_hash').notNull(),
+      answer: c.text('answer'),
+      createdAt: c.timestampMs('created_at').notNull(),
+    },
+    (t) => [c.primaryKey({ columns: [t.caller, t.route, t.key] })],
+  )
+
+  const guardWindows = c.table(
+    'guard_windows',
+    {
+      subject: c.text('subject').notNull(),
+      startsAt: c.timestampMs('starts_at').notNull(),
+      unverified: c.integer('unverified').notNull(),
+      verified: c.integer('verified').notNull(),
+    },
+    (t) => [c.primaryKey({ columns: [t.subject, t.startsAt] })],
+  )
+
+  const guardAddressCountries = c.table(
+    'guard_address_countries',
+    {
+      subject: c.text('subject').notNull(),
+      country: c.text('country').notNull(),
+      sentAt: c.timestampMs('sent_at').notNull(),
+      verifiedAt: c.timestampMs('verified_at'),
+    },
+    (t) => [c.primaryKey({ columns: [t.subject, t.country] })],
+  )
+
+  const guardDays = c.table(
+    'guard_days',
+    {
+      subject: c.text('subject').notNull(),
+      day: c.integer('day').notNull(),
+      sent: c.integer('sent').notNull().default(0),
+      verified: c.integer('verified').notNull().default(0),
+    },
+    (t) => [c.primaryKey({ columns: [t.subject, t.day] })],
+  )
+
+  const guardDecisions = c.table(
+    'guard_decisions',
+    {
+      hour: c.integer('hour').notNull(),
+      rule: c.text('rule').notNull(),
+      country: c.text('country').notNull(),
+      flagged: c.integer('flagged').notNull(),
+      blocked: c.integer('blocked').notNull(),
+    },
+    (t) => [c.primaryKey({ columns: [t.hour, t.rule, t.country] })],
+  )
+
+  return {
+    rateAdmissions,
+    phoneCheckBudgets,
+    idempotencyKeys,
+    guardWindows,
+    guardAddressCountries,
+    guardDays,
+    guardDecisions,
+  }
+}

@@ -1,0 +1,84 @@
+import type { WebhookError } from '../../../domain/webhooks/delivery.ts'
+import type { ColumnKit } from '../columns.ts'
+
+/** The event log, its webhooks and its daily counts. */
+export function defineLogTables(c: ColumnKit) {
+  const events = c.table('events', {
+    seq: c.timestampMs('seq').primaryKey(),
+    id: c.text('id'),
+    type: c.text('type').notNull(),
+    developerId: c.shortId('developer_id').notNull(),
+    appId: c.shortId('app_id'),
+    requestId: c.text('request_id'),
+    phone: c.text('phone'),
+    status: c.text('status'),
+    detail: c.text('detail'),
+    payload: c.text('payload'),
+    at: c.timestampMs('at').notNull(),
+  })
+
+  const webhookEndpoints = c.table('webhook_endpoints', {
+    id: c.text('id').primaryKey(),
+    developerId: c.text('developer_id').notNull(),
+    appId: c.text('app_id').notNull(),
+    url: c.text('url').notNull(),
+    events: c.text('events').notNull(),
+    status: c.text('status').notNull().$type<'enabled' | 'disabled'>(),
+    disabledReason: c.text('disabled_reason').$type<'failing' | 'gone'>(),
+    failingSince: c.timestampMs('failing_since'),
+    lastDeliveryAt: c.timestampMs('last_delivery_at'),
+    description: c.text('description'),
+    headers: c.text('headers'),
+    dueAt: c.timestampMs('due_at'),
+    createdAt: c.timestampMs('created_at').notNull(),
+    updatedAt: c.timestampMs('updated_at').notNull(),
+  })
+
+  const webhookDeliveries = c.table('webhook_deliveries', {
+    id: c.text('id').primaryKey(),
+    endpointId: c.text('endpoint_id').notNull(),
+    eventSeq: c.timestampMs('event_seq').notNull(),
+    type: c.text('type').notNull(),
+    status: c.text('status').notNull().$type<'pending' | 'delivered' | 'failed'>(),
+    attempts: c.integer('attempts').notNull().default(0),
+    claims: c.integer('claims').notNull().default(0),
+    failures: c.integer('failures').notNull().default(0),
+    lastStatusCode: c.integer('last_status_code'),
+    lastError: c.text('last_error').$type<WebhookError>(),
+    nextAttemptAt: c.timestampMs('next_attempt_at'),
+    leaseOwner: c.text('lease_owner'),
+    leaseUntil: c.timestampMs('lease_until'),
+    createdAt: c.timestampMs('created_at').notNull(),
+    deliveredAt: c.timestampMs('delivered_at'),
+  })
+
+  const webhookAttempts = c.table(
+    'webhook_attempts',
+    {
+      deliveryId: c.text('delivery_id').notNull(),
+      number: c.integer('number').notNull(),
+      at: c.timestampMs('at').notNull(),
+      statusCode: c.integer('status_code'),
+      error: c.text('error').$type<WebhookError>(),
+      durationMs: c.integer('duration_ms').notNull(),
+      body: c.text('body'),
+    },
+    (t) => [c.primaryKey({ columns: [t.deliveryId, t.number] })],
+  )
+
+  const dailyCounts = c.table(
+    'daily_counts',
+    {
+      developerId: c.text('developer_id').notNull(),
+      day: c.integer('day').notNull(),
+      requests: c.integer('requests').notNull().default(0),
+      sent: c.integer('sent').notNull().default(0),
+      verified: c.integer('verified').notNull().default(0),
+      failed: c.integer('failed').notNull().default(0),
+      active: c.integer('active').notNull().default(0),
+    },
+    (t) => [c.primaryKey({ columns: [t.developerId, t.day] })],
+  )
+
+  return { events, webhookEndpoints, webhookDeliveries, webhookAttempts, dailyCounts }
+}

@@ -1,0 +1,89 @@
+import type { ColumnKit } from '../columns.ts'
+
+/** OTP requests, their messages, and the users that they verified. */
+export function defineOtpTables(c: ColumnKit) {
+  const otpRequests = c.table('otp_requests', {
+    id: c.text('id').primaryKey(),
+    developerId: c.shortId('developer_id').notNull(),
+    projectId: c.shortId('project_id').notNull(),
+    appId: c.shortId('app_id').notNull(),
+    environment: c.text('environment').notNull().$type<'live' | 'test'>(),
+    phone: c.text('phone').notNull(),
+    country: c.text('country'),
+    status: c.text('status').notNull().$type<'pending' | 'verified' | 'failed' | 'expired' | 'canceled'>(),
+    failureReason: c.text('failure_reason').$type<'max_attempts' | 'delivery_failed' | 'blocked'>(),
+    channel: c.text('channel').notNull(),
+    provider: c.text('provider'),
+    deliveryStatus: c
+      .text('delivery_status')
+      .$type<'queued' | 'sent' | 'unknown' | 'delivered' | 'undelivered'>(),
+    locale: c.text('locale'),
+    clientIp: c.text('client_ip'),
+    metadata: c.text('metadata'),
+    codeSalt: c.text('code_salt').notNull(),
+    codeHash: c.text('code_hash').notNull(),
+    attempts: c.integer('attempts').notNull().default(0),
+    resends: c.integer('resends').notNull().default(0),
+    createdAt: c.timestampMs('created_at').notNull(),
+    sentAt: c.timestampMs('sent_at').notNull(),
+    expiresAt: c.timestampMs('expires_at').notNull(),
+    verifiedAt: c.timestampMs('verified_at'),
+    updatedAt: c.timestampMs('updated_at').notNull(),
+  })
+
+  const otpDeliveries = c.table(
+    'otp_deliveries',
+    {
+      requestId: c.text('request_id').notNull(),
+      message: c.integer('message').notNull(),
+      channels: c.text('channels').notNull(),
+      status: c
+        .text('status')
+        .notNull()
+        .$type<'pending' | 'sent' | 'unknown' | 'delivered' | 'undelivered' | 'refused' | 'void'>(),
+      provider: c.text('provider'),
+      messageId: c.text('message_id'),
+      failure: c.text('failure'),
+      excluded: c.text('excluded').notNull().default(''),
+      attempts: c.integer('attempts').notNull().default(0),
+      nextAttemptAt: c.timestampMs('next_attempt_at'),
+      leaseOwner: c.text('lease_owner'),
+      leaseUntil: c.timestampMs('lease_until'),
+      createdAt: c.timestampMs('created_at').notNull(),
+      updatedAt: c.timestampMs('updated_at').notNull(),
+    },
+    (t) => [c.primaryKey({ columns: [t.requestId, t.message] })],
+  )
+
+  const providerCircuits = c.table('resting_providers', {
+    name: c.text('name').primaryKey(),
+    failure: c.text('failure').notNull(),
+    openUntil: c.timestampMs('resting_until').notNull(),
+  })
+
+  const inboxMessages = c.table('inbox_messages', {
+    seq: c.timestampMs('seq').primaryKey(),
+    developerId: c.shortId('developer_id').notNull(),
+    requestId: c.text('request_id').notNull(),
+    requestVisible: c.integer('request_visible').notNull(),
+    sentAt: c.timestampMs('sent_at').notNull(),
+  })
+
+  const identities = c.table('identities', {
+    id: c.text('id').primaryKey(),
+    developerId: c.shortId('developer_id').notNull(),
+    phone: c.text('phone').notNull(),
+    country: c.text('country'),
+    verificationCount: c.integer('verification_count').notNull(),
+    firstVerifiedAt: c.timestampMs('first_verified_at').notNull(),
+    lastVerifiedAt: c.timestampMs('last_verified_at').notNull(),
+  })
+
+  const identityApplications = c.table(
+    'identity_applications',
+    { identityId: c.text('identity_id').notNull(), appId: c.shortId('app_id').notNull() },
+    (t) => [c.primaryKey({ columns: [t.identityId, t.appId] })],
+  )
+
+  return { otpRequests, otpDeliveries, providerCircuits, inboxMessages, identities, identityApplications }
+}
