@@ -6,7 +6,7 @@ import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { Tables } from './engine/tables.ts'
 
-/** What a message takes from its application, for a query that joins it; null where it joins none. */
+/** The application's settings for messages, as columns of a query that joins it. */
 export const messageSettings = ({
   name,
   defaultLocale,
@@ -24,7 +24,7 @@ export function createApplicationStore(database: Database, executor: QueryExecut
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(applications.id, id), eq(applications.developerId, developerId))
 
-  // A third of the time that SQLite takes for the same as a join: this stands before every call of an application.
+  // A subquery takes SQLite a third of the time of a join, and every application request runs it.
   const developerColumn = (column: typeof developers.plan | typeof developers.status) =>
     sql`(select ${column} from ${developers} where ${developers}.id = ${applications}.developer_id)`
 
@@ -124,7 +124,7 @@ export function createApplicationStore(database: Database, executor: QueryExecut
     },
 
     async rotate(developerId, id, replacement, now) {
-      // A call does not present the webhook secret: one under way keeps its right when that is replaced.
+      // Requests do not authenticate with the webhook secret, so replacing it must not reject those in progress.
       const version = applications.credentialsVersion
       const nextVersion = replacement.type === 'webhook_secret' ? undefined : sql`${version} + 1`
       const rotated = await executor
@@ -141,7 +141,7 @@ export function createApplicationStore(database: Database, executor: QueryExecut
         .where(byOwnerAndId(developerId, id))
         .returning({ id: applications.id })
       if (deleted.length === 0) return false
-      // Nobody else would: they are found by their application alone.
+      // The sweep does not find them: it looks them up by existing applications.
       await executor.delete(rateAdmissions).where(eq(rateAdmissions.subject, id))
       return true
     },

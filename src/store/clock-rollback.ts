@@ -4,7 +4,10 @@ import type { DeadlineStore } from '../domain/upkeep/clock-rollback.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { isInTimeIndex } from './rate-limits.ts'
 
-/** Of every table with times to come. Finding out is done at every start; what moves them reads whole tables. */
+/**
+ * Covers every table with deadlines. `latestTimestamp` runs at every start and must be fast; `shiftDeadlines` scans
+ * tables.
+ */
 export function createDeadlineStore(database: Database, executor: QueryExecutor): DeadlineStore {
   const {
     otpRequests,
@@ -17,11 +20,11 @@ export function createDeadlineStore(database: Database, executor: QueryExecutor)
     setupTokens,
     applications,
   } = database.tables
-  // Spelled out: SQLite uses the index of pending requests only where it sees the word itself.
+  // A literal: SQLite uses the partial index of pending requests only if it sees the same text.
   const isPendingAt = (now: number) =>
     and(sql`${otpRequests.status} = 'pending'`, gt(otpRequests.expiresAt, now))
 
-  /** The newest admission of an application, which its key finds. */
+  /** The latest admission of an application, found by primary key. */
   const latestAdmission = (policy: string) => sql<number | null>`max((
     select ${rateAdmissions.at} from ${rateAdmissions}
     where ${rateAdmissions}.subject = ${applications}.id and ${rateAdmissions.policy} = ${policy}

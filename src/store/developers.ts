@@ -4,7 +4,7 @@ import type { QueryExecutor, Database } from './engine/database.ts'
 
 export function createDeveloperStore(database: Database, executor: QueryExecutor): DeveloperStore {
   const { developers } = database.tables
-  // Every console request asks this.
+  // Prepared because every console request runs it.
   const selectBySubject = database.prepare(() =>
     executor
       .select()

@@ -7,7 +7,7 @@ import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import type { Tables } from './engine/tables.ts'
 import { isOwnedBy, ownerShortId, type OwnerShortId } from './engine/short-ids.ts'
 
-/** @param onEvent told of each entry that is written, by the developer's id, before its transaction ends */
+/** @param onEvent called with the developer's id for each new entry, before its transaction commits */
 export function createEventStore(
   database: Database,
   executor: QueryExecutor,
@@ -28,7 +28,7 @@ export function createEventStore(
     at: events.at,
   }
 
-  // Whoever takes a number holds the counter until the commit, so that numbers become visible in their order.
+  // Allocating a number locks the counter until commit, so that entries become visible in the order of their numbers.
   const allocateSeq = database.prepare(() =>
     executor
       .update(counters)

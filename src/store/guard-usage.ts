@@ -4,7 +4,7 @@ import type { QueryExecutor, Database } from './engine/database.ts'
 
 type GuardWindows = Pick<GuardStore, 'usage' | 'addUnverified' | 'adjustCounts'>
 
-/** What a send asks of the windows, each a single statement for all subjects. */
+/** Creates the guard's queries on time windows. Each is one statement for up to three subjects. */
 export function createGuardWindows(database: Database, executor: QueryExecutor): GuardWindows {
   const { guardWindows: windows } = database.tables
   const p = sql.placeholder
@@ -51,7 +51,7 @@ export function createGuardWindows(database: Database, executor: QueryExecutor):
       .where(and(inArray(windows.subject, subjectPlaceholders), eq(windows.startsAt, p('startsAt'))))
       .returning({ subject: windows.subject }),
   )
-  /** A subject that is not there is written as none: every subject has a name. */
+  /** Missing subjects become empty strings, which match no row. */
   const subjectParams = ([subject0 = '', subject1 = '', subject2 = '']: readonly string[]) => ({
     subject0,
     subject1,

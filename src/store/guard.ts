@@ -84,9 +84,9 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
   )
 
   /**
-   * Deletes so many of the rows up to a time. By their keys: many rows have the same time.
+   * Deletes a batch of the rows up to a time, selected by primary key because many rows have the same time.
    *
-   * @returns whether there were any
+   * @returns true if rows were deleted, so there may be more
    */
   async function deleteBatchUntil(
     table: SQLiteTable,
@@ -158,7 +158,7 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
         .from(decisions)
         .where(gte(decisions.hour, fromHour))
         .groupBy(decisions.rule, decisions.country)
-      // `addDecision` wrote no other words.
+      // `addDecision` is the only writer.
       return rows.map((row) => ({ ...row, rule: row.rule as GuardRule }))
     },
 

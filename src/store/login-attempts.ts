@@ -2,9 +2,9 @@ import { and, asc, between, eq, gt, lte } from 'drizzle-orm'
 import type { LoginAttemptStore } from '../domain/accounts/login-attempts.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
-/** The name under which failed logins stand among the admissions of the rate limits. */
+/** Policy of failed logins, which are stored in the table of rate limit admissions. */
 const policy = 'login'
-/** Keeps the subjects side by side in the table's key, so that old ones are found without reading everybody's. */
+/** Makes the subjects one range of the primary key, so that old rows are found without a full scan. */
 const subjectPrefix = 'login:'
 const subjectPrefixEnd = 'login;'
 

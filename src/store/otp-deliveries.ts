@@ -25,7 +25,7 @@ type Row = InferSelectModel<Tables['otpDeliveries']>
 
 const splitNames = (text: string) => (text === '' ? [] : text.split(','))
 
-/** Channels and failure are of the known words, because they were written so. */
+/** The assertions hold because this store is the only writer of channels and failures. */
 const toMessage = (row: Row): Message => ({
   requestId: row.requestId,
   message: row.message,
@@ -45,7 +45,7 @@ export function createOtpDeliveryStore(database: Database, executor: QueryExecut
   const matchesKey = (key: MessageKey) =>
     and(eq(messages.requestId, key.requestId), eq(messages.message, key.message))
 
-  // Asked for by every send.
+  // Prepared because every send runs it.
   const insert = database.prepare(() =>
     executor.insert(messages).values({
       requestId: p('requestId'),
@@ -121,7 +121,7 @@ export function createOtpDeliveryStore(database: Database, executor: QueryExecut
         .from(messages)
         .where(
           and(
-            // Spelled out: SQLite uses the index of what is pending only where it sees the word itself.
+            // A literal: SQLite uses the partial index of pending messages only if it sees the same text.
             sql`${messages.status} = 'pending'`,
             lte(messages.nextAttemptAt, now),
             or(isNull(messages.leaseUntil), lte(messages.leaseUntil, now)),
@@ -138,7 +138,7 @@ export function createOtpDeliveryStore(database: Database, executor: QueryExecut
             and(
               matchesKey(key),
               eq(messages.status, 'pending'),
-              // Once more: another node may have had it meanwhile.
+              // Checked again: another node may have leased and released it concurrently.
               lte(messages.nextAttemptAt, now),
               or(isNull(messages.leaseUntil), lte(messages.leaseUntil, now)),
             ),
@@ -169,7 +169,7 @@ export function createOtpDeliveryStore(database: Database, executor: QueryExecut
         if (messageById) return messageById
       }
       if (requestId === null) return undefined
-      // One that has another name is another message.
+      // A row with a different message id is a different message.
       const hasNoMessageId = messageId === null ? undefined : isNull(messages.messageId)
       const [newest] = await executor
         .select(key)

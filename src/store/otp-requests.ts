@@ -17,7 +17,7 @@ import type { Tables } from './engine/tables.ts'
 
 type Row = InferSelectModel<Tables['otpRequests']>
 
-/** Metadata is JSON text, and channel one of the known words, because `insert` below wrote them so. */
+/** The assertions hold because `insert` below is the only writer of metadata and channel. */
 export const toOtpRequest = (row: Row): OtpRequest => ({
   ...row,
   channel: row.channel as Channel,
@@ -26,10 +26,10 @@ export const toOtpRequest = (row: Row): OtpRequest => ({
 
 type ListFilter = Omit<OtpListQuery, 'developerId' | 'appId' | 'status' | 'now'> & StatusFilter & OwnerShortId
 
-/** At most one of them. */
+/** At most one property is set. */
 type StatusFilter = { status?: OtpStatus; pendingAt?: number; expiredAt?: number }
 
-/** As `isExpired` has it. */
+/** Pending requests past their expiry are listed as expired, as `isExpired` defines. */
 function toStatusFilter(status: OtpStatus | undefined, now: number): StatusFilter {
   if (status === 'pending') return { pendingAt: now }
   if (status === 'expired') return { expiredAt: now }
@@ -74,7 +74,7 @@ export function createOtpRequestStore(database: Database, executor: QueryExecuto
   )
   const attemptUpdate = { attempts: sql`${otp.attempts} + 1`, updatedAt: sql`${p('now')}` }
   const canBeAttempted = and(isPendingRequest, lt(otp.attempts, attemptsMax), gt(otp.expiresAt, p('now')))
-  // Whoever counts an attempt has read the request: what stays is not read again.
+  // Only the columns that an attempt changes: the caller has already read the request.
   const attemptColumns = {
     status: otp.status,
     attempts: otp.attempts,
@@ -139,7 +139,7 @@ export function createOtpRequestStore(database: Database, executor: QueryExecuto
       const rows = await executor
         .select()
         .from(otp)
-        // Spelled out: SQLite uses the index of pending requests only where it sees the word itself.
+        // A literal: SQLite uses the partial index of pending requests only if it sees the same text.
         .where(and(sql`${otp.status} = 'pending'`, lte(otp.expiresAt, now)))
         .orderBy(asc(otp.expiresAt))
         .limit(limit)

@@ -5,7 +5,8 @@ import type { QueryExecutor, Database } from './engine/database.ts'
 
 export function createProjectStore(database: Database, executor: QueryExecutor): ProjectStore {
   const { projects, applications } = database.tables
-  // Spelled out: of a query on one table drizzle leaves the table's name out, and `id` would be the application's.
+  // `projects.id` is written by hand: drizzle omits the table name in single-table queries, and `id` would then be the
+  // application's.
   const applicationCount = sql<number>`(select count(*) from ${applications} where ${applications.projectId} = ${projects}.id)`
   const columns = {
     id: projects.id,

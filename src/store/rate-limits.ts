@@ -5,13 +5,13 @@ import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 import type { Tables } from './engine/tables.ts'
 
-/** What the index of times has: spelled out, as SQLite knows it again by its words. */
+/** The condition of the partial index on `at`. SQLite uses the index only if the condition has the same text. */
 export const isInTimeIndex = ({ policy }: Tables['rateAdmissions']): SQL =>
   sql`${policy} not in ('otp-send', 'otp-verify')`
 
 export function createRateLimitStore(database: Database, executor: QueryExecutor): RateLimitStore {
   const { rateAdmissions: admissions, applications } = database.tables
-  // What it has not: one or two ranges of the key for each application.
+  // The rows outside that index: one or two key ranges per application.
   const isApplicationAdmission = () =>
     and(
       inArray(admissions.subject, executor.select({ id: applications.id }).from(applications)),
@@ -82,7 +82,7 @@ export function createRateLimitStore(database: Database, executor: QueryExecutor
     },
 
     async listSubjectsByPhone(phoneHash) {
-      // As spendSendBudget names them: the application, a colon, the hash.
+      // chargePhoneBudget names its subjects so: application id, colon, phone hash.
       const subjectSuffix = sql`substr(${admissions.subject}, length(${admissions.subject}) - ${phoneHash.length})`
       const rows = await executor
         .selectDistinct({ subject: admissions.subject })
@@ -101,7 +101,7 @@ export function createRateLimitStore(database: Database, executor: QueryExecutor
     },
 
     async deleteByApplication(appId) {
-      // Not the range from `app:` to `app;`: PostgreSQL orders punctuation as its locale does.
+      // Not the key range from `app:` to `app;`, because PostgreSQL orders punctuation by locale.
       const hasApplicationPrefix = sql`substr(${admissions.subject} || ':', 1, ${appId.length + 1}) = ${`${appId}:`}`
       const deleted = await executor
         .delete(admissions)
@@ -131,7 +131,7 @@ export function createRateLimitStore(database: Database, executor: QueryExecutor
         )
       )
         return true
-      // Few: each application prunes its own with every eighth call, so that only those that fell silent have any.
+      // Only idle applications have such rows: the others prune their own with every eighth call.
       await executor.delete(admissions).where(and(isApplicationAdmission(), lte(admissions.at, until)))
       return false
     },

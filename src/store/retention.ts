@@ -16,7 +16,7 @@ export function createRetentionStore(database: Database, executor: QueryExecutor
   } = database.tables
   const p = sql.placeholder
 
-  // A hundred times in a transaction that calls wait for.
+  // Prepared because one transaction runs them a hundred times while requests wait.
   const replaceInRequest = database.prepare(() =>
     executor
       .update(requests)
@@ -136,7 +136,7 @@ export function createRetentionStore(database: Database, executor: QueryExecutor
     },
 
     async deleteIdempotencyResults(phone) {
-      // A number has no character that a pattern takes for another.
+      // A phone number contains no wildcard characters.
       const deleted = await executor
         .delete(idempotencyKeys)
         .where(like(idempotencyKeys.answer, `%"${phone}"%`))

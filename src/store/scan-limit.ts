@@ -21,7 +21,7 @@ export function createScanLimitStore(database: Database, executor: QueryExecutor
         .orderBy(orderByLimit(desc(otp.id), scanLimitClause)),
     )
   const requestScans = { app: prepareRequestScan(otp.appId), developer: prepareRequestScan(otp.developerId) }
-  // Apart from the walk, which an index does alone.
+  // A separate query, so that the scan is answered from an index alone.
   const findOwner = prepareFiltered(database, ({ id }: FilterPlaceholders<{ id: string }>) =>
     executor.select({ developerId: otp.developerId }).from(otp).where(eq(otp.id, id)),
   )
@@ -64,7 +64,7 @@ export function createScanLimitStore(database: Database, executor: QueryExecutor
   )
   const beforeFilter = <K>(before: K | undefined) => (before === undefined ? {} : { before })
 
-  /** Walks through the rows of the application where one is named, and otherwise of the developer. */
+  /** Scans the rows of the application if one is given, otherwise those of the developer. */
   async function findBoundary<F, R>(
     scans: Record<'app' | 'developer', (filter: F & { owner: Id }) => Promise<R[]>>,
     { developerId, appId }: { developerId: string; appId?: string | undefined },

@@ -28,15 +28,15 @@ import { createWebhookOutboxStore } from './webhook-outbox.ts'
 import { createScanLimitStore } from './scan-limit.ts'
 
 /**
- * The domain's store on one of the two databases.
+ * Creates the domain's store on SQLite or PostgreSQL.
  *
- * @param on.onDelivery told once a transaction has ended that left webhook deliveries to be sent
- * @param on.onEvent told once a transaction has ended that wrote log entries of this developer
+ * @param listeners.onDelivery called after the commit of a transaction that left webhook deliveries to send
+ * @param listeners.onEvent called after the commit of a transaction that wrote log entries, once per developer
  */
 export function createStore(database: Database, listeners: StoreListeners = {}): Store {
   const { onDelivery = () => {}, onEvent = () => {} } = listeners
-  // SQLite has one writing connection, so that its stores and their prepared statements are made once; PostgreSQL
-  // hands out a connection for each transaction.
+  // SQLite has one writing connection, so its stores and their prepared statements are created once; PostgreSQL uses a
+  // connection per transaction.
   const storesByExecutor = new WeakMap<QueryExecutor, Stores>()
   const executorsWithDeliveries = new WeakSet<QueryExecutor>()
   const developersByExecutor = new WeakMap<QueryExecutor, Set<string>>()
@@ -60,7 +60,7 @@ export function createStore(database: Database, listeners: StoreListeners = {}):
         committedExecutor = tx
         return body(storesFor(tx))
       })
-      // The writes of a batch share one commit on SQLite: the first that hears of it tells for all.
+      // On SQLite the writes of a batch share one commit; the first to resume notifies for all of them.
       if (!committedExecutor) return result
       if (executorsWithDeliveries.delete(committedExecutor)) onDelivery()
       const developers = developersByExecutor.get(committedExecutor)

@@ -7,7 +7,7 @@ import { eventIdColumns, withEventId } from './events.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { loadMessages, recomputeDueAt, recordAttempt } from './webhook-delivery-rows.ts'
 
-/** @param onDelivery told that a delivery waits, before the transaction ends */
+/** @param onDelivery called when a delivery becomes due, before the transaction commits */
 export function createWebhookDeliveryStore(
   database: Database,
   executor: QueryExecutor,
@@ -88,7 +88,7 @@ export function createWebhookDeliveryStore(
         .update(endpoints)
         .set({
           lastDeliveryAt: isDelivered ? now : sql`last_delivery_at`,
-          // What is known of a disabled endpoint stays.
+          // A disabled endpoint keeps the time since when it was failing.
           ...(isDelivered && {
             failingSince: sql`case status when 'enabled' then null else failing_since end`,
           }),
@@ -117,7 +117,7 @@ export function createWebhookDeliveryStore(
     },
 
     async requeueFailed(endpointId, { since, until, after, limit }, now) {
-      // Held, so that a worker that settles when the endpoint is due sees what is put back.
+      // Locks the endpoint, so that a worker that recomputes its due time sees the requeued deliveries.
       await executor
         .update(endpoints)
         .set({ dueAt: sql`due_at` })
@@ -129,8 +129,8 @@ export function createWebhookDeliveryStore(
           and(
             eq(deliveries.endpointId, endpointId),
             eq(deliveries.status, 'failed'),
-            // An id is made within moments of its event: this only spares the way there. A bound on the other side, too,
-            // would have SQLite walk over what was delivered.
+            // Ids are created within moments of their event, so this bound only skips older rows. With an upper bound
+            // too, SQLite would scan delivered rows.
             gt(deliveries.id, after ?? lowestId('dlv', Math.max(0, since - idSlackMs))),
             gte(deliveries.createdAt, since),
             lte(deliveries.createdAt, until),

@@ -8,15 +8,16 @@ import { parseHeaders } from './webhook-endpoints.ts'
 // Statements that the outbox and the delivery log share.
 
 /**
- * The leases of the `webhook_endpoints` of the statement around. `lease_owner is not null` is how SQLite knows its partial
- * index; without the condition on `lease_until` it takes one that walks over all that was ever delivered.
+ * The leased deliveries of the `webhook_endpoints` row of the outer statement. `lease_owner is not null` matches a
+ * partial index of SQLite's; without the condition on `lease_until` SQLite would choose an index over all past
+ * deliveries.
  */
 export const leasedDeliveries = sql`webhook_deliveries d
   where d.endpoint_id = webhook_endpoints.id and d.lease_owner is not null and d.lease_until > 0`
 
 /**
- * When there may be something to send to an endpoint: as soon as the first waiting delivery is due, or a lease runs out;
- * where as many are under way as may be, not before one of them ends. Null where nothing waits.
+ * The time at which an endpoint may next have something to send: when its first waiting delivery is due or a lease
+ * expires. With the maximum of deliveries leased, when the first of those leases expires. Null if nothing is pending.
  */
 export const earliestDue = sql`case
   when (select count(*) from ${leasedDeliveries}) >= ${sql.raw(String(sendsPerEndpointMax))} then (select min(d.lease_until) from ${leasedDeliveries})
@@ -28,7 +29,10 @@ export const earliestDue = sql`case
   ) as times)
 end`
 
-/** To be called last in every transaction that changed what waits, which holds these endpoints since before that. */
+/**
+ * Updates the due time of endpoints. Call it last in every transaction that changes their pending deliveries; the
+ * transaction must have locked the endpoints first.
+ */
 export async function recomputeDueAt(
   database: Database,
   executor: QueryExecutor,
@@ -41,7 +45,11 @@ export async function recomputeDueAt(
     .where(inArray(webhookEndpoints.id, endpointIds))
 }
 
-/** @param number how many attempts of the delivery there are with this one */
+/**
+ * Stores an attempt of a delivery.
+ *
+ * @param number counts the attempts of the delivery, from 1
+ */
 export async function recordAttempt(
   database: Database,
   executor: QueryExecutor,
@@ -55,10 +63,10 @@ export async function recordAttempt(
 }
 
 /**
- * What is sent for deliveries: where to, with what, signed with the secret of the moment. Leaves out those whose event has
- * no payload.
+ * Loads the webhook messages of deliveries, with the current URL, headers and signing secret. Omits deliveries whose
+ * event has no payload.
  *
- * @param condition condition on deliveries and their endpoints
+ * @param condition restricts deliveries and their endpoints
  */
 export async function loadMessages(database: Database, executor: QueryExecutor, condition: SQL | undefined) {
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints, applications, events } = database.tables

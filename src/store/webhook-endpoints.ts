@@ -14,7 +14,7 @@ export function createWebhookEndpointStore(
   const byOwnerAndId = (developerId: string, id: string) =>
     and(eq(endpoints.id, id), eq(endpoints.developerId, developerId))
 
-  // Asked for by every event. In their order: two transactions that hold several would otherwise wait for each other.
+  // Every event runs it. Sorted by id, so that transactions lock endpoints in the same order (no deadlock).
   const subscribers = database.prepare(() =>
     executor
       .select({ id: endpoints.id, events: endpoints.events })
@@ -147,7 +147,7 @@ export function createWebhookEndpointStore(
   }
 }
 
-// A list of words without spaces is text with spaces: cheaper to read than JSON, which every event would pay for.
+// Stored as words separated by spaces, which is cheaper to parse than JSON; every event reads it.
 const serializeEvents = (events: Subscription[]) => events.join(' ')
 
 const parseEvents = (events: string): Subscription[] => events.split(' ').filter(isSubscription)
@@ -161,7 +161,7 @@ const parseRow = <T extends { events: string; headers: string | null }>(row: T) 
 const serializeHeaders = (headers: SealedHeaders) =>
   Object.keys(headers).length === 0 ? null : JSON.stringify(headers)
 
-/** What writeHeaders has written. */
+/** Parses the output of `serializeHeaders`. */
 export function parseHeaders(stored: string | null): SealedHeaders {
   const headers: SealedHeaders = stored === null ? {} : JSON.parse(stored)
   return headers

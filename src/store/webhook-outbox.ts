@@ -15,10 +15,11 @@ import {
 } from './webhook-delivery-rows.ts'
 
 /**
- * Whoever changes what waits for an endpoint updates the endpoint first, and so holds it: when it is due is then settled
- * from what is really there. On PostgreSQL the outcome of a race would otherwise be a delivery that nobody looks for.
+ * Creates the outbox. Every change to an endpoint's pending deliveries first updates the endpoint, which locks its
+ * row, so that its due time is computed from the current deliveries. Without the lock, a race on PostgreSQL could
+ * leave a due delivery that no worker looks for.
  *
- * @param onDelivery told that a delivery waits, before the transaction ends
+ * @param onDelivery called when a delivery becomes due, before the transaction commits
  */
 export function createWebhookOutboxStore(
   database: Database,
@@ -28,8 +29,8 @@ export function createWebhookOutboxStore(
   const { webhookDeliveries: deliveries, webhookEndpoints: endpoints } = database.tables
   const p = sql.placeholder
 
-  // Asked for by every event that somebody subscribed to. Unconditional, since a condition would be judged by what
-  // another transaction is about to change.
+  // Runs for every event with a subscriber. Without a condition on `due_at`, which would be evaluated before a
+  // concurrent transaction changes it.
   const setDue = database.prepare(() =>
     executor
       .update(endpoints)
@@ -72,7 +73,7 @@ export function createWebhookOutboxStore(
       .returning({ failingSince: endpoints.failingSince }),
   )
 
-  /** The lease, unless it ran out and somebody else took it since. */
+  /** Matches the delivery while the claim's lease is the latest one (fencing). */
   const isLeasedBy = (claim: ClaimedDelivery & { owner: string }) =>
     and(
       eq(deliveries.id, claim.id),
@@ -108,7 +109,7 @@ export function createWebhookOutboxStore(
   return {
     async insert(delivery) {
       const updated = await setDue({ endpointId: delivery.endpointId, now: delivery.now })
-      // Deleted by another call since its subscription was read: nobody is left to be told.
+      // The endpoint was deleted concurrently, after its subscription was read.
       if (updated.length === 0) return
       await insert(delivery)
       onDelivery()
@@ -119,7 +120,7 @@ export function createWebhookOutboxStore(
       while (claimed.length < limit) {
         const remaining = limit - claimed.length
         const endpointIds = (await findDue({ now: request.now, limit: remaining })).map(({ id }) => id)
-        // What looked due may have been full or empty, and must take nobody's place.
+        // Repeats because endpoints that looked due may have had nothing to lease, and must not use up the limit.
         if (endpointIds.length === 0) break
         claimed.push(...(await claimFromEndpoints(endpointIds, { ...request, limit: remaining })))
       }
@@ -135,7 +136,7 @@ export function createWebhookOutboxStore(
     },
 
     async backlog(limit) {
-      // Spelled out, as the index has it.
+      // Has the same text as the condition of the partial index.
       const isWaiting = sql`${deliveries.status} = 'pending' and ${deliveries.leaseOwner} is null`
       const waiting = executor
         .select({ id: deliveries.id })
@@ -202,15 +203,15 @@ export function createWebhookOutboxStore(
 }
 
 /**
- * Endpoints with something due, held until the transaction ends. Which are due stands at the endpoint, so that those
- * with nothing but waiting or ended deliveries cost nothing.
+ * Selects and locks endpoints with a due delivery. The due time is stored with the endpoint, so endpoints without due
+ * deliveries cost nothing.
  */
 const dueEndpoints = (skipLocked: SQL) => sql`(
   select id from webhook_endpoints where status = 'enabled' and due_at <= ${sql.placeholder('now')}
   order by case when failing_since is null then 0 else 1 end, due_at limit ${sql.placeholder('limit')} ${skipLocked}
 )`
 
-/** The one or two oldest due deliveries of these endpoints, as far as there is room beside those under way. */
+/** Selects the one or two oldest due deliveries of each endpoint, up to the maximum of leased ones. */
 function dueDeliveries(endpointIds: string[], now: number, limit: number): SQL {
   const nth = (offset: number) => sql`
     select (

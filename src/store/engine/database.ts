@@ -2,7 +2,7 @@ import type { SQL } from 'drizzle-orm'
 import type { BaseSQLiteDatabase, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Tables } from './tables.ts'
 
-/** The query builders that both databases share. Await them; `.get()`, `.all()` and `.run()` are SQLite's only. */
+/** The query builders that both databases share. Await them: `.get()`, `.all()` and `.run()` exist on SQLite only. */
 export type QueryExecutor = Pick<
   BaseSQLiteDatabase<'async', unknown>,
   'select' | 'selectDistinct' | 'insert' | 'update' | 'delete'
@@ -10,44 +10,46 @@ export type QueryExecutor = Pick<
 
 export type Preparable<R> = { prepare(): { execute(values?: Record<string, unknown>): Promise<R> } }
 
-/** A query that is built once for its connection; the values of its placeholders come with each run. */
+/** A query that is built once per connection and run with values for its placeholders. */
 export type PreparedQuery<R> = (values?: Record<string, unknown>) => Promise<R>
 
+/** The port over SQLite and PostgreSQL. */
 export type Database = {
   readonly tables: Tables
 
-  /** Statements outside a transaction. On SQLite a connection that cannot write. */
+  /** Runs statements outside a transaction. On SQLite this connection is read-only. */
   readonly read: QueryExecutor
 
   /**
-   * Runs `body` in one transaction and resolves once it is on the disk. A throw undoes all that this body wrote
-   * and nothing of its neighbours'.
+   * Runs `body` in one transaction and resolves once the commit is on disk. A throw rolls back this body's writes and
+   * no others.
    *
-   * The body awaits nothing but its `tx`: bodies that wait together share one commit, and anything else would
-   * hold up all of them. It may be run again, where a neighbour failed: what it does outside must bear that.
+   * `body` must await only `tx`: concurrent bodies share one commit (group commit), and any other wait would delay
+   * all of them. It may be retried when another write in the batch fails, so side effects outside `tx` must be
+   * idempotent.
    *
-   * @throws UNAVAILABLE the database is locked by another process, full, or too many writes wait
+   * @throws UNAVAILABLE the database is locked by another process, the disk is full, or the write queue is full
    */
   write<T>(body: (tx: QueryExecutor) => Promise<T>): Promise<T>
 
-  /** Defers `build` to the first run and keeps the statement: building a query costs ten times its execution. */
+  /** Builds the query at its first run and keeps the statement: building costs ten times as much as running it. */
   prepare<R>(build: () => Preparable<R>): PreparedQuery<R>
 
-  /** An id of a developer, project or application as a column of short ids has it, for conditions that are spelled out. */
+  /** Converts the id of a developer, project or application to the value of a `shortId` column, for raw conditions. */
   shortId(id: string): string | number
 
-  /** That a column of whole ids and one of short ids name the same. */
+  /** Condition that a column of full ids and a `shortId` column name the same row. */
   matchesShortId(id: SQLiteColumn, shortId: SQLiteColumn): SQL
 
-  /** Holds the row until the transaction ends. Does nothing on SQLite, whose only writer is alone already. */
+  /** Locks the row until the transaction ends. Does nothing on SQLite, which has a single writer. */
   lock(tx: QueryExecutor, table: SQLiteTable, idColumn: SQLiteColumn, id: string): Promise<void>
 
   /**
-   * The clause that lets queue claims pass each other: `for no key update skip locked` on PostgreSQL (rows that refer to
-   * these may be added meanwhile), empty on SQLite.
+   * Lets workers lease rows without waiting for each other: `for no key update skip locked` on PostgreSQL (which still
+   * allows inserts that reference the rows), empty on SQLite.
    */
   readonly skipLocked: SQL
 
-  /** Finishes the writes that wait, then closes. */
+  /** Closes the database after the queued writes have finished. */
   close(): Promise<void>
 }

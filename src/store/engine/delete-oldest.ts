@@ -3,12 +3,13 @@ import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { QueryExecutor } from './database.ts'
 
 /**
- * Deletes about `chunk` of a table's oldest rows, and what shares a time with the last of them, so that no purge holds
- * up other writes for long. One statement.
+ * Deletes a batch of a table's oldest rows in one statement, small enough not to delay other writes: about `batchSize`
+ * rows, plus those with the same time as the last of them.
  *
- * @param timeColumn the table's time, indexed
- * @param indexCondition the rows that its index has, where it has not all
- * @returns whether anything was deleted: there may be more
+ * @param timeColumn an indexed time in milliseconds
+ * @param until rows after this time stay
+ * @param indexCondition the condition of the index, if it is partial
+ * @returns true if rows were deleted, so there may be more
  */
 export async function deleteOldestByTime(
   executor: QueryExecutor,
@@ -33,8 +34,10 @@ export async function deleteOldestByTime(
 }
 
 /**
- * The same for a table whose keys are in the order of time: no index of times has to be kept for it. Looks at the first
- * `chunk` keys.
+ * Deletes the oldest rows of a table whose keys are in time order, which needs no index on the time. Looks at the first
+ * `batchSize` keys.
+ *
+ * @returns true if rows were deleted, so there may be more
  */
 export async function deleteOldestByKey(
   executor: QueryExecutor,

@@ -1,8 +1,8 @@
 import { ServiceError } from '../../domain/model/errors.ts'
 
 /**
- * The driver's own code: `SQLITE_FULL`, or PostgreSQL's SQLSTATE. drizzle wraps what PostgreSQL throws in an error
- * whose message holds the bound parameters, so the message is never looked at.
+ * Finds the driver's error code: `SQLITE_FULL`, or PostgreSQL's SQLSTATE. drizzle wraps PostgreSQL's errors in one
+ * whose message contains the bound parameters, so messages are never read.
  */
 export function driverCode(error: unknown): string | undefined {
   for (let e: unknown = error, depth = 0; typeof e === 'object' && e !== null && depth < 4; depth++) {
@@ -12,20 +12,21 @@ export function driverCode(error: unknown): string | undefined {
   return undefined
 }
 
+/** Another connection holds the lock of the SQLite database. */
 export const isBusy = (error: unknown) => driverCode(error)?.startsWith('SQLITE_BUSY') ?? false
 
 /**
- * Whether the disk refused or corrupted what it was given. After a failed fsync nobody knows what reached the disk,
- * and a second one may claim success for data that is lost (PostgreSQL panics for the same reason).
+ * The disk failed a write or returned corrupt data. After a failed fsync it is unknown which pages reached the disk,
+ * and a second fsync may report success for lost data ("fsyncgate"; PostgreSQL panics for the same reason).
  */
 export const isDiskFault = (error: unknown) => /^SQLITE_(IOERR|CORRUPT|NOTADB)/.test(driverCode(error) ?? '')
 
-/** PostgreSQL: lost connections, too many of them, time-outs, deadlocks and serialization failures. */
+/** PostgreSQL: lost or too many connections, timeouts, deadlocks and serialization failures. */
 const postgresUnavailable = /^(08|40|53|55P03|57)/
 
 /**
- * What a caller may hear of a failure of the database: UNAVAILABLE where waiting may help, otherwise an error that
- * names the driver's code and holds no parameter.
+ * Converts a database error to one that is safe to return or log: UNAVAILABLE if retrying may help, otherwise a
+ * StoreError with the driver's code and no parameter values. Other errors pass unchanged.
  */
 export function toCallerError(error: unknown): unknown {
   if (error instanceof ServiceError) return error
@@ -38,17 +39,18 @@ export function toCallerError(error: unknown): unknown {
   return error
 }
 
-/** A statement that the database refused: a bug of ours. Carries the code and nothing of what was written. */
+/** The database rejected a statement, which is a bug in otpd. Carries the driver's code and no values. */
 export class StoreError extends Error {
   override readonly name = 'StoreError'
   readonly code: string
 
   constructor(code: string) {
-    super(`the database refused a statement (${code})`)
+    super(`the database rejected a statement (${code})`)
     this.code = code
   }
 }
 
+/** Builds the UNAVAILABLE error, to retry after one second. */
 export const unavailable = (code: string) =>
   new ServiceError('UNAVAILABLE', 'The service cannot store anything right now. Try again shortly.', {
     retryAfterSeconds: 1,

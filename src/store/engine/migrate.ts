@@ -16,7 +16,7 @@ export type AppliedMigration = { name: string; checksum: string }
 /** The database cannot be used by this version of otpd. */
 export class MigrationError extends Error {
   override readonly name = 'MigrationError'
-  /** What to do about it. */
+  /** Advice for the operator. */
   readonly remedy: string
 
   constructor(message: string, remedy: string) {
@@ -29,9 +29,9 @@ export const migrationChecksum = (migration: Migration) =>
   createHash('sha256').update(migration.sql).digest('hex')
 
 /**
- * What is still to be applied.
+ * Returns the migrations that the database lacks.
  *
- * @throws MigrationError the database is newer than this version, or a migration that it has was changed since
+ * @throws MigrationError the database is newer than this version, or one of its migrations differs from this version's
  */
 export function pendingMigrations(available: Migration[], applied: AppliedMigration[]): Migration[] {
   for (const [index, appliedMigration] of applied.entries()) {
@@ -47,8 +47,8 @@ export function pendingMigrations(available: Migration[], applied: AppliedMigrat
       migrationChecksum(expected) !== appliedMigration.checksum
     ) {
       throw new MigrationError(
-        `the database was made by a different build: its migration ${appliedMigration.name} is not the one of this otpd`,
-        'Use the otpd that made it, or restore a backup. Nothing was changed.',
+        `the database was created by a different build: its migration ${appliedMigration.name} differs from this otpd's`,
+        'Use the otpd that created it, or restore a backup. Nothing was changed.',
       )
     }
   }
@@ -62,29 +62,30 @@ const migrationsTableSql = `create table if not exists migrations (
 ) strict, without rowid`
 
 /**
- * The migrations that a SQLite database has, oldest first; none for an empty file.
+ * Lists the migrations applied to a SQLite database, oldest first; none for an empty file.
  *
- * @throws MigrationError it is another program's
+ * @throws MigrationError the database belongs to another program
  */
 export function readAppliedMigrations(connection: SqliteConnection): AppliedMigration[] {
   const tables = connection.query<{ name: string }, []>('select name from sqlite_schema').all()
   if (tables.length === 0) return []
   if (!tables.some(({ name }) => name === 'migrations')) {
     throw new MigrationError(
-      'the database is not one of otpd',
-      'Name another data directory, or restore a backup.',
+      'the database was not created by otpd',
+      'Choose another data directory, or restore a backup.',
     )
   }
   return connection.query<AppliedMigration, []>('select name, checksum from migrations order by name').all()
 }
 
 /**
- * Applies what is pending, all of it or nothing.
+ * Applies all pending migrations in one transaction.
  *
- * Foreign keys are off meanwhile, as a rebuilt table would otherwise take its children with it; they are checked
- * before the commit. The caller holds the lock of the data directory.
+ * Foreign keys are off while it runs, because rebuilding a table would otherwise delete its child rows; they are
+ * checked before the commit. The caller must hold the lock of the data directory.
  *
- * @throws MigrationError see pendingMigrations; a statement does not fit; or the data would break a foreign key
+ * @returns the migrations that were applied
+ * @throws MigrationError see pendingMigrations; a statement fails; or the migrated data would violate a foreign key
  */
 export function migrateSqlite(
   connection: SqliteConnection,
@@ -104,11 +105,11 @@ export function migrateSqlite(
       applyMigration(connection, migration)
       insertMigration.run(migration.name, migrationChecksum(migration), now)
     }
-    // A statement that lives on keeps the file open after its connection is closed.
+    // An open statement keeps the file open after its connection is closed.
     insertMigration.finalize()
     if (connection.query('PRAGMA foreign_key_check').get() !== null) {
       throw new MigrationError(
-        'the migrated data would break a foreign key',
+        'the migrated data would violate a foreign key',
         'Report it. Nothing was changed.',
       )
     }
@@ -122,16 +123,16 @@ export function migrateSqlite(
   return pending
 }
 
-/** What the disk or another process is to blame for is thrown as it is. */
+/** @throws MigrationError the statements are at fault; errors of the disk or of a locked database pass unchanged */
 function applyMigration(connection: SqliteConnection, { name, sql }: Migration): void {
   try {
     connection.run(sql)
   } catch (error) {
     if (!/^SQLITE_(ERROR|CONSTRAINT|MISMATCH)/.test(driverCode(error) ?? '')) throw error
-    // Of the statements of ours: it names tables and columns, and no value.
+    // SQLite's message names tables and columns of our statements, never a value.
     const cause = error instanceof Error ? error.message : ''
     throw new MigrationError(
-      `migration ${name} does not fit this database: ${cause}`,
+      `migration ${name} cannot be applied to this database: ${cause}`,
       'Restore a backup, or report it. Nothing was changed.',
     )
   }

@@ -22,18 +22,18 @@ const postgresColumns = {
   shortId: (name: string) => text(name),
 } as unknown as ColumnKit
 
-/** The members that drizzle's PostgreSQL databases share, whichever driver is below. */
+/** The members that drizzle's PostgreSQL databases share for every driver. */
 type PostgresDatabase = { transaction<T>(body: (tx: unknown) => Promise<T>): Promise<T> }
 
-/** Opens a migrated PostgreSQL database. Each write is one transaction; the server groups commits itself. */
+/** Opens a migrated PostgreSQL database. Each write is one transaction; the server does group commit itself. */
 export function openPostgres(url: string): Database {
   const pool = new Pool({ connectionString: url, max: 20 })
-  // The pool drops a connection that breaks while nobody uses it; whoever uses one hears of it by his own call.
+  // The pool drops a connection that breaks while idle; a query in progress rejects with the error itself.
   pool.on('error', () => {})
   return wrapPostgres(drizzle(pool), () => pool.end())
 }
 
-/** The port over any of drizzle's PostgreSQL databases: the real driver here, PGlite in the tests. */
+/** Implements the port over any drizzle PostgreSQL database: node-postgres here, PGlite in the tests. */
 export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): Database {
   // The builders have the same shape in both dialects; `postgresColumns` says why their values agree.
   const asExecutor = (executor: unknown) => executor as QueryExecutor

@@ -1,34 +1,36 @@
 import { sql, type SQL } from 'drizzle-orm'
 import type { Database, Preparable } from './database.ts'
 
-// For prepared statements that order their rows. There SQLite would look into a bare placeholder for a better plan, and
-// so prepare the statement anew for every value: five times what running it takes.
+// Typed placeholders, for prepared statements with an `order by`. For a bare placeholder there, SQLite reads the
+// value to choose a better plan, and so prepares the statement again for every value: five times the cost of running
+// it.
 
+/** A text placeholder. */
 export const textParam = (name: string) => sql<string>`cast(${sql.placeholder(name)} as text)`
 
-/** Of 64 bits. */
+/** A 64-bit integer placeholder. */
 export const integerParam = (name: string) => sql<number>`cast(${sql.placeholder(name)} as bigint)`
 
-/** The last part of an order of which only the first row is wanted. drizzle's own `limit` is a placeholder. */
+/** Ends an `order by` with `limit 1`. drizzle's own `limit` would be a bare placeholder. */
 export const orderByLimit1 = (order: SQL) => sql`${order} limit 1`
 
-/** The last part of an order of which so many rows are wanted. */
+/** Ends an `order by` with a typed limit. */
 export const orderByLimit = (order: SQL, limit: SQL) => sql`${order} limit ${limit}`
 
 type Value = string | number
 type Filter = { [name: string]: Value | readonly Value[] | undefined }
 
-/** The same filter with a place for each value that is given. */
+/** The filter with placeholders for the values that are set. */
 export type FilterPlaceholders<F> = {
   [K in keyof F]:
     Extract<F[K], undefined> | (Exclude<F[K], undefined> extends readonly unknown[] ? SQL[] : SQL)
 }
 
 /**
- * Prepares a query of optional filters: once for each combination of them that is asked for, as building it costs more
- * than a page of rows.
+ * Prepares a query with optional filters, once for each combination in use: building a query costs more than reading a
+ * page of rows.
  *
- * @param build looks at which filters are given; the value of one is not known yet
+ * @param build gets placeholders for the filters that are set; it cannot see their values
  */
 export function prepareFiltered<F extends Filter, R>(
   database: Database,
@@ -38,7 +40,7 @@ export function prepareFiltered<F extends Filter, R>(
   return (filter) => {
     const { values, cacheKey } = bindFilter(filter)
     let query = preparedQueries.get(cacheKey)
-    // Its properties are those of the filter, each with what `Given` says of its kind.
+    // `placeholdersFor` returns exactly the shape of FilterPlaceholders<F>.
     if (!query)
       preparedQueries.set(
         cacheKey,
@@ -48,7 +50,7 @@ export function prepareFiltered<F extends Filter, R>(
   }
 }
 
-/** A value for each place, and a name for the places. */
+/** Returns the value of each placeholder, and a cache key for the combination of filters. */
 function bindFilter(filter: Filter) {
   const values: Record<string, Value> = {}
   let cacheKey = ''
@@ -82,5 +84,8 @@ function placeholdersFor(filter: Filter) {
 const placeholderFor = (name: string, value: Value | undefined): SQL =>
   typeof value === 'number' ? integerParam(name) : textParam(name)
 
-/** The next power of two, so that there are few lengths; the rest is filled with the last value, which changes no `in`. */
+/**
+ * The next power of two, which limits the number of statements. The last value is repeated, which does not affect
+ * `in`.
+ */
 const paddedLength = (values: readonly Value[]) => 2 ** Math.ceil(Math.log2(values.length))

@@ -3,25 +3,25 @@ import { and, eq, sql, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Database } from './database.ts'
 
-/** How many are remembered. */
+/** Size of the cache. */
 const cachedIdsMax = 100_000
 
-/** What a number that stands for no id is written as: no row has it, and no table takes it. */
+/** Number for an unknown id: no row has it, and check constraints reject it. */
 const unknownNumber = 0
 
 export type ShortIds = {
-  /** 0 for an id that nothing has. */
+  /** Returns 0 for an unknown id. */
   toNumber(id: string): number
   toId(number: number): string
 }
 
 /**
- * Developers, projects and applications stand as numbers in the rows and indexes of every request and log entry, which
- * are half as large so. A number is given with the row that it names, by a trigger, and never to anything else: what is
- * committed is remembered.
+ * Maps the ids of developers, projects and applications to surrogate integer keys, which halve the size of requests,
+ * log entries and their indexes. A trigger assigns the number when the row is inserted, and it is never reassigned,
+ * so committed pairs can be cached.
  *
- * @param read asks what is committed
- * @param writer sees besides what its transaction has written, which may still be undone
+ * @param read prepares a query that sees committed data only
+ * @param writer also sees the writes of its open transaction, which may still be rolled back and are not cached
  */
 export function createShortIds(
   read: (sql: string) => { values(value: string | number): unknown[][] },
@@ -64,7 +64,7 @@ export function createShortIds(
   }
 }
 
-/** Whose rows a list has: a developer's, all of them or those of one application, as columns of short ids have them. */
+/** Converts the owner of a list to short ids: all rows of a developer, or those of one of its applications. */
 export const ownerShortId = (
   database: Database,
   { developerId, appId }: { developerId: string; appId?: string | undefined },
@@ -76,8 +76,8 @@ export const ownerShortId = (
 export type OwnerShortId = ReturnType<typeof ownerShortId>
 
 /**
- * Found by one of the two, as each has an index in the order of the list: the developer of an application's rows is
- * compared as no index has it.
+ * Condition that rows belong to the owner. Each of the two columns has an index in list order; with an application, the
+ * `nullif` keeps SQLite from choosing the developer's.
  */
 export const isOwnedBy = (
   table: { developerId: SQLiteColumn; appId: SQLiteColumn },

@@ -3,29 +3,29 @@ import { Column, is, noopEncoder, Param, Placeholder, SQL, sql, type DriverValue
 import type { Preparable, PreparedQuery } from './database.ts'
 import { compileDecoders, compileNesting, type Field, type Row } from './sqlite-rows.ts'
 
-/** What drizzle's queries are made of, which their types hide: what is selected, or returned by a write. */
+/** Internals of drizzle's query builders that their types hide: the selected fields, or those a write returns. */
 type DrizzleQuery = Preparable<unknown> & {
   config: { fields?: Record<string, unknown>; returning?: Field[] }
 }
 
-/** What drizzle's prepared query is made of on bun:sqlite. Its types hide it. */
+/** Internals of drizzle's prepared query on bun:sqlite that its types hide. */
 type DrizzlePrepared = {
   stmt: Statement<Row, SQLQueryBindings[]>
   query: { params: unknown[] }
-  /** Undefined where nothing is returned. */
+  /** Undefined if the statement returns nothing. */
   fields: Field[] | undefined
-  /** Of a join, by the names of tables. */
+  /** For joins: by table name. */
   joinsNotNullableMap?: Record<string, boolean>
 }
 
 /**
- * Runs drizzle's statement without drizzle, whose part takes as long as SQLite's: columns are selected under the names of
- * their fields, so that bun:sqlite makes the very objects that are asked for. Where each value belongs, and which of them
- * stand for another, is worked out once.
+ * Prepares a drizzle query and runs it on bun:sqlite directly, because drizzle's mapping takes as long as SQLite
+ * itself. Columns are aliased to their field names, so bun:sqlite returns the final objects. Nesting and decoding are
+ * worked out once per query.
  */
 export function prepareOnSqlite<R>(build: () => Preparable<R>): PreparedQuery<R> {
   let run: ((values: Row) => unknown) | undefined
-  // R is what the query of `build` returns: rows with these fields.
+  // R is the row type of the query that `build` returns.
   return async (values = {}) => (run ??= compile(build() as unknown as DrizzleQuery))(values) as R
 }
 
@@ -60,7 +60,7 @@ function aliasColumns({ config }: DrizzleQuery) {
   }
 }
 
-/** `column as "name"`. A table, or fields of one, stay as they are. */
+/** Returns `column as "name"`. A table, or fields of one, stay unchanged. */
 function withAlias(name: string, field: unknown): unknown {
   if (is(field, Column)) return sql`${field}`.mapWith(field).as(name)
   return is(field, SQL) ? field.as(name) : field
@@ -83,7 +83,7 @@ function compileParams(params: unknown[]): (values: Row) => SQLQueryBindings[] {
         }
       : { name: undefined, value: toBinding(unwrapped), encoder: undefined }
   })
-  // A plain loop: a call runs a dozen statements or more.
+  // A plain loop is fastest, and a request runs a dozen statements or more.
   return (values) => {
     const bindings: SQLQueryBindings[] = []
     for (const { name, value: constant, encoder } of slots) {
@@ -92,7 +92,7 @@ function compileParams(params: unknown[]): (values: Row) => SQLQueryBindings[] {
         continue
       }
       const value = values[name]
-      if (value === undefined) throw new TypeError(`a prepared query lacks its ${name}`)
+      if (value === undefined) throw new TypeError(`a prepared query lacks a value for ${name}`)
       bindings.push(toBinding(encoder && value !== null ? encoder.mapToDriverValue(value) : value))
     }
     return bindings
@@ -106,5 +106,5 @@ function customEncoder({ encoder }: Param) {
 
 function toBinding(value: unknown): SQLQueryBindings {
   if (value === null || typeof value === 'string' || typeof value === 'number') return value
-  throw new TypeError('a column holds text, a number or null')
+  throw new TypeError('a column must hold text, a number or null')
 }

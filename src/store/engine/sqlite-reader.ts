@@ -1,8 +1,8 @@
 import { Database as SqliteConnection, type SQLQueryBindings } from 'bun:sqlite'
 
 /**
- * A connection that cannot write, for reads outside of transactions. Those of one turn of the event loop see one snapshot:
- * taking one costs locks and the whole cache of pages, several times what looking up a row does.
+ * Opens a read-only connection, for reads outside of transactions. All reads in one turn of the event loop share a
+ * snapshot: taking one costs locks and the page cache, several times as much as looking up a row.
  */
 export function openReader(path: string) {
   const connection = new SqliteConnection(path, { readonly: true })
@@ -20,17 +20,17 @@ export function openReader(path: string) {
   }
 
   /**
-   * What is read from now on is what is committed by then. To be called before each commit: whoever waits for it must
-   * see it, and a snapshot of before would keep its pages from being moved out of the log.
+   * Ends the read transaction, so that the next read sees the latest commit. Call it before each commit: the caller
+   * that awaits the commit must see it, and an older snapshot would keep its pages from being checkpointed.
    */
   function endSnapshot() {
     if (!isSnapshotOpen) return
     isSnapshotOpen = false
-    // A read that fails on the disk has ended it already.
+    // A disk error during a read ends the transaction too.
     if (connection.inTransaction) end.run()
   }
 
-  /** All of a connection that drizzle uses. */
+  /** The part of a connection that drizzle uses. */
   const client = {
     prepare(query: string) {
       const statement = connection.prepare<unknown, SQLQueryBindings[]>(query)
@@ -43,7 +43,8 @@ export function openReader(path: string) {
   }
 
   return {
-    // The assertion is sound as long as drizzle's session for bun:sqlite calls nothing else; the store's tests do.
+    // The assertion is sound as long as drizzle's bun:sqlite session calls only `prepare`; the store's tests cover
+    // that.
     client: client as unknown as SqliteConnection,
     endSnapshot,
     close() {

@@ -1,13 +1,13 @@
 import { Column, getTableName, is, noopDecoder, SQL, type DriverValueDecoder } from 'drizzle-orm'
 
-/** A value of a row that drizzle was asked for, and where it stands in it. */
+/** A selected value of a drizzle query, and its path in the result row. */
 export type Field = { path: string[]; field: unknown }
 
 export type Row = Record<string, unknown>
 
 type Decoder = DriverValueDecoder<unknown, unknown>
 
-/** Puts what values stand for in their place. Of most columns they stand for themselves. */
+/** Builds a function that decodes column values in place. Most columns need no decoding. */
 export function compileDecoders(fields: Field[]): (rows: Row[]) => Row[] {
   const decoders = fields.flatMap(({ path, field }) => {
     const decoder = customDecoder(field)
@@ -24,16 +24,17 @@ export function compileDecoders(fields: Field[]): (rows: Row[]) => Row[] {
 }
 
 /**
- * Makes the rows of a join, which are objects of objects; one of them is null where its table had no row.
+ * Builds a function that turns the values of a join into objects of objects; an object is null if an outer join found
+ * no row.
  *
- * @param notNullByTable by the names of tables: false for one whose row a join may not find
+ * @param notNullByTable by table name; false if an outer join may find no row of the table
  */
 export function compileNesting(
   fields: Field[],
   notNullByTable: Record<string, boolean> = {},
 ): (rows: unknown[][]) => Row[] {
   if (fields.some(({ path }) => path.length !== 2))
-    throw new TypeError('a row holds values, or objects of them')
+    throw new TypeError('a row must consist of values, or of objects of values')
   const columnSlots = fields.map(({ path: [object = '', name = ''], field }, index) => ({
     object,
     name,
@@ -70,10 +71,10 @@ function toObject(members: Member[], values: unknown[], isOptional: boolean): Ro
   return isNull ? null : object
 }
 
-/** Undefined where a value stands for itself. */
+/** Returns undefined if the value needs no decoding. */
 function customDecoder(field: unknown): Decoder | undefined {
   const source = is(field, SQL.Aliased) ? field.sql : field
-  // drizzle's types leave out what an expression has.
+  // drizzle's types hide the decoder of an expression.
   const decoder = is(source, Column) ? source : (source as { decoder: Decoder }).decoder
   const isIdentity =
     decoder === noopDecoder || decoder.mapFromDriverValue === Column.prototype.mapFromDriverValue

@@ -6,7 +6,7 @@ const batchMax = 256
 const waitingMax = 10_000
 const busyTimeoutMs = 3_000
 
-/** A job failed and has left something behind. */
+/** Result of a batch in which a job failed after it had written. */
 const retryWithSavepoints = Symbol()
 
 type Job = {
@@ -18,18 +18,19 @@ type Job = {
 }
 
 /**
- * Group commit: the writes that wait together share one `BEGIN IMMEDIATE … COMMIT`, and none is answered before the
- * commit is on the disk. While one commit waits for the disk the next batch gathers, so that no delay has to be added.
+ * Creates the write queue, which does group commit: concurrent writes share one `BEGIN IMMEDIATE … COMMIT`, and none
+ * resolves before the commit is on disk. The next batch gathers while a commit waits for the disk, so no delay is
+ * added.
  *
- * A savepoint would have SQLite copy every page that its job touches. Whoever refuses a call does so before he writes, so
- * that hardly anything is ever to be undone: where a job fails after it wrote, the batch is undone as a whole and run
- * again, then with a savepoint for each.
+ * A savepoint makes SQLite copy every page that its job changes. By convention bodies validate before they write, so
+ * rollbacks are rare: if a job fails after it wrote, the whole batch is rolled back and retried with a savepoint per
+ * job.
  *
- * The lock of another process is waited for with a timer and never inside SQLite, which would hold up the whole
- * event loop. After three seconds the writes that waited are refused with UNAVAILABLE.
+ * Another process's lock is polled with a timer, never waited for inside SQLite, which would block the event loop.
+ * Writes that have waited for three seconds are rejected with UNAVAILABLE.
  *
  * @param on.beforeCommit called before each commit
- * @param on.onDiskFault called once when a commit failed in a way that leaves its outcome unknown; the process must end
+ * @param on.onDiskFault called once when a commit fails and its outcome is unknown; the process must exit
  */
 export function createWriteQueue(
   connection: SqliteConnection,
@@ -49,7 +50,7 @@ export function createWriteQueue(
   let isScheduled = false
   let idleWaiters: Array<() => void> = []
   let isPoisoned = false
-  /** The next batch has savepoints. */
+  /** Whether the next batch runs each job in a savepoint. */
   let useSavepoints = false
 
   function write<T>(body: (tx: QueryExecutor) => Promise<T>): Promise<T> {
@@ -58,7 +59,7 @@ export function createWriteQueue(
       reject(unavailable(isPoisoned ? 'DISK_FAULT' : 'WRITE_QUEUE_FULL'))
       return promise
     }
-    // A job of any type is run and resolved by the same code; what goes in as T comes out as T.
+    // Jobs of all types are run by the same code; a body's T resolves this job's promise only.
     waiting.push({
       body,
       resolve: resolve as (value: unknown) => void,
@@ -126,7 +127,7 @@ export function createWriteQueue(
       try {
         job.outcome = { value: await job.body(tx) }
       } catch (error) {
-        // A full disk or a failed read undoes the transaction as a whole, the neighbours' part with it.
+        // A full disk or a failed read rolls back the whole transaction, including the other jobs' writes.
         if (!connection.inTransaction) return error
         if (withSavepoints) undo.run()
         else if (countChanges() !== changesBefore) return retryWithSavepoints
@@ -137,7 +138,7 @@ export function createWriteQueue(
     return undefined
   }
 
-  /** Whoever waits for the lock meanwhile may get it, so that these wait for it again. */
+  /** Rolls back and queues the jobs again. Another process may take the lock in between, so they wait for it again. */
   function requeue(batch: Job[]) {
     rollback.run()
     useSavepoints = true
@@ -165,14 +166,14 @@ export function createWriteQueue(
     if (isDiskFault(error)) failPermanently(error)
   }
 
-  /** Nothing may be acknowledged any more: a later commit can succeed although earlier data never reached the disk. */
+  /** Rejects all further writes: a later commit could succeed although earlier data never reached the disk. */
   function failPermanently(error: unknown) {
     isPoisoned = true
     for (const job of waiting.splice(0)) job.reject(toCallerError(error))
     onDiskFault(error)
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when the queue is empty. */
   function drain(): Promise<void> {
     if (!isScheduled && waiting.length === 0) return Promise.resolve()
     return new Promise((resolve) => idleWaiters.push(resolve))

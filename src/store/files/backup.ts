@@ -14,18 +14,18 @@ import { Database as SqliteConnection } from 'bun:sqlite'
 import { errorWord, OperationRefused } from './data-dir.ts'
 import { driverCode } from '../engine/errors.ts'
 
-/** @param rows what is in it, by noun */
+/** A finished backup, with the number of rows by noun. */
 export type Backup = { file: string; bytes: number; sha256: string; rows: BackupRows }
 
 export type BackupRows = { accounts: number; applications: number; otpRequests: number; logEntries: number }
 
 /**
- * Writes a consistent copy of a database that a server may be writing to: a plain SQLite file without a write-ahead
- * log, readable by its owner only. It is checked, and it is on the disk before it bears its name, so that a file of
- * that name is always whole, and at least as new as the moment at which it was asked for. The server is not held up: it
- * writes on while the copy is read from one snapshot.
+ * Writes a consistent copy of a database, which a server may be using: an integrity-checked SQLite file without a
+ * write-ahead log, readable by its owner only. The copy is synced before it gets its final name, so a file with that
+ * name is always complete, and at least as recent as the call. It is read from one snapshot and does not block the
+ * server.
  *
- * @param file never replaced
+ * @param file path of the backup; an existing file is never overwritten
  * @throws OperationRefused FILE_EXISTS, NO_DATABASE, DATABASE_DAMAGED, FILE_NOT_WRITABLE
  */
 export async function backUpDatabase(database: string, file: string): Promise<Backup> {
@@ -33,7 +33,7 @@ export async function backUpDatabase(database: string, file: string): Promise<Ba
     throw new OperationRefused(
       'NO_DATABASE',
       `there is no ${database}`,
-      'Name the right directory with --data-dir.',
+      'Give the right directory with --data-dir.',
     )
   }
   if (existsSync(file)) throw fileExistsError(file)
@@ -56,14 +56,14 @@ export async function backUpDatabase(database: string, file: string): Promise<Ba
 }
 
 /**
- * Copies what is committed in `from` into the new file `to`, closed to others and synchronized, after a check of the
- * original and before one of the copy.
+ * Copies the committed data of `from` into the new file `to`, private to its owner and synced. Checks the integrity
+ * of the original first and of the copy afterwards.
  *
- * @throws OperationRefused DATABASE_DAMAGED; errors of SQLite and the file system as they are
+ * @throws OperationRefused DATABASE_DAMAGED; errors of SQLite and the file system pass unchanged
  */
 export function copyDatabase(from: string, to: string): void {
   closeSync(openSync(to, 'wx', 0o600))
-  // Its own connection may not be query_only: VACUUM INTO writes, though not to this file.
+  // The connection cannot be query_only: VACUUM INTO writes, though not to this file.
   withReadonlyConnection(from, (connection) => {
     requireIntegrity(connection, from)
     connection.run('VACUUM INTO ?', [to])
@@ -72,7 +72,7 @@ export function copyDatabase(from: string, to: string): void {
   fsyncPath(to)
 }
 
-/** Works on a file that is only read. */
+/** Runs `work` on a read-only connection, and closes it. */
 export function withReadonlyConnection<T>(path: string, work: (connection: SqliteConnection) => T): T {
   const connection = new SqliteConnection(path, { readonly: true })
   try {
@@ -85,7 +85,7 @@ export function withReadonlyConnection<T>(path: string, work: (connection: Sqlit
   }
 }
 
-/** Until the disk has it, a file or the names in a directory. */
+/** Syncs a file, or the names in a directory, to disk. */
 export function fsyncPath(path: string): void {
   const descriptor = openSync(path, 'r')
   try {
@@ -101,7 +101,7 @@ function requireIntegrity(connection: SqliteConnection, path: string): void {
   throw damagedDatabaseError(path)
 }
 
-/** The number of the last log entry, which every acknowledged change of a code has moved on. */
+/** Reads the number of the last log entry, which every acknowledged change of a code increases. */
 const readNewestEventSeq = (connection: SqliteConnection): number =>
   queryNumber(connection, `select value from counters where name = 'event_seq'`)
 
@@ -117,7 +117,7 @@ function queryNumber(connection: SqliteConnection, query: string): number {
   return Number(row?.[0] ?? 0)
 }
 
-/** A rename would replace a file; taking the name first does not. */
+/** Creates the name exclusively first, because a rename alone would replace an existing file. */
 function renameWithoutReplacing(draft: string, file: string): void {
   closeSync(openSync(file, 'wx', 0o600))
   renameSync(draft, file)
@@ -147,7 +147,7 @@ function toOperationError(error: unknown, database: string, file: string): unkno
 }
 
 const fileExistsError = (file: string) =>
-  new OperationRefused('FILE_EXISTS', `${file} exists, and is not replaced`, 'Choose another name.')
+  new OperationRefused('FILE_EXISTS', `${file} already exists and is not overwritten`, 'Choose another name.')
 
 const damagedDatabaseError = (path: string, cause?: unknown) =>
   new OperationRefused('DATABASE_DAMAGED', `${path} is damaged or not a database`, 'Restore a backup.', cause)

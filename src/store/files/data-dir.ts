@@ -17,7 +17,7 @@ import {
 import { dirname, join } from 'node:path'
 import { masterKeyBytes } from '../../domain/model/keys.ts'
 
-/** Why otpd does not start on this data directory, and what to do about it. */
+/** Reason why otpd cannot start on this data directory, and what to do about it. */
 export class StartRefused extends Error {
   override readonly name = 'StartRefused'
   readonly remedy: string
@@ -28,7 +28,7 @@ export class StartRefused extends Error {
   }
 }
 
-/** Why a command of the operator's does nothing, as a sentence, a word for scripts, and what to do about it. */
+/** Reason why an operator command did nothing: a message, a code for scripts (`reason`), and what to do about it. */
 export class OperationRefused extends Error {
   override readonly name = 'OperationRefused'
   readonly reason: string
@@ -41,7 +41,7 @@ export class OperationRefused extends Error {
   }
 }
 
-/** Where everything lies. */
+/** Paths of the files in a data directory. */
 export const dataFiles = (dataDir: string) => ({
   database: join(dataDir, 'otpd.db'),
   lock: join(dataDir, 'otpd.lock'),
@@ -51,10 +51,10 @@ export const dataFiles = (dataDir: string) => ({
 })
 
 /**
- * Makes the directory if it is missing, and closes it to others.
+ * Creates the directory if it is missing, and removes other users' access.
  *
- * @param warn told where it belongs to somebody else and stays open
- * @throws StartRefused
+ * @param warn called if the directory belongs to another user and stays accessible
+ * @throws StartRefused the directory or a file in it cannot be written
  */
 export function prepareDataDir(dataDir: string, warn: (message: string) => void): void {
   try {
@@ -62,7 +62,7 @@ export function prepareDataDir(dataDir: string, warn: (message: string) => void)
     const { mode, uid } = statSync(dataDir)
     const isExposed = (mode & 0o077) !== 0
     if (isExposed && uid === process.getuid?.()) chmodSync(dataDir, 0o700)
-    else if (isExposed) warn(`others can read ${dataDir}. Close it: chmod 700 ${dataDir}`)
+    else if (isExposed) warn(`other users can read ${dataDir}. Restrict it: chmod 700 ${dataDir}`)
     const { database, lock } = dataFiles(dataDir)
     for (const path of [dataDir, lock, database]) if (existsSync(path)) accessSync(path, constants.W_OK)
   } catch (error) {
@@ -74,16 +74,16 @@ export function prepareDataDir(dataDir: string, warn: (message: string) => void)
   }
 }
 
-/** @throws StartRefused others can read a file that only its owner may */
+/** Requires that only the owner can read the file. @throws StartRefused other users can */
 export function requirePrivate(path: string): void {
   if (!existsSync(path) || (statSync(path).mode & 0o077) === 0) return
-  throw new StartRefused(`others can read ${path}`, `Close it: chmod 600 ${path}`)
+  throw new StartRefused(`other users can read ${path}`, `Restrict it: chmod 600 ${path}`)
 }
 
 /**
- * The master key: the configured one, or the one of the directory, made at the first start.
+ * Returns the configured master key, or the data directory's, which the first start creates.
  *
- * @throws StartRefused the file is missing beside a database that was made with it, or is not a key
+ * @throws StartRefused the key file is missing while a database exists, is readable by other users, or holds no key
  */
 export function readMasterKey(dataDir: string, configured: Uint8Array | null): Uint8Array {
   if (configured) return configured
@@ -91,8 +91,8 @@ export function readMasterKey(dataDir: string, configured: Uint8Array | null): U
   if (!existsSync(files.masterKey)) {
     if (existsSync(files.database)) {
       throw new StartRefused(
-        `the master key ${files.masterKey} is missing, and the database was made with it`,
-        'Put it back, or name it with OTPD_MASTER_KEY_FILE. Without it client IDs and pending codes are lost.',
+        `the master key ${files.masterKey} is missing, and the database was created with it`,
+        'Restore it, or point OTPD_MASTER_KEY_FILE to it. Without it client IDs and pending codes are lost.',
       )
     }
     makeMasterKey(files.masterKey)
@@ -102,11 +102,14 @@ export function readMasterKey(dataDir: string, configured: Uint8Array | null): U
   if (key.length === masterKeyBytes) return key
   throw new StartRefused(
     `${files.masterKey} does not hold a master key`,
-    'Put the right file back; it holds 32 bytes in base64.',
+    'Restore the right file: 32 bytes in base64.',
   )
 }
 
-/** Of two processes at their first start both end up with the same key: a link never replaces a file. */
+/**
+ * Creates the key atomically: two processes that start at once end up with the same key, because a link never
+ * replaces a file.
+ */
 function makeMasterKey(path: string): void {
   const draft = `${path}.${process.pid}`
   rmSync(draft, { force: true })
@@ -126,7 +129,7 @@ function makeMasterKey(path: string): void {
   closeSync(directory)
 }
 
-/** `EACCES` and the like; never a path or a value. */
+/** Returns an error's code, such as `EACCES`; never a path or a value. */
 export const errorWord = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
     ? error.code

@@ -14,26 +14,27 @@ import {
   sqliteMigrations,
 } from '../engine/migrate.ts'
 
-/** What a data directory looks like to this user. */
+/** State of a data directory as this user sees it. */
 export type Inspection =
   | { state: 'missing' }
-  /** This user may not look into it. */
+  /** This user has no access to it. */
   | { state: 'inaccessible'; ownerId: number; cause: string }
   | {
       state: 'accessible'
-      /** Of POSIX, and whether it is this process's user. */
+      /** POSIX user id. */
       ownerId: number
+      /** The directory belongs to this process's user. */
       isOwn: boolean
-      /** Others can read the directory. */
+      /** Other users can read the directory. */
       isExposed: boolean
-      /** Files that others can read, by name. */
+      /** Names of files that other users can read. */
       exposed: string[]
-      /** Files that belong to somebody else than the directory does, by name. */
+      /** Names of files with an owner other than the directory's. */
       wrongOwner: string[]
       freeBytes: number
-      /** A server holds it at the moment. */
+      /** A server is using it. */
       isHeld: boolean
-      /** `unchecked`: there is no database to compare it with, or others can read the key. */
+      /** `unchecked`: there is no database to compare it with, or other users can read the key. */
       masterKey: 'missing' | 'unusable' | 'mismatch' | 'matches' | 'unchecked'
       database: DatabaseInspection
     }
@@ -43,20 +44,20 @@ export type DatabaseInspection =
   | { state: 'unreadable'; cause: string }
   | {
       state: 'readable'
-      /** Migrations that it lacks, by name. */
+      /** Names of migrations that it lacks. */
       pending: string[]
-      /** Why this version cannot use its schema at all; null where it can. */
+      /** Reason why this version cannot use its schema; null if it can. */
       schemaError: string | null
-      /** What SQLite finds wrong with the file; null for a whole one. */
+      /** Damage that SQLite found in the file; null if intact. */
       damage: string | null
-      /** What the server that holds it gives no messages; a stopped one may have left some. */
+      /** Providers with an open circuit. A stopped server may have left stale entries. */
       openCircuits: { name: string; failure: string; openUntil: number }[]
     }
 
 /**
- * Looks at a data directory without changing a byte of it, also beside a running server. Never throws.
+ * Inspects a data directory without changing it, even while a server is running. Never throws.
  *
- * @param configuredKey the master key where it does not stand in the directory; undefined where that is not known
+ * @param configuredKey the master key if it is not stored in the directory; null if it is; undefined if unknown
  */
 export function inspectDataDir(dataDir: string, configuredKey: Uint8Array | null | undefined): Inspection {
   if (!existsSync(dataDir)) return { state: 'missing' }
@@ -140,8 +141,8 @@ function inspectDatabase(path: string): { database: DatabaseInspection; keyCheck
 }
 
 /**
- * Of a database at rest SQLite is told that nobody writes: even a connection that only reads would otherwise leave the
- * files of a write-ahead log behind, and root's would lock the server out.
+ * Opens an unused database as immutable: otherwise even a read-only connection would leave write-ahead log files
+ * behind, and root's would lock the server out.
  */
 function openForInspection(path: string): SqliteConnection {
   const hasNoWal = !existsSync(`${path}-wal`)
@@ -155,7 +156,7 @@ function openForInspection(path: string): SqliteConnection {
 
 function findDamage(connection: SqliteConnection): string | null {
   const row = connection.query<{ quick_check: string }, []>('PRAGMA quick_check(1)').get()
-  return row === null || row.quick_check === 'ok' ? null : 'quick_check found faults'
+  return row === null || row.quick_check === 'ok' ? null : 'quick_check found damage'
 }
 
 function checkSchema(connection: SqliteConnection): { pending: string[]; schemaError: string | null } {

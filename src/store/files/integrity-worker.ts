@@ -1,10 +1,10 @@
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 
-/** What a table came to: `ok`, or in words of SQLite's what is wrong. */
+/** Result of a table: `ok`, or SQLite's description of the damage. */
 export type TableCheck = { table: string; result: string }
 
-/** Runs in a thread of its own, and ends with the last table. @param workerData the path of the database */
+/** Checks all tables and posts a result for each. Runs in a worker thread, with the database path as `workerData`. */
 function checkTables(path: string): void {
   const connection = new SqliteConnection(path, { readonly: true })
   const tables = connection
@@ -13,7 +13,7 @@ function checkTables(path: string): void {
   for (const { name: table } of tables) {
     const row = connection.query<{ quick_check: string }, []>(`PRAGMA quick_check('${table}')`).get()
     const tableCheck: TableCheck = { table, result: row?.quick_check ?? '' }
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- of windows alone
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- exists for windows only
     parentPort?.postMessage(tableCheck)
   }
   connection.close()

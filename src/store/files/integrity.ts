@@ -4,12 +4,12 @@ import type { TableCheck } from './integrity-worker.ts'
 type IntegrityLog = { error(msg: string, fields?: Record<string, unknown>): void; info(msg: string): void }
 
 /**
- * Looks for damage table by table. For a start after an unclean stop: SQLite repairs what a crash leaves, and not what a
- * disk breaks. In a thread of its own, since a large table takes seconds to read from the disk, and every call would wait.
- * Meanwhile the write-ahead log grows, as it does beside a backup.
+ * Checks the database for damage, table by table, after an unclean stop: SQLite recovers from a crash by itself, but
+ * not from disk corruption. Runs in a worker thread, because reading a large table takes seconds and would delay
+ * requests. The write-ahead log grows while it runs, as during a backup.
  *
- * @param onEnd told when nothing more will be reported
- * @returns ends it. The log of the database then stays, so that the next start looks anew
+ * @param onEnd called when no more results will be logged
+ * @returns a function that stops the check. The write-ahead log then stays, so that the next start checks again
  */
 export function checkIntegrity(path: string, log: IntegrityLog, onEnd = () => {}): () => void {
   const worker = new Worker(new URL('./integrity-worker.ts', import.meta.url), { workerData: path })
@@ -26,12 +26,12 @@ export function checkIntegrity(path: string, log: IntegrityLog, onEnd = () => {}
     log.error('the database could not be checked', { error })
   })
   worker.on('exit', () => {
-    if (isIntact && !isStopped) log.info('the database is whole after the unclean stop')
+    if (isIntact && !isStopped) log.info('the database is intact after the unclean stop')
     onEnd()
   })
   return () => {
     isStopped = true
-    // Not waited for: the thread ends with its table only, and the process need not.
+    // Not awaited: the thread stops only after its current table, and the process can exit before that.
     void worker.terminate()
   }
 }

@@ -6,11 +6,11 @@ import { driverCode, isBusy } from '../engine/errors.ts'
 export type Lock = { release(): void }
 
 /**
- * Takes the lock of a data directory, which the system frees with the process, however it ends.
+ * Acquires the lock of a data directory. The operating system releases it when the process ends, even by a crash.
  *
- * @param waitMs how long another process may still hold it
- * @returns undefined where another process holds it
- * @throws StartRefused its file cannot be written
+ * @param waitMs how long to wait for another process to release it
+ * @returns undefined if another process holds it
+ * @throws StartRefused the lock file cannot be written
  */
 export function acquireLock(path: string, waitMs = 0): Lock | undefined {
   let connection: SqliteConnection | undefined
@@ -31,7 +31,7 @@ export function acquireLock(path: string, waitMs = 0): Lock | undefined {
   return { release: () => connection.close() }
 }
 
-/** Whether a process holds the lock, without taking it or making its file. */
+/** Checks whether a process holds the lock, without taking it or creating its file. */
 export function isLocked(path: string): boolean {
   if (!existsSync(path)) return false
   const connection = new SqliteConnection(path, { readonly: true })
@@ -39,7 +39,7 @@ export function isLocked(path: string): boolean {
     connection.query('select 1 from sqlite_schema').get()
     return false
   } catch (error) {
-    // Anything else is what a holder left that was killed.
+    // Other errors come from files that a killed holder left behind.
     return isBusy(error)
   } finally {
     connection.close()

@@ -15,17 +15,17 @@ import {
 } from '../engine/migrate.ts'
 import { connect } from '../engine/sqlite.ts'
 
-/** How long a command of the operator's may hold the database. */
+/** How long to wait for an operator command that holds the database. */
 const busyTimeoutMs = 5_000
 
 /**
- * Brings the database of a data directory to this version, after a backup of what is there, and makes sure that it
- * belongs to the master key. Leaves it closed. Whoever calls holds the lock of the directory.
+ * Creates the database of a data directory, or backs it up and migrates it to this version, and checks that it
+ * belongs to the master key. Closes it again. The caller must hold the lock of the data directory.
  *
- * @returns what a database that was there before got, and where its backup lies
  * @param options.migrate false: refuse an older database
- * @throws StartRefused the database is damaged, newer than this otpd, older and not to be migrated, of another master
- *   key, or readable by others
+ * @returns the migrations applied to an existing database, and the path of its backup
+ * @throws StartRefused the database is damaged, newer than this otpd, older while `migrate` is false, from another
+ *   master key, or readable by other users
  */
 export function prepareDatabase(
   dataDir: string,
@@ -36,7 +36,7 @@ export function prepareDatabase(
   let connection: SqliteConnection | undefined
   try {
     if (existsSync(files.database)) requireOtpdDatabase(files.database)
-    // SQLite would let others read it, and a first start that is cut short would leave it so.
+    // SQLite would create a file that other users can read, and an interrupted first start would leave it like that.
     else closeSync(openSync(files.database, 'wx', 0o600))
     connection = connect(files.database, busyTimeoutMs)
     return bringUpToDate(connection, dataDir, options)
@@ -47,7 +47,11 @@ export function prepareDatabase(
   }
 }
 
-/** Before the settings of a connection that writes change the file. @throws MigrationError it is another program's */
+/**
+ * Checks the file before a writing connection's settings change it.
+ *
+ * @throws MigrationError the database belongs to another program
+ */
 function requireOtpdDatabase(path: string): void {
   const connection = new SqliteConnection(path)
   try {
@@ -75,12 +79,12 @@ function bringUpToDate(
     migrateSqlite(connection, options.now)
   }
   requireMasterKey(connection, options.masterKey)
-  // A new database has nothing to migrate from.
+  // A new database is not reported as migrated.
   const migrated = applied.length === 0 ? [] : pending.map(({ name }) => name)
   return { migrated, backup }
 }
 
-/** Bears its name only once it is whole and on the disk: a start that is killed meanwhile leaves no half of one. */
+/** Renames the backup only when it is complete and synced, so that a killed start leaves no partial backup. */
 function backUpBeforeMigration(dataDir: string, now: number): string {
   const { database, backups: folder } = dataFiles(dataDir)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -98,7 +102,10 @@ function backUpBeforeMigration(dataDir: string, now: number): string {
   return path
 }
 
-/** The database keeps a check value of its key: with a wrong one every code and client ID would silently change. */
+/**
+ * The database stores a check value of its master key: a different key would silently invalidate codes and client
+ * IDs.
+ */
 function requireMasterKey(connection: SqliteConnection, masterKey: Uint8Array): void {
   const check = masterKeyCheck(masterKey)
   connection.run(`insert into meta (name, value) values ('master_key_check', ?) on conflict do nothing`, [
@@ -110,22 +117,22 @@ function requireMasterKey(connection: SqliteConnection, masterKey: Uint8Array): 
   if (row?.value === check) return
   throw new StartRefused(
     'the database belongs to another master key',
-    'Start with the key that it was made with: master.key beside it, or OTPD_MASTER_KEY_FILE.',
+    'Use the key that it was created with: master.key in the same directory, or OTPD_MASTER_KEY_FILE.',
   )
 }
 
-/** What is wrong with the database of a data directory, as a StartRefused where it is foreseen. */
+/** Converts a known error of the database or its directory to a StartRefused; returns other errors unchanged. */
 export function toStartError(error: unknown, dataDir: string): unknown {
   if (error instanceof StartRefused) return error
   if (error instanceof MigrationError || error instanceof OperationRefused) {
     return new StartRefused(error.message, error.remedy, error)
   }
   const { database, backups } = dataFiles(dataDir)
-  // A write that was refused: UNAVAILABLE is for callers.
+  // A rejected write is wrapped in UNAVAILABLE for callers; its cause has the code.
   const cause = error instanceof ServiceError ? error.cause : error
   const code = driverCode(cause) ?? errorWord(cause)
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) {
-    const where = existsSync(backups) ? ` Backups lie in ${backups}.` : ''
+    const where = existsSync(backups) ? ` Backups are in ${backups}.` : ''
     return new StartRefused(
       `${database} is damaged or not a database of otpd`,
       `Restore a backup.${where}`,
@@ -133,7 +140,7 @@ export function toStartError(error: unknown, dataDir: string): unknown {
     )
   }
   if (code.startsWith('SQLITE_BUSY')) {
-    return new StartRefused(`another process holds ${database}`, 'Wait until it is done, or stop it.', error)
+    return new StartRefused(`another process holds ${database}`, 'Wait until it finishes, or stop it.', error)
   }
   if (/^SQLITE_(CANTOPEN|READONLY|FULL|IOERR)/.test(code)) {
     return new StartRefused(
@@ -142,7 +149,7 @@ export function toStartError(error: unknown, dataDir: string): unknown {
       error,
     )
   }
-  // Of a file beside it.
+  // Another file in the directory.
   if (/^E[A-Z]+$/.test(code)) {
     return new StartRefused(
       `${dataDir} cannot be written to (${code})`,
@@ -153,7 +160,7 @@ export function toStartError(error: unknown, dataDir: string): unknown {
   return error
 }
 
-/** Whether the last process left without closing: SQLite removes the write-ahead log with the last connection. */
+/** The last process did not close the database: SQLite deletes the write-ahead log with the last connection. */
 export function wasUncleanStop(dataDir: string): boolean {
   const wal = `${dataFiles(dataDir).database}-wal`
   return existsSync(wal) && statSync(wal).size > 0

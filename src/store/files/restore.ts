@@ -13,20 +13,20 @@ import {
 } from '../engine/migrate.ts'
 
 export type RestoreResult = {
-  /** Where the database that was there before lies now; null where there was none. */
+  /** Path of the replaced database; null if there was none. */
   keptAs: string | null
-  /** What the next start of the server applies to it. */
+  /** Migrations that the next start of the server applies. */
   pendingMigrations: string[]
 }
 
 /**
- * Puts a checked copy of a backup in the place of the database, and keeps what was there. The change is one rename: a
- * process that is killed, or a power cut, leaves the old database or the new one. Whoever calls holds the lock of the
+ * Replaces the database by a checked copy of a backup, and keeps the old database in `backups/`. Atomic: the change
+ * is one rename, so a crash or a power loss leaves either database. The caller must hold the lock of the data
  * directory.
  *
- * @param options.now for the name of what is kept
- * @throws OperationRefused FILE_MISSING, BACKUP_INVALID, BACKUP_OF_ANOTHER_VERSION, BACKUP_OF_ANOTHER_KEY,
- *   DATABASE_BUSY a command works on the database. Nothing was changed.
+ * @param options.now used in the file name of the old database
+ * @throws OperationRefused FILE_MISSING, FILE_NOT_READABLE, BACKUP_INVALID, BACKUP_OF_ANOTHER_VERSION,
+ *   BACKUP_OF_ANOTHER_KEY, or DATABASE_BUSY when another command uses the database. Nothing was changed.
  */
 export function restoreDatabase(
   dataDir: string,
@@ -35,7 +35,7 @@ export function restoreDatabase(
 ): RestoreResult {
   const files = dataFiles(dataDir)
   const draft = `${files.database}.restoring`
-  // Left by one that was killed.
+  // Left over from a restore that was killed.
   rmSync(draft, { force: true })
   try {
     copyBackup(file, draft)
@@ -49,10 +49,10 @@ export function restoreDatabase(
   }
 }
 
-/** What is checked is the copy that takes the place: nobody can change it in between. */
+/** Copies before checking, so that the checked bytes are the restored ones. */
 function copyBackup(file: string, draft: string): void {
   if (!existsSync(file)) {
-    throw new OperationRefused('FILE_MISSING', `there is no ${file}`, 'Name the file of a backup.')
+    throw new OperationRefused('FILE_MISSING', `there is no ${file}`, 'Give the path of a backup file.')
   }
   if (!statSync(file).isFile()) throw invalidBackup(file)
   try {
@@ -91,7 +91,7 @@ function checkBackup(connection: SqliteConnection, file: string, masterKey: Uint
         error,
       )
     }
-    // Somebody else's tables, under the same names.
+    // Another program's tables with the same names.
     if (driverCode(error) === 'SQLITE_ERROR') throw invalidBackup(file, error)
     throw error
   }
@@ -99,7 +99,7 @@ function checkBackup(connection: SqliteConnection, file: string, masterKey: Uint
   throw new OperationRefused(
     'BACKUP_OF_ANOTHER_KEY',
     `${file} was made with another master key`,
-    'Put that key into master.key of the data directory, or name it with OTPD_MASTER_KEY_FILE.',
+    'Copy that key to master.key in the data directory, or point OTPD_MASTER_KEY_FILE to it.',
   )
 }
 
@@ -108,7 +108,7 @@ function replaceDatabase(dataDir: string, draft: string, now: number): string | 
   const exclusiveConnection = existsSync(files.database) ? openExclusively(files.database) : undefined
   try {
     const keptAs = existsSync(files.database) ? keepPreviousDatabase(dataDir, now) : null
-    // A log of the old database must never be applied to the new one.
+    // The old database's WAL must never be applied to the new database.
     for (const log of walFiles(files.database)) rmSync(log, { force: true })
     fsyncPath(dataDir)
     renameSync(draft, files.database)
@@ -120,10 +120,10 @@ function replaceDatabase(dataDir: string, draft: string, now: number): string | 
 }
 
 /**
- * Leaving WAL mode folds the log into the database and works only while no other connection is open: not even a host
- * command that does not hold the lock.
+ * Opens the database exclusively. Leaving WAL mode checkpoints the log, and works only while no other connection is
+ * open, which excludes host commands that do not hold the lock.
  *
- * @returns undefined where the database is too damaged to be opened; it is kept with its log as it is
+ * @returns undefined if the database is too damaged to open; it is then kept together with its log
  */
 function openExclusively(database: string): SqliteConnection | undefined {
   const connection = new SqliteConnection(database)
@@ -138,8 +138,8 @@ function openExclusively(database: string): SqliteConnection | undefined {
     if (driverCode(error)?.startsWith('SQLITE_BUSY')) {
       throw new OperationRefused(
         'DATABASE_BUSY',
-        `another process works on ${database}`,
-        'Wait until it is done, or stop it.',
+        `another process is using ${database}`,
+        'Wait until it finishes, or stop it.',
         error,
       )
     }
@@ -147,7 +147,7 @@ function openExclusively(database: string): SqliteConnection | undefined {
   }
 }
 
-/** Under a second name, so that at no moment there is no database. */
+/** Keeps the old database under a second name with a hard link, so that a database exists at every moment. */
 function keepPreviousDatabase(dataDir: string, now: number): string {
   const files = dataFiles(dataDir)
   mkdirSync(files.backups, { recursive: true, mode: 0o700 })
@@ -157,7 +157,7 @@ function keepPreviousDatabase(dataDir: string, now: number): string {
     linkSync(files.database, keptPath)
   } catch (error) {
     if (errorWord(error) === 'EEXIST') throw error
-    // A file system without links.
+    // The file system has no hard links.
     copyFileSync(files.database, keptPath)
     fsyncPath(keptPath)
   }
@@ -168,7 +168,7 @@ function keepPreviousDatabase(dataDir: string, now: number): string {
   return keptPath
 }
 
-/** The write-ahead log first, then what SQLite makes anew. */
+/** The write-ahead log first, then the files that SQLite can recreate. */
 const walFiles = (database: string) => [`${database}-wal`, `${database}-shm`]
 
 const invalidBackup = (file: string, cause?: unknown) =>

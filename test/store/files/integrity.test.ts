@@ -39,7 +39,7 @@ async function check(path: string): Promise<unknown[]> {
 
 describe('the check after an unclean stop', () => {
   test('says once that a database is whole', async () => {
-    expect(await check(intactPath)).toEqual(['the database is whole after the unclean stop'])
+    expect(await check(intactPath)).toEqual(['the database is intact after the unclean stop'])
   })
 
   test('names the table that is damaged, and does not call the rest whole', async () => {
