@@ -16,10 +16,10 @@ import type { Clock, Random } from '../model/clock.ts'
 import type { SetupTokens } from './setup-tokens.ts'
 import type { Store, Stores } from '../store/store.ts'
 
-/** What the built-in identity provider knows of a developer. */
+/** A developer's login at the built-in identity provider. */
 export type Account = {
   developerId: string
-  /** In lower case; unique. */
+  /** Lower case; unique. */
   email: string
   passwordHash: string
   createdAt: number
@@ -27,21 +27,21 @@ export type Account = {
 }
 
 export type AccountStore = {
-  /** Whether anybody has an account. */
+  /** Returns true if any account exists. */
   hasAny(): Promise<boolean>
   find(developerId: string): Promise<Account | undefined>
   findByEmail(email: string): Promise<Account | undefined>
-  /** One statement. False when the address is taken. */
+  /** Inserts in one statement. @returns false if the address is taken */
   insert(account: Account): Promise<boolean>
   updatePassword(developerId: string, passwordHash: string, now: number): Promise<void>
   delete(developerId: string): Promise<void>
 }
 
-/** Slow and bounded, as `auth/passwords.ts` does it. */
+/** Password hashing, deliberately slow and with bounded concurrency; implemented in `auth/passwords.ts`. */
 export type PasswordHashing = {
-  /** @throws UNAVAILABLE too many wait */
+  /** @throws UNAVAILABLE the hashing queue is full */
   hash(password: string): Promise<string>
-  /** False for an absent hash, at the same cost. @throws UNAVAILABLE too many wait */
+  /** Returns false for an undefined hash, in the same time. @throws UNAVAILABLE the hashing queue is full */
   verify(password: string, hash: string | undefined): Promise<boolean>
   isAcceptable(password: string): boolean
 }
@@ -50,7 +50,7 @@ export type NewAccount = { email: string; name?: string | undefined; password: s
 
 export type AccountService = ReturnType<typeof createAccountService>
 
-/** Accounts of the built-in identity provider. Passwords never stand in an error. */
+/** Creates the service for accounts of the built-in identity provider. Passwords never appear in errors. */
 export function createAccountService(needs: {
   store: Store
   clock: Clock
@@ -74,7 +74,7 @@ export function createAccountService(needs: {
     const developer = await insertDeveloper(tx, newDeveloper, random)
     const account = { developerId: id, email, passwordHash, createdAt: now, updatedAt: now }
     if (!developer || !(await tx.accounts.insert(account))) throw emailTaken()
-    // Whoever still holds the token of the first start must not get in beside the first account.
+    // The setup token of the first start must not work once there is an account.
     await tx.setupTokens.deleteFirstStartToken()
     const auditActor = { developerId: id, actorId: origin.source === 'api' ? id : null, origin }
     await recordAudit(tx, newId, auditActor, { action: 'account.created', targetId: id }, now)
@@ -99,29 +99,33 @@ export function createAccountService(needs: {
     })
 
   return {
-    /** For the operator. @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN); UNAVAILABLE */
+    /** Creates an account for the operator. @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN); UNAVAILABLE */
     async create(input: NewAccount): Promise<Developer> {
       const account = await prepare(input)
       return store.write((tx) => insert(tx, account, hostOrigin))
     },
 
-    /** As the server's configuration wishes: makes the account unless there is one with that address already. @throws INVALID_ARGUMENT; UNAVAILABLE */
+    /**
+     * Creates the account from the server's configuration unless the address has one already.
+     *
+     * @throws INVALID_ARGUMENT; UNAVAILABLE
+     */
     async ensure(input: NewAccount): Promise<void> {
       if (await store.read.accounts.findByEmail(cleanEmail(input.email))) return
       const account = await prepare(input)
       try {
         await store.write((tx) => insert(tx, account, serverOrigin))
       } catch (error) {
-        // Another process was faster.
+        // Another process created it concurrently.
         if (!(error instanceof ServiceError && error.reason === 'EMAIL_TAKEN')) throw error
       }
     },
 
     /**
-     * Makes an account for whoever holds a setup token. The token is used up with the account and only with it: of
-     * two calls with one token, one gets an account.
+     * Creates an account with a setup token. The token is consumed in the same transaction, so that only one of several
+     * concurrent calls gets an account.
      *
-     * @returns undefined when the token is unknown, used or expired
+     * @returns undefined if the token is unknown, used or expired
      * @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN); UNAVAILABLE
      */
     async createWithSetupToken(
@@ -129,7 +133,7 @@ export function createAccountService(needs: {
       input: NewAccount,
       origin: Origin,
     ): Promise<Developer | undefined> {
-      // Strangers must not make the server hash.
+      // Checked before hashing, which is expensive, so that unauthenticated callers cannot load the server.
       if (!(await setupTokens.isValid(token))) return undefined
       const account = await prepare(input)
       return store.write(async (tx) => {
@@ -139,10 +143,11 @@ export function createAccountService(needs: {
     },
 
     /**
-     * The developer with this password, if any. Five wrong ones in 15 minutes for one account from one address stop
-     * that pair. The attempt is counted before the password is compared, so that many at once gain nothing.
+     * Verifies a password. After five failed attempts within 15 minutes, further ones for the same account from the
+     * same network are rejected. An attempt counts before the password is compared, so that parallel guesses gain
+     * nothing.
      *
-     * @returns undefined for a wrong password, an unknown address and a disabled account alike
+     * @returns undefined for a wrong password, an unknown address or a disabled account
      * @throws RATE_LIMITED (LOGIN_ATTEMPTS); UNAVAILABLE
      */
     async authenticate(email: string, password: string, client: Client): Promise<Developer | undefined> {
@@ -156,7 +161,7 @@ export function createAccountService(needs: {
       return developer
     },
 
-    /** Sets a password as the operator wishes and ends every session of the account. @throws NOT_FOUND; INVALID_ARGUMENT */
+    /** Sets a password for the operator and ends all sessions of the account. @throws NOT_FOUND; INVALID_ARGUMENT */
     async resetPassword(email: string, password: string): Promise<Developer> {
       if (!passwords.isAcceptable(password)) throw invalidField('body', 'password', passwordRule)
       const account = await store.read.accounts.findByEmail(cleanEmail(email))
@@ -167,10 +172,10 @@ export function createAccountService(needs: {
     },
 
     /**
-     * Lets a developer choose another password; every session ends.
+     * Changes a developer's own password and ends all sessions of the account.
      *
-     * @throws INVALID_ARGUMENT the current password is wrong or the new one not acceptable; NOT_FOUND the developer
-     *   has no password here; RATE_LIMITED (LOGIN_ATTEMPTS)
+     * @throws INVALID_ARGUMENT the current password is wrong or the new one is not acceptable; NOT_FOUND the developer
+     *   logs in with an external provider; RATE_LIMITED (LOGIN_ATTEMPTS)
      */
     async changePassword(
       developer: Actor,

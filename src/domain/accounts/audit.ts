@@ -3,7 +3,7 @@ import type { NewId } from '../model/ids.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Store, Stores } from '../store/store.ts'
 
-/** What is noted, by the noun that it happens to. */
+/** Audited actions, named by the noun that they change. */
 export const auditActions = [
   'account.created',
   'account.updated',
@@ -41,34 +41,35 @@ export const auditActions = [
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 
-/** Where a change comes from: a call, a command on the server's machine, or the server's own configuration. */
+/** Origin of a change: an API request, a command on the server's machine, or the server's configuration. */
 export type Origin = {
   source: 'api' | 'host' | 'server'
-  /** Of the client, as far as trusted proxies tell it. */
+  /** Client's IP address, as reported by trusted proxies. */
   ip: string | null
   userAgent: string | null
-  /** Of the call, as its answer has it. */
+  /** Trace id of the request, as in its response. */
   traceId: string | null
 }
 
-/** A developer, and where the call comes from that speaks for them. */
+/** An authenticated developer with the origin of the request. */
 export type Actor = Developer & { origin: Origin }
 
-/** Somebody who logs in, and is nobody yet. `network` is what limits count by. */
+/** A client that has not logged in yet. Rate limits count by `network`. */
 export type Client = { network: string; origin: Origin }
 
+/** Origin of operator commands. */
 export const hostOrigin: Origin = { source: 'host', ip: null, userAgent: null, traceId: null }
 export const serverOrigin: Origin = { ...hostOrigin, source: 'server' }
 
 export type AuditEntry = Origin & {
   id: string
-  /** Whose trail it stands in; null where it concerns the installation. */
+  /** Developer whose audit trail has the entry; null for the installation. */
   developerId: string | null
   action: AuditAction
-  /** The developer who did it; null for the operator, and for whoever failed to log in. */
+  /** Developer who acted; null for the operator and for failed logins. */
   actorId: string | null
   targetId: string | null
-  /** As the developer named it then. Never a phone number, an address or a secret. */
+  /** Name of the target at that time. Never a phone number, an address or a secret. */
   targetName: string | null
   detail: string | null
   at: number
@@ -78,7 +79,7 @@ export type AuditQuery = {
   action?: AuditAction | undefined
   targetId?: string | undefined
   limit: number
-  /** An id; only older ones. */
+  /** An id; older entries only. */
   before?: string | undefined
   /** The lowest id. */
   from?: string | undefined
@@ -87,13 +88,13 @@ export type AuditQuery = {
 export type AuditStore = {
   insert(entry: AuditEntry): Promise<void>
   delete(id: string): Promise<void>
-  /** Newest first. @param developerId undefined: everybody's, and the installation's own */
+  /** Lists newest first. @param developerId undefined: all developers and the installation */
   list(developerId: string | undefined, query: AuditQuery): Promise<AuditEntry[]>
-  /** About `chunk` of the oldest, up to a time. False when none was left. */
+  /** Deletes a batch of the oldest entries up to a time. @returns true if there may be more */
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
-/** What happened, without who and where. */
+/** The action of an audit entry, without actor and origin. */
 export type AuditDetails = {
   action: AuditAction
   targetId?: string | null
@@ -101,17 +102,17 @@ export type AuditDetails = {
   detail?: string | null
 }
 
-/** Whose trail, who, and from where. */
+/** The audit trail that an entry belongs to, its actor and its origin. */
 export type AuditActor = { developerId: string | null; actorId: string | null; origin: Origin }
 
-/** A developer who changes what is theirs. */
+/** Actor for a developer who changes their own resources. */
 export const selfActor = ({ id, origin }: Actor): AuditActor => ({ developerId: id, actorId: id, origin })
 
-/** Browsers and programs name themselves at any length. */
+/** User agents have no length limit of their own. */
 const userAgentMax = 200
 
 /**
- * Writes down who changed what. Part of the transaction that changes it, so that neither is ever without the other.
+ * Records an audit entry. Must run in the transaction of the change, so that both are atomic.
  *
  * @returns the id of the entry
  */
@@ -144,9 +145,14 @@ export async function recordAudit(
 
 export type AuditService = ReturnType<typeof createAuditService>
 
+/** Creates the service that lists the audit trail. */
 export function createAuditService({ store }: { store: Store }) {
   return {
-    /** What happened to a developer's account and all that is in it, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+    /**
+     * Lists the entries of a developer's account and its resources, newest first.
+     *
+     * @throws INVALID_ARGUMENT (CURSOR_INVALID)
+     */
     async list(
       developer: Developer,
       filter: Pick<AuditQuery, 'action' | 'targetId'>,

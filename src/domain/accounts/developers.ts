@@ -7,18 +7,18 @@ import { resolvePlan, type Plan, type Plans } from '../model/plans.ts'
 import type { Clock, Random } from '../model/clock.ts'
 import type { Store, Stores } from '../store/store.ts'
 
-/** Somebody with an account: the owner of projects and of all that is in them. */
+/** A developer account (tenant): owns projects and everything in them. */
 export type Developer = {
   id: string
-  /** Null while an account that the operator made waits for its first login. */
+  /** Null for an invited account until its first login. */
   issuer: string | null
   subject: string | null
-  /** In lower case. Only an address that its issuer vouches for, as operators name accounts by it. */
+  /** Lower case, and verified by its issuer, because operators identify accounts by it. */
   email: string | null
   name: string | null
   company: string | null
   plan: string
-  /** `+999` and ten digits; belongs to this developer alone. */
+  /** `+999` and ten digits; unique. */
   virtualPhone: string
   status: 'active' | 'disabled'
   createdAt: number
@@ -29,13 +29,13 @@ export type DeveloperStore = {
   find(id: string): Promise<Developer | undefined>
   findBySubject(issuer: string, subject: string): Promise<Developer | undefined>
   findByVirtualPhone(phone: string): Promise<Developer | undefined>
-  /** External addresses are not unique: one person may come from two subjects. */
+  /** Several may match: one person may have two subjects at an external provider. */
   findByEmail(email: string): Promise<Developer[]>
-  /** All, oldest first. */
+  /** Lists all, oldest first. */
   list(): Promise<Developer[]>
-  /** One statement. False when the subject, the virtual number or the awaited address is taken. */
+  /** Inserts in one statement. @returns false if the subject, the virtual number or the invited address is taken */
   insert(developer: Developer): Promise<boolean>
-  /** Binds the account that waits for this address to a subject. Of several callers at once exactly one gets it. */
+  /** Binds the account invited with this address to a subject. Exactly one of several concurrent callers gets it. */
   claimInvitation(
     email: string,
     login: { issuer: string; subject: string; name: string | null },
@@ -43,11 +43,11 @@ export type DeveloperStore = {
   ): Promise<Developer | undefined>
   update(id: string, changes: DeveloperChanges, now: number): Promise<Developer | undefined>
   /**
-   * Takes from a developer what says who it was and lets nobody in any more. The row stays as the owner of what it made;
-   * a later login of the same person, or an account of the same address, is somebody new.
+   * Removes a developer's personal data and disables the account. The row stays as the owner of its resources; a later
+   * login of the same person, or an account with the same address, is a new developer.
    */
   anonymize(id: string, now: number): Promise<void>
-  /** Holds the developer until the transaction ends, so that what is counted for a limit stays true. */
+  /** Locks the developer until the transaction ends, so that counts checked against a limit stay valid. */
   lock(id: string): Promise<void>
 }
 
@@ -58,7 +58,7 @@ export type DeveloperChanges = {
   status?: Developer['status']
 }
 
-/** What the operator's sight of a person is made of, whoever vouches for it. */
+/** Claims of a verified login, from any identity provider. */
 export type Login = {
   issuer: string
   subject: string
@@ -67,24 +67,25 @@ export type Login = {
   name?: string | undefined
 }
 
-/** Only `forget` leaves neither a subject nor an address. */
+/** Returns true for an anonymized developer: only `anonymize` leaves neither a subject nor an address. */
 export const isAnonymized = ({ issuer, email }: Pick<Developer, 'issuer' | 'email'>) =>
   issuer === null && email === null
 
-/** A developer and the numbers of the plan. */
+/** A developer with the limits of their plan. */
 export type Profile = Developer & { limits: Plan }
 
-/**
- * The issuer under which accounts of the built-in provider are kept. Not its URL, which changes with the address
- * that the server is reached at.
- */
+/** Issuer stored for accounts of the built-in provider. Not its URL, which changes with the server's public URL. */
 export const builtInIssuer = 'built-in'
 
 export const developerNameMax = 80
 
 export type DeveloperService = ReturnType<typeof createDeveloperService>
 
-/** @param needs.signUp whether an unknown subject of an external provider becomes a developer at first sight */
+/**
+ * Creates the service that manages developers.
+ *
+ * @param needs.signUp `open`: an unknown subject of an external provider becomes a developer at its first login
+ */
 export function createDeveloperService(needs: {
   store: Store
   clock: Clock
@@ -110,7 +111,7 @@ export function createDeveloperService(needs: {
         const claimed = await tx.developers.claimInvitation(email, { ...login, name }, now)
         if (claimed) return auditFirstLogin(claimed, 'login.succeeded')
       }
-      // Somebody else may have been here with the same token in the meantime.
+      // A concurrent request with the same token may have created the developer.
       const existing = await tx.developers.findBySubject(login.issuer, login.subject)
       if (existing) return existing
       if (signUp === 'closed' || login.issuer === builtInIssuer) return undefined
@@ -126,11 +127,11 @@ export function createDeveloperService(needs: {
 
   return {
     /**
-     * The developer that a verified login belongs to, made at first sight where sign-up is open. An account that the
-     * operator made is bound by its verified e-mail address, once. Atomic: logins at once yield one developer.
+     * Returns the developer of a verified login, and creates it at the first login if sign-up is open. An invited
+     * account is bound once, by its verified e-mail address. Atomic: concurrent logins yield one developer.
      *
-     * @param origin of the call, for the audit trail
-     * @throws FORBIDDEN (ACCOUNT_NOT_ALLOWED) unknown while sign-up is closed, or disabled
+     * @param origin origin of the request, for the audit trail
+     * @throws FORBIDDEN (ACCOUNT_NOT_ALLOWED) the developer is disabled, or unknown while sign-up is closed
      */
     async resolveLogin(login: Login, origin: Origin): Promise<Developer> {
       const existing = await store.read.developers.findBySubject(login.issuer, login.subject)
@@ -142,9 +143,10 @@ export function createDeveloperService(needs: {
     toProfile,
 
     /**
-     * Makes an account of an external provider that waits for its first login, for whoever proves that address.
+     * Creates an account without a subject; the first login of an external provider with that verified address claims
+     * it.
      *
-     * @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN) somebody has or awaits it
+     * @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN) an account or invitation has the address
      */
     async invite(input: { email: string; name?: string | undefined }, origin: Origin): Promise<Developer> {
       const email = requireEmail(input.email)
@@ -164,14 +166,19 @@ export function createDeveloperService(needs: {
       return invited
     },
 
-    /** @param changes at least one @throws FORBIDDEN (ACCOUNT_NOT_ALLOWED) disabled or deleted meanwhile */
+    /**
+     * Updates a developer's own profile.
+     *
+     * @param changes at least one
+     * @throws FORBIDDEN (ACCOUNT_NOT_ALLOWED) the account was disabled or deleted concurrently
+     */
     async update(
       developer: Actor,
       changes: { name?: string | undefined; company?: string | null | undefined },
     ): Promise<Profile> {
       const changed = await store.write(async (tx) => {
         await tx.developers.lock(developer.id)
-        // A name must not come back to an account that was deleted since the call was let in.
+        // Must not restore a name to an account that was deleted after the request was authenticated.
         if ((await tx.developers.find(developer.id))?.status !== 'active') return undefined
         const now = clock.now()
         const detail = Object.keys(changes).join(',')
@@ -185,7 +192,7 @@ export function createDeveloperService(needs: {
   }
 }
 
-/** What a new developer starts from. */
+/** Input for a new developer. */
 export type NewDeveloper = {
   id: string
   issuer: string | null
@@ -197,10 +204,11 @@ export type NewDeveloper = {
 }
 
 /**
- * Stores a developer with a virtual number that nobody else has. Of two for the same subject, the first stands and is
- * returned to both.
+ * Inserts a developer with a unique virtual number. If two are inserted for the same subject, both calls return the
+ * first.
  *
- * @returns undefined when the awaited e-mail address is taken
+ * @returns undefined if another invitation has the e-mail address
+ * @throws Error no free virtual number was found in 8 tries
  */
 export async function insertDeveloper(
   tx: Stores,
@@ -230,12 +238,13 @@ export async function insertDeveloper(
   throw new Error('no free virtual number was found')
 }
 
-/** A provider's name for a person within the bounds that the profile allows; null when nothing is left of it. */
+/** Removes control characters from a provider's name and truncates it; null if nothing is left. */
 export function cleanName(name: string): string | null {
   const printable = name.replaceAll(/\p{Cc}+/gu, ' ').trim()
   return [...printable].slice(0, developerNameMax).join('') || null
 }
 
+/** Builds the error for a disabled or unknown account. */
 export const notAllowed = () =>
   new ServiceError('FORBIDDEN', 'This account may not use the service. Ask its operator.', {
     reason: 'ACCOUNT_NOT_ALLOWED',

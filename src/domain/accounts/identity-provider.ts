@@ -1,6 +1,6 @@
 import type { Client } from './audit.ts'
 
-/** What the token endpoint answers when a grant succeeds (RFC 6749 §5.1; OpenID Connect Core 1.0 §3.1.3.3). */
+/** Successful response of the token endpoint (RFC 6749 §5.1; OpenID Connect Core 1.0 §3.1.3.3). */
 export type TokenResponse = {
   id_token: string
   refresh_token: string
@@ -9,31 +9,33 @@ export type TokenResponse = {
   expires_in: number
 }
 
-/** What the token endpoint answers when it does not (RFC 6749 §5.2). */
+/** Error response of the token endpoint (RFC 6749 §5.2). */
 export type TokenErrorResponse = {
   error: 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'unsupported_grant_type'
   error_description: string
 }
 
-/** The parameters of a form, each at most once, empty ones left out. */
+/** Form parameters, without duplicates and empty values. */
 export type GrantForm = Readonly<Record<string, string | undefined>>
 
-/** The built-in provider as HTTP serves it. */
+/** The built-in identity provider, as served over HTTP. */
 export type IdentityProvider = {
   /**
-   * @param client bounds failed logins, and stands in the audit trail
+   * Handles a token request.
+   *
+   * @param client for the limit of failed logins and the audit trail
    * @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN); RATE_LIMITED (LOGIN_ATTEMPTS); UNAVAILABLE
    */
   grant(form: GrantForm, client: Client): Promise<TokenResponse | TokenErrorResponse>
-  /** Ends the session that a refresh token belongs to; an unknown one is no error (RFC 7009 §2.2). */
+  /** Ends the session of a refresh token; an unknown token is not an error (RFC 7009 §2.2). */
   revoke(token: string, client: Client): Promise<void>
-  /** A JSON Web Key Set: the key that signs, and those whose tokens still live. */
+  /** Returns the JSON Web Key Set: the signing key, and retired keys whose tokens are still valid. */
   publicKeys(): Promise<{ keys: PublicKey[] }>
   /** OpenID Connect Discovery 1.0 §3. */
   discovery(): ProviderMetadata
 }
 
-/** RFC 7517: the public half of a key on an elliptic curve. */
+/** Public elliptic curve key as a JSON Web Key (RFC 7517). */
 export type PublicKey = {
   kty: string
   crv: string
@@ -57,15 +59,15 @@ export type ProviderMetadata = {
   claims_supported: string[]
 }
 
-/** How a command line logs in here. */
+/** Settings with which the command line logs in to this server. */
 export type LoginSettings = {
   kind: 'built_in' | 'oidc'
   issuer: string
-  /** The client to log in as, and the audience of its tokens. */
+  /** OAuth client id, and audience of the tokens. */
   clientId: string
-  /** Null: as the issuer's discovery document says. */
+  /** Null: read from the issuer's discovery document. */
   tokenEndpoint: string | null
   revocationEndpoint: string | null
-  /** Nobody has an account yet: a setup token makes the first. */
+  /** There is no account yet; a setup token creates the first. */
   setupTokenAwaited: boolean
 }

@@ -5,15 +5,15 @@ import type { NewId } from '../model/ids.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 
-/** One attempt that counts as failed while it stands; seq tells those of one millisecond apart. */
+/** A stored attempt counts as failed. `seq` distinguishes attempts in the same millisecond. */
 export type LoginAttempt = { at: number; seq: number }
 
 export type LoginAttemptStore = {
-  /** The attempts of a subject since a time, oldest first. */
+  /** Lists the attempts of a subject since a time, oldest first. */
   list(subject: string, since: number): Promise<LoginAttempt[]>
   insert(subject: string, attempt: LoginAttempt): Promise<void>
   delete(subject: string, attempt: LoginAttempt): Promise<void>
-  /** Of every subject. */
+  /** Deletes the attempts of all subjects up to a time. */
   deleteBefore(time: number): Promise<void>
 }
 
@@ -23,20 +23,20 @@ export const loginWindowMs = 15 * 60_000
 export type LoginAttempts = ReturnType<typeof createLoginAttempts>
 
 /**
- * Limits guessing of passwords: 5 failed logins in any 15 minutes for one account from one client address. Bound to
- * the address, so that a stranger elsewhere cannot lock somebody out.
+ * Creates the limiter of password guessing (sliding-window log): 5 failed logins in 15 minutes per account and client
+ * network. It includes the network, so that an attacker elsewhere cannot lock a developer out.
  */
 export function createLoginAttempts(needs: { store: Store; clock: Clock; newId: NewId }) {
   const { store, clock, newId } = needs
 
   return {
     /**
-     * Counts an attempt as failed before its password is looked at; `succeeded` takes it back. Attempts at once
-     * cannot pass the limit for an account that exists. The failure of such an account stands in its audit trail until
-     * then; of an address that is nobody's nothing is kept, or strangers could fill the disk.
+     * Counts an attempt as failed before its password is verified; `markSucceeded` removes it again. Concurrent
+     * attempts cannot exceed the limit of an existing account. Its audit trail shows the failure until then; for
+     * unknown addresses no audit entry is written, or attackers could fill the disk.
      *
-     * @param email as accounts keep it; need not belong to anybody
-     * @throws RATE_LIMITED (LOGIN_ATTEMPTS) with the seconds until the oldest failure is forgotten
+     * @param email normalized address; need not have an account
+     * @throws RATE_LIMITED (LOGIN_ATTEMPTS) with the seconds until the oldest failure leaves the window
      */
     async begin(
       email: string,

@@ -8,41 +8,41 @@ import { hashToken, newToken } from '../model/tokens.ts'
 
 export type RefreshToken = {
   hash: string
-  /** All tokens that descend from one login. */
+  /** Shared by all tokens that descend from one login. */
   family: string
   developerId: string
   createdAt: number
   expiresAt: number
-  /** When it was exchanged for its successor. */
+  /** Time at which it was exchanged for its successor. */
   usedAt: number | null
 }
 
 export type RefreshTokenStore = {
   find(hash: string): Promise<RefreshToken | undefined>
-  /** One statement; a token that stands already is left as it is. */
+  /** Inserts in one statement; an existing token stays unchanged. */
   insert(token: RefreshToken): Promise<void>
-  /** Marks an unused token used. Of several callers at once exactly one hears true. */
+  /** Marks an unused token as used. @returns true for exactly one of several concurrent callers */
   use(hash: string, now: number): Promise<boolean>
   deleteFamily(family: string): Promise<void>
   deleteByDeveloper(developerId: string): Promise<void>
-  /** About `chunk` of those that have expired. False when none was left. */
+  /** Deletes a batch of expired tokens. @returns true if there may be more */
   deleteExpired(now: number, batchSize: number): Promise<boolean>
 }
 
-/** A login that is not used for so long ends. */
+/** A session ends after this time without use. */
 const lifetimeMs = 30 * 24 * 3_600_000
-/** Two processes of one user, or an answer that was lost: within this time the successor is given again. */
+/** Grace period in which a used token returns its successor again: for concurrent processes and lost responses. */
 const graceMs = 60_000
 const prefix = 'rt_'
 
 export type RefreshTokens = ReturnType<typeof createRefreshTokens>
 
 /**
- * Rotating refresh tokens (RFC 9700 §4.14.2): each is good for one successor, and a token that turns up after its
- * successor was taken is a copy in the wrong hands, which ends the whole family. Only hashes are stored; a successor
- * is derived from its predecessor, so that it can be given again without being stored.
+ * Creates the service for rotating refresh tokens (RFC 9700 §4.14.2): each token has one successor, and reuse of a
+ * token after its rotation means that it was stolen, which revokes the whole family. Only hashes are stored; a
+ * successor is derived from its predecessor, so that it can be returned again without being stored.
  *
- * @param needs.key derives successors; a stolen token is worth nothing without it once it is used
+ * @param needs.key derives successors; without it, a stolen token that was already used is worthless
  */
 export function createRefreshTokens(needs: {
   store: Store
@@ -65,12 +65,12 @@ export function createRefreshTokens(needs: {
     })
 
   return {
-    /** Begins a family: somebody has logged in. @param method by what */
+    /** Starts a new family after a login. @param method login method, for the audit trail */
     async issue(developer: Actor, method: string): Promise<string> {
       const token = newToken(prefix, 32, random)
       await store.write(async (tx) => {
         const now = clock.now()
-        // Ends of a reset password's sessions and of this insert must not cross.
+        // Lock, so that a concurrent password reset either ends this session too or comes first.
         await tx.developers.lock(developer.id)
         await insert(tx, token, newToken('', 16, random), developer.id, now)
         const details = { action: 'login.succeeded', targetId: developer.id, detail: method } as const
@@ -80,10 +80,10 @@ export function createRefreshTokens(needs: {
     },
 
     /**
-     * Exchanges a token for its successor. Atomic: calls at once get the same one.
+     * Exchanges a token for its successor. Atomic: concurrent calls get the same one. Reuse more than 60 s after the
+     * exchange revokes the family.
      *
-     * @returns undefined when the token is unknown, expired, revoked, or used more than 60 s ago, which ends its
-     *   family, and when its developer is disabled
+     * @returns undefined if the token is unknown, expired, revoked or reused, or its developer is disabled
      */
     rotate: (
       token: string,
@@ -94,7 +94,7 @@ export function createRefreshTokens(needs: {
         const hash = hashToken(token)
         const presentedToken = await tx.refreshTokens.find(hash)
         if (!presentedToken) return undefined
-        // Everything that touches a family holds its developer, so that no successor slips in behind its end.
+        // Every change to a family locks its developer, so that no successor is inserted after a revocation.
         await tx.developers.lock(presentedToken.developerId)
         const developer = await tx.developers.find(presentedToken.developerId)
         const refreshToken = deriveSuccessor(token)
@@ -119,7 +119,7 @@ export function createRefreshTokens(needs: {
         return undefined
       }),
 
-    /** Ends the token's family, if it has one (RFC 7009 §2: an unknown token is no error). */
+    /** Revokes the token's family; an unknown token is not an error (RFC 7009 §2.2). */
     revoke: (token: string, origin: Origin): Promise<void> =>
       store.write(async (tx) => {
         const presentedToken = await tx.refreshTokens.find(hashToken(token))

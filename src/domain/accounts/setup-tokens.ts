@@ -6,7 +6,7 @@ import type { Store, Stores } from '../store/store.ts'
 
 export type SetupToken = {
   hash: string
-  /** 1: made at the first start; void as soon as there is an account. */
+  /** 1: created at the first start; invalid once there is an account. 0: created by the operator. */
   first: number
   createdAt: number
   expiresAt: number
@@ -15,7 +15,7 @@ export type SetupToken = {
 export type SetupTokenStore = {
   isValid(hash: string, now: number): Promise<boolean>
   insert(token: SetupToken): Promise<void>
-  /** Removes a token that is valid. Of several callers at once exactly one hears true. */
+  /** Deletes a valid token. @returns true for exactly one of several concurrent callers */
   use(hash: string, now: number): Promise<boolean>
   deleteFirstStartToken(): Promise<void>
   deleteExpired(now: number): Promise<void>
@@ -23,12 +23,14 @@ export type SetupTokenStore = {
 
 export const setupTokenLifetimeMs = 30 * 60_000
 
-/** A token in clear, told once, and when it ends. */
+/** A plaintext token, shown once, and its expiry. */
 export type IssuedSetupToken = { token: string; expiresAt: number }
 
 export type SetupTokens = ReturnType<typeof createSetupTokens>
 
-/** Single-use invitations to make an account of the built-in provider. Only their hashes are stored. */
+/**
+ * Creates the service for setup tokens: single-use invitations to create a built-in account. Only hashes are stored.
+ */
 export function createSetupTokens(needs: { store: Store; clock: Clock; newId: NewId; random: Random }) {
   const { store, clock, newId, random } = needs
 
@@ -42,7 +44,7 @@ export function createSetupTokens(needs: { store: Store; clock: Clock; newId: Ne
   }
 
   return {
-    /** For the operator, at any time. */
+    /** Issues a token for the operator, at any time. */
     issue: (): Promise<IssuedSetupToken> =>
       store.write(async (tx) => {
         const operator = { developerId: null, actorId: null, origin: hostOrigin }
@@ -50,7 +52,7 @@ export function createSetupTokens(needs: { store: Store; clock: Clock; newId: Ne
         return insert(tx, 0)
       }),
 
-    /** For the server's start: a token in place of the last start's, or undefined once there is an account. */
+    /** Replaces the token of the previous start; returns undefined once there is an account. */
     issueForFirstStart: (): Promise<IssuedSetupToken | undefined> =>
       store.write(async (tx) => {
         if (await tx.accounts.hasAny()) return undefined
@@ -58,9 +60,10 @@ export function createSetupTokens(needs: { store: Store; clock: Clock; newId: Ne
         return insert(tx, 1)
       }),
 
+    /** Checks a token without using it up. */
     isValid: (token: string) => store.read.setupTokens.isValid(hashToken(token), clock.now()),
 
-    /** Uses the token up within the transaction of what it pays for. */
+    /** Consumes the token in the caller's transaction. @returns false if it is not valid */
     use: (tx: Stores, token: string) => tx.setupTokens.use(hashToken(token), clock.now()),
   }
 }

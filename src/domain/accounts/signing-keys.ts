@@ -1,19 +1,19 @@
-/** A key pair that the built-in identity provider signs or signed with. */
+/** A current or retired signing key pair of the built-in identity provider. */
 export type SigningKey = {
   kid: string
   /** JSON Web Key. */
   publicJwk: string
-  /** Encrypted under a sub-key of the master key. */
+  /** Encrypted with a key derived from the master key. */
   privateKey: string
   createdAt: number
-  /** Null while it signs; afterwards it is still published until the last of its tokens has died. */
+  /** Null while it signs. A retired key stays published until its last token has expired. */
   retiredAt: number | null
 }
 
 export type SigningKeyStore = {
-  /** The newest key that signs. */
+  /** Returns the newest key that is not retired. */
   current(): Promise<SigningKey | undefined>
-  /** Keys that sign or were retired after a time, newest first. */
+  /** Lists keys that are not retired or were retired after a time, newest first. */
   published(retiredAfter: number): Promise<SigningKey[]>
   insert(key: SigningKey): Promise<void>
   retireAll(now: number): Promise<void>

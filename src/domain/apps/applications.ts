@@ -23,7 +23,7 @@ import type { Clock, Random } from '../model/clock.ts'
 import { planLimitReached } from './projects.ts'
 import type { Store, Stores } from '../store/store.ts'
 
-/** As it is stored. */
+/** An application as stored. */
 export type Application = StoredCredentials &
   Omit<MessageSettings, 'name'> & {
     id: string
@@ -37,7 +37,7 @@ export type Application = StoredCredentials &
     clientSecretRotatedAt: number | null
     apiKeyRotatedAt: number | null
     webhookSecretRotatedAt: number | null
-    /** Grows whenever a credential that a call is authenticated with is replaced. */
+    /** Increases when a credential that authenticates requests is replaced. */
     credentialsVersion: number
     createdAt: number
     updatedAt: number
@@ -47,16 +47,16 @@ export type ApplicationChanges = {
   name?: string | undefined
   status?: Application['status'] | undefined
   otpTtlSeconds?: number | undefined
-  /** Null takes it back, as with the two below. */
+  /** Null clears the field; so it does for the two below. */
   defaultLocale?: string | null | undefined
   webOtpDomain?: string | null | undefined
   androidAppHash?: string | null | undefined
 }
 
-/** Every finder names the developer but the one that serves authentication. */
+/** Methods with a `developerId` find only that developer's applications. */
 export type ApplicationStore = {
   find(developerId: string, id: string): Promise<Application | undefined>
-  /** Newest first. @param query.before an id; only older ones are listed */
+  /** Lists newest first. @param query.before an id; lists older applications only */
   list(query: ApplicationListQuery): Promise<ListedApplication[]>
   count(developerId: string): Promise<number>
   insert(application: Application): Promise<void>
@@ -67,16 +67,16 @@ export type ApplicationStore = {
     now: number,
   ): Promise<Application | undefined>
   rotate(developerId: string, id: string, replacement: FreshCredential, now: number): Promise<boolean>
-  /** Removes it with its credentials, webhook endpoints and their deliveries, and nothing else. */
+  /** Deletes an application with its credentials, webhook endpoints and their deliveries, and nothing else. */
   delete(developerId: string, id: string): Promise<boolean>
-  /** For the operator, who sees everybody's. */
+  /** Finds any developer's application, for the operator. */
   findOwner(id: string): Promise<{ developerId: string; name: string } | undefined>
-  /** Several may share the eight characters. */
+  /** Several may match: a preview has only eight characters. */
   findByApiKeyPreview(preview: string): Promise<ApplicationCredentials[]>
   /**
-   * Whether what a call was authenticated with still holds. The application stays as it is until the transaction ends.
+   * Locks the application until the transaction ends, and checks whether the credentials of a request are still valid.
    *
-   * @returns `stale` where a credential was replaced or the application is gone, `not_allowed` where its developer is
+   * @returns `stale` if a credential was replaced or the application was deleted, `not_allowed` if its developer is
    *   disabled
    */
   lockAndCheckCredentials(
@@ -92,7 +92,10 @@ export type ApplicationListQuery = {
   before?: string | undefined
 }
 
-/** What a developer is shown. Times are milliseconds; a time of rotation is null before the first. */
+/**
+ * An application as shown to its developer. Times are in milliseconds; rotation times are null before the first
+ * rotation.
+ */
 export type ApplicationView = Pick<
   Application,
   | 'id'
@@ -111,10 +114,10 @@ export type ApplicationView = Pick<
   | 'webhookSecretRotatedAt'
 > & { clientId: string; clientSecretPreview: string; apiKeyPreview: string }
 
-/** What the view is made of: neither salts nor hashes. */
+/** The stored part of the view, without salts and hashes. */
 export type ListedApplication = Omit<ApplicationView, 'clientId'>
 
-/** The one time that the secrets are told. */
+/** A new application with its secrets, which are shown only once. */
 export type CreatedApplication = { application: ApplicationView; secrets: IssuedSecrets }
 
 export const otpTtlSecondsMin = 60
@@ -123,6 +126,7 @@ const otpTtlSecondsDefault = 300
 
 export type ApplicationService = ReturnType<typeof createApplicationService>
 
+/** Creates the service that manages applications. */
 export function createApplicationService(needs: {
   store: Store
   clock: Clock
@@ -164,7 +168,9 @@ export function createApplicationService(needs: {
 
   return {
     /**
-     * @param projectId one that is not the developer's gives an empty list
+     * Lists applications, newest first.
+     *
+     * @param projectId another developer's gives an empty list
      * @throws INVALID_ARGUMENT (CURSOR_INVALID)
      */
     async list(
@@ -179,17 +185,17 @@ export function createApplicationService(needs: {
       return toPage(rows.map(toView), page.limit, (application) => application.id)
     },
 
-    /** @throws NOT_FOUND absent or somebody else's */
+    /** @throws NOT_FOUND it does not exist or is another developer's */
     get: async (developer: Developer, id: string): Promise<ApplicationView> =>
       toView(await find(store.read, developer, id)),
 
     /**
-     * Makes all four credentials. Atomic: developer and project are held while the applications are counted, so that
-     * the plan's number is never passed and the project cannot go meanwhile. The answer is not kept for a repeat with
-     * the same idempotency key, since it holds credentials.
+     * Creates an application with all four credentials. Atomic: developer and project are locked while the
+     * applications are counted, so that the plan's limit holds and the project is not deleted concurrently. The
+     * result is not stored for the idempotency key, because it contains credentials.
      *
-     * @throws NOT_FOUND the project is absent or somebody else's; PLAN_LIMIT_REACHED; IDEMPOTENCY_KEY_REUSED;
-     *   CONFLICT (IDEMPOTENCY_RESULT_NOT_STORED)
+     * @throws NOT_FOUND the project does not exist or is another developer's; PLAN_LIMIT_REACHED;
+     *   IDEMPOTENCY_KEY_REUSED; CONFLICT (IDEMPOTENCY_RESULT_NOT_STORED)
      */
     create(
       developer: Actor,
@@ -198,7 +204,7 @@ export function createApplicationService(needs: {
     ): Promise<IdempotentResult<CreatedApplication>> {
       const work = async (tx: Stores) => {
         if (!isId('prj', input.projectId)) return notFound()
-        // Parents first, as a deletion of the developer takes its locks; the other way round the two could deadlock.
+        // Lock order: parents first, as in the deletion of a developer, to avoid deadlock.
         await tx.developers.lock(developer.id)
         await tx.projects.lock(input.projectId)
         if (!(await tx.projects.find(developer.id, input.projectId))) return notFound()
@@ -237,7 +243,7 @@ export function createApplicationService(needs: {
     },
 
     /**
-     * While an application is disabled every call with its credentials is refused, at once.
+     * Updates an application. Disabling it rejects requests with its credentials immediately.
      *
      * @throws NOT_FOUND
      */
@@ -253,8 +259,8 @@ export function createApplicationService(needs: {
       }),
 
     /**
-     * Deletes the application, its credentials, its webhook endpoints and what they were still to be told. Its OTP
-     * requests, log entries and counts stay.
+     * Deletes the application, its credentials, its webhook endpoints and their pending deliveries. Its OTP requests,
+     * log entries and counters stay.
      *
      * @throws NOT_FOUND
      */
@@ -266,9 +272,9 @@ export function createApplicationService(needs: {
       }),
 
     /**
-     * Replaces one credential. No call whose processing starts after this resolves succeeds with the old value.
+     * Replaces one credential. The old value is rejected for all requests that start after this resolves.
      *
-     * @returns the new value, which for `secret` and `api` cannot be read again
+     * @returns the new value, which is shown only once for `secret` and `api`
      * @throws NOT_FOUND
      */
     rotate: (
@@ -293,6 +299,6 @@ export function createApplicationService(needs: {
 
 const statusActions = { active: 'application.enabled', disabled: 'application.disabled' } as const
 
-/** Host names are compared without regard to case, and browsers show them in small letters. */
+/** Lower-cases the domain: host names are case-insensitive, and browsers show them in lower case. */
 const normalizeChanges = ({ webOtpDomain, ...changes }: ApplicationChanges): ApplicationChanges =>
   webOtpDomain === undefined ? changes : { ...changes, webOtpDomain: webOtpDomain?.toLowerCase() ?? null }

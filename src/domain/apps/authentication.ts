@@ -3,14 +3,14 @@ import { notAllowed, type Developer } from '../accounts/developers.ts'
 import { ServiceError } from '../model/errors.ts'
 import type { Stores } from '../store/store.ts'
 
-/** What a backend presents. Anything may be absent or rubbish. */
+/** Credentials as received from a backend, unvalidated. */
 export type PresentedCredentials = {
   clientId: string | undefined
   clientSecret: string | undefined
   apiKey: string | undefined
 }
 
-/** What a call is checked against. */
+/** The stored values that a request is authenticated against. */
 export type ApplicationCredentials = Pick<
   Application,
   | 'id'
@@ -28,31 +28,30 @@ export type ApplicationCredentials = Pick<
   | 'apiKeyHash'
 > & { developerStatus: Developer['status']; plan: string }
 
-/** The application that a call comes from, as it was when its credentials were checked. */
+/** The authenticated application of a request, as of the credential check. */
 export type CallingApplication = Pick<
   Application,
   'id' | 'developerId' | 'projectId' | 'environment' | 'otpTtlSeconds' | 'credentialsVersion'
 > & {
-  /** Of its developer; `resolvePlan` has the numbers. */
+  /** Developer's plan; `resolvePlan` returns its limits. */
   plan: string
 }
 
-/** Tells which application presents credentials. Nothing is cached: a rotation or a disabling holds at once. */
+/** Authenticates applications. Nothing is cached: rotating or disabling takes effect immediately. */
 export type AppAuth = {
   /**
-   * All three together: the API key, then the client ID, then the client secret, and only then the status.
+   * Checks all three credentials: the API key, then the client ID, then the client secret, and only then the status.
    *
    * @throws UNAUTHENTICATED the same for every cause; FORBIDDEN (APPLICATION_DISABLED, ACCOUNT_NOT_ALLOWED)
    */
   authenticate(credentials: PresentedCredentials): Promise<CallingApplication>
-  /** The API key alone. Throws the same. */
+  /** Checks the API key only. Throws the same errors. */
   authenticateKey(apiKey: string | undefined): Promise<CallingApplication>
 }
 
 /**
- * Asks again inside the transaction of an operation whether its caller may still do it: between the check of the
- * credentials and the transaction they may have been rotated, or the application or its developer disabled or deleted.
- * Until the transaction ends nothing can happen to the application.
+ * Checks the caller again inside the transaction of an operation: after authentication the credentials may have been
+ * rotated, or the application or its developer disabled or deleted. Locks the application until the transaction ends.
  *
  * @throws UNAUTHENTICATED; FORBIDDEN (APPLICATION_DISABLED, ACCOUNT_NOT_ALLOWED)
  */
@@ -66,10 +65,10 @@ export async function revalidateCaller(tx: Stores, application: CallingApplicati
   if (credentialState === 'not_allowed') throw notAllowed()
 }
 
-/** Says nothing of the cause, so that nobody learns which of the three was right. */
+/** Builds an error without the cause, so that callers cannot learn which of the three was right. */
 export const credentialsRejected = () =>
   new ServiceError('UNAUTHENTICATED', 'The application credentials are missing or do not match.')
 
-/** For those alone who presented everything rightly. */
+/** Builds the error for a disabled application. Only for callers with valid credentials. */
 export const applicationDisabled = () =>
   new ServiceError('FORBIDDEN', 'The application is disabled.', { reason: 'APPLICATION_DISABLED' })

@@ -4,13 +4,13 @@ import type { Random } from '../model/clock.ts'
 
 export type Environment = 'live' | 'test'
 
-/** As the word stands in the value: `ph_live_secret_…`. */
+/** Appears in the value: `ph_live_secret_…`. */
 export type CredentialKind = 'client' | 'secret' | 'api'
 
-/** What is kept of a credential: a salt of its own (16 bytes) and SHA-256 over salt and value, both in hex. */
+/** A stored credential: its own 16-byte salt, and SHA-256 over salt and value, both in hex. */
 export type StoredCredential = { salt: string; hash: string }
 
-/** The credentials of one application as they are stored. Only the webhook secret can be read from it. */
+/** The credentials of an application as stored. Only the webhook secret is readable. */
 export type StoredCredentials = {
   clientIdSalt: string
   clientIdHash: string
@@ -20,17 +20,17 @@ export type StoredCredentials = {
   apiKeySalt: string
   apiKeyHash: string
   apiKeyPreview: string
-  /** In clear: every delivery is signed with it. */
+  /** Plaintext, because it signs every delivery. */
   webhookSecret: string
 }
 
-/** What an application's developer is told once. */
+/** Secrets that are shown to the developer once. */
 export type IssuedSecrets = { clientSecret: string; apiKey: string; webhookSecret: string }
 
-/** The credentials that can be replaced, each on its own. */
+/** Credentials that can be replaced independently. */
 export type RotationType = 'secret' | 'api' | 'webhook_secret'
 
-/** What is stored in place of a credential. */
+/** The stored form of a new credential. */
 export type FreshCredential =
   | { type: 'secret' | 'api'; salt: string; hash: string; preview: string }
   | { type: 'webhook_secret'; value: string }
@@ -44,20 +44,25 @@ const credentialPatterns = {
   api: /^ph_(?:live|test)_api_[0-9a-f]{48}$/,
 } as const satisfies Record<CredentialKind, RegExp>
 
-/** Whether the value could be a credential of that kind. Costs next to nothing, so that rubbish is refused early. */
+/** Cheap format check before any hashing. */
 export const hasCredentialFormat = (kind: CredentialKind, value: string | undefined): value is string =>
   value !== undefined && credentialPatterns[kind].test(value)
 
-/** 192 random bits behind a prefix that tells people and secret scanners what it is. The environment is part of it. */
+/**
+ * Generates a credential: 192 random bits after a prefix, with kind and environment, for people and secret scanners.
+ */
 export const makeCredential = (kind: 'secret' | 'api', environment: Environment, random: Random) =>
   `ph_${environment}_${kind}_${randomHex(hexDigits / 2, random)}`
 
-/** The 48 digits are valid base64 too, which is how Standard Webhooks libraries read what follows `whsec_`. */
+/**
+ * Generates a webhook secret. Its 48 hex digits are valid base64 too, as Standard Webhooks libraries expect after
+ * `whsec_`.
+ */
 export const makeWebhookSecret = (random: Random) => `whsec_${randomHex(hexDigits / 2, random)}`
 
 /**
- * The client ID of an application. It is stored only as a hash and can be told at any time all the same, as it follows
- * from the application's id and a key that is not in the database.
+ * Derives the client ID of an application from its id and a key that is not in the database. It can so be shown at any
+ * time, although only its hash is stored.
  */
 export function deriveClientId(
   keys: Pick<Keys, 'clientId'>,
@@ -68,28 +73,32 @@ export function deriveClientId(
   return `ph_${environment}_client_${mac.slice(0, hexDigits)}`
 }
 
+/** Hashes a credential with a new random salt. */
 export function hashCredential(value: string, random: Random): StoredCredential {
   const salt = randomHex(saltBytes, random)
   return { salt, hash: digestWithSalt(value, salt).toString('hex') }
 }
 
-/** Takes as long for a wrong value as for the right one. */
+/** Compares in constant time. */
 export const matchesCredential = (value: string, stored: StoredCredential) =>
   timingSafeEqual(digestWithSalt(value, stored.salt), Uint8Array.fromHex(stored.hash))
 
-/** Spends what a comparison costs, where there is nothing to compare with. */
+/** Burns the same time as a real comparison (timing side channel). */
 export const compareWithDummy = (value: string) => void matchesCredential(value, dummyCredential)
 
 const dummyCredential: StoredCredential = { salt: '00'.repeat(saltBytes), hash: '00'.repeat(32) }
 
-/** The first and the last four hex digits: all of a secret that is ever shown again, and what an API key is found by. */
+/**
+ * Returns the first and last four hex digits: the only part of a secret shown again, and the lookup key of an API
+ * key.
+ */
 export const previewCredential = (value: string) => value.slice(-hexDigits, 4 - hexDigits) + value.slice(-4)
 
-/** @param preview made by previewCredential; gives `ph_live_secret_1a2b****9f0e` */
+/** Formats a preview as `ph_live_secret_1a2b****9f0e`. @param preview from `previewCredential` */
 export const maskCredential = (kind: CredentialKind, environment: Environment, preview: string) =>
   `ph_${environment}_${kind}_${preview.slice(0, 4)}****${preview.slice(4)}`
 
-/** Makes all credentials of a new application. */
+/** Generates all credentials of a new application. */
 export function issueCredentials(
   keys: Pick<Keys, 'clientId'>,
   environment: Environment,
@@ -118,7 +127,7 @@ export function issueCredentials(
   }
 }
 
-/** Makes the successor of one credential. */
+/** Generates a replacement for one credential. */
 export function replaceCredential(
   type: RotationType,
   environment: Environment,

@@ -22,22 +22,23 @@ export type ProjectWithCount = Project & { applicationCount: number }
 
 export type ProjectChanges = { name?: string | undefined; description?: string | null | undefined }
 
-/** Every finder names the developer: somebody else's project is simply not there. */
+/** Methods with a `developerId` find only that developer's projects. */
 export type ProjectStore = {
   find(developerId: string, id: string): Promise<ProjectWithCount | undefined>
-  /** Newest first. @param before an id; only older ones are listed */
+  /** Lists newest first. @param before an id; lists older projects only */
   list(developerId: string, limit: number, before?: string): Promise<ProjectWithCount[]>
   count(developerId: string): Promise<number>
   insert(project: Project): Promise<void>
   update(developerId: string, id: string, changes: ProjectChanges, now: number): Promise<boolean>
-  /** Holds the project until the transaction ends, against an application that is put into it meanwhile. */
+  /** Locks the project until the transaction ends, so that no application is added concurrently. */
   lock(id: string): Promise<void>
-  /** Removes the project unless applications refer to it. */
+  /** Deletes the project unless it has applications. */
   deleteIfEmpty(developerId: string, id: string): Promise<boolean>
 }
 
 export type ProjectService = ReturnType<typeof createProjectService>
 
+/** Creates the service that manages projects. */
 export function createProjectService(needs: { store: Store; clock: Clock; newId: NewId; plans: Plans }) {
   const { store, clock, newId, plans } = needs
   const addAuditEntry = (tx: Stores, actor: Actor, details: AuditDetails) =>
@@ -51,7 +52,7 @@ export function createProjectService(needs: { store: Store; clock: Clock; newId:
       return toPage(rows, page.limit, (project) => project.id)
     },
 
-    /** @throws NOT_FOUND absent or somebody else's */
+    /** @throws NOT_FOUND it does not exist or is another developer's */
     async get(developer: Developer, id: string): Promise<ProjectWithCount> {
       const project = isId('prj', id) ? await store.read.projects.find(developer.id, id) : undefined
       if (!project) throw notFound()
@@ -59,7 +60,8 @@ export function createProjectService(needs: { store: Store; clock: Clock; newId:
     },
 
     /**
-     * Atomic: the developer's row is held while the projects are counted, so that the plan's number is never passed.
+     * Creates a project. Atomic: the developer is locked while the projects are counted, so that the plan's limit
+     * holds.
      *
      * @throws PLAN_LIMIT_REACHED; IDEMPOTENCY_KEY_REUSED
      */
@@ -102,7 +104,7 @@ export function createProjectService(needs: { store: Store; clock: Clock; newId:
       })
     },
 
-    /** @throws NOT_FOUND; CONFLICT (PROJECT_NOT_EMPTY) it still has applications */
+    /** @throws NOT_FOUND; CONFLICT (PROJECT_NOT_EMPTY) the project has applications */
     delete(developer: Actor, id: string): Promise<void> {
       return store.write(async (tx) => {
         if (!isId('prj', id)) throw notFound()
@@ -125,7 +127,7 @@ export function createProjectService(needs: { store: Store; clock: Clock; newId:
   }
 }
 
-/** @param resource what the plan counts, in the words of the API */
+/** Builds the error for a reached plan limit. @param resource the API's name of the limited resource */
 export const planLimitReached = (resource: 'projects' | 'applications', limit: number, plan: string) =>
   new ServiceError('PLAN_LIMIT_REACHED', `The plan allows no more ${resource}.`, {
     metadata: { resource, limit, plan },

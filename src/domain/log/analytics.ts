@@ -2,7 +2,7 @@ import type { Developer } from '../accounts/developers.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 
-/** What one transaction adds to a day. `active` may be negative: an identity moves to the day of its last success. */
+/** Increments for one day. `active` may be negative: an identity counts on the day of its last verification only. */
 export type CountChanges = {
   requests?: number
   sent?: number
@@ -13,6 +13,7 @@ export type CountChanges = {
 
 export type DayCounts = { day: number; sent: number; verified: number; failed: number }
 
+/** Daily counters per developer. */
 export type AnalyticsStore = {
   add(developerId: string, day: number, changes: CountChanges): Promise<void>
   totals(
@@ -26,12 +27,12 @@ export type AnalyticsStore = {
 const dayMs = 86_400_000
 const activeDays = 30
 
-/** UTC days since the epoch. */
+/** Returns the UTC day as days since the epoch. */
 export const utcDay = (time: number) => Math.floor(time / dayMs)
 
 const isoDates = new Map<number, string>()
 
-/** Each is kept once it has been asked for: writing 90 of them would be half of what a series costs. */
+/** Formats a day as `YYYY-MM-DD`. Cached, because formatting 90 days would take half the time of a series. */
 export function isoDate(day: number): string {
   const cached = isoDates.get(day)
   if (cached !== undefined) return cached
@@ -44,7 +45,7 @@ export type Summary = {
   applications: number
   otpRequests: number
   otpVerified: number
-  /** Per cent, 0 to 100; 0 while there are no requests. */
+  /** Percentage, 0 to 100; 0 without requests. */
   successRate: number
   /** Identities verified on one of the last thirty UTC days, today included. */
   activeUsers: number
@@ -53,8 +54,8 @@ export type Summary = {
 export type AnalyticsService = ReturnType<typeof createAnalyticsService>
 
 /**
- * Counters that are kept in the transactions that they count, one row a developer and day. Reading them costs the
- * same however many requests there are.
+ * Creates the analytics service. Its counters, one row per developer and day, are updated in the transactions that they
+ * count, so the cost of reading them does not depend on the number of requests.
  */
 export function createAnalyticsService(needs: { store: Store; clock: Clock }) {
   const { store, clock } = needs
@@ -71,7 +72,7 @@ export function createAnalyticsService(needs: { store: Store; clock: Clock }) {
       }
     },
 
-    /** Every day of the range, oldest first, today last. */
+    /** Lists the last `days` days, today last; days without requests are zero. */
     async timeSeries(developer: Developer, days: number): Promise<DayCounts[]> {
       const today = utcDay(clock.now())
       const first = today - days + 1

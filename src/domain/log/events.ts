@@ -9,14 +9,14 @@ import type { Store, Stores } from '../store/store.ts'
 export type { LogType }
 
 export type LogEntry = {
-  /** Grows in the order of commits. */
+  /** Increases in commit order. */
   seq: number
   id: string
   type: LogType
   appId: string | null
   requestId: string | null
   phone: string | null
-  /** Of the OTP request, after the event. */
+  /** Status of the OTP request after the event. */
   status: string | null
   detail: string | null
   at: number
@@ -31,7 +31,7 @@ export type LogQuery = {
   limit: number
   /** Only entries before this one. */
   beforeSeq?: number | undefined
-  /** Only entries after this one, the earliest of them. */
+  /** Only entries after this one, oldest first. */
   afterSeq?: number | undefined
   /** The lowest number. */
   fromSeq?: number | undefined
@@ -41,16 +41,16 @@ export type LogQuery = {
 
 export type EventStore = {
   /**
-   * Takes the next number, which makes the id, and writes the entry.
+   * Allocates the next sequence number, which determines the id, and inserts the entry. Takes a lock until commit.
    *
-   * @param toPayload makes the body of the webhook event, where one is sent
-   * @returns the number
+   * @param toPayload builds the webhook body; omitted if no webhook is sent
+   * @returns the sequence number
    */
   insert(entry: NewLogEntry, toPayload?: (id: string) => string): Promise<number>
-  /** Newest first, unless `afterSeq` is given: then oldest first. */
+  /** Lists newest first, or oldest first with `afterSeq`. */
   list(developerId: string, query: LogQuery): Promise<LogEntry[]>
   findSeq(developerId: string, id: string): Promise<number | undefined>
-  /** Some of the oldest, up to a time. False when none was left. */
+  /** Deletes a batch of the oldest entries up to a time. @returns true if there may be more */
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
@@ -59,11 +59,11 @@ const webhookKinds: ReadonlySet<string> = new Set(eventKinds)
 const toIsoTime = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
 
 /**
- * Writes what happened to an OTP request: the log entry, and a webhook delivery for each endpoint that subscribed to
- * it. Part of the transaction that makes it happen, so that neither is ever without the other.
+ * Records an event of an OTP request: a log entry, and a webhook delivery in the outbox for each subscribed endpoint.
+ * Must run in the transaction that changes the request, so that both are atomic.
  *
- * @param request as it is after the event
- * @returns the number of the entry
+ * @param request the request after the event
+ * @returns the sequence number of the entry
  */
 export async function recordEvent(
   tx: Stores,
@@ -96,7 +96,7 @@ export async function recordEvent(
   return seq
 }
 
-/** The body of a webhook, in the shape of Standard Webhooks: never the code. */
+/** Builds the body of a webhook as Standard Webhooks defines it. It never contains the code. */
 export function eventBody(id: string, type: string, request: OtpRequest, at: number) {
   return {
     id,
@@ -139,9 +139,9 @@ const isFiltered = ({ appId, types }: Pick<LogQuery, 'appId' | 'types'>) =>
   appId !== undefined || types !== undefined
 
 /**
- * The earliest entries after one, of which only so many are looked at.
+ * Lists the earliest entries after `afterSeq`, and scans a limited number of rows.
  *
- * @returns `end` the last that was looked at, where others are left behind it
+ * @returns `scannedTo` the last scanned entry, if the scan stopped at the limit
  */
 export async function listForward(
   { events, scanLimits }: Stores,
@@ -152,18 +152,22 @@ export async function listForward(
   const owner = { developerId, appId: filter.appId }
   const boundary = isFiltered(filter) ? await scanLimits.forEventsForward(owner, afterSeq) : undefined
   const entries = await events.list(developerId, { ...filter, afterSeq, untilSeq: boundary?.key })
-  // In another's application there is nothing to look for.
+  // Stop at another developer's application.
   const isOwn = boundary?.developerId === developerId
   return { entries, scannedTo: isOwn ? { seq: boundary.key, id: boundary.id } : undefined }
 }
 
 export type LogService = ReturnType<typeof createLogService>
 
-/** @param needs.pause lets other calls have their turn */
+/**
+ * Creates the log service.
+ *
+ * @param needs.yieldToRequests lets other requests run between two scans
+ */
 export function createLogService(needs: { store: Store; yieldToRequests(): Promise<void> }) {
   const { events, scanLimits } = needs.store.read
 
-  /** Looks on until the page is full, or no entry is left: whoever asks has no cursor to look on with. */
+  /** Keeps scanning until the page is full or no entry is left, because the caller gets no cursor. */
   async function fillPageForward(
     developerId: string,
     filter: ForwardFilter,
@@ -187,10 +191,11 @@ export function createLogService(needs: { store: Store; yieldToRequests(): Promi
 
   return {
     /**
-     * The most recent entries, oldest of them first. A cursor leads to older pages; `after` gives the earliest of what
-     * came later. A page looks at so many entries only, whatever the filter leaves of them.
+     * Lists the most recent entries (keyset pagination). A cursor leads to older pages; `after` lists the earliest
+     * entries after that one. A page scans a limited number of rows, so with a filter it may be short.
      *
-     * @throws INVALID_ARGUMENT an unknown `after`, both `after` and a cursor, or a bad cursor (CURSOR_INVALID)
+     * @throws INVALID_ARGUMENT `after` is unknown or combined with a cursor, or the cursor is invalid
+     *   (CURSOR_INVALID)
      */
     async list(developer: Developer, filter: LogFilter): Promise<LogPage> {
       const { appId, types, limit } = filter

@@ -5,60 +5,57 @@ import { isId } from '../model/ids.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 
-/** So that one developer's forgotten terminals cannot use up the connections of all. */
+/** Keeps one developer's forgotten terminals from exhausting everyone's connections. */
 export const streamsPerDeveloperMax = 20
 
-/** As `after`: the whole log, from its beginning. */
+/** Value of `after` that streams the whole log from its start. */
 export const logStart = `evt_${'0'.repeat(26)}`
 
 const entriesPerRead = 100
-/** Nobody who was disabled reads on for longer than this. */
+/** Maximum time for which a disabled developer can continue to read. */
 const revalidateMs = 10_000
 
 export type LogStreamFilter = {
   appId?: string | undefined
   types?: readonly LogType[] | undefined
-  /** The id of an entry, or `logStart`; without it the stream begins with what comes. */
+  /** The id of an entry, or `logStart`; without it the stream starts with new entries. */
   after?: string | undefined
 }
 
-/** Why there will be nothing more; `closed` by its reader. */
+/** Reason why the stream has ended; `closed` means by its reader. */
 export type StreamEndReason = 'draining' | 'token_expired' | 'not_allowed' | 'closed'
 
 export type LogBatch = {
-  /** In the order of commits, each once over all reads. */
+  /** In commit order, without duplicates across reads. */
   entries: LogEntry[]
-  /** The entry up to which the log has been looked at: going on after it misses nothing and repeats nothing. */
+  /** Id of the last scanned entry: resuming after it gives no gaps and no duplicates. */
   position: string
-  /** There may be more at once. */
+  /** More entries may be available immediately. */
   hasMore: boolean
   endReason: StreamEndReason | null
 }
 
-/**
- * A place in the log that moves on when it is read. It holds no entries: a reader that stops asking costs what this
- * object costs.
- */
+/** A cursor over the log. It buffers no entries, so a reader that stops reading costs only this object. */
 export type LogStream = {
-  /** The next entries, at most 100; none where there are none now. */
+  /** Reads the next entries, at most 100; returns none if there are none yet. */
   read(): Promise<LogBatch>
-  /** Resolves when reading may give something. For one waiter at a time. */
+  /** Resolves when there may be new entries or the stream may have ended. Supports one waiter at a time. */
   waitForChange(): Promise<void>
-  /** Milliseconds since the epoch: when the token ends, and the stream with it. */
+  /** Expiry of the token, and so of the stream, in milliseconds since the epoch. */
   endsAt: number
   close(): void
 }
 
 export type LogStreams = ReturnType<typeof createLogStreams>
 
-/** The log as it grows, for any number of readers. */
+/** Creates live streams of the log for any number of readers. */
 export function createLogStreams(needs: { store: Store; clock: Clock }) {
   const { clock } = needs
   const { events, developers } = needs.store.read
   const openStreams = new Map<string, Set<{ wake(): void; onDrain?: (() => void) | undefined }>>()
   let draining = false
 
-  /** Registers a stream; what it takes is given back by the function that this returns. */
+  /** Registers a stream. @returns a function that unregisters it */
   function register(developerId: string, member: { wake(): void; onDrain?: (() => void) | undefined }) {
     if (draining)
       throw new ServiceError('UNAVAILABLE', 'The service is restarting.', { retryAfterSeconds: 1 })
@@ -90,10 +87,12 @@ export function createLogStreams(needs: { store: Store; clock: Clock }) {
 
   return {
     /**
+     * Opens a stream.
+     *
      * @param developer.tokenExpiresAt milliseconds since the epoch
-     * @param onDrain told when the service ends, also where nobody reads the stream
-     * @throws INVALID_ARGUMENT an unknown `after`; RATE_LIMITED (STREAM_LIMIT) more than 20 of this developer;
-     *   UNAVAILABLE the service ends
+     * @param onDrain called when the service shuts down, even if the stream is not being read
+     * @throws INVALID_ARGUMENT `after` is unknown; RATE_LIMITED (STREAM_LIMIT) the developer has 20 open streams;
+     *   UNAVAILABLE the service is shutting down
      */
     async open(
       developer: Developer & { tokenExpiresAt: number },
@@ -144,7 +143,7 @@ export function createLogStreams(needs: { store: Store; clock: Clock }) {
           dirty = false
           const endReason = await findEndReason()
           if (endReason !== null) return emptyBatch(endReason)
-          // Looked at first: whatever the page below leaves out up to here is not for this stream.
+          // Read before the page: entries up to `newest` that the page omits do not match the filter.
           const [newest] = await events.list(developer.id, { limit: 1 })
           if (!newest || newest.seq <= cursor.seq) return emptyBatch(null)
           const filter = { appId, types, limit: entriesPerRead }
@@ -163,14 +162,14 @@ export function createLogStreams(needs: { store: Store; clock: Clock }) {
       }
     },
 
-    /** Tells that there may be new entries, of one developer or of anyone. Costs little where it is called often. */
+    /** Signals that there may be new entries, of one developer or of any. Cheap to call often. */
     wake(developerId?: string): void {
       const groups =
         developerId === undefined ? [...openStreams.values()] : [openStreams.get(developerId) ?? []]
       for (const members of groups) for (const member of members) member.wake()
     },
 
-    /** Ends every stream, and opens no more. */
+    /** Ends all streams and rejects new ones, for the shutdown. */
     drain(): void {
       draining = true
       for (const members of openStreams.values()) {

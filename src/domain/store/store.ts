@@ -25,7 +25,7 @@ import type { WebhookEndpointStore } from '../webhooks/endpoints.ts'
 import type { WebhookOutboxStore } from '../webhooks/outbox.ts'
 import type { ScanLimitStore } from '../model/scan-limit.ts'
 
-/** One store a noun. The finders work anywhere; what writes works only inside `Store.write`. */
+/** One store per noun. Reads work anywhere; writes only inside `Store.write`. */
 export type Stores = {
   accounts: AccountStore
   analytics: AnalyticsStore
@@ -55,17 +55,17 @@ export type Stores = {
   scanLimits: ScanLimitStore
 }
 
-/** Everything that otpd remembers. */
+/** The port to the database. */
 export type Store = {
-  /** Reads what is committed. */
+  /** Reads committed data. */
   readonly read: Stores
 
   /**
-   * Runs `body` in one transaction and resolves once it is durable. A throw undoes all of it.
+   * Runs `body` in one transaction and resolves once it is durable. A throw rolls back all of it.
    *
-   * The body awaits nothing but the stores that it is given, and may be run more than once until it is.
+   * `body` must await only `tx`, and must be idempotent in memory: it may be retried before it commits.
    *
-   * @throws UNAVAILABLE the database cannot be written to right now
+   * @throws UNAVAILABLE the database cannot be written right now
    */
   write<T>(body: (tx: Stores) => Promise<T>): Promise<T>
 }

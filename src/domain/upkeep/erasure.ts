@@ -9,15 +9,15 @@ import { redactPayload } from './retention.ts'
 import type { Store } from '../store/store.ts'
 import { resetLimiters, listLimiterSubjects } from './unlock.ts'
 
-/** How many records a person was taken out of. */
+/** Number of records from which the phone number was erased. */
 export type ErasureResult = { otpRequests: number; logEntries: number; users: number }
 
 const pageRows = 500
 
 /**
- * Forgets a phone number, with every developer: its identities go, its codes are canceled, and in what stays for the
- * counts there is neither the number nor a pseudonym of it any more. Each page of records is a transaction of its own,
- * so that a server beside it goes on; if it is cut short, another run does the rest.
+ * Erases a phone number for all developers: deletes its identities, cancels its codes, and replaces the number and
+ * its pseudonyms in records that stay for statistics. Each page of records is a separate transaction, so a running
+ * server is not blocked; an interrupted run can be repeated.
  *
  * @throws INVALID_PHONE_NUMBER
  */
@@ -60,14 +60,14 @@ export async function erasePhone(
       await store.write(async (tx) => {
         for (const { id } of matching) await tx.retention.replaceInRequest(id, erasedPhone)
         await tx.retention.deleteMessages(matching.map(({ id }) => id))
-        // Nobody is sent a code any more; of those that have ended this changes nothing.
+        // Stops pending codes; closed requests are not changed.
         for (const { id } of matching)
           await closeAndPublish(tx, newId, id, { status: 'canceled' }, clock.now())
       })
     }
   }
 
-  /** @returns the numbers of the entries, which deliveries name */
+  /** @returns the sequence numbers of the erased entries, by which deliveries refer to them */
   async function eraseEvents(): Promise<Set<number>> {
     const eventSeqs = new Set<number>()
     for await (const rows of scanPages(store.read.retention.listEvents, (row) => row.seq, 0)) {
@@ -95,7 +95,8 @@ export async function erasePhone(
     }
   }
 
-  // Behind each step nothing makes anew what it has taken away: a code that is canceled verifies nobody any more.
+  // Order matters: no step may leave a way to re-create what an earlier step erased. A canceled code creates no
+  // identity.
   await eraseRequests()
   await eraseIdentities()
   await eraseResponses(await eraseEvents())
@@ -113,7 +114,7 @@ export async function erasePhone(
   return counts
 }
 
-/** All rows, some at a time, in the order of their keys. */
+/** Yields all rows in pages, in key order (keyset pagination). */
 async function* scanPages<T, Key>(
   list: (after: Key, limit: number) => Promise<T[]>,
   getKey: (row: T) => Key,

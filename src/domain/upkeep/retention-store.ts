@@ -1,43 +1,43 @@
-/** Which table is walked, from its oldest rows on. */
+/** A resumable scan of a table, from its oldest rows on. The names are stored. */
 export type ScanName = 'requests' | 'events' | 'answers'
 
-/** A row of an OTP request; the key is its id. */
+/** Row of an OTP request, keyed by id. */
 export type RequestRow = { id: string; developerId: string; phone: string }
 
 export type EventRow = {
   seq: number
   developerId: string
   phone: string | null
-  /** The body of its webhook, in which the phone stands too. */
+  /** Body of its webhook, which contains the phone number too. */
   payload: string | null
   at: number
 }
 
 export type IdentityRow = { id: string; developerId: string; phone: string; lastVerifiedAt: number }
 
-/** What takes people out of records. Every list is in the order of its keys and begins behind `after`. */
+/** Queries for pseudonymization and erasure. Lists are in key order and start after `after`. */
 export type RetentionStore = {
-  /** How far a walk has come; undefined before its first step. */
+  /** Returns how far a scan has come; undefined before its first step. */
   checkpoint(scan: ScanName): Promise<string | undefined>
   setCheckpoint(scan: ScanName, checkpoint: string): Promise<void>
-  /** @param before an id; only lower ones */
+  /** @param before an id; lists lower ids only */
   listRequests(after: string, before: string | undefined, limit: number): Promise<RequestRow[]>
   listEvents(afterSeq: number, limit: number): Promise<EventRow[]>
   listIdentities(after: string, limit: number): Promise<IdentityRow[]>
-  /** Deliveries with their events, to find those of some events. */
+  /** Lists deliveries with the sequence numbers of their events. */
   listDeliveries(after: string, limit: number): Promise<Array<{ id: string; eventSeq: number }>>
-  /** With the end user's address and the metadata, which may tell of the same person. */
+  /** Replaces the phone number, and clears the client IP address and metadata, which may identify the same person. */
   replaceInRequest(id: string, phone: string): Promise<void>
   replaceInEvent(seq: number, phone: string, payload: string | null): Promise<void>
-  /** Only where it still is the number, and was not verified since. */
+  /** Replaces the phone number if it is still `currentPhone` and was last verified by `verifiedUntil`. */
   replaceInIdentity(id: string, currentPhone: string, phone: string, verifiedUntil: number): Promise<boolean>
   deleteIdentity(id: string): Promise<void>
-  /** What receivers answered to deliveries of that id range, both ends included. */
+  /** Clears the stored response bodies of deliveries in an id range, both ends included. */
   clearResponses(from: string, to: string): Promise<void>
-  /** The id of the delivery that ends the next step of the walk over answers; undefined at its end. */
+  /** Finds the last delivery id of the next batch of responses; undefined if there are none left. */
   findResponseBatchEnd(after: string, before: string, limit: number): Promise<string | undefined>
-  /** The messages of requests: who carries them under which id, and what lies in inboxes. */
+  /** Deletes the messages of requests: provider deliveries and inbox messages. */
   deleteMessages(requestIds: readonly string[]): Promise<void>
-  /** Answers kept for repeated calls that name this phone. */
+  /** Deletes stored idempotency results that contain the phone number. @returns how many */
   deleteIdempotencyResults(phone: string): Promise<number>
 }

@@ -11,33 +11,33 @@ import { admissionLifetimeMs } from '../limits/rate-limit.ts'
 import type { ScanName } from './retention-store.ts'
 import type { Store, Stores } from '../store/store.ts'
 
-/** For how many days what is kept; 0 is for ever. */
+/** Retention periods in days; 0 keeps data indefinitely. */
 export type RetentionSettings = {
-  /** Phone numbers, and what else tells of the same person: metadata, addresses, what receivers answered. */
+  /** Phone numbers and other personal data: metadata, IP addresses, webhook responses. */
   phoneDays: number
   /** Log entries and webhook deliveries. */
   logDays: number
-  /** OTP requests that have ended. */
+  /** OTP requests. */
   requestDays: number
   auditDays: number
 }
 
-/** How hard a purge works. */
+/** Limits the load of a purge. */
 export type PurgeThrottle = {
-  /** Rows of a transaction. */
+  /** Rows per transaction. */
   batchSize: number
-  /** Awaited between two transactions, so that calls go first; false ends the purge. */
+  /** Awaited between transactions, so that requests go first; false ends the purge. */
   yieldToRequests(): Promise<boolean>
 }
 
 export type Retention = ReturnType<typeof createRetention>
 
-/** One step of a walk or a deletion. @returns whether there may be more to do */
+/** One batch of a scan or a deletion. @returns true if there may be more to do */
 type Step = () => Promise<boolean>
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** Keeps what serves only for a time from being kept for ever, and phone numbers from being kept too long. */
+/** Creates the sweeper that deletes expired data and pseudonymizes old phone numbers. */
 export function createRetention(needs: {
   store: Store
   clock: Clock
@@ -45,13 +45,13 @@ export function createRetention(needs: {
   settings: RetentionSettings
 }) {
   const { store, clock, keys, settings } = needs
-  /** The UTC day on which all identities were last looked at. */
+  /** The UTC day on which all identities were last scanned. */
   let identitiesScannedDay: number | undefined
 
-  /** Until when things of that age were made; undefined where they are kept for ever. */
+  /** Returns the time up to which data is too old; undefined if it is kept indefinitely. */
   const cutoffFor = (days: number, now: number) => (days === 0 ? undefined : now - days * dayMs)
 
-  /** Begins behind the last row that any walk has seen, and notes how far it came with what it did. */
+  /** Continues a scan after its checkpoint. `step` stores the new checkpoint in the transaction of its changes. */
   const resumeScan =
     (scan: ScanName, step: (checkpoint: string) => Promise<string | undefined>): Step =>
     async () =>
@@ -75,7 +75,7 @@ export function createRetention(needs: {
   const pseudonymizeEvents = (until: number, batchSize: number) =>
     resumeScan('events', async (after) => {
       const rows = await store.read.retention.listEvents(Number(after), batchSize)
-      // What stands before an old one is old too, whatever a clock said that was set back later.
+      // Entries before an old one are old too, even if the clock was set back in between.
       const old = rows.slice(0, rows.findLastIndex(({ at }) => at <= until) + 1)
       const last = old.at(-1)?.seq
       if (last === undefined) return undefined
@@ -101,7 +101,9 @@ export function createRetention(needs: {
       return last
     })
 
-  /** An identity lives as long as its phone is verified now and then, so that its age says nothing: once a day all are looked at. */
+  /**
+   * Scans all identities once a day: verification keeps them alive, so their key order says nothing about their age.
+   */
   function pseudonymizeIdentities(until: number, batchSize: number): Step {
     let after = ''
     return async () => {
@@ -160,8 +162,8 @@ export function createRetention(needs: {
 
   return {
     /**
-     * Removes what has outlived its use and puts pseudonyms in the place of old phone numbers. In chunks, each a
-     * transaction of its own; may run at any time and end anywhere: the next one goes on where it was.
+     * Deletes expired data and pseudonymizes old phone numbers, in batches of one transaction each. It may be
+     * interrupted at any time; the next run continues from the checkpoints.
      */
     async purge({ batchSize, yieldToRequests }: PurgeThrottle): Promise<void> {
       for (const step of planSteps(clock.now(), batchSize)) {
@@ -172,7 +174,7 @@ export function createRetention(needs: {
   }
 }
 
-/** The body of a webhook with something else in the place of the phone, and without metadata. */
+/** Replaces the phone number in a webhook body, and removes the metadata. */
 export function redactPayload(payload: string | null, phone: string): string | null {
   if (payload === null) return null
   // Written by recordEvent.

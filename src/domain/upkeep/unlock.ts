@@ -6,15 +6,15 @@ import { parsePhone } from '../model/phone.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store, Stores } from '../store/store.ts'
 
-/** How many counts were set back: of failed checks, and of admissions that some limit still remembered. */
+/** Number of reset records: budgets of failed checks, and rate limit admissions. */
 export type UnlockResult = { checkBudgets: number; admissions: number }
 
 /**
- * Lifts what stops a phone with every application, or an application with every phone: failed checks are forgiven, a
- * lock of 24 hours ends, and sends start to count anew.
+ * Resets the limits of a phone number in all applications, or of an application for all phone numbers: forgets failed
+ * checks, ends 24-hour locks and resets send limits.
  *
- * @param target a phone number, or the id of an application, whose own rates start anew too
- * @throws INVALID_PHONE_NUMBER; NOT_FOUND there is no such application
+ * @param target a phone number, or the id of an application, whose own rate limits are reset too
+ * @throws INVALID_PHONE_NUMBER; NOT_FOUND the application does not exist
  */
 export async function unlock(
   needs: { store: Store; clock: Clock; newId: NewId; keys: Keys },
@@ -48,11 +48,15 @@ export async function unlock(
   })
 }
 
-/** The subjects of a phone in the log of admissions. Not for a transaction: there is no index, and other writes would wait. */
+/** Lists the rate limit subjects of a phone number. Scans without an index, so never call it in a transaction. */
 export const listLimiterSubjects = (store: Store, phoneHash: string): Promise<string[]> =>
   store.read.rateLimits.listSubjectsByPhone(phoneHash)
 
-/** Forgets what limits count of a phone, with every application. @returns also the applications that had counted something */
+/**
+ * Resets the limits of a phone number in all applications.
+ *
+ * @returns the numbers of deleted records and the affected applications
+ */
 export async function resetLimiters(tx: Stores, phoneHash: string, subjects: readonly string[]) {
   const failedAppIds = await tx.checkBudgets.deleteByPhone(phoneHash)
   const appIds = new Set(failedAppIds)

@@ -1,15 +1,15 @@
 import { notFound, ServiceError } from '../model/errors.ts'
 import type { Store } from '../store/store.ts'
 
-/** How long an endpoint may do nothing but fail. */
+/** Maximum time for which an endpoint may fail without a success: 120 hours. */
 export const failingMaxMs = 120 * 60 * 60 * 1000
 
-/** `failing`: for 120 hours. `gone`: the receiver answered 410, which asks for just that (Standard Webhooks). */
+/** `failing`: no success for 120 hours. `gone`: the receiver answered 410, which requests it (Standard Webhooks). */
 export type DisabledReason = 'failing' | 'gone'
 
 /**
- * Disables an endpoint and tells so in the log, in one transaction, unless it is disabled already, gone, or, for
- * `failing`, has worked since.
+ * Disables an endpoint and logs it, in one transaction. Does nothing if the endpoint is already disabled or deleted or,
+ * for `failing`, has succeeded since.
  *
  * @throws UNAVAILABLE
  */
@@ -24,8 +24,7 @@ export async function disableEndpoint(
   const failingSinceBefore = reason === 'failing' ? now - failingMaxMs : undefined
   try {
     await store.write(async (tx) => {
-      // Before the endpoint is held: events take the number of their entry first, too, and two that each hold what the
-      // other waits for would wait for ever.
+      // Lock order: event sequence before endpoint, as `recordEvent` does, to avoid deadlock.
       await tx.events.insert({
         type: 'webhook.disabled',
         ...owner,
@@ -38,7 +37,7 @@ export async function disableEndpoint(
       if (!(await tx.webhookEndpoints.disable(id, reason, failingSinceBefore, now))) throw notFound()
     })
   } catch (error) {
-    // Undoes the entry.
+    // NOT_FOUND only rolls back the log entry: the endpoint needed no change.
     if (!(error instanceof ServiceError) || error.code !== 'NOT_FOUND') throw error
   }
 }

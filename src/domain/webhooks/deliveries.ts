@@ -11,14 +11,15 @@ import { unsealHeaders } from './headers.ts'
 
 export type DeliveryWithAttempts = { delivery: WebhookDelivery; attempts: WebhookAttempt[] }
 
-/** Enough for somebody who tries out a repaired receiver; whoever has more to send again recovers a range. */
+/** Enough to test a repaired receiver by hand; `recover` resends a whole range. */
 const redeliveriesPerMinute = 60
 
+/** Deliveries per transaction. */
 const requeueBatchSize = 500
 
 export type WebhookDeliveryService = ReturnType<typeof createWebhookDeliveryService>
 
-/** What became of each event that was to be sent, and how to have it sent again. Kept as long as log entries. */
+/** Creates the service that lists, redelivers and recovers webhook deliveries. They are kept as long as log entries. */
 export function createWebhookDeliveryService(needs: {
   store: Store
   clock: Clock
@@ -40,7 +41,7 @@ export function createWebhookDeliveryService(needs: {
   }
 
   return {
-    /** Newest first. @throws NOT_FOUND the endpoint; INVALID_ARGUMENT (CURSOR_INVALID) */
+    /** Lists deliveries, newest first. @throws NOT_FOUND the endpoint; INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(
       developer: Developer,
       endpointId: string,
@@ -49,7 +50,7 @@ export function createWebhookDeliveryService(needs: {
     ): Promise<Page<WebhookDelivery>> {
       await requireEndpoint(developer, endpointId)
       const before = readIdCursor(page, 'dlv')
-      // One filter alone has an index.
+      // An index serves one filter only; with both, the scan is limited.
       const isFiltered = filter.status !== undefined && filter.type !== undefined
       const from = isFiltered ? await scanLimits.forDeliveries(endpointId, before) : undefined
       const rows = await webhookDeliveries.list(endpointId, {
@@ -61,16 +62,16 @@ export function createWebhookDeliveryService(needs: {
       return toPage(rows, page.limit, ({ id }) => id, from)
     },
 
-    /** With its attempts, oldest first. @throws NOT_FOUND */
+    /** Returns a delivery with its attempts, oldest first. @throws NOT_FOUND */
     get,
 
     /**
-     * Sends the event once more and at once, whatever became of it: the same `webhook-id`, signed with the secret of the
-     * moment, also to a disabled endpoint. A failure changes neither the delivery's schedule nor what is known of the
-     * endpoint; a success ends the delivery.
+     * Sends the event again immediately, in any state of the delivery and even to a disabled endpoint, with the same
+     * `webhook-id` and signed with the current secret. A failure changes neither the delivery's schedule nor the
+     * state of the endpoint; a success completes the delivery.
      *
-     * @returns the delivery after that, with this attempt as the last
-     * @throws NOT_FOUND; RATE_LIMITED (WEBHOOK_REDELIVERIES) more than 60 in any minute by this developer
+     * @returns the updated delivery, with this attempt as the last
+     * @throws NOT_FOUND; RATE_LIMITED (WEBHOOK_REDELIVERIES) more than 60 per minute by this developer
      */
     async redeliver(developer: Developer, endpointId: string, id: string): Promise<DeliveryWithAttempts> {
       await get(developer, endpointId, id)
@@ -94,12 +95,12 @@ export function createWebhookDeliveryService(needs: {
     },
 
     /**
-     * Puts every failed delivery of an event from `since` to `until` back into the queue, as if it had never been tried. A
-     * disabled endpoint gets them once it is enabled. In chunks, each a transaction of its own: a call that fails midway
-     * has put back some, and may be repeated.
+     * Requeues every failed delivery of an event between `since` and `until`, with its retry schedule reset. A disabled
+     * endpoint receives them once it is enabled. Works in batches, each a transaction: a call that fails midway has
+     * requeued some, and can be retried.
      *
-     * @param range.until now, where it is left out
-     * @returns how many
+     * @param range.until defaults to now
+     * @returns the number of requeued deliveries
      * @throws NOT_FOUND; INVALID_ARGUMENT `until` is before `since`
      */
     async recover(

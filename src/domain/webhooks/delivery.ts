@@ -1,15 +1,15 @@
 import type { EventKind } from '../model/event-kinds.ts'
 import type { StoredWebhookMessage } from './outbox.ts'
 
-/** Why an attempt was not a success. The list is closed. */
+/** Reasons for a failed attempt. The list is closed. */
 export const webhookErrors = [
-  /** The address is not one that events may be sent to. */
+  /** The address is not an allowed webhook target. */
   'blocked_address',
   'dns',
   'connect',
   'tls',
   'timeout',
-  /** The connection was cut, or what came back was not HTTP. */
+  /** The connection was closed early, or the response was not HTTP. */
   'reset',
   'redirect',
   'bad_status',
@@ -17,55 +17,55 @@ export const webhookErrors = [
 
 export type WebhookError = (typeof webhookErrors)[number]
 
-/** What is sent: `body` as it is, signed with `secret`. */
+/** A webhook message: `body` is sent unchanged, signed with `secret`. */
 export type WebhookMessage = {
-  /** Of the event; the same in every attempt, so that the receiver can tell a repeat. */
+  /** Event id, the same in every attempt, for deduplication by the receiver. */
   id: string
   url: string
-  /** `whsec_…` of the application. */
+  /** Application's signing secret, `whsec_…`. */
   secret: string
-  /** What the endpoint asks for beside ours. */
+  /** The endpoint's additional headers. */
   headers: Record<string, string>
   body: string
 }
 
-/** How one attempt ended. Success is where `error` is null: a status from 200 to 299. */
+/** Result of one attempt. It succeeded if `error` is null: a status from 200 to 299. */
 export type WebhookAttemptResult = {
-  /** Null where none came. */
+  /** Null if no response was received. */
   statusCode: number | null
   error: WebhookError | null
   durationMs: number
-  /** The beginning of what the receiver answered, at most 4 KiB; null where no status came. */
+  /** First 4 KiB of the response body; null if no response was received. */
   body: string | null
-  /** What it answered as `Retry-After`; null where that is missing or unreadable. */
+  /** The response's `Retry-After`; null if missing or unreadable. */
   retryAfterMs: number | null
 }
 
 /**
- * Makes one attempt. Never rejects, whatever the receiver does.
+ * Makes one attempt. Never rejects.
  *
- * @param abort gives up; the answer is then of no meaning
+ * @param signal aborts the attempt; its result is then meaningless
  */
 export type SendWebhook = (message: WebhookMessage, signal?: AbortSignal) => Promise<WebhookAttemptResult>
 
-/** One attempt, as it is kept. `at` is its beginning. */
+/** A stored attempt. `at` is its start. */
 export type WebhookAttempt = Omit<WebhookAttemptResult, 'retryAfterMs'> & { at: number }
 
 export const webhookDeliveryStatuses = ['pending', 'delivered', 'failed'] as const
 
 export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number]
 
-/** An event on its way to an endpoint, or after that. */
+/** The delivery of one event to one endpoint. */
 export type WebhookDelivery = {
   id: string
   eventId: string
   type: string
   status: WebhookDeliveryStatus
-  /** How many were made. */
+  /** Number of attempts so far. */
   attempts: number
   lastStatusCode: number | null
   lastError: WebhookError | null
-  /** Null once it has ended. */
+  /** Null once the delivery is delivered or failed. */
   nextAttemptAt: number | null
   createdAt: number
   deliveredAt: number | null
@@ -76,27 +76,34 @@ export type WebhookDeliveryFilter = {
   type?: EventKind | undefined
 }
 
-/** Deliveries as their owner sees them. The finders name the endpoint, whose owner the caller has checked. */
+/** Deliveries as their developer sees them. The caller must have checked that the endpoint is the developer's. */
 export type WebhookDeliveryStore = {
-  /** Newest first. @param query.before an id; only older ones are listed @param query.from the lowest id */
+  /**
+   * Lists newest first.
+   *
+   * @param query.before an id; lists older deliveries only
+   * @param query.from the lowest id
+   */
   list(
     endpointId: string,
     query: WebhookDeliveryFilter & { limit: number; before?: string | undefined; from?: string | undefined },
   ): Promise<WebhookDelivery[]>
   find(endpointId: string, id: string): Promise<WebhookDelivery | undefined>
-  /** Oldest first. */
+  /** Lists the attempts of a delivery, oldest first. */
   attempts(id: string): Promise<WebhookAttempt[]>
-  /** What to send, whatever the status of endpoint and delivery. */
+  /** Loads the message, whatever the status of endpoint and delivery. */
   load(endpointId: string, id: string): Promise<StoredWebhookMessage | undefined>
   /**
-   * Writes down an attempt that a developer asked for. A success ends the delivery, a failure leaves it and its schedule
-   * as they are. False where the delivery is gone.
+   * Records an attempt that a developer requested. A success completes the delivery; a failure changes neither it nor
+   * its schedule.
+   *
+   * @returns false if the delivery no longer exists
    */
   recordManualAttempt(endpointId: string, id: string, attempt: WebhookAttempt, now: number): Promise<boolean>
   /**
-   * Puts failed deliveries of events in [since, until] back into the queue, with their schedule from its beginning.
+   * Requeues failed deliveries created in [since, until], with their retry schedule reset.
    *
-   * @param range.after an id; only later ones
+   * @param range.after an id; later deliveries only
    * @returns their ids, at most `limit`, in order
    */
   requeueFailed(
@@ -104,6 +111,6 @@ export type WebhookDeliveryStore = {
     range: { since: number; until: number; after?: string | undefined; limit: number },
     now: number,
   ): Promise<string[]>
-  /** Removes some of those of before `until`, with their attempts. @returns whether there were any */
+  /** Deletes a batch created up to `until`, with their attempts. @returns true if there may be more */
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }

@@ -11,23 +11,23 @@ import type { Store, Stores } from '../store/store.ts'
 import type { DisabledReason } from './auto-disable.ts'
 import { applyHeaderChanges, type SealedHeaders } from './headers.ts'
 
-/** Where an application is told of its events. */
+/** A URL that receives an application's events. */
 export type WebhookEndpoint = {
   id: string
   developerId: string
   appId: string
   url: string
-  /** At least one, each once. */
+  /** At least one, without duplicates. */
   events: Subscription[]
   status: 'enabled' | 'disabled'
-  /** Its developer's own words. */
+  /** Free text of the developer. */
   description: string | null
   headers: SealedHeaders
-  /** Why the service itself disabled it; null where a developer did. */
+  /** Reason why the service disabled it; null if a developer did, or if it is enabled. */
   disabledReason: DisabledReason | null
-  /** The first failure since the last success. */
+  /** Time of the first failure since the last success. */
   failingSince: number | null
-  /** The last success. */
+  /** Time of the last success. */
   lastDeliveryAt: number | null
   createdAt: number
   updatedAt: number
@@ -38,7 +38,7 @@ export type EndpointChanges = {
   events?: Subscription[] | undefined
   status?: WebhookEndpoint['status'] | undefined
   description?: string | null | undefined
-  /** Those named with null go, those not named stay. */
+  /** Merge patch: null removes a header, headers that are not named stay. */
   headers?: Record<string, string | null> | undefined
 }
 
@@ -52,43 +52,48 @@ export type NewEndpoint = {
 
 type StoredChanges = Omit<EndpointChanges, 'headers'> & { headers?: SealedHeaders }
 
-/** An endpoint with what a message to it needs of its application. */
+/** An endpoint with the fields of its application that a message needs. */
 export type EndpointWithApplication = WebhookEndpoint & {
   projectId: string
   environment: 'live' | 'test'
   webhookSecret: string
 }
 
-/** Finders that name a developer do not find what is somebody else's. */
+/** Methods with a `developerId` find only that developer's endpoints. */
 export type WebhookEndpointStore = {
   find(developerId: string, id: string): Promise<WebhookEndpoint | undefined>
   findWithApplication(developerId: string, id: string): Promise<EndpointWithApplication | undefined>
-  /** Newest first. @param query.before an id; only older ones are listed */
+  /** Lists newest first. @param query.before an id; lists older endpoints only */
   list(query: EndpointListQuery): Promise<WebhookEndpoint[]>
-  /** The enabled endpoints of an application, in the order of their ids. */
+  /** Lists the enabled endpoints of an application in the order of their ids. */
   subscribers(appId: string): Promise<Array<{ id: string; events: readonly string[] }>>
-  /** Holds the application until the transaction ends. False where it is absent or somebody else's. */
+  /** Locks the application until the transaction ends. @returns false if it does not exist or is another developer's */
   lockApplication(developerId: string, appId: string): Promise<boolean>
   count(appId: string): Promise<number>
   insert(endpoint: WebhookEndpoint): Promise<void>
-  /** `enabled` also forgets why it was disabled and since when it failed. */
+  /** Updates an endpoint. Enabling it also clears `disabledReason` and `failingSince`. */
   update(
     developerId: string,
     id: string,
     changes: StoredChanges,
     now: number,
   ): Promise<WebhookEndpoint | undefined>
-  /** Holds an endpoint until the transaction ends. */
+  /** Locks an endpoint until the transaction ends. */
   lock(id: string): Promise<void>
   findOwner(id: string): Promise<{ developerId: string; appId: string } | undefined>
-  /** @param failingSinceBefore only where it fails since then or longer. @returns false where it was not enabled any more */
+  /**
+   * Disables an enabled endpoint.
+   *
+   * @param failingSinceBefore only if it has been failing since then or longer
+   * @returns false if nothing changed
+   */
   disable(
     id: string,
     reason: DisabledReason,
     failingSinceBefore: number | undefined,
     now: number,
   ): Promise<boolean>
-  /** With its deliveries. */
+  /** Deletes an endpoint with its deliveries. */
   delete(developerId: string, id: string): Promise<boolean>
 }
 
@@ -99,9 +104,9 @@ export type EndpointListQuery = {
   before?: string | undefined
 }
 
-/** Which URLs events may be sent to. */
+/** Policy of allowed webhook URLs. */
 export type WebhookTargets = {
-  /** What is wrong with a URL, in a sentence for its owner; undefined where nothing is. */
+  /** Returns a sentence that says why a URL is not allowed; undefined if it is. */
   findFault(url: string): string | undefined
 }
 
@@ -109,7 +114,11 @@ export const webhookUrlLengthMax = 2048
 
 export type WebhookEndpointService = ReturnType<typeof createWebhookEndpointService>
 
-/** @param needs.endpointsMax how many an application may have */
+/**
+ * Creates the service that manages webhook endpoints.
+ *
+ * @param needs.endpointsMax maximum number per application
+ */
 export function createWebhookEndpointService(needs: {
   store: Store
   clock: Clock
@@ -130,7 +139,7 @@ export function createWebhookEndpointService(needs: {
     throw invalidField('body', 'url', fault)
   }
 
-  /** The endpoint is held meanwhile: of two changes at once neither is lost. */
+  /** Locks the endpoint, so that concurrent changes are not lost. */
   async function mergeHeaders(
     tx: Stores,
     developerId: string,
@@ -145,7 +154,9 @@ export function createWebhookEndpointService(needs: {
 
   return {
     /**
-     * @param appId one that is not the developer's gives an empty list
+     * Lists endpoints, newest first.
+     *
+     * @param appId another developer's gives an empty list
      * @throws INVALID_ARGUMENT (CURSOR_INVALID)
      */
     async list(
@@ -160,7 +171,7 @@ export function createWebhookEndpointService(needs: {
       return toPage(rows, page.limit, (endpoint) => endpoint.id)
     },
 
-    /** @throws NOT_FOUND absent or somebody else's */
+    /** @throws NOT_FOUND it does not exist or is another developer's */
     async get(developer: Developer, id: string): Promise<WebhookEndpoint> {
       const endpoint = isId('whk', id) ? await store.read.webhookEndpoints.find(developer.id, id) : undefined
       if (!endpoint) throw notFound()
@@ -168,10 +179,11 @@ export function createWebhookEndpointService(needs: {
     },
 
     /**
-     * Atomic: the application is held while its endpoints are counted, so that the limit is never passed.
+     * Creates an endpoint. Atomic: the application is locked while its endpoints are counted, so that the limit
+     * holds.
      *
-     * @throws INVALID_ARGUMENT the URL is not one that events may be sent to, or headers may not be set; NOT_FOUND the
-     *   application is absent or somebody else's; ENDPOINT_LIMIT_REACHED; IDEMPOTENCY_KEY_REUSED
+     * @throws INVALID_ARGUMENT the URL or a header is not allowed; NOT_FOUND the application does not exist or is
+     *   another developer's; ENDPOINT_LIMIT_REACHED; IDEMPOTENCY_KEY_REUSED
      */
     async create(
       developer: Actor,
@@ -208,10 +220,10 @@ export function createWebhookEndpointService(needs: {
     },
 
     /**
-     * What waits to be sent to a disabled endpoint goes on waiting until it is enabled again; what happens meanwhile
-     * is not sent to it.
+     * Updates an endpoint. While it is disabled its pending deliveries wait until it is enabled again; events of that
+     * time are not sent to it.
      *
-     * @throws INVALID_ARGUMENT the URL is not one that events may be sent to, or headers may not be set; NOT_FOUND
+     * @throws INVALID_ARGUMENT the URL or a header is not allowed; NOT_FOUND
      */
     async update(developer: Actor, id: string, changes: EndpointChanges): Promise<WebhookEndpoint> {
       if (changes.url !== undefined) requireAllowedUrl(changes.url)
@@ -233,7 +245,7 @@ export function createWebhookEndpointService(needs: {
       })
     },
 
-    /** With all that still waits to be sent to it. @throws NOT_FOUND */
+    /** Deletes an endpoint with its deliveries, pending ones included. @throws NOT_FOUND */
     async delete(developer: Actor, id: string): Promise<void> {
       if (!isId('whk', id)) throw notFound()
       await store.write(async (tx) => {
@@ -245,6 +257,6 @@ export function createWebhookEndpointService(needs: {
 }
 
 const endpointLimitReached = (limit: number) =>
-  new ServiceError('ENDPOINT_LIMIT_REACHED', 'The application can have no more webhook endpoints.', {
+  new ServiceError('ENDPOINT_LIMIT_REACHED', 'The application has reached its limit of webhook endpoints.', {
     metadata: { limit },
   })

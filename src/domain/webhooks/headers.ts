@@ -4,28 +4,28 @@ import type { Random } from '../model/clock.ts'
 import { seal, unseal } from '../model/sealed.ts'
 
 /**
- * The headers that an endpoint asks for beside ours, by their names in lower case. Their values are credentials of
- * the receiver's: kept encrypted, and never shown again.
+ * An endpoint's additional headers, by lower-case name. Values are treated as the receiver's credentials: stored
+ * encrypted and never shown again.
  */
 export type SealedHeaders = Readonly<Record<string, string>>
 
 export const webhookHeadersMax = 10
 /** RFC 9110 §5.6.2 allows more; underscores are dropped by common proxies. */
 export const headerNamePattern = '^[A-Za-z][A-Za-z0-9-]{0,63}$'
-/** Visible ASCII with spaces inside (RFC 9110 §5.5): neither a line of its own nor what readers decode differently. */
+/** Visible ASCII with inner spaces (RFC 9110 §5.5): excludes line breaks, and bytes that parsers decode differently. */
 export const headerValuePattern = '^[\\x21-\\x7e]([\\x20-\\x7e]{0,1022}[\\x21-\\x7e])?$'
 
-/** Ours, and those that decide how the message is framed, routed and read. */
+/** Headers that otpd sets, and those that control framing, routing and encoding. */
 const reservedHeaders =
   /^(webhook-.*|svix-.*|content-.*|proxy-.*|sec-.*|accept(-.*)?|connection|keep-alive|host|te|trailer|transfer-encoding|upgrade|expect|user-agent|date|via|http2-settings)$/
 
 const sealContext = (endpointId: string, name: string) => `${endpointId} ${name}`
 
 /**
- * What an endpoint has after a change, by RFC 7396: a name with a value is set, with null removed, and what is not
- * named stays. A caller who cannot read the values could otherwise change one only by knowing all.
+ * Merges header changes as RFC 7396 (JSON Merge Patch) defines: a value sets a header, null removes it, and all others
+ * stay. Merging lets callers change one header although they cannot read the values of the others.
  *
- * @throws INVALID_ARGUMENT a reserved name, one that stands twice, or more than ten
+ * @throws INVALID_ARGUMENT a name is reserved or repeated, or there are more than ten headers
  */
 export function applyHeaderChanges(
   needs: { keys: Pick<Keys, 'webhookHeader'>; random: Random },
@@ -38,7 +38,7 @@ export function applyHeaderChanges(
   for (const [headerName, value] of Object.entries(changes)) {
     const name = headerName.toLowerCase()
     if (reservedHeaders.test(name)) throw invalidHeader(headerName, 'This header is set by the service.')
-    if (seenNames.has(name)) throw invalidHeader(headerName, 'This header stands twice.')
+    if (seenNames.has(name)) throw invalidHeader(headerName, 'This header is repeated.')
     seenNames.add(name)
     if (value === null) merged.delete(name)
     else merged.set(name, seal(needs.keys.webhookHeader, sealContext(endpointId, name), value, needs.random))
@@ -48,7 +48,7 @@ export function applyHeaderChanges(
   return Object.fromEntries(merged)
 }
 
-/** The headers as they are sent. */
+/** Decrypts headers for sending. */
 export function unsealHeaders(
   keys: Pick<Keys, 'webhookHeader'>,
   endpointId: string,

@@ -1,20 +1,23 @@
 import type { SealedHeaders } from './headers.ts'
 import type { WebhookAttempt } from './delivery.ts'
 
-/** So that a receiver that hangs holds up nobody else: over all processes that work on the database. */
+/** Maximum concurrent sends per endpoint, across all processes, so that a slow receiver does not delay the others. */
 export const sendsPerEndpointMax = 2
 
-/** A delivery that one worker holds. `claim` counts from 1 and, with the owner, fences what the worker writes. */
+/**
+ * A delivery leased by a worker. `claim` counts the leases from 1; with the owner it is the fencing token of the
+ * worker's writes.
+ */
 export type ClaimedDelivery = {
   id: string
   endpointId: string
   claim: number
-  /** Of the schedule that runs, before this attempt. */
+  /** Failed attempts in the current retry schedule, before this one. */
   failures: number
 }
 
 export type DeliveryClaimRequest = {
-  /** Names the worker; no other one, past or present, has the same. */
+  /** Unique id of the worker, never reused. */
   owner: string
   now: number
   leaseUntil: number
@@ -24,17 +27,17 @@ export type DeliveryClaimRequest = {
 export type DeliveryOutcome = ClaimedDelivery & {
   owner: string
   attempt: WebhookAttempt
-  /** When to try again after a failure; null where that was the last attempt. */
+  /** Time of the next attempt after a failure; null if this was the last attempt. */
   retryAt: number | null
-  /** The time at which the attempt ended. */
+  /** End of the attempt. */
   now: number
 }
 
-/** A message as it is stored: `headers` are still sealed. */
+/** A message as stored: `headers` are encrypted. */
 export type StoredWebhookMessage = {
   deliveryId: string
   endpointId: string
-  /** Of the event. */
+  /** Event id. */
   id: string
   url: string
   secret: string
@@ -42,9 +45,9 @@ export type StoredWebhookMessage = {
   body: string
 }
 
-/** The outbox: a row for each event and endpoint, from the transaction of the event on. */
+/** Transactional outbox: each event writes one row per subscribed endpoint in its own transaction. */
 export type WebhookOutboxStore = {
-  /** Part of the transaction of the event. Several are written in the order of their endpoints. */
+  /** Adds a delivery in the event's transaction. Call it in the order of endpoint ids (lock order). */
   insert(delivery: {
     id: string
     endpointId: string
@@ -54,32 +57,32 @@ export type WebhookOutboxStore = {
   }): Promise<void>
 
   /**
-   * Takes what is due, so that at most two deliveries of an endpoint are held at a time, whoever holds them. Nobody else
-   * gets the same until `leaseUntil`. Endpoints that work come before those that fail, then those that wait longest.
-   * Disabled endpoints get nothing. What it costs depends on what is due, not on what waits or has ended.
+   * Leases due deliveries until `leaseUntil`; at most two per endpoint are leased at once, across all processes.
+   * Healthy endpoints come before failing ones, then those that have waited longest. Disabled endpoints are skipped.
+   * The cost depends on the number of due deliveries, not on pending or completed ones.
    */
   claim(request: DeliveryClaimRequest): Promise<ClaimedDelivery[]>
 
-  /** When the next delivery is due; undefined where none waits. */
+  /** Time at which the next delivery is due; undefined if none is pending. */
   nextDueAt(): Promise<number | undefined>
 
-  /** What waits and nobody holds: how many, counted up to `limit`, and since when the oldest of those does. */
+  /** Counts pending deliveries without a lease, up to `limit`, and returns when the oldest was created. */
   backlog(limit: number): Promise<{ pending: number; oldestAt: number | null }>
 
-  /** What to send, for each of these that is still there and whose endpoint is still enabled, as of this moment. */
+  /** Loads the messages of deliveries that still exist and whose endpoint is still enabled, with current settings. */
   load(ids: string[]): Promise<StoredWebhookMessage[]>
 
-  /** Gives back what is not sent after all. */
+  /** Releases a lease without an attempt. */
   release(claim: ClaimedDelivery & { owner: string }): Promise<void>
 
   /**
-   * Writes an attempt down: with the delivery, and at its endpoint the last success and since when it fails. Writes
-   * nothing once the lease has gone to another.
+   * Records an attempt with its delivery, and updates the endpoint's last success and `failingSince`. Does not record
+   * it if another worker has taken over the lease.
    *
-   * @returns since when the endpoint fails; null where it works or nothing was written
+   * @returns the time since which the endpoint has been failing; null if it works or the lease was lost
    */
   finish(outcome: DeliveryOutcome): Promise<number | null>
 
-  /** Makes every lease void. Only where no other process can hold one. */
+  /** Releases all leases. Only safe if no other process can hold one. */
   releaseAll(): Promise<void>
 }

@@ -11,14 +11,15 @@ import type { SendWebhook, WebhookError } from './delivery.ts'
 import type { EndpointWithApplication } from './endpoints.ts'
 import { unsealHeaders } from './headers.ts'
 
-/** Sends go to addresses that the caller chose: without a limit, the service could be made to knock on doors. */
+/** The caller chooses the target address: without a limit, the service could be abused to probe other hosts. */
 const testsPerMinute = 10
 
-/** `statusCode` is 0, and `error` says why, where the receiver gave none. */
+/** `statusCode` is 0 and `error` is set if no response was received. */
 export type WebhookTestResult = { delivered: boolean; statusCode: number; error?: WebhookError }
 
 export type WebhookTester = ReturnType<typeof createWebhookTester>
 
+/** Creates the service that sends test events to endpoints. */
 export function createWebhookTester(needs: {
   store: Store
   clock: Clock
@@ -30,11 +31,11 @@ export function createWebhookTester(needs: {
 
   return {
     /**
-     * Sends one `otp.verified` event of a made-up request at once, signed with the secret of the moment, also to a
-     * disabled endpoint. It is told apart by `"test": true`; nothing of it is kept.
+     * Sends one `otp.verified` event with sample data immediately, signed with the current secret, even to a disabled
+     * endpoint. It carries `"test": true` and is not stored.
      *
-     * @returns whatever the receiver did
-     * @throws NOT_FOUND; RATE_LIMITED (WEBHOOK_TESTS) more than 10 in any minute by this developer
+     * @returns the result of the attempt; a failure is not an error
+     * @throws NOT_FOUND; RATE_LIMITED (WEBHOOK_TESTS) more than 10 per minute by this developer
      */
     async test(developer: Developer, id: string): Promise<WebhookTestResult> {
       if (!isId('whk', id)) throw notFound()
@@ -68,7 +69,7 @@ export function createWebhookTester(needs: {
   }
 }
 
-/** What a verification of the developer's own virtual number would have left. */
+/** Builds a verified request for the developer's own virtual number. */
 function sampleRequest(
   endpoint: EndpointWithApplication,
   developer: Developer,

@@ -85,6 +85,6 @@ test('columns hold what their encoder made of a value', async () => {
 
 test('a value that is missing, or that no column holds, is refused', async () => {
   const { rename } = openBirds()
-  expect(rename()).rejects.toThrow('a prepared query lacks its id')
-  expect(rename({ id: true })).rejects.toThrow('a column holds text, a number or null')
+  expect(rename()).rejects.toThrow('a prepared query lacks a value for id')
+  expect(rename({ id: true })).rejects.toThrow('a column must hold text, a number or null')
 })
