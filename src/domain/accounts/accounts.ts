@@ -166,7 +166,8 @@ export function createAccountService(needs: {
       if (!passwords.isAcceptable(password)) throw invalidField('body', 'password', passwordRule)
       const account = await store.read.accounts.findByEmail(cleanEmail(email))
       const developer = account && (await store.read.developers.find(account.developerId))
-      if (!developer) throw new ServiceError('NOT_FOUND', 'There is no account with that e-mail address.')
+      if (!developer)
+        throw new ServiceError('NOT_FOUND', 'There is no account with this email address. Check the address.')
       await setPassword(developer.id, await passwords.hash(password), undefined)
       return developer
     },
@@ -185,11 +186,11 @@ export function createAccountService(needs: {
     ): Promise<void> {
       if (!passwords.isAcceptable(newPassword)) throw invalidField('body', 'newPassword', passwordRule)
       const account = await store.read.accounts.find(developer.id)
-      if (!account) throw new ServiceError('NOT_FOUND', 'This account has no password here.')
+      if (!account) throw new ServiceError('NOT_FOUND', 'This account has no password to change.')
       const client = { network, origin: developer.origin }
       const attempt = await loginAttempts.begin(account.email, client, 'password.change_failed')
       if (!(await passwords.verify(currentPassword, account.passwordHash))) {
-        throw invalidField('body', 'currentPassword', 'This is not the current password.')
+        throw invalidField('body', 'currentPassword', 'The current password is wrong. Enter it again.')
       }
       await attempt.markSucceeded()
       await setPassword(developer.id, await passwords.hash(newPassword), developer)

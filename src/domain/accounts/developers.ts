@@ -246,6 +246,8 @@ export function cleanName(name: string): string | null {
 
 /** Builds the error for a disabled or unknown account. */
 export const notAllowed = () =>
-  new ServiceError('FORBIDDEN', 'This account may not use the service. Ask its operator.', {
-    reason: 'ACCOUNT_NOT_ALLOWED',
-  })
+  new ServiceError(
+    'FORBIDDEN',
+    'This account is not allowed to use the service. Ask the operator for access.',
+    { reason: 'ACCOUNT_NOT_ALLOWED' },
+  )

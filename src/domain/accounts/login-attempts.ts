@@ -76,7 +76,7 @@ export function createLoginAttempts(needs: { store: Store; clock: Clock; newId: 
 }
 
 const tooManyAttempts = (waitMs: number) =>
-  new ServiceError('RATE_LIMITED', 'Too many failed logins. Try again later.', {
+  new ServiceError('RATE_LIMITED', 'Too many failed logins. Wait, then retry.', {
     reason: 'LOGIN_ATTEMPTS',
     retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
   })

@@ -67,8 +67,13 @@ export async function revalidateCaller(tx: Stores, application: CallingApplicati
 
 /** Builds an error without the cause, so that callers cannot learn which of the three was right. */
 export const credentialsRejected = () =>
-  new ServiceError('UNAUTHENTICATED', 'The application credentials are missing or do not match.')
+  new ServiceError(
+    'UNAUTHENTICATED',
+    'The application credentials are missing or wrong. Check the x-client-id, x-client-secret and x-api-key headers.',
+  )
 
 /** Builds the error for a disabled application. Only for callers with valid credentials. */
 export const applicationDisabled = () =>
-  new ServiceError('FORBIDDEN', 'The application is disabled.', { reason: 'APPLICATION_DISABLED' })
+  new ServiceError('FORBIDDEN', 'This application is disabled. Enable it, then retry.', {
+    reason: 'APPLICATION_DISABLED',
+  })

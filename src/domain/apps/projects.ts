@@ -119,7 +119,7 @@ export function createProjectService(needs: { store: Store; clock: Clock; newId:
           })
           return
         }
-        throw new ServiceError('CONFLICT', 'The project still has applications. Delete them first.', {
+        throw new ServiceError('CONFLICT', 'This project still has applications. Delete them first.', {
           reason: 'PROJECT_NOT_EMPTY',
         })
       })
@@ -129,6 +129,8 @@ export function createProjectService(needs: { store: Store; clock: Clock; newId:
 
 /** Builds the error for a reached plan limit. @param resource the API's name of the limited resource */
 export const planLimitReached = (resource: 'projects' | 'applications', limit: number, plan: string) =>
-  new ServiceError('PLAN_LIMIT_REACHED', `The plan allows no more ${resource}.`, {
-    metadata: { resource, limit, plan },
-  })
+  new ServiceError(
+    'PLAN_LIMIT_REACHED',
+    `Your plan allows at most ${limit} ${resource}. Delete one, or ask for a larger plan.`,
+    { metadata: { resource, limit, plan } },
+  )

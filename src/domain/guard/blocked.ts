@@ -57,6 +57,8 @@ export async function recordFlagged(
 }
 
 const destinationBlocked = (requestId: string) =>
-  new ServiceError('DESTINATION_BLOCKED', 'No code is sent to this phone number.', {
-    metadata: { requestId },
-  })
+  new ServiceError(
+    'DESTINATION_BLOCKED',
+    'Codes to this destination are blocked. Ask the operator if this is a mistake.',
+    { metadata: { requestId } },
+  )

@@ -109,7 +109,10 @@ async function replay<T>(
   deferred: DeferredResult<T> | undefined,
 ): Promise<T | ServiceError> {
   if (record.bodyHash !== scope.bodyHash) {
-    throw new ServiceError('IDEMPOTENCY_KEY_REUSED', 'This idempotency key came with another body before.')
+    throw new ServiceError(
+      'IDEMPOTENCY_KEY_REUSED',
+      'This idempotency key was already used with a different body. Use a new key.',
+    )
   }
   if (record.answer === null) throw inProgress()
   // Written by toStored of this very route, with this very body.
@@ -117,10 +120,8 @@ async function replay<T>(
   if ('withheld' in stored) {
     throw new ServiceError(
       'CONFLICT',
-      'The first call succeeded. Its answer held credentials and was not kept.',
-      {
-        reason: 'IDEMPOTENCY_RESULT_NOT_STORED',
-      },
+      'The first request with this idempotency key succeeded. Its response held credentials, so it was not stored.',
+      { reason: 'IDEMPOTENCY_RESULT_NOT_STORED' },
     )
   }
   if ('refusal' in stored)
@@ -133,7 +134,11 @@ async function replay<T>(
 }
 
 const inProgress = () =>
-  new ServiceError('CONFLICT', 'The first call with this idempotency key is still being worked on.', {
-    reason: 'IDEMPOTENCY_IN_PROGRESS',
-    retryAfterSeconds: 1,
-  })
+  new ServiceError(
+    'CONFLICT',
+    'The first request with this idempotency key is still in progress. Retry in a second.',
+    {
+      reason: 'IDEMPOTENCY_IN_PROGRESS',
+      retryAfterSeconds: 1,
+    },
+  )

@@ -44,11 +44,15 @@ export function requireCheckBudget(budget: CheckBudget | undefined, failuresMax:
   const spentMs = budget.refilledAt + hourMs - (now + failuresMax * hourMs)
   const waitMs = Math.max(lockedMs, spentMs)
   if (waitMs <= 0) return
-  throw new ServiceError('RATE_LIMITED', 'Too many wrong codes for this phone number. Wait and try again.', {
-    reason: 'PHONE_CHECK_BUDGET',
-    retryAfterSeconds: Math.ceil(waitMs / 1000),
-    metadata: { failuresMax },
-  })
+  throw new ServiceError(
+    'RATE_LIMITED',
+    'Too many wrong codes were entered for this phone number. Wait, then retry.',
+    {
+      reason: 'PHONE_CHECK_BUDGET',
+      retryAfterSeconds: Math.ceil(waitMs / 1000),
+      metadata: { failuresMax },
+    },
+  )
 }
 
 /** The budget after one more failure. */

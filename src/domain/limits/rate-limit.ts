@@ -141,11 +141,15 @@ async function toRateState(tx: Stores, limit: RateLimit, usage: Usage, now: numb
 }
 
 function rateLimited(state: RateState, reason: string): ServiceError {
-  const error = new ServiceError('RATE_LIMITED', 'Too many calls. Wait and try again.', {
-    reason,
-    retryAfterSeconds: state.resetSeconds,
-    metadata: { policy: state.policy, limit: state.limit, windowSeconds: state.windowSeconds },
-  })
+  const error = new ServiceError(
+    'RATE_LIMITED',
+    `Too many requests: the limit is ${state.limit} per ${state.windowSeconds} seconds. Wait, then retry.`,
+    {
+      reason,
+      retryAfterSeconds: state.resetSeconds,
+      metadata: { policy: state.policy, limit: state.limit, windowSeconds: state.windowSeconds },
+    },
+  )
   error.rate = state
   return error
 }

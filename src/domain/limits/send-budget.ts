@@ -39,7 +39,7 @@ export async function chargePhoneBudget(
   if (mode === 'enforce' && waitMs > 0) {
     throw new ServiceError(
       'RATE_LIMITED',
-      'Too many codes were sent to this phone number. Wait and try again.',
+      'Too many codes were sent to this phone number. Wait, then retry.',
       {
         reason: 'PHONE_SEND_BUDGET',
         retryAfterSeconds: Math.ceil(waitMs / 1000),

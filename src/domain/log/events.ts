@@ -201,9 +201,14 @@ export function createLogService(needs: { store: Store; yieldToRequests(): Promi
       const { appId, types, limit } = filter
       if (appId !== undefined && !isId('app', appId)) return emptyPage(limit)
       if (filter.after !== undefined) {
-        if (filter.cursor !== undefined) throw invalidQuery('after', 'Give either after or cursor.')
+        if (filter.cursor !== undefined)
+          throw invalidQuery('after', 'Cannot be combined with cursor. Send one of the two.')
         const afterSeq = isId('evt', filter.after) && (await events.findSeq(developer.id, filter.after))
-        if (typeof afterSeq !== 'number') throw invalidQuery('after', 'There is no such entry.')
+        if (typeof afterSeq !== 'number')
+          throw invalidQuery(
+            'after',
+            'Your log has no entry with this id. Use the id of an entry that you received.',
+          )
         const items = await fillPageForward(developer.id, { appId, types, limit }, afterSeq)
         return { limit, nextCursor: null, items: filter.order === 'desc' ? items.toReversed() : items }
       }

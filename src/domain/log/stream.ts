@@ -58,14 +58,20 @@ export function createLogStreams(needs: { store: Store; clock: Clock }) {
   /** Registers a stream. @returns a function that unregisters it */
   function register(developerId: string, member: { wake(): void; onDrain?: (() => void) | undefined }) {
     if (draining)
-      throw new ServiceError('UNAVAILABLE', 'The service is restarting.', { retryAfterSeconds: 1 })
+      throw new ServiceError('UNAVAILABLE', 'The server is shutting down. Retry in a second.', {
+        retryAfterSeconds: 1,
+      })
     const members = openStreams.get(developerId) ?? new Set()
     if (members.size >= streamsPerDeveloperMax) {
-      throw new ServiceError('RATE_LIMITED', 'Too many streams are open. Close one.', {
-        reason: 'STREAM_LIMIT',
-        retryAfterSeconds: 10,
-        metadata: { limit: streamsPerDeveloperMax },
-      })
+      throw new ServiceError(
+        'RATE_LIMITED',
+        `You already have ${streamsPerDeveloperMax} log streams open, the maximum. Close one, then retry.`,
+        {
+          reason: 'STREAM_LIMIT',
+          retryAfterSeconds: 10,
+          metadata: { limit: streamsPerDeveloperMax },
+        },
+      )
     }
     openStreams.set(developerId, members.add(member))
     return () => {
@@ -82,7 +88,11 @@ export function createLogStreams(needs: { store: Store; clock: Clock }) {
     }
     const seq = isId('evt', after) ? await events.findSeq(developerId, after) : undefined
     if (seq !== undefined) return { seq, id: after }
-    throw invalidField('query', 'after', 'There is no such entry.')
+    throw invalidField(
+      'query',
+      'after',
+      'Your log has no entry with this id. Use the id of an entry that you received.',
+    )
   }
 
   return {

@@ -11,10 +11,10 @@ export const cleanEmail = (text: string) => text.trim().toLowerCase()
 export function requireEmail(text: string): string {
   const email = cleanEmail(text)
   if (email.length <= 254 && /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email)) return email
-  throw invalidField('body', 'email', 'Expected an e-mail address.')
+  throw invalidField('body', 'email', 'Expected an email address, such as ada@example.com.')
 }
 
 export const emailTaken = () =>
-  new ServiceError('CONFLICT', 'There is an account with that e-mail address already.', {
+  new ServiceError('CONFLICT', 'An account with this email address already exists. Use another address.', {
     reason: 'EMAIL_TAKEN',
   })

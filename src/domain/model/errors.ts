@@ -70,11 +70,23 @@ export class ServiceError extends Error {
 }
 
 /** The one answer for "not there", "not yours" and "another application's": nobody learns that an id exists. */
-export const notFound = () => new ServiceError('NOT_FOUND', 'There is no such resource.')
+export const notFound = () =>
+  new ServiceError(
+    'NOT_FOUND',
+    'Resource not found. Check its id and that it belongs to this account or application.',
+  )
 
 /** A request that breaks the contract's form: one detail for each fault, none with the caller's value. */
 export const invalidRequest = (details: ErrorDetail[], reason?: string) =>
-  new ServiceError('INVALID_ARGUMENT', 'The request is not valid. See details.', { reason, details })
+  new ServiceError('INVALID_ARGUMENT', describeFaults(details), { reason, details })
+
+/** Spells out the first fault, because many clients log or show the message alone. */
+function describeFaults([first, ...others]: ErrorDetail[]): string {
+  if (!first) return 'The request is invalid.'
+  const field = first.path === '' ? '' : `${first.path}: `
+  const more = others.length === 0 ? '' : ` (${others.length} more in details.)`
+  return `The request is invalid. ${field}${first.message}${more}`
+}
 
 /** One field that is not what it should be. @param message ends with a full stop */
 export const invalidField = (location: ErrorDetail['in'], path: string, message: string) =>

@@ -41,12 +41,21 @@ export function readSeqCursor({ cursor }: Pick<PageRequest, 'cursor'>): number |
 }
 
 const invalidCursor = () =>
-  new ServiceError('INVALID_ARGUMENT', 'The cursor is not one that this list gave out.', {
-    reason: 'CURSOR_INVALID',
-    details: [
-      { in: 'query', path: 'cursor', code: 'CURSOR_INVALID', message: 'Leave it out to start anew.' },
-    ],
-  })
+  new ServiceError(
+    'INVALID_ARGUMENT',
+    'The cursor is invalid for this list. Use the nextCursor of the previous page, or omit it.',
+    {
+      reason: 'CURSOR_INVALID',
+      details: [
+        {
+          in: 'query',
+          path: 'cursor',
+          code: 'CURSOR_INVALID',
+          message: 'Expected the nextCursor of the previous page. Omit it to start from the first page.',
+        },
+      ],
+    },
+  )
 
 /**
  * Cuts one page from rows that were read with a limit of one more, which tells whether another page follows.

@@ -35,14 +35,14 @@ export function parsePhone(text: string): Phone {
 export const invalidPhone = () =>
   new ServiceError(
     'INVALID_PHONE_NUMBER',
-    'This cannot be a phone number. Write it with + and country code.',
+    'The phone number is invalid. Write it in E.164 format, with + and the country code.',
     {
       details: [
         {
           in: 'body',
           path: 'phone',
           code: 'INVALID_PHONE_NUMBER',
-          message: 'Expected E.164, like +14155550100.',
+          message: 'Expected a number in E.164 format, such as +14155550100.',
         },
       ],
     },

@@ -103,19 +103,21 @@ export const isExpired = (request: OtpRequest, now: number) =>
 export function closedRequestError(request: OtpRequest): ServiceError {
   switch (request.status) {
     case 'verified':
-      return new ServiceError('ALREADY_VERIFIED', 'This code was verified before.', {
-        metadata: { verifiedAt: new Date(request.verifiedAt ?? 0).toISOString() },
-      })
+      return new ServiceError(
+        'ALREADY_VERIFIED',
+        'This code was already verified. There is nothing left to do.',
+        { metadata: { verifiedAt: new Date(request.verifiedAt ?? 0).toISOString() } },
+      )
     case 'failed':
       return request.failureReason === 'max_attempts'
-        ? new ServiceError('ATTEMPTS_EXHAUSTED', 'Too many wrong codes. Ask for a new one.')
-        : new ServiceError('OTP_CANCELED', 'This code was never delivered. Ask for a new one.', {
+        ? new ServiceError('ATTEMPTS_EXHAUSTED', 'Too many wrong codes were entered. Send a new code.')
+        : new ServiceError('OTP_CANCELED', 'This code was never delivered. Send a new one.', {
             reason: request.failureReason === 'blocked' ? 'BLOCKED' : 'DELIVERY_FAILED',
           })
     case 'canceled':
-      return new ServiceError('OTP_CANCELED', 'This code was canceled. Ask for a new one.')
+      return new ServiceError('OTP_CANCELED', 'This code was canceled. Send a new one.')
     default:
-      return new ServiceError('OTP_EXPIRED', 'This code has expired. Ask for a new one.', {
+      return new ServiceError('OTP_EXPIRED', 'This code has expired. Send a new one.', {
         metadata: { expiresAt: new Date(request.expiresAt).toISOString() },
       })
   }

@@ -224,10 +224,14 @@ function toMessageOutcome(
 
 /** Says whether the number is at fault, and nothing of who was asked to carry the message or why they would not. */
 const deliveryFailed = (requestId: string, failure: FailureClass | null) =>
-  new ServiceError('DELIVERY_FAILED', 'The code could not be delivered to this number.', {
-    reason: failure !== null && phoneNumberFailures.has(failure) ? failure.toUpperCase() : 'NO_ROUTE',
-    metadata: { requestId },
-  })
+  new ServiceError(
+    'DELIVERY_FAILED',
+    'The code could not be delivered to this phone number. Check the number, or try another channel.',
+    {
+      reason: failure !== null && phoneNumberFailures.has(failure) ? failure.toUpperCase() : 'NO_ROUTE',
+      metadata: { requestId },
+    },
+  )
 
 const phoneNumberFailures: ReadonlySet<FailureClass> = new Set([
   'invalid_number',

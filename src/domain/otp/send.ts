@@ -334,13 +334,21 @@ const canResend = ({ resends, sentAt }: OtpRequest, now: number) =>
 /** Why a pending request cannot be sent again now. Too soon is thrown: a refused call counts for no limit. */
 function resendRefusal(request: OtpRequest, now: number): ServiceError {
   if (request.resends >= resendsMax) {
-    return new ServiceError('CONFLICT', 'This code was sent as often as it may be. Ask for a new one.', {
-      reason: 'RESENDS_EXHAUSTED',
-      metadata: { resendsMax },
-    })
+    return new ServiceError(
+      'CONFLICT',
+      `This code was already resent ${resendsMax} times, the maximum. Send a new code.`,
+      {
+        reason: 'RESENDS_EXHAUSTED',
+        metadata: { resendsMax },
+      },
+    )
   }
-  throw new ServiceError('RATE_LIMITED', 'This code was sent a moment ago. Wait and try again.', {
-    reason: 'RESEND_TOO_SOON',
-    retryAfterSeconds: Math.max(1, Math.ceil((request.sentAt + resendAfterMs - now) / 1000)),
-  })
+  throw new ServiceError(
+    'RATE_LIMITED',
+    `This code was sent less than ${resendAfterMs / 1000} seconds ago. Wait, then resend.`,
+    {
+      reason: 'RESEND_TOO_SOON',
+      retryAfterSeconds: Math.max(1, Math.ceil((request.sentAt + resendAfterMs - now) / 1000)),
+    },
+  )
 }

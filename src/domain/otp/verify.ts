@@ -64,7 +64,9 @@ export function createOtpVerify(needs: OtpNeeds) {
         attemptsRemaining === 0 ? await closeRequests(tx, [request.id], terminalState, now) : []
       await recordEvent(tx, newId, 'otp.attempt_failed', countedRequest, now)
       for (const closedRequest of closedRequests) await publishClosed(tx, newId, closedRequest, now)
-      return new ServiceError('INVALID_CODE', 'The code is wrong.', { metadata: { attemptsRemaining } })
+      return new ServiceError('INVALID_CODE', 'The code is wrong. Check it and enter it again.', {
+        metadata: { attemptsRemaining },
+      })
     }
     await budget?.succeed()
     await guard.recordConversion(tx, countedRequest, now)

@@ -125,4 +125,4 @@ export function createWebhookDeliveryService(needs: {
   }
 }
 
-const invalidRange = () => invalidField('body', 'until', 'Expected a time after since.')
+const invalidRange = () => invalidField('body', 'until', 'Expected a time that is not before since.')

@@ -257,6 +257,8 @@ export function createWebhookEndpointService(needs: {
 }
 
 const endpointLimitReached = (limit: number) =>
-  new ServiceError('ENDPOINT_LIMIT_REACHED', 'The application has reached its limit of webhook endpoints.', {
-    metadata: { limit },
-  })
+  new ServiceError(
+    'ENDPOINT_LIMIT_REACHED',
+    `An application can have at most ${limit} webhook endpoints. Delete one first.`,
+    { metadata: { limit } },
+  )

@@ -37,8 +37,10 @@ export function applyHeaderChanges(
   const seenNames = new Set<string>()
   for (const [headerName, value] of Object.entries(changes)) {
     const name = headerName.toLowerCase()
-    if (reservedHeaders.test(name)) throw invalidHeader(headerName, 'This header is set by the service.')
-    if (seenNames.has(name)) throw invalidHeader(headerName, 'This header is repeated.')
+    if (reservedHeaders.test(name))
+      throw invalidHeader(headerName, 'This header is reserved. Choose another name.')
+    if (seenNames.has(name))
+      throw invalidHeader(headerName, 'This header is given twice: names are case-insensitive. Send it once.')
     seenNames.add(name)
     if (value === null) merged.delete(name)
     else merged.set(name, seal(needs.keys.webhookHeader, sealContext(endpointId, name), value, needs.random))

@@ -41,7 +41,7 @@ describeEachDatabase('a guard that enforces', (database) => {
     expect(response.status).toBe(403)
     expect(response.error).toMatchObject({
       code: 'DESTINATION_BLOCKED',
-      message: 'No code is sent to this phone number.',
+      message: 'Codes to this destination are blocked. Ask the operator if this is a mistake.',
     })
     expect(response.error.reason).toBeUndefined()
     expect(response.text).not.toMatch(/COUNTRY|5352/)
