@@ -68,31 +68,38 @@ const documentation = {
     license: { name: 'MIT', identifier: 'MIT' },
     description: `Issues and verifies one-time passcodes for phone numbers.
 
-- **Bodies** are JSON objects of up to 64 KiB, as \`application/json\`; properties that an operation does not name are
-  refused. What succeeds answers \`data\`; what fails answers \`error\`, with a \`code\` from a closed list.
-- **Statuses** decide what a client does: 400 retype, 410 ask for a new code, 429 wait, 409 it is already done. A 429
-  has \`Retry-After\`.
-- **Lists** take \`limit\` and \`cursor\`; \`pagination.nextCursor\` leads on and is null on the last page.
-- **Phones** are E.164. When the operator keeps a number no longer, an opaque pseudonym stands in its place.
-- **Times** are RFC 3339 in UTC. **Ids** are opaque; what belongs to somebody else is answered as if it were not there.
-- **Rates** are told by \`RateLimit-Policy\` and \`RateLimit\` on every answer to send, resend and verify.
-- **Every answer** has \`X-Request-Id\`, which an error repeats as \`traceId\`. Expect fields that are not here yet.
-- **Request line and headers** together have up to 16 KiB. Above that, whatever the operation, the answer is a bare
-  431 without \`X-Request-Id\` and without a body, and the connection ends.`,
+- **Bodies** are JSON objects of up to 64 KiB, sent as \`application/json\`. Unknown properties are rejected. A successful
+  response has \`data\`; a failed one has \`error\`, with a stable machine-readable \`code\`.
+- **Status codes** tell the client what to do. 400: correct the request. 409: conflict, such as a code that is already
+  verified. 410: send a new code. 429: retry after \`Retry-After\` seconds.
+- **Lists** are paginated by \`limit\` and \`cursor\`. Pass \`pagination.nextCursor\` as \`cursor\` until it is null.
+- **Phone numbers** are in E.164 format. After the retention period an opaque pseudonym replaces the number.
+- **Times** are RFC 3339 in UTC. **Ids** are opaque. A resource of another developer is reported as not found.
+- **Rate limits** are reported in \`RateLimit-Policy\` and \`RateLimit\` on every response to send, resend and verify.
+- **Every response** has \`X-Request-Id\`, which errors repeat as \`traceId\`. Later versions may add fields to responses:
+  ignore those that you do not know.
+- **Request line and headers** are limited to 16 KiB together. Above that, every operation responds 431 without a body
+  and without \`X-Request-Id\`, and closes the connection.`,
   },
   tags: [
-    tag('OTP', 'Send and verify codes, for the backend of an application; look at them, for developers.'),
-    tag('Projects', 'Hold applications together.'),
-    tag('Applications', 'Each with credentials of its own, for live traffic or for tests.'),
-    tag('Webhooks', 'Where an application is told of its events, signed as Standard Webhooks says.'),
-    tag('Users', 'Virtual phone identities: the phones that your applications have verified.'),
-    tag('Inbox', 'Messages to virtual numbers and of test applications, which never leave the service.'),
-    tag('Logs', 'Every event of every OTP request.'),
-    tag('Audit', 'Who changed what in your account, and from where.'),
-    tag('Analytics', 'Counts, over all and by day.'),
-    tag('Developer profile', 'Who you are here, and what your plan allows.'),
-    tag('Login', 'How to get an ID token where no other identity provider is in charge.'),
-    tag('Health', 'For supervisors and load balancers.'),
+    tag('OTP', 'Send and verify codes from the backend of an application; list OTP requests as a developer.'),
+    tag('Projects', 'Groups of applications.'),
+    tag('Applications', 'Applications, each with its own credentials, for live or test traffic.'),
+    tag(
+      'Webhooks',
+      'Endpoints that receive the events of an application, signed as Standard Webhooks specifies.',
+    ),
+    tag('Users', 'Virtual phone identities: the phone numbers that your applications have verified.'),
+    tag('Inbox', 'Messages to virtual numbers and from test applications. They never leave the server.'),
+    tag('Logs', 'The event log: every event of every OTP request.'),
+    tag('Audit', 'The audit trail: who changed what in your account, and from where.'),
+    tag('Analytics', 'Totals and daily counts.'),
+    tag('Developer profile', 'Your profile and the limits of your plan.'),
+    tag(
+      'Login',
+      'The built-in identity provider: how to get an ID token, unless the server uses another provider.',
+    ),
+    tag('Health', 'Liveness and readiness probes for supervisors and load balancers.'),
   ],
   components: {
     securitySchemes: {
@@ -100,11 +107,17 @@ const documentation = {
         type: 'http' as const,
         scheme: 'bearer',
         bearerFormat: 'JWT',
-        description: 'An ID token of the identity provider, as `otpd auth token` prints it.',
+        description: 'ID token of the identity provider; `otpd auth token` prints one.',
       },
-      clientId: applicationHeader('x-client-id', 'Together with x-client-secret and x-api-key.'),
-      clientSecret: applicationHeader('x-client-secret', 'Together with x-client-id and x-api-key.'),
-      apiKey: applicationHeader('x-api-key', 'Of an application.'),
+      clientId: applicationHeader(
+        'x-client-id',
+        'Client id of an application. Send it with x-client-secret and x-api-key.',
+      ),
+      clientSecret: applicationHeader(
+        'x-client-secret',
+        'Client secret of an application. Send it with x-client-id and x-api-key.',
+      ),
+      apiKey: applicationHeader('x-api-key', 'API key of an application.'),
     },
   },
 }

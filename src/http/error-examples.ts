@@ -16,32 +16,33 @@ export function errorExample(status: string, operationId: string): ErrorResponse
 
 const alreadyVerified = {
   code: 'ALREADY_VERIFIED',
-  message: 'This code was verified before.',
+  message: 'This code was already verified. There is nothing left to do.',
   metadata: { verifiedAt: '2026-11-20T12:01:30.000Z' },
 } as const
 
 const wrongCredentials = {
   code: 'UNAUTHENTICATED',
-  message: 'The application credentials are missing or do not match.',
+  message:
+    'The application credentials are missing or wrong. Check the x-client-id, x-client-secret and x-api-key headers.',
 } as const
 
 const applicationDisabled = {
   code: 'FORBIDDEN',
-  message: 'The application is disabled.',
+  message: 'This application is disabled. Enable it, then retry.',
   reason: 'APPLICATION_DISABLED',
 } as const
 
 const planLimitReached = (resource: string, limit: number) =>
   ({
     code: 'PLAN_LIMIT_REACHED',
-    message: `The plan allows no more ${resource}.`,
+    message: `Your plan allows at most ${limit} ${resource}. Delete one, or ask for a larger plan.`,
     metadata: { resource, limit, plan: 'free' },
   }) as const
 
 const operationExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
   'sendOtp 400': {
     code: 'INVALID_PHONE_NUMBER',
-    message: 'This cannot be a phone number. Write it with + and country code.',
+    message: 'The phone number is invalid. Write it in E.164 format, with + and the country code.',
   },
   'sendOtp 401': wrongCredentials,
   'sendOtp 403': applicationDisabled,
@@ -49,12 +50,12 @@ const operationExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
   'resendOtp 403': applicationDisabled,
   'resendOtp 409': {
     code: 'CONFLICT',
-    message: 'This code was sent as often as it may be. Ask for a new one.',
+    message: 'This code was already resent 3 times, the maximum. Send a new code.',
     reason: 'RESENDS_EXHAUSTED',
   },
   'verifyOtp 400': {
     code: 'INVALID_CODE',
-    message: 'The code is wrong.',
+    message: 'The code is wrong. Check it and enter it again.',
     metadata: { attemptsRemaining: 4 },
   },
   'verifyOtp 401': wrongCredentials,
@@ -67,7 +68,7 @@ const operationExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
   'createApplication 403': planLimitReached('applications', 5),
   'deleteProject 409': {
     code: 'CONFLICT',
-    message: 'The project still has applications. Delete them first.',
+    message: 'This project still has applications. Delete them first.',
     reason: 'PROJECT_NOT_EMPTY',
   },
 }
@@ -75,7 +76,7 @@ const operationExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
 const listExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
   400: {
     code: 'INVALID_ARGUMENT',
-    message: 'The request is not valid. See details.',
+    message: 'The request is invalid. limit: Expected a whole number from 1 to 200.',
     details: [
       { in: 'query', path: 'limit', code: 'INVALID', message: 'Expected a whole number from 1 to 200.' },
     ],
@@ -86,39 +87,46 @@ const listExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
 const statusExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
   400: {
     code: 'INVALID_ARGUMENT',
-    message: 'The request is not valid. See details.',
-    details: [{ in: 'body', path: 'name', code: 'REQUIRED', message: 'This is required.' }],
+    message: 'The request is invalid. name: Required, but missing.',
+    details: [{ in: 'body', path: 'name', code: 'REQUIRED', message: 'Required, but missing.' }],
   },
   401: { code: 'UNAUTHENTICATED', message: 'An ID token is required.', reason: 'TOKEN_MISSING' },
   403: {
     code: 'FORBIDDEN',
-    message: 'This account may not use the service. Ask its operator.',
+    message: 'This account is not allowed to use the service. Ask the operator for access.',
     reason: 'ACCOUNT_NOT_ALLOWED',
   },
-  404: { code: 'NOT_FOUND', message: 'There is no such resource.' },
+  404: {
+    code: 'NOT_FOUND',
+    message: 'Resource not found. Check its id and that it belongs to this account or application.',
+  },
   409: {
     code: 'CONFLICT',
-    message: 'The first call with this idempotency key is still being worked on.',
+    message: 'The first request with this idempotency key is still in progress. Retry in a second.',
     reason: 'IDEMPOTENCY_IN_PROGRESS',
   },
-  410: { code: 'OTP_EXPIRED', message: 'This code has expired. Ask for a new one.' },
-  413: { code: 'PAYLOAD_TOO_LARGE', message: 'The body is larger than 64 KiB.' },
-  415: { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'The body must be application/json, in UTF-8.' },
+  410: { code: 'OTP_EXPIRED', message: 'This code has expired. Send a new one.' },
+  413: { code: 'PAYLOAD_TOO_LARGE', message: 'The body is larger than 64 KiB. Send a smaller one.' },
+  415: {
+    code: 'UNSUPPORTED_MEDIA_TYPE',
+    message: 'Unsupported media type. Send the body as application/json, in UTF-8.',
+  },
   422: {
     code: 'IDEMPOTENCY_KEY_REUSED',
-    message: 'This idempotency key came with another body before.',
+    message: 'This idempotency key was already used with a different body. Use a new key.',
   },
   429: {
     code: 'RATE_LIMITED',
-    message: 'Too many calls. Wait and try again.',
+    message: 'Too many requests: the limit is 5 per 60 seconds. Wait, then retry.',
     reason: 'APP_RATE',
     metadata: { policy: 'otp-send', limit: 5, windowSeconds: 60 },
   },
   500: { code: 'INTERNAL', message: internalMessage },
   502: {
     code: 'DELIVERY_FAILED',
-    message: 'The code could not be delivered to this number.',
+    message:
+      'The code could not be delivered to this phone number. Check the number, or try another channel.',
     reason: 'NO_ROUTE',
   },
-  503: { code: 'UNAVAILABLE', message: 'The service is restarting.' },
+  503: { code: 'UNAVAILABLE', message: 'The server is shutting down. Retry in a second.' },
 }

@@ -131,8 +131,8 @@ const locations: Record<string, ErrorDetail['in']> = {
 
 /** A schema's own `description` of its form is the best sentence; TypeBox's message is the next. */
 function describeFault(schema: unknown, fallback: string): { code: string; message: string } {
-  if (fallback.startsWith('Expected required')) return { code: 'REQUIRED', message: 'This is required.' }
-  if (fallback === 'Unexpected property') return { code: 'UNKNOWN', message: 'There is no such property.' }
+  if (fallback.startsWith('Expected required')) return { code: 'REQUIRED', message: 'Required, but missing.' }
+  if (fallback === 'Unexpected property') return { code: 'UNKNOWN', message: 'Unknown property. Remove it.' }
   const expectation =
     typeof schema === 'object' && schema !== null && 'errorText' in schema
       ? String(schema.errorText)
@@ -140,4 +140,5 @@ function describeFault(schema: unknown, fallback: string): { code: string; messa
   return { code: 'INVALID', message: expectation.endsWith('.') ? expectation : `${expectation}.` }
 }
 
-export const internalMessage = 'Something went wrong on our side.'
+export const internalMessage =
+  'The server failed unexpectedly. Retry; if it fails again, report the traceId to the operator.'

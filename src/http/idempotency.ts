@@ -21,7 +21,7 @@ export function idempotencyScope(
   const match = keyPattern.exec(header)
   const key = match?.[1] ?? match?.[2]
   if (key === undefined) {
-    const message = 'Expected 1 to 255 visible characters.'
+    const message = 'Expected 1 to 255 visible ASCII characters, bare or as a quoted string.'
     const detail = { in: 'header', path: 'idempotency-key', code: 'INVALID', message } as const
     throw invalidRequest([detail], 'IDEMPOTENCY_KEY_INVALID')
   }

@@ -17,7 +17,10 @@ export const jsonBody = new Elysia({ name: 'json-body' }).onParse({ as: 'scoped'
 
 async function readJson(request: Request): Promise<Record<string, unknown>> {
   if (!isJsonMediaType(request.headers.get('content-type') ?? '')) {
-    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json, in UTF-8.')
+    throw new ServiceError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      'Unsupported media type. Send the body as application/json, in UTF-8.',
+    )
   }
   const text = await readText(request)
   let value: unknown
@@ -26,7 +29,7 @@ async function readJson(request: Request): Promise<Record<string, unknown>> {
   } catch (error) {
     throw malformedJson(error instanceof SyntaxError ? error.message : 'The body is not valid JSON.')
   }
-  if (!isObject(value)) throw malformedJson('The body must be a JSON object.')
+  if (!isObject(value)) throw malformedJson('Expected the body to be a JSON object.')
   return value
 }
 
@@ -44,13 +47,16 @@ function isJsonMediaType(type: string): boolean {
  */
 export async function readText(request: Request): Promise<string> {
   if (request.headers.has('content-encoding')) {
-    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must not be compressed.')
+    throw new ServiceError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      'Compressed bodies are not supported. Send the body without Content-Encoding.',
+    )
   }
   const bytes = await readBytes(request)
   try {
     return utf8.decode(bytes)
   } catch {
-    throw malformedJson('The body is not valid UTF-8.')
+    throw malformedJson('The body is not valid UTF-8. Encode it as UTF-8.')
   }
 }
 
@@ -63,7 +69,7 @@ async function readBytes(request: Request): Promise<Uint8Array> {
   } catch (error) {
     if (error instanceof ServiceError) throw error
     // Whoever sent it is gone, or fell silent.
-    throw malformedJson('The body broke off.')
+    throw malformedJson('The body ended before Content-Length bytes were received.')
   }
 }
 
@@ -88,6 +94,10 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const malformedJson = (message: string) => new ServiceError('MALFORMED_JSON', message)
 
 export const payloadTooLarge = () =>
-  new ServiceError('PAYLOAD_TOO_LARGE', 'The body is larger than 64 KiB.', {
-    metadata: { bytesMax: bodyBytesMax },
-  })
+  new ServiceError(
+    'PAYLOAD_TOO_LARGE',
+    `The body is larger than ${bodyBytesMax / 1024} KiB. Send a smaller one.`,
+    {
+      metadata: { bytesMax: bodyBytesMax },
+    },
+  )

@@ -160,4 +160,4 @@ export function normalizeAuthority(request: Request): Request | undefined {
 
 const withPath = (request: Request, path: string) => new Request(`http://localhost${path}`, request)
 
-const invalidHost = () => invalidField('header', 'host', 'Expected the name or address of this server.')
+const invalidHost = () => invalidField('header', 'host', 'Expected the host name or address of this server.')

@@ -53,11 +53,14 @@ const isRefusal = (value: object): value is TokenErrorResponse => 'error' in val
 export async function readForm(request: Request): Promise<GrantForm> {
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/x-www-form-urlencoded *(;.*)?$/i.test(type)) {
-    throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', 'The body must be application/x-www-form-urlencoded.')
+    throw new ServiceError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      'Unsupported media type. Send the body as application/x-www-form-urlencoded.',
+    )
   }
   const form = new Map<string, string | undefined>()
   for (const [name, value] of new URLSearchParams(await readText(request))) {
-    if (form.has(name)) throw new ServiceError('INVALID_ARGUMENT', 'A parameter stands twice.')
+    if (form.has(name)) throw new ServiceError('INVALID_ARGUMENT', 'A parameter is repeated. Send it once.')
     form.set(name, value === '' ? undefined : value)
   }
   return Object.fromEntries(form)

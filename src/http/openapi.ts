@@ -43,7 +43,7 @@ export function completeDocument(generated: GeneratedDocument, version: string):
   return {
     openapi: '3.1.0',
     info: { ...generated.info, version },
-    servers: [{ url: '/', description: 'The server that this document comes from.' }],
+    servers: [{ url: '/', description: 'The server that serves this document.' }],
     tags: generated.tags,
     paths: Object.fromEntries(paths),
     components: {
@@ -96,7 +96,7 @@ function completeResponse(
     titledSchema
   const example = title === 'Error' ? errorExample(status, operationId) : undefined
   return {
-    description: statusDescriptions[status] ?? 'Done.',
+    description: statusDescriptions[status] ?? 'Success.',
     headers: Object.fromEntries(
       ['X-Request-Id', ...(statusHeaders[status] ?? [])].map((name) => [
         name,
@@ -114,19 +114,19 @@ function completeResponse(
 
 const statusDescriptions: Record<string, string> = {
   201: 'Created.',
-  400: 'The request is not valid; retype it.',
-  401: 'The credentials are missing, wrong or expired.',
-  403: 'Not allowed, whoever asks again.',
-  404: 'Absent, or somebody else’s.',
-  409: 'Already done, or in the way of something else.',
-  410: 'The OTP request has ended; ask for a new code.',
-  413: 'The body is too large.',
-  415: 'The body is of another media type.',
-  422: 'The Idempotency-Key stood on another request.',
-  429: 'Too often; wait.',
-  500: 'A fault of the service.',
-  502: 'Every provider refused to deliver.',
-  503: 'Not now; try again.',
+  400: 'Invalid request; correct it before you retry.',
+  401: 'Credentials are missing, wrong or expired.',
+  403: 'Forbidden; retrying will not help.',
+  404: 'Not found, or not yours.',
+  409: 'Conflicts with the current state.',
+  410: 'The OTP request has ended; send a new code.',
+  413: 'The body is larger than 64 KiB.',
+  415: 'Unsupported media type or content coding of the body.',
+  422: 'The Idempotency-Key was used with a different request.',
+  429: 'Rate limited; retry after `Retry-After` seconds.',
+  500: 'Unexpected error of the server.',
+  502: 'No provider accepted the message.',
+  503: 'Temporarily unavailable; retry.',
 }
 
 const statusHeaders: Record<string, string[]> = {
@@ -137,13 +137,17 @@ const statusHeaders: Record<string, string[]> = {
 
 const responseHeaders = {
   'X-Request-Id': {
-    description: 'Names this call, also in the log of the service.',
+    description: 'Unique id of the request. The log of the server has it, too.',
     required: true,
     schema: { type: 'string', pattern: '^req_[0-7][0-9a-hjkmnp-tv-z]{25}$' },
   },
-  'WWW-Authenticate': { description: 'RFC 9110 §11.6.1.', required: true, schema: { type: 'string' } },
+  'WWW-Authenticate': {
+    description: 'Expected authentication scheme (RFC 9110 §11.6.1).',
+    required: true,
+    schema: { type: 'string' },
+  },
   'Retry-After': {
-    description: 'Seconds until the call is worth repeating.',
+    description: 'Seconds to wait before you retry.',
     schema: { type: 'integer', minimum: 0 },
   },
 }

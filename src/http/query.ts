@@ -15,9 +15,9 @@ export function refuseAmbiguousQuery(url: string) {
     if (pair === '') continue
     const [name, value] = splitAt(pair, '=').map(decode)
     if (name === undefined || value === undefined) {
-      throw refusal('INVALID', 'The query is not percent-encoded UTF-8, or has NUL in it.')
+      throw refusal('INVALID', 'Expected percent-encoded UTF-8 without NUL.')
     }
-    if (names.has(name)) throw refusal('REPEATED', 'A query parameter stands twice.')
+    if (names.has(name)) throw refusal('REPEATED', 'A query parameter is repeated. Send it once.')
     names.add(name)
   }
 }

@@ -20,10 +20,13 @@ export function createRouteErrors(routes: ReadonlyArray<{ method: string; path: 
     const entries = exact.length > 0 ? exact : matching
     const methods = new Set(entries.flatMap(([, entry]) => [...entry.methods]))
     if (methods.size === 0 || methods.has(method)) {
-      return new ServiceError('NOT_FOUND', 'There is no such route.', { reason: 'ROUTE_NOT_FOUND' })
+      return new ServiceError('NOT_FOUND', 'There is no such route. Check the path.', {
+        reason: 'ROUTE_NOT_FOUND',
+      })
     }
-    return new ServiceError('METHOD_NOT_ALLOWED', 'This route does not know the method.', {
-      metadata: { allowed: [...methods].toSorted().join(', ') },
+    const allowed = [...methods].toSorted().join(', ')
+    return new ServiceError('METHOD_NOT_ALLOWED', `Method not allowed for this route. Use ${allowed}.`, {
+      metadata: { allowed },
     })
   }
 }

@@ -56,7 +56,7 @@ export const name = visibleText(80, 'Expected 1 to 80 characters, not only space
 export const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header' as const,
-  description: 'Any text of your own making. A repetition within 24 hours gets the first answer again.',
+  description: 'Unique key you choose. A retry within 24 hours returns the original response.',
   // Bare, or as the quoted string of the IETF draft.
   schema: { type: 'string' as const, pattern: '^(?:"[!#-~]{1,255}"|[!#-~]{1,255})$' },
 }
@@ -67,20 +67,22 @@ export const errorBody = object(
   {
     error: object({
       code: Type.String({
-        description: 'One of a closed list. Decides what a client does, with the status.',
+        description: 'Stable machine-readable error code.',
       }),
-      message: Type.String({ description: 'For people. May change.' }),
-      traceId: Type.String({ description: 'The same as X-Request-Id.' }),
-      reason: Type.Optional(Type.String({ description: 'A finer word for machines.' })),
+      message: Type.String({
+        description: 'Explanation for people. The wording may change; do not parse it.',
+      }),
+      traceId: Type.String({ description: 'Id of the request, the same as the X-Request-Id header.' }),
+      reason: Type.Optional(Type.String({ description: 'More specific machine-readable reason.' })),
       details: Type.Optional(
         Type.Array(
           object({ in: Type.String(), path: Type.String(), code: Type.String(), message: Type.String() }),
-          { description: 'One entry for each fault of a request that is not valid.' },
+          { description: 'One entry per invalid field.' },
         ),
       ),
       metadata: Type.Optional(
         Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]), {
-          description: 'Every part of the message that changes.',
+          description: 'Values behind the message, such as limits and times.',
         }),
       ),
     }),
@@ -126,7 +128,10 @@ export const data = <T extends TSchema>(schema: T) => object({ data: schema })
 export const page = <T extends TSchema>(item: T) =>
   object({
     data: Type.Array(item),
-    pagination: object({ limit: Type.Integer(), nextCursor: nullable(Type.String()) }),
+    pagination: object({
+      limit: Type.Integer({ description: 'Items per page.' }),
+      nextCursor: nullable(Type.String({ description: 'Cursor of the next page; null on the last page.' })),
+    }),
   })
 
 /** Server-sent events, which have no end: for the document alone, as the handler answers with a stream of its own. */
@@ -141,7 +146,13 @@ export const pageQuery = {
     Type.String({
       pattern: '^([1-9][0-9]?|1[0-9][0-9]|200)$',
       errorText: 'Expected a whole number from 1 to 200',
-      documentedAs: { type: 'integer', minimum: 1, maximum: pageLimitMax, default: pageLimitDefault },
+      documentedAs: {
+        type: 'integer',
+        minimum: 1,
+        maximum: pageLimitMax,
+        default: pageLimitDefault,
+        description: 'Items per page.',
+      },
     }),
   ),
   cursor: Type.Optional(
@@ -149,8 +160,8 @@ export const pageQuery = {
       minLength: 1,
       maxLength: 200,
       description:
-        'The nextCursor of the page before. One is given where older rows are left to look at: a page of a filtered list may be short, or empty, and another follow.',
-      errorText: 'Expected a nextCursor',
+        'The nextCursor of the previous page. A page of a filtered list may be short or empty although more follow: continue until nextCursor is null.',
+      errorText: 'Expected the nextCursor of the previous page',
     }),
   ),
 }

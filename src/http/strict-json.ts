@@ -21,12 +21,14 @@ export function parseStrictJson(text: string): unknown {
       const name = readString(text.slice(start, index + 1))
       if (!isPropertyName(text, index)) continue
       const names = openObjects.at(-1)
-      if (names?.has(name)) throw new SyntaxError('The body names a property twice.')
+      if (names?.has(name))
+        throw new SyntaxError('The body repeats a property name within one object. Send each property once.')
       names?.add(name)
     } else if (character === '}' || character === ']') {
       openObjects.pop()
     } else if (character === '{' || character === '[') {
-      if (openObjects.push(new Set()) > depthMax) throw new SyntaxError('The body is nested too deeply.')
+      if (openObjects.push(new Set()) > depthMax)
+        throw new SyntaxError(`The body is nested more than ${depthMax} levels deep.`)
     }
   }
   return value
@@ -57,5 +59,5 @@ function isPropertyName(text: string, end: number): boolean {
 function readString(quoted: string): string {
   const decoded = quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1)
   if (decoded.isWellFormed() && !decoded.includes('\0')) return decoded
-  throw new SyntaxError('The body has a text with NUL or half a character in it.')
+  throw new SyntaxError('A string contains NUL or an unpaired surrogate.')
 }

@@ -46,7 +46,11 @@ describe('the listener', () => {
     const { responses } = await exchangeRaw(parsePort(own), [getRequest('/nothing', 'Host: localhost')])
     const [response] = responses
     if (!response) throw new Error('no answer')
-    raw.expectError(response, 500, { code: 'INTERNAL', message: 'Something went wrong on our side.' })
+    raw.expectError(response, 500, {
+      code: 'INTERNAL',
+      message:
+        'The server failed unexpectedly. Retry; if it fails again, report the traceId to the operator.',
+    })
     expect(bugs).toHaveLength(1)
     await own.stop(0)
   })

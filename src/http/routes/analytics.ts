@@ -23,13 +23,17 @@ export function analyticsRoutes(services: {
             applications: Type.Integer(),
             otpRequests: Type.Integer(),
             otpVerified: Type.Integer(),
-            successRate: Type.Integer({ description: 'Per cent.' }),
-            activeUsers: Type.Integer({ description: 'Identities verified in the last 30 days.' }),
+            successRate: Type.Integer({
+              description: 'Percentage of otpRequests that were verified, rounded; 0 if there are none.',
+            }),
+            activeUsers: Type.Integer({
+              description: 'Phone identities verified in the last 30 UTC days, including today.',
+            }),
           }),
         ),
         ...consoleErrors,
       },
-      detail: { ...detail, operationId: 'getSummary', summary: 'Counts of everything so far' },
+      detail: { ...detail, operationId: 'getSummary', summary: 'Get the totals' },
     })
     .get(
       '/timeseries',
@@ -55,7 +59,7 @@ export function analyticsRoutes(services: {
           200: data(
             Type.Array(
               object({
-                date: Type.String({ description: 'A UTC day, like 2026-11-20.' }),
+                date: Type.String({ description: 'UTC day, such as 2026-11-20.' }),
                 sent: Type.Integer(),
                 verified: Type.Integer(),
                 failed: Type.Integer(),
@@ -64,7 +68,7 @@ export function analyticsRoutes(services: {
           ),
           ...consoleErrors,
         },
-        detail: { ...detail, operationId: 'getTimeSeries', summary: 'Daily counts, oldest first' },
+        detail: { ...detail, operationId: 'getTimeSeries', summary: 'Get daily counts, oldest first' },
       },
     )
 }

@@ -49,19 +49,19 @@ const otpTtlSeconds = Type.Integer({
 
 const defaultLocale = Type.String({
   pattern: localePattern,
-  errorText: 'Expected a language tag, like en or pt-BR',
-  description: 'The language of messages where a request names none.',
+  errorText: 'Expected a language tag, such as en or pt-BR',
+  description: 'Language of messages, unless the request names one.',
 })
 const webOtpDomain = Type.String({
   pattern: webOtpDomainPattern,
-  errorText: 'Expected a host name, like example.com, without scheme, port and path',
+  errorText: 'Expected a host name such as example.com, without scheme, port or path',
   description:
-    'The host whose pages may fill in the code. Messages then end in the line that browsers look for.',
+    'Host whose pages may autofill the code (WebOTP). Messages then end with the origin-bound line that browsers look for.',
 })
 const androidAppHash = Type.String({
   pattern: androidAppHashPattern,
-  errorText: 'Expected the 11 characters of the hash of an Android app',
-  description: 'The Android app that may read the message, by the hash of the SMS Retriever API.',
+  errorText: 'Expected the 11-character hash of an Android app',
+  description: 'App hash of the Android app that may read the message (SMS Retriever API).',
 })
 
 const sharedProperties = {
@@ -76,9 +76,9 @@ const sharedProperties = {
   updatedAt: timestamp,
 }
 
-const preview = Type.String({ description: 'The prefix, the first and the last four digits.' })
+const preview = Type.String({ description: 'Prefix, first four and last four characters of the credential.' })
 const rotatedAt = Type.Optional(
-  Type.String({ format: 'date-time', description: 'After the first rotation.' }),
+  Type.String({ format: 'date-time', description: 'Time of the last rotation; absent before the first.' }),
 )
 
 const application = object(
@@ -99,8 +99,8 @@ const application = object(
 const createdApplication = object(
   {
     ...sharedProperties,
-    clientSecret: Type.String({ description: 'Only in this answer.' }),
-    apiKey: Type.String({ description: 'Only in this answer.' }),
+    clientSecret: Type.String({ description: 'Returned only in this response.' }),
+    apiKey: Type.String({ description: 'Returned only in this response.' }),
     webhookSecret: Type.String(),
     warning: Type.String(),
   },
@@ -110,7 +110,7 @@ const createdApplication = object(
 const rotatedCredential = object(
   {
     type: rotationType,
-    value: Type.String({ description: 'The new credential. The old one works no more.' }),
+    value: Type.String({ description: 'The new credential. The old one no longer works.' }),
     rotatedAt: timestamp,
   },
   'RotatedCredential',
@@ -163,7 +163,10 @@ export function applicationRoutes(services: {
       async ({ developer, query }) =>
         pageResponse(await applications.list(developer, query.projectId, readPage(query)), present),
       {
-        query: object({ projectId: Type.Optional(Type.String()), ...pageQuery }),
+        query: object({
+          projectId: Type.Optional(Type.String({ description: 'Only applications of this project.' })),
+          ...pageQuery,
+        }),
         response: { 200: page(application), ...consoleErrors },
         detail: { ...detail, operationId: 'listApplications', summary: 'List applications, newest first' },
       },
@@ -219,7 +222,7 @@ export function applicationRoutes(services: {
         detail: {
           ...detail,
           operationId: 'updateApplication',
-          summary: 'Change name, status, lifetime of codes or what messages say',
+          summary: 'Change the name, status, code lifetime or message settings',
         },
       },
     )
@@ -235,7 +238,7 @@ export function applicationRoutes(services: {
         detail: {
           ...detail,
           operationId: 'deleteApplication',
-          summary: 'Delete an application, its credentials and webhooks',
+          summary: 'Delete an application with its credentials and webhooks',
         },
       },
     )
@@ -248,7 +251,11 @@ export function applicationRoutes(services: {
       {
         params: object({ id: Type.String(), type: rotationType }),
         response: { 200: data(rotatedCredential), ...consoleErrors },
-        detail: { ...detail, operationId: 'rotateCredential', summary: 'Replace a credential at once' },
+        detail: {
+          ...detail,
+          operationId: 'rotateCredential',
+          summary: 'Rotate a credential; the old one stops working immediately',
+        },
       },
     )
     .get(

@@ -11,18 +11,20 @@ const auditEntry = object(
     action: oneOf(auditActions),
     actorId: nullable(
       Type.String({
-        description: 'The developer who did it. Null: the operator did, or somebody who failed to log in.',
+        description: 'Developer who acted. Null for the operator, and for a failed login.',
       }),
     ),
-    targetId: nullable(Type.String({ description: 'What it was done to.' })),
-    targetName: nullable(Type.String({ description: 'As it was called then.' })),
+    targetId: nullable(Type.String({ description: 'Id of the resource that was acted on.' })),
+    targetName: nullable(Type.String({ description: 'Name of the resource at that time.' })),
     detail: nullable(
-      Type.String({ description: 'The fields that were changed, the credential, or the way of the login.' }),
+      Type.String({ description: 'Changed fields, type of the credential, or login method.' }),
     ),
     source: oneOf(['api', 'host', 'server']),
-    ip: nullable(Type.String({ description: 'Of the client; null where no call did it.' })),
+    ip: nullable(
+      Type.String({ description: 'IP address of the client; null if no API request caused the entry.' }),
+    ),
     userAgent: nullable(Type.String()),
-    traceId: nullable(Type.String({ description: 'The X-Request-Id of the call.' })),
+    traceId: nullable(Type.String({ description: 'X-Request-Id of the API request.' })),
     at: timestamp,
   },
   'AuditEntry',
@@ -63,7 +65,7 @@ export function auditRoutes(services: { authenticateDeveloper: AuthenticateDevel
         tags: ['Audit'],
         security: [{ console: [] }],
         operationId: 'listAudit',
-        summary: 'Who created, changed, rotated, deleted or logged in, and from where, newest first',
+        summary: 'List audit entries, newest first',
       },
     },
   )

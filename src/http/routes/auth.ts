@@ -22,9 +22,13 @@ const loginSettingsSchema = object(
     kind: Type.Union([Type.Literal('built_in'), Type.Literal('oidc')]),
     issuer: Type.String(),
     clientId: Type.String(),
-    tokenEndpoint: nullable(Type.String({ description: "Null: in the issuer's discovery document." })),
+    tokenEndpoint: nullable(
+      Type.String({ description: 'Null: use the one in the discovery document of the issuer.' }),
+    ),
     revocationEndpoint: nullable(Type.String()),
-    setupTokenAwaited: Type.Boolean({ description: 'Nobody has an account: a setup token makes the first.' }),
+    setupTokenAwaited: Type.Boolean({
+      description: 'No account exists yet: a setup token creates the first one.',
+    }),
   },
   'LoginSettings',
 )
@@ -34,7 +38,11 @@ export function authRoutes(services: AuthServices) {
   const { readClient } = services
   const requireBuiltIn = () => {
     if (services.builtIn) return services.builtIn
-    throw new ServiceError('NOT_FOUND', 'There is no such route.', { reason: 'ROUTE_NOT_FOUND' })
+    throw new ServiceError(
+      'NOT_FOUND',
+      'There is no such route: this server uses another identity provider.',
+      { reason: 'ROUTE_NOT_FOUND' },
+    )
   }
 
   return new Elysia({ prefix: '/v1/auth' })
@@ -44,7 +52,7 @@ export function authRoutes(services: AuthServices) {
         tags: ['Login'],
         security: [],
         operationId: 'getLoginSettings',
-        summary: 'How a command line logs in here',
+        summary: 'Get the settings that a command-line client needs to log in',
       },
     })
     .use(identityProviderRoutes(() => requireBuiltIn().provider, readClient))
@@ -75,7 +83,7 @@ export function authRoutes(services: AuthServices) {
               tags: ['Login'],
               security: [{ console: [] }],
               operationId: 'changePassword',
-              summary: 'Choose another password; every session ends',
+              summary: 'Change the password and end every session',
             },
           },
         ),

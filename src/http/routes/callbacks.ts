@@ -50,10 +50,17 @@ export function callbackRoutes({ receiveCallback }: { receiveCallback: ReceiveCa
     }
     if (result.kind === 'unknown') throw notFound()
     if (result.kind === 'forged') {
-      throw new ServiceError('FORBIDDEN', 'The signature does not fit.', { reason: 'SIGNATURE_INVALID' })
+      throw new ServiceError(
+        'FORBIDDEN',
+        'Invalid signature. Check the signing secret in the settings of the provider.',
+        { reason: 'SIGNATURE_INVALID' },
+      )
     }
     if (result.kind === 'unreadable') {
-      throw new ServiceError('INVALID_ARGUMENT', 'This is not what the provider documents.')
+      throw new ServiceError(
+        'INVALID_ARGUMENT',
+        'The callback does not have the format that the provider documents.',
+      )
     }
     return { data: { received: true as const } }
   }

@@ -18,7 +18,7 @@ import {
 const profile = object(
   {
     id: Type.String(),
-    uid: Type.String({ description: 'The subject that the identity provider knows the developer by.' }),
+    uid: Type.String({ description: 'Subject (`sub`) of the developer at the identity provider.' }),
     email: nullable(Type.String()),
     name: nullable(Type.String()),
     company: nullable(Type.String()),
@@ -27,8 +27,8 @@ const profile = object(
     limits: object({
       projects: Type.Integer(),
       applications: Type.Integer(),
-      sendPerMinute: Type.Integer({ description: 'Per application; 0 is no limit.' }),
-      verifyPerMinute: Type.Integer({ description: 'Per application; 0 is no limit.' }),
+      sendPerMinute: Type.Integer({ description: 'Limit per application; 0 is unlimited.' }),
+      verifyPerMinute: Type.Integer({ description: 'Limit per application; 0 is unlimited.' }),
     }),
     createdAt: timestamp,
     updatedAt: timestamp,
@@ -68,7 +68,7 @@ export function developerRoutes(services: {
     .use(requireDeveloper(services.authenticateDeveloper))
     .get('/me', ({ developer }) => ({ data: present(developers.toProfile(developer)) }), {
       response: { 200: data(profile), ...consoleErrors },
-      detail: { ...detail, operationId: 'getProfile', summary: 'The profile of the caller' },
+      detail: { ...detail, operationId: 'getProfile', summary: 'Get your developer profile' },
     })
     .patch(
       '/me',
@@ -79,7 +79,7 @@ export function developerRoutes(services: {
           { additionalProperties: false, minProperties: 1, errorText: 'Expected at least one property' },
         ),
         response: { 200: data(profile), ...consoleBodyErrors },
-        detail: { ...detail, operationId: 'updateProfile', summary: 'Change name or company' },
+        detail: { ...detail, operationId: 'updateProfile', summary: 'Change your name or company' },
       },
     )
 }

@@ -20,7 +20,7 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
           200: data(object({ status: Type.Literal('operational'), service: Type.String(), time: timestamp })),
           ...publicErrors,
         },
-        detail: { tags, security: [], operationId: 'getHealth', summary: 'Whether the process lives' },
+        detail: { tags, security: [], operationId: 'getHealth', summary: 'Liveness probe' },
       },
     )
     .get(
@@ -44,7 +44,7 @@ export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
           200: data(readinessSchema),
           503: data(readinessSchema),
         },
-        detail: { tags, security: [], operationId: 'getReadiness', summary: 'Whether to send it work' },
+        detail: { tags, security: [], operationId: 'getReadiness', summary: 'Readiness probe' },
       },
     )
 }

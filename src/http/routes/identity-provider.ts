@@ -11,14 +11,16 @@ const tokens = object(
     id_token: Type.String(),
     refresh_token: Type.String(),
     token_type: Type.Literal('Bearer'),
-    expires_in: Type.Integer({ description: 'Seconds.' }),
+    expires_in: Type.Integer({ description: 'Lifetime of the ID token in seconds.' }),
   },
   'Tokens',
 )
 
 const oauthError = object(
   {
-    error: Type.String({ description: 'A word of RFC 6749 §5.2, or one beside it.' }),
+    error: Type.String({
+      description: 'Error code of RFC 6749 §5.2, or `rate_limited` or `temporarily_unavailable`.',
+    }),
     error_description: Type.String(),
     reason: Type.Optional(Type.String()),
   },
@@ -79,7 +81,7 @@ const tokenRequest = Type.Object({
     Type.Literal('refresh_token'),
     Type.Literal('urn:otpd:setup-token'),
   ]),
-  username: Type.Optional(Type.String({ description: 'The e-mail address.' })),
+  username: Type.Optional(Type.String({ description: 'Email address of the account.' })),
   password: Type.Optional(Type.String()),
   refresh_token: Type.Optional(Type.String()),
   setup_token: Type.Optional(Type.String()),
@@ -99,14 +101,22 @@ export function identityProviderRoutes(getProvider: () => IdentityProvider, read
   return new Elysia()
     .get('/.well-known/openid-configuration', () => getProvider().discovery(), {
       response: { 200: metadata, ...documentErrors },
-      detail: { ...detail, operationId: 'discoverProvider', summary: 'OpenID Connect discovery' },
+      detail: {
+        ...detail,
+        operationId: 'discoverProvider',
+        summary: 'Get the OpenID Connect discovery document',
+      },
     })
     .get('/jwks.json', () => getProvider().publicKeys(), {
       response: {
         200: object({ keys: Type.Array(publicKey) }),
         ...documentErrors,
       },
-      detail: { ...detail, operationId: 'getSigningKeys', summary: 'Public keys of the ID tokens' },
+      detail: {
+        ...detail,
+        operationId: 'getSigningKeys',
+        summary: 'Get the public keys that verify ID tokens',
+      },
     })
     .post(
       '/token',
@@ -138,7 +148,7 @@ export function identityProviderRoutes(getProvider: () => IdentityProvider, read
         const client = readClient({ request, server, set })
         const result = await toOAuthResult(async () => {
           const { token } = await readForm(request)
-          if (token === undefined) throw new ServiceError('INVALID_ARGUMENT', 'Missing: token.')
+          if (token === undefined) throw new ServiceError('INVALID_ARGUMENT', 'Missing parameter: token.')
           await provider.revoke(token, client)
           return {}
         })

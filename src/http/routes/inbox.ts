@@ -8,10 +8,10 @@ import { consoleErrors, nullable, object, page, pageQuery, timestamp } from '../
 const item = object(
   {
     id: Type.String(),
-    requestId: nullable(Type.String({ description: 'Null where another developer sent it.' })),
+    requestId: nullable(Type.String({ description: 'Null if another developer sent the message.' })),
     appId: nullable(Type.String()),
     phone: Type.String(),
-    code: nullable(Type.String({ description: 'Null once the request has ended.' })),
+    code: nullable(Type.String({ description: 'Null once the OTP request has ended.' })),
     text: nullable(Type.String()),
     sentAt: timestamp,
     expiresAt: timestamp,
@@ -39,7 +39,7 @@ export function inboxRoutes(services: { authenticateDeveloper: AuthenticateDevel
           tags: ['Inbox'],
           security: [{ console: [] }],
           operationId: 'listInbox',
-          summary: 'Messages that stayed within otpd in the last 24 hours, newest first',
+          summary: 'List inbox messages of the last 24 hours, newest first',
         },
       },
     )

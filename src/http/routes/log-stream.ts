@@ -56,7 +56,7 @@ export function logStreamRoutes(services: {
             minLength: 1,
             maxLength: 64,
             description:
-              'An entry: begins with what came later. `evt_` and 26 zeros is the beginning of the log. Without it the stream begins with what comes.',
+              'Id of an entry: the stream starts after it. `evt_` and 26 zeros starts at the beginning of the log. If omitted, only new entries are sent.',
           }),
         ),
       }),
@@ -66,13 +66,13 @@ export function logStreamRoutes(services: {
           Type.String({
             maxLength: 64,
             description:
-              'The last `id` that was received, which goes before `after`. Browsers send it by themselves.',
+              'The last `id` received; takes precedence over `after`. Browsers send it when they reconnect.',
           }),
         ),
       }),
       response: {
         200: eventStream(
-          'Server-sent events, each with an entry as `data` and its id as `id`, without end. `id` alone is a place to come back to; `event: end` tells why the service ends the stream.',
+          'Endless stream of server-sent events, each with an entry as `data` and its id as `id`. An `id` without `data` is a position to resume from. `event: end` gives the reason why the server ends the stream.',
         ),
         ...consoleErrors,
         429: errorBody,
@@ -81,7 +81,7 @@ export function logStreamRoutes(services: {
         tags: ['Logs'],
         security: [{ console: [] }],
         operationId: 'streamLogs',
-        summary: 'Every event as it happens, resumable without a gap or a repetition',
+        summary: 'Stream events as they happen, resumable without gaps or duplicates',
       },
     },
   )

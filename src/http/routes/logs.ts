@@ -13,7 +13,7 @@ export const logEntry = object(
     appId: nullable(Type.String()),
     requestId: nullable(Type.String()),
     phone: nullable(Type.String()),
-    status: nullable(Type.String({ description: 'Of the OTP request, after the event.' })),
+    status: nullable(Type.String({ description: 'Status of the OTP request after the event.' })),
     detail: nullable(Type.String()),
     at: timestamp,
   },
@@ -37,7 +37,7 @@ export const logTypeQuery = Type.Optional(
   Type.String({
     pattern: `^${typePattern}(,${typePattern})*$`,
     description: 'One or more types, separated by commas.',
-    errorText: `Expected types separated by commas, of ${logTypes.join(', ')}`,
+    errorText: `Expected one or more of these types, separated by commas: ${logTypes.join(', ')}`,
   }),
 )
 
@@ -67,7 +67,12 @@ export function logRoutes(services: { authenticateDeveloper: AuthenticateDevelop
         appId: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
         type: logTypeQuery,
         after: Type.Optional(
-          Type.String({ minLength: 1, maxLength: 64, description: 'An entry: gives what came later.' }),
+          Type.String({
+            minLength: 1,
+            maxLength: 64,
+            description:
+              'Id of an entry: returns later entries, the earliest first. Cannot be combined with cursor.',
+          }),
         ),
         order: Type.Optional(oneOf(['asc', 'desc'])),
       }),
@@ -76,7 +81,7 @@ export function logRoutes(services: { authenticateDeveloper: AuthenticateDevelop
         tags: ['Logs'],
         security: [{ console: [] }],
         operationId: 'listLogs',
-        summary: 'The most recent events, oldest of them first',
+        summary: 'List the most recent events, oldest first unless order is desc',
       },
     },
   )

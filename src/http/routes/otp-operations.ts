@@ -20,11 +20,13 @@ const channel = oneOf(channels)
 const sentOtp = object(
   {
     requestId: Type.String(),
-    phone: Type.String({ description: 'E.164.' }),
+    phone: Type.String({ description: 'Phone number in E.164 format.' }),
     status: Type.Literal('pending'),
     expiresAt: timestamp,
     code: Type.Optional(
-      Type.String({ description: 'Only in test applications, whose messages are sent to nobody.' }),
+      Type.String({
+        description: 'The code, for test applications only: their messages go to the inbox and to no phone.',
+      }),
     ),
   },
   'SentOtp',
@@ -56,19 +58,23 @@ export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService
       },
       {
         body: object({
-          phone: Type.String({ minLength: 1, maxLength: 64, errorText: 'Expected a phone number' }),
+          phone: Type.String({
+            minLength: 1,
+            maxLength: 64,
+            errorText: 'Expected a phone number of up to 64 characters, such as +14155550100',
+          }),
           channel: Type.Optional(channel),
           locale: Type.Optional(
             Type.String({
               pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$',
-              errorText: 'Expected a language tag, like en or pt-BR',
+              errorText: 'Expected a language tag, such as en or pt-BR',
             }),
           ),
           ttlSeconds: Type.Optional(
             Type.Integer({
               minimum: otpTtlSecondsMin,
               maximum: otpTtlSecondsMax,
-              errorText: 'Expected a whole number from 60 to 600',
+              errorText: `Expected a whole number from ${otpTtlSecondsMin} to ${otpTtlSecondsMax}`,
             }),
           ),
           metadata: Type.Optional(
@@ -78,13 +84,14 @@ export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService
               {
                 maxProperties: 10,
                 additionalProperties: false,
-                errorText: 'Expected at most 10 pairs of text',
+                errorText:
+                  'Expected at most 10 pairs; keys of up to 40 letters, digits, dots, hyphens and underscores',
               },
             ),
           ),
           clientIp: Type.Optional(
             Type.Union([Type.String({ format: 'ipv4' }), Type.String({ format: 'ipv6' })], {
-              errorText: 'Expected an IP address',
+              errorText: 'Expected an IPv4 or IPv6 address',
             }),
           ),
         }),
@@ -93,7 +100,7 @@ export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService
           ...detail,
           parameters: [idempotencyKey],
           operationId: 'sendOtp',
-          summary: 'Send a code to a phone',
+          summary: 'Send a code to a phone number',
         },
       },
     )
@@ -113,7 +120,7 @@ export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService
           ...detail,
           parameters: [idempotencyKey],
           operationId: 'resendOtp',
-          summary: 'Send the same code once more',
+          summary: 'Resend the same code',
         },
       },
     )
@@ -147,7 +154,7 @@ export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService
           ),
           ...appErrors,
         },
-        detail: { ...detail, operationId: 'verifyOtp', summary: 'Check a code' },
+        detail: { ...detail, operationId: 'verifyOtp', summary: 'Verify a code' },
       },
     )
     .post(
@@ -164,7 +171,7 @@ export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService
           ),
           ...appErrors,
         },
-        detail: { ...detail, operationId: 'cancelOtp', summary: 'Make a code worthless' },
+        detail: { ...detail, operationId: 'cancelOtp', summary: 'Cancel a pending code' },
       },
     )
 }

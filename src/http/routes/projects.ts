@@ -104,7 +104,7 @@ export function projectRoutes(services: {
           { additionalProperties: false, minProperties: 1, errorText: 'Expected at least one property' },
         ),
         response: { 200: data(project), ...consoleBodyErrors },
-        detail: { ...detail, operationId: 'updateProject', summary: 'Change name or description' },
+        detail: { ...detail, operationId: 'updateProject', summary: 'Change the name or description' },
       },
     )
     .delete(
@@ -116,7 +116,11 @@ export function projectRoutes(services: {
       {
         params: idParams,
         response: { 200: deleted, ...consoleErrors, 409: consoleBodyErrors[409] },
-        detail: { ...detail, operationId: 'deleteProject', summary: 'Delete a project without applications' },
+        detail: {
+          ...detail,
+          operationId: 'deleteProject',
+          summary: 'Delete a project that has no applications',
+        },
       },
     )
 }

@@ -15,7 +15,9 @@ const identity = object(
     phone: Type.String(),
     country: nullable(Type.String()),
     verificationCount: Type.Integer(),
-    applications: Type.Array(Type.String(), { description: 'Ids of the applications that verified it.' }),
+    applications: Type.Array(Type.String(), {
+      description: 'Ids of the applications that verified the phone number.',
+    }),
     firstVerifiedAt: timestamp,
     lastVerifiedAt: timestamp,
   },
@@ -67,7 +69,11 @@ export function userRoutes(services: {
       return { data: present(await identities.getByPhone(developerId, phone.phone)) }
     },
     {
-      params: object({ phoneNumber: Type.String({ description: 'URL-encoded: %2B14155550100.' }) }),
+      params: object({
+        phoneNumber: Type.String({
+          description: 'Phone number in E.164 format, URL-encoded: %2B14155550100.',
+        }),
+      }),
       response: { 200: data(identity), ...consoleErrors },
       detail: {
         tags,

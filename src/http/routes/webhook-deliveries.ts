@@ -44,10 +44,12 @@ const delivery = object({ ...sharedProperties, attempts: Type.Integer() }, 'Webh
 const attempt = object(
   {
     at: timestamp,
-    statusCode: nullable(Type.Integer({ description: 'Null where none came.' })),
+    statusCode: nullable(
+      Type.Integer({ description: 'HTTP status of the response; null if there was none.' }),
+    ),
     error,
     durationMs: Type.Integer(),
-    body: nullable(Type.String({ description: 'The beginning of the answer, at most 4 KiB.' })),
+    body: nullable(Type.String({ description: 'First 4 KiB of the response body.' })),
   },
   'WebhookAttempt',
 )
@@ -122,7 +124,7 @@ export function webhookDeliveryRoutes(services: {
         detail: {
           ...detail,
           operationId: 'listWebhookDeliveries',
-          summary: 'What became of the events for an endpoint, newest first, while they are kept',
+          summary: 'List the deliveries of an endpoint, newest first',
         },
       },
     )
@@ -152,7 +154,7 @@ export function webhookDeliveryRoutes(services: {
         detail: {
           ...detail,
           operationId: 'redeliverWebhook',
-          summary: 'Send the event once more, now, with the same webhook-id',
+          summary: 'Redeliver an event immediately, with the same webhook-id',
         },
       },
     )
@@ -169,7 +171,7 @@ export function webhookDeliveryRoutes(services: {
         response: {
           200: data(
             object(
-              { recovered: Type.Integer({ description: 'How many were put back into the queue.' }) },
+              { recovered: Type.Integer({ description: 'Number of deliveries put back into the queue.' }) },
               'WebhookRecovery',
             ),
           ),
@@ -178,7 +180,7 @@ export function webhookDeliveryRoutes(services: {
         detail: {
           ...detail,
           operationId: 'recoverWebhook',
-          summary: 'Send again what failed, of the events from since to until',
+          summary: 'Requeue failed deliveries of events between since and until',
         },
       },
     )

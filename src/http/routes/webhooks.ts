@@ -33,7 +33,7 @@ import {
 const url = Type.String({
   minLength: 1,
   maxLength: webhookUrlLengthMax,
-  description: 'https, a public address, no user name, no fragment.',
+  description: 'Public https URL without user name, password or fragment.',
   errorText: `Expected an https URL of up to ${webhookUrlLengthMax} characters`,
 })
 
@@ -42,8 +42,8 @@ const subscription = oneOf(subscriptions)
 const events = Type.Array(subscription, {
   minItems: 1,
   uniqueItems: true,
-  description: 'What to be told of; `*` is everything, kinds of later versions included.',
-  errorText: 'Expected at least one event kind, each once',
+  description: 'Event types to subscribe to; `*` is all of them, including types that later versions add.',
+  errorText: 'Expected at least one event type, each of them once',
 })
 
 const status = oneOf(['enabled', 'disabled'])
@@ -52,7 +52,7 @@ const description = nullable(text(280, 'Expected up to 280 characters, or null')
 
 const headerValue = Type.String({
   pattern: headerValuePattern,
-  errorText: 'Expected 1 to 1024 visible ASCII characters, spaces only inside',
+  errorText: 'Expected 1 to 1024 visible ASCII characters; spaces only between them',
 })
 
 const headersSchema = <T extends TSchema>(value: T, description: string) =>
@@ -60,17 +60,17 @@ const headersSchema = <T extends TSchema>(value: T, description: string) =>
     maxProperties: webhookHeadersMax,
     additionalProperties: false,
     description,
-    errorText: `Expected at most ${webhookHeadersMax} headers: letters, digits and hyphens`,
+    errorText: `Expected at most ${webhookHeadersMax} headers with names of up to 64 letters, digits and hyphens`,
   })
 
 const newHeaders = headersSchema(
   headerValue,
-  'Sent with every event beside ours, for receivers that want a credential. Never shown again.',
+  'Additional headers to send with every event, such as a credential of the receiver. Their values are never shown again.',
 )
 
 const changedHeaders = headersSchema(
   nullable(headerValue),
-  'Those with a value are set, those with null removed; what is not named stays.',
+  'A value sets the header, null removes it; headers that are not named stay unchanged.',
 )
 
 /** A value that somebody can read is one that somebody can steal; what it was, its owner knows. */
@@ -86,12 +86,12 @@ const endpoint = object(
     description: nullable(Type.String()),
     headers: Type.Record(Type.String({ pattern: '^[a-z][a-z0-9-]{0,63}$' }), Type.Literal(mask), {
       additionalProperties: false,
-      description: 'The headers that you set, in lower case. Every value is masked.',
+      description: 'Your additional headers, with names in lower case and masked values.',
     }),
     disabledReason: nullable(
       Type.String({
         description:
-          'Why the service disabled it: `failing` for 120 hours, or `gone` (410). Null where you did.',
+          'Why the server disabled the endpoint: `failing` (no success for 120 hours) or `gone` (it responded 410). Null if you disabled it, or if it is enabled.',
       }),
     ),
     failingSince: nullable(timestamp),
@@ -105,7 +105,7 @@ const endpoint = object(
 const testResult = object(
   {
     delivered: Type.Boolean(),
-    statusCode: Type.Integer({ description: 'What the receiver answered; 0 where it gave no status.' }),
+    statusCode: Type.Integer({ description: 'HTTP status of the response; 0 if there was none.' }),
     error: Type.Optional(oneOf(webhookErrors)),
   },
   'WebhookTestResult',
@@ -142,7 +142,10 @@ export function webhookRoutes(services: {
       async ({ developer, query }) =>
         pageResponse(await endpoints.list(developer, query.appId, readPage(query)), present),
       {
-        query: object({ ...pageQuery, appId: Type.Optional(Type.String()) }),
+        query: object({
+          ...pageQuery,
+          appId: Type.Optional(Type.String({ description: 'Only endpoints of this application.' })),
+        }),
         response: { 200: page(endpoint), ...consoleErrors },
         detail: { ...detail, operationId: 'listWebhooks', summary: 'List webhook endpoints, newest first' },
       },
@@ -169,7 +172,7 @@ export function webhookRoutes(services: {
           ...detail,
           parameters: [idempotencyKey],
           operationId: 'createWebhook',
-          summary: 'Register a webhook endpoint',
+          summary: 'Create a webhook endpoint',
         },
       },
     )
@@ -203,7 +206,7 @@ export function webhookRoutes(services: {
         detail: {
           ...detail,
           operationId: 'updateWebhook',
-          summary: 'Change URL, events, status, description or headers',
+          summary: 'Change the URL, events, status, description or headers',
         },
       },
     )
@@ -216,7 +219,7 @@ export function webhookRoutes(services: {
       {
         params: idParams,
         response: { 200: deleted, ...consoleErrors },
-        detail: { ...detail, operationId: 'deleteWebhook', summary: 'Remove a webhook endpoint' },
+        detail: { ...detail, operationId: 'deleteWebhook', summary: 'Delete a webhook endpoint' },
       },
     )
     .post(
@@ -228,7 +231,7 @@ export function webhookRoutes(services: {
         detail: {
           ...detail,
           operationId: 'testWebhook',
-          summary: 'Send one signed otp.verified event now and tell what the receiver answered',
+          summary: 'Send a signed test event (otp.verified) immediately and return the response',
         },
       },
     )
