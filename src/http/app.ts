@@ -42,10 +42,10 @@ import { webhookRoutes } from './routes/webhooks.ts'
 export type AppServices = AuthServices & {
   clock: Clock
   newId: NewId
-  /** Of otpd; stands in the OpenAPI document. */
+  /** otpd version, shown in the OpenAPI document. */
   version: string
   readiness: Readiness
-  /** Sites whose scripts may call the console routes. */
+  /** Origins whose scripts may call the console routes. */
   corsOrigins: readonly string[]
   analytics: AnalyticsService
   appAuth: AppAuth
@@ -56,7 +56,7 @@ export type AppServices = AuthServices & {
   inbox: InboxService
   logs: LogService
   logStreams: LogStreams
-  /** Of streams; ten seconds without it. */
+  /** Interval of the heartbeat in log streams; 10 s by default. */
   heartbeatMs?: number
   otp: OtpService
   projects: ProjectService
@@ -64,15 +64,15 @@ export type AppServices = AuthServices & {
   webhookDeliveries: WebhookDeliveryService
   webhookEndpoints: WebhookEndpointService
   webhookTester: WebhookTester
-  /** Told of every refusal, with the path that was called. */
+  /** Called with every error response, and the path of the request. */
   onRefusal?: ((error: ServiceError, path: string) => void) | undefined
-  /** Told of every error that is not part of the contract. */
+  /** Called with every error that is not part of the contract. */
   onBug(error: unknown, traceId: string): void
 }
 
 export type App = ReturnType<typeof createApp>
 
-/** What the OpenAPI document describes. */
+/** The routes that the OpenAPI document describes. */
 const createApi = (services: AppServices) =>
   new Elysia({ normalize: false })
     .use(analyticsRoutes(services))
@@ -91,7 +91,7 @@ const createApi = (services: AppServices) =>
     .use(webhookRoutes(services))
     .use(webhookDeliveryRoutes(services))
 
-/** The whole HTTP API. Listens to nothing: `handle` takes a request and answers it. */
+/** Creates the whole HTTP API. It opens no port: `handle` takes a request and returns the response. */
 export function createApp(services: AppServices) {
   const api = createApi(services)
   const app = new Elysia({ normalize: false })
@@ -106,7 +106,7 @@ export function createApp(services: AppServices) {
     .onBeforeHandle(({ request }) => refuseAmbiguousQuery(request.url))
     .onError(async ({ code, error, set, request, path }) => {
       const traceId = String(set.headers['x-request-id'])
-      // The framework takes the code of an error of ours for its own, so that NOT_FOUND alone tells nothing.
+      // The framework reads `code` from our errors, too, so NOT_FOUND alone does not mean that the route is missing.
       const serviceError =
         toServiceError(error) ?? (code === 'NOT_FOUND' ? routeError(request.method, path) : undefined)
       if (!serviceError || serviceError.code === 'INTERNAL') services.onBug(error, traceId)
@@ -127,7 +127,7 @@ export function createApp(services: AppServices) {
   return app
 }
 
-/** Of every answer; the page of the documentation has a policy of its own. */
+/** Sent with every response. The documentation page overrides the content security policy. */
 export const securityHeaders = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',

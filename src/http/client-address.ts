@@ -1,16 +1,16 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 
-/** The address that a call comes from; empty where there is none. */
+/** Reads the IP address of the client; an empty string if there is none. */
 export type ReadClientAddress = (request: Request, peer: string | undefined) => string
 
 /**
- * Tells the client behind proxies. `X-Forwarded-For` is believed as far as trusted proxies wrote it, from the right;
- * anybody may write the rest.
+ * Finds the client behind trusted proxies. `X-Forwarded-For` is read from the right, as far as trusted proxies wrote
+ * it; the client may have forged the rest.
  *
  * @param trustedProxies CIDRs or addresses
  */
 export function createClientAddressReader(trustedProxies: readonly string[]): ReadClientAddress {
-  // One list for each family: an IPv4 address would match IPv6 rules in its mapped form.
+  // One list per family: in its mapped form, an IPv4 address would match IPv6 rules.
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() }
   for (const cidr of trustedProxies) {
     const [address = '', prefix] = cidr.split('/')
@@ -41,10 +41,10 @@ function addressFamily(address: string): 'ipv4' | 'ipv6' | undefined {
   return isIPv6(address) ? 'ipv6' : undefined
 }
 
-/** A dual-stack socket shows IPv4 peers as ::ffff:a.b.c.d. */
+/** Dual-stack sockets report IPv4 peers as ::ffff:a.b.c.d. */
 const unmapIpv4 = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, '')
 
-/** What limits count by: an IPv4 address, or the /64 of an IPv6 one, which is one customer's. */
+/** Returns the key for rate limits: the IPv4 address, or the /64 of an IPv6 address, which one customer owns. */
 export function rateLimitNetwork(address: string): string {
   if (!isIPv6(address)) return address
   // The WHATWG form of an IPv6 host is canonical: lower case, no leading zeros, the longest run of zeros as `::`.

@@ -1,16 +1,17 @@
 import type { Client } from '../domain/accounts/audit.ts'
 import { rateLimitNetwork, type ReadClientAddress } from './client-address.ts'
 
-/** What a handler of the framework knows of its call. */
+/** The parts of the framework's context that identify the client. */
 export type IncomingRequest = {
   request: Request
   server: { requestIP(request: Request): { address: string } | null } | null
   set: { headers: Record<string, unknown> }
 }
 
-/** Tells where a call comes from: for limits, and for the audit trail. */
+/** Identifies the client of a request, for rate limits and for the audit trail. */
 export type ReadClient = (incoming: IncomingRequest) => Client
 
+/** Creates a reader that derives network and audit origin from the client's address. */
 export const createClientReader =
   (readAddress: ReadClientAddress): ReadClient =>
   ({ request, server, set }) => {

@@ -1,13 +1,13 @@
-/** The routes that take an application's secrets, or a provider's reports, belong to servers: no page may call them. */
+/** Routes that take an application's secrets or a provider's callbacks. Only servers call them, so no page may. */
 const serverOnlyPaths = /^\/v1\/(otp\/(send|resend|verify|cancel)\/?$|callbacks\/)/
 
-/** A browser asking whether it may make another call (Fetch standard, CORS-preflight request). */
+/** Whether a request is a CORS preflight (Fetch standard). */
 export const isPreflight = (request: Request) =>
   request.method === 'OPTIONS' && request.headers.has('access-control-request-method')
 
 /**
- * The headers that let a page of another origin call the console routes; none unless the operator names its origin.
- * Without credentials: the token comes in a header of the page's own making.
+ * Returns the headers that let pages of a configured origin call the console routes; none for other origins. Cookies
+ * are not allowed, because pages send the token in a header.
  */
 export function corsHeaders(origins: readonly string[], request: Request): Record<string, string> {
   if (origins.length === 0) return {}

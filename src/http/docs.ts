@@ -4,10 +4,10 @@ import stylePath from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
 import { completeDocument, type GeneratedDocument } from './openapi.ts'
 
 /**
- * The OpenAPI document and the page that shows it. Script and style are in the binary: no page of otpd loads anything
- * from another host.
+ * Serves the OpenAPI document and Swagger UI for it. Scripts and styles are embedded in the binary, so the page loads
+ * nothing from other hosts.
  *
- * @param api every route that the document describes
+ * @param api the routes to describe
  */
 export function docsRoutes(api: AnyElysia, version: string) {
   let document: Promise<object> | undefined
@@ -33,7 +33,7 @@ export function docsRoutes(api: AnyElysia, version: string) {
 
 const javascript = { 'content-type': 'text/javascript; charset=utf-8' }
 
-/** Swagger UI sets inline styles. */
+/** Inline styles are allowed, because Swagger UI sets them. */
 const pagePolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -123,12 +123,12 @@ const documentation = {
 }
 
 async function buildDocument(api: AnyElysia, version: string): Promise<object> {
-  // 2 MB that a server needs only once it is asked.
+  // Loaded on the first request: it takes 2 MB of memory.
   const { swagger } = await import('@elysiajs/swagger')
   const generator = new Elysia()
     .use(api)
     .use(swagger({ path: '/page', specPath: '/document', documentation, excludeStaticFile: false }))
   const response = await generator.handle(new Request('http://localhost/document'))
-  // The plugin's own output.
+  // The plugin generated it, so its shape is known.
   return completeDocument((await response.json()) as GeneratedDocument, version)
 }

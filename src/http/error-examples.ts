@@ -3,8 +3,8 @@ import { type ErrorResponse, internalMessage } from './errors.ts'
 type ErrorBody = ErrorResponse['body']['error']
 
 /**
- * One error of each status, as the service answers it, for the document: by example a reader learns more than by a schema
- * that all of them share.
+ * Returns an example of the error that an operation responds with for a status. Examples tell readers more than the
+ * schema that all errors share.
  *
  * @returns undefined for a status that is no error
  */
@@ -83,7 +83,7 @@ const listExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
   },
 }
 
-/** Where nothing nearer is told. */
+/** Used when the operation has no example of its own. */
 const statusExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
   400: {
     code: 'INVALID_ARGUMENT',

@@ -9,7 +9,7 @@ import {
 import { ReplayedError } from '../domain/limits/idempotency.ts'
 import { wwwAuthenticateFor } from './require-developer.ts'
 
-/** The one status of each code. A new code without a status does not compile. */
+/** HTTP status of each error code. A new code without a status does not compile. */
 export const httpStatusByCode = {
   INVALID_ARGUMENT: 400,
   MALFORMED_JSON: 400,
@@ -51,7 +51,11 @@ export type ErrorResponse = {
   }
 }
 
-/** @param traceId the value of `X-Request-Id` of the same response */
+/**
+ * Builds the status, headers and body of an error response.
+ *
+ * @param traceId the `X-Request-Id` of the same response
+ */
 export function toErrorResponse(error: ServiceError, traceId: string): ErrorResponse {
   const headers: Record<string, string> = {}
   if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.retryAfterSeconds)
@@ -75,26 +79,27 @@ export function toErrorResponse(error: ServiceError, traceId: string): ErrorResp
 }
 
 /**
- * Turns what the framework throws into the contract's errors; `undefined` means a bug of ours.
+ * Converts errors of the framework into errors of the contract.
  *
- * @param thrown what reached the error hook, ROUTE faults excluded
+ * @param thrown any error that reached the error hook, except a missing route
+ * @returns undefined for an unexpected error, which is a bug
  */
 export function toServiceError(thrown: unknown): ServiceError | undefined {
   if (thrown instanceof ServiceError) return thrown
-  // What a body parser throws arrives as the cause of the framework's own error.
+  // The framework wraps errors of body parsers: the original is the cause.
   if (thrown instanceof ParseError && thrown.cause instanceof ServiceError) return thrown.cause
   if (thrown instanceof ValidationError) return isUndecodableId(thrown) ? notFound() : validationError(thrown)
   return undefined
 }
 
-/** The framework makes null of a parameter that cannot be percent-decoded: like any malformed id, it names nothing. */
+/** The framework turns a parameter that cannot be percent-decoded into null. As any malformed id, it is not found. */
 const isUndecodableId = (error: ValidationError) =>
   error.type === 'params' &&
   typeof error.value === 'object' &&
   error.value !== null &&
   Object.values(error.value).includes(null)
 
-/** One entry a field. Says what was expected and never what was found. */
+/** Creates an error with one detail per field. Details say what was expected and never quote the received value. */
 function validationError(error: ValidationError): ServiceError {
   if (error.type === 'response') return new ServiceError('INTERNAL', internalMessage)
   const location = locations[error.type] ?? 'body'
@@ -110,8 +115,8 @@ function validationError(error: ValidationError): ServiceError {
 }
 
 /**
- * Where a fault is, in the names of the schema. A name that the caller made up is repeated only where it is words, as
- * a slip of the pen would be; what may be a credential, a number or mark-up is not.
+ * Converts a JSON pointer to a dotted path. An unknown property name is repeated only if it consists of words, as a
+ * typing error would; a name that may be a credential, a number or markup is cut off.
  */
 function sanitizePath(pointer: string): string {
   const names = pointer.split('/').slice(1)
@@ -119,7 +124,7 @@ function sanitizePath(pointer: string): string {
   return (unsafeIndex === -1 ? names : names.slice(0, unsafeIndex)).join('.')
 }
 
-/** `clientIp`, `client_ip`, `client-ip`, or the place in a list. */
+/** `clientIp`, `client_ip`, `client-ip`, or the index in a list. */
 const safeName = /^(?:[A-Za-z][a-z]*(?:[A-Z][a-z]+)*|[a-z]+(?:[_-][a-z]+)*|\d{1,4})$/
 
 const locations: Record<string, ErrorDetail['in']> = {
@@ -129,7 +134,7 @@ const locations: Record<string, ErrorDetail['in']> = {
   headers: 'header',
 }
 
-/** A schema's own `description` of its form is the best sentence; TypeBox's message is the next. */
+/** Prefers the schema's own `errorText` to the message of TypeBox. */
 function describeFault(schema: unknown, fallback: string): { code: string; message: string } {
   if (fallback.startsWith('Expected required')) return { code: 'REQUIRED', message: 'Required, but missing.' }
   if (fallback === 'Unexpected property') return { code: 'UNKNOWN', message: 'Unknown property. Remove it.' }

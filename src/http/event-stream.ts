@@ -2,9 +2,9 @@ import type { LogEntry } from '../domain/log/events.ts'
 import type { LogStream } from '../domain/log/stream.ts'
 import type { Clock } from '../domain/model/clock.ts'
 
-/** Bun cuts a connection on which nothing moves for 30 seconds. */
+/** Less than the 30 s after which Bun closes an idle connection. */
 const heartbeatMsDefault = 10_000
-/** What a browser waits before it comes back. */
+/** Delay before a browser reconnects. */
 const retryMs = 1_000
 
 export type EventStreamNeeds = {
@@ -15,14 +15,14 @@ export type EventStreamNeeds = {
 }
 
 /**
- * A log stream as server-sent events (WHATWG HTML §9.2). Pull-based: entries are read when the connection takes more,
- * so that a reader who stalls keeps nothing here but its place.
+ * Encodes a log stream as server-sent events (WHATWG HTML §9.2). Cursor-based and pull-based: entries are read when the
+ * connection accepts more, so a stalled reader costs a cursor and no buffer.
  *
- * - Each entry has `id` and `data` (JSON), and no `event`, so that every client gets it as a message.
- * - `id` alone is the place to come back to, which a client keeps without dispatching anything: at the start, and where
- *   a filter left out what was written since.
- * - `: heartbeat` stands where nothing was sent for ten seconds.
- * - `event: end` with `{"reason"}` is in front of an end that is not the client's.
+ * - Each entry has `id` and `data` (JSON) but no `event`, so that every client receives it as a message.
+ * - `id` alone is the position to resume from, which clients store without dispatching an event: at the start, and after
+ *   entries that the filter left out.
+ * - `: heartbeat` is sent when nothing else was sent for the heartbeat interval.
+ * - `event: end` with `{"reason"}` precedes an end that the server initiates.
  */
 export function createEventStream(
   stream: LogStream,
@@ -31,7 +31,7 @@ export function createEventStream(
   const utf8 = new TextEncoder()
   let lastSentPosition: string | undefined
 
-  /** Waits until there is something to say. Null where the client is gone. */
+  /** Waits for the next text to send. Null if the client disconnected. */
   async function nextChunk(
     heartbeat: Promise<'heartbeat'>,
   ): Promise<{ text: string; isLast: boolean } | null> {
@@ -40,7 +40,7 @@ export function createEventStream(
       if (end === 'closed') return null
       if (end !== null)
         return { text: `event: end\ndata: ${JSON.stringify({ reason: end })}\n\n`, isLast: true }
-      // A long log is not allowed to keep everybody else waiting.
+      // Yields between full pages, so that a long log does not delay other requests.
       if (isFull) await new Promise(setImmediate)
       const opening = lastSentPosition === undefined ? `retry: ${retryMs}\n` : ''
       const last = entries.at(-1)

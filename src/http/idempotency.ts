@@ -2,13 +2,15 @@ import { createHash } from 'node:crypto'
 import { invalidRequest } from '../domain/model/errors.ts'
 import type { IdempotencyScope } from '../domain/limits/idempotency.ts'
 
-/** Up to 255 visible characters, bare or as the quoted string of the IETF draft. */
+/** Up to 255 visible ASCII characters, bare or as the quoted string of the IETF draft. */
 const keyPattern = /^(?:"([\x21\x23-\x7e]{1,255})"|([\x21\x23-\x7e]{1,255}))$/
 
 /**
- * @param caller the id of the developer or application
- * @returns undefined where the header is absent
- * @throws INVALID_ARGUMENT the header is not a key
+ * Reads the `Idempotency-Key` header.
+ *
+ * @param caller id of the developer or application
+ * @returns undefined without the header
+ * @throws INVALID_ARGUMENT (IDEMPOTENCY_KEY_INVALID)
  */
 export function idempotencyScope(
   headers: Record<string, string | undefined>,
@@ -33,7 +35,7 @@ export function idempotencyScope(
   }
 }
 
-/** Marks the answer of an earlier call. */
+/** Marks a replayed response with `Idempotency-Replayed`. */
 export function setReplayedHeader(headers: Record<string, string | number>, isReplayed: boolean) {
   if (isReplayed) headers['idempotency-replayed'] = 'true'
 }

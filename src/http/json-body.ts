@@ -2,16 +2,18 @@ import { Elysia } from 'elysia'
 import { ServiceError } from '../domain/model/errors.ts'
 import { parseStrictJson } from './strict-json.ts'
 
+/** Limit for the body of every request, in bytes. */
 export const bodyBytesMax = 64 * 1024
 
 /**
- * Reads the body of every route beside which it is used: `application/json`, an object, at most 64 KiB. The
- * framework's own parser takes forms and plain text for JSON as well, which a browser may send to any site.
+ * Plugin that parses the bodies of the routes it is used with: a JSON object of at most 64 KiB, sent as
+ * `application/json`. It replaces the framework's parser, which also accepts forms and plain text: browsers may send
+ * those to any site without a preflight.
  *
  * @throws UNSUPPORTED_MEDIA_TYPE; PAYLOAD_TOO_LARGE; MALFORMED_JSON
  */
 export const jsonBody = new Elysia({ name: 'json-body' }).onParse({ as: 'scoped' }, ({ request }) =>
-  // Most calls that take no body come without one, and without a type. Where a body is needed `{}` lacks something.
+  // Requests without a body have no media type. If the route requires a body, validation rejects `{}`.
   request.body === null ? {} : readJson(request),
 )
 
@@ -33,17 +35,17 @@ async function readJson(request: Request): Promise<Record<string, unknown>> {
   return value
 }
 
-/** JSON has no `charset` (RFC 8259 §11), but many clients name the one that it always has. */
+/** JSON has no `charset` parameter (RFC 8259 §11), but many clients send utf-8, which it always is. */
 function isJsonMediaType(type: string): boolean {
   const charset = /; *charset *= *"?([^";]*)/i.exec(type)?.[1]
   return /^application\/json *(;.*)?$/i.test(type) && /^(utf-?8 *)?$/i.test(charset ?? '')
 }
 
 /**
- * The body as UTF-8 text.
+ * Reads the body as UTF-8 text.
  *
- * @throws UNSUPPORTED_MEDIA_TYPE compressed; PAYLOAD_TOO_LARGE over 64 KiB, whether announced or not; MALFORMED_JSON
- *   not UTF-8
+ * @throws UNSUPPORTED_MEDIA_TYPE when it is compressed; PAYLOAD_TOO_LARGE when it is over 64 KiB, with or without
+ *   Content-Length; MALFORMED_JSON when it is incomplete or not UTF-8
  */
 export async function readText(request: Request): Promise<string> {
   if (request.headers.has('content-encoding')) {
@@ -64,22 +66,22 @@ async function readBytes(request: Request): Promise<Uint8Array> {
   const { body } = request
   if (body === null) return new Uint8Array()
   try {
-    // An announced length has been looked at before the route.
+    // Content-Length was checked before routing.
     return request.headers.has('content-length') ? await request.bytes() : await readStream(body)
   } catch (error) {
     if (error instanceof ServiceError) throw error
-    // Whoever sent it is gone, or fell silent.
+    // The client disconnected or timed out.
     throw malformedJson('The body ended before Content-Length bytes were received.')
   }
 }
 
-/** Reads no further than the limit: a body that does not tell its length may have no end. */
+/** Reads up to the limit, because a body without Content-Length may never end. */
 async function readStream(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of body) {
     length += chunk.byteLength
-    // Leaving the loop cancels the stream.
+    // Throwing out of the loop cancels the stream.
     if (length > bodyBytesMax) throw payloadTooLarge()
     chunks.push(chunk)
   }
@@ -93,6 +95,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const malformedJson = (message: string) => new ServiceError('MALFORMED_JSON', message)
 
+/** Creates the error for a body over the limit. */
 export const payloadTooLarge = () =>
   new ServiceError(
     'PAYLOAD_TOO_LARGE',

@@ -8,29 +8,29 @@ import { observeRequests, type CompletedRequest } from './request-log.ts'
 export type Listener = {
   url: string
   /**
-   * Goes on answering, and says with every answer that its connection ends. A caller that keeps a connection open would
-   * otherwise send its next call into one that is closed already. Resolves once nobody has called for a moment, within a
-   * second.
+   * Begins a graceful shutdown: requests are still served, but each response closes its connection, so that clients
+   * with keep-alive do not send their next request into a closed one. Resolves when no request is in flight and none
+   * arrived for a moment, or after one second.
    */
   beginDrain(): Promise<void>
-  /** Refuses new calls, finishes those under way, and cuts what is left after `patienceMs`. */
+  /** Stops accepting connections, finishes requests in flight, and aborts the rest after `timeoutMs`. */
   stop(timeoutMs: number): Promise<void>
 }
 
 export type ListenerNeeds = {
   newId: NewId
-  /** Told of what the application itself should have caught. */
+  /** Called with errors that the application should have caught. */
   onBug(error: unknown, traceId: string): void
-  /** Told of every call; costs nothing where it is left out. */
+  /** Called for every completed request; omitting it costs nothing. */
   onResponse?: ((completed: CompletedRequest) => void) | undefined
 }
 
 /**
- * None: Bun's own answer to a body that is too large is an empty one. The application reads no more than its own limit
- * of any body, and what nobody reads is not kept.
+ * Unlimited, because Bun responds to a larger body without an error body. The application enforces its own limit while
+ * it reads, and unread bytes are not buffered.
  */
 const requestBytesMax = Number.MAX_SAFE_INTEGER
-/** Longer than the slowest answer: a socket that is silent for so long is cut, also while a handler works. */
+/** Longer than the slowest response: Bun closes a connection that is idle for so long, even while a handler works. */
 const idleSeconds = 30
 const idleTurnsMin = 5
 const idleTurnMs = 10
@@ -39,8 +39,8 @@ const drainMsMax = 1000
 /**
  * Serves an application over HTTP.
  *
- * @param address.port 0: any free one
- * @throws what Bun throws where the address is taken or not ours
+ * @param address.port 0 chooses any free port
+ * @throws Bun's error when the address is in use or not available
  */
 export function listen(
   address: { host: string; port: number },
@@ -55,7 +55,7 @@ export function listen(
       headers: { ...securityHeaders, 'x-request-id': traceId, ...headers },
     })
   }
-  /** By the request that was made of it, the one that Bun knows. */
+  /** Bun's request for each rewritten one. */
   const originalRequests = new WeakMap<Request, Request>()
   const respond = (request: Request) => {
     const normalized = normalizeAuthority(request)
@@ -71,7 +71,7 @@ export function listen(
     inFlight++
     try {
       const response = await respond(request)
-      // RFC 9112 §9.6. Bun closes the connection behind it.
+      // RFC 9112 §9.6. Bun closes the connection after the response.
       if (isDraining) response.headers.set('connection', 'close')
       return response
     } finally {
@@ -81,7 +81,7 @@ export function listen(
   const server = Bun.serve({
     hostname: address.host,
     port: address.port,
-    // Two servers on one port would share the calls: a code sent by one, verified by the other.
+    // With it, two servers could share one port: one would send a code, and the other fail to verify it.
     reusePort: false,
     idleTimeout: idleSeconds,
     maxRequestBodySize: requestBytesMax,
@@ -101,7 +101,7 @@ export function listen(
     async beginDrain() {
       isDraining = true
       const endsAtMs = performance.now() + drainMsMax
-      // Counted in turns of the event loop: one that was held up by the disk has heard of nobody, whoever called.
+      // Counts turns of the event loop, not time: during a slow disk write, requests may wait unseen in the socket.
       for (let idleTurns = 0; idleTurns < idleTurnsMin && performance.now() < endsAtMs;) {
         const countBefore = requestCount
         await new Promise((resolve) => setTimeout(resolve, idleTurnMs))
@@ -119,7 +119,7 @@ export function listen(
   }
 }
 
-/** What routes ask for the address of a caller, also by a request that Bun has never seen. */
+/** Wraps the server so that `requestIP` and `timeout` work for rewritten requests, which Bun does not know. */
 const withOriginalRequests = (server: Bun.Server<undefined>, originalRequests: WeakMap<Request, Request>) =>
   new Proxy(server, {
     get(target, name) {
@@ -134,23 +134,23 @@ const withOriginalRequests = (server: Bun.Server<undefined>, originalRequests: W
     },
   })
 
-/** What an authority may be made of; anything else could move the border between it and the path. */
+/** Characters allowed in an authority; any other could shift the boundary between it and the path. */
 const authority = /^[A-Za-z0-9._~:[\]-]+$/
 
 /**
- * Gives the router the path of the request line, whatever the `Host` header says.
+ * Ensures that the router sees the path of the request line, regardless of the `Host` header.
  *
- * The framework takes the path from the eleventh character of the URL on, and Bun makes the URL of host and path: a
- * short or strange authority would shift one route onto another, past the rules of a proxy in front.
+ * Bun builds the URL from host and path, and the framework searches for the path from the eleventh character of the
+ * URL on. A short or malformed authority would therefore route to another path and bypass the rules of a proxy.
  *
- * @returns undefined where the request cannot be understood
+ * @returns undefined if the `Host` header is invalid
  */
 export function normalizeAuthority(request: Request): Request | undefined {
   const host = request.headers.get('host')
   const { url } = request
-  // HTTP/1.0 without a Host: the URL is the path.
+  // HTTP/1.0 without Host: Bun's URL is only the path.
   if (host === null || host === '') return url.startsWith('/') ? withPath(request, url) : undefined
-  // Of an authority that is none Bun leaves the path as it came, and resolves no dot segments in it.
+  // With an invalid authority, Bun does not resolve dot segments in the path.
   if (!authority.test(host) || !URL.canParse(url)) return undefined
   const start = url.indexOf('://') + 3
   const length = url.indexOf('/', start) - start

@@ -2,14 +2,14 @@ import { ServiceError, type ErrorCode } from '../domain/model/errors.ts'
 import type { GrantForm, TokenErrorResponse } from '../domain/accounts/identity-provider.ts'
 import { readText } from './json-body.ts'
 
-/** What a token endpoint answers instead of the contract's error body (RFC 6749 §5.2). */
+/** Error response of a token endpoint (RFC 6749 §5.2), which replaces the API's own error body. */
 export type OAuthErrorResponse = {
   status: 400 | 413 | 415 | 429 | 503
   retryAfterSeconds: number | undefined
   body: { error: string; error_description: string; reason?: string }
 }
 
-/** OAuth knows 400 for what a client did wrong. The rest has a status of its own and, in part, no word. */
+/** OAuth prescribes 400 for client errors. Other statuses keep theirs; OAuth has no error code for some of them. */
 const errorMappings: Partial<Record<ErrorCode, Pick<OAuthErrorResponse, 'status'> & { error: string }>> = {
   INVALID_ARGUMENT: { status: 400, error: 'invalid_request' },
   MALFORMED_JSON: { status: 400, error: 'invalid_request' },
@@ -20,7 +20,7 @@ const errorMappings: Partial<Record<ErrorCode, Pick<OAuthErrorResponse, 'status'
   UNAVAILABLE: { status: 503, error: 'temporarily_unavailable' },
 }
 
-/** Runs what a token route does; an expected failure comes back in OAuth's form, anything else is thrown on. */
+/** Runs the work of a token route. Returns expected failures as OAuth errors and rethrows all others. */
 export async function toOAuthResult<T extends object>(
   work: () => Promise<T | TokenErrorResponse>,
 ): Promise<{ value: T } | { failure: OAuthErrorResponse }> {
@@ -32,7 +32,7 @@ export async function toOAuthResult<T extends object>(
     const mapping = thrown instanceof ServiceError ? errorMappings[thrown.code] : undefined
     if (!(thrown instanceof ServiceError) || !mapping) throw thrown
     const { message, reason, details = [], retryAfterSeconds } = thrown
-    // There is one string for all that is to say.
+    // OAuth has one string for all details.
     const description = details.map((detail) => `${detail.path}: ${detail.message}`).join(' ') || message
     const body = {
       error: mapping.error,
@@ -46,9 +46,10 @@ export async function toOAuthResult<T extends object>(
 const isRefusal = (value: object): value is TokenErrorResponse => 'error' in value
 
 /**
- * The parameters of a form. Empty ones count as left out (RFC 6749 §3.2); unknown ones are for the grant to ignore.
+ * Parses the parameters of a form. Empty parameters count as omitted (RFC 6749 §3.2); the grant ignores unknown ones.
  *
- * @throws UNSUPPORTED_MEDIA_TYPE; PAYLOAD_TOO_LARGE; MALFORMED_JSON not UTF-8; INVALID_ARGUMENT a parameter stands twice
+ * @throws UNSUPPORTED_MEDIA_TYPE; PAYLOAD_TOO_LARGE; MALFORMED_JSON when the body is not UTF-8; INVALID_ARGUMENT when a
+ *   parameter is repeated
  */
 export async function readForm(request: Request): Promise<GrantForm> {
   const type = request.headers.get('content-type') ?? ''

@@ -1,6 +1,6 @@
 import { errorExample } from './error-examples.ts'
 
-/** What the plugin that reads the routes makes of them: an OpenAPI document, or nearly one. */
+/** The document that the Swagger plugin generates from the routes; not quite valid OpenAPI. */
 export type GeneratedDocument = {
   info: object
   tags: object[]
@@ -20,18 +20,18 @@ type GeneratedOperation = {
 }
 
 /**
- * Makes the plugin's document a right and a readable one. OpenAPI 3.1, because the schemas are JSON Schema, which
- * earlier versions do not embed.
+ * Turns the plugin's document into a valid and readable one. It is OpenAPI 3.1, because earlier versions do not embed
+ * JSON Schema.
  *
- * - Bodies are JSON alone, where the plugin lists three media types for each; what else an answer is, its schema says
- *   as `contentMediaType`.
- * - A schema with a title stands once, under that name.
- * - Objects in answers are open: a client has to expect what later versions add.
+ * - Bodies are JSON only; the plugin lists three media types for each. A response of another type declares it as
+ *   `contentMediaType` of its schema.
+ * - A schema with a title becomes a component of that name and is referenced.
+ * - Objects in responses are open, because later versions may add properties.
  */
 export function completeDocument(generated: GeneratedDocument, version: string): object {
   const namedSchemas = new Map<string, unknown>()
   const paths = Object.entries(generated.paths).map(([path, operations]) => [
-    // The framework serves a list with and without a slash at its end.
+    // The framework serves lists with and without a trailing slash.
     path.replace(/\/$/, ''),
     Object.fromEntries(
       Object.entries(operations).map(([method, operation]) => [
@@ -90,7 +90,7 @@ function completeResponse(
   operationId: string,
   namedSchemas: Map<string, unknown>,
 ): object {
-  // The plugin puts the title beside the content.
+  // The plugin moves the title of the schema up into the response.
   const titledSchema = { ...content?.['application/json']?.schema, ...(title !== undefined && { title }) }
   const { contentMediaType: mediaType = 'application/json', ...schema }: Record<string, unknown> =
     titledSchema
@@ -154,7 +154,7 @@ const responseHeaders = {
 
 type Side = 'request' | 'answer'
 
-/** A schema as it reads best, and what has a title moved to `named`. */
+/** Simplifies a schema for readers, and moves titled schemas to `namedSchemas`. */
 function simplifySchema(schema: unknown, side: Side, namedSchemas: Map<string, unknown>): unknown {
   if (Array.isArray(schema)) return schema.map((item) => simplifySchema(item, side, namedSchemas))
   if (!isObject(schema)) return schema
@@ -174,7 +174,7 @@ function simplifySchema(schema: unknown, side: Side, namedSchemas: Map<string, u
   return { $ref: `#/components/schemas/${title}` }
 }
 
-/** What a field holds, by its name, which means the same all over the API. */
+/** Example values by field name; a name has the same meaning throughout the API. */
 const examples: Record<string, unknown> = {
   appId: 'app_01kaaaaaaaeekr1q2v3w4x5y6z',
   clientIp: '192.0.2.1',
@@ -194,7 +194,7 @@ const examples: Record<string, unknown> = {
 function withExamples(schema: Record<string, unknown>): Record<string, unknown> {
   const { properties } = schema
   if (!isObject(properties)) return schema
-  // An error has whole examples of its own; its words are other things than those of a request.
+  // Errors have complete examples, and their `code` is not an OTP.
   if ('traceId' in properties || ('in' in properties && 'path' in properties)) return schema
   const entries = Object.entries(properties).map(([name, property]) => {
     const isFreeForm = isObject(property) && !('enum' in property) && !('const' in property)
@@ -204,7 +204,7 @@ function withExamples(schema: Record<string, unknown>): Record<string, unknown> 
   return { ...schema, properties: Object.fromEntries(entries) }
 }
 
-/** Words as an `enum`, and `null` as one more type: a union of schemas says the same less plainly. */
+/** Rewrites a union of literals as `enum`, and a union with null as a second type: both are easier to read. */
 function joinAlternatives(schema: Record<string, unknown>): Record<string, unknown> {
   const { anyOf, ...rest } = schema
   if (!Array.isArray(anyOf)) return schema

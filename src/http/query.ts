@@ -1,9 +1,8 @@
 import { invalidRequest } from '../domain/model/errors.ts'
 
 /**
- * Refuses a query that two readers may understand differently: a parameter that stands twice, of which the framework
- * would take the last; an escape that is none, which it would leave as it stands; NUL, which not every database can
- * look for.
+ * Rejects a query string that two parsers may read differently: a repeated parameter (the framework takes the last), an
+ * invalid escape (the framework keeps it verbatim), or NUL (not every database can search for it).
  *
  * @throws INVALID_ARGUMENT
  */

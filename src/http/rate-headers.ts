@@ -1,6 +1,6 @@
 import type { RateState } from '../domain/limits/rate-limit.ts'
 
-/** `RateLimit-Policy` and `RateLimit` as in the IETF draft (draft-ietf-httpapi-ratelimit-headers-10). */
+/** Sets `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10). */
 export function setRateHeaders(headers: Record<string, string | number>, rate: RateState | undefined) {
   if (!rate) return
   headers['ratelimit-policy'] = `"${rate.policy}";q=${rate.limit};w=${rate.windowSeconds}`
@@ -12,12 +12,12 @@ type Peek = () => Promise<RateState | undefined>
 const deferred = new WeakMap<Request, Peek>()
 
 /**
- * Lets the answer to a request tell what is left of a rate also where it is refused before it comes to the limit, such
- * as for a body that is not valid. Nothing is read for other answers.
+ * Registers how to read the rate limit if the request fails before it reaches the limiter, for example on an invalid
+ * body. Nothing is read for other responses.
  */
 export const deferRateHeaders = (request: Request, peek: Peek) => void deferred.set(request, peek)
 
-/** What was offered for this request. Never rejects: a refusal is answered whether or not its rate is known. */
+/** Reads the rate limit registered for this request. Never rejects: the error response is sent without it. */
 export const deferredRate = async (request: Request): Promise<RateState | undefined> =>
   deferred
     .get(request)?.()

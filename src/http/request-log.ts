@@ -1,9 +1,9 @@
 import { routePattern } from './route-errors.ts'
 
-/** What a log tells of one call: the pattern of the route and never the path, in which a phone number may stand. */
+/** Log record of one request. It has the route pattern and never the path, which may contain a phone number. */
 export type CompletedRequest = {
   method: string
-  /** Null where nobody serves the path. */
+  /** Null if no route matches the path. */
   route: string | null
   status: number
   traceId: string
@@ -13,9 +13,9 @@ export type CompletedRequest = {
 type Handle = (request: Request) => Response | Promise<Response>
 
 /**
- * Tells of each call once it is answered.
+ * Wraps a handler and reports each request when its response is ready.
  *
- * @param now milliseconds, from any beginning
+ * @param now milliseconds of a monotonic clock
  */
 export function observeRequests(
   handle: Handle,
@@ -23,7 +23,7 @@ export function observeRequests(
   now: () => number,
   onResponse: (completed: CompletedRequest) => void,
 ): Handle {
-  // Most calls are for a path that is spelled out, and such a path is no instance of a pattern.
+  // Most requests are for a literal path, which takes precedence over patterns.
   const exact = new Map(
     routes.filter(({ path }) => !path.includes(':')).map(({ path }) => [trimTrailingSlash(path), path]),
   )
@@ -47,5 +47,5 @@ export function observeRequests(
   }
 }
 
-/** A route serves its path with a slash at its end and without. */
+/** Routes match with and without a trailing slash. */
 const trimTrailingSlash = (path: string) => (path.endsWith('/') ? path.slice(0, -1) : path)

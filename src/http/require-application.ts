@@ -12,29 +12,29 @@ const readAppCredentials = (headers: Headers) => ({
 })
 
 /**
- * Gives the routes beside it `application`, the one whose three headers came with the call. A `derive`, so that a call
- * that is not authenticated gets 401 whatever else is wrong with it.
+ * Plugin that authenticates an application by its three headers and adds `application` to the context. It is a `derive`,
+ * which runs before validation, so that an unauthenticated request gets 401 even if it is invalid, too.
  */
 export const requireApplication = (auth: AppAuth) =>
-  new Elysia({ name: 'app-auth' }).derive({ as: 'scoped' }, async ({ headers }) => ({
+  new Elysia({ name: 'require-application' }).derive({ as: 'scoped' }, async ({ headers }) => ({
     application: await auth.authenticate(readAppCredentials(headers)),
   }))
 
-/** Who calls a route that is open to developers and to applications. */
+/** Caller of a route that is open to developers and to applications. */
 export type Caller =
   { kind: 'developer'; developer: Developer } | { kind: 'application'; application: CallingApplication }
 
 /**
- * Gives the routes beside it `caller`. Where an `Authorization` header is present it alone counts; without it, the
- * headers of an application, if there are any.
+ * Plugin that authenticates a developer or an application and adds `caller` to the context. An `Authorization` header
+ * takes precedence over the headers of an application.
  *
- * @param accepts whether an application presents all three headers or its API key alone
+ * @param accepts whether an application must send all three headers or only its API key
  */
 export const requireEither = (
   services: { authenticateDeveloper: AuthenticateDeveloper; appAuth: AppAuth },
   accepts: 'full_credentials' | 'api_key_only',
 ) =>
-  new Elysia({ name: `console-or-app-auth (${accepts})` }).derive(
+  new Elysia({ name: `require-either (${accepts})` }).derive(
     { as: 'scoped' },
     async ({ headers, request, server, set }): Promise<{ caller: Caller }> => {
       const credentials = readAppCredentials(headers)

@@ -4,24 +4,24 @@ import type { DeveloperService, Login } from '../domain/accounts/developers.ts'
 import type { ServiceError } from '../domain/model/errors.ts'
 import type { ReadClient, IncomingRequest } from './client.ts'
 
-/** A developer, where the call comes from, and when the token that this call came with ends; a stream ends with it. */
+/** A developer, the origin of the request, and the expiry of its token, when log streams end as well. */
 export type AuthenticatedDeveloper = Actor & { tokenExpiresAt: number }
 
-/** Tells whose token an `Authorization` header carries. @throws UNAUTHENTICATED; FORBIDDEN; UNAVAILABLE */
+/** Authenticates a developer by the `Authorization` header. @throws UNAUTHENTICATED; FORBIDDEN; UNAVAILABLE */
 export type AuthenticateDeveloper = (
   authorization: string | undefined,
   incoming: IncomingRequest,
 ) => Promise<AuthenticatedDeveloper>
 
-/** Judges a token. @throws UNAUTHENTICATED (TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED); UNAVAILABLE */
+/** Verifies a token. @throws UNAUTHENTICATED (TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED); UNAVAILABLE */
 export type VerifyToken = (token: string | undefined) => Promise<Login & { expiresAtMs: number }>
 
 /**
- * Gives the routes beside it `developer`, before their input is looked at: a `derive` runs ahead of validation, a
- * macro's `resolve` behind it.
+ * Plugin that authenticates a developer and adds `developer` to the context. It is a `derive`, which runs before
+ * validation; the `resolve` of a macro would run after it.
  */
 export const requireDeveloper = (authenticate: AuthenticateDeveloper) =>
-  new Elysia({ name: 'console-auth' }).derive(
+  new Elysia({ name: 'require-developer' }).derive(
     { as: 'scoped' },
     async ({ headers, request, server, set }) => ({
       developer: await authenticate(headers['authorization'], { request, server, set }),
@@ -29,8 +29,8 @@ export const requireDeveloper = (authenticate: AuthenticateDeveloper) =>
   )
 
 /**
- * Console authentication: a bearer token (RFC 6750 §2.1) and the developer that it speaks for, who is read
- * anew for every call, so that disabling holds from the next one on.
+ * Creates the authentication of developers by bearer token (RFC 6750 §2.1). The developer is read from the database for
+ * every request, so that disabling an account takes effect on the next one.
  */
 export function createDeveloperAuthenticator(needs: {
   verify: VerifyToken
@@ -48,15 +48,16 @@ export function createDeveloperAuthenticator(needs: {
   }
 }
 
-/** What follows the scheme, whose case does not matter (RFC 9110 §11.1); undefined for another scheme. */
+/** Extracts a bearer token. The scheme is case-insensitive (RFC 9110 §11.1). @returns undefined for other schemes */
 function bearerToken(authorization: string | undefined): string | undefined {
   return /^bearer +(\S.*)$/i.exec(authorization ?? '')?.[1]
 }
 
 /**
- * The `WWW-Authenticate` header of a refused call, which every 401 has (RFC 9110 §11.6.1). For a token as in RFC 6750
- * §3, without an error word when no token came; for the headers of an application one for every cause, under a scheme
- * of the service's own. Undefined for every other error.
+ * Returns the `WWW-Authenticate` header that every 401 must have (RFC 9110 §11.6.1). For tokens it follows RFC 6750 §3,
+ * without an error code if no token was sent. For applications it names otpd's own scheme and never the cause.
+ *
+ * @returns undefined for errors other than UNAUTHENTICATED
  */
 export function wwwAuthenticateFor({ code, reason }: ServiceError): string | undefined {
   if (code !== 'UNAUTHENTICATED') return undefined

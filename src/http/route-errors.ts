@@ -1,10 +1,10 @@
 import { ServiceError } from '../domain/model/errors.ts'
 
-/** The paths that a route serves. */
+/** Compiles the path of a route to a regular expression, with an optional trailing slash. */
 export const routePattern = (path: string) =>
   new RegExp(`^${path.replace(/\/$/, '').replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')}/?$`)
 
-/** Tells a path that nobody serves from one that only knows other methods. */
+/** Creates the error for an unmatched request: METHOD_NOT_ALLOWED if its path has other methods, else NOT_FOUND. */
 export function createRouteErrors(routes: ReadonlyArray<{ method: string; path: string }>) {
   const patterns = new Map<string, { pattern: RegExp; methods: Set<string> }>()
   for (const { method, path } of routes) {
@@ -14,7 +14,7 @@ export function createRouteErrors(routes: ReadonlyArray<{ method: string; path: 
     patterns.set(path, entry)
   }
   return (method: string, path: string): ServiceError => {
-    // A path that is spelled out is no instance of a pattern: `send` is not an id.
+    // Literal paths take precedence over patterns: `send` is not an id.
     const matching = [...patterns].filter(([, { pattern }]) => pattern.test(path))
     const exact = matching.filter(([route]) => !route.includes(':'))
     const entries = exact.length > 0 ? exact : matching

@@ -2,21 +2,22 @@ import { Type, type TSchema } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { pageLimitDefault, pageLimitMax } from '../domain/model/pagination.ts'
 
-// TypeBox's own types instead of Elysia's `t`: `t.Integer` turns strings into numbers and blurs the OpenAPI document.
+// Uses TypeBox directly instead of Elysia's `t`: `t.Integer` coerces strings and obscures the OpenAPI document.
 
 /**
- * An object that has these properties and no others.
+ * Creates the schema of an object without additional properties.
  *
- * @param title the name under which it stands, once, in the OpenAPI document
+ * @param title makes it a component of that name in the OpenAPI document
  */
 export const object = <T extends Record<string, TSchema>>(properties: T, title?: string) =>
   Type.Object(properties, { additionalProperties: false, ...(title !== undefined && { title }) })
 
+/** Allows null in addition to a schema. */
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
 /**
- * One of these words: an `enum`, which reads better than a union in the OpenAPI document and in an error. Without the
- * default that Elysia adds, which would fill in the first word wherever a caller leaves the field out.
+ * Creates the schema of an enum, which reads better than a union in the OpenAPI document and in errors. Removes the
+ * default that Elysia adds: it would replace an omitted field with the first value.
  */
 export function oneOf<const T extends [string, ...string[]] | readonly [string, ...string[]]>(words: T) {
   const { default: _first, ...schema } = t.UnionEnum(words, {
@@ -25,16 +26,16 @@ export function oneOf<const T extends [string, ...string[]] | readonly [string, 
   return schema
 }
 
-/** RFC 3339, UTC, milliseconds. For answers: it takes a tenth of the time of `format`, which the framework checks by parsing. */
+/** RFC 3339 in UTC with milliseconds, for responses. The pattern takes a tenth of the time that checking `format` does. */
 export const timestamp = Type.String({
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
   documentedAs: { type: 'string', format: 'date-time' },
 })
 
-/** One character, as people count: one beyond U+FFFF is two units of a JavaScript string. */
+/** One Unicode code point; beyond U+FFFF it is a surrogate pair of the JavaScript string. */
 const character = '(?:[\\uD800-\\uDBFF][\\uDC00-\\uDFFF]|[^\\uD800-\\uDFFF])'
 
-/** Any text of up to that many characters. */
+/** Text of up to `lengthMax` code points. */
 export const text = (lengthMax: number, errorText: string) =>
   Type.String({
     pattern: `^${character}{0,${lengthMax}}$`,
@@ -42,7 +43,7 @@ export const text = (lengthMax: number, errorText: string) =>
     documentedAs: { type: 'string', maxLength: lengthMax },
   })
 
-/** A text of which something can be seen. */
+/** Text of 1 to `lengthMax` code points, not only white space. */
 export const visibleText = (lengthMax: number, errorText: string) =>
   Type.String({
     pattern: `^(?=[^]*\\S)${character}{1,${lengthMax}}$`,
@@ -50,14 +51,15 @@ export const visibleText = (lengthMax: number, errorText: string) =>
     documentedAs: { type: 'string', minLength: 1, maxLength: lengthMax, pattern: '\\S' },
   })
 
+/** Name of a project, an application or a developer. */
 export const name = visibleText(80, 'Expected 1 to 80 characters, not only spaces')
 
-/** For the document alone: what reads the header is `idempotencyScope`. */
+/** Documents the header; `idempotencyScope` reads it. */
 export const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header' as const,
   description: 'Unique key you choose. A retry within 24 hours returns the original response.',
-  // Bare, or as the quoted string of the IETF draft.
+  // Bare, or the quoted string of the IETF draft.
   schema: { type: 'string' as const, pattern: '^(?:"[!#-~]{1,255}"|[!#-~]{1,255})$' },
 }
 
@@ -90,10 +92,10 @@ export const errorBody = object(
   'Error',
 )
 
-/** The answers that every route may give, whatever it does: also to a query that means nothing to it. */
+/** Errors of every route; 400 also for an invalid query string on a route without parameters. */
 export const publicErrors = { 400: errorBody, 413: errorBody, 500: errorBody, 503: errorBody }
 
-/** A route for developers: bearer token. 415 also for a body that nobody asked for. */
+/** Errors of routes for developers, by bearer token. 415 also for an unexpected body. */
 export const consoleErrors = {
   ...publicErrors,
   401: errorBody,
@@ -102,14 +104,14 @@ export const consoleErrors = {
   415: errorBody,
 }
 
-/** A console route that takes a body. */
+/** Errors of routes for developers that take a body. */
 export const consoleBodyErrors = {
   ...consoleErrors,
   409: errorBody,
   422: errorBody,
 }
 
-/** A route for an application's backend: the three headers. */
+/** Errors of routes for applications, by their three headers. */
 export const appErrors = {
   ...publicErrors,
   401: errorBody,
@@ -123,8 +125,10 @@ export const appErrors = {
   502: errorBody,
 }
 
+/** Response body with a single result. */
 export const data = <T extends TSchema>(schema: T) => object({ data: schema })
 
+/** Response body of a list. */
 export const page = <T extends TSchema>(item: T) =>
   object({
     data: Type.Array(item),
@@ -134,13 +138,13 @@ export const page = <T extends TSchema>(item: T) =>
     }),
   })
 
-/** Server-sent events, which have no end: for the document alone, as the handler answers with a stream of its own. */
+/** Documents a response of server-sent events; the handler returns the stream itself. */
 export const eventStream = (description: string) =>
   Type.String({ contentMediaType: 'text/event-stream', description })
 
 export const deleted = data(object({ id: Type.String(), deleted: Type.Literal(true) }))
 
-/** `limit` stays text here: the framework would turn `1e2`, ` 5` and `0x9` into numbers. */
+/** Query parameters of lists. `limit` is text here, because the framework would accept `1e2`, ` 5` and `0x9` as numbers. */
 export const pageQuery = {
   limit: Type.Optional(
     Type.String({

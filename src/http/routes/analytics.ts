@@ -7,6 +7,7 @@ import { consoleErrors, data, object, oneOf } from '../schemas.ts'
 const ranges = { '7d': 7, '30d': 30, '90d': 90 } as const
 const rangeNames = ['7d', '30d', '90d'] as const
 
+/** Routes for totals and daily counts. */
 export function analyticsRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   analytics: AnalyticsService

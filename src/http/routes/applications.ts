@@ -148,6 +148,7 @@ const presentCreated = ({ application, secrets }: CreatedApplication) => ({
   warning: 'Store the client secret and the API key now: they cannot be shown again.',
 })
 
+/** Routes that manage applications and their credentials. */
 export function applicationRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   applications: ApplicationService

@@ -44,6 +44,7 @@ const present = (row: AuditEntry) => ({
   at: formatTime(row.at),
 })
 
+/** Route that lists the audit trail. */
 export function auditRoutes(services: { authenticateDeveloper: AuthenticateDeveloper; audit: AuditService }) {
   return new Elysia({ prefix: '/v1/audit' }).use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',

@@ -13,7 +13,7 @@ export type AuthServices = {
   authenticateDeveloper: AuthenticateDeveloper
   readClient: ReadClient
   loginSettings: () => Promise<LoginSettings>
-  /** Undefined where an OpenID provider of the operator's is in charge; the routes of this one are then not there. */
+  /** Undefined if the operator configured an external OpenID provider; the routes of the built-in one are then 404. */
   builtIn: { provider: IdentityProvider; accounts: Pick<AccountService, 'changePassword'> } | undefined
 }
 
@@ -33,7 +33,7 @@ const loginSettingsSchema = object(
   'LoginSettings',
 )
 
-/** How developers log in. */
+/** Routes for login settings, the built-in identity provider and passwords. */
 export function authRoutes(services: AuthServices) {
   const { readClient } = services
   const requireBuiltIn = () => {

@@ -4,20 +4,20 @@ import { notFound, ServiceError } from '../../domain/model/errors.ts'
 import { readText } from '../json-body.ts'
 import { data, errorBody, object } from '../schemas.ts'
 
-/** A call of a provider's, as it came. */
+/** Raw callback request of a provider. */
 export type CallbackRequest = {
   provider: string
   token: string
   method: string
-  /** With its question mark; empty where there is none. */
+  /** Query string with its question mark, or empty. */
   search: string
   headers: Readonly<Record<string, string | undefined>>
   body: string
 }
 
 /**
- * `unknown`: there is no such provider, or the token is not its own. `challenge`: the provider asks whether the address
- * is ours, and wants to read this text.
+ * `unknown`: no such provider, or the token belongs to another one. `forged`: invalid signature. `challenge`: the
+ * provider verifies that the URL is ours and expects this text as the response.
  */
 export type CallbackOutcome =
   { kind: 'received' | 'unknown' | 'forged' | 'unreadable' } | { kind: 'challenge'; text: string }
@@ -31,8 +31,8 @@ type CallbackContext = {
 }
 
 /**
- * Where providers tell what became of messages, each in its own form. No part of the API for developers, and not in its
- * document.
+ * Routes where providers post delivery receipts, each in its own format. They are not part of the API for developers
+ * and not in its document.
  */
 export function callbackRoutes({ receiveCallback }: { receiveCallback: ReceiveCallback }) {
   const receive = async ({ request, params, set }: CallbackContext) => {

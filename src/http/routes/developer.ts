@@ -56,6 +56,7 @@ const present = ({ limits, ...developer }: Profile) => ({
 
 const company = nullable(visibleText(120, 'Expected 1 to 120 characters, not only spaces, or null'))
 
+/** Routes for the caller's own profile. */
 export function developerRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   developers: DeveloperService

@@ -4,9 +4,10 @@ import type { Clock } from '../../domain/model/clock.ts'
 import { formatTime } from '../pagination.ts'
 import { data, object, publicErrors, timestamp } from '../schemas.ts'
 
-/** Whether the service can do its work. Resolves to the cause where it cannot. */
+/** Checks whether the server can serve requests. Resolves to `ready` or to the cause why it cannot. */
 export type Readiness = () => Promise<'ready' | 'draining' | 'database'>
 
+/** Liveness and readiness probes. */
 export function healthRoutes(services: { clock: Clock; readiness: Readiness }) {
   const tags = ['Health']
   return new Elysia({ prefix: '/v1/health' })

@@ -27,7 +27,7 @@ const oauthError = object(
   'OAuthError',
 )
 
-/** What is refused ahead of the route has the service's own form. */
+/** Errors raised before the handler runs have the API's own error body. */
 const serviceOrOAuthError = Type.Union([oauthError, errorBody])
 
 const oauthErrors = {
@@ -44,7 +44,7 @@ const documentErrors = { ...publicErrors, 404: errorBody }
 
 const stringArray = Type.Array(Type.String())
 
-/** RFC 7517, the public half of a key on a curve; `d` would be the private one. */
+/** Public elliptic-curve key (RFC 7517); a private one would have `d`. */
 const publicKey = object(
   {
     kty: Type.String(),
@@ -74,7 +74,7 @@ const metadata = object(
   'ProviderMetadata',
 )
 
-// Forms are open: parameters that nobody knows are ignored (RFC 6749 §3.2).
+// Additional properties are allowed: unknown parameters are ignored (RFC 6749 §3.2).
 const tokenRequest = Type.Object({
   grant_type: Type.Union([
     Type.Literal('password'),
@@ -90,10 +90,10 @@ const tokenRequest = Type.Object({
 })
 
 /**
- * The routes of the built-in provider. Their forms and answers are those of OAuth and OpenID Connect, not wrapped in
- * `data`.
+ * Routes of the built-in identity provider. Requests and responses follow OAuth and OpenID Connect and are not wrapped
+ * in `data`.
  *
- * @param getProvider throws NOT_FOUND where another provider is in charge
+ * @param getProvider throws NOT_FOUND if an external provider is configured
  */
 export function identityProviderRoutes(getProvider: () => IdentityProvider, readClient: ReadClient) {
   const detail = { tags: ['Login'], security: [] }

@@ -25,6 +25,7 @@ const present = (row: InboxItem) => ({
   expiresAt: formatTime(row.expiresAt),
 })
 
+/** Route that lists inbox messages. */
 export function inboxRoutes(services: { authenticateDeveloper: AuthenticateDeveloper; inbox: InboxService }) {
   return new Elysia({ prefix: '/v1/inbox' })
     .use(requireDeveloper(services.authenticateDeveloper))

@@ -9,18 +9,19 @@ import { logTypeQuery, presentLogEntry, readLogTypes } from './logs.ts'
 
 const streamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // Proxies that gather an answer before they pass it on would hold every entry back.
+  // Disables buffering in proxies such as nginx, which would delay every entry.
   'x-accel-buffering': 'no',
 }
 
-/** A stalled connection would hold up the end of the server: nothing can be written to it that would close it. */
+/** Idle timeout of streams during shutdown: a stalled connection accepts no write that would close it. */
 const stalledSecondsMax = 1
 
+/** Route that streams the event log as server-sent events. */
 export function logStreamRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   logStreams: LogStreams
   clock: Clock
-  /** In place of ten seconds. */
+  /** Interval of the heartbeat; 10 s by default. */
   heartbeatMs?: number
   onBug(error: unknown, traceId: string): void
 }) {
@@ -29,10 +30,10 @@ export function logStreamRoutes(services: {
   return new Elysia({ prefix: '/v1/logs' }).use(requireDeveloper(services.authenticateDeveloper)).get(
     '/stream',
     async ({ developer, query, headers, request, server, set }) => {
-      // The framework serves HEAD with what GET answers, and would read to the end of it.
+      // The framework runs the GET handler for HEAD and would read the endless stream.
       if (request.method === 'HEAD') return new Response(null, { headers: streamHeaders })
       const { appId, type } = query
-      // A browser that comes back repeats its URL, so that the header is the newer of the two.
+      // A browser that reconnects repeats the original URL, so the header is more recent than `after`.
       const after = headers['last-event-id'] || query.after
       const filter = { appId, types: readLogTypes(type), after }
       const stream = await logStreams.open(developer, filter, () =>
@@ -60,7 +61,7 @@ export function logStreamRoutes(services: {
           }),
         ),
       }),
-      // Open: a call has headers of every kind.
+      // Allows any other header.
       headers: Type.Object({
         'last-event-id': Type.Optional(
           Type.String({

@@ -6,6 +6,7 @@ import { requireDeveloper, type AuthenticateDeveloper } from '../require-develop
 import { pageResponse, readPage, formatTime } from '../pagination.ts'
 import { consoleErrors, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'
 
+/** Schema of a log entry. */
 export const logEntry = object(
   {
     id: Type.String(),
@@ -20,6 +21,7 @@ export const logEntry = object(
   'LogEntry',
 )
 
+/** Converts a log entry to its JSON form. */
 export const presentLogEntry = (row: LogEntry) => ({
   id: row.id,
   type: row.type,
@@ -33,6 +35,7 @@ export const presentLogEntry = (row: LogEntry) => ({
 
 const typePattern = `(${logTypes.join('|').replaceAll('.', '\\.')})`
 
+/** Query parameter that filters by event type. */
 export const logTypeQuery = Type.Optional(
   Type.String({
     pattern: `^${typePattern}(,${typePattern})*$`,
@@ -41,10 +44,11 @@ export const logTypeQuery = Type.Optional(
   }),
 )
 
-/** @param text already checked against `logTypeQuery` */
+/** Splits a list of types that was validated against `logTypeQuery`. */
 export const readLogTypes = (text: string | undefined): LogType[] | undefined =>
   text === undefined ? undefined : logTypes.filter((type) => text.split(',').includes(type))
 
+/** Route that lists the event log. */
 export function logRoutes(services: { authenticateDeveloper: AuthenticateDeveloper; logs: LogService }) {
   return new Elysia({ prefix: '/v1/logs' }).use(requireDeveloper(services.authenticateDeveloper)).get(
     '/',

@@ -34,7 +34,7 @@ const sentOtp = object(
 
 const detail = { tags: ['OTP'], security: [{ clientId: [], clientSecret: [], apiKey: [] }] }
 
-/** What applications do with codes, below `/v1/otp`. */
+/** Routes for applications below `/v1/otp`: send, resend, verify and cancel. */
 export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService }) {
   const { otp } = services
 

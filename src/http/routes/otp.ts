@@ -44,6 +44,7 @@ const otpRequest = object(
   'OtpRequest',
 )
 
+/** All routes below `/v1/otp`. */
 export function otpRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   appAuth: AppAuth

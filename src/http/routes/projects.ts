@@ -44,6 +44,7 @@ const present = (row: ProjectWithCount) => ({
   updatedAt: formatTime(row.updatedAt),
 })
 
+/** Routes that manage projects. */
 export function projectRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   projects: ProjectService

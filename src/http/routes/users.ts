@@ -34,6 +34,7 @@ const present = (row: IdentityWithApplications) => ({
   lastVerifiedAt: formatTime(row.lastVerifiedAt),
 })
 
+/** Routes for virtual phone identities. */
 export function userRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   appAuth: AppAuth

@@ -88,7 +88,7 @@ const presentDetail = ({ delivery, attempts }: DeliveryWithAttempts) => ({
 
 const params = object({ id: Type.String(), deliveryId: Type.String() })
 
-/** RFC 3339; the framework's own format takes a bare date, too. */
+/** RFC 3339. The pattern is needed because the framework's `date-time` also accepts a bare date. */
 const dateTime = Type.String({
   format: 'date-time',
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,9})?(Z|[+-]\\d\\d:\\d\\d)$',
@@ -96,6 +96,7 @@ const dateTime = Type.String({
   documentedAs: { type: 'string', format: 'date-time' },
 })
 
+/** Routes that list, redeliver and recover webhook deliveries. */
 export function webhookDeliveryRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   webhookDeliveries: WebhookDeliveryService

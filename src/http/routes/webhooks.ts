@@ -73,7 +73,7 @@ const changedHeaders = headersSchema(
   'A value sets the header, null removes it; headers that are not named stay unchanged.',
 )
 
-/** A value that somebody can read is one that somebody can steal; what it was, its owner knows. */
+/** Replaces header values in responses, because they may be credentials. */
 const mask = '****'
 
 const endpoint = object(
@@ -126,6 +126,7 @@ const present = (row: WebhookEndpoint) => ({
   updatedAt: formatTime(row.updatedAt),
 })
 
+/** Routes that manage and test webhook endpoints. */
 export function webhookRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   webhookEndpoints: WebhookEndpointService
