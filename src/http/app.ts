@@ -14,7 +14,6 @@ import type { OtpService } from '../domain/otp/otp.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { ProjectService } from '../domain/apps/projects.ts'
 import { createRouteErrors } from './route-errors.ts'
-import { corsHeaders, isPreflight } from './cors.ts'
 import { docsRoutes } from './docs.ts'
 import type { WebhookDeliveryService } from '../domain/webhooks/deliveries.ts'
 import type { WebhookEndpointService } from '../domain/webhooks/endpoints.ts'
@@ -132,4 +131,33 @@ export const securityHeaders = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+}
+
+/** Routes that take an application's secrets or a provider's callbacks. Only servers call them, so no page may. */
+const serverOnlyPaths = /^\/v1\/(otp\/(send|resend|verify|cancel)\/?$|callbacks\/)/
+
+/** Whether a request is a CORS preflight (Fetch standard). */
+const isPreflight = (request: Request) =>
+  request.method === 'OPTIONS' && request.headers.has('access-control-request-method')
+
+/**
+ * Returns the headers that let pages of a configured origin call the console routes; none for other origins. Cookies
+ * are not allowed, because pages send the token in a header.
+ */
+function corsHeaders(origins: readonly string[], request: Request): Record<string, string> {
+  if (origins.length === 0) return {}
+  const origin = request.headers.get('origin')
+  if (origin === null) return {}
+  const headers: Record<string, string> = { vary: 'Origin' }
+  if (!origins.includes(origin) || serverOnlyPaths.test(new URL(request.url).pathname)) return headers
+  headers['access-control-allow-origin'] = origin
+  if (isPreflight(request)) {
+    headers['access-control-allow-methods'] = 'GET, POST, PATCH, DELETE'
+    headers['access-control-allow-headers'] = 'Authorization, Content-Type, Idempotency-Key, Last-Event-ID'
+    headers['access-control-max-age'] = '600'
+  } else {
+    headers['access-control-expose-headers'] =
+      'X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Idempotency-Replayed'
+  }
+  return headers
 }

@@ -1,5 +1,5 @@
+import { BlockList, isIPv4, isIPv6 } from 'node:net'
 import type { Client } from '../domain/accounts/audit.ts'
-import { rateLimitNetwork, type ReadClientAddress } from './client-address.ts'
 
 /** The parts of the framework's context that identify the client. */
 export type IncomingRequest = {
@@ -27,3 +27,59 @@ export const createClientReader =
       },
     }
   }
+
+/** Reads the IP address of the client; an empty string if there is none. */
+export type ReadClientAddress = (request: Request, peer: string | undefined) => string
+
+/**
+ * Finds the client behind trusted proxies. `X-Forwarded-For` is read from the right, as far as trusted proxies wrote
+ * it; the client may have forged the rest.
+ *
+ * @param trustedProxies CIDRs or addresses
+ */
+export function createClientAddressReader(trustedProxies: readonly string[]): ReadClientAddress {
+  // One list per family: in its mapped form, an IPv4 address would match IPv6 rules.
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() }
+  for (const cidr of trustedProxies) {
+    const [address = '', prefix] = cidr.split('/')
+    const family = addressFamily(address)
+    if (!family) throw new TypeError('a trusted proxy is not an address')
+    lists[family].addSubnet(address, Number(prefix ?? (family === 'ipv4' ? 32 : 128)), family)
+  }
+  const isTrusted = (address: string) => {
+    const family = addressFamily(address)
+    return family !== undefined && lists[family].check(address, family)
+  }
+
+  return (request, peer) => {
+    let client = unmapIpv4(peer ?? '')
+    if (!isTrusted(client)) return client
+    const hops = (request.headers.get('x-forwarded-for') ?? '').split(',').map((hop) => unmapIpv4(hop.trim()))
+    for (const hop of hops.toReversed()) {
+      if (!addressFamily(hop)) break
+      client = hop
+      if (!isTrusted(hop)) break
+    }
+    return client
+  }
+}
+
+function addressFamily(address: string): 'ipv4' | 'ipv6' | undefined {
+  if (isIPv4(address)) return 'ipv4'
+  return isIPv6(address) ? 'ipv6' : undefined
+}
+
+/** Dual-stack sockets report IPv4 peers as ::ffff:a.b.c.d. */
+const unmapIpv4 = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, '')
+
+/** Returns the key for rate limits: the IPv4 address, or the /64 of an IPv6 address, which one customer owns. */
+export function rateLimitNetwork(address: string): string {
+  if (!isIPv6(address)) return address
+  // The WHATWG form of an IPv6 host is canonical: lower case, no leading zeros, the longest run of zeros as `::`.
+  const host = new URL(`http://[${address.replace(/%.*$/, '')}]/`).hostname.slice(1, -1)
+  const [head = '', tail] = host.split('::')
+  const front = head === '' ? [] : head.split(':')
+  const back = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = tail === undefined ? [] : Array<string>(8 - front.length - back.length).fill('0')
+  return [...front, ...zeros, ...back].slice(0, 4).join(':')
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createClientAddressReader, rateLimitNetwork } from '../../src/http/client-address.ts'
+import { createClientAddressReader, rateLimitNetwork } from '../../src/http/client.ts'
 
 const clientAddress = createClientAddressReader(['10.0.0.0/8', '127.0.0.1', '2001:db8:ffff::/48'])
 const from = (peer: string | undefined, forwarded?: string) =>
