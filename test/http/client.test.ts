@@ -14,19 +14,34 @@ const from = (peer: string | undefined, forwarded?: string) =>
   )
 
 test.each<[string, string | undefined, string | undefined, string]>([
-  ['a stranger is the peer, whatever he forwards', '192.0.2.1', '198.51.100.1', '192.0.2.1'],
-  ['behind a trusted proxy it is whom the proxy saw', '10.1.2.3', '198.51.100.1', '198.51.100.1'],
-  ['what stands further left may be invented', '10.1.2.3', '203.0.113.1, 198.51.100.1', '198.51.100.1'],
-  ['several trusted proxies are passed', '127.0.0.1', '198.51.100.1, 10.9.9.9', '198.51.100.1'],
+  [
+    'an untrusted peer is the client, and its X-Forwarded-For is ignored',
+    '192.0.2.1',
+    '198.51.100.1',
+    '192.0.2.1',
+  ],
+  [
+    'behind a trusted proxy the client is the address that the proxy added',
+    '10.1.2.3',
+    '198.51.100.1',
+    '198.51.100.1',
+  ],
+  [
+    'addresses further left may be forged and are ignored',
+    '10.1.2.3',
+    '203.0.113.1, 198.51.100.1',
+    '198.51.100.1',
+  ],
+  ['several trusted proxies are skipped', '127.0.0.1', '198.51.100.1, 10.9.9.9', '198.51.100.1'],
   ['a proxy that forwards nothing is the client', '10.1.2.3', undefined, '10.1.2.3'],
-  ['what is no address ends the search', '10.1.2.3', '198.51.100.1, unknown', '10.1.2.3'],
-  ['a mapped IPv4 peer is IPv4', '::ffff:10.1.2.3', '198.51.100.1', '198.51.100.1'],
-  ['IPv4 is never trusted by an IPv6 rule', '192.0.2.1', '198.51.100.1', '192.0.2.1'],
-  ['an IPv6 client is its /64', '2001:db8:1:2:3:4:5:6', undefined, '2001:db8:1:2'],
-  ['however it is written', '2001:DB8:0001:2::6', undefined, '2001:db8:1:2'],
-  ['with its zeros left out', '2001:db8::6', undefined, '2001:db8:0:0'],
+  ['an invalid address ends the search', '10.1.2.3', '198.51.100.1, unknown', '10.1.2.3'],
+  ['an IPv4-mapped peer is IPv4', '::ffff:10.1.2.3', '198.51.100.1', '198.51.100.1'],
+  ['an IPv6 rule never trusts an IPv4 address', '192.0.2.1', '198.51.100.1', '192.0.2.1'],
+  ['an IPv6 client is reduced to its /64', '2001:db8:1:2:3:4:5:6', undefined, '2001:db8:1:2'],
+  ['in any notation', '2001:DB8:0001:2::6', undefined, '2001:db8:1:2'],
+  ['with compressed zeros', '2001:db8::6', undefined, '2001:db8:0:0'],
   ['behind a trusted IPv6 proxy', '2001:db8:ffff::1', '2001:db8:9::1', '2001:db8:9:0'],
-  ['without a zone', 'fe80::1%eth0', undefined, 'fe80:0:0:0'],
+  ['without its zone', 'fe80::1%eth0', undefined, 'fe80:0:0:0'],
   ['without a socket there is no address', undefined, '198.51.100.1', ''],
 ])('%s', (_name, peer, forwarded, expected) => {
   expect(from(peer, forwarded)).toBe(expected)

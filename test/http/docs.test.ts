@@ -22,14 +22,14 @@ afterAll(async () => {
 
 const get = (path: string) => fetch(new URL(path, listener.url))
 
-/** What a page loads: addresses in attributes, as they stand. */
+/** Lists the URLs in attributes, which the page loads, as written. */
 const addressesIn = (html: string) =>
   [...html.matchAll(/\b(?:src|href|action|srcset|poster|data)\s*=\s*["']?([^"'\s>]+)/g)].map(
     ([, address = '']) => address,
   )
 
-describe('the page of the documentation', () => {
-  test('names nothing of another host, and its policy would not allow it', async () => {
+describe('the documentation page', () => {
+  test('loads nothing from other hosts, and its policy forbids it', async () => {
     const page = await get('/v1/docs')
     expect(page.status).toBe(200)
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
@@ -55,7 +55,7 @@ describe('the page of the documentation', () => {
     expect(policy).not.toMatch(/https?:|\*|unsafe-eval|script-src[^;]*unsafe/)
   })
 
-  test('has what it loads, each of its type', async () => {
+  test('finds all its assets, each with its content type', async () => {
     const page = await (await get('/v1/docs')).text()
     const types: Record<string, string> = {
       js: 'text/javascript; charset=utf-8',
@@ -72,7 +72,7 @@ describe('the page of the documentation', () => {
     }
   })
 
-  test('is as safe as every other answer, all of it', async () => {
+  test('and all its assets have the security headers', async () => {
     for (const path of [
       '/v1/docs',
       '/v1/openapi.json',
@@ -90,7 +90,7 @@ describe('the page of the documentation', () => {
   })
 
   test.skipIf(chromiumPath === null)(
-    'shows every operation in a browser that has nothing to complain of',
+    'shows every operation in a browser without console errors',
     async () => {
       const operations = service.app.routes.filter(({ hooks }) => hooks.detail?.hide !== true).length
       const visited = await openPage(

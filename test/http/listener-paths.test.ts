@@ -12,7 +12,7 @@ beforeAll(async () => {
 beforeEach(() => raw.reset())
 afterAll(() => raw.dispose())
 
-describe('the path that is routed is that of the request line', () => {
+describe('the router sees the path of the request line', () => {
   const hosts = [
     'a',
     'x',
@@ -31,14 +31,14 @@ describe('the path that is routed is that of the request line', () => {
 
   test.each([...hosts, 'a'.repeat(2000)])('with Host: %s', async (host) => {
     expect((await raw.request(getRequest('/v1/health', `Host: ${host}`))).status).toBe(200)
-    // A framework that looks for the path behind a longer host would find another route in these.
+    // A framework that expects a longer host would find another route in these paths.
     for (const shift of ['/a', '/ab', '/abc', '/abcd', '/abcdefghij', '/', '/v1', '/x/..x', '/?', '/#']) {
       const response = await raw.request(getRequest(`${shift}/v1/health`, `Host: ${host}`))
       expect([shift, response.status]).toEqual([shift, 404])
     }
   })
 
-  test('without a Host, which HTTP/1.0 allows', async () => {
+  test('without Host, which HTTP/1.0 allows', async () => {
     expect((await raw.request('GET /v1/health HTTP/1.0\r\n\r\n')).status).toBe(200)
     for (const target of ['/aaaaaaaaaa/v1/health', '//aaaaaaaa/v1/health', '//localhost/v1/health']) {
       expect((await raw.request(`GET ${target} HTTP/1.0\r\n\r\n`)).status).toBe(404)
@@ -62,8 +62,8 @@ describe('the path that is routed is that of the request line', () => {
     ['/v1/health?x=/v1/projects', 200],
     ['/x?/v1/health', 404],
     ['/x#/v1/health', 404],
-    // The URL standard removes dot segments and turns backslashes round before anything is routed; to the same path
-    // that a proxy in front sees when it does so too.
+    // The URL standard resolves dot segments and replaces backslashes before routing, as does a proxy in front that
+    // follows it.
     ['/v1/../v1/health', 200],
     ['/v1/%2e%2e/v1/health', 200],
     ['/v1/projects/../health', 200],
@@ -76,11 +76,11 @@ describe('the path that is routed is that of the request line', () => {
     ['', 400],
     ['ftp://x/v1/health', 400],
     [`/${'a'.repeat(20_000)}`, 431],
-  ])('of the target %s: %d', async (target, status) => {
+  ])('for the request target %s: %d', async (target, status) => {
     expect((await raw.request(getRequest(target, 'Host: localhost'))).status).toBe(status)
   })
 
-  test('but OPTIONS * is of no path', async () => {
+  test('but rejects OPTIONS *, which has no path', async () => {
     expect(
       (await raw.request('OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')).status,
     ).toBe(400)
@@ -96,18 +96,18 @@ describe('request line and headers', () => {
     })
   })
 
-  // As the document says for every operation: these never reach it.
+  // These never reach the application, as the OpenAPI document says.
   test.each([
     ['in the URL', getRequest(action(20_000), 'Host: localhost')],
     ['in a header', getRequest('/v1/audit', `Host: localhost\r\nX-A: ${'a'.repeat(20_000)}`)],
     ['together', getRequest(action(9_000), `Host: localhost\r\nX-A: ${'a'.repeat(9_000)}`)],
-  ])('of more than 16 KiB %s are a bare 431', async (_, request) => {
+  ])('of more than 16 KiB %s get 431 without a body', async (_, request) => {
     const { status, headers, body } = await raw.request(request)
     expect([status, body, headers.get('x-request-id')]).toEqual([431, '', undefined])
   })
 })
 
-describe('a Host that could move the path', () => {
+describe('a Host header that could shift the path', () => {
   test.each([
     'a/b',
     'evil.example/v1/health?',
@@ -133,7 +133,7 @@ describe('a Host that could move the path', () => {
     '"',
     '<x>',
     '{}',
-    // None of these is an authority, so that no URL can be made of it.
+    // Not valid authorities: no URL can be built from them.
     'a:b:c:d',
     '[::1',
     '[]:80',
@@ -144,13 +144,13 @@ describe('a Host that could move the path', () => {
     '1.2.3.4.5',
     '999.999.1.1',
     'xn--a',
-  ])('is refused: %s', async (host) => {
+  ])('is rejected: %s', async (host) => {
     const response = await raw.request(getRequest('/v1/health', `Host: ${host}`))
     const details = [{ in: 'header', path: 'host', code: 'INVALID' }]
     raw.expectError(response, 400, { code: 'INVALID_ARGUMENT', details })
   })
 
-  test('is refused when there are two, and when HTTP/1.1 has none', async () => {
+  test('is rejected if it is repeated, or missing in HTTP/1.1', async () => {
     expect((await raw.request(getRequest('/v1/health', 'Host: a.example', 'Host: b.example'))).status).toBe(
       400,
     )
@@ -161,7 +161,7 @@ describe('a Host that could move the path', () => {
 
 describe('methods', () => {
   test.each(['TRACE', 'PROPFIND', 'QUERY', 'SEARCH', 'LINK', 'OPTIONS', 'PUT', 'CONNECT'])(
-    '%s is 405 and nothing is echoed',
+    '%s is 405 and echoes nothing',
     async (method) => {
       for (const host of ['localhost', 'x']) {
         const response = await raw.request(
@@ -174,21 +174,21 @@ describe('methods', () => {
     },
   )
 
-  test('that no standard knows end the connection', async () => {
+  test('that no standard defines close the connection', async () => {
     for (const method of ['FOO', 'get', 'X'.repeat(300)]) {
       const exchange = await exchangeRaw(port, [`${method} /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n`])
       expect(exchange).toEqual({ responses: [], closed: true })
     }
   })
 
-  test('HEAD has no body, whatever the status', async () => {
+  test('HEAD has no body for any status', async () => {
     for (const target of ['/v1/health', '/v1/projects', '/nothing']) {
       const { responses } = await exchangeRaw(
         port,
         [`HEAD ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`],
         Infinity,
       )
-      // The length is that of GET, but nothing follows; the reader of this test would wait for it.
+      // Content-Length is that of GET but no body follows, so this test's HTTP reader waits and yields no response.
       expect(responses).toEqual([])
     }
     expect(raw.calls.map(({ method, status }) => [method, status])).toEqual([

@@ -23,7 +23,7 @@ describe('the listener', () => {
     onBug: (error: unknown) => void bugs.push(error),
   }
 
-  test('tells the address of the caller, also to a request with a short Host', async () => {
+  test('reports the address of the client, also for a rewritten request with a short Host', async () => {
     const app = new Elysia().get(
       '/',
       ({ request, server }) => server?.requestIP(request)?.address ?? 'unknown',
@@ -36,7 +36,7 @@ describe('the listener', () => {
     await own.stop(0)
   })
 
-  test('answers the error of the contract where an application falls over', async () => {
+  test('responds INTERNAL if the error handler of the application throws', async () => {
     const app = new Elysia()
       .onError(() => {
         throw new Error('a secret')
@@ -55,7 +55,7 @@ describe('the listener', () => {
     await own.stop(0)
   })
 
-  test('finishes the calls under way when it stops, and takes no more', async () => {
+  test('finishes requests in flight when it stops, and accepts no new ones', async () => {
     const [started, gate] = [createGate(), createGate()]
     const app = new Elysia().get('/', async () => {
       started.open()
@@ -72,7 +72,7 @@ describe('the listener', () => {
     await stopped
   })
 
-  test('tells callers that their connection ends before it stops, and closes it behind the answer', async () => {
+  test('sends Connection: close while it drains, and closes after the response', async () => {
     const own = listen({ host: '127.0.0.1', port: 0 }, new Elysia().get('/', 'here'), needs)
     const call = getRequest('/', 'Host: localhost')
     const before = await exchangeRaw(parsePort(own), [call])
@@ -86,12 +86,12 @@ describe('the listener', () => {
     await own.stop(0)
   })
 
-  test('goes on answering while a call is under way', async () => {
+  test('keeps draining while a request is in flight', async () => {
     const started = createGate()
     const order: string[] = []
     const app = new Elysia().get('/', async () => {
       started.open()
-      // Longer than nobody has to call for the server to close, shorter than it waits for callers.
+      // Longer than the quiet time that ends the drain, shorter than its maximum.
       await new Promise((resolve) => setTimeout(resolve, 200))
       return 'here'
     })
@@ -104,7 +104,7 @@ describe('the listener', () => {
     await own.stop(0)
   })
 
-  test('cuts what does not finish in time', async () => {
+  test('aborts requests that do not finish in time', async () => {
     const started = createGate()
     const app = new Elysia().get('/', () => {
       started.open()
@@ -117,7 +117,7 @@ describe('the listener', () => {
     expect(await response).toEqual({ responses: [], closed: true })
   })
 
-  test('tells of each call by the pattern of its route, never by its path', async () => {
+  test('logs the route pattern of each request, never its path', async () => {
     await raw.request(getRequest('/v1/users/%2B14155550100?x=1', 'Host: localhost'))
     await raw.request(getRequest('/v1/otp/14155550100/', 'Host: x'))
     await raw.request(getRequest('/+14155550100', 'Host: localhost'))

@@ -10,7 +10,7 @@ let apiTester: ApiTester
 beforeAll(async () => void (apiTester = await createApiTester()))
 afterAll(() => apiTester.service.dispose())
 
-/** Every operation, judged by a sentence. */
+/** Lists the operations for which `holds` is false. */
 const findOperationFaults = (holds: (operation: Operation) => boolean, fault: string) =>
   apiTester.operations
     .filter((operation) => !holds(operation))
@@ -24,8 +24,8 @@ function* listSchemas({ body, parameters = [], requestBody, responses }: Operati
   }
 }
 
-describe('the document', () => {
-  test('is OpenAPI 3.1 of the version that serves it, in one piece', () => {
+describe('the OpenAPI document', () => {
+  test('is OpenAPI 3.1, has the version of the server, and resolves all its references', () => {
     const { document } = apiTester
     expect(document.openapi).toBe('3.1.0')
     expect(document.info).toMatchObject({ title: 'otpd', version: '0.0.0-test' })
@@ -43,7 +43,7 @@ describe('the document', () => {
     expect(text.length).toBeLessThan(250_000)
   })
 
-  test('has every route that is for developers, and no other', () => {
+  test('has every route for API users, and no other', () => {
     const { routes } = apiTester.service.app
     const isHidden = ({ hooks }: (typeof routes)[number]) => hooks.detail?.hide === true
     const hidden = routes.filter(isHidden).map(({ path }) => path)
@@ -56,7 +56,7 @@ describe('the document', () => {
     expect(documented.length).toBeGreaterThanOrEqual(40)
   })
 
-  test('names, sorts and explains every operation', () => {
+  test('gives every operation an id, a summary, a tag and its security', () => {
     const { tags, components } = apiTester.document
     const names = apiTester.operations.map(({ operationId }) => operationId)
     expect(new Set(names).size).toBe(names.length)
@@ -81,7 +81,7 @@ describe('the document', () => {
     )
   })
 
-  test('declares every parameter, body and answer', () => {
+  test('declares every parameter, body and response', () => {
     const pathNames = ({ path }: Operation) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
     expect([
       ...findOperationFaults((operation) => {
@@ -107,7 +107,7 @@ describe('the document', () => {
           Object.values(one.responses).every(
             ({ description, headers }) => description && 'X-Request-Id' in headers,
           ),
-        'an answer without description',
+        'a response without description',
       ),
       ...findOperationFaults(
         (one) => one.body === undefined || ['413', '415'].every((status) => status in one.responses),
@@ -116,7 +116,7 @@ describe('the document', () => {
     ]).toEqual([])
   })
 
-  test('shows examples that its own schemas allow', () => {
+  test('has examples that match their schemas', () => {
     const named = apiTester.document.components.schemas
     const wrong: string[] = []
     const checkExamples = (schema: Schema): void => {
@@ -142,7 +142,7 @@ describe('the document', () => {
     expect(wrong).toEqual([])
   })
 
-  test('is of schemas that this test understands', () => {
+  test('uses only schema keywords that the test validator supports', () => {
     const all = [
       ...apiTester.operations.flatMap((one) => [...listSchemas(one)]),
       ...Object.values(apiTester.document.components.schemas),
@@ -150,25 +150,25 @@ describe('the document', () => {
     expect(all.flatMap(findUnknownKeywords)).toEqual([])
   })
 
-  test('knows every status of the contract', () => {
+  test('documents every status of the error codes', () => {
     const documented = new Set(
       apiTester.operations.flatMap(({ responses }) => Object.keys(responses)).map(Number),
     )
-    // 405 belongs to the methods that a path does not have.
+    // 405 is for methods that are not documented.
     const usedStatuses = new Set(Object.values(httpStatusByCode).filter((status) => status !== 405))
     expect([...documented].filter((status) => status >= 400).toSorted()).toEqual([...usedStatuses].toSorted())
   })
 })
 
-describe('what succeeds', () => {
-  test('answers what the document says, field by field, and nothing else', async () => {
+describe('a successful response', () => {
+  test('has exactly the documented fields', async () => {
     const order = ['GET', 'POST', 'PATCH', 'DELETE']
     const operations = apiTester.operations.toSorted(
       (a, b) => order.indexOf(a.method) - order.indexOf(b.method),
     )
     const succeeded: string[] = []
     for (const operation of operations) {
-      // What one call changes is of no concern to the next.
+      // A new tenant per operation keeps the requests independent.
       const tenant = await apiTester.createTenant()
       if (operation.operationId === 'resendOtp') apiTester.service.clock.advance(60_000)
       if (operation.operationId === 'deleteProject') await removeApplication(tenant)
@@ -180,7 +180,7 @@ describe('what succeeds', () => {
       expect(faults).toEqual([])
       if (response.status < 300) succeeded.push(operation.operationId)
     }
-    // These need an account with a password, or a token of its own.
+    // These need an account with a password, or their own token.
     const needsOwnAccount = ['changePassword', 'requestTokens', 'revokeToken']
     const missing = operations.map(({ operationId }) => operationId).filter((id) => !succeeded.includes(id))
     expect(missing).toEqual(missing.filter((id) => needsOwnAccount.includes(id)))
@@ -195,13 +195,13 @@ describe('what succeeds', () => {
   }
 })
 
-describe('a field that no schema declares', () => {
+describe('an undeclared field', () => {
   const leak = 'uNdEcLaReD'
 
   const isPlain = (value: unknown): value is object =>
     typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
 
-  /** The same value with one field more in every object that lies so deep; higher ones would hide the lower. */
+  /** Adds a field to every object at exactly this depth: a fault further up would hide those below. */
   const addField = (value: unknown, depth: number): unknown => {
     if (Array.isArray(value)) return value.map((item) => addField(item, depth))
     if (!isPlain(value)) return value
@@ -223,11 +223,11 @@ describe('a field that no schema declares', () => {
       },
     })
 
-  test.each([0, 1, 2])('never leaves, however deep a service hides it: %d', async (depth) => {
+  test.each([0, 1, 2])('is never sent, at depth %d of the result of a service', async (depth) => {
     const { services } = apiTester.service
     if (!services.builtIn) throw new Error('another provider is in charge')
     let bugs = 0
-    // Of what a service returns for others of its kind, like who a token belongs to, nothing is shown.
+    // Services used by other services: their results are never part of a response.
     const inner = ['appAuth', 'clock', 'builtIn', 'accounts', 'setupTokens', 'guard']
     const all = Object.entries(services).map(([name, service]): [string, unknown] =>
       isPlain(service) && !inner.includes(name)
@@ -263,7 +263,7 @@ describe('a field that no schema declares', () => {
       }).toMatchObject({ leaks: false })
       if (response.status < 300) answered++
     }
-    // Where the handler picks what it shows, nothing is wrong; where it does not, the schema refuses the answer.
+    // Handlers that pick fields succeed; for the others, the schema rejects the response.
     expect(answered).toBeGreaterThan(15)
     expect(bugs).toBeGreaterThan(0)
   })

@@ -37,12 +37,12 @@ const rotate = async ({ id }: TestApplication, type: string) => {
 const withoutTrace = (text: string) => text.replace(/req_\w{26}/, 'req')
 const flipLast = (value: string) => value.slice(0, -1) + (value.endsWith('0') ? '1' : '0')
 
-describe('the three headers', () => {
-  test('let a call through when all of them match', async () => {
+describe('the three headers of an application', () => {
+  test('authenticate a request if all of them match', async () => {
     expect((await send((await make()).headers)).status).toBe(201)
   })
 
-  test('answer one identical 401 whatever is wrong with them', async () => {
+  test('get one identical 401 for every kind of mistake', async () => {
     const { headers, clientId, clientSecret, apiKey } = await make()
     const other = await make()
     const unknown = (kind: 'secret' | 'api') =>
@@ -89,13 +89,13 @@ describe('the three headers', () => {
     })
   })
 
-  test('are looked at before the body', async () => {
+  test('are checked before the body', async () => {
     const { headers } = await make()
     expect((await send({ ...headers, 'x-api-key': 'nonsense' }, { nonsense: true })).status).toBe(401)
     expect((await send(headers, { nonsense: true })).status).toBe(400)
   })
 
-  test('are no use on console routes, nor is a token on theirs', async () => {
+  test('are rejected on console routes, and a token on routes for applications', async () => {
     const { headers } = await make()
     expect((await service.request('GET', '/v1/projects', { headers })).status).toBe(401)
     expect((await send(owner.headers)).status).toBe(401)
@@ -103,7 +103,7 @@ describe('the three headers', () => {
 })
 
 describe('keys that share their preview', () => {
-  test('each find their own application', async () => {
+  test('find their own applications', async () => {
     const { applications } = service.database.tables
     const identicalApplications = [await make(), await make(), await make()]
     for (const [index, twin] of identicalApplications.entries()) {
@@ -134,7 +134,7 @@ describe('a rotation', () => {
   test.each([
     ['secret', 'x-client-secret'],
     ['api', 'x-api-key'],
-  ])('of %s ends the old value at once and leaves the others', async (type, header) => {
+  ])('of %s invalidates the old value immediately and keeps the others', async (type, header) => {
     const application = await make()
     const value = await rotate(application, type)
     expect((await send(application.headers)).status).toBe(401)
@@ -144,7 +144,7 @@ describe('a rotation', () => {
     expect((await send({ ...application.headers, [header]: newest })).status).toBe(201)
   })
 
-  test('of the webhook secret leaves the three headers alone', async () => {
+  test('of the webhook secret does not affect the three headers', async () => {
     const application = await make()
     await rotate(application, 'webhook_secret')
     expect((await send(application.headers)).status).toBe(201)
@@ -152,7 +152,7 @@ describe('a rotation', () => {
 })
 
 describe('a disabled application', () => {
-  test('answers 403 to those who present everything rightly, and 401 to all others', async () => {
+  test('gets 403 with correct credentials, and 401 with others', async () => {
     const application = await make()
     await patch(application, { status: 'disabled' })
     const right = await send(application.headers)
@@ -169,13 +169,13 @@ describe('a disabled application', () => {
     expect((await send(application.headers)).status).toBe(201)
   })
 
-  test('is known no more once it is deleted', async () => {
+  test('gets 401 once it is deleted', async () => {
     const application = await make()
     await service.request('DELETE', `/v1/applications/${application.id}`, { as: owner })
     expect((await send(application.headers)).status).toBe(401)
   })
 
-  test('is one whose developer the operator has disabled', async () => {
+  test('gets 403 if its developer is disabled', async () => {
     const developer = await service.createDeveloper()
     const { headers } = await make(developer)
     const disable = { status: 'disabled' as const }
@@ -189,17 +189,17 @@ describe('GET /v1/users/:phoneNumber', () => {
   const look = (headers: Headers) =>
     service.request('GET', `/v1/users/${encodeURIComponent(phone)}`, { headers })
 
-  test('takes the API key alone', async () => {
+  test('accepts only the API key', async () => {
     const { apiKey } = await make()
     const response = await look({ 'x-api-key': apiKey })
     expect([response.status, response.error.code]).toEqual([404, 'NOT_FOUND'])
   })
 
-  test('takes a token alone', async () => {
+  test('accepts only a token', async () => {
     expect((await look(owner.headers)).status).toBe(404)
   })
 
-  test('answers the 401 of applications to a key that is not known', async () => {
+  test('responds to an unknown key with the 401 of applications', async () => {
     const { apiKey } = await make()
     const triple = await send({})
     for (const wrong of ['nonsense', '', flipLast(apiKey), apiKey.replace('test', 'live')]) {
@@ -209,19 +209,19 @@ describe('GET /v1/users/:phoneNumber', () => {
     }
   })
 
-  test('answers 403 to the key of a disabled application', async () => {
+  test('responds 403 to the key of a disabled application', async () => {
     const application = await make()
     await patch(application, { status: 'disabled' })
     expect((await look({ 'x-api-key': application.apiKey })).error.reason).toBe('APPLICATION_DISABLED')
   })
 
-  test('counts a token alone where there is one', async () => {
+  test('gives precedence to a token', async () => {
     const { apiKey } = await make()
     const response = await look({ 'x-api-key': apiKey, authorization: 'Bearer nonsense' })
     expect([response.status, response.error.reason]).toEqual([401, 'TOKEN_INVALID'])
   })
 
-  test('asks for a token where nothing was presented', async () => {
+  test('requires a token if no credentials were sent', async () => {
     const response = await look({})
     expect([response.status, response.error.reason]).toEqual([401, 'TOKEN_MISSING'])
   })
@@ -231,7 +231,7 @@ describe('GET /v1/otp/:id', () => {
   const look = (id: string, as: TestCaller, headers: Headers = {}) =>
     service.request('GET', `/v1/otp/${id}`, { as, headers })
 
-  test('shows a request to its application and its developer, and to nobody else', async () => {
+  test('returns a request only to its application and its developer', async () => {
     const application = await make()
     const { requestId } = (await send(application.headers)).data
     expect((await look(requestId, application)).status).toBe(200)
@@ -240,7 +240,7 @@ describe('GET /v1/otp/:id', () => {
     for (const stranger of strangers) expect((await look(requestId, stranger)).status).toBe(404)
   })
 
-  test('wants all three headers of an application', async () => {
+  test('requires all three headers of an application', async () => {
     const application = await make()
     const { requestId } = (await send(application.headers)).data
     for (const header of ['x-client-id', 'x-client-secret', 'x-api-key']) {
@@ -248,7 +248,7 @@ describe('GET /v1/otp/:id', () => {
     }
   })
 
-  test('counts a token alone where there is one', async () => {
+  test('gives precedence to a token', async () => {
     const application = await make()
     const { requestId } = (await send(application.headers)).data
     const response = await look(requestId, application, { authorization: 'Bearer nonsense' })

@@ -22,7 +22,7 @@ const listFiles = (path: string): string[] =>
     entry.isDirectory() ? listFiles(join(path, entry.name)) : [join(path, entry.name)],
   )
 
-/** A life from the first start to the last stop, with all that can go wrong in between. */
+/** Runs a server from first start to last stop, with successful and failing requests. */
 async function live() {
   receiver = await startReceiver()
   const log = collectLog('json', 'debug')
@@ -58,7 +58,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('there was a life to look at', () => {
+test('the scenario covered secrets, codes, errors and files', () => {
   expect(secrets.size).toBeGreaterThanOrEqual(18)
   expect(codes.size).toBeGreaterThanOrEqual(3)
   expect(refusals.length).toBeGreaterThan(300)
@@ -67,8 +67,8 @@ test('there was a life to look at', () => {
   expect(files.reduce((sum, { bytes }) => sum + bytes.length, 0)).toBeGreaterThan(50_000)
 })
 
-describe('no secret stands', () => {
-  test('in the log, at its most talkative', () => {
+describe('no secret appears', () => {
+  test('in the log at debug level', () => {
     const lines = logText
       .trim()
       .split('\n')
@@ -83,7 +83,7 @@ describe('no secret stands', () => {
     expect(logText).not.toContain('qUeRyToKeN')
   })
 
-  test('in the answer to a call that was refused', () => {
+  test('in an error response', () => {
     const everything = refusals.map(({ text }) => text).join('\n')
     const found = [...secrets].filter(([, secret]) =>
       listEncodings(secret).some((form) => everything.includes(form)),
@@ -93,7 +93,7 @@ describe('no secret stands', () => {
     expect(phones.filter((phone) => everything.includes(phone.slice(1)))).toEqual([])
   })
 
-  test('in a file, but for the key and the spent setup token in their own, and the secret that signs webhooks', () => {
+  test('in a file, except the master key, the setup token and the webhook secret', () => {
     for (const { path, bytes } of files) {
       const text = bytes.toString('latin1')
       const found = [...secrets].filter(
@@ -103,14 +103,14 @@ describe('no secret stands', () => {
       expect({ path, found: found.map(([name]) => name) }).toEqual({ path, found: [] })
       expect([...codes].filter((code) => containsCode(text, code))).toEqual([])
     }
-    // Whoever may not enter the directory reads none of them.
+    // Other users of the machine cannot enter the directory.
     expect(statSync(folder).mode & 0o077).toBe(0)
     const database = files.map(({ bytes }) => bytes.toString('latin1')).join('')
     expect([...webhookSecrets].some((secret) => database.includes(secret))).toBe(true)
   })
 })
 
-test('no phone number stands in the log', () => {
+test('no phone number appears in the log', () => {
   for (const phone of phones) {
     expect(logText).not.toContain(phone.slice(1))
     expect(logText).not.toContain(phone.slice(-8))

@@ -10,7 +10,7 @@ let apiTester: ApiTester
 let checker: TenantIsolationChecker
 let ada: Tenant
 let eve: Tenant
-/** Ada's own second application. */
+/** Headers of Ada's second application. */
 let sibling: Record<string, string>
 
 beforeAll(async () => {
@@ -22,14 +22,14 @@ beforeAll(async () => {
 })
 afterAll(() => apiTester.service.dispose())
 
-test('there are operations to try', () => {
+test('the OpenAPI document has operations for developers and for applications', () => {
   expect(checker.forConsole.length).toBeGreaterThanOrEqual(16)
   expect(checker.forApplications.length).toBeGreaterThanOrEqual(4)
   expect(apiTester.operations.filter(isForApplications).length).toBeGreaterThanOrEqual(6)
 })
 
-describe('what belongs to another developer', () => {
-  test('is answered as if it were not there, to every operation that names it', async () => {
+describe('a resource of another developer', () => {
+  test('is indistinguishable from an absent one, in every operation', async () => {
     for (const operation of checker.forConsole) {
       const { foreign, absent } = await checker.compare(operation, eve.developer.headers, ada)
       expect({ of: operation.operationId, ...foreign }).toEqual({ of: operation.operationId, ...absent })
@@ -37,7 +37,7 @@ describe('what belongs to another developer', () => {
     }
   })
 
-  test('is the same to another application, of another developer or of the same one', async () => {
+  test('is indistinguishable from an absent one for other applications, even of the same developer', async () => {
     for (const operation of checker.forApplications) {
       for (const as of [eve.application.headers, sibling]) {
         const { foreign, absent } = await checker.compare(operation, as, ada)
@@ -47,7 +47,7 @@ describe('what belongs to another developer', () => {
     }
   })
 
-  test('is the same to a lookup with an API key', async () => {
+  test('is indistinguishable from an absent one for a lookup with an API key', async () => {
     const [lookup] = apiTester.operations.filter(({ operationId }) => operationId === 'getUser')
     if (!lookup) throw new Error('The lookup is gone.')
     const { foreign, absent } = await checker.compare(lookup, { 'x-api-key': eve.application.apiKey }, ada)
@@ -57,7 +57,7 @@ describe('what belongs to another developer', () => {
     expect([own.response.status, own.faults]).toEqual([200, []])
   })
 
-  test('filters a list down to nothing, as nobody’s does', async () => {
+  test('filters a list to nothing, as an absent one does', async () => {
     const pairs: Array<[string, string, string]> = [
       ['projectId', ada.application.projectId, nonexistentIds.projectId],
       ['appId', ada.application.id, nonexistentIds.appId],
@@ -83,7 +83,7 @@ describe('what belongs to another developer', () => {
     expect(tried).toBeGreaterThanOrEqual(4)
   })
 
-  test('is no place in a log to go on from', async () => {
+  test('cannot be used as a position in the log', async () => {
     const [logs] = apiTester.operations.filter(({ operationId }) => operationId === 'listLogs')
     if (!logs) throw new Error('The log is gone.')
     const entries = JSON.parse((await checker.callAsCaller(logs, { as: ada.developer.headers })).body).data
@@ -95,7 +95,7 @@ describe('what belongs to another developer', () => {
     expect(foreign.status).toBe(400)
   })
 
-  test('stands in no list', async () => {
+  test('appears in no list', async () => {
     const victimValues = [
       ada.developer.developer.id,
       ada.application.id,
@@ -115,7 +115,7 @@ describe('what belongs to another developer', () => {
     }
   })
 
-  test('is as it was, after all of this', async () => {
+  test('is unchanged after all these requests', async () => {
     for (const operation of checker.operationsWithIds.filter(({ method }) => method === 'GET')) {
       const { response, faults } = await apiTester.callAndCheck(operation)
       expect({ of: operation.operationId, status: response.status, faults }).toEqual({

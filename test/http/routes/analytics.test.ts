@@ -44,7 +44,7 @@ describe('GET /v1/analytics/summary', () => {
     })
   })
 
-  test('counts applications, requests, verified ones and phones', async () => {
+  test('counts applications, requests, verified requests and phones', async () => {
     const { developer, application, verify } = await newCaller()
     await service.createApplication(developer)
     await verify('+14155552001')
@@ -72,7 +72,7 @@ describe('GET /v1/analytics/summary', () => {
     expect((await summary(developer)).successRate).toBe(percent)
   })
 
-  test('counts a phone as active for 30 days after its last verification, once', async () => {
+  test('counts a phone as active once, for 30 days after its last verification', async () => {
     service.clock.set(start)
     const { developer, verify } = await newCaller()
     await verify('+14155552001')
@@ -80,7 +80,7 @@ describe('GET /v1/analytics/summary', () => {
     service.clock.set(start + 10 * dayMs)
     await verify('+14155552001')
     expect((await summary(developer)).activeUsers).toBe(2)
-    // 30 UTC days, today included: the first day has left on the thirtieth after it.
+    // 30 UTC days including today: the first day leaves the range 30 days later.
     service.clock.set(start + 29 * dayMs)
     expect((await summary(developer)).activeUsers).toBe(2)
     service.clock.set(start + 30 * dayMs)
@@ -92,7 +92,7 @@ describe('GET /v1/analytics/summary', () => {
     expect(await summary(developer)).toMatchObject({ activeUsers: 1, otpVerified: 5 })
   })
 
-  test('knows nothing of other developers', async () => {
+  test('excludes other developers', async () => {
     const { verify } = await newCaller()
     await verify('+14155552001')
     const { developer } = await newCaller()
@@ -117,7 +117,7 @@ describe('GET /v1/analytics/timeseries', () => {
     expect(buckets.find(({ date }) => date === '2027-02-28')).toBeDefined()
   })
 
-  test('counts what happened on the UTC day on which it happened', async () => {
+  test('counts each event on the UTC day when it happened', async () => {
     service.clock.set(Date.parse('2026-12-31T23:59:59.000Z'))
     const { developer, application } = await newCaller()
     const [late, wrong, due] = [
@@ -144,14 +144,14 @@ describe('GET /v1/analytics/timeseries', () => {
     ])
   })
 
-  test('counts an exhausted request once, however often it is tried again', async () => {
+  test('counts an exhausted request once, even after further attempts', async () => {
     const { developer, application } = await newCaller()
     const { requestId } = await otp.sendOrThrow(application)
     for (let i = 0; i < 8; i++) await otp.verifyWrongCode(application, requestId)
     expect((await series(developer, '?range=7d')).at(-1)).toMatchObject({ sent: 1, verified: 0, failed: 1 })
   })
 
-  test.each(['1d', '31d', '7', '7D', '', '30d '])('refuses the range %j', async (range) => {
+  test.each(['1d', '31d', '7', '7D', '', '30d '])('rejects the range %j', async (range) => {
     const as = await service.createDeveloper()
     const response = await service.request(
       'GET',
@@ -161,7 +161,7 @@ describe('GET /v1/analytics/timeseries', () => {
     expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
   })
 
-  test('and summary are of developers alone', async () => {
+  test('and summary are for developers only', async () => {
     const { application } = await newCaller()
     for (const path of ['timeseries', 'summary']) {
       expect((await service.request('GET', `/v1/analytics/${path}`, { as: application })).status).toBe(401)

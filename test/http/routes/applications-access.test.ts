@@ -26,7 +26,7 @@ describe("an application that is not the caller's", () => {
     ['POST', '/rotate/webhook_secret', undefined],
     ['GET', '/webhook-secret', undefined],
   ]
-  // A project's id is well formed and names something of the caller's, but no application.
+  // The id of the caller's own project is well formed but no application.
   const makeIds = async () => [
     (await service.createApplication(stranger)).id,
     `app_${'0'.repeat(26)}`,
@@ -36,7 +36,7 @@ describe("an application that is not the caller's", () => {
     (await service.createProject(owner)).id,
   ]
 
-  test.each(calls)('answers %s …%s like an absent one', async (method, path, body) => {
+  test.each(calls)('responds to %s …%s as for an absent one', async (method, path, body) => {
     const responses = []
     for (const id of await makeIds()) {
       responses.push(await service.request(method, `/v1/applications/${id}${path}`, { as: owner, body }))
@@ -46,7 +46,7 @@ describe("an application that is not the caller's", () => {
     expect(new Set(responses.map(({ text }) => withoutTrace(text))).size).toBe(1)
   })
 
-  test('stays as it was', async () => {
+  test('is unchanged', async () => {
     const foreign = await service.createApplication(stranger)
     const path = `/v1/applications/${foreign.id}`
     const getApplication = () => service.request('GET', path, { as: stranger })
@@ -68,7 +68,7 @@ describe('without a valid token', () => {
     ['DELETE', '/x'],
     ['POST', '/x/rotate/nonsense'],
     ['GET', '/x/webhook-secret'],
-  ])('%s /v1/applications%s answers 401 before anything else', async (method, path) => {
+  ])('%s /v1/applications%s responds 401 before any other check', async (method, path) => {
     const body = method === 'GET' ? undefined : { nonsense: true }
     const call = (headers: Record<string, string>) =>
       service.request(method, `/v1/applications${path}`, { body, headers })

@@ -30,18 +30,18 @@ async function send(body: object, as = application) {
   return response.data.requestId
 }
 
-/** The message of a request as the inbox shows it, with its code as `######`. */
+/** Reads the message of a request from the inbox, with its code replaced by `######`. */
 async function readMessageText(requestId: string) {
   const { data } = await service.request<Item[]>('GET', '/v1/inbox?limit=200', { as: owner })
   const item = data.find((one) => one.requestId === requestId)
   return item?.text?.replaceAll(item.code ?? '?', '######')
 }
 
-describe('what an application says about its messages', () => {
+describe('the message settings of an application', () => {
   const all = { defaultLocale: 'de', webOtpDomain: 'login.example.com', androidAppHash: 'FA+9qCX9VSu' }
   const none = { defaultLocale: null, webOtpDomain: null, androidAppHash: null }
 
-  test('is kept, shown, and taken back by null', async () => {
+  test('are stored, returned, and cleared by null', async () => {
     expect((await patch(all)).data).toMatchObject(all)
     const { data } = await service.request('GET', `/v1/applications/${application.id}`, { as: owner })
     expect(data).toMatchObject(all)
@@ -70,7 +70,7 @@ describe('what an application says about its messages', () => {
     ['androidAppHash', 'FA+9qCX9VSuu'],
     ['androidAppHash', 'FA-9qCX9VSu'],
     ['androidAppHash', 'FA+9qCX9VS\n'],
-  ])('is refused where %s is %j', async (field, value) => {
+  ])('are rejected if %s is %j', async (field, value) => {
     const response = await patch({ [field]: value })
     expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
     expect(response.error.details?.[0]?.path).toContain(field)
@@ -87,7 +87,7 @@ describe('a message', () => {
     )
   })
 
-  test("is in the application's language where the request names none", async () => {
+  test("is in the application's language if the request names none", async () => {
     await patch({ ...plain, defaultLocale: 'fr' })
     expect(await readMessageText(await send({ phone: '+4915112345678' }))).toStartWith(
       '###### est votre code',
@@ -97,13 +97,13 @@ describe('a message', () => {
     )
   })
 
-  test('ends in the lines for machines', async () => {
+  test('ends with the lines for autofill', async () => {
     await patch({ ...plain, webOtpDomain: 'Login.Example.com', androidAppHash: 'FA+9qCX9VSu' })
     const text = await readMessageText(await send({ phone: '+14155550100' }))
     expect(text?.split('\n').slice(1)).toEqual(['FA+9qCX9VSu', '@login.example.com #######'])
   })
 
-  test('tells the minutes that were left when it was sent, and goes on to', async () => {
+  test('says how many minutes were left when it was sent, also when resent', async () => {
     await patch(plain)
     const requestId = await send({ phone: '+14155550101', ttlSeconds: 600 })
     expect(await readMessageText(requestId)).toContain('10 minutes')
@@ -113,7 +113,7 @@ describe('a message', () => {
     expect(await readMessageText(requestId)).toContain('7 minutes')
   })
 
-  test('names nobody once the application is deleted', async () => {
+  test('names no application once it is deleted', async () => {
     const deletedApplication = await service.createApplication(owner, { name: 'Gone', environment: 'test' })
     const requestId = await send({ phone: '+14155550102' }, deletedApplication)
     expect(await readMessageText(requestId)).toContain('Gone')

@@ -36,7 +36,7 @@ describe('POST /v1/applications', () => {
   const create = (body: unknown, headers = {}) =>
     service.request<Wire>('POST', '/v1/applications', { as: owner, body, headers })
 
-  test.each(['live', 'test'])('answers all four credentials of a %s application', async (environment) => {
+  test.each(['live', 'test'])('returns all four credentials of a %s application', async (environment) => {
     const { id: projectId } = await service.createProject(owner)
     const response = await create({ name: 'web', projectId, environment })
     expect(response.status).toBe(201)
@@ -57,7 +57,7 @@ describe('POST /v1/applications', () => {
     })
   })
 
-  test('stores no credential in clear but the webhook secret', async () => {
+  test('stores no credential in plain text except the webhook secret', async () => {
     const application = await service.createApplication(owner)
     const { applications } = service.database.tables
     const rows = JSON.stringify(await service.database.read.select().from(applications))
@@ -77,7 +77,7 @@ describe('POST /v1/applications', () => {
     ['an unknown environment', { environment: 'staging' }, 'environment', 'INVALID'],
     ['a status', { status: 'active' }, 'status', 'UNKNOWN'],
     ['a lifetime', { otpTtlSeconds: 60 }, 'otpTtlSeconds', 'UNKNOWN'],
-  ])('refuses %s', async (_, change, path, code) => {
+  ])('rejects %s', async (_, change, path, code) => {
     const { id: projectId } = await service.createProject(owner)
     const response = await create({ name: 'web', projectId, environment: 'live', ...change })
     expect(response.status).toBe(400)
@@ -88,18 +88,18 @@ describe('POST /v1/applications', () => {
   test.each([
     ['text', '"text"'],
     ['a list', '[]'],
-    ['half of JSON', '{"name":'],
-  ])('refuses %s as a body', async (_, body) => {
+    ['truncated JSON', '{"name":'],
+  ])('rejects %s as a body', async (_, body) => {
     const response = await create(body)
     expect([response.status, response.error.code]).toEqual([400, 'MALFORMED_JSON'])
   })
 
-  test('refuses a form', async () => {
+  test('rejects a form', async () => {
     const response = await create('name=web', { 'content-type': 'application/x-www-form-urlencoded' })
     expect([response.status, response.error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE'])
   })
 
-  test('answers 404 alike for a project that is absent, malformed or of another developer', async () => {
+  test('responds the same 404 to an absent project, a malformed id and a project of another developer', async () => {
     const foreign = await service.createProject(stranger)
     const ids = [foreign.id, `prj_${'0'.repeat(26)}`, 'nonsense', '..']
     const responses = []
@@ -108,7 +108,7 @@ describe('POST /v1/applications', () => {
     expect(new Set(responses.map(({ text }) => withoutTrace(text))).size).toBe(1)
   })
 
-  test('with an idempotency key creates once and never tells the credentials again', async () => {
+  test('with an idempotency key creates once and never returns the credentials again', async () => {
     const { id: projectId } = await service.createProject(owner)
     const body = { name: 'web', projectId, environment: 'live' }
     const headers = { 'idempotency-key': 'once' }
@@ -127,7 +127,7 @@ describe('POST /v1/applications', () => {
     expect(list.data).toHaveLength(1)
   })
 
-  test('replays a refusal for its idempotency key', async () => {
+  test('replays an error for its idempotency key', async () => {
     const body = { name: 'web', projectId: `prj_${'0'.repeat(26)}`, environment: 'live' }
     const headers = { 'idempotency-key': 'refused' }
     const first = await create(body, headers)
@@ -139,7 +139,7 @@ describe('POST /v1/applications', () => {
 })
 
 describe('the application limit of the free plan', () => {
-  test('is five an account, over all its projects, and a deletion makes room', async () => {
+  test('is five per account across all projects, and a deletion makes room', async () => {
     const limited = await createTestService()
     const developer = await limited.createDeveloper()
     const created: TestApplication[] = []
@@ -160,7 +160,7 @@ describe('the application limit of the free plan', () => {
     await limited.dispose()
   })
 
-  test('is that of the plan that the developer has', async () => {
+  test('follows the plan of the developer', async () => {
     const two = { projects: 1, applications: 2, sendPerMinute: 5, verifyPerMinute: 10 }
     const limited = await createTestService({ plans: { free: { ...two, applications: 0 }, two } })
     const developer = await limited.createDeveloper('two')
@@ -174,7 +174,7 @@ describe('the application limit of the free plan', () => {
 })
 
 describe('GET /v1/applications', () => {
-  test("lists the caller's, newest first, in pages", async () => {
+  test("lists the caller's applications, newest first, in pages", async () => {
     const developer = await service.createDeveloper()
     const created: string[] = []
     for (let i = 0; i < 5; i++) created.push((await service.createApplication(developer)).id)
@@ -190,7 +190,7 @@ describe('GET /v1/applications', () => {
     expect(seen).toEqual(created.toReversed())
   })
 
-  test('shows previews and never a credential', async () => {
+  test('returns previews and never a credential', async () => {
     const developer = await service.createDeveloper()
     const application = await service.createApplication(developer)
     const list = await service.request<Wire[]>('GET', '/v1/applications', { as: developer })
@@ -201,7 +201,7 @@ describe('GET /v1/applications', () => {
     expect(list.text).not.toContain(application.webhookSecret)
   })
 
-  test("filters by project; somebody else's or none gives an empty list", async () => {
+  test("filters by project; another developer's or an absent project gives an empty list", async () => {
     const developer = await service.createDeveloper()
     const first = await service.createApplication(developer)
     await service.createApplication(developer)
@@ -224,14 +224,14 @@ describe('GET /v1/applications', () => {
     'cursor=',
     'page=2',
     'limit=1&limit=2',
-  ])('refuses ?%s', async (query) => {
+  ])('rejects ?%s', async (query) => {
     const response = await service.request('GET', `/v1/applications?${query}`, { as: owner })
     expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
   })
 })
 
 describe('GET /v1/applications/:id', () => {
-  test('shows client ID and masked previews', async () => {
+  test('returns client id and masked previews', async () => {
     const { id, projectId, clientId, clientSecret, apiKey } = await service.createApplication(owner)
     const masked = (value: string) => `${value.slice(0, -44)}****${value.slice(-4)}`
     expect((await get(id)).data).toEqual({
@@ -254,7 +254,7 @@ describe('GET /v1/applications/:id', () => {
 })
 
 describe('PATCH /v1/applications/:id', () => {
-  test('changes what is named and nothing else', async () => {
+  test('changes only the given fields', async () => {
     const { id } = await service.createApplication(owner)
     const before = (await get(id)).data
     service.clock.advance(1000)
@@ -279,7 +279,7 @@ describe('PATCH /v1/applications/:id', () => {
     ['another project', { projectId: 'prj_1' }],
     ['another environment', { environment: 'test' }],
     ['a credential', { clientSecret: 'mine' }],
-  ])('refuses %s', async (_, body) => {
+  ])('rejects %s', async (_, body) => {
     const { id } = await service.createApplication(owner)
     const response = await patch(id, body)
     expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
@@ -291,7 +291,7 @@ describe('POST /v1/applications/:id/rotate/:type', () => {
     ['secret', 'clientSecretRotatedAt', 'clientSecretPreview', /^ph_live_secret_[0-9a-f]{48}$/],
     ['api', 'apiKeyRotatedAt', 'apiKeyPreview', /^ph_live_api_[0-9a-f]{48}$/],
     ['webhook_secret', 'webhookSecretRotatedAt', undefined, /^whsec_[0-9a-f]{48}$/],
-  ])('replaces %s alone', async (type, timeField, previewField, form) => {
+  ])('replaces only %s', async (type, timeField, previewField, form) => {
     const { id } = await service.createApplication(owner)
     const before = (await get(id)).data
     service.clock.advance(5000)
@@ -308,14 +308,14 @@ describe('POST /v1/applications/:id/rotate/:type', () => {
     })
   })
 
-  test.each(['client', 'SECRET', 'webhook-secret', '%00'])('refuses the type %s', async (type) => {
+  test.each(['client', 'SECRET', 'webhook-secret', '%00'])('rejects the type %s', async (type) => {
     const { id } = await service.createApplication(owner)
     const response = await rotate(id, type)
     expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
     expect(response.error.details).toMatchObject([{ in: 'path', path: 'type' }])
   })
 
-  test('takes an empty body that calls itself JSON', async () => {
+  test('accepts an empty body with a JSON media type', async () => {
     const { id } = await service.createApplication(owner)
     const headers = { 'content-type': 'application/json' }
     const path = `/v1/applications/${id}/rotate/api`
@@ -324,7 +324,7 @@ describe('POST /v1/applications/:id/rotate/:type', () => {
 })
 
 describe('GET /v1/applications/:id/webhook-secret', () => {
-  test('tells the secret of the moment in full, as often as it is asked', async () => {
+  test('returns the current secret in full, every time', async () => {
     const { id, webhookSecret } = await service.createApplication(owner)
     const read = () => service.request('GET', `/v1/applications/${id}/webhook-secret`, { as: owner })
     expect((await read()).data).toEqual({ webhookSecret })
@@ -335,7 +335,7 @@ describe('GET /v1/applications/:id/webhook-secret', () => {
 })
 
 describe('DELETE /v1/applications/:id', () => {
-  test('deletes once, and its project may go then', async () => {
+  test('deletes once, and then its project can be deleted', async () => {
     const { id, projectId } = await service.createApplication(owner)
     const remove = (path: string) => service.request('DELETE', path, { as: owner })
     expect((await remove(`/v1/projects/${projectId}`)).error.reason).toBe('PROJECT_NOT_EMPTY')

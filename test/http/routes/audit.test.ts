@@ -25,7 +25,7 @@ describeEachDatabase('the audit trail', (database) => {
       .map(({ action, targetId, targetName, detail }) => [action, targetId, targetName, detail])
       .toReversed()
 
-  test('tells every change with its target, newest first, and nothing of others', async () => {
+  test('lists every change with its target, newest first, and none of other developers', async () => {
     const ada = await service.createDeveloper()
     const eve = await service.createDeveloper()
     const project = (await call<{ id: string }>('POST', '/v1/projects', ada, { name: 'Shop' })).data
@@ -79,7 +79,7 @@ describeEachDatabase('the audit trail', (database) => {
     expect(await listAuditEntries(eve)).toEqual([])
   })
 
-  test('is read in pages, by action and by target', async () => {
+  test('is paginated, and filtered by action and by target', async () => {
     const ada = await service.createDeveloper()
     const ids: string[] = []
     for (const name of ['a', 'b', 'c']) ids.push((await service.createProject(ada, name)).id)
@@ -102,7 +102,7 @@ describeEachDatabase('the audit trail', (database) => {
     expect((await service.request('GET', '/v1/audit')).status).toBe(401)
   })
 
-  test('has nothing of what failed, and nothing twice of what was repeated', async () => {
+  test('has no entry for failed requests, and one for idempotent retries', async () => {
     const ada = await service.createDeveloper()
     const eve = await service.createDeveloper()
     const project = await service.createProject(ada, 'Mine')
@@ -152,7 +152,7 @@ describeEachDatabase('the audit trail', (database) => {
     const actions = async (as: TestDeveloper) =>
       (await listAuditEntries(as)).map(({ action }) => action).toReversed()
 
-    test('has those that succeeded and those that failed, with what called', async () => {
+    test('has successful and failed ones, with the client', async () => {
       const ada = await account('ada@example.com')
       expect((await login('ada@example.com', 'wrong horse battery', 'x'.repeat(500))).status).toBe(400)
       expect((await login('ada@example.com', password, 'otpd/2')).status).toBe(200)
@@ -188,14 +188,14 @@ describeEachDatabase('the audit trail', (database) => {
       expect(whole).not.toContain('ada@example.com')
     })
 
-    test('keeps nothing of addresses that are nobody’s, so that strangers fill no disk', async () => {
+    test('has no entry for unknown email addresses, so that strangers cannot fill the disk', async () => {
       const count = async () => (await database().read.select().from(database().tables.auditEntries)).length
       const before = await count()
       expect((await login('nobody@example.com', password)).status).toBe(400)
       expect(await count()).toBe(before)
     })
 
-    test('has the end of a session, its token that came back, and a change of the password', async () => {
+    test('has logouts, reuse of a refresh token, and password changes', async () => {
       const bob = await account('bob@example.com')
       const session = (await (await login('bob@example.com', password)).json()) as { refresh_token: string }
       const renew = (token: string) => grant({ grant_type: 'refresh_token', refresh_token: token })

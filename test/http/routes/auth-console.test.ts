@@ -41,9 +41,9 @@ describe('401 with the challenge of RFC 6750', () => {
     ['no header', undefined],
     ['an empty header', ''],
     ['another scheme', 'Basic YTpi'],
-    ['the scheme alone', 'Bearer'],
+    ['only the scheme', 'Bearer'],
     ['the scheme and spaces', 'Bearer   '],
-  ])('%s: TOKEN_MISSING, and no error word', async (_name, authorization) => {
+  ])('%s: TOKEN_MISSING, without an error code in the challenge', async (_name, authorization) => {
     const response = await call(authorization)
     expect(response.status).toBe(401)
     expect(response.headers.get('www-authenticate')).toBe('Bearer realm="otpd"')
@@ -71,14 +71,14 @@ describe('401 with the challenge of RFC 6750', () => {
     expect(await response.json()).toMatchObject({ error: { reason: 'TOKEN_EXPIRED' } })
   })
 
-  test('comes before 400: who is not known hears nothing about the body', async () => {
+  test('precedes 400: an unauthenticated caller learns nothing about the body', async () => {
     const init = { method: 'PATCH', headers: { 'content-type': 'application/json' }, body: '{"plan":"pro"}' }
     expect((await call(undefined, init)).status).toBe(401)
     expect((await call(`Bearer ${await sign()}`, init)).status).toBe(400)
   })
 })
 
-test('the scheme is known in any case', async () => {
+test('the scheme is case-insensitive', async () => {
   expect((await call(`bearer ${await sign()}`)).status).toBe(200)
 })
 
@@ -96,7 +96,7 @@ test('an outage of the provider is 503 with Retry-After, not 401', async () => {
   }
 })
 
-test('with an external provider the routes of the built-in one are not there, and the settings name it', async () => {
+test('with an external provider the routes of the built-in one are 404, and the login settings name it', async () => {
   for (const path of ['/v1/auth/.well-known/openid-configuration', '/v1/auth/jwks.json']) {
     expect((await server.get(path)).status).toBe(404)
   }
@@ -117,7 +117,7 @@ test('with an external provider the routes of the built-in one are not there, an
   })
 })
 
-test('with sign-up closed only whom the operator made gets in, by a verified address', async () => {
+test('with sign-up closed, only developers that the operator created log in, by a verified email address', async () => {
   const closed = await startIdentityServer(service, { env: env('closed') })
   try {
     const claims = { sub: 'awaited', email: 'Awaited@example.com', email_verified: true }
@@ -143,7 +143,7 @@ test('with sign-up closed only whom the operator made gets in, by a verified add
   }
 })
 
-test('where the system clock was set since the start, tokens of the provider go by the new time', async () => {
+test('after the system clock was set, tokens of the provider are checked against the new time', async () => {
   const wall = testClock(service.clock.now() + 86_400_000)
   const moved = await startIdentityServer(service, { env: env('open'), wallClock: wall })
   try {
@@ -155,7 +155,7 @@ test('where the system clock was set since the start, tokens of the provider go 
   }
 })
 
-test('a certified provider logs somebody in and the console knows them', async () => {
+test('a developer logs in with a certified OpenID provider', async () => {
   const oidcProvider = await startOidcProvider()
   const console = await startIdentityServer(service, {
     env: { OTPD_OIDC_ISSUER: oidcProvider.issuer, OTPD_OIDC_AUDIENCE: oidcProvider.clientId },

@@ -59,8 +59,8 @@ const expectProfile = async (idToken: string, status = 200) => {
   expect(response.status).toBe(status)
 }
 
-describe('before anybody has an account', () => {
-  test('the login settings say that a setup token is awaited, and it makes the first account', async () => {
+describe('before the first account exists', () => {
+  test('the login settings ask for a setup token, which creates the first account', async () => {
     const settings = async () => (await server.get('/v1/auth/config')).json()
     expect(await settings()).toEqual({
       data: {
@@ -89,7 +89,7 @@ describe('before anybody has an account', () => {
 })
 
 describe('the password grant', () => {
-  test('answers an ID token of 15 minutes with what is known of the person, and nothing is cached', async () => {
+  test('returns an ID token of 15 minutes with the claims of the account, and must not be cached', async () => {
     const { email, developer } = await newAccount()
     const response = await login(email)
     expect(response.headers.get('cache-control')).toBe('no-store')
@@ -110,7 +110,7 @@ describe('the password grant', () => {
     })
   })
 
-  test('the ID token opens the console for its 15 minutes and 30 seconds', async () => {
+  test('the ID token is accepted for its 15 minutes and 30 seconds of leeway', async () => {
     const { email } = await newAccount()
     const { id_token: idToken } = await readTokens(login(email))
     service.clock.advance(minutes(15) + 29_000)
@@ -121,7 +121,7 @@ describe('the password grant', () => {
     expect(await refused.json()).toMatchObject({ error: { reason: 'TOKEN_EXPIRED' } })
   })
 
-  test('a wrong password and an unknown address get the same answer', async () => {
+  test('a wrong password and an unknown email address get the same response', async () => {
     const { email } = await newAccount()
     const wrong = await login(email, 'wrong horse battery')
     const unknown = await login('nobody@example.com')
@@ -131,7 +131,7 @@ describe('the password grant', () => {
     expect(await unknown.text()).toBe(body)
   })
 
-  test('the sixth attempt from one address is 429 with Retry-After, from another it is not', async () => {
+  test('the sixth attempt from one IP address is 429 with Retry-After, but not from another', async () => {
     const { email } = await newAccount()
     for (let i = 0; i < 5; i += 1) await login(email, 'wrong horse battery')
     const refused = await expectFailure(login(email), 429, {
@@ -142,7 +142,7 @@ describe('the password grant', () => {
     await readTokens(login(email, password, '192.0.2.2'))
   })
 
-  test('an IPv6 customer is one address', async () => {
+  test('an IPv6 /64 counts as one address', async () => {
     const { email } = await newAccount()
     for (let i = 0; i < 5; i += 1) await login(email, 'wrong horse battery', `2001:db8:0:1::${i}`)
     await expectFailure(login(email, password, '2001:db8:0:1:ffff::9'), 429, { reason: 'LOGIN_ATTEMPTS' })
@@ -151,7 +151,7 @@ describe('the password grant', () => {
 })
 
 describe('the refresh grant', () => {
-  test('rotates, gives a lost answer again, and ends the session on later reuse', async () => {
+  test('rotates the token, repeats a lost response, and ends the session on later reuse', async () => {
     const { email } = await newAccount()
     const first = await readTokens(login(email))
     const second = await readTokens(refresh(first.refresh_token))
@@ -174,7 +174,7 @@ describe('the refresh grant', () => {
   })
 })
 
-describe('the token endpoint refuses', () => {
+describe('the token endpoint rejects', () => {
   const post = (body: string, type = 'application/x-www-form-urlencoded') =>
     fetch(`${server.url}/v1/auth/token`, { method: 'POST', headers: { 'content-type': type }, body })
 
@@ -182,13 +182,13 @@ describe('the token endpoint refuses', () => {
     ['no grant', '', 'invalid_request'],
     ['an empty grant', 'grant_type=', 'invalid_request'],
     ['an unknown grant', 'grant_type=client_credentials', 'unsupported_grant_type'],
-    ['a grant named like a property of every object', 'grant_type=constructor', 'unsupported_grant_type'],
+    ['a grant named like a property of Object.prototype', 'grant_type=constructor', 'unsupported_grant_type'],
     ['another client', 'grant_type=refresh_token&refresh_token=x&client_id=other', 'invalid_client'],
     ['a password grant without password', 'grant_type=password&username=a%40b.example', 'invalid_request'],
     ['a refresh grant without token', 'grant_type=refresh_token', 'invalid_request'],
     ['an unknown refresh token', 'grant_type=refresh_token&refresh_token=x', 'invalid_grant'],
     ['a setup token without account', 'grant_type=urn%3Aotpd%3Asetup-token&setup_token=x', 'invalid_request'],
-    ['a parameter that stands twice', 'grant_type=password&grant_type=password', 'invalid_request'],
+    ['a repeated parameter', 'grant_type=password&grant_type=password', 'invalid_request'],
   ])('%s', async (_name, body, error) => {
     await expectFailure(post(body), 400, { error })
   })
@@ -204,7 +204,7 @@ describe('the token endpoint refuses', () => {
     await readTokens(attempt(password))
   })
 
-  test('an address that is taken', async () => {
+  test('an email address that is taken', async () => {
     const { email } = await newAccount()
     const { token } = await builtIn.setupTokens.issue()
     const form = { grant_type: 'urn:otpd:setup-token', setup_token: token, email, password }
@@ -214,7 +214,7 @@ describe('the token endpoint refuses', () => {
     })
   })
 
-  test('what is no form, and what is over 64 KiB', async () => {
+  test('a body that is no form, and one over 64 KiB', async () => {
     await expectFailure(post('{"grant_type":"password"}', 'application/json'), 415, {
       error: 'invalid_request',
     })
@@ -241,7 +241,7 @@ describe('signing keys', () => {
   const publishedKeys = async (): Promise<Record<string, unknown>[]> =>
     JSON.parse(await (await server.get('/v1/auth/jwks.json')).text()).keys
 
-  test('any OpenID client finds them by discovery and verifies with them', async () => {
+  test('any OpenID client discovers them and verifies tokens with them', async () => {
     const { email, developer } = await newAccount()
     const { id_token: idToken } = await readTokens(login(email))
     const issuer = `${server.url}/v1/auth`
@@ -250,7 +250,7 @@ describe('signing keys', () => {
     expect(await verify(idToken)).toMatchObject({ subject: developer.id, email })
   })
 
-  test('rotation signs with a new key at once and leaves older tokens valid', async () => {
+  test('rotation signs with a new key immediately and keeps older tokens valid', async () => {
     const { email } = await newAccount()
     const old = await readTokens(login(email))
     await expectProfile(old.id_token)
@@ -265,7 +265,7 @@ describe('signing keys', () => {
     expect(published[0]).toMatchObject({ kid, alg: 'ES256', use: 'sig' })
   })
 
-  test('no private half leaves, and none lies readable in the database', async () => {
+  test('no private key is published or stored in plain text', async () => {
     const published = await publishedKeys()
     for (const key of published) expect(key).not.toHaveProperty('d')
     const rows = await service.database.read.select().from(service.database.tables.signingKeys)
@@ -276,7 +276,7 @@ describe('signing keys', () => {
   })
 })
 
-test('a new address of the server orphans no account and no session', async () => {
+test('a new public URL of the server keeps accounts and sessions', async () => {
   const { email, developer } = await newAccount()
   const before = await readTokens(login(email))
   const moved = await startIdentityServer(service, { publicUrl: 'https://otpd.example' })
@@ -292,7 +292,7 @@ test('a new address of the server orphans no account and no session', async () =
   }
 })
 
-describe('another password', () => {
+describe('a password change', () => {
   const change = (token: string | undefined, body: unknown) =>
     fetch(`${server.url}/v1/auth/password`, {
       method: 'POST',
@@ -304,7 +304,7 @@ describe('another password', () => {
     })
   const newPassword = 'another password!'
 
-  test('needs the current one and ends every session', async () => {
+  test('requires the current password and ends every session', async () => {
     const { email } = await newAccount()
     const tokens = await readTokens(login(email))
     const wrong = await change(tokens.id_token, { currentPassword: 'wrong horse', newPassword })
@@ -316,7 +316,7 @@ describe('another password', () => {
     await readTokens(login(email, newPassword))
   })
 
-  test('is 401 without a token, 400 when it is short', async () => {
+  test('is 401 without a token, 400 with a short password', async () => {
     expect((await change(undefined, {})).status).toBe(401)
     const { email } = await newAccount()
     const { id_token: idToken } = await readTokens(login(email))

@@ -34,7 +34,7 @@ const signed = (body: string) => ({
 })
 
 describe('a callback', () => {
-  test('is taken in any media type, as its provider signed it', async () => {
+  test('is accepted in any media type, as its provider signed it', async () => {
     const body = JSON.stringify({ entry: [] })
     for (const type of ['application/json', 'text/plain', 'application/x-www-form-urlencoded', 'what/ever']) {
       const response = await post(body, { ...signed(body), 'content-type': type })
@@ -42,20 +42,20 @@ describe('a callback', () => {
     }
   })
 
-  test('is refused where the body is another than the signed one', async () => {
+  test('is rejected if the body is not the signed one', async () => {
     expect((await post('{"entry": []} ', signed('{"entry": []}'))).status).toBe(403)
   })
 
-  test('is told where its form is not the one of the provider', async () => {
+  test('is 400 if it does not have the format of the provider', async () => {
     expect((await post('[]', signed('[]'))).status).toBe(400)
   })
 
-  test('is refused over 64 KiB', async () => {
+  test('is rejected over 64 KiB', async () => {
     const body = 'x'.repeat(64 * 1024 + 1)
     expect((await post(body, signed(body))).status).toBe(413)
   })
 
-  test('may ask whether the address is ours, and gets the text alone', async () => {
+  test('may verify the URL, and gets its challenge as plain text', async () => {
     const ask = (token: string) =>
       service.app.handle(
         new Request(
@@ -68,7 +68,7 @@ describe('a callback', () => {
     expect((await ask('others')).status).toBe(403)
   })
 
-  test('knows POST and GET alone', async () => {
+  test('supports only POST and GET', async () => {
     const { status, headers } = await service.request('PUT', path, { body: {} })
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, POST'])
   })

@@ -16,7 +16,7 @@ const patch = (body: unknown) =>
   service.request<Profile>('PATCH', '/v1/developer/me', { as: developer, body })
 
 describe('GET /v1/developer/me', () => {
-  test('answers the profile with the numbers of the plan', async () => {
+  test('returns the profile with the limits of the plan', async () => {
     const response = await service.request('GET', '/v1/developer/me', { as: developer })
     const { id, virtualPhone, createdAt } = developer.developer
     expect(response.status).toBe(200)
@@ -34,13 +34,13 @@ describe('GET /v1/developer/me', () => {
     })
   })
 
-  test('401 without a token', async () => {
+  test('responds 401 without a token', async () => {
     expect((await service.request('GET', '/v1/developer/me')).status).toBe(401)
   })
 })
 
 describe('PATCH /v1/developer/me', () => {
-  test('changes what is named and nothing else', async () => {
+  test('changes only the given fields', async () => {
     service.clock.advance(1000)
     const response = await patch({ name: 'Ada Lovelace' })
     expect(response.status).toBe(200)
@@ -57,7 +57,7 @@ describe('PATCH /v1/developer/me', () => {
     ['nothing', {}],
     ['the plan', { plan: 'pro' }],
     ['the virtual number', { virtualPhoneNumber: '+9990000000000' }],
-    ['the plan beside a name', { name: 'Ada', plan: 'free' }],
+    ['the plan next to a name', { name: 'Ada', plan: 'free' }],
     ['an unknown field', { admin: true }],
     ['an empty name', { name: '' }],
     ['a name of spaces', { name: '  ' }],
@@ -65,7 +65,7 @@ describe('PATCH /v1/developer/me', () => {
     ['a name of 81 characters', { name: 'x'.repeat(81) }],
     ['a company of 121 characters', { company: 'x'.repeat(121) }],
     ['a name that is a number', { name: 5 }],
-  ])('400 for %s, and nothing is changed', async (_name, body) => {
+  ])('responds 400 to %s and changes nothing', async (_name, body) => {
     const before = (await service.request('GET', '/v1/developer/me', { as: developer })).data
     const response = await patch(body)
     expect(response.status).toBe(400)
@@ -73,7 +73,7 @@ describe('PATCH /v1/developer/me', () => {
     expect((await service.request('GET', '/v1/developer/me', { as: developer })).data).toEqual(before)
   })
 
-  test('400 for what is no JSON object, 415 for what is no JSON', async () => {
+  test('responds 400 to a body that is no JSON object, 415 to one that is no JSON', async () => {
     expect((await patch('[]')).error.code).toBe('MALFORMED_JSON')
     const form = {
       as: developer,
@@ -83,7 +83,7 @@ describe('PATCH /v1/developer/me', () => {
     expect((await service.request('PATCH', '/v1/developer/me', form)).status).toBe(415)
   })
 
-  test('401 without a token, whatever the body', async () => {
+  test('responds 401 without a token, for any body', async () => {
     expect((await service.request('PATCH', '/v1/developer/me', { body: { plan: 'pro' } })).status).toBe(401)
   })
 })

@@ -10,10 +10,10 @@ import {
   type TestService,
 } from '../../helpers/service.ts'
 
-/** Numbers of one country, no two of them neighbours. */
+/** Creates numbers of one country, none of them consecutive. */
 const testPhone = (n: number) => `+316${String(10_000_000 + n * 10_007)}`
 
-describeEachDatabase('a guard that enforces', (database) => {
+describeEachDatabase('a guard in enforce mode', (database) => {
   let service: TestService
   let otp: OtpClient
   let developer: TestDeveloper
@@ -36,7 +36,7 @@ describeEachDatabase('a guard that enforces', (database) => {
   })
   afterAll(() => service.dispose())
 
-  test('answers 403 with a request that failed before it began, and without the cause', async () => {
+  test('responds 403 with the id of a failed request, and without the cause', async () => {
     const response = await otp.send(app, { phone: '+5352123456' })
     expect(response.status).toBe(403)
     expect(response.error).toMatchObject({
@@ -57,7 +57,7 @@ describeEachDatabase('a guard that enforces', (database) => {
       { type: 'otp.blocked', status: 'failed', detail: 'COUNTRY_DENIED' },
     ])
     expect((await service.request<unknown[]>('GET', '/v1/inbox', { as: developer })).data).toEqual([])
-    // RFC 9110 §15.5.11: gone, for good; the client asks for a new code.
+    // 410 (RFC 9110 §15.5.11): permanently gone, so the client sends a new code.
     const verified = await otp.verifyRightCode(app, requestId)
     expect([verified.status, verified.error.code, verified.error.reason]).toEqual([
       410,
@@ -68,7 +68,7 @@ describeEachDatabase('a guard that enforces', (database) => {
     expect((await otp.cancel(app, requestId)).status).toBe(410)
   })
 
-  test('counts a blocked send as a request that failed, and as a call', async () => {
+  test('counts a blocked send as a failed request, and against the rate limit', async () => {
     const ada = await service.createDeveloper()
     const ownApplication = await service.createApplication(ada)
     const before = await service.request<{ otpRequests: number }>('GET', '/v1/analytics/summary', { as: ada })
@@ -83,7 +83,7 @@ describeEachDatabase('a guard that enforces', (database) => {
     expect(days.data.at(-1)).toMatchObject({ sent: 0, failed: 1 })
   })
 
-  test('repeats its refusal for the same idempotency key, and makes no second request', async () => {
+  test('replays its error for the same idempotency key, and creates no second request', async () => {
     const headers = { 'idempotency-key': 'k-1' }
     const first = await otp.send(app, { phone: '+5352123456' }, headers)
     const second = await otp.send(app, { phone: '+5352123456' }, headers)
@@ -92,7 +92,7 @@ describeEachDatabase('a guard that enforces', (database) => {
     expect(second.headers.get('idempotency-replayed')).toBe('true')
   })
 
-  test('stops at the fourth unverified code of a country, until codes come back', async () => {
+  test('blocks the fourth unverified code of a country, until codes are verified', async () => {
     const ownApplication = await service.createApplication(developer)
     const sent = []
     for (let n = 0; n < 3; n++) sent.push(await otp.sendOrThrow(ownApplication, { phone: testPhone(n) }))
@@ -104,7 +104,7 @@ describeEachDatabase('a guard that enforces', (database) => {
     expect((await otp.send(ownApplication, { phone: testPhone(5) })).status).toBe(403)
   })
 
-  test('looks at resends too, and leaves the code that went out before', async () => {
+  test('checks resends, too, and keeps the code that was already sent valid', async () => {
     const ownApplication = await service.createApplication(developer)
     const { requestId } = await otp.sendOrThrow(ownApplication, { phone: testPhone(10) })
     await otp.sendOrThrow(ownApplication, { phone: testPhone(11) })
@@ -123,13 +123,13 @@ describeEachDatabase('a guard that enforces', (database) => {
     })
     expect((await otp.get(developer, requestId)).data).toMatchObject({ status: 'pending', resends: 1 })
     expect((await otp.verifyRightCode(ownApplication, requestId)).status).toBe(200)
-    // Both messages of that request are forgiven, and one of the other is left.
+    // Verification removes both messages of that request; one of the other remains.
     expect((await otp.send(ownApplication, { phone: testPhone(12) })).status).toBe(201)
     expect((await otp.send(ownApplication, { phone: testPhone(13) })).status).toBe(201)
     expect((await otp.send(ownApplication, { phone: testPhone(14) })).status).toBe(403)
   })
 
-  test('knows the client by the address that the backend tells', async () => {
+  test('identifies the end user by the clientIp that the backend sends', async () => {
     const ownApplication = await service.createApplication(developer)
     const send = (country: string, clientIp: string) =>
       otp.send(ownApplication, { phone: `${country}1234567`, clientIp })
@@ -141,7 +141,7 @@ describeEachDatabase('a guard that enforces', (database) => {
     expect((await send('+44790', '203.0.113.6')).status).toBe(201)
   })
 
-  test('lets exactly the cap of the day out, however many come at once', async () => {
+  test('sends exactly the daily cap under concurrent requests', async () => {
     const ownApplication = await service.createApplication(developer)
     const countries = ['+3247', '+3361', '+44790', '+4917', '+3934', '+3461']
     const race = Array.from({ length: 40 }, (_, n) =>
@@ -153,7 +153,7 @@ describeEachDatabase('a guard that enforces', (database) => {
     expect(countByOutcome(responses)).toEqual({ '201': 12, '403 DESTINATION_BLOCKED': 28 })
   })
 
-  test('spares test applications and virtual numbers', async () => {
+  test('ignores test applications and virtual numbers', async () => {
     const testing = await service.createApplication(developer, { environment: 'test' })
     expect((await otp.send(testing, { phone: '+5352123456' })).status).toBe(201)
     for (let n = 0; n < 5; n++) {
@@ -162,8 +162,8 @@ describeEachDatabase('a guard that enforces', (database) => {
   })
 })
 
-describe('a guard that only watches, as it does by default', () => {
-  test('sends what it would block, and notes why', async () => {
+describe('a guard in monitor mode, the default', () => {
+  test('sends codes that it would block, and logs why', async () => {
     const gateway = startGateway()
     const delivery = { providers: [createTwilioSettings('sms', gateway.url)], routes: [] }
     const service = await createTestService({ plans: unlimitedPlans, delivery })
@@ -184,7 +184,7 @@ describe('a guard that only watches, as it does by default', () => {
     await gateway.stop()
   })
 
-  test('looks away from what stays in the inbox', async () => {
+  test('ignores messages that stay in the inbox', async () => {
     const service = await createTestService({ plans: unlimitedPlans })
     const otp = createOtpClient(service)
     const app = await service.createApplication(await service.createDeveloper())
@@ -194,7 +194,7 @@ describe('a guard that only watches, as it does by default', () => {
   })
 })
 
-test('an outage of the provider is no reason to block a country', async () => {
+test('an outage of the provider does not block a country', async () => {
   const gateway = startGateway()
   const service = await createTestService({
     plans: unlimitedPlans,
@@ -219,8 +219,8 @@ test('an outage of the provider is no reason to block a country', async () => {
   await gateway.stop()
 })
 
-describeEachDatabase('a guard whose table is gone', (database, kind) => {
-  /** What only one dialect's builders can do: a test breaks the database from below. */
+describeEachDatabase('a guard whose table is missing', (database, kind) => {
+  /** Runs raw SQL for one dialect, to break the database underneath the service. */
   const run = (statement: SQL) =>
     database().write(async (tx) => {
       const raw = tx as unknown as { run?(s: SQL): unknown; execute?(s: SQL): Promise<unknown> }
@@ -228,7 +228,7 @@ describeEachDatabase('a guard whose table is gone', (database, kind) => {
     })
 
   test.each(['guard_windows', 'guard_days', 'guard_address_countries', 'guard_decisions'])(
-    '(%s) lets the code go, and its verification too',
+    '(%s) fails open: codes are sent and verified',
     async (table) => {
       const env = {
         OTPD_GUARD_MODE: 'enforce',
@@ -255,7 +255,7 @@ describeEachDatabase('a guard whose table is gone', (database, kind) => {
       } finally {
         await run(sql.raw(`alter table gone rename to ${table}`))
       }
-      // Back again, and with what was counted before.
+      // The table is back, with its previous counts.
       const responses = []
       for (let n = 10; n < 16; n++) responses.push(await send(n))
       expect(countByOutcome(responses)['403 DESTINATION_BLOCKED']).toBeGreaterThan(0)

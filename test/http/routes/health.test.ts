@@ -5,7 +5,7 @@ let service: TestService
 beforeAll(async () => void (service = await createTestService()))
 afterAll(() => service.dispose())
 
-test('GET /v1/health needs no authentication and tells the time', async () => {
+test('GET /v1/health needs no authentication and returns the time', async () => {
   const response = await service.request('GET', '/v1/health')
   expect(response.status).toBe(200)
   expect(response.data).toEqual({
@@ -15,7 +15,7 @@ test('GET /v1/health needs no authentication and tells the time', async () => {
   })
 })
 
-test('GET /v1/health/ready answers 200 while there is a database', async () => {
+test('GET /v1/health/ready responds 200 while the database works', async () => {
   const response = await service.request<{ status: string }>('GET', '/v1/health/ready')
   expect([response.status, response.data.status]).toEqual([200, 'ready'])
 })

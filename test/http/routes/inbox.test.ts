@@ -75,7 +75,7 @@ describe('GET /v1/inbox', () => {
     expect(data[0]).toMatchObject({ requestId, phone, code: null, text: null })
   })
 
-  test('forgets a message after 24 hours', async () => {
+  test('drops a message after 24 hours', async () => {
     const { developer, application } = await newCaller()
     await otp.sendOrThrow(application)
     service.clock.advance(dayMs - 1)
@@ -84,7 +84,7 @@ describe('GET /v1/inbox', () => {
     expect((await listInbox(developer)).data).toEqual([])
   })
 
-  test('is newest first, page after page', async () => {
+  test('lists newest first, page by page', async () => {
     const { developer, application } = await newCaller()
     const sent: string[] = []
     for (let i = 0; i < 5; i++) sent.unshift((await otp.sendOrThrow(application)).requestId)
@@ -94,7 +94,7 @@ describe('GET /v1/inbox', () => {
     expect(second.pagination.nextCursor).toBeNull()
   })
 
-  test('is of its developer alone', async () => {
+  test('is only for its developer', async () => {
     const { application } = await newCaller()
     await otp.sendOrThrow(application)
     expect((await listInbox(await service.createDeveloper())).data).toEqual([])
@@ -103,7 +103,7 @@ describe('GET /v1/inbox', () => {
 })
 
 describe('a message to a virtual number', () => {
-  test('of its own developer lies in their inbox with its ids', async () => {
+  test('of the sending developer is in their inbox, with its ids', async () => {
     const { developer, application } = await newCaller()
     const { requestId } = await otp.sendOrThrow(application, { phone: developer.developer.virtualPhone })
     const { data } = await listInbox(developer)
@@ -111,7 +111,7 @@ describe('a message to a virtual number', () => {
     expect(data[0]).toMatchObject({ requestId, appId: application.id, code: await otp.getCode(requestId) })
   })
 
-  test('of another developer lies in that one’s inbox alone, without ids', async () => {
+  test('of another developer is only in their inbox, without ids', async () => {
     const [sender, receiver] = [await newCaller(), await newCaller()]
     const number = receiver.developer.developer.virtualPhone
     const { requestId } = await otp.sendOrThrow(sender.application, { phone: number })
@@ -131,13 +131,13 @@ describe('a message to a virtual number', () => {
     expect((await listInbox(receiver.developer)).data[0]).toMatchObject({ code: null, text: null })
   })
 
-  test('of nobody is refused', async () => {
+  test('that no developer owns is rejected', async () => {
     const { application } = await newCaller()
     const response = await otp.send(application, { phone: '+9990000000000' })
     expect([response.status, response.error.code]).toEqual([400, 'INVALID_PHONE_NUMBER'])
   })
 
-  test('makes an identity of the developer whose application sent it', async () => {
+  test('creates an identity for the developer whose application sent it', async () => {
     const [sender, receiver] = [await newCaller(), await newCaller()]
     const number = receiver.developer.developer.virtualPhone
     const { requestId } = await otp.sendOrThrow(sender.application, { phone: number })

@@ -12,9 +12,9 @@ import {
 let service: TestService
 let ada: TestDeveloper
 let web: TestApplication
-/** A phone for each send: the budget of one would add entries of its own. */
+/** A new phone per send, because the budget of one phone would add log entries. */
 let phones: number
-/** Streams that the tests have left open. */
+/** Streams that tests left open. */
 let openStreams: Array<ReturnType<typeof readEventStream>>
 
 beforeEach(async () => {
@@ -70,7 +70,7 @@ const listLog = async (query = '?limit=200') =>
 const listIds = (entries: Entry[]) => entries.map(({ id }) => id)
 
 describe('a stream', () => {
-  test('begins with what comes, and gives each entry as the log does', async () => {
+  test('starts with new entries, in the format of the log', async () => {
     await send()
     const [before] = await listLog()
     const stream = await open()
@@ -81,7 +81,7 @@ describe('a stream', () => {
     expect(await stream.next()).toEqual({ id: entry?.id ?? '', data: JSON.stringify(entry) })
   })
 
-  test('has the headers of its kind, and those of every answer', async () => {
+  test('has the headers of an event stream and of every response', async () => {
     const response = await call()
     await response.body?.cancel()
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -93,7 +93,7 @@ describe('a stream', () => {
     })
   })
 
-  test('on an empty log gives a place that leads to the first entry', async () => {
+  test('on an empty log sends a position before the first entry', async () => {
     const stream = await open()
     expect(await stream.next()).toEqual({ id: logStart })
     await stream.cancel()
@@ -102,7 +102,7 @@ describe('a stream', () => {
     expect(await resumed.nextEntryIds(1)).toEqual(listIds(await listLog()))
   })
 
-  test('goes on after an entry, through pages and into what comes', async () => {
+  test('resumes after an entry, through stored pages into new entries', async () => {
     for (let count = 0; count < 5; count++) await send()
     const [first] = await listLog()
     const stream = await open(`?after=${first?.id}`)
@@ -111,7 +111,7 @@ describe('a stream', () => {
     expect(await stream.nextEntryIds(1)).toEqual(listIds((await listLog()).slice(-1)))
   })
 
-  test('of a long log comes whole, once and in its order', async () => {
+  test('of a long log sends every entry once and in order', async () => {
     for (let count = 0; count < 250; count++) await send()
     const stream = await open(`?after=${logStart}`)
     const seen = await stream.nextEntryIds(250)
@@ -120,14 +120,14 @@ describe('a stream', () => {
     expect(new Set(seen).size).toBe(250)
   })
 
-  test('believes Last-Event-ID over after, as a browser repeats its URL', async () => {
+  test('prefers Last-Event-ID to after, because browsers repeat the URL', async () => {
     for (let count = 0; count < 3; count++) await send()
     const [first, second, third] = listIds(await listLog())
     const stream = await open(`?after=${first}`, { 'last-event-id': second ?? '' })
     expect(await stream.nextEntryIds(1)).toEqual([third ?? ''])
   })
 
-  test('shows nothing of another developer', async () => {
+  test('sends nothing of another developer', async () => {
     const eve = await service.createDeveloper()
     const stream = await open()
     await send(await service.createApplication(eve, { environment: 'test' }))
@@ -156,7 +156,7 @@ describe('filters', () => {
     expect(await stream.nextEntryIds(2)).toEqual(listIds(matchingEntries))
   })
 
-  test('by somebody else’s application give a stream of nothing', async () => {
+  test('by another developer’s application give an empty stream', async () => {
     const eve = await service.createDeveloper()
     const evesApplication = await service.createApplication(eve, { environment: 'test' })
     const stream = await open(`?appId=${evesApplication.id}&after=${logStart}`)
@@ -164,7 +164,7 @@ describe('filters', () => {
     expect(await stream.next()).toEqual({ id: logStart })
   })
 
-  test('tell the place behind what they leave out, so that a resumed stream does not begin before it', async () => {
+  test('send the position after skipped entries, so that a resumed stream does not scan them again', async () => {
     const app = createApp({
       ...service.services,
       heartbeatMs: 5,
@@ -185,7 +185,7 @@ describe('filters', () => {
   })
 })
 
-describe('a stream is refused', () => {
+describe('a stream is rejected', () => {
   test.each([
     ['?type=otp.unheard', 'type'],
     ['?type=', 'type'],
@@ -200,12 +200,12 @@ describe('a stream is refused', () => {
     expect(response.error.details).toEqual([expect.objectContaining({ in: 'query', path })])
   })
 
-  test('without a token, before anything is looked at', async () => {
+  test('without a token, before any other check', async () => {
     const response = await service.request('GET', '/v1/logs/stream?type=otp.unheard')
     expect([response.status, response.error.reason]).toEqual([401, 'TOKEN_MISSING'])
   })
 
-  test('beyond twenty of a developer, until one is closed', async () => {
+  test('beyond twenty per developer, until one is closed', async () => {
     const eve = await service.createDeveloper()
     for (let count = 0; count < streamsPerDeveloperMax; count++) await open()
     const refused = await service.request('GET', '/v1/logs/stream', { as: ada })
@@ -221,7 +221,7 @@ describe('a stream is refused', () => {
     await open()
   })
 
-  test('with a bad place, and takes none of the twenty', async () => {
+  test('with an invalid position, without using one of the twenty', async () => {
     for (let count = 0; count < 2 * streamsPerDeveloperMax; count++) {
       expect((await call('?after=nothing')).status).toBe(400)
     }
@@ -235,7 +235,7 @@ describe('a stream ends', () => {
     await stream.next(),
   ]
 
-  test('when the service drains, and no other begins', async () => {
+  test('when the server drains, and no other starts', async () => {
     const stream = await open()
     await stream.next()
     const end = readEnd(stream)
@@ -245,7 +245,7 @@ describe('a stream ends', () => {
     expect([refused.status, refused.error.code]).toEqual([503, 'UNAVAILABLE'])
   })
 
-  test('with its token', async () => {
+  test('when its token expires', async () => {
     const stream = await open()
     await stream.next()
     const end = readEnd(stream)

@@ -17,7 +17,7 @@ let service: TestService
 let otp: OtpClient
 let developer: TestDeveloper
 let application: TestApplication
-/** Of ten sends, oldest first. */
+/** Log entries of ten sends, oldest first. */
 let all: string[]
 beforeAll(async () => {
   service = await createTestService({
@@ -39,7 +39,7 @@ const list = (query = '', as = developer) => service.request<LogData[]>('GET', `
 const fetchIds = async (query: string, as = developer) => (await list(query, as)).data.map(({ id }) => id)
 
 describe('GET /v1/logs', () => {
-  test('is chronological: the most recent entries, oldest of them first', async () => {
+  test('lists the most recent entries, oldest first', async () => {
     const { data, pagination } = await list('?limit=4')
     expect(data.map(({ id }) => id)).toEqual(all.slice(6))
     expect(data.map(({ at }) => at)).toEqual(data.map(({ at }) => at).toSorted())
@@ -48,7 +48,7 @@ describe('GET /v1/logs', () => {
     expect((await list()).pagination).toEqual({ limit: 50, nextCursor: null })
   })
 
-  test('walks to older pages, each chronological in itself, while new entries come', async () => {
+  test('pages to older entries, each page oldest first, while new ones arrive', async () => {
     const own = await service.createDeveloper()
     const sender = await service.createApplication(own)
     for (let i = 0; i < 7; i++) await otp.sendOrThrow(sender)
@@ -64,19 +64,19 @@ describe('GET /v1/logs', () => {
     expect(pages).toEqual([before.slice(4), before.slice(1, 4), before.slice(0, 1)])
   })
 
-  test('turns a page round where the order is desc', async () => {
+  test('reverses a page if the order is desc', async () => {
     expect(await fetchIds('?limit=4&order=desc')).toEqual(all.slice(6).toReversed())
     expect(await fetchIds('?limit=4&order=asc')).toEqual(all.slice(6))
   })
 
-  test('gives what came after an entry, the earliest of it', async () => {
+  test('returns the earliest entries after a given one', async () => {
     expect(await fetchIds(`?after=${all[2]}&limit=3`)).toEqual(all.slice(3, 6))
     expect(await fetchIds(`?after=${all[2]}&limit=3&order=desc`)).toEqual(all.slice(3, 6).toReversed())
     expect(await fetchIds(`?after=${all[9]}`)).toEqual([])
     expect(await fetchIds(`?after=${all[0]}`)).toEqual(all.slice(1))
   })
 
-  test('followed by after misses nothing and shows nothing twice', async () => {
+  test('followed by after has no gaps and no duplicates', async () => {
     const own = await service.createDeveloper()
     const sender = await service.createApplication(own)
     await otp.sendOrThrow(sender)
@@ -89,7 +89,7 @@ describe('GET /v1/logs', () => {
     expect(seen).toEqual(await fetchIds('?limit=200', own))
   })
 
-  test('refuses an entry that there is not, or of somebody else, or with a cursor', async () => {
+  test('rejects an absent entry, one of another developer, and one with a cursor', async () => {
     const stranger = await service.createDeveloper()
     const strangersApplication = await service.createApplication(stranger)
     const { requestId } = await otp.sendOrThrow(strangersApplication)
@@ -111,7 +111,7 @@ describe('GET /v1/logs', () => {
     expect(responses[5]?.error.reason).toBe('CURSOR_INVALID')
   })
 
-  test('filters by application, and has nothing for one of somebody else', async () => {
+  test('filters by application, and is empty for one of another developer', async () => {
     const other = await service.createApplication(developer)
     const { requestId } = await otp.sendOrThrow(other)
     expect((await list(`?appId=${other.id}`)).data.map((entry) => entry.requestId)).toEqual([requestId])
@@ -122,11 +122,11 @@ describe('GET /v1/logs', () => {
     all = await fetchIds('?limit=200')
   })
 
-  test('is of developers alone', async () => {
+  test('is for developers only', async () => {
     expect((await service.request('GET', '/v1/logs', { as: application })).status).toBe(401)
   })
 
-  test('never holds a code', async () => {
+  test('never contains a code', async () => {
     const { requestId } = await otp.sendOrThrow(application)
     await otp.verifyWrongCode(application, requestId)
     await otp.verifyRightCode(application, requestId)

@@ -36,7 +36,7 @@ const listRequests = async (application: TestApplication) =>
 const isReplay = ({ headers }: { headers: Headers }) => headers.get('idempotency-replayed')
 
 describe('a send with an idempotency key', () => {
-  test('is done once; its repeat gets the same answer and says so', async () => {
+  test('runs once; a retry gets the same response, marked as replayed', async () => {
     await newLive()
     const key = newKey()
     const first = await otp.send(live, {}, key)
@@ -49,7 +49,7 @@ describe('a send with an idempotency key', () => {
     expect(await otp.listLogEntries(owner, first.data.requestId)).toHaveLength(1)
   })
 
-  test('shows the code of the answer that stands, also where its transaction is run again behind another', async () => {
+  test('returns the code of the committed result, also if its transaction is retried', async () => {
     const app = await service.createApplication(owner, { environment: 'test' })
     const key = newKey()
     const codes: Array<string | undefined> = []
@@ -63,7 +63,7 @@ describe('a send with an idempotency key', () => {
     await node.dispose()
   })
 
-  test('is repeated before the rate limit and at no cost', async () => {
+  test('is replayed before the rate limit and at no cost', async () => {
     await newLive()
     const key = newKey()
     await otp.send(live, {}, key)
@@ -76,7 +76,7 @@ describe('a send with an idempotency key', () => {
     expect((await otp.send(live)).status).toBe(429)
   })
 
-  test('of a test application shows the code again, which was not stored', async () => {
+  test('of a test application returns the code again, which was not stored', async () => {
     const testing = await service.createApplication(owner, { environment: 'test' })
     const key = newKey()
     const first = await otp.send(testing, {}, key)
@@ -87,12 +87,12 @@ describe('a send with an idempotency key', () => {
     const stored = JSON.stringify(await service.database.read.select().from(idempotencyKeys))
     expect(stored).toContain(first.data.requestId)
     expect(stored).not.toContain(first.data.code ?? '')
-    // Also when the request has ended.
+    // Also after the request has ended.
     await otp.cancel(testing, first.data.requestId)
     expect((await otp.send(testing, {}, key)).text).toBe(first.text)
   })
 
-  test('is refused where the key came with another body', async () => {
+  test('is rejected if the key was used with a different body', async () => {
     await newLive()
     const key = newKey()
     await otp.send(live, {}, key)
@@ -103,7 +103,7 @@ describe('a send with an idempotency key', () => {
     expect(await listRequests(live)).toBe(1)
   })
 
-  test('takes a key bare or as a quoted string for the same', async () => {
+  test('treats a bare key and the quoted string as the same', async () => {
     await newLive()
     const first = await otp.send(live, {}, { 'idempotency-key': 'the-same' })
     const retryResponse = await otp.send(live, {}, { 'idempotency-key': '"the-same"' })
@@ -112,7 +112,7 @@ describe('a send with an idempotency key', () => {
   })
 
   test.each(['', ' ', '""', '"', 'a b', '"a b"', 'a"b', 'é', 'x'.repeat(256), `"${'x'.repeat(256)}"`])(
-    'refuses %j as a key',
+    'rejects %j as a key',
     async (value) => {
       const response = await otp.send(live, {}, { 'idempotency-key': value })
       expect(response.status).toBe(400)
@@ -124,14 +124,14 @@ describe('a send with an idempotency key', () => {
     },
   )
 
-  test('takes a key of 255 visible characters', async () => {
+  test('accepts a key of 255 visible characters', async () => {
     await newLive()
     const key = { 'idempotency-key': '!~'.repeat(127) + 'x' }
     expect((await otp.send(live, {}, key)).status).toBe(201)
     expect(isReplay(await otp.send(live, {}, key))).toBe('true')
   })
 
-  test('is another one for another application and another route', async () => {
+  test('is scoped to application and route', async () => {
     const [one, other] = [await newLive(), await newLive()]
     const key = newKey()
     const first = await otp.send(one, {}, key)
@@ -157,7 +157,7 @@ describe('a send with an idempotency key', () => {
     expect(isReplay(await otp.send(live, { phone: '+14155552672' }, key))).toBe('true')
   })
 
-  test('that was not well formed or not admitted may be repeated', async () => {
+  test('that was malformed or rate limited can be retried', async () => {
     await newLive()
     const key = newKey()
     expect((await otp.send(live, { phone: 'rubbish' }, key)).status).toBe(400)
@@ -169,7 +169,7 @@ describe('a send with an idempotency key', () => {
     expect([admitted.status, isReplay(admitted)]).toEqual([201, null])
   })
 
-  test('is not replayed to who cannot authenticate any more', async () => {
+  test('is not replayed once the credentials are invalid', async () => {
     await newLive()
     const key = newKey()
     await otp.send(live, {}, key)
@@ -179,7 +179,7 @@ describe('a send with an idempotency key', () => {
 })
 
 describe('a resend with an idempotency key', () => {
-  test('replays the refusal that is final, and not the one that passes', async () => {
+  test('replays a final error, but not a temporary one', async () => {
     await newLive()
     const { requestId } = await otp.sendOrThrow(live)
     const earlyKey = newKey()
@@ -200,14 +200,14 @@ describe('a resend with an idempotency key', () => {
   })
 })
 
-describe('a key that another call holds', () => {
-  test('is refused while that call is not done', async () => {
+describe('a key that another request has claimed', () => {
+  test('is rejected while that request is in progress', async () => {
     await newLive()
     const key = newKey()
     const body = { phone }
     const first = await otp.send(live, body, key)
     expect(first.status).toBe(201)
-    // As a node leaves it that has taken the key and is still at work.
+    // The state while another node has claimed the key and is still working.
     const { idempotencyKeys } = service.database.tables
     await service.database.write(async (tx) => {
       await tx.update(idempotencyKeys).set({ answer: null })

@@ -40,7 +40,7 @@ const sendPolicy = '"otp-send";q=5;w=60'
 const verifyPolicy = '"otp-verify";q=10;w=60'
 
 describe('five sends a minute', () => {
-  test('are told in the headers, and the sixth is refused until the first is a minute old', async () => {
+  test('are reported in the headers, and the sixth is rejected until the first is a minute old', async () => {
     const application = await newApplication()
     const rateHeadersSeen: unknown[] = []
     for (let i = 0; i < 5; i++) {
@@ -71,14 +71,14 @@ describe('five sends a minute', () => {
     expect((await otp.send(application)).status).toBe(429)
   })
 
-  test('are of each application', async () => {
+  test('are counted per application', async () => {
     const [one, other] = [await newApplication(), await newApplication()]
     for (let i = 0; i < 5; i++) await otp.send(one)
     expect((await otp.send(one)).status).toBe(429)
     expect((await otp.send(other)).status).toBe(201)
   })
 
-  test('are not spent by what is refused before', async () => {
+  test('are not used by requests that are rejected earlier', async () => {
     const application = await newApplication()
     const full = '"otp-send";r=5;t=60'
     const refused = [
@@ -100,7 +100,7 @@ describe('five sends a minute', () => {
 })
 
 describe('ten verifications a minute', () => {
-  test('are told in the headers of every answer, and the eleventh is refused', async () => {
+  test('are reported in the headers of every response, and the eleventh is rejected', async () => {
     const application = await newApplication()
     const { requestId } = await otp.sendOrThrow(application)
     const responses = [
@@ -121,7 +121,7 @@ describe('ten verifications a minute', () => {
     expect((await otp.verifyRightCode(application, requestId)).status).toBe(409)
   })
 
-  test('are spent by what belongs to nobody here, and not by what is not well formed', async () => {
+  test('are used by requests for an unknown id, but not by malformed ones', async () => {
     const application = await newApplication()
     const malformed = await otp.verify(application, 'otp_00000000000000000000000000', '12345')
     expect([malformed.status, rateHeaders(malformed)[1]]).toEqual([400, '"otp-verify";r=10;t=60'])
@@ -132,7 +132,7 @@ describe('ten verifications a minute', () => {
     ])
   })
 
-  test('come before the look at the request, which a refused call costs nothing', async () => {
+  test('are checked before the OTP request, so a rejected call uses no attempt', async () => {
     const application = await newApplication()
     const { requestId } = await otp.sendOrThrow(application)
     for (let i = 0; i < 10; i++) await otp.verify(application, 'rubbish', '123456')
@@ -143,7 +143,7 @@ describe('ten verifications a minute', () => {
   })
 })
 
-test('cancellations have no rate', async () => {
+test('cancellations have no rate limit', async () => {
   const application = await newApplication()
   for (let i = 0; i < 20; i++) {
     const response = await otp.cancel(application, 'rubbish')
@@ -159,7 +159,7 @@ test('a plan without limits has no headers', async () => {
 })
 
 describe('the check budget of a phone', () => {
-  /** As many wrong codes as the budget holds, over as many requests as that takes. */
+  /** Sends as many wrong codes as the budget holds, over as many requests as needed. */
   async function spend(application: TestApplication, to = phone) {
     for (let i = 0; i < 5; i++) {
       const { requestId } = await otp.sendOrThrow(application, { phone: to })
@@ -171,7 +171,7 @@ describe('the check budget of a phone', () => {
   const newLarge = async (environment: 'live' | 'test' = 'live') =>
     service.createApplication(await service.createDeveloper('large'), { environment })
 
-  test('of 25 failures over all requests refuses the right code too, until an hour has passed', async () => {
+  test('of 25 failures across all requests rejects even the right code, until an hour has passed', async () => {
     const application = await newLarge()
     await spend(application)
     const { requestId } = await otp.sendOrThrow(application)
@@ -185,7 +185,7 @@ describe('the check budget of a phone', () => {
     expect((await otp.verifyRightCode(application, later.requestId)).status).toBe(200)
   })
 
-  test('is of one phone in one application', async () => {
+  test('is counted per phone and application', async () => {
     const application = await newLarge()
     await spend(application)
     const another = await otp.sendOrThrow(application, { phone: '+14155552672' })
@@ -202,9 +202,9 @@ describe('the check budget of a phone', () => {
     expect((await otp.verifyRightCode(application, requestId)).status).toBe(200)
   })
 
-  test('that refuses costs nothing of the rate and no attempt', async () => {
+  test('uses no rate limit and no attempt when it rejects', async () => {
     const application = await newApplication()
-    // Three minutes of ten verifications each spend it.
+    // Three minutes of ten verifications each exhaust it.
     for (let minute = 0; minute < 3; minute++) {
       service.clock.advance(60_000)
       for (const size of minute === 2 ? [5] : [5, 5]) {
@@ -221,7 +221,7 @@ describe('the check budget of a phone', () => {
     }
   })
 
-  test('may be larger, or be off', async () => {
+  test('can be larger, or off', async () => {
     for (const [failures, status] of [
       ['26', 200],
       ['0', 200],
@@ -261,7 +261,7 @@ describe('the send budget of a phone', () => {
     return { sixthResponse, log: log.map(({ type, detail }) => [type, detail]) }
   }
 
-  test('is monitored: the sixth in ten minutes goes out and is noted', async () => {
+  test('is monitored: the sixth in ten minutes is sent and logged', async () => {
     const { sixthResponse, log } = await sendSixTimes('monitor')
     expect(sixthResponse.status).toBe(201)
     expect(log.slice(5)).toEqual([
@@ -270,7 +270,7 @@ describe('the send budget of a phone', () => {
     ])
   })
 
-  test('is enforced where the operator wishes: the sixth is refused and leaves nothing', async () => {
+  test('is enforced if configured: the sixth is rejected and leaves no trace', async () => {
     const { sixthResponse, log } = await sendSixTimes('enforce')
     expect(sixthResponse.status).toBe(429)
     expect(sixthResponse.error).toMatchObject({ code: 'RATE_LIMITED', reason: 'PHONE_SEND_BUDGET' })
@@ -278,7 +278,7 @@ describe('the send budget of a phone', () => {
     expect(log).toHaveLength(5)
   })
 
-  test('is off where the operator wishes', async () => {
+  test('is off if configured', async () => {
     const { sixthResponse, log } = await sendSixTimes('off')
     expect(sixthResponse.status).toBe(201)
     expect(log).toEqual(Array.from({ length: 6 }, () => ['otp.sent', null]))

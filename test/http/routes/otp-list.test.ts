@@ -30,7 +30,7 @@ const list = (query = '', as = owner) => service.request<OtpRequestData[]>('GET'
 const fetchIds = async (query: string, as = owner) => (await list(query, as)).data.map(({ id }) => id)
 
 describe('GET /v1/otp/:id', () => {
-  test('answers 200 with every field, and never with the code, its hash or its salt', async () => {
+  test('returns every field, and never the code, its hash or its salt', async () => {
     const { requestId } = await otp.sendOrThrow(application, { metadata: { order: '17' } })
     const createdAt = new Date(service.clock.now()).toISOString()
     service.clock.advance(1_000)
@@ -63,12 +63,12 @@ describe('GET /v1/otp/:id', () => {
     }
   })
 
-  test('answers the same to the application whose request it is', async () => {
+  test('returns the same to the application of the request', async () => {
     const { requestId } = await otp.sendOrThrow(application)
     expect((await otp.get(application, requestId)).text).toBe((await otp.get(owner, requestId)).text)
   })
 
-  test('lets the Authorization header alone count where there is one', async () => {
+  test('gives precedence to the Authorization header', async () => {
     const { requestId } = await otp.sendOrThrow(application)
     const bothCredentials = { headers: { ...application.headers, authorization: 'Bearer rubbish' } }
     expect((await otp.get(bothCredentials, requestId)).status).toBe(401)
@@ -78,7 +78,7 @@ describe('GET /v1/otp/:id', () => {
     ).toBe(404)
   })
 
-  test('answers 404 to a sibling application and 401 to who shows only a part', async () => {
+  test('responds 404 to a sibling application and 401 to incomplete credentials', async () => {
     const { requestId } = await otp.sendOrThrow(application)
     const sibling = await service.createApplication(owner)
     expect((await otp.get(sibling, requestId)).status).toBe(404)
@@ -88,7 +88,7 @@ describe('GET /v1/otp/:id', () => {
 })
 
 describe('GET /v1/otp', () => {
-  test('lists newest first, page after page, each request once', async () => {
+  test('lists newest first, page by page, each request once', async () => {
     const developer = await service.createDeveloper()
     const own = await service.createApplication(developer)
     const sent: string[] = []
@@ -102,14 +102,14 @@ describe('GET /v1/otp', () => {
       sizes.push(page.data.length)
       seen.push(...page.data.map(({ id }) => id))
       cursor = page.pagination.nextCursor
-      // What comes meanwhile stands on no later page.
+      // Requests created meanwhile appear on no later page.
       await otp.sendOrThrow(own)
     }
     expect(seen).toEqual(sent)
     expect(sizes).toEqual([3, 3, 1])
   })
 
-  test('takes 50 where no limit is given, and 200 at most', async () => {
+  test('has 50 per page by default, and 200 at most', async () => {
     const developer = await service.createDeveloper()
     const own = await service.createApplication(developer)
     for (let i = 0; i < 51; i++) await otp.sendOrThrow(own)
@@ -136,7 +136,7 @@ describe('GET /v1/otp', () => {
     expect(await fetchIds(`?appId=${other.id}&status=failed`)).toEqual([])
   })
 
-  test('is empty for an application of somebody else, or of nobody', async () => {
+  test('is empty for an application of another developer, or an absent one', async () => {
     const stranger = await service.createDeveloper()
     await otp.sendOrThrow(application)
     for (const appId of [application.id, 'app_00000000000000000000000000', 'rubbish']) {
@@ -146,11 +146,11 @@ describe('GET /v1/otp', () => {
     expect(await fetchIds('', stranger)).toEqual([])
   })
 
-  test('is of developers alone', async () => {
+  test('is for developers only', async () => {
     expect((await service.request('GET', '/v1/otp', { as: application })).status).toBe(401)
   })
 
-  test('goes on listing what a deleted application sent', async () => {
+  test('keeps listing the requests of a deleted application', async () => {
     const developer = await service.createDeveloper()
     const own = await service.createApplication(developer)
     const [first, second] = [await otp.sendOrThrow(own), await otp.sendOrThrow(own)]

@@ -26,7 +26,7 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
     await opened.dispose()
   })
 
-  /** The same application called through both nodes in turn. */
+  /** Calls the same application through both nodes in turn. */
   async function startNodes(rates: Partial<Plan> = {}, env: Record<string, string> = guardOffEnv) {
     const plans = { free: { ...unlimitedPlans.free, ...rates } }
     const services = [
@@ -47,7 +47,7 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
     }
   }
 
-  test('50 sends make exactly five requests', async () => {
+  test('50 sends create exactly five requests', async () => {
     const { callConcurrently, newApplication, stop } = await startNodes({ sendPerMinute: 5 })
     for (let round = 0; round < rounds; round++) {
       const application = await newApplication()
@@ -57,7 +57,7 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
     await stop()
   }, 300_000)
 
-  test('50 verifications with the right code succeed once, with the wrong one are compared five times', async () => {
+  test('of 50 verifications, the right code succeeds once and the wrong one is compared five times', async () => {
     const { callConcurrently, newApplication, otp, stop } = await startNodes()
     const application = await newApplication()
     for (let round = 0; round < rounds; round++) {
@@ -73,12 +73,12 @@ describe.skipIf(url === '')('two nodes with a pool each on one PostgreSQL server
     await stop()
   }, 300_000)
 
-  test('everything at once waits for nothing in a ring and answers no 5xx', async () => {
+  test('concurrent operations of every kind cause no deadlock and no 5xx', async () => {
     const { services, callConcurrently, newApplication, otp, stop } = await startNodes({}, {})
     const applications = [await newApplication(), await newApplication(), await newApplication()] as const
     for (let round = 0; round < rounds; round++) {
       const phone = newPhone()
-      // Due when the calls come: found by the sweepers of both nodes and by whoever verifies.
+      // Expired when the calls arrive: found by the sweepers of both nodes and by verifications.
       const expiring = await Promise.all(
         applications.map((as) => otp.sendOrThrow(as, { phone, ttlSeconds: 60 })),
       )

@@ -44,7 +44,7 @@ describe('POST /v1/otp/resend', () => {
     expect((await otp.verify(application, sent.requestId, sent.code ?? '')).status).toBe(200)
   })
 
-  test('writes a log entry, an inbox message and a count of its own', async () => {
+  test('writes its own log entry, inbox message and count', async () => {
     await newApplication()
     const { requestId, code } = await otp.sendOrThrow(application)
     const sentBefore = (await service.services.analytics.timeSeries(owner.developer, 7)).at(-1)?.sent ?? 0
@@ -69,7 +69,7 @@ describe('POST /v1/otp/resend', () => {
     expect((await service.services.analytics.summary(owner.developer)).otpRequests).toBe(requestsBefore)
   })
 
-  test('changes the channel where the call names one', async () => {
+  test('changes the channel if the call names one', async () => {
     await newApplication()
     const { requestId } = await otp.sendOrThrow(application)
     service.clock.advance(30_000)
@@ -78,7 +78,7 @@ describe('POST /v1/otp/resend', () => {
     expect((await otp.get(owner, requestId)).data.channel).toBe('voice')
   })
 
-  test('answers 429 before 30 seconds have passed, exactly, and costs nothing', async () => {
+  test('responds 429 until exactly 30 seconds have passed, at no cost', async () => {
     await newApplication()
     const { requestId } = await otp.sendOrThrow(application)
     service.clock.advance(10_001)
@@ -96,7 +96,7 @@ describe('POST /v1/otp/resend', () => {
     expect((await otp.get(owner, requestId)).data.resends).toBe(1)
   })
 
-  test('answers 409 to the fourth', async () => {
+  test('responds 409 to the fourth', async () => {
     await newApplication()
     const { requestId } = await otp.sendOrThrow(application)
     for (let i = 0; i < 3; i++) {

@@ -31,7 +31,7 @@ const findRow = (requestId: string) => service.store.read.otpRequests.find(reque
 const after = (ms: number) => new Date(service.clock.now() + ms).toISOString()
 
 describe('POST /v1/otp/send', () => {
-  test('answers 201 with the request, and not with the code of a live application', async () => {
+  test('responds 201 with the request, but without the code of a live application', async () => {
     const response = await otp.send(live)
     expect(response.status).toBe(201)
     expect(response.data).toEqual({
@@ -43,25 +43,25 @@ describe('POST /v1/otp/send', () => {
     expect(response.text).not.toContain(await otp.getCode(response.data.requestId))
   })
 
-  test('shows the code of a test application, which verifies', async () => {
+  test('returns the code of a test application, which verifies', async () => {
     const { requestId, code } = await otp.sendOrThrow(testing)
     expect(code).toMatch(/^[0-9]{6}$/)
     expect((await otp.verify(testing, requestId, code ?? '')).status).toBe(200)
   })
 
-  test('has the fixed code for fictional numbers in test applications alone', async () => {
+  test('uses the fixed code for fictional numbers in test applications only', async () => {
     expect((await otp.sendOrThrow(testing, { phone: '+12125550142' })).code).toBe('424242')
     const { requestId } = await otp.sendOrThrow(live, { phone: '+12125550142' })
     expect((await otp.verify(live, requestId, '424242')).error.code).toBe('INVALID_CODE')
   })
 
-  test('answers and stores the number in E.164, whatever it was written like', async () => {
+  test('returns and stores the number in E.164, in whatever notation it was sent', async () => {
     const { requestId, phone: answered } = await otp.sendOrThrow(live, { phone: '00 1 (415) 555-26.71' })
     expect(answered).toBe(phone)
     expect(await findRow(requestId)).toMatchObject({ phone, country: 'US' })
   })
 
-  test('lasts as long as the application or the call says', async () => {
+  test('has the lifetime set by the application or the call', async () => {
     const short = await service.createApplication(owner)
     const path = `/v1/applications/${short.id}`
     expect((await service.request('PATCH', path, { as: owner, body: { otpTtlSeconds: 60 } })).status).toBe(
@@ -71,7 +71,7 @@ describe('POST /v1/otp/send', () => {
     expect((await otp.sendOrThrow(short, { ttlSeconds: 600 })).expiresAt).toBe(after(600_000))
   })
 
-  test('keeps what the call says besides', async () => {
+  test('stores the optional fields', async () => {
     const metadata = { order: '17', note: 'ünïcode ✓' }
     const { requestId } = await otp.sendOrThrow(live, {
       channel: 'voice',
@@ -88,21 +88,21 @@ describe('POST /v1/otp/send', () => {
     })
   })
 
-  test('makes a new request each time and leaves the older one valid', async () => {
+  test('creates a new request each time and keeps the older one valid', async () => {
     const [first, second] = [await otp.sendOrThrow(live), await otp.sendOrThrow(live)]
     expect(second.requestId).not.toBe(first.requestId)
     expect((await otp.verifyRightCode(live, second.requestId)).status).toBe(200)
     expect((await otp.verifyRightCode(live, first.requestId)).status).toBe(200)
   })
 
-  test.each(['4155552671', '+1415556', '+999 0000000000', '+0123456789'])('refuses %s', async (text) => {
+  test.each(['4155552671', '+1415556', '+999 0000000000', '+0123456789'])('rejects %s', async (text) => {
     const { status, error, text: body } = await otp.send(live, { phone: text })
     expect(status).toBe(400)
     expect(error).toMatchObject({ code: 'INVALID_PHONE_NUMBER', details: [{ in: 'body', path: 'phone' }] })
     expect(body).not.toContain(text)
   })
 
-  test('reaches a virtual number of a developer, of no country', async () => {
+  test('reaches a virtual number of a developer, which has no country', async () => {
     const { requestId } = await otp.sendOrThrow(live, { phone: owner.developer.virtualPhone })
     expect(await findRow(requestId)).toMatchObject({ country: null, provider: 'inbox' })
   })
@@ -126,7 +126,7 @@ describe('POST /v1/otp/send', () => {
     expect((await service.services.analytics.summary(developer.developer)).otpRequests).toBe(1)
   })
 
-  test('that is refused leaves nothing', async () => {
+  test('leaves no trace if it is rejected', async () => {
     const developer = await service.createDeveloper()
     const application = await service.createApplication(developer)
     expect((await otp.send(application, { phone: '+9990000000000' })).status).toBe(400)
@@ -137,8 +137,8 @@ describe('POST /v1/otp/send', () => {
   })
 })
 
-describe('what is kept of a code', () => {
-  test('does not hold it, in no table', async () => {
+describe('the stored form of a code', () => {
+  test('does not contain it, in any table', async () => {
     const { requestId } = await otp.sendOrThrow(testing, { phone: '+14155552672' })
     const code = await otp.getCode(requestId)
     const request = await findRow(requestId)

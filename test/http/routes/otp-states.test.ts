@@ -22,7 +22,7 @@ afterAll(() => service.dispose())
 
 let phones = 0
 
-/** How a request gets into each state. */
+/** Brings a request into each state. */
 const reachState: Record<string, (requestId: string) => Promise<unknown>> = {
   pending: async () => undefined,
   verified: (requestId) => otp.verifyRightCode(application, requestId),
@@ -34,7 +34,7 @@ const reachState: Record<string, (requestId: string) => Promise<unknown>> = {
     service.clock.advance(300_000)
     await service.services.otp.expireRequests()
   },
-  'due, not yet noticed': async () => service.clock.advance(300_000),
+  'expired, not yet swept': async () => service.clock.advance(300_000),
 }
 
 type Trigger = (requestId: string) => Promise<TestResponse<unknown>>
@@ -50,7 +50,7 @@ const ended = {
   failed: ['410 ATTEMPTS_EXHAUSTED', 'failed'],
   canceled: ['410 OTP_CANCELED', 'canceled'],
   expired: ['410 OTP_EXPIRED', 'expired'],
-  'due, not yet noticed': ['410 OTP_EXPIRED', 'expired'],
+  'expired, not yet swept': ['410 OTP_EXPIRED', 'expired'],
 } as const
 const pending: Record<string, readonly [string, string]> = {
   'verify, right': ['200', 'verified'],
@@ -70,7 +70,7 @@ const table = Object.keys(triggers).flatMap((trigger) => [
 
 describe('a request that is', () => {
   test.each(table)(
-    '$state answers $answers to $trigger and is $next',
+    '$state responds $responses to $trigger and is $next',
     async ({ state, trigger, responses, next }) => {
       const { requestId } = await otp.sendOrThrow(application, { phone: `+1415555${1000 + phones++}` })
       await reachState[state]?.(requestId)
@@ -82,17 +82,17 @@ describe('a request that is', () => {
       expect(data.status).toBe(next ?? '')
       expect(data.verifiedAt === null).toBe(next !== 'verified')
       expect(data.failureReason).toBe(next === 'failed' ? 'max_attempts' : null)
-      // An end is told exactly once, and a request that has ended tells nothing more.
+      // The terminal event is recorded exactly once, and a closed request records no more events.
       const log = await otp.listLogEntries(owner, requestId)
       const terminalEvents = log.filter(({ type }) => type !== 'otp.sent' && type !== 'otp.attempt_failed')
       expect(terminalEvents.map(({ type }) => type)).toEqual(next === 'pending' ? [] : [`otp.${next}`])
-      if (state !== 'pending' && state !== 'due, not yet noticed') expect(log).toEqual(before)
+      if (state !== 'pending' && state !== 'expired, not yet swept') expect(log).toEqual(before)
     },
   )
 })
 
 describe('expiry', () => {
-  test('is told by the sweeper at the time that it finds it, in chunks', async () => {
+  test('is recorded by the sweeper when it finds it, in batches', async () => {
     const requests = await Promise.all(
       Array.from({ length: 7 }, (_, i) =>
         otp.sendOrThrow(application, { phone: `+1415556${1000 + i}`, ttlSeconds: 60 }),
@@ -112,7 +112,7 @@ describe('expiry', () => {
     expect((await otp.get(owner, alive.requestId)).data.status).toBe('pending')
   })
 
-  test('is seen by who looks before anybody wrote it down', async () => {
+  test('is visible before the sweeper has recorded it', async () => {
     const { requestId } = await otp.sendOrThrow(application, { phone: '+14155562001' })
     const ids = async (status: string) =>
       (
@@ -131,7 +131,7 @@ describe('expiry', () => {
 })
 
 describe('POST /v1/otp/cancel', () => {
-  test('answers 200 and makes the code worthless', async () => {
+  test('responds 200 and invalidates the code', async () => {
     const { requestId, phone } = await otp.sendOrThrow(application, { phone: '+14155562002' })
     const response = await otp.cancel(application, requestId)
     expect(response.status).toBe(200)

@@ -32,7 +32,7 @@ const send = (body: object = {}) => otp.sendOrThrow(application, { phone: newPho
 const now = () => new Date(service.clock.now()).toISOString()
 
 describe('POST /v1/otp/verify', () => {
-  test('answers 200 to the right code, once', async () => {
+  test('responds 200 to the right code, once', async () => {
     const { requestId } = await send({ phone })
     service.clock.advance(1_234)
     const response = await otp.verifyRightCode(application, requestId)
@@ -45,7 +45,7 @@ describe('POST /v1/otp/verify', () => {
     expect(retryResponse.error).toMatchObject({ code: 'ALREADY_VERIFIED', metadata: { verifiedAt } })
   })
 
-  test('answers 400 to a wrong one and tells how many attempts remain', async () => {
+  test('responds 400 to a wrong one and returns how many attempts remain', async () => {
     const { requestId } = await send()
     for (const attemptsRemaining of [4, 3, 2, 1, 0]) {
       const { status, error, text } = await otp.verifyWrongCode(application, requestId)
@@ -64,14 +64,14 @@ describe('POST /v1/otp/verify', () => {
     })
   })
 
-  test('takes the right code at the fifth attempt', async () => {
+  test('accepts the right code at the fifth attempt', async () => {
     const { requestId } = await send()
     for (let i = 0; i < 4; i++) await otp.verifyWrongCode(application, requestId)
     expect((await otp.verifyRightCode(application, requestId)).status).toBe(200)
     expect((await otp.get(owner, requestId)).data).toMatchObject({ status: 'verified', attempts: 5 })
   })
 
-  test('takes a code until the last millisecond and refuses it from expiresAt on', async () => {
+  test('accepts a code until the last millisecond before expiresAt', async () => {
     const [inTime, late] = [await send(), await send()]
     service.clock.set(Date.parse(inTime.expiresAt) - 1)
     expect((await otp.verifyRightCode(application, inTime.requestId)).status).toBe(200)
@@ -82,14 +82,14 @@ describe('POST /v1/otp/verify', () => {
     expect((await otp.get(owner, late.requestId)).data).toMatchObject({ status: 'expired', attempts: 0 })
   })
 
-  test('takes the code of this request and of no other of the same phone', async () => {
+  test('accepts only the code of this request, not of another for the same phone', async () => {
     const [first, second] = [await send({ phone }), await send({ phone })]
     const code = await otp.getCode(second.requestId)
     expect((await otp.verify(application, first.requestId, code)).status).toBe(400)
     expect((await otp.verify(application, second.requestId, code)).status).toBe(200)
   })
 
-  test('takes a code with leading zeros only with them', async () => {
+  test('requires the leading zeros of a code', async () => {
     for (let tries = 0; tries < 200; tries++) {
       const { requestId } = await send()
       const code = await otp.getCode(requestId)
@@ -102,7 +102,7 @@ describe('POST /v1/otp/verify', () => {
     expect.unreachable()
   })
 
-  test('that is not well formed costs no attempt', async () => {
+  test('costs no attempt if it is malformed', async () => {
     const { requestId } = await send()
     for (const code of ['12345', '1234567', 'abcdef', '12345 ', '']) {
       const { status, error } = await otp.verify(application, requestId, code)
@@ -111,7 +111,7 @@ describe('POST /v1/otp/verify', () => {
     expect((await otp.get(owner, requestId)).data.attempts).toBe(0)
   })
 
-  test('answers one identical 404 to what is not there, malformed, or another application’s', async () => {
+  test('responds one identical 404 to absent, malformed and other applications’ ids', async () => {
     const { requestId } = await send()
     const sibling = await service.createApplication(owner)
     const stranger = await service.createApplication(await service.createDeveloper())
@@ -128,7 +128,7 @@ describe('POST /v1/otp/verify', () => {
     expect((await otp.get(owner, requestId)).data).toMatchObject({ status: 'pending', attempts: 0 })
   })
 
-  test('makes the identity and counts its later verifications', async () => {
+  test('creates the identity and counts its later verifications', async () => {
     const number = newPhone()
     const identity = () =>
       service.request<{ verificationCount: number; firstVerifiedAt: string; lastVerifiedAt: string }>(
@@ -149,7 +149,7 @@ describe('POST /v1/otp/verify', () => {
     })
   })
 
-  test('writes what happened into the log, in its order', async () => {
+  test('logs the events in order', async () => {
     const { requestId } = await send()
     await otp.verifyWrongCode(application, requestId)
     await otp.verifyRightCode(application, requestId)

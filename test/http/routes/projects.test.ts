@@ -31,7 +31,7 @@ const patch = (id: string, body: unknown) =>
 const withoutTrace = (text: string) => text.replace(/req_\w{26}/, 'req')
 
 describe('POST /v1/projects', () => {
-  test('answers the created project', async () => {
+  test('returns the created project', async () => {
     const response = await create({ name: 'storefront', description: 'Sign-in of the shop' })
     expect(response.status).toBe(201)
     expect(response.data).toEqual({
@@ -50,7 +50,7 @@ describe('POST /v1/projects', () => {
     ['null as description', { description: null }, null],
     ['an empty description', { description: '' }, ''],
     ['a description of 280 characters', { description: 'd'.repeat(280) }, 'd'.repeat(280)],
-  ])('takes %s', async (_, body, description) => {
+  ])('accepts %s', async (_, body, description) => {
     const response = await create({ name: 'x'.repeat(80), ...body })
     expect([response.status, response.data.description]).toEqual([201, description])
   })
@@ -69,13 +69,13 @@ describe('POST /v1/projects', () => {
     ],
     ['an id', { name: 'x', id: 'prj_1' }, 'id', 'UNKNOWN'],
     ['an owner', { name: 'x', developerId: 'dev_1' }, 'developerId', 'UNKNOWN'],
-  ])('refuses %s', async (_, body, path, code) => {
+  ])('rejects %s', async (_, body, path, code) => {
     const response = await create(body)
     expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
     expect(response.error.details).toContainEqual(expect.objectContaining({ in: 'body', path, code }))
   })
 
-  test('refuses the eleventh of the free plan, and a deletion makes room', async () => {
+  test('rejects the eleventh on the free plan, and a deletion makes room', async () => {
     const limited = await createTestService()
     const developer = await limited.createDeveloper()
     const created = []
@@ -93,7 +93,7 @@ describe('POST /v1/projects', () => {
     await limited.dispose()
   })
 
-  test('with an idempotency key creates once and answers the same again', async () => {
+  test('with an idempotency key creates once and replays the response', async () => {
     const headers = { 'idempotency-key': '"once"' }
     const first = await create({ name: 'once' }, headers)
     const retryResponse = await create({ name: 'once' }, { 'idempotency-key': 'once' })
@@ -114,7 +114,7 @@ describe('POST /v1/projects', () => {
 })
 
 describe('GET /v1/projects', () => {
-  test("lists the caller's, newest first, in pages", async () => {
+  test("lists the caller's projects, newest first, in pages", async () => {
     const developer = await service.createDeveloper()
     const created: string[] = []
     for (let i = 0; i < 7; i++) created.push((await service.createProject(developer)).id)
@@ -142,7 +142,7 @@ describe('GET /v1/projects', () => {
     ])
   })
 
-  test("does not lead to another developer's by a cursor", async () => {
+  test("does not list another developer's projects by a cursor", async () => {
     const developer = await service.createDeveloper()
     for (let i = 0; i < 2; i++) await service.createProject(developer)
     const { pagination } = await service.request('GET', '/v1/projects?limit=1', { as: developer })
@@ -154,7 +154,7 @@ describe('GET /v1/projects', () => {
   })
 
   test.each(['limit=0', 'limit=201', 'limit=abc', 'cursor=nonsense', 'sort=name', 'limit=1&limit=1'])(
-    'refuses ?%s',
+    'rejects ?%s',
     async (query) => {
       const response = await service.request('GET', `/v1/projects?${query}`, { as: owner })
       expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
@@ -163,7 +163,7 @@ describe('GET /v1/projects', () => {
 })
 
 describe('PATCH /v1/projects/:id', () => {
-  test('changes what is named; null clears the description', async () => {
+  test('changes only the given fields; null clears the description', async () => {
     const before = (await create({ name: 'old', description: 'text' })).data
     service.clock.advance(1000)
     const updatedAt = new Date(service.clock.now()).toISOString()
@@ -178,7 +178,7 @@ describe('PATCH /v1/projects/:id', () => {
     ['null as name', { name: null }],
     ['a description of 281 characters', { description: 'd'.repeat(281) }],
     ['a count', { applicationCount: 3 }],
-  ])('refuses %s', async (_, body) => {
+  ])('rejects %s', async (_, body) => {
     const { data } = await create({ name: 'same' })
     const response = await patch(data.id, body)
     expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
@@ -196,7 +196,7 @@ describe('DELETE /v1/projects/:id', () => {
     expect((await remove()).status).toBe(404)
   })
 
-  test('answers 409 while the project has applications', async () => {
+  test('responds 409 while the project has applications', async () => {
     const { projectId } = await service.createApplication(owner)
     const response = await service.request('DELETE', `/v1/projects/${projectId}`, { as: owner })
     expect(response.status).toBe(409)
@@ -210,7 +210,7 @@ describe("a project that is not the caller's", () => {
     ['GET', undefined],
     ['PATCH', { name: 'mine' }],
     ['DELETE', undefined],
-  ])('answers %s like an absent one, and stays as it was', async (method, body) => {
+  ])('responds to %s as for an absent one, and is unchanged', async (method, body) => {
     const foreign = await service.createApplication(stranger)
     const getProject = () => service.request('GET', `/v1/projects/${foreign.projectId}`, { as: stranger })
     const before = (await getProject()).data
@@ -232,7 +232,7 @@ describe('without a valid token', () => {
     ['GET', '/x'],
     ['PATCH', '/x'],
     ['DELETE', '/x'],
-  ])('%s /v1/projects%s answers 401 before anything else', async (method, path) => {
+  ])('%s /v1/projects%s responds 401 before any other check', async (method, path) => {
     const body = method === 'GET' ? undefined : { nonsense: true }
     for (const authorization of [undefined, 'Bearer nonsense', 'Basic YTpi']) {
       const headers = authorization === undefined ? {} : { authorization }

@@ -48,7 +48,7 @@ const keyAlone = ({ apiKey }: TestApplication) => ({ headers: { 'x-api-key': api
 const now = () => new Date(service.clock.now()).toISOString()
 
 describe('GET /v1/users/:phoneNumber', () => {
-  test('answers one identity for all applications of a developer', async () => {
+  test('returns one identity for all applications of a developer', async () => {
     const firstVerifiedAt = now()
     await verify(sibling, phone)
     service.clock.advance(5_000)
@@ -67,7 +67,7 @@ describe('GET /v1/users/:phoneNumber', () => {
     })
   })
 
-  test('finds a number however it is written', async () => {
+  test('finds a number in any notation', async () => {
     await verify(application, phone)
     for (const written of [
       phone,
@@ -80,7 +80,7 @@ describe('GET /v1/users/:phoneNumber', () => {
     }
   })
 
-  test('answers to an API key alone, of any application of the developer', async () => {
+  test('accepts only an API key, of any application of the developer', async () => {
     await verify(application, phone)
     const responses = [
       await get(phone, keyAlone(application)),
@@ -91,7 +91,7 @@ describe('GET /v1/users/:phoneNumber', () => {
     expect(new Set(responses.map(({ text }) => text)).size).toBe(1)
   })
 
-  test('needs the key to be right, and looks at nothing else besides it', async () => {
+  test('requires a valid key and ignores the other headers', async () => {
     expect((await get(phone, { headers: { 'x-api-key': 'rubbish' } })).status).toBe(401)
     expect((await get(phone, { headers: {} })).status).toBe(401)
     expect((await get(phone, { headers: { 'x-client-id': application.clientId } })).status).toBe(401)
@@ -99,19 +99,19 @@ describe('GET /v1/users/:phoneNumber', () => {
     expect((await get('+14155559999', wrongSecret)).status).toBe(404)
   })
 
-  test('lets the Authorization header alone count where there is one', async () => {
+  test('gives precedence to the Authorization header', async () => {
     const bothCredentials = { headers: { ...keyAlone(application).headers, authorization: 'Bearer rubbish' } }
     expect((await get(phone, bothCredentials)).status).toBe(401)
   })
 
-  test('answers 403 to the key of a disabled application', async () => {
+  test('responds 403 to the key of a disabled application', async () => {
     const disabled = await service.createApplication(owner)
     const path = `/v1/applications/${disabled.id}`
     await service.request('PATCH', path, { as: owner, body: { status: 'disabled' } })
     expect((await get(phone, keyAlone(disabled))).status).toBe(403)
   })
 
-  test('answers 404 to what was sent but not verified, and to what is no number', async () => {
+  test('responds 404 to an unverified number, and to an invalid one', async () => {
     await otp.sendOrThrow(application, { phone: '+14155558888' })
     for (const number of ['+14155558888', '+14155557777', 'rubbish', '14155552671', '%2F', '+1415']) {
       const response = await get(number)
@@ -119,7 +119,7 @@ describe('GET /v1/users/:phoneNumber', () => {
     }
   })
 
-  test('knows nothing of what another developer verified', async () => {
+  test('does not find numbers that only another developer verified', async () => {
     const stranger = await service.createDeveloper()
     const strangersApplication = await service.createApplication(stranger)
     await verify(application, '+14155556666')
@@ -134,7 +134,7 @@ describe('GET /v1/users/:phoneNumber', () => {
     })
   })
 
-  test('keeps an identity whose application is gone', async () => {
+  test('keeps an identity whose application was deleted', async () => {
     const developer = await service.createDeveloper()
     const own = await service.createApplication(developer)
     await verify(own, phone)
@@ -144,7 +144,7 @@ describe('GET /v1/users/:phoneNumber', () => {
 })
 
 describe('GET /v1/users', () => {
-  test('lists identities newest first, page after page, each once', async () => {
+  test('lists identities newest first, page by page, each once', async () => {
     const developer = await service.createDeveloper()
     const own = await service.createApplication(developer)
     const numbers = Array.from({ length: 5 }, (_, i) => `+1415555200${i}`)
@@ -164,14 +164,14 @@ describe('GET /v1/users', () => {
     expect(third.data[0]).toMatchObject({ verificationCount: 2, applications: [own.id] })
   })
 
-  test('takes a limit from 1 to 200', async () => {
+  test('accepts a limit from 1 to 200', async () => {
     expect((await list()).pagination.limit).toBe(50)
     expect((await list('?limit=200')).status).toBe(200)
     for (const limit of ['0', '201', '-1', '1e2', 'x', ''])
       expect((await list(`?limit=${limit}`)).status).toBe(400)
   })
 
-  test('is of developers alone', async () => {
+  test('is for developers only', async () => {
     expect((await list('', keyAlone(application))).status).toBe(401)
     expect((await list('', application)).status).toBe(401)
   })

@@ -27,7 +27,7 @@ type Detail = Omit<Delivery, 'attempts'> & { attempts: object[] }
 const call = <T = unknown>(method: string, path: string, body?: unknown, as = owner) =>
   service.request<T>(method, `/v1/webhooks/${path}`, { as, body })
 
-/** An endpoint with `count` events that wait. No worker runs here. */
+/** Creates an endpoint with `count` pending deliveries. No worker runs in this test. */
 async function make(path = '', count = 1) {
   const app = await service.createApplication(owner, { environment: 'test' })
   const body = { appId: app.id, url: `${receiver.url}${path}`, events: ['*'] }
@@ -41,7 +41,7 @@ async function make(path = '', count = 1) {
 }
 
 describe('GET /v1/webhooks/:id/deliveries', () => {
-  test('answers with what waits', async () => {
+  test('returns pending deliveries', async () => {
     const { id, list } = await make()
     const now = new Date(service.clock.now()).toISOString()
     expect(list).toEqual([
@@ -62,7 +62,7 @@ describe('GET /v1/webhooks/:id/deliveries', () => {
     expect((await call('GET', `${id}/deliveries?type=otp.sent&status=pending`)).data).toEqual(list)
   })
 
-  test('goes page by page', async () => {
+  test('is paginated', async () => {
     const { id, list } = await make('', 3)
     const first = await call('GET', `${id}/deliveries?limit=2`)
     expect(first.data).toEqual(list.slice(0, 2))
@@ -73,7 +73,7 @@ describe('GET /v1/webhooks/:id/deliveries', () => {
   })
 
   test.each(['status=done', 'type=otp.unknown', 'type=*', 'limit=0', 'other=1', 'status='])(
-    'refuses %s',
+    'rejects %s',
     async (query) => {
       const { id } = await make()
       const response = await call('GET', `${id}/deliveries?${query}`)
@@ -83,7 +83,7 @@ describe('GET /v1/webhooks/:id/deliveries', () => {
 })
 
 describe('POST …/redeliver', () => {
-  test('sends at once and answers with every attempt', async () => {
+  test('sends immediately and returns every attempt', async () => {
     const { id, first } = await make('/bad')
     const before = receiver.received.length
     const response = await call<Detail>('POST', `${id}/deliveries/${first.id}/redeliver`)
@@ -109,7 +109,7 @@ describe('POST …/redeliver', () => {
     expect((await call('GET', `${id}/deliveries/${first.id}`)).data).toEqual(response.data)
   })
 
-  test('is refused more than 60 times a minute, over all endpoints of a developer', async () => {
+  test('is limited to 60 per minute across all endpoints of a developer', async () => {
     const other = await service.createDeveloper()
     const app = await service.createApplication(other, { environment: 'test' })
     const body = { appId: app.id, url: 'http://127.0.0.1:9/', events: ['*'] }
@@ -139,7 +139,7 @@ describe('POST /v1/webhooks/:id/recover', () => {
     })
   }
 
-  test('puts back what failed since a time', async () => {
+  test('requeues deliveries that failed since a time', async () => {
     const { id } = await make('', 2)
     await fail(id)
     const since = new Date(service.clock.now()).toISOString()
@@ -166,15 +166,15 @@ describe('POST /v1/webhooks/:id/recover', () => {
     [{ since: '2026-11-20T12:00:00Z', until: '2026-11-20T11:00:00Z' }],
     [{ since: '2026-11-20T12:00:00Z', until: null }],
     [{ since: '2026-11-20T12:00:00Z', limit: 1 }],
-  ])('refuses %p', async (body) => {
+  ])('rejects %p', async (body) => {
     const { id } = await make()
     const response = await call('POST', `${id}/recover`, body)
     expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
   })
 })
 
-describe('what is not there', () => {
-  test('and what is of another endpoint or developer is answered alike', async () => {
+describe('an absent delivery', () => {
+  test('gets the same response as one of another endpoint or developer', async () => {
     const [one, two] = [await make(), await make()]
     const stranger = await service.createDeveloper()
     const absent = `dlv_${'0'.repeat(26)}`
@@ -205,7 +205,7 @@ describe('what is not there', () => {
   })
 
   test.each(['GET x/deliveries', 'GET x/deliveries/y', 'POST x/deliveries/y/redeliver', 'POST x/recover'])(
-    '%s needs a token before anything else',
+    '%s requires a token before any other check',
     async (line) => {
       const [method = '', path = ''] = line.split(' ')
       const response = await service.request(method, `/v1/webhooks/${path}`)

@@ -30,7 +30,7 @@ const create = (overrides: object) =>
 const change = (id: string, body: object) =>
   service.request<Wire>('PATCH', `/v1/webhooks/${id}`, { as: owner, body })
 
-/** What an endpoint receives of a test event. */
+/** Sends a test event and returns the headers that the endpoint receives. */
 async function receivedBy(id: string) {
   service.clock.advance(60_000)
   const before = receiver.received.length
@@ -41,7 +41,7 @@ async function receivedBy(id: string) {
 const secret = 'Bearer s3cret-of-the-receiver'
 
 describe('headers of an endpoint', () => {
-  test('are sent with every event and shown to nobody', async () => {
+  test('are sent with every event and never returned', async () => {
     const created = await create({ headers: { Authorization: secret, 'X-Tenant': 'a b' } })
     expect(created.status).toBe(201)
     const masked = { authorization: '****', 'x-tenant': '****' }
@@ -54,7 +54,7 @@ describe('headers of an endpoint', () => {
     expect(await receivedBy(id)).toMatchObject({ authorization: secret, 'x-tenant': 'a b' })
   })
 
-  test('lie in the database encrypted, each in its place', async () => {
+  test('are stored encrypted, each bound to its endpoint and name', async () => {
     const [one, two] = [
       await create({ headers: { 'x-key': secret } }),
       await create({ headers: { 'x-key': secret } }),
@@ -67,7 +67,7 @@ describe('headers of an endpoint', () => {
     expect(stored(one.data.id)).not.toBe(stored(two.data.id))
   })
 
-  test('change one at a time, as nobody can read the others back', async () => {
+  test('change one at a time, because the others cannot be read back', async () => {
     const { id } = (await create({ headers: { 'x-one': '1', 'x-two': '2' } })).data
     const changed = await change(id, { headers: { 'X-ONE': '11', 'x-three': '3', 'x-absent': null } })
     expect(Object.keys(changed.data.headers).toSorted()).toEqual(['x-one', 'x-three', 'x-two'])
@@ -79,7 +79,7 @@ describe('headers of an endpoint', () => {
     expect((await change(id, { events: ['otp.sent'] })).data.headers).toEqual(removed.data.headers)
   })
 
-  test('are at most ten, also over changes at the same time', async () => {
+  test('are at most ten, also under concurrent changes', async () => {
     const named = (from: number, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-${from + i}`, 'v']))
     expect((await create({ headers: named(0, 11) })).error.code).toBe('INVALID_ARGUMENT')
@@ -115,7 +115,7 @@ describe('headers of an endpoint', () => {
     'date',
     'accept-encoding',
     'sec-fetch-mode',
-  ])('may not be %s', async (name) => {
+  ])('cannot be named %s', async (name) => {
     const response = await create({ headers: { [name]: 's3cret' } })
     expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
     expect(response.error.details).toMatchObject([{ in: 'body', path: `headers.${name}` }])
@@ -143,25 +143,25 @@ describe('headers of an endpoint', () => {
     ['x-a', 7],
     ['x-a', null],
     ['x-a', ['v']],
-  ])('may not be %p: %p', async (name, value) => {
+  ])('cannot be %p: %p', async (name, value) => {
     const response = await create({
       headers: JSON.parse(`{${JSON.stringify(name)}:${JSON.stringify(value)}}`),
     })
     expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
   })
 
-  test('may not stand twice', async () => {
+  test('cannot be repeated', async () => {
     const response = await create({ headers: { 'X-A': '1', 'x-a': '2' } })
     expect(response.error.details).toMatchObject([{ path: 'headers.x-a' }])
   })
 
-  test.each([[null], [[]], ['x-a: 1'], [7]])('may not be %p as a whole', async (headers) => {
+  test.each([[null], [[]], ['x-a: 1'], [7]])('cannot be %p as a whole', async (headers) => {
     expect((await create({ headers })).status).toBe(400)
   })
 })
 
 describe('a description', () => {
-  test('is kept, changed and cleared', async () => {
+  test('is stored, changed and cleared', async () => {
     const created = await create({ description: 'Orders, in Rust 🦀' })
     expect(created.data.description).toBe('Orders, in Rust 🦀')
     const { id } = created.data

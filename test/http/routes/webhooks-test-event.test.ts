@@ -38,7 +38,7 @@ const register = async (overrides: object = {}, as = owner) => {
 const send = (id: string, as = owner) => service.request<Result>('POST', `/v1/webhooks/${id}/test`, { as })
 
 describe('POST /v1/webhooks/:id/test', () => {
-  test('sends one signed otp.verified event, whatever the endpoint subscribed to', async () => {
+  test('sends one signed otp.verified event, regardless of the subscriptions', async () => {
     const before = receiver.received.length
     const response = await send(await register())
     expect([response.status, response.data]).toEqual([200, { delivered: true, statusCode: 200 }])
@@ -73,7 +73,7 @@ describe('POST /v1/webhooks/:id/test', () => {
     })
   })
 
-  test('leaves nothing behind: no log entry, no request, no delivery', async () => {
+  test('creates no log entry, no request and no delivery', async () => {
     const id = await register()
     await send(id)
     const logs = await service.request<unknown[]>('GET', '/v1/logs', { as: owner })
@@ -89,7 +89,7 @@ describe('POST /v1/webhooks/:id/test', () => {
     expect((await send(id)).data).toEqual({ delivered: true, statusCode: 200 })
   })
 
-  test('signs with the secret of the moment', async () => {
+  test('signs with the current secret', async () => {
     const path = `/v1/applications/${app.id}/rotate/webhook_secret`
     const { value } = (await service.request<{ value: string }>('POST', path, { as: owner })).data
     await send(await register())
@@ -105,7 +105,7 @@ describe('POST /v1/webhooks/:id/test', () => {
     [302, false],
     [410, false],
     [500, false],
-  ])('tells that the receiver answered %i, and not what', async (code, delivered) => {
+  ])('returns the status %i of the response, but not its body', async (code, delivered) => {
     status = code
     const response = await send(await register())
     status = 200
@@ -114,7 +114,7 @@ describe('POST /v1/webhooks/:id/test', () => {
     service.clock.advance(60_000)
   })
 
-  test('tells in a word why there was no status', async () => {
+  test('returns an error code if there was no response', async () => {
     const stoppedReceiver = await startReceiver()
     await stoppedReceiver.stop()
     const refused = await send(await register({ url: stoppedReceiver.url }))
@@ -123,7 +123,7 @@ describe('POST /v1/webhooks/:id/test', () => {
     expect(unknown.data).toEqual({ delivered: false, statusCode: 0, error: 'dns' })
   })
 
-  test('is allowed ten times in any minute to a developer, over all endpoints', async () => {
+  test('is limited to ten per minute and developer, across all endpoints', async () => {
     const developer = await service.createDeveloper()
     const { id: appId } = await service.createApplication(developer)
     const ids = [await register({ appId }, developer), await register({ appId }, developer)]
@@ -145,14 +145,14 @@ describe('POST /v1/webhooks/:id/test', () => {
     expect((await attempt(0)).status).toBe(429)
   })
 
-  test('counts no call for an endpoint that is not there', async () => {
+  test('does not count requests for an absent endpoint', async () => {
     const developer = await service.createDeveloper()
     for (let i = 0; i < 12; i++) expect((await send(`whk_${'0'.repeat(26)}`, developer)).status).toBe(404)
     const { id: appId } = await service.createApplication(developer)
     expect((await send(await register({ appId }, developer), developer)).status).toBe(200)
   })
 
-  test('lets exactly ten of thirty at once through', async () => {
+  test('allows exactly ten of thirty concurrent requests', async () => {
     const developer = await service.createDeveloper()
     const { id: appId } = await service.createApplication(developer)
     const id = await register({ appId }, developer)

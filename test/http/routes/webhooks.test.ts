@@ -49,7 +49,7 @@ const created = async (overrides: object = {}) => {
 }
 
 describe('POST /v1/webhooks', () => {
-  test('registers an endpoint', async () => {
+  test('creates an endpoint', async () => {
     const { id: appId } = await service.createApplication(owner)
     const events = ['otp.verified', 'otp.failed']
     const response = await create({ appId, events })
@@ -76,13 +76,13 @@ describe('POST /v1/webhooks', () => {
     '* otp.sent',
     'otp.sent otp.delivered otp.undelivered otp.verified',
     'otp.failed otp.expired otp.canceled otp.blocked',
-  ])('takes the events %s', async (subscriptions) => {
+  ])('accepts the events %s', async (subscriptions) => {
     const events = subscriptions.split(' ')
     expect((await created({ events })).events).toEqual(events)
   })
 
   test.each(['https://example.com', `https://example.com/${'a'.repeat(2028)}`, 'http://127.0.0.1:3000/'])(
-    'takes the URL %p',
+    'accepts the URL %p',
     async (wish) => {
       expect((await created({ url: wish })).url).toBe(wish)
     },
@@ -108,7 +108,7 @@ describe('POST /v1/webhooks', () => {
     ['events.1', ['otp.sent', 7]],
     ['appId', 7],
     ['extra', 'secret-text'],
-  ])('refuses a bad %s: %p', async (path, value) => {
+  ])('rejects a bad %s: %p', async (path, value) => {
     const name = path.split('.')[0] ?? ''
     const response = await create({ [name]: value })
     expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
@@ -116,13 +116,13 @@ describe('POST /v1/webhooks', () => {
     expect(response.text).not.toContain('secret-text')
   })
 
-  test.each(['appId', 'url', 'events'])('refuses a body without %s', async (name) => {
+  test.each(['appId', 'url', 'events'])('rejects a body without %s', async (name) => {
     const response = await create({ [name]: undefined })
     expect(response.status).toBe(400)
     expect(response.error.details).toMatchObject([{ in: 'body', path: name, code: 'REQUIRED' }])
   })
 
-  test("refuses an application that is absent or somebody else's alike", async () => {
+  test("rejects an absent application and another developer's with the same response", async () => {
     const stranger = await service.createDeveloper()
     const foreign = await service.createApplication(stranger)
     for (const appId of [foreign.id, `app_${'0'.repeat(26)}`, 'nonsense', '']) {
@@ -131,7 +131,7 @@ describe('POST /v1/webhooks', () => {
     }
   })
 
-  test('refuses more than the limit of an application', async () => {
+  test('rejects more than the limit per application', async () => {
     const { id: appId } = await service.createApplication(owner)
     for (let i = 0; i < 3; i++) expect((await create({ appId })).status).toBe(201)
     const response = await create({ appId })
@@ -142,7 +142,7 @@ describe('POST /v1/webhooks', () => {
     expect((await create({ appId })).status).toBe(201)
   })
 
-  test('is done once for an idempotency key', async () => {
+  test('runs once for an idempotency key', async () => {
     const { id: appId } = await service.createApplication(owner)
     const headers = { 'idempotency-key': crypto.randomUUID() }
     const first = await create({ appId }, headers)
@@ -156,7 +156,7 @@ describe('POST /v1/webhooks', () => {
 })
 
 describe('GET /v1/webhooks', () => {
-  test("lists the caller's alone, newest first, page by page", async () => {
+  test("lists only the caller's endpoints, newest first, page by page", async () => {
     const other = await service.createDeveloper()
     const { id: appId } = await service.createApplication(other)
     const ids: string[] = []
@@ -182,7 +182,7 @@ describe('GET /v1/webhooks', () => {
     expect((await list(`?appId=${one.appId}`)).data).toEqual([one])
   })
 
-  test("gives an empty list for somebody else's application", async () => {
+  test("gives an empty list for another developer's application", async () => {
     const stranger = await service.createDeveloper()
     const foreign = await service.createApplication(stranger)
     const body = { appId: foreign.id, url, events: ['*'] }
@@ -194,7 +194,7 @@ describe('GET /v1/webhooks', () => {
   })
 
   test.each(['?limit=0', '?limit=201', '?limit=x', '?cursor=x', '?other=1', '?limit=1&limit=2'])(
-    'refuses %s',
+    'rejects %s',
     async (query) => {
       expect((await list(query)).error.code).toBe('INVALID_ARGUMENT')
     },
@@ -202,7 +202,7 @@ describe('GET /v1/webhooks', () => {
 })
 
 describe('PATCH /v1/webhooks/:id', () => {
-  test('changes what is named and nothing else', async () => {
+  test('changes only the given fields', async () => {
     const endpoint = await created()
     service.clock.advance(1_000)
     const moved = await call('PATCH', `/${endpoint.id}`, { url: 'https://example.com/new' })
@@ -215,7 +215,7 @@ describe('PATCH /v1/webhooks/:id', () => {
     expect(disabled.data).toEqual({ ...updated.data, status: 'disabled' })
   })
 
-  test('to enabled forgets why it was disabled and since when it failed', async () => {
+  test('to enabled clears disabledReason and failingSince', async () => {
     const endpoint = await created()
     const { webhookEndpoints } = service.database.tables
     const failed = {
@@ -245,7 +245,7 @@ describe('PATCH /v1/webhooks/:id', () => {
     [{ status: null }],
     [{ appId: 'app_0' }],
     [{ disabledReason: null }],
-  ])('refuses %p', async (body) => {
+  ])('rejects %p', async (body) => {
     const endpoint = await created()
     const response = await call('PATCH', `/${endpoint.id}`, body)
     expect([response.status, response.error.code]).toEqual([400, 'INVALID_ARGUMENT'])
@@ -254,7 +254,7 @@ describe('PATCH /v1/webhooks/:id', () => {
 })
 
 describe('DELETE /v1/webhooks/:id', () => {
-  test('removes the endpoint', async () => {
+  test('deletes the endpoint', async () => {
     const { id } = await created()
     const response = await call('DELETE', `/${id}`)
     expect(response.status).toBe(200)
@@ -280,7 +280,7 @@ const calls: Array<[method: string, rest: string, body: unknown]> = [
 
 describe("an endpoint that is not the caller's", () => {
   test.each(calls)(
-    'answers %s …%s like an absent one, and stays as it was',
+    'responds to %s …%s as for an absent one, and is unchanged',
     async (method, pathSuffix, body) => {
       const stranger = await service.createDeveloper()
       const { id: appId } = await service.createApplication(stranger)
@@ -303,7 +303,7 @@ test.each<[method: string, rest: string, body: unknown]>([
   ['GET', '', undefined],
   ['POST', '', {}],
   ...calls,
-])('%s …%s needs a token before anything else', async (method, pathSuffix, body) => {
+])('%s …%s requires a token before any other check', async (method, pathSuffix, body) => {
   const path = pathSuffix === '' && method === 'POST' ? '/v1/webhooks' : `/v1/webhooks/nonsense${pathSuffix}`
   const response = await service.request(method, path, { body })
   expect([response.status, response.error.reason]).toEqual([401, 'TOKEN_MISSING'])

@@ -3,7 +3,7 @@ import { canary, createApiTester, type ApiTester } from '../helpers/api-tester.t
 import type { Operation } from '../helpers/openapi.ts'
 
 let apiTester: ApiTester
-/** Every operation that takes a JSON body, from the OpenAPI document: a new one is tried by itself. */
+/** Every operation with a JSON body, from the OpenAPI document: new operations are covered automatically. */
 let bodyOperations: Operation[]
 
 beforeAll(async () => {
@@ -14,7 +14,7 @@ afterAll(() => apiTester.service.dispose())
 
 const nested = (depth: number) => JSON.parse('['.repeat(depth) + ']'.repeat(depth))
 
-/** What may stand in the place of any field. */
+/** Values to try in every field. */
 const unexpectedValues: Record<string, unknown> = {
   null: null,
   true: true,
@@ -40,7 +40,7 @@ const unexpectedValues: Record<string, unknown> = {
   'an id of another kind': 'idn_01h455vb4pex5vsknk084sn02q',
 }
 
-/** Sends one body to every operation and returns all faults. */
+/** Sends bodies to every operation and returns all faults. */
 async function sendToAll(
   make: (operation: Operation) => Record<string, string | Uint8Array<ArrayBuffer>>,
   expected: (operation: Operation, body: string | Uint8Array<ArrayBuffer>) => number | undefined,
@@ -60,16 +60,16 @@ async function sendToAll(
   return faults
 }
 
-/** 400 where the document does not allow the body. */
+/** 400 if the OpenAPI document does not allow the body. */
 const documentedStatus = (operation: Operation, body: string | Uint8Array<ArrayBuffer>) =>
   apiTester.acceptsBody(operation, JSON.parse(String(body))) ? undefined : 400
 
-test('there are operations to try', () => {
+test('the OpenAPI document has operations with a JSON body', () => {
   expect(bodyOperations.length).toBeGreaterThanOrEqual(12)
 })
 
-describe('every operation refuses', () => {
-  test('a field of another type or form', async () => {
+describe('every operation rejects', () => {
+  test('a field of the wrong type or format', async () => {
     const faults = await sendToAll((operation) => {
       const completeBody = apiTester.validBody(operation, apiTester.owner)
       const variants = Object.keys(operation.body?.properties ?? {}).flatMap((field) =>
@@ -83,7 +83,7 @@ describe('every operation refuses', () => {
     expect(faults).toEqual([])
   })
 
-  test('a field too few or too many', async () => {
+  test('a missing or an unknown field', async () => {
     const faults = await sendToAll((operation) => {
       const completeBody = apiTester.validBody(operation, apiTester.owner)
       const bodiesWithoutField = Object.keys(completeBody).map((field) => {
@@ -108,7 +108,7 @@ describe('every operation refuses', () => {
     expect(faults).toEqual([])
   })
 
-  test('a field of a wrong name, which is told back only where it is words', async () => {
+  test('an unknown field, and repeats its name only if it consists of words', async () => {
     const [send] = bodyOperations.filter(({ operationId }) => operationId === 'sendOtp')
     if (!send) throw new Error('The operation is gone.')
     const pathFor = async (name: string) => {
@@ -136,7 +136,7 @@ describe('every operation refuses', () => {
     }
   })
 
-  test('what is not a JSON object', async () => {
+  test('a body that is not a JSON object', async () => {
     const bodies = {
       'an empty body': '',
       null: 'null',
@@ -164,20 +164,20 @@ describe('every operation refuses', () => {
     expect(faults).toEqual([])
   })
 
-  test('a body that two readers would understand differently', async () => {
+  test('a body that two parsers may read differently', async () => {
     const faults = await sendToAll(
       (operation) => {
         const bodyRemainder = JSON.stringify(apiTester.validBody(operation, apiTester.owner)).slice(1)
         const [field = ''] = Object.keys(operation.body?.properties ?? {})
         const escaped = `\\u${field.charCodeAt(0).toString(16).padStart(4, '0')}${field.slice(1)}`
         return {
-          'a property twice': `{"${field}":"${canary}",${bodyRemainder}`,
-          'a property twice, once escaped': `{"${escaped}":"${canary}",${bodyRemainder}`,
-          'a property twice, within': `{"x":{"a":1,"a":2},${bodyRemainder}`,
-          'a text with NUL': `{"${field}":"${canary}\\u0000"}`,
-          'half a character': `{"${field}":"${canary}\\ud83d"}`,
-          'the other half': `{"${field}":"\\udc00${canary}"}`,
-          'a property named by half a character': `{"\\ud83d":1,${bodyRemainder}`,
+          'a repeated property': `{"${field}":"${canary}",${bodyRemainder}`,
+          'a repeated property, once escaped': `{"${escaped}":"${canary}",${bodyRemainder}`,
+          'a repeated property in a nested object': `{"x":{"a":1,"a":2},${bodyRemainder}`,
+          'a string with NUL': `{"${field}":"${canary}\\u0000"}`,
+          'an unpaired high surrogate': `{"${field}":"${canary}\\ud83d"}`,
+          'an unpaired low surrogate': `{"${field}":"\\udc00${canary}"}`,
+          'a property name with an unpaired surrogate': `{"\\ud83d":1,${bodyRemainder}`,
         }
       },
       () => 400,
@@ -185,7 +185,7 @@ describe('every operation refuses', () => {
     expect(faults).toEqual([])
   })
 
-  test('more than 64 KiB', async () => {
+  test('a body of more than 64 KiB', async () => {
     const faults = await sendToAll(
       () => ({ '64 KiB and a byte': JSON.stringify({ [canary]: 'x'.repeat(65_537 - 17) }) }),
       () => 413,
@@ -224,8 +224,8 @@ describe('every operation refuses', () => {
   })
 })
 
-describe('every operation takes', () => {
-  test('texts as long as people count, up to the last character', async () => {
+describe('every operation accepts', () => {
+  test('texts of the maximum length, counted in code points', async () => {
     const faults = await sendToAll(
       (operation) => {
         const completeBody = apiTester.validBody(operation, apiTester.owner)
@@ -269,7 +269,7 @@ describe('every operation takes', () => {
     }
   })
 
-  test('a body behind a byte order mark, and one with spaces around it', async () => {
+  test('a body after a byte order mark, and one surrounded by white space', async () => {
     const faults = await sendToAll(
       (operation) => {
         const body = JSON.stringify(apiTester.validBody(operation, apiTester.owner))

@@ -16,7 +16,7 @@ const withPath = () =>
   apiTester.operations.filter((operation) => listParameters(operation, 'path').length > 0)
 const lists = () => withQuery().filter((operation) => listParameters(operation, 'query').includes('cursor'))
 
-/** Sends one query to some operations and returns all faults. */
+/** Sends a query to each operation and returns all faults. */
 async function sendTo(operations: Operation[], query: (operation: Operation) => string, status: number) {
   const faults: string[] = []
   for (const operation of operations) {
@@ -28,14 +28,14 @@ async function sendTo(operations: Operation[], query: (operation: Operation) => 
   return faults
 }
 
-test('there are operations to try', () => {
+test('the OpenAPI document has operations with a query or a path parameter', () => {
   expect(lists().length).toBeGreaterThanOrEqual(7)
   expect(withQuery().length).toBeGreaterThan(lists().length)
   expect(withPath().length).toBeGreaterThanOrEqual(12)
 })
 
 describe('every list', () => {
-  test.each(['1', '50', '200'])('takes limit=%s', async (limit) => {
+  test.each(['1', '50', '200'])('accepts limit=%s', async (limit) => {
     expect(await sendTo(lists(), () => `?limit=${limit}`, 200)).toEqual([])
   })
 
@@ -65,7 +65,7 @@ describe('every list', () => {
     canary,
     '5&limit=6',
     '5&%6cimit=6',
-  ])('refuses limit=%s', async (limit) => {
+  ])('rejects limit=%s', async (limit) => {
     expect(await sendTo(lists(), () => `?limit=${limit}`, 400)).toEqual([])
   })
 
@@ -77,11 +77,11 @@ describe('every list', () => {
     '__proto__=5',
     'constructor=5',
     `%3C${canary}%3E=1`,
-  ])('refuses the parameter in ?%s', async (query) => {
+  ])('rejects the unknown parameter in ?%s', async (query) => {
     expect(await sendTo(withQuery(), () => `?${query}`, 400)).toEqual([])
   })
 
-  test('refuses a cursor that it did not give out', async () => {
+  test('rejects a cursor that it did not issue', async () => {
     for (const cursor of [
       'x',
       canary,
@@ -105,7 +105,7 @@ describe('every list', () => {
 })
 
 describe('every operation with a query', () => {
-  test('refuses each parameter twice, and one that it does not know', async () => {
+  test('rejects a repeated and an unknown parameter', async () => {
     const twice = (operation: Operation) => {
       const [name = ''] = listParameters(operation, 'query')
       return `?${name}=7d&${name}=7d`
@@ -114,7 +114,7 @@ describe('every operation with a query', () => {
     expect(await sendTo(withQuery(), () => `?unknown=${canary}`, 400)).toEqual([])
   })
 
-  test('refuses escapes that are none, in every parameter', async () => {
+  test('rejects invalid escapes in every parameter', async () => {
     for (const bad of ['%', '%z', '%zz', '%ff', '%c3%28', '%ed%a0%80', '%00', `a%00${canary}`]) {
       for (const operation of withQuery()) {
         for (const name of listParameters(operation, 'query')) {
@@ -128,7 +128,7 @@ describe('every operation with a query', () => {
     }
   })
 
-  test('answers an empty or a long filter without a fault', async () => {
+  test('responds 200 or 400 to an empty, long or hostile filter', async () => {
     const faults: string[] = []
     for (const operation of withQuery()) {
       for (const name of listParameters(operation, 'query')) {
@@ -150,7 +150,7 @@ describe('every operation with a query', () => {
   })
 
   test.each(['7', '7D', '30', '1d', '365d', '', '%207d', '7d%20', '30d,7d', canary])(
-    'refuses range=%s',
+    'rejects range=%s',
     async (range) => {
       const ranged = withQuery().filter((operation) => listParameters(operation, 'query').includes('range'))
       expect(ranged).not.toEqual([])
@@ -162,7 +162,7 @@ describe('every operation with a query', () => {
 describe('every operation with an id in its path', () => {
   const absent = '01h455vb4pex5vsknk084sn02q'
 
-  test('answers 404 for what cannot be an id of that kind', async () => {
+  test('responds 404 to a malformed id and to an id of another kind', async () => {
     const faults: string[] = []
     for (const operation of withPath()) {
       const body = operation.body && JSON.stringify(apiTester.validBody(operation, apiTester.owner))
@@ -213,7 +213,7 @@ describe('every operation with an id in its path', () => {
     expect(faults).toEqual([])
   })
 
-  test('asks for credentials first', async () => {
+  test('requires credentials before it checks the id', async () => {
     for (const operation of withPath()) {
       for (const id of ['x', '%', '%zz', '%00', `app_${absent}`]) {
         const path = apiTester.fillPath(operation, apiTester.owner).split('/')

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => apiTester.service.dispose())
 
-/** Sends one form to every operation that takes forms and returns all faults. */
+/** Sends one body to every operation that takes a form and returns all faults. */
 async function sendToAll(
   body: string | Uint8Array<ArrayBuffer>,
   statuses: number[],
@@ -34,14 +34,14 @@ async function sendToAll(
   return faults
 }
 
-test('there are operations to try', () => {
+test('the OpenAPI document has operations that take a form', () => {
   expect(formOperations.map(({ operationId }) => operationId).toSorted()).toEqual([
     'requestTokens',
     'revokeToken',
   ])
 })
 
-test('parameters that nobody knows are ignored, and documented so (RFC 6749 §3.2)', async () => {
+test('unknown parameters are ignored, and the document says so (RFC 6749 §3.2)', async () => {
   for (const { requestBody } of formOperations) {
     expect(requestBody?.content[formType]?.schema.additionalProperties).toBeUndefined()
   }
@@ -76,33 +76,33 @@ describe('a form', () => {
     '%zz=%zz',
     `${canary}=${canary}`,
     `{"grant_type":"${canary}"}`,
-  ])('that grants nothing is refused as OAuth says: %s', async (form) => {
+  ])('that is no valid grant gets 400, as OAuth prescribes: %s', async (form) => {
     const faults = await sendToAll(form.includes('token=') ? form : `${form}&x=${canary}`, [400])
-    // Whoever revokes an unknown token has what was wanted (RFC 7009 §2.2).
+    // Revoking an unknown token succeeds (RFC 7009 §2.2).
     expect(faults.filter((fault) => fault !== 'revokeToken: 200')).toEqual([])
   })
 
-  test('with a parameter twice is refused', async () => {
+  test('with a repeated parameter is rejected', async () => {
     expect(await sendToAll('token=a&token=b&grant_type=password&grant_type=password', [400])).toEqual([])
     expect(await sendToAll(`token=a&%74oken=${canary}&grant_type=x`, [400])).toEqual([])
   })
 
-  test('that is not UTF-8 is refused', async () => {
+  test('that is not UTF-8 is rejected', async () => {
     expect(await sendToAll(Uint8Array.from([0x74, 0x3d, 0xff, 0xfe]), [400])).toEqual([])
   })
 
-  test('of more than 64 KiB is refused', async () => {
+  test('of more than 64 KiB is rejected', async () => {
     expect(await sendToAll(`token=${canary.repeat(7000)}`, [413])).toEqual([])
   })
 
   test.each(['application/json', 'multipart/form-data; boundary=x', 'text/plain', `x/${canary}`, ''])(
-    'as %p is refused',
+    'with the media type %p is rejected',
     async (type) => {
       expect(await sendToAll('grant_type=password&token=x', [415], { 'content-type': type })).toEqual([])
     },
   )
 
-  test('that is compressed is refused', async () => {
+  test('that is compressed is rejected', async () => {
     expect(await sendToAll('grant_type=password&token=x', [415], { 'content-encoding': 'gzip' })).toEqual([])
   })
 })

@@ -31,15 +31,15 @@ const preflight = (apiTester: ApiTester, method: string, path: string, origin: s
 const corsHeaders = ({ headers }: Response) =>
   Object.fromEntries([...headers].filter(([name]) => name.startsWith('access-control-')))
 
-/** Each operation with a path of its own. */
+/** Method and path of every operation. */
 const listRequests = (apiTester: ApiTester) =>
   apiTester.operations.map((operation) => ({
     method: operation.method,
     path: apiTester.fillPath(operation, apiTester.owner),
   }))
 
-describe('pages of other sites', () => {
-  test('may call nothing unless the operator names their origin', async () => {
+describe('pages of other origins', () => {
+  test('may call nothing unless the operator lists their origin', async () => {
     for (const { method, path } of listRequests(apiWithoutCors)) {
       for (const origin of [listed, other, 'null']) {
         expect(corsHeaders(await ask(apiWithoutCors, method, path, { origin }))).toEqual({})
@@ -49,7 +49,7 @@ describe('pages of other sites', () => {
     }
   })
 
-  test('of a listed origin may call the console routes, with a token of their own', async () => {
+  test('may call the console routes with a token if their origin is listed', async () => {
     for (const { method, path } of listRequests(apiWithCors)) {
       const response = await preflight(apiWithCors, method, path, listed)
       if (forServers.has(path)) {
@@ -73,7 +73,7 @@ describe('pages of other sites', () => {
     }
   })
 
-  test('of any origin may not call what takes the secrets of an application', async () => {
+  test('may never call routes that take the secrets of an application', async () => {
     for (const path of forServers) {
       for (const variant of [path, `${path}/`, `${path}?x=1`]) {
         expect(corsHeaders(await ask(apiWithCors, 'POST', variant, { origin: listed }))).toEqual({})
@@ -94,17 +94,17 @@ describe('pages of other sites', () => {
     `${listed}/`,
     `${listed},${other}`,
     'https://consoleXexample',
-  ])('of the origin %s, which is not listed, may call nothing', async (origin) => {
+  ])('may call nothing from the unlisted origin %s', async (origin) => {
     for (const { method, path } of listRequests(apiWithCors)) {
       expect(corsHeaders(await preflight(apiWithCors, method, path, origin))).toEqual({})
       const response = await ask(apiWithCors, method, path, { origin })
       expect(corsHeaders(response)).toEqual({})
-      // A cache must not give this answer to a page of another origin.
+      // A cache must not serve this response to a page of another origin.
       expect(response.headers.get('vary')).toBe('Origin')
     }
   })
 
-  test('are told of errors too, so that they can show them', async () => {
+  test('can read errors, too', async () => {
     for (const [method, path, status] of [
       ['GET', '/v1/projects', 401],
       ['GET', '/v1/nothing', 404],
@@ -115,7 +115,7 @@ describe('pages of other sites', () => {
     }
   })
 
-  test('never send a cookie along, and an answer to a preflight is as safe as any', async () => {
+  test('never send cookies, and preflight responses have the security headers', async () => {
     const response = await preflight(apiWithCors, 'GET', '/v1/projects', listed)
     expect(response.headers.get('access-control-allow-credentials')).toBeNull()
     expect(Object.fromEntries(response.headers)).toMatchObject({

@@ -9,8 +9,8 @@ beforeAll(async () => void (apiTester = await createApiTester()))
 afterAll(() => apiTester.service.dispose())
 
 /**
- * Each path once, with the methods that it has, and those that lead elsewhere: `GET /v1/otp/send` asks for the request
- * `send`, which is never there.
+ * Lists each path once, with its methods and those that match another route: `GET /v1/otp/send` gets the request with
+ * the id `send`, which never exists.
  */
 function listPaths() {
   const filled = new Set(
@@ -33,7 +33,7 @@ function listPaths() {
   })
 }
 
-describe('a path that nobody serves', () => {
+describe('an unknown path', () => {
   test.each([
     '/',
     '/v1',
@@ -73,11 +73,11 @@ describe('a path that nobody serves', () => {
   })
 })
 
-describe('a method that a path does not know', () => {
-  test('is 405 with the methods that it does, whoever calls', async () => {
+describe('a method that a path does not support', () => {
+  test('is 405 and lists the supported methods, without authentication', async () => {
     for (const { path, methods, otherRouteMethods } of listPaths()) {
       for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'get']) {
-        // The Fetch standard writes the usual methods in capitals.
+        // The Fetch standard normalizes common methods to upper case.
         if ([...methods, ...otherRouteMethods].includes(method.toUpperCase())) continue
         const { response, faults } = await apiTester.callUnknownRoute(method, path)
         expect({ path, method, faults, status: response.status }).toEqual({
@@ -94,7 +94,7 @@ describe('a method that a path does not know', () => {
 })
 
 describe('HEAD', () => {
-  test('has the status and the headers of GET', async () => {
+  test('has the same status and headers as GET', async () => {
     for (const operation of apiTester.operations.filter(({ method }) => method === 'GET')) {
       const path = apiTester.fillPath(operation, apiTester.owner)
       const headers = apiTester.headersFor(operation, apiTester.owner)
@@ -111,13 +111,13 @@ describe('HEAD', () => {
   })
 })
 
-describe('the checks come in one order:', () => {
+describe('the order of checks:', () => {
   const bodies = () => apiTester.operations.filter(({ body }) => body !== undefined)
   const guarded = () => apiTester.operations.filter(({ security }) => security.length > 0)
   const big = JSON.stringify({ x: 'x'.repeat(65_536) })
   const wrong: Record<string, string> = { authorization: 'Bearer nonsense', 'x-api-key': 'nonsense' }
 
-  test('an announced size before the route', async () => {
+  test('Content-Length before the route', async () => {
     for (const [method, path] of [
       ['POST', '/v1/otp/send'],
       ['POST', `/${canary}`],
@@ -186,7 +186,7 @@ describe('the checks come in one order:', () => {
     }
   })
 
-  test('a route without credentials is one that the document calls public', async () => {
+  test('a route that requires no credentials is documented as public', async () => {
     for (const operation of apiTester.operations.filter(({ security }) => security.length === 0)) {
       const { response, faults } = await apiTester.callAndCheck(operation)
       expect({ of: operation.operationId, faults }).toEqual({ of: operation.operationId, faults: [] })
@@ -195,8 +195,8 @@ describe('the checks come in one order:', () => {
   })
 })
 
-describe('strange headers', () => {
-  test('are no fault of the service, and no way in', async () => {
+describe('malformed headers', () => {
+  test('get 401 and cause no error of the server', async () => {
     const headers: Array<Record<string, string>> = [
       { authorization: `Bearer ${canary}` },
       { authorization: `Bearer ${canary.repeat(2000)}` },
@@ -229,7 +229,7 @@ describe('strange headers', () => {
     })
 
   test.each(['a', '"a"', '~!#', 'x'.repeat(255), `"${'x'.repeat(255)}"`])(
-    'the Idempotency-Key %j is taken, and documented so',
+    'the Idempotency-Key %j is accepted, and the document says so',
     async (key) => {
       for (const { operation, schema } of idempotentOperations()) {
         expect(findSchemaFaults(schema, key, {}, true)).toEqual([])
@@ -243,7 +243,7 @@ describe('strange headers', () => {
   )
 
   test.each(['', ' ', 'a b', 'é', '"', '"a', '""', 'a"b', 'x'.repeat(256), `"${'x'.repeat(256)}"`])(
-    'the Idempotency-Key %j is refused, and documented so',
+    'the Idempotency-Key %j is rejected, and the document says so',
     async (key) => {
       expect(idempotentOperations().length).toBeGreaterThanOrEqual(5)
       for (const { operation, schema } of idempotentOperations()) {
@@ -259,7 +259,7 @@ describe('strange headers', () => {
     },
   )
 
-  test('X-Request-Id of the caller is not taken over', async () => {
+  test('X-Request-Id of the caller is not used', async () => {
     for (const operation of apiTester.operations) {
       const body = operation.body && '{}'
       const { response } = await apiTester.callAndCheck(operation, {
@@ -272,7 +272,7 @@ describe('strange headers', () => {
 })
 
 describe('an operation that takes no body', () => {
-  test('reads one as any other would, and is not confused by it', async () => {
+  test('validates an unexpected body and ignores its content', async () => {
     const faults: string[] = []
     const plain = apiTester.operations.filter(({ method, requestBody }) => method !== 'GET' && !requestBody)
     expect(plain.length).toBeGreaterThanOrEqual(5)
@@ -289,7 +289,7 @@ describe('an operation that takes no body', () => {
     ]
     for (const operation of plain) {
       for (const [type, body, status] of bodies) {
-        // Of something that is not there: what the call does is tried elsewhere.
+        // The id does not exist: other tests cover what the operation does.
         const path = apiTester.fillPath(operation, apiTester.owner).split('/')
         path[3] = 'absent'
         const request = { path: path.join('/'), body, headers: { 'content-type': type } }
@@ -303,8 +303,8 @@ describe('an operation that takes no body', () => {
   })
 })
 
-describe('where providers report', () => {
-  test('an unknown provider or token is 404, whatever it sends', async () => {
+describe('provider callbacks', () => {
+  test('with an unknown provider or token get 404 for any body', async () => {
     for (const path of [
       '/v1/callbacks/x/y',
       `/v1/callbacks/twilio/${canary}`,
