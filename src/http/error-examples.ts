@@ -76,7 +76,7 @@ const operationExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
 const listExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
   400: {
     code: 'INVALID_ARGUMENT',
-    message: 'The request is invalid. limit: Expected a whole number from 1 to 200.',
+    message: 'Invalid request. limit: Expected a whole number from 1 to 200.',
     details: [
       { in: 'query', path: 'limit', code: 'INVALID', message: 'Expected a whole number from 1 to 200.' },
     ],
@@ -87,7 +87,7 @@ const listExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
 const statusExamples: Record<string, Omit<ErrorBody, 'traceId'>> = {
   400: {
     code: 'INVALID_ARGUMENT',
-    message: 'The request is invalid. name: Required, but missing.',
+    message: 'Invalid request. name: Required, but missing.',
     details: [{ in: 'body', path: 'name', code: 'REQUIRED', message: 'Required, but missing.' }],
   },
   401: { code: 'UNAUTHENTICATED', message: 'An ID token is required.', reason: 'TOKEN_MISSING' },

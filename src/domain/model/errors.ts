@@ -82,10 +82,10 @@ export const invalidRequest = (details: ErrorDetail[], reason?: string) =>
 
 /** Spells out the first fault, because many clients log or show the message alone. */
 function describeFaults([first, ...others]: ErrorDetail[]): string {
-  if (!first) return 'The request is invalid.'
+  if (!first) return 'Invalid request.'
   const field = first.path === '' ? '' : `${first.path}: `
   const more = others.length === 0 ? '' : ` (${others.length} more in details.)`
-  return `The request is invalid. ${field}${first.message}${more}`
+  return `Invalid request. ${field}${first.message}${more}`
 }
 
 /** One field that is not what it should be. @param message ends with a full stop */

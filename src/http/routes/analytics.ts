@@ -53,7 +53,12 @@ export function analyticsRoutes(services: {
         query: object({
           range: Type.Optional({
             ...oneOf(rangeNames),
-            documentedAs: { type: 'string', enum: rangeNames, default: '30d' },
+            documentedAs: {
+              type: 'string',
+              enum: rangeNames,
+              default: '30d',
+              description: 'UTC days up to and including today.',
+            },
           }),
         }),
         response: {

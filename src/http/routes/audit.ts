@@ -59,7 +59,9 @@ export function auditRoutes(services: { authenticateDeveloper: AuthenticateDevel
       query: object({
         ...pageQuery,
         action: Type.Optional(oneOf(auditActions)),
-        targetId: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+        targetId: Type.Optional(
+          Type.String({ minLength: 1, maxLength: 64, description: 'Only entries for this resource.' }),
+        ),
       }),
       response: { 200: page(auditEntry), ...consoleErrors },
       detail: {

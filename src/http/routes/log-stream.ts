@@ -50,7 +50,9 @@ export function logStreamRoutes(services: {
     },
     {
       query: object({
-        appId: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+        appId: Type.Optional(
+          Type.String({ minLength: 1, maxLength: 64, description: 'Only entries of this application.' }),
+        ),
         type: logTypeQuery,
         after: Type.Optional(
           Type.String({

@@ -68,7 +68,9 @@ export function logRoutes(services: { authenticateDeveloper: AuthenticateDevelop
     {
       query: object({
         ...pageQuery,
-        appId: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+        appId: Type.Optional(
+          Type.String({ minLength: 1, maxLength: 64, description: 'Only entries of this application.' }),
+        ),
         type: logTypeQuery,
         after: Type.Optional(
           Type.String({
@@ -78,7 +80,10 @@ export function logRoutes(services: { authenticateDeveloper: AuthenticateDevelop
               'Id of an entry: returns later entries, the earliest first. Cannot be combined with cursor.',
           }),
         ),
-        order: Type.Optional(oneOf(['asc', 'desc'])),
+        order: Type.Optional({
+          ...oneOf(['asc', 'desc']),
+          description: 'Order within the page: `asc` (default) is oldest first.',
+        }),
       }),
       response: { 200: page(logEntry), ...consoleErrors },
       detail: {

@@ -85,7 +85,9 @@ export function otpRoutes(services: {
     {
       query: object({
         ...pageQuery,
-        appId: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+        appId: Type.Optional(
+          Type.String({ minLength: 1, maxLength: 64, description: 'Only requests of this application.' }),
+        ),
         status: Type.Optional(oneOf(otpStatuses)),
       }),
       response: { 200: page(otpRequest), ...consoleErrors },

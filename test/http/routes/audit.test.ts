@@ -145,7 +145,7 @@ describeEachDatabase('the audit trail', (database) => {
         network: '192.0.2.200',
         origin: { source: 'api', ip: null, userAgent: null, traceId: null },
       })
-      if (!developer) throw new Error('nobody logged in')
+      if (!developer) throw new Error('the login failed')
       const origin = { source: 'host', ip: null, userAgent: null, traceId: null } as const
       return { developer: { ...developer, origin }, headers: { authorization: `Bearer ${token}` } }
     }
