@@ -1,11 +1,11 @@
 import { isAbsolute, join } from 'node:path'
-import { parseConfigFile, type FileEntry } from './toml-file.ts'
+import { parseConfigFile, type FileEntry, type ParsedFile } from './toml-file.ts'
 import type { ConfigInput, Environment, ResolvedSetting, Reader } from './reader.ts'
 import { parsePath } from './values.ts'
 
 export type ConfigFile = { path: string | null; entries: readonly FileEntry[] }
 
-/** Finding where a syntax error is takes a parse for every line below it. */
+/** Far above any real configuration; guards against a wrong path, such as a database. */
 const fileBytesMax = 256 * 1024
 
 /** A file that somebody named must be there; of the usual places the first that exists counts. */
@@ -28,11 +28,12 @@ export function readConfigFile(reader: Reader, input: ConfigInput): ConfigFile {
 }
 
 function parseEntries(reader: Reader, path: string, bytes: Uint8Array): readonly FileEntry[] {
-  const parsed =
+  const parsed: ParsedFile =
     bytes.length > fileBytesMax ? { fault: 'The file is over 256 KiB.', line: 1 } : parseConfigFile(bytes)
   if ('fault' in parsed) {
+    const position = parsed.column === undefined ? parsed.line : `${parsed.line}:${parsed.column}`
     reader.report(
-      `${path}:${parsed.line}`,
+      `${path}:${position}`,
       parsed.fault,
       'Write one setting a line, texts in quotes: key = "value".',
     )

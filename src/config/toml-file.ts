@@ -1,11 +1,14 @@
-/** One value of the configuration file and the line where a person finds it. */
+import { parse, TomlError } from 'smol-toml'
+
+/** One value of the configuration file and the line that defines it, counted from 1. */
 export type FileEntry = { path: readonly string[]; value: unknown; line: number }
 
-export type ParsedFile = { entries: FileEntry[] } | { fault: string; line: number }
+/** `column` is absent where the whole file is at fault. Both positions count from 1. */
+export type ParsedFile = { entries: FileEntry[] } | { fault: string; line: number; column?: number }
 
 /**
- * Reads TOML 1.0 into a flat list of values. A table without keys is an entry too, with `{}` as its value, so
- * that a misspelt heading is seen.
+ * Reads TOML 1.0 into a flat list of values. A table without keys becomes an entry with the value `{}`, so that a
+ * misspelt heading is reported too.
  */
 export function parseConfigFile(bytes: Uint8Array): ParsedFile {
   let text: string
@@ -14,43 +17,34 @@ export function parseConfigFile(bytes: Uint8Array): ParsedFile {
   } catch {
     return { fault: 'The file is not UTF-8 text.', line: 1 }
   }
-  const parsed = parseToml(text)
-  if ('fault' in parsed) return { fault: parsed.fault, line: findSyntaxErrorLine(text) }
+  let document: Record<string, unknown>
+  try {
+    document = parse(text)
+  } catch (error) {
+    return describeSyntaxError(error, text)
+  }
   const findLine = indexLines(text)
-  const entries = flatten(parsed.document, []).map(({ path, value }) => ({
-    path,
-    value,
-    line: findLine(path),
-  }))
+  const entries = flatten(document, []).map(({ path, value }) => ({ path, value, line: findLine(path) }))
   return { entries }
 }
 
+/** Tells tables from lists, dates and plain values. */
 export function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
 }
 
-function parseToml(text: string): { document: Record<string, unknown> } | { fault: string } {
-  try {
-    const document: unknown = Bun.TOML.parse(text)
-    return isTable(document) ? { document } : { fault: 'The file holds no settings.' }
-  } catch (error) {
-    const message = error instanceof Error ? error.message : ''
-    // The parser quotes what it stumbled over, which may be a secret that was put in the wrong place.
-    const detail = message.replace('TOML Parse error: ', '').replace(/: ".*"$/s, '')
-    return { fault: `The file is not valid TOML: ${detail}.` }
-  }
+/** Keeps only the reason from the message: the rest quotes the file, which may hold a misplaced secret. */
+function describeSyntaxError(error: unknown, text: string): ParsedFile {
+  if (!(error instanceof TomlError)) throw error
+  const { line, column } = error
+  const reason = error.message.split('\n')[0]?.replace('Invalid TOML document: ', '') ?? ''
+  // smol-toml treats the line break that ends an unclosed string as a control character in it.
+  const isUnclosed = reason.includes('in strings') && column > (text.split(/\r?\n/)[line - 1] ?? '').length
+  const detail = isUnclosed ? 'the text is not closed on this line' : reason.replace(/\.$/, '')
+  return { fault: `The file is not valid TOML: ${detail}.`, line, column }
 }
 
-/** Bun's parser does not say where it stopped: the faulty statement begins after the longest text that parses. */
-function findSyntaxErrorLine(text: string): number {
-  const lines = text.split('\n')
-  for (let count = lines.length - 1; count > 0; count--) {
-    if (!('fault' in parseToml(lines.slice(0, count).join('\n')))) return count + 1
-  }
-  return 1
-}
-
-/** The tables of a list at the top, `[[providers]]`, are numbered from 0: `providers.0.name`. */
+/** Turns nested tables into paths. Top-level lists of tables are numbered from 0: `providers.0.name`. */
 function flatten(table: Record<string, unknown>, parent: readonly string[]): Omit<FileEntry, 'line'>[] {
   return Object.entries(table).flatMap(([key, value]) => {
     const path = [...parent, key]
@@ -60,7 +54,10 @@ function flatten(table: Record<string, unknown>, parent: readonly string[]): Omi
   })
 }
 
-/** Finds the line that defines a key: the line of the key itself, else of the inline table or heading around it. */
+/**
+ * Finds the line that defines a key: the line of the key itself, else of the inline table or heading around it.
+ * smol-toml reports positions of syntax errors only, so headings and keys are matched line by line.
+ */
 function indexLines(text: string): (path: readonly string[]) => number {
   const definitions: { path: string; line: number }[] = []
   const counts = new Map<string, number>()

@@ -48,18 +48,34 @@ describe('the configuration file', () => {
   })
 
   test.each([
-    ['a value without quotes', '# mine\n[server]\nlisten = 127.0.0.1:80\n[log]\nlevel = "info"\n', 3],
-    ['a key without a value', '[server]\n\nlisten =\n', 3],
-    ['a text that does not end', '[log]\nlevel = "info\nformat = "json"\n', 2],
-    ['a key given twice', '[log]\nlevel = "info"\nformat = "text"\nlevel = "warn"', 4],
-    ['a table given twice', '[log]\nlevel = "info"\n[server]\n[log]\nformat = "text"', 4],
-    ['an integer beyond 64 bits', '[limits]\nphoneCheckBudget = 99999999999999999999', 2],
-    ['a NUL in a text', '[log]\nlevel = "\u0000"', 2],
-    ['a broken first line', ']\n[log]\n', 1],
-  ])('says the line of %s', (_, toml, line) => {
+    [
+      'a value without quotes',
+      '# mine\n[server]\nlisten = 127.0.0.1:80\n[log]\nlevel = "info"\n',
+      '3:15',
+      'numeric literal',
+    ],
+    ['a key without a value', '[server]\n\nlisten =\n', '3:9', 'invalid value'],
+    [
+      'a text that does not end',
+      '[log]\nlevel = "info\nformat = "json"\n',
+      '2:14',
+      'not closed on this line',
+    ],
+    ['a key given twice', '[log]\nlevel = "info"\nformat = "text"\nlevel = "warn"', '4:1', 'already defined'],
+    [
+      'a table given twice',
+      '[log]\nlevel = "info"\n[server]\n[log]\nformat = "text"',
+      '4:2',
+      'already defined',
+    ],
+    ['an integer beyond 64 bits', '[limits]\nphoneCheckBudget = 99999999999999999999', '2:20', 'integer'],
+    ['a NUL in a text', '[log]\nlevel = "\u0000"', '2:10', 'control characters'],
+    ['a broken first line', ']\n[log]\n', '1:1', 'illegal character'],
+  ])('says the line and the column of %s', (_, toml, position, reason) => {
     const problem = requireProblem(loadFile(toml))
-    expect(problem.source).toBe(`/etc/o.toml:${line}`)
-    expect(problem.message).toContain('not valid TOML')
+    expect(problem.source).toBe(`/etc/o.toml:${position}`)
+    expect(problem.message).toStartWith('The file is not valid TOML: ')
+    expect(problem.message).toContain(reason)
   })
 
   test('does not repeat what it could not parse', () => {
@@ -101,6 +117,7 @@ describe('the configuration file', () => {
     ['dev = true', 1, 'OTPD_DEV'],
     ['__proto__ = 1', 1, 'Remove the line.'],
     ['server = 1', 1, 'There is no setting server.'],
+    ['server = 1979-05-27', 1, 'There is no setting server.'],
     ['[server.listen]\nport = 1', 2, 'There is no setting server.listen.port.'],
   ])('refuses the unknown key of %p', (toml, line, expectedText) => {
     const problem = requireProblem(loadFile(toml))
