@@ -2,11 +2,17 @@ import { readFileSync } from 'node:fs'
 import { readAdmin, readMasterKey, readOidc, type OidcConfig } from './auth.ts'
 import { readDelivery } from './delivery.ts'
 import { readGuard } from './guard.ts'
-import { readMetricsListen, readRetention } from './operations.ts'
 import { readConfigFile, readDataDir } from './paths.ts'
 import { ratePerMinuteMax, readPlans } from './plans.ts'
 import { readTemplates } from './templates.ts'
-import { createReader, type ConfigInput, type Flags, type Problem, type SettingValue } from './reader.ts'
+import {
+  createReader,
+  type ConfigInput,
+  type Flags,
+  type Problem,
+  type Reader,
+  type SettingValue,
+} from './reader.ts'
 import {
   isLoopback,
   parseChoice,
@@ -129,7 +135,7 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   const phoneCheckBudget = read('phoneCheckBudget', parseInteger(0, 100), 25)
   const phoneSendBudget = read('phoneSendBudget', parseChoice('off', 'monitor', 'enforce'), 'monitor')
   const guard = readGuard(reader)
-  const metricsListen = readMetricsListen(reader, showListen)
+  const metricsListen = readMetricsListen(reader)
   const retention = readRetention(reader)
   const plans = readPlans(reader, configFile.entries, { sendPerMinute, verifyPerMinute })
   const delivery = readDelivery(reader, input, configFile.entries)
@@ -160,6 +166,25 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   }
   const { problems, values } = reader
   return { config: problems.length === 0 ? config : null, problems, settings: values }
+}
+
+/** Ten years. */
+const daysMax = 3650
+
+/** Where metrics are told; null: nowhere. */
+function readMetricsListen(reader: Reader) {
+  const showOrNull = (address: ListenAddress | null) => (address === null ? null : showListen(address))
+  return reader.read<ListenAddress | null>('metricsListen', parseListen, null, { show: showOrNull }).value
+}
+
+function readRetention({ read }: Reader): RetentionSettings {
+  const parseDays = parseInteger(0, daysMax)
+  return {
+    phoneDays: read('retentionPhoneDays', parseDays, 30).value,
+    logDays: read('retentionLogDays', parseDays, 90).value,
+    requestDays: read('retentionRequestDays', parseDays, 0).value,
+    auditDays: read('retentionAuditDays', parseDays, 365).value,
+  }
 }
 
 /** The rows of `otpd config show`: setting, value, origin. */

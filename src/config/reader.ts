@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { isTable, type FileEntry } from './toml-file.ts'
-import { nonServerVariables, settingList, settings, type Setting, type SettingId } from './settings.ts'
+import { settingList, settings, type Setting, type SettingId } from './settings.ts'
 import { isNear, suggest } from './suggestion.ts'
 import type { Parsed } from './values.ts'
 
@@ -156,6 +156,26 @@ const namedTables = ['plans', 'templates', 'providers', 'routes']
 
 /** Variables that the file names itself, for the secrets of providers. */
 export const secretPrefix = 'OTPD_SECRET_'
+
+/** Variables of the same prefix that the command line, the installer and the tests use; not the server's. */
+const nonServerVariables: readonly string[] = [
+  'OTPD_SERVER',
+  'OTPD_TOKEN',
+  'OTPD_CONTEXT',
+  'OTPD_CONFIG_DIR',
+  'OTPD_CLIENT_ID',
+  'OTPD_CLIENT_SECRET',
+  'OTPD_API_KEY',
+  'OTPD_WEBHOOK_SECRET',
+  'OTPD_TIMEOUT',
+  'OTPD_NO_INPUT',
+  'OTPD_DOWNLOAD_URL',
+  'OTPD_VERSION',
+  'OTPD_TEST_POSTGRES_URL',
+  'OTPD_TEST_SMPP_PYTHON',
+  'OTPD_TEST_PYTHON',
+  'OTPD_DEBUG',
+]
 
 /** Kubernetes gives every pod variables named after the services of its namespace, and ours may be called otpd. */
 const kubernetesServiceLink =

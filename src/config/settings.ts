@@ -1,5 +1,4 @@
 import { guardSettings } from './guard-settings.ts'
-import { operationsSettings } from './operations-settings.ts'
 
 /** Every setting of the server as data: `otpd config show` and the README's table are made from it. */
 
@@ -208,29 +207,44 @@ export const settings = {
     description: 'Sends to one phone (5 in 10 minutes, 20 a day): `off`, `monitor` or `enforce`.',
   },
   ...guardSettings,
-  ...operationsSettings,
+  metricsListen: {
+    name: 'metrics.listen',
+    kind: 'text',
+    variable: 'OTPD_METRICS_LISTEN',
+    default: 'off',
+    description:
+      'HOST:PORT on which Prometheus finds `/metrics`, such as 127.0.0.1:9464. It asks for no login.',
+  },
+  retentionPhoneDays: {
+    name: 'retention.phoneDays',
+    kind: 'integer',
+    variable: 'OTPD_RETENTION_PHONE_DAYS',
+    default: '30',
+    description: 'Days after which a pseudonym takes the place of a phone number; 0 is never.',
+  },
+  retentionLogDays: {
+    name: 'retention.logDays',
+    kind: 'integer',
+    variable: 'OTPD_RETENTION_LOG_DAYS',
+    default: '90',
+    description: 'Days after which log entries and webhook deliveries go; 0 is never.',
+  },
+  retentionRequestDays: {
+    name: 'retention.requestDays',
+    kind: 'integer',
+    variable: 'OTPD_RETENTION_REQUEST_DAYS',
+    default: '0',
+    description: 'Days after which OTP requests go from the lists; 0 is never. Counts stay.',
+  },
+  retentionAuditDays: {
+    name: 'retention.auditDays',
+    kind: 'integer',
+    variable: 'OTPD_RETENTION_AUDIT_DAYS',
+    default: '365',
+    description: 'Days after which entries of the audit trail go; 0 is never.',
+  },
 } as const satisfies Record<string, Setting>
 
 export type SettingId = keyof typeof settings
 
 export const settingList: readonly Setting[] = Object.values(settings)
-
-/** Variables of the same prefix that the command line, the installer and the tests use; not the server's. */
-export const nonServerVariables: readonly string[] = [
-  'OTPD_SERVER',
-  'OTPD_TOKEN',
-  'OTPD_CONTEXT',
-  'OTPD_CONFIG_DIR',
-  'OTPD_CLIENT_ID',
-  'OTPD_CLIENT_SECRET',
-  'OTPD_API_KEY',
-  'OTPD_WEBHOOK_SECRET',
-  'OTPD_TIMEOUT',
-  'OTPD_NO_INPUT',
-  'OTPD_DOWNLOAD_URL',
-  'OTPD_VERSION',
-  'OTPD_TEST_POSTGRES_URL',
-  'OTPD_TEST_SMPP_PYTHON',
-  'OTPD_TEST_PYTHON',
-  'OTPD_DEBUG',
-]
