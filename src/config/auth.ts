@@ -8,12 +8,12 @@ export type OidcConfig = {
   issuer: string
   /** At least one. */
   audience: string[]
-  /** Null: as the issuer's discovery document says. */
+  /** Null: taken from the issuer's discovery document. */
   jwksUri: string | null
   clientId: string | null
 }
 
-/** Null is the built-in provider. */
+/** Reads the external OpenID Connect provider; null selects the built-in provider. */
 export function readOidc(reader: Reader): OidcConfig | null {
   const issuer = reader.read<string | null>('oidcIssuer', parseProviderUrl, null)
   const audience = reader.read<string[]>('oidcAudience', parseWords, [])
@@ -21,20 +21,20 @@ export function readOidc(reader: Reader): OidcConfig | null {
   const clientId = reader.read<string | null>('oidcClientId', (text) => ({ value: text }), null)
   if (issuer.source === null) {
     for (const { source, value } of [audience, jwksUri, clientId]) {
-      // An empty list of audiences asks for nothing.
+      // An empty list of audiences requires nothing.
       if (source === null || value?.length === 0) continue
       reader.report(
         source,
-        'There is no issuer that this belongs to.',
-        'Give OTPD_OIDC_ISSUER too, or remove this.',
+        'This setting needs an issuer, and none is configured.',
+        'Set OTPD_OIDC_ISSUER too, or remove this setting.',
       )
     }
   } else if (audience.value.length === 0) {
-    const message = 'An issuer signs tokens for other services too, and no audience is given.'
+    const message = 'No audience is configured, so tokens issued for other services would be accepted.'
     reader.report(
       audience.source ?? issuer.source,
       message,
-      'Give OTPD_OIDC_AUDIENCE: the client ID of otpd there.',
+      'Set OTPD_OIDC_AUDIENCE to the client ID of otpd at the issuer.',
     )
   }
   if (issuer.value === null) return null
@@ -46,7 +46,10 @@ export function readOidc(reader: Reader): OidcConfig | null {
   }
 }
 
-/** The first account, whose password comes from a file alone: an environment is readable by too many. */
+/**
+ * Reads the first account. Its password can only come from a file, since other processes and crash reports can see
+ * environment variables.
+ */
 export function readAdmin(
   reader: Reader,
   input: ConfigInput,
@@ -58,12 +61,12 @@ export function readAdmin(
   return { email: email.value, password: readSecretFile(reader, input, file, decodePasswordFile) }
 }
 
-/** Null is the key of the data directory. */
+/** Reads the master key; null means the key file in the data directory. */
 export function readMasterKey(reader: Reader, input: ConfigInput): Uint8Array | null {
   const key = reader.read<Uint8Array | null>('masterKey', parseMasterKey, null)
   const file = reader.read<string | null>('masterKeyFile', parsePath, null)
   if (key.source !== null && file.source !== null) {
-    reader.report(file.source, `There is a master key in ${key.source} already.`, 'Keep one of the two.')
+    reader.report(file.source, `The master key is also set by ${key.source}.`, 'Remove one of the two.')
   }
   return key.value ?? readSecretFile(reader, input, file, decodeMasterKeyFile)
 }
@@ -72,8 +75,8 @@ function reportIncompleteAdmin(reader: Reader, present: ResolvedSetting<unknown>
   const { variable } = settings[missing]
   reader.report(
     present.source ?? 'default',
-    'The first account needs an address and a password.',
-    `Give ${variable} too.`,
+    'The first account needs both an e-mail address and a password file.',
+    `Set ${variable} too.`,
   )
 }
 
@@ -88,7 +91,7 @@ function readSecretFile<T>(
   const decoded =
     'bytes' in content
       ? decode(content.bytes)
-      : { ...content, remedy: 'Correct the path or the rights of the file.' }
+      : { ...content, remedy: 'Correct the path or the permissions of the file.' }
   if ('value' in decoded) return decoded.value
   reader.report(file.source ?? 'default', decoded.fault, decoded.remedy)
   return null

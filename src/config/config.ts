@@ -39,37 +39,37 @@ export type Config = {
   /** The file that was read, if any. */
   configFile: string | null
   listen: ListenAddress
-  /** Null in development: the server makes a temporary folder and removes it. */
+  /** Null in development mode: the server creates a temporary folder and removes it. */
   dataDir: string | null
-  /** Without a slash at its end. Null: `http://` and the address that was bound. */
+  /** Without a trailing slash. Null: `http://` and the bound address. */
   publicUrl: string | null
   dev: boolean
-  /** False: refuse an older database. */
+  /** False: refuses to start on an older database. */
   migrate: boolean
   log: { format: 'text' | 'json'; level: 'debug' | 'info' | 'warn' | 'error' }
-  /** Null: the built-in provider. */
+  /** Null: the built-in identity provider. */
   oidc: OidcConfig | null
   signup: 'open' | 'closed'
-  /** The first account, made at start; its password is among the secrets. */
+  /** E-mail address of the first account, created at start; its password is in `secrets`. */
   adminEmail: string | null
   /** CIDRs. */
   trustedProxies: string[]
   corsOrigins: string[]
   webhooks: { allow: WebhookAllow; endpointsMax: number }
   budgets: {
-    /** Failed checks per application and phone; 0 is off. */
+    /** Failed checks per application and phone; 0 disables the limit. */
     phoneCheckFailures: number
     phoneSend: 'off' | 'monitor' | 'enforce'
   }
   guard: GuardSettings
   retention: RetentionSettings
-  /** Where Prometheus asks; null: nowhere. */
+  /** Address of the Prometheus endpoint; null disables metrics. */
   metricsListen: ListenAddress | null
-  /** With the rates of the whole installation, if set, already in every plan. */
+  /** Rates that are set for the whole installation are already applied to every plan. */
   plans: Plans
-  /** Who carries messages; with their secrets, so that it is never printed or logged. */
+  /** Providers and routes. Includes the providers' secrets, so it is never printed or logged. */
   delivery: DeliverySettings
-  /** Texts of messages, instead of or beside those that otpd brings. */
+  /** Custom message texts; they replace or extend the built-in ones. */
   templates: MessageTemplates
   /** Never printed, never logged. */
   secrets: {
@@ -80,15 +80,15 @@ export type Config = {
 }
 
 export type LoadedConfig = {
-  /** Null as soon as there is a problem. */
+  /** Null if there is any problem. */
   config: Config | null
-  /** All of them, not only the first. */
+  /** Every problem found, not only the first. */
   problems: Problem[]
-  /** Every setting with its origin, secrets covered; also while there are problems. */
+  /** Every setting with its origin, secrets masked; present even if there are problems. */
   settings: SettingValue[]
 }
 
-/** What `loadConfig` needs, from this process. Nothing else of the program looks at its environment for the server. */
+/** Input of `loadConfig` taken from this process: the only place where the server reads its environment. */
 export function processInput(flags: Flags): ConfigInput {
   return {
     flags,
@@ -99,7 +99,10 @@ export function processInput(flags: Flags): ConfigInput {
   }
 }
 
-/** Reads the configuration: flags before `OTPD_*` variables before the file before defaults. Throws nothing. */
+/**
+ * Reads the configuration. Precedence: flag, `OTPD_*` variable, file, default. Never throws; problems are part of the
+ * result.
+ */
 export function loadConfig(input: ConfigInput): LoadedConfig {
   const reader = createReader(input)
   reader.reportUnknownVariables()
@@ -112,8 +115,8 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   if (dev.value && !isLoopback(listen.value.host)) {
     report(
       listen.source ?? 'default',
-      'Development mode listens on loopback only.',
-      `Listen on 127.0.0.1, or leave out ${dev.source ?? '--dev'}.`,
+      'Development mode only listens on loopback addresses.',
+      `Listen on 127.0.0.1, or remove ${dev.source ?? '--dev'}.`,
     )
   }
   const publicUrl = read<string | null>('publicUrl', parsePublicUrl, null)
@@ -131,7 +134,7 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   const parseRate = parseInteger(0, ratePerMinuteMax)
   const sendPerMinute = read<number | null>('sendPerMinute', parseRate, null)
   const verifyPerMinute = read<number | null>('verifyPerMinute', parseRate, null)
-  // NIST SP 800-63B §5.2.2 allows no more than 100 failures in a row, so a larger budget could not be used up.
+  // NIST SP 800-63B §5.2.2 allows no more than 100 failures in a row, so a larger budget could never be used up.
   const phoneCheckBudget = read('phoneCheckBudget', parseInteger(0, 100), 25)
   const phoneSendBudget = read('phoneSendBudget', parseChoice('off', 'monitor', 'enforce'), 'monitor')
   const guard = readGuard(reader)
@@ -168,10 +171,10 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   return { config: problems.length === 0 ? config : null, problems, settings: values }
 }
 
-/** Ten years. */
+/** Ten years; a longer retention is more likely a typing mistake. */
 const daysMax = 3650
 
-/** Where metrics are told; null: nowhere. */
+/** Reads the address of the Prometheus endpoint; null disables metrics. */
 function readMetricsListen(reader: Reader) {
   const showOrNull = (address: ListenAddress | null) => (address === null ? null : showListen(address))
   return reader.read<ListenAddress | null>('metricsListen', parseListen, null, { show: showOrNull }).value
@@ -187,7 +190,7 @@ function readRetention({ read }: Reader): RetentionSettings {
   }
 }
 
-/** The rows of `otpd config show`: setting, value, origin. */
+/** Formats the rows of `otpd config show`: setting, value, origin. */
 export function settingRows(settings: readonly SettingValue[]): [string, string, string][] {
   return settings.map(({ setting, value, origin }) => {
     const text = Array.isArray(value) ? value.join(', ') : String(value ?? '')

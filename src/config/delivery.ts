@@ -15,14 +15,14 @@ import { decodeText } from './secrets.ts'
 import { suggest } from './suggestion.ts'
 import { quote } from './values.ts'
 
-/** One `[[providers]]` or `[[routes]]` table: its keys with their values and lines. */
+/** One `[[providers]]` or `[[routes]]` table: its keys with their values and source lines. */
 type ConfigTable = { source: string; keys: ReadonlyMap<string, { value: unknown; source: string }> }
 
 const namePattern = /^[a-z][a-z0-9-]{0,31}$/
 
 /**
- * Reads the `[[providers]]` and `[[routes]]` tables. A secret never stands in the file: `authTokenFile` names a file that
- * holds it, `authTokenEnv` a variable of the environment.
+ * Reads the `[[providers]]` and `[[routes]]` tables. Secrets are not allowed in the configuration file itself:
+ * `authTokenFile` names a file that contains the secret, `authTokenEnv` an environment variable.
  */
 export function readDelivery(
   reader: Reader,
@@ -31,7 +31,7 @@ export function readDelivery(
   kinds: readonly ProviderKind[] = providerKinds,
 ): DeliverySettings {
   const { report } = reader
-  /** Also of providers with faults: a route to one of them has none of its own. */
+  /** Includes providers with problems, so that a route to one of them is not reported as well. */
   const names = new Map<string, ProviderKind | undefined>()
   const providers: ProviderSettings[] = []
   for (const table of collectTables(reader, entries, 'providers')) {
@@ -53,16 +53,16 @@ export function readDelivery(
     const entry = keys.get('name')
     const location = entry?.source ?? source
     if (typeof entry?.value !== 'string' || !namePattern.test(entry.value) || entry.value === inboxProvider) {
-      const message = entry ? 'This cannot name a provider.' : 'The provider has no name.'
+      const message = entry ? 'This is not a valid provider name.' : 'The provider has no name.'
       report(
         location,
         message,
-        `Use up to 32 of a to z, 0 to 9 and -, a letter first, and not ${inboxProvider}.`,
+        `Use at most 32 characters of a-z, 0-9 and -, starting with a letter, and not ${inboxProvider}.`,
       )
       return undefined
     }
     if (!names.has(entry.value)) return entry.value
-    report(location, `There is a provider ${entry.value} already.`, 'Give each a name of its own.')
+    report(location, `Another provider is already named ${entry.value}.`, 'Give each provider a unique name.')
     return undefined
   }
 
@@ -71,13 +71,13 @@ export function readDelivery(
     const kindNames = kinds.map(({ kind }) => kind)
     const matchingKind = kinds.find(({ kind }) => kind === entry?.value)
     if (matchingKind) return matchingKind
-    const message = entry ? 'There is no such kind of provider.' : 'The provider has no kind.'
+    const message = entry ? 'There is no such provider kind.' : 'The provider has no kind.'
     const suggestion = typeof entry?.value === 'string' ? suggest(entry.value, kindNames) : undefined
-    report(entry?.source ?? source, message, suggestion ?? `Give one of ${kindNames.join(', ')}.`)
+    report(entry?.source ?? source, message, suggestion ?? `Use one of ${kindNames.join(', ')}.`)
     return undefined
   }
 
-  /** The settings of a provider, or undefined where they have faults. */
+  /** Reads the settings of a provider; undefined if any of them has a problem. */
   function readValues(
     table: ConfigTable,
     kind: ProviderKind,
@@ -98,21 +98,21 @@ export function readDelivery(
       if (!setting) {
         reportFault(
           source,
-          `A provider of the kind ${kind.kind} has no ${key}.`,
-          suggest(key, fieldNames) ?? `It has ${fieldNames.join(', ')}.`,
+          `Providers of kind ${kind.kind} have no setting ${key}.`,
+          suggest(key, fieldNames) ?? `Use ${fieldNames.join(', ')}.`,
         )
       } else if (sources.has(field)) {
         reportFault(
           source,
-          `${field} is given twice.`,
-          `Keep one of them: the other is in ${sources.get(field)}.`,
+          `${field} is set twice.`,
+          `Keep one of them; the other is at ${sources.get(field)}.`,
         )
       } else if (setting.secret && valueSource === 'value') {
         sources.set(field, source)
         reportFault(
           source,
-          `${field} is a secret, and this file is not.`,
-          `Give ${field}File or ${field}Env in its place.`,
+          `${field} is a secret and must not be in this file.`,
+          `Use ${field}File or ${field}Env instead.`,
         )
       } else {
         sources.set(field, source)
@@ -126,7 +126,7 @@ export function readDelivery(
       }
     }
     for (const { name: field, fault: problem, remedy } of findSettingFaults(kind, values)) {
-      // What was given and could not be read has been told already.
+      // A setting that could not be read has been reported already.
       if (values[field] === undefined && sources.has(field)) continue
       const hint = kind.fields[field]?.secret
         ? ` Name a file in ${field}File or a variable in ${field}Env.`
@@ -139,32 +139,37 @@ export function readDelivery(
   function readText(value: unknown, valueSource: 'value' | 'file' | 'variable') {
     if (valueSource === 'value' && (typeof value === 'number' || typeof value === 'boolean'))
       return { value: String(value) }
-    if (typeof value !== 'string') return { fault: 'The value must be a text.', remedy: 'Put it in quotes.' }
+    if (typeof value !== 'string')
+      return { fault: 'The value must be a string.', remedy: 'Put it in quotes.' }
     if (valueSource === 'value') return { value }
     return valueSource === 'file' ? readSecretFile(value) : readVariable(value)
   }
 
   function readSecretFile(path: string) {
     const content = tryReadFile(input, resolve(reader.configFileDir(), path))
-    if (!('bytes' in content)) return { ...content, remedy: 'Correct the path or the rights of the file.' }
+    if (!('bytes' in content))
+      return { ...content, remedy: 'Correct the path or the permissions of the file.' }
     const text = decodeText(content.bytes)?.replace(/\r?\n$/, '')
     if (text) return { value: text }
     return {
-      fault: 'The file of the secret is empty, or not UTF-8 text.',
-      remedy: 'Put the secret there alone.',
+      fault: 'The secret file is empty or not UTF-8 text.',
+      remedy: 'Write the secret to the file, and nothing else.',
     }
   }
 
   function readVariable(name: string) {
     if (name.startsWith('OTPD_') && !name.startsWith(secretPrefix)) {
       return {
-        fault: `${quote(name)} is a setting's name.`,
-        remedy: `Call it ${secretPrefix}… or anything else.`,
+        fault: `${quote(name)} is reserved: variables that begin with OTPD_ are settings.`,
+        remedy: `Name it ${secretPrefix}…, or anything without the prefix OTPD_.`,
       }
     }
     const text = input.env[name]
     if (text) return { value: text }
-    return { fault: `There is no variable ${quote(name)}, or it is empty.`, remedy: 'Set it for the server.' }
+    return {
+      fault: `The environment variable ${quote(name)} is empty or not set.`,
+      remedy: 'Set it for the server.',
+    }
   }
 
   function readRoute({ source, keys }: ConfigTable, index: number): Route[] {
@@ -174,27 +179,27 @@ export function readDelivery(
       if (!routeKeys.includes(key)) {
         report(
           keySource(key),
-          `A route has no ${key}.`,
-          suggest(key, routeKeys) ?? `It has ${routeKeys.join(', ')}.`,
+          `Routes have no setting ${key}.`,
+          suggest(key, routeKeys) ?? `Use ${routeKeys.join(', ')}.`,
         )
       }
     }
     const channel = channels.find((candidate) => candidate === keys.get('channel')?.value)
     if (!channel)
-      report(keySource('channel'), 'The route has no channel.', `Give one of ${channels.join(', ')}.`)
+      report(keySource('channel'), 'The route has no valid channel.', `Use one of ${channels.join(', ')}.`)
     const readList = (key: string, pattern: RegExp, example: string) => {
       const value = keys.get(key)?.value ?? []
       const isList = (candidate: unknown): candidate is string[] =>
         Array.isArray(candidate) && candidate.every((word) => typeof word === 'string' && pattern.test(word))
       if (isList(value)) return value
-      report(keySource(key), `${key} does not look right.`, `Write it as ${example}.`)
+      report(keySource(key), `${key} is not a valid list.`, `Write it as ${example}.`)
       return []
     }
     const route = {
       channel: channel ?? 'sms',
       countries: readList('countries', /^[A-Z]{2}$/, '["NL", "BE"]'),
       prefixes: readList('prefixes', /^\+[1-9]\d{0,14}$/, '["+31", "+3246"]'),
-      applications: readList('applications', /^app_[0-9a-z]{26}$/, '["app_…"], with ids of applications'),
+      applications: readList('applications', /^app_[0-9a-z]{26}$/, '["app_…"], with application ids'),
       providers: readList('providers', namePattern, '["main", "spare"]'),
     }
     checkProviders(route.providers, keySource('providers'), channel)
@@ -207,18 +212,29 @@ export function readDelivery(
   }
 
   function checkProviders(providerNames: readonly string[], source: string, channel: Channel | undefined) {
-    if (providerNames.length === 0)
-      report(source, 'The route names no provider.', 'Give providers = ["NAME"].')
+    if (providerNames.length === 0) report(source, 'The route has no providers.', 'Add providers = ["NAME"].')
     if (providerNames.includes(inboxProvider) && providerNames.length > 1) {
-      report(source, 'What stays in the inbox goes nowhere else.', `Let ${inboxProvider} stand alone.`)
+      report(
+        source,
+        `${inboxProvider} cannot be combined with other providers.`,
+        `Use providers = ["${inboxProvider}"], or remove it.`,
+      )
     }
     for (const name of providerNames) {
       const kind = names.get(name)
       if (name === inboxProvider) continue
       if (!names.has(name))
-        report(source, `There is no provider ${name}.`, suggest(name, [...names.keys()]) ?? 'Add it.')
+        report(
+          source,
+          `There is no provider ${name}.`,
+          suggest(name, [...names.keys()]) ?? 'Add a [[providers]] table with that name.',
+        )
       else if (channel && kind && !kind.channels.includes(channel)) {
-        report(source, `${kind.title} has no ${channel}.`, `It has ${kind.channels.join(', ')}.`)
+        report(
+          source,
+          `${kind.title} does not support ${channel}.`,
+          `It supports ${kind.channels.join(', ')}.`,
+        )
       }
     }
   }
@@ -226,7 +242,7 @@ export function readDelivery(
 
 const routeKeys: readonly string[] = ['channel', 'countries', 'prefixes', 'applications', 'providers']
 
-/** `authTokenFile` is the file of `authToken`, unless there is a field of that very name. */
+/** Parses a key: `authTokenFile` is the file for `authToken`, unless the kind has a field of exactly that name. */
 function parseFieldKey(
   key: string,
   { fields }: ProviderKind,
@@ -237,6 +253,7 @@ function parseFieldKey(
   return { field: key, valueSource: 'value' }
 }
 
+/** Groups the entries of a top-level list by table, in file order. */
 function collectTables(reader: Reader, entries: readonly FileEntry[], list: string): ConfigTable[] {
   const tables = new Map<string, { source: string; keys: Map<string, { value: unknown; source: string }> }>()
   for (const entry of entries) {
@@ -244,7 +261,7 @@ function collectTables(reader: Reader, entries: readonly FileEntry[], list: stri
     if (section !== list) continue
     const source = reader.formatSource(entry)
     if (!/^\d+$/.test(index)) {
-      reader.report(source, `${list} is a list of tables.`, `Write [[${list}]] and the keys below.`)
+      reader.report(source, `${list} must be a list of tables.`, `Write [[${list}]] and the keys below it.`)
       continue
     }
     const table = tables.get(index) ?? { source, keys: new Map() }

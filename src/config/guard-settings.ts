@@ -1,49 +1,48 @@
 import type { Setting } from './settings.ts'
 
-/** The `[guard]` table as data. */
+/** Settings of the `[guard]` table, part of `settings`. */
 export const guardSettings = {
   guardMode: {
     name: 'guard.mode',
     kind: 'text',
     variable: 'OTPD_GUARD_MODE',
     default: 'monitor',
-    description:
-      'The guard against SMS pumping: `off`, `monitor` (notes what it would block) or `enforce` (blocks).',
+    description: 'SMS pumping guard: `off`, `monitor` (logs what it would block) or `enforce` (blocks).',
   },
   guardCountries: {
     name: 'guard.countries',
     kind: 'list',
     variable: 'OTPD_GUARD_COUNTRIES',
     default: 'all',
-    description: 'The only countries that codes are sent to, as ISO codes; `001` for numbers of no country.',
+    description: 'Allow-list of countries as ISO codes; `001` stands for numbers of no country.',
   },
   guardDeniedCountries: {
     name: 'guard.deniedCountries',
     kind: 'list',
     variable: 'OTPD_GUARD_DENIED_COUNTRIES',
     default: 'none',
-    description: 'Countries that no code is sent to.',
+    description: 'Countries that codes are never sent to.',
   },
   guardTrustedCountries: {
     name: 'guard.trustedCountries',
     kind: 'list',
     variable: 'OTPD_GUARD_TRUSTED_COUNTRIES',
     default: 'none',
-    description: 'Countries whose codes pass the guard, uncounted.',
+    description: 'Countries whose messages always pass the guard and are not counted.',
   },
   guardTrustedPrefixes: {
     name: 'guard.trustedPrefixes',
     kind: 'list',
     variable: 'OTPD_GUARD_TRUSTED_PREFIXES',
     default: 'none',
-    description: 'Beginnings of phone numbers whose codes pass the guard, uncounted: `+` and digits.',
+    description: 'Phone number prefixes (`+` and digits) whose messages always pass and are not counted.',
   },
   guardTrustedAddresses: {
     name: 'guard.trustedAddresses',
     kind: 'list',
     variable: 'OTPD_GUARD_TRUSTED_ADDRESSES',
     default: 'none',
-    description: 'Addresses or CIDRs of clients (`clientIp`) whose codes pass the guard, uncounted.',
+    description: 'Client addresses or CIDRs (`clientIp`) whose messages always pass and are not counted.',
   },
   guardCountryPerHour: {
     name: 'guard.countryPerHour',
@@ -51,42 +50,42 @@ export const guardSettings = {
     variable: 'OTPD_GUARD_COUNTRY_PER_HOUR',
     default: '3',
     description:
-      'Unverified messages of an application to a country in an hour that always pass; 0 is no limit.',
+      'Unverified messages per application and country that always pass, per hour; 0 turns the rule off.',
   },
   guardCountryPerDay: {
     name: 'guard.countryPerDay',
     kind: 'integer',
     variable: 'OTPD_GUARD_COUNTRY_PER_DAY',
     default: '20',
-    description: 'The same in a day.',
+    description: 'The same per day.',
   },
   guardPrefixPerHour: {
     name: 'guard.prefixPerHour',
     kind: 'integer',
     variable: 'OTPD_GUARD_PREFIX_PER_HOUR',
     default: '5',
-    description: 'The same to numbers that differ in their last four digits only, in an hour.',
+    description: 'The same for phone numbers that differ only in their last four digits, per hour.',
   },
   guardPrefixPerDay: {
     name: 'guard.prefixPerDay',
     kind: 'integer',
     variable: 'OTPD_GUARD_PREFIX_PER_DAY',
     default: '10',
-    description: 'The same in a day.',
+    description: 'The same per day.',
   },
   guardAddressPerHour: {
     name: 'guard.addressPerHour',
     kind: 'integer',
     variable: 'OTPD_GUARD_ADDRESS_PER_HOUR',
     default: '5',
-    description: 'The same for one client address (a `/64` of IPv6), in an hour.',
+    description: 'The same for one client address (`/64` for IPv6), per hour.',
   },
   guardAddressPerDay: {
     name: 'guard.addressPerDay',
     kind: 'integer',
     variable: 'OTPD_GUARD_ADDRESS_PER_DAY',
     default: '10',
-    description: 'The same in a day.',
+    description: 'The same per day.',
   },
   guardAddressCountries: {
     name: 'guard.addressCountries',
@@ -94,34 +93,34 @@ export const guardSettings = {
     variable: 'OTPD_GUARD_ADDRESS_COUNTRIES',
     default: '3',
     description:
-      'Countries without a verified code that one client address may send to in a day; 0 is no limit.',
+      'Countries without a verified code that one client address may send to per day; 0 turns the rule off.',
   },
   guardHourlyPercent: {
     name: 'guard.hourlyPercent',
     kind: 'integer',
     variable: 'OTPD_GUARD_HOURLY_PERCENT',
     default: '20',
-    description: 'Unverified messages that pass in an hour, of a hundred verified ones.',
+    description: 'Unverified messages that pass per hour, as a percentage of the verified ones.',
   },
   guardDailyPercent: {
     name: 'guard.dailyPercent',
     kind: 'integer',
     variable: 'OTPD_GUARD_DAILY_PERCENT',
     default: '30',
-    description: 'The same in a day.',
+    description: 'The same per day.',
   },
   guardApplicationPerDay: {
     name: 'guard.applicationPerDay',
     kind: 'integer',
     variable: 'OTPD_GUARD_APPLICATION_PER_DAY',
     default: '0',
-    description: 'Messages of one application in a UTC day, verified or not; 0 is no limit.',
+    description: 'Messages per application and UTC day, verified or not; 0 means unlimited.',
   },
   guardTotalPerDay: {
     name: 'guard.totalPerDay',
     kind: 'integer',
     variable: 'OTPD_GUARD_TOTAL_PER_DAY',
     default: '0',
-    description: 'Messages of all applications in a UTC day; 0 is no limit.',
+    description: 'Messages of all applications per UTC day; 0 means unlimited.',
   },
 } as const satisfies Record<string, Setting>

@@ -7,7 +7,7 @@ import { parseChoice, parseCidrs, parseEach, parseInteger, quote, type Parsed } 
 
 const countMax = 1_000_000_000
 
-/** Reads the `[guard]` table. What contradicts itself is reported: a rule that never acts gives false safety. */
+/** Reads the `[guard]` table. Contradicting lists are reported: a rule that never applies gives false safety. */
 export function readGuard(reader: Reader): GuardSettings {
   const countries = (id: SettingId) => reader.read<string[]>(id, parseCountries, [])
   const count = (id: SettingId, fallback: number) =>
@@ -18,8 +18,8 @@ export function readGuard(reader: Reader): GuardSettings {
   const allowed = countries('guardCountries')
   const denied = countries('guardDeniedCountries')
   const trusted = countries('guardTrustedCountries')
-  reportOverlap(reader, denied, allowed, 'also among the countries that get codes')
-  reportOverlap(reader, denied, trusted, 'also trusted, so that its codes pass')
+  reportOverlap(reader, denied, allowed, 'also in the allow-list')
+  reportOverlap(reader, denied, trusted, 'also trusted')
 
   return {
     mode: mode.value,
@@ -70,7 +70,7 @@ function parseCountries(text: string): Parsed<string[]> {
     if (knownCountries.has(country)) return { value: country }
     return {
       fault: `${quote(word)} is not a country.`,
-      remedy: `Give ISO 3166 codes of two letters, such as NL or GB; ${noCountry} for numbers of no country.`,
+      remedy: `Use two-letter ISO 3166 codes such as NL or GB, or ${noCountry} for numbers of no country.`,
     }
   })
 }
@@ -79,8 +79,8 @@ function parsePrefixes(text: string): Parsed<string[]> {
   return parseEach<string>(text, (word) => {
     if (/^\+[1-9]\d{0,14}$/.test(word)) return { value: word }
     return {
-      fault: `${quote(word)} is not how a phone number begins.`,
-      remedy: 'Give + and the first digits, such as +3161.',
+      fault: `${quote(word)} is not a phone number prefix.`,
+      remedy: 'Write + and the first digits, such as +3161.',
     }
   })
 }

@@ -8,7 +8,7 @@ export type ConfigFile = { path: string | null; entries: readonly FileEntry[] }
 /** Far above any real configuration; guards against a wrong path, such as a database. */
 const fileBytesMax = 256 * 1024
 
-/** A file that somebody named must be there; of the usual places the first that exists counts. */
+/** Reads the configuration file. A file named explicitly must exist; otherwise the first existing default is used. */
 export function readConfigFile(reader: Reader, input: ConfigInput): ConfigFile {
   const configSetting = reader.read<string | null>('config', parsePath, null)
   if (configSetting.source !== null && configSetting.value === null) return { path: null, entries: [] }
@@ -20,7 +20,7 @@ export function readConfigFile(reader: Reader, input: ConfigInput): ConfigFile {
     const content = tryReadFile(input, path)
     if ('missing' in content && configSetting.value === null) continue
     if ('bytes' in content) return { path, entries: parseEntries(reader, path, content.bytes) }
-    const remedy = 'Correct the path or the rights of the file, or name another with --config.'
+    const remedy = 'Correct the path or the permissions of the file, or choose another with --config.'
     reader.report(configSetting.source ?? path, content.fault, remedy)
     return { path, entries: [] }
   }
@@ -35,7 +35,7 @@ function parseEntries(reader: Reader, path: string, bytes: Uint8Array): readonly
     reader.report(
       `${path}:${position}`,
       parsed.fault,
-      'Write one setting a line, texts in quotes: key = "value".',
+      'Write one setting per line, with strings in quotes: key = "value".',
     )
     return []
   }
@@ -43,7 +43,7 @@ function parseEntries(reader: Reader, path: string, bytes: Uint8Array): readonly
   return parsed.entries
 }
 
-/** Null in development, where nothing is kept. */
+/** Reads the data directory; null in development mode, which keeps nothing. */
 export function readDataDir(
   reader: Reader,
   input: ConfigInput,
@@ -51,7 +51,7 @@ export function readDataDir(
 ): string | null {
   if (dev.value) {
     if (input.flags.dataDir !== undefined) {
-      const remedy = `Leave out --data-dir or ${dev.source ?? '--dev'}.`
+      const remedy = `Remove --data-dir or ${dev.source ?? '--dev'}.`
       reader.report('--data-dir', 'Development mode keeps its data in a temporary folder.', remedy)
     }
     reader.values.push({ setting: 'server.dataDir', value: '(temporary)', origin: dev.source ?? 'default' })
@@ -62,20 +62,27 @@ export function readDataDir(
     defaultOrigin: defaultDir.origin,
   })
   if (dataDir.source === null && dataDir.value === null) {
-    reader.report('HOME', 'There is no home folder to keep the data in.', 'Give --data-dir or OTPD_DATA_DIR.')
+    reader.report(
+      'HOME',
+      'HOME is not set, so there is no default data directory.',
+      'Set --data-dir or OTPD_DATA_DIR.',
+    )
   }
   return dataDir.value
 }
 
 function defaultDataDir({ env, isRoot }: ConfigInput): { path: string | null; origin: string } {
-  // systemd separates several state directories by colons; the unit's first is ours.
+  // systemd separates multiple state directories with colons; the first one of the unit belongs to otpd.
   const state = env['STATE_DIRECTORY']?.split(':')[0]
   if (state !== undefined && isAbsolute(state)) return { path: state, origin: 'STATE_DIRECTORY' }
   if (isRoot) return { path: '/var/lib/otpd', origin: 'default' }
   return { path: xdgPath(env, 'XDG_DATA_HOME', '.local/share')[0] ?? null, origin: 'default' }
 }
 
-/** `$XDG_…_HOME/otpd/…`, which is below the home folder by default; a relative value is ignored (XDG Base Directory). */
+/**
+ * Resolves `$XDG_…_HOME/otpd/…`, which defaults to a folder below the home folder. Relative values are ignored (XDG Base
+ * Directory specification).
+ */
 function xdgPath(env: Environment, variable: string, underHome: string, ...rest: string[]): string[] {
   const base = env[variable]
   if (base !== undefined && isAbsolute(base)) return [join(base, 'otpd', ...rest)]
@@ -83,7 +90,7 @@ function xdgPath(env: Environment, variable: string, underHome: string, ...rest:
   return home !== undefined && isAbsolute(home) ? [join(home, underHome, 'otpd', ...rest)] : []
 }
 
-/** The content of a file, or in words why there is none. */
+/** Reads a file, or says in a sentence why it cannot be read. */
 export function tryReadFile(
   input: ConfigInput,
   path: string,
@@ -93,8 +100,8 @@ export function tryReadFile(
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'ENOENT' || code === 'ENOTDIR') return { fault: `There is no file ${path}.`, missing: true }
-    if (code === 'EACCES' || code === 'EPERM') return { fault: `This user may not read ${path}.` }
-    if (code === 'EISDIR') return { fault: `${path} is a folder.` }
+    if (code === 'EACCES' || code === 'EPERM') return { fault: `No permission to read ${path}.` }
+    if (code === 'EISDIR') return { fault: `${path} is a folder, not a file.` }
     return { fault: `${path} could not be read.` }
   }
 }

@@ -18,8 +18,8 @@ type Rates = {
 }
 
 /**
- * Reads the `[plans.NAME]` tables. What a table leaves out is as in `free`; `free` itself is as in the service's
- * document where nothing is said. A rate that is set for the whole installation goes over every plan's.
+ * Reads the `[plans.NAME]` tables. Values that a table omits are inherited from `free`, and those that `free` omits from
+ * the built-in `FREE_PLAN`. A rate that is set for the whole installation overrides the rate of every plan.
  */
 export function readPlans(reader: Reader, entries: readonly FileEntry[], rates: Rates): Plans {
   const planTables = readTables(reader, entries)
@@ -73,15 +73,15 @@ function readTables(reader: Reader, entries: readonly FileEntry[]): Map<string, 
     if (name !== undefined && !/^[a-z][a-z0-9-]{0,31}$/.test(name)) {
       reader.report(
         source,
-        'This cannot name a plan.',
-        'Use up to 32 of a to z, 0 to 9 and -, a letter first.',
+        'This is not a valid plan name.',
+        'Use at most 32 characters of a-z, 0-9 and -, starting with a letter.',
       )
     } else if (name === undefined || key === undefined) {
       if (!isTable(entry.value))
-        reader.report(source, 'A plan is a table.', 'Write [plans.NAME] and its numbers below.')
+        reader.report(source, 'A plan must be a table.', 'Write [plans.NAME] and its numbers below it.')
       else if (name !== undefined) tables.set(name, tables.get(name) ?? new Map())
     } else if (!isPlanKey(key) || deeper.length > 0) {
-      reader.report(source, `A plan has no ${key}.`, `It has ${Object.keys(bounds).join(', ')}.`)
+      reader.report(source, `Plans have no setting ${key}.`, `Use ${Object.keys(bounds).join(', ')}.`)
     } else {
       const numbers: PlanNumbers = tables.get(name) ?? new Map()
       const value = readNumber(reader, source, key, entry.value)
@@ -97,8 +97,8 @@ function readNumber(reader: Reader, source: string, key: keyof Plan, value: unkn
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max) return value
   reader.report(
     source,
-    `${key} is not a number that a plan can have.`,
-    `Give a whole number from ${min} to ${max}.`,
+    `${key} is out of range or not a whole number.`,
+    `Use a whole number from ${min} to ${max}.`,
   )
   return null
 }

@@ -4,15 +4,15 @@ import { settingList, settings, type Setting, type SettingId } from './settings.
 import { isNear, suggest } from './suggestion.ts'
 import type { Parsed } from './values.ts'
 
-/** One thing that keeps the server from starting: where it was said, what is wrong, what to do. */
+/** A problem that keeps the server from starting: its source, what is wrong and what to do. */
 export type Problem = { source: string; message: string; remedy: string }
 
 export type ShownValue = string | number | boolean | readonly string[] | null
 
-/** A setting as it came out, for `otpd config show`. A secret is only ever `(set)` or `(not set)`. */
+/** A resolved setting for `otpd config show`. Secrets appear only as `(set)` or `(not set)`. */
 export type SettingValue = { setting: string; value: ShownValue; origin: string }
 
-/** What stood on the command line, as commander hands it over: `--no-migrate` is `migrate: false`. */
+/** Command line flags as commander parses them: `--no-migrate` is `migrate: false`. */
 export type Flags = {
   config?: string | undefined
   listen?: string | undefined
@@ -26,34 +26,34 @@ export type Flags = {
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** All that the configuration depends on, so that tests need no process of their own. */
+/** Everything the configuration depends on, so that tests need no separate process. */
 export type ConfigInput = {
   flags: Flags
   env: Environment
-  /** Throws as `readFileSync` does. */
+  /** @throws the errors of `readFileSync` */
   readFile(path: string): Uint8Array
-  /** Where relative paths of flags and variables begin; those of the file begin at the file. */
+  /** Base of relative paths in flags and variables; paths in the file are relative to the file. */
   cwd: string
   isRoot: boolean
 }
 
 type FoundSetting = { text: string; source: string; base: string }
 
-/** A value with the flag, variable or line that gave it; `source` is null for a default. */
+/** A value with the flag, variable or file line that set it; `source` is null for a default. */
 export type ResolvedSetting<T> = { value: T; source: string | null }
 
 export type ReadOptions<T> = {
-  /** How the value looks in the table where it is not a plain one. */
+  /** Formats a value that is not a plain one for `otpd config show`. */
   show?: (value: T) => ShownValue
-  /** Where the default came from, if not from the program itself. */
+  /** Origin of the default, if it is not built in. */
   defaultOrigin?: string
 }
 
 export type Reader = ReturnType<typeof createReader>
 
 /**
- * Looks settings up by precedence (flag, variable, file, default), and gathers every problem and every origin on
- * the way. A faulty value is reported and counts as the default, so that one fault does not hide the next.
+ * Looks up settings by precedence (flag, variable, file, default) and collects every problem and origin on the way. An
+ * invalid value is reported and replaced by the default, so that one problem does not hide the next.
  */
 export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) {
   const problems: Problem[] = []
@@ -92,7 +92,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     return { value: parsed.value, source: found.source }
   }
 
-  /** The first place that gives the setting, in order of precedence. */
+  /** Finds the source with the highest precedence that sets the value. */
   function findSetting(
     id: SettingId,
     setting: Setting,
@@ -112,16 +112,17 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     problems,
     values,
     formatSource,
-    /** Where relative paths of the file begin. */
+    /** Base of relative paths in the file. */
     configFileDir: () => dirname(filePath),
     report,
     read,
-    /** Takes the values of the configuration file and reports every key that is no setting. */
+    /** Sets the entries of the configuration file and reports every unknown key. */
     useFile(path: string, fileEntries: readonly FileEntry[]) {
       filePath = path
       entries = fileEntries
       for (const entry of entries) reportUnknownKey(entry)
     },
+    /** Reports misspelt `OTPD_*` variables, which would otherwise be ignored silently. */
     reportUnknownVariables() {
       const knownVariables = [...settingList.map(({ variable }) => variable), ...nonServerVariables]
       for (const name of Object.keys(input.env).toSorted()) {
@@ -141,7 +142,7 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
     if (isSection && isTable(entry.value)) return
     const nonFileSetting = settingList.find(({ name, notInFile }) => notInFile && isNear(key, name))
     const remedy = nonFileSetting
-      ? `It does not stand in the file: give it as ${nonFileSetting.variable}.`
+      ? `It cannot be set in the file: use ${nonFileSetting.variable}.`
       : undefined
     report(
       formatSource(entry),
@@ -151,13 +152,13 @@ export function createReader(input: Pick<ConfigInput, 'flags' | 'env' | 'cwd'>) 
   }
 }
 
-/** Tables whose keys are names; they are checked where they are read. */
+/** Tables whose keys are chosen by the operator; they are checked by the code that reads them. */
 const namedTables = ['plans', 'templates', 'providers', 'routes']
 
-/** Variables that the file names itself, for the secrets of providers. */
+/** Prefix of variables for provider secrets, which the file refers to by name. */
 export const secretPrefix = 'OTPD_SECRET_'
 
-/** Variables of the same prefix that the command line, the installer and the tests use; not the server's. */
+/** Variables with the same prefix that belong to the command line, the installer and the tests. */
 const nonServerVariables: readonly string[] = [
   'OTPD_SERVER',
   'OTPD_TOKEN',
@@ -177,7 +178,7 @@ const nonServerVariables: readonly string[] = [
   'OTPD_DEBUG',
 ]
 
-/** Kubernetes gives every pod variables named after the services of its namespace, and ours may be called otpd. */
+/** Kubernetes sets variables named after the services of a namespace; one of those services may be called otpd. */
 const kubernetesServiceLink =
   /^OTPD_([A-Z0-9_]+_)?(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT(_[0-9]+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?)$/
 
@@ -191,13 +192,13 @@ function parseText<T>(
   const text = found.text.trim()
   if (/\p{Cc}/u.test(text)) {
     return {
-      fault: 'The value holds a control character.',
-      remedy: 'Write it on one line, without NUL or tabs.',
+      fault: 'The value contains a control character.',
+      remedy: 'Write it on one line, without tabs or NUL.',
     }
   }
-  // An empty list is a value: it takes back what the file says. Anything else that is empty is a slip.
+  // An empty list is valid: it overrides the list of the file. Any other empty value is a mistake.
   if (text === '' && setting.kind !== 'list') {
-    return { fault: 'The value is empty.', remedy: 'Give a value, or remove it for the default.' }
+    return { fault: 'The value is empty.', remedy: 'Set a value, or remove the setting to use the default.' }
   }
   return parse(text, found.base)
 }
@@ -216,14 +217,14 @@ function flagText(flags: Flags, id: SettingId): string | undefined {
   return texts[id]
 }
 
-/** The file is typed: a number in quotes or a list in one string is a slip that is better said than guessed at. */
+/** Converts a typed file value to text. A number in quotes or a list in one string is rejected, not guessed at. */
 function entryToText({ kind }: Setting, value: unknown): string | Fault {
-  if (kind === 'text') return typeof value === 'string' ? value : wrongType('a text', 'Put it in quotes.')
+  if (kind === 'text') return typeof value === 'string' ? value : wrongType('a string', 'Put it in quotes.')
   if (kind === 'switch')
-    return typeof value === 'boolean' ? String(value) : wrongType('true or false', 'Write it bare.')
+    return typeof value === 'boolean' ? String(value) : wrongType('true or false', 'Write it without quotes.')
   if (kind === 'integer') {
     const isInteger = typeof value === 'number' && Number.isSafeInteger(value)
-    return isInteger ? String(value) : wrongType('a whole number', 'Write it bare, without quotes.')
+    return isInteger ? String(value) : wrongType('a whole number', 'Write it without quotes.')
   }
   const isWordList =
     Array.isArray(value) && value.every((word) => typeof word === 'string' && !word.includes(','))

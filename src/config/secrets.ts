@@ -1,45 +1,49 @@
 import { masterKeyBytes } from '../domain/model/keys.ts'
 import type { Parsed } from './values.ts'
 
-/** Nothing here ever repeats what it read: a message may end in a log. */
+/** Messages in this file never quote what was read, since a message may end up in a log. */
 
-/** 32 bytes as 64 hexadecimal digits or as base64, also in its URL alphabet and without padding. */
+/** Parses 32 bytes written as 64 hexadecimal digits, or as base64 or base64url with optional padding. */
 export function parseMasterKey(text: string): Parsed<Uint8Array> {
   const bytes = /^[0-9a-f]{64}$/i.test(text)
     ? Buffer.from(text, 'hex')
     : /^[a-z0-9+/_-]{43}=?$/i.test(text)
       ? Buffer.from(text, 'base64')
       : undefined
-  return bytes ? checkMasterKey(bytes) : { fault: 'This is not a master key.', remedy: keyRemedy }
+  return bytes ? checkMasterKey(bytes) : { fault: 'This is not a valid master key.', remedy: keyRemedy }
 }
 
-/** As in the variable, or the 32 bytes themselves, as in the `master.key` of a data directory. */
+/** Decodes a key file: text as in the variable, or 32 raw bytes like `master.key` in a data directory. */
 export function decodeMasterKeyFile(bytes: Uint8Array): Parsed<Uint8Array> {
   const text = decodeText(bytes)?.trim()
-  // 32 letters are a password that somebody typed, not 32 random bytes.
+  // 32 printable characters are a typed password, not 32 random bytes.
   if (bytes.length === masterKeyBytes && !/^[\x20-\x7e]*$/.test(text ?? '\n')) return checkMasterKey(bytes)
   return parseMasterKey(text ?? '')
 }
 
-/** The first line of a password file; the line break that an editor leaves is not part of the password. */
+/** Decodes a one-line password file; the trailing line break that editors add is not part of the password. */
 export function decodePasswordFile(bytes: Uint8Array): Parsed<string> {
   const password = decodeText(bytes)?.replace(/\r?\n$/, '')
   if (password === undefined) return { fault: 'The password file is not UTF-8 text.', remedy: passwordRemedy }
   if (password === '') return { fault: 'The password file is empty.', remedy: passwordRemedy }
   if (/\p{Cc}/u.test(password)) {
-    return { fault: 'The password file holds more than one line.', remedy: passwordRemedy }
+    return {
+      fault: 'The password file contains a control character or more than one line.',
+      remedy: passwordRemedy,
+    }
   }
   return { value: password }
 }
 
-const keyRemedy = 'Give 32 random bytes in hexadecimal or base64, as `openssl rand -base64 32` makes them.'
-const passwordRemedy = 'Put the password on a line of its own, and nothing else.'
+const keyRemedy = 'Use 32 random bytes in hexadecimal or base64, for example from: openssl rand -base64 32'
+const passwordRemedy = 'Write the password on a single line, and nothing else.'
 
 function checkMasterKey(bytes: Uint8Array): Parsed<Uint8Array> {
   if (new Set(bytes).size > 1) return { value: new Uint8Array(bytes) }
-  return { fault: 'Every byte of the master key is the same.', remedy: keyRemedy }
+  return { fault: 'All bytes of the master key are the same.', remedy: keyRemedy }
 }
 
+/** Decodes UTF-8; undefined if the bytes are not valid UTF-8. */
 export function decodeText(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)

@@ -1,4 +1,4 @@
-/** "Did you mean …?" for a name that is not known, or undefined where nothing is like it. */
+/** Suggests the nearest candidate for an unknown name ("Did you mean …?"); undefined if none is near. */
 export function suggest(name: string, candidates: readonly string[]): string | undefined {
   const nearest = candidates
     .filter((candidate) => isNear(name, candidate))
@@ -10,7 +10,7 @@ export function suggest(name: string, candidates: readonly string[]): string | u
   return nearest && `Did you mean ${nearest}?`
 }
 
-/** A slip of a few letters, another way to write the same words, the right key in the wrong table, half a name. */
+/** Matches typing mistakes, other spellings of the same words, the right key in a wrong table, and prefixes. */
 export function isNear(name: string, candidate: string): boolean {
   const [actual, expected] = [normalize(name), normalize(candidate)]
   const isCloseTo = levenshteinDistance(actual, expected) <= Math.min(3, Math.floor(expected.length / 4))
@@ -20,7 +20,7 @@ export function isNear(name: string, candidate: string): boolean {
 const normalize = (name: string) => name.toLowerCase().replace(/[_-]/g, '')
 const lastKey = (name: string) => normalize(name.split('.').at(-1) ?? '')
 
-/** Levenshtein's distance: how many letters to add, drop or change. */
+/** Computes the Levenshtein distance: the number of letters to insert, delete or replace. */
 function levenshteinDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (const [row, letter] of [...a].entries()) {

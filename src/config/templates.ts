@@ -7,8 +7,8 @@ const placeholders = ['{code}', '{minutes}', '{app}']
 const charactersMax = 480
 
 /**
- * Reads the `[templates.LOCALE]` tables, whose `sms` is the text of messages in that language. It takes the place of the
- * one that otpd brings, or adds a language.
+ * Reads the `[templates.LOCALE]` tables, whose `sms` is the message text in that language. A text replaces the built-in
+ * one or adds a language.
  */
 export function readTemplates(reader: Reader, entries: readonly FileEntry[]): MessageTemplates {
   const templates: Record<string, { sms: string }> = {}
@@ -20,27 +20,27 @@ export function readTemplates(reader: Reader, entries: readonly FileEntry[]): Me
       if (!isTable(entry.value) || name !== undefined)
         reader.report(
           source,
-          'A template is a table with a text.',
-          'Write [templates.LOCALE] and sms = "…" below.',
+          'A template must be a table.',
+          'Write [templates.LOCALE] and sms = "…" below it.',
         )
       continue
     }
     if (key !== 'sms' || deeper.length > 0) {
       reader.report(
         source,
-        `A template has no ${[key, ...deeper].join('.')}.`,
-        'It has sms, the text of a message.',
+        `Templates have no setting ${[key, ...deeper].join('.')}.`,
+        'It has sms only, the message text.',
       )
       continue
     }
     const locale = canonicalLocale(name)
     if (locale === undefined) {
       const remedy = `Write ${canonicalLocale(name.replaceAll('_', '-')) ?? 'a tag such as de, pt-BR or zh-TW'}.`
-      reader.report(source, 'This is not the tag of a language (BCP 47).', remedy)
+      reader.report(source, 'This is not a language tag (BCP 47).', remedy)
       continue
     }
     if (templates[locale]) {
-      reader.report(source, `There is a template for ${locale} already.`, 'Keep one of the two.')
+      reader.report(source, `There is already a template for ${locale}.`, 'Keep one of the two.')
       continue
     }
     const problem = findProblem(entry.value)
@@ -52,10 +52,11 @@ export function readTemplates(reader: Reader, entries: readonly FileEntry[]): Me
   return templates
 }
 
+/** Normalizes a language tag; undefined if it is not one. */
 function canonicalLocale(tag: string): string | undefined {
   try {
     const locale = new Intl.Locale(new Intl.Locale(tag).toString())
-    // A language of more than three letters is reserved, and a whole word is sooner a slip.
+    // Language subtags of more than three letters are reserved, so a whole word is more likely a mistake.
     return locale.language.length <= 3 ? locale.baseName : undefined
   } catch {
     return undefined
@@ -64,14 +65,14 @@ function canonicalLocale(tag: string): string | undefined {
 
 function findProblem(value: unknown): [message: string, remedy: string] | undefined {
   if (typeof value !== 'string' || value.trim() === '')
-    return ['The template must be a text.', 'Put it in quotes.']
+    return ['The template must be a string that is not empty.', 'Put it in quotes.']
   if (value.length > charactersMax)
     return [
       'The template is too long.',
-      `Use at most ${charactersMax} characters; 60 fit one part in any language.`,
+      `Use at most ${charactersMax} characters; 60 fit into one SMS part in any language.`,
     ]
   if (/(?!\n)\p{Cc}/u.test(value))
-    return ['The template holds a control character.', 'Write it without tabs and NUL.']
+    return ['The template contains a control character.', 'Write it without tabs or NUL.']
   const used = value.match(/\{[^{}]*\}/g) ?? []
   const unknown = used.find((placeholder) => !placeholders.includes(placeholder))
   if (unknown !== undefined)
@@ -80,14 +81,18 @@ function findProblem(value: unknown): [message: string, remedy: string] | undefi
       suggest(unknown, placeholders) ?? `Use ${placeholders.join(', ')}.`,
     ]
   if (/[{}]/.test(value.replaceAll(/\{[^{}]*\}/g, '')))
-    return ['A brace stands alone.', `Braces hold placeholders only: ${placeholders.join(', ')}.`]
+    return [
+      'The template has an unmatched brace.',
+      `Braces hold placeholders only: ${placeholders.join(', ')}.`,
+    ]
   const repeated = placeholders.find((placeholder) => value.split(placeholder).length > 2)
-  if (repeated !== undefined) return [`${repeated} stands there more than once.`, 'Keep one.']
-  if (!value.includes('{code}')) return ['The code is missing.', 'Write {code} where it belongs.']
+  if (repeated !== undefined) return [`${repeated} is repeated.`, 'Keep one of them.']
+  if (!value.includes('{code}'))
+    return ['The placeholder {code} is missing.', 'Write {code} where the code belongs.']
   if (/[A-Za-z0-9}]\{code\}|\{code\}[A-Za-z0-9{]/.test(value))
     return [
-      'The code touches what stands beside it, so that no phone would find it.',
-      'Put a space or a mark between.',
+      '{code} touches another letter or digit, so phones cannot detect the code.',
+      'Put a space or punctuation around it.',
     ]
   return undefined
 }

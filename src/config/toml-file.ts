@@ -40,7 +40,7 @@ function describeSyntaxError(error: unknown, text: string): ParsedFile {
   const reason = error.message.split('\n')[0]?.replace('Invalid TOML document: ', '') ?? ''
   // smol-toml treats the line break that ends an unclosed string as a control character in it.
   const isUnclosed = reason.includes('in strings') && column > (text.split(/\r?\n/)[line - 1] ?? '').length
-  const detail = isUnclosed ? 'the text is not closed on this line' : reason.replace(/\.$/, '')
+  const detail = isUnclosed ? 'the string is not closed on this line' : reason.replace(/\.$/, '')
   return { fault: `The file is not valid TOML: ${detail}.`, line, column }
 }
 

@@ -38,13 +38,13 @@ describe('the master key', () => {
     },
   )
 
-  test('stands in one place', () => {
+  test('is refused if it is set twice', () => {
     const files = { '/key': hexKey }
     const problem = requireProblem(loadEnv({ OTPD_MASTER_KEY: hexKey, OTPD_MASTER_KEY_FILE: '/key' }, files))
-    expect(problem).toMatchObject({ source: 'OTPD_MASTER_KEY_FILE', remedy: 'Keep one of the two.' })
+    expect(problem).toMatchObject({ source: 'OTPD_MASTER_KEY_FILE', remedy: 'Remove one of the two.' })
   })
 
-  test('must be where it is said to be', () => {
+  test('must exist at the configured path', () => {
     expect(requireProblem(loadEnv({ OTPD_MASTER_KEY_FILE: '/key' })).message).toBe('There is no file /key.')
   })
 })
@@ -52,7 +52,7 @@ describe('the master key', () => {
 describe('the identity provider', () => {
   const env = { OTPD_OIDC_ISSUER: 'https://id.example.com/', OTPD_OIDC_AUDIENCE: 'one, two,one' }
 
-  test('is read with its audiences, the issuer to the letter', () => {
+  test('is read with its audiences, and with the issuer unchanged', () => {
     const config = requireConfig(loadEnv({ ...env, OTPD_OIDC_CLIENT_ID: 'cli' }))
     expect(config.oidc).toEqual({
       issuer: 'https://id.example.com/',
@@ -62,7 +62,7 @@ describe('the identity provider', () => {
     })
   })
 
-  test('opens the signup, which can be closed', () => {
+  test('opens sign-up by default, and sign-up can be closed', () => {
     expect(requireConfig(loadEnv(env)).signup).toBe('open')
     expect(requireConfig(loadEnv({ ...env, OTPD_SIGNUP: 'closed' })).signup).toBe('closed')
     expect(requireConfig(loadEnv({ OTPD_SIGNUP: 'open' })).signup).toBe('open')
@@ -98,20 +98,23 @@ describe('the identity provider', () => {
     },
   )
 
-  test.each(['OTPD_OIDC_AUDIENCE', 'OTPD_OIDC_CLIENT_ID'])('is missing where only %s is given', (name) => {
-    expect(requireProblem(loadEnv({ [name]: 'x' }))).toMatchObject({ source: name })
-  })
+  test.each(['OTPD_OIDC_AUDIENCE', 'OTPD_OIDC_CLIENT_ID'])(
+    'is reported as missing if only %s is set',
+    (name) => {
+      expect(requireProblem(loadEnv({ [name]: 'x' }))).toMatchObject({ source: name })
+    },
+  )
 })
 
 describe('the first account', () => {
   const adminEnv = { OTPD_ADMIN_EMAIL: 'ada@example.com', OTPD_ADMIN_PASSWORD_FILE: '/pw' }
 
-  test('has an address, and a password from a file', () => {
+  test('has an e-mail address, and a password from a file', () => {
     const config = requireConfig(loadEnv(adminEnv, { '/pw': ' correct horse \n' }))
     expect([config.adminEmail, config.secrets.adminPassword]).toEqual(['ada@example.com', ' correct horse '])
   })
 
-  test('needs both', () => {
+  test('needs both the address and the password file', () => {
     expect(requireProblem(loadEnv({ OTPD_ADMIN_EMAIL: 'ada@example.com' })).remedy).toContain(
       'OTPD_ADMIN_PASSWORD_FILE',
     )

@@ -13,7 +13,7 @@ import { settingsTable } from '../helpers/settings-table.ts'
 
 const hexKey = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff'
 
-test('needs nothing to be configured', () => {
+test('works without any configuration', () => {
   expect(requireConfig(load())).toEqual({
     configFile: null,
     listen: { host: '127.0.0.1', port: 8080 },
@@ -59,19 +59,19 @@ test('needs nothing to be configured', () => {
 describe('precedence', () => {
   const file = '[server]\nlisten = "127.0.0.1:1"\n'
 
-  test('takes the file before the default', () => {
+  test('prefers the file to the default', () => {
     const loaded = loadFile(file)
     expect(requireConfig(loaded).listen.port).toBe(1)
     expect(findOrigin(loaded, 'server.listen')).toBe('/etc/o.toml:2')
   })
 
-  test('takes the variable before the file', () => {
+  test('prefers the variable to the file', () => {
     const loaded = loadFile(file, { env: { HOME: '/h', OTPD_LISTEN: '127.0.0.1:2' } })
     expect(requireConfig(loaded).listen.port).toBe(2)
     expect(findOrigin(loaded, 'server.listen')).toBe('OTPD_LISTEN')
   })
 
-  test('takes the flag before the variable', () => {
+  test('prefers the flag to the variable', () => {
     const env = { HOME: '/h', OTPD_LISTEN: '127.0.0.1:2' }
     const loaded = loadFile(file, { env, flags: { listen: '127.0.0.1:3' } })
     expect(requireConfig(loaded).listen.port).toBe(3)
@@ -83,14 +83,14 @@ describe('precedence', () => {
     expect(requireConfig(loaded).migrate).toBe(true)
   })
 
-  test('lets an empty variable take back a list of the file', () => {
+  test('lets an empty variable override a list of the file', () => {
     const toml = '[server]\ncorsOrigins = ["https://a.example"]'
     expect(requireConfig(loadFile(toml, { env: { HOME: '/h', OTPD_CORS_ORIGINS: '' } })).corsOrigins).toEqual(
       [],
     )
   })
 
-  test('leaves a flag that was not given to the variable', () => {
+  test('uses the variable if the flag is not given', () => {
     const env = { HOME: '/h', OTPD_NO_MIGRATE: '1', OTPD_DEV: 'yes' }
     const config = requireConfig(load({ flags: { migrate: true, dev: false }, env }))
     expect([config.migrate, config.dev]).toEqual([false, true])
@@ -117,7 +117,7 @@ test('reports every problem at once, each with its source', () => {
 })
 
 describe('development mode', () => {
-  test('keeps nothing', () => {
+  test('keeps no data', () => {
     const loaded = load({ flags: { dev: true }, env: { HOME: '/h', OTPD_DATA_DIR: '/data' } })
     expect(requireConfig(loaded)).toMatchObject({ dev: true, dataDir: null })
     expect(findOrigin(loaded, 'server.dataDir')).toBe('--dev')
@@ -128,10 +128,12 @@ describe('development mode', () => {
   })
 
   test.each(['0.0.0.0:1', '[::]:1', '192.168.1.2:1', 'otp.internal:1'])('refuses %s', (listen) => {
-    expect(requireProblem(load({ flags: { dev: true, listen } })).message).toContain('loopback only')
+    expect(requireProblem(load({ flags: { dev: true, listen } })).message).toContain(
+      'only listens on loopback addresses',
+    )
   })
 
-  test('refuses a data directory beside it', () => {
+  test('refuses a data directory in addition', () => {
     expect(requireProblem(load({ flags: { dev: true, dataDir: '/data' } })).source).toBe('--data-dir')
   })
 })
@@ -162,16 +164,16 @@ describe('the data directory', () => {
     expect(findOrigin(loaded, 'server.dataDir')).toBe(origin)
   })
 
-  test('needs a home folder where nothing else is said', () => {
+  test('needs a home folder if none is configured', () => {
     expect(requireProblem(load({ env: {} })).remedy).toContain('--data-dir')
   })
 
   test('is not a folder called ~', () => {
-    expect(requireProblem(load({ flags: { dataDir: '~/otpd' } })).text).toContain('in full')
+    expect(requireProblem(load({ flags: { dataDir: '~/otpd' } })).text).toContain('full path')
   })
 })
 
-describe('what config show prints', () => {
+describe('config show', () => {
   test('covers every setting and never a secret', () => {
     const env = {
       HOME: '/h',
@@ -196,7 +198,7 @@ describe('what config show prints', () => {
     expect(settingRows(load().settings)).toContainEqual(['masterKey', '(not set)', 'default'])
   })
 
-  test('says which value is not valid', () => {
+  test('marks a value that is not valid', () => {
     expect(settingRows(loadEnv({ OTPD_LISTEN: 'nope' }).settings)).toContainEqual([
       'server.listen',
       '(not valid)',
@@ -226,7 +228,7 @@ test('reads the environment and the files of this process', () => {
   expect(new TextDecoder().decode(input.readFile(import.meta.path))).toContain('files of this process')
 })
 
-test('every setting stands in the README as the program has it', async () => {
+test('the README lists every setting as the program defines it', async () => {
   const plain = (text: string) => text.replaceAll(/ +/g, ' ')
   const readme = plain(await Bun.file(new URL('../../README.md', import.meta.url)).text())
   for (const row of settingsTable()) if (!row.includes('---')) expect(readme).toContain(plain(row))

@@ -15,7 +15,7 @@ from = "+15005550006"
 const files = { '/etc/otpd/secrets/twilio': 'a-token\n' }
 
 describe('a provider', () => {
-  test('has the settings of its kind, its secrets from files that begin at the configuration', () => {
+  test('has the settings of its kind, with secrets from files relative to the configuration file', () => {
     expect(requireConfig(at(main, { files })).delivery).toEqual({
       providers: [
         {
@@ -28,7 +28,7 @@ describe('a provider', () => {
     })
   })
 
-  test('has secrets from the environment, under any name and under ours for it', () => {
+  test('reads secrets from environment variables of any name, OTPD_SECRET_ included', () => {
     for (const name of ['TWILIO_TOKEN', 'OTPD_SECRET_TWILIO']) {
       const text = main.replace('authTokenFile = "secrets/twilio"', `authTokenEnv = "${name}"`)
       const { delivery } = requireConfig(at(text, { env: { HOME: '/home/ada', [name]: 'a-token' } }))
@@ -36,7 +36,7 @@ describe('a provider', () => {
     }
   })
 
-  test('is shown with its secrets covered', () => {
+  test('is shown with its secrets masked', () => {
     const { settings } = at(main, { files })
     expect(settings).toContainEqual({
       setting: 'providers.main.authToken',
@@ -52,7 +52,7 @@ describe('a provider', () => {
   })
 })
 
-test('every fault is told at once, each with its line and a remedy', () => {
+test('reports every problem at once, each with its line and a remedy', () => {
   const text = `${main}
 [[providers]]
 name = "main"
@@ -89,29 +89,29 @@ provider = ["main"]
   expect(config).toBeNull()
   const problemTexts = problems.map(({ source, message }) => `${source.replace(`${path}:`, '')} ${message}`)
   expect(problemTexts).toEqual([
-    '9 There is a provider main already.',
-    '10 There is no such kind of provider.',
-    '16 authToken is a secret, and this file is not.',
-    '17 A provider of the kind twilio has no form.',
+    '9 Another provider is already named main.',
+    '10 There is no such provider kind.',
+    '16 authToken is a secret and must not be in this file.',
+    '17 Providers of kind twilio have no setting form.',
     '15 accountSid does not look right.',
     '13 from is missing.',
-    '20 This cannot name a provider.',
-    '23 "OTPD_TOKEN" is a setting\'s name.',
-    '28 Twilio has no telegram.',
-    '32 countries does not look right.',
-    '33 What stays in the inbox goes nowhere else.',
+    '20 This is not a valid provider name.',
+    '23 "OTPD_TOKEN" is reserved: variables that begin with OTPD_ are settings.',
+    '28 Twilio does not support telegram.',
+    '32 countries is not a valid list.',
+    '33 inbox cannot be combined with other providers.',
     '33 There is no provider mian.',
-    '37 A route has no provider.',
-    '36 The route has no channel.',
-    '36 prefixes does not look right.',
-    '36 The route names no provider.',
+    '37 Routes have no setting provider.',
+    '36 The route has no valid channel.',
+    '36 prefixes is not a valid list.',
+    '36 The route has no providers.',
   ])
   expect(problems.every(({ remedy }) => remedy.length > 0)).toBe(true)
-  expect(problems.find(({ message }) => message.includes('kind of provider'))?.remedy).toContain('twilio')
+  expect(problems.find(({ message }) => message.includes('provider kind'))?.remedy).toContain('twilio')
   expect(JSON.stringify(problems)).not.toContain('in the open')
 })
 
-test('a line of the second table is the line of the second table', () => {
+test('a problem in the second table is reported with its own line', () => {
   const { problems } = at(`${main}\n${main.replace('"main"', '"spare"').replace('+15005550006', '')}`, {
     files,
   })
@@ -119,20 +119,20 @@ test('a line of the second table is the line of the second table', () => {
 })
 
 test.each([
-  ['a secret that is nowhere', main, 'There is no file /etc/otpd/secrets/twilio.'],
+  ['a secret file that does not exist', main, 'There is no file /etc/otpd/secrets/twilio.'],
   [
     'a variable that is not set',
     main.replace('authTokenFile = "secrets/twilio"', 'authTokenEnv = "NONE"'),
-    'There is no variable "NONE", or it is empty.',
+    'The environment variable "NONE" is empty or not set.',
   ],
-  ['a plain table', '[providers]\nname = "main"\n', 'providers is a list of tables.'],
-  ['both a file and a variable', `${main}authTokenEnv = "TOKEN"\n`, 'authToken is given twice.'],
-])('%s is told', (_, text, message) => {
+  ['a plain table', '[providers]\nname = "main"\n', 'providers must be a list of tables.'],
+  ['both a file and a variable', `${main}authTokenEnv = "TOKEN"\n`, 'authToken is set twice.'],
+])('reports %s', (_, text, message) => {
   const options = message.includes('no file') ? {} : { files }
   expect(at(text, options).problems.map((problem) => problem.message)).toEqual([message])
 })
 
-test('routes are read in their order', () => {
+test('routes keep the order of the file', () => {
   const text = `${main}
 [[routes]]
 channel = "sms"

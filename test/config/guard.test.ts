@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { requireConfig, loadEnv, loadFile, findOrigin, requireProblem } from '../helpers/config.ts'
 
 describe('the guard', () => {
-  test('only watches where nothing is said, with the published thresholds', () => {
+  test('only monitors by default, with the published thresholds', () => {
     expect(requireConfig(loadEnv({})).guard).toEqual({
       mode: 'monitor',
       countries: [],
@@ -23,7 +23,7 @@ describe('the guard', () => {
     })
   })
 
-  test('is what its table says', () => {
+  test('is configured by its table', () => {
     const loaded = loadFile(
       [
         '[guard]',
@@ -59,37 +59,37 @@ describe('the guard', () => {
   })
 
   test.each([
-    ['mode = "block"', '"block" is not known. Give off, monitor or enforce.'],
+    ['mode = "block"', '"block" is not a valid value. Use off, monitor or enforce.'],
     [
       'countries = ["NLD"]',
-      '"NLD" is not a country. Give ISO 3166 codes of two letters, such as NL or GB; 001 for numbers of no country.',
+      '"NLD" is not a country. Use two-letter ISO 3166 codes such as NL or GB, or 001 for numbers of no country.',
     ],
     ['deniedCountries = ["XX"]', '"XX" is not a country.'],
     [
       'trustedPrefixes = ["316"]',
-      '"316" is not how a phone number begins. Give + and the first digits, such as +3161.',
+      '"316" is not a phone number prefix. Write + and the first digits, such as +3161.',
     ],
-    ['trustedAddresses = ["10.0.0.300"]', 'is not an address or a CIDR.'],
-    ['dailyPercent = 101', 'Give a whole number from 0 to 100.'],
+    ['trustedAddresses = ["10.0.0.300"]', 'is not an IP address or a CIDR.'],
+    ['dailyPercent = 101', 'Use a whole number from 0 to 100.'],
     ['countryPerHour = "3"', 'The value must be a whole number.'],
     ['countriesAllowed = ["NL"]', 'There is no setting guard.countriesAllowed.'],
-  ])('refuses %s, and says what to write', (line, expectedText) => {
+  ])('refuses %s and says what to write instead', (line, expectedText) => {
     const problem = requireProblem(loadFile(`[guard]\n${line}`))
     expect(problem.source).toBe('/etc/o.toml:2')
     expect(problem.text).toContain(expectedText)
   })
 
   test.each([
-    ['countries', 'also among the countries that get codes'],
+    ['countries', 'also in the allow-list'],
     ['trustedCountries', 'also trusted'],
-  ])('refuses a country that is denied and in %s', (list, expectedText) => {
+  ])('refuses a country that is both denied and in %s', (list, expectedText) => {
     const problem = requireProblem(loadFile(`[guard]\n${list} = ["NL", "CU"]\ndeniedCountries = ["CU"]`))
     expect(problem.source).toBe('/etc/o.toml:3')
     expect(problem.text).toContain(`CU is denied and ${expectedText}`)
     expect(problem.remedy).toContain('/etc/o.toml:2')
   })
 
-  test('takes variables over the file', () => {
+  test('prefers variables to the file', () => {
     const env = {
       HOME: '/home/ada',
       OTPD_GUARD_MODE: 'off',

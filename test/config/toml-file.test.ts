@@ -7,43 +7,43 @@ describe('the configuration file', () => {
     '/home/ada/.config/otpd/server.toml': '',
   }
 
-  test('is looked for in /etc first', () => {
+  test('is first looked for in /etc', () => {
     const config = requireConfig(load({ files: defaultFiles }))
     expect([config.configFile, config.log.level]).toEqual(['/etc/otpd/otpd.toml', 'warn'])
   })
 
-  test("is looked for in the user's folder then", () => {
+  test("is looked for in the user's folder next", () => {
     const files = { '/x/otpd/server.toml': '[log]\nlevel = "debug"' }
     expect(requireConfig(load({ env: { HOME: '/h', XDG_CONFIG_HOME: '/x' }, files })).log.level).toBe('debug')
   })
 
-  test('is the one that is named, relative to the working folder', () => {
+  test('can be named explicitly, relative to the working folder', () => {
     const files = { ...defaultFiles, '/work/o.toml': '' }
     expect(requireConfig(load({ flags: { config: 'o.toml' }, files })).configFile).toBe('/work/o.toml')
   })
 
-  test('must exist where it is named', () => {
+  test('must exist if it is named explicitly', () => {
     const problem = requireProblem(
       load({ env: { HOME: '/h', OTPD_CONFIG: '/nowhere.toml' }, files: defaultFiles }),
     )
     expect(problem).toMatchObject({ source: 'OTPD_CONFIG', message: 'There is no file /nowhere.toml.' })
   })
 
-  test('is not passed over where this user may not read it', () => {
+  test('is not skipped if this user has no permission to read it', () => {
     const denied = Object.assign(new Error('denied'), { code: 'EACCES' })
     const problem = requireProblem(load({ files: { '/etc/otpd/otpd.toml': denied } }))
     expect(problem).toMatchObject({ source: '/etc/otpd/otpd.toml' })
-    expect(problem.message).toContain('may not read')
+    expect(problem.message).toContain('No permission to read')
   })
 
-  test('may be a folder by mistake', () => {
+  test('is reported if it is a folder', () => {
     const folder = Object.assign(new Error('folder'), { code: 'EISDIR' })
     expect(requireProblem(load({ flags: { config: '/d' }, files: { '/d': folder } })).message).toBe(
-      '/d is a folder.',
+      '/d is a folder, not a file.',
     )
   })
 
-  test('gives relative paths from where it stands', () => {
+  test('resolves relative paths against its own folder', () => {
     expect(requireConfig(loadFile('[server]\ndataDir = "data"')).dataDir).toBe('/etc/data')
   })
 
@@ -56,29 +56,24 @@ describe('the configuration file', () => {
     ],
     ['a key without a value', '[server]\n\nlisten =\n', '3:9', 'invalid value'],
     [
-      'a text that does not end',
+      'a string that is not closed',
       '[log]\nlevel = "info\nformat = "json"\n',
       '2:14',
       'not closed on this line',
     ],
-    ['a key given twice', '[log]\nlevel = "info"\nformat = "text"\nlevel = "warn"', '4:1', 'already defined'],
-    [
-      'a table given twice',
-      '[log]\nlevel = "info"\n[server]\n[log]\nformat = "text"',
-      '4:2',
-      'already defined',
-    ],
+    ['a repeated key', '[log]\nlevel = "info"\nformat = "text"\nlevel = "warn"', '4:1', 'already defined'],
+    ['a repeated table', '[log]\nlevel = "info"\n[server]\n[log]\nformat = "text"', '4:2', 'already defined'],
     ['an integer beyond 64 bits', '[limits]\nphoneCheckBudget = 99999999999999999999', '2:20', 'integer'],
-    ['a NUL in a text', '[log]\nlevel = "\u0000"', '2:10', 'control characters'],
+    ['a NUL in a string', '[log]\nlevel = "\u0000"', '2:10', 'control characters'],
     ['a broken first line', ']\n[log]\n', '1:1', 'illegal character'],
-  ])('says the line and the column of %s', (_, toml, position, reason) => {
+  ])('reports the line and the column of %s', (_, toml, position, reason) => {
     const problem = requireProblem(loadFile(toml))
     expect(problem.source).toBe(`/etc/o.toml:${position}`)
     expect(problem.message).toStartWith('The file is not valid TOML: ')
     expect(problem.message).toContain(reason)
   })
 
-  test('does not repeat what it could not parse', () => {
+  test('does not quote text that it could not parse', () => {
     const { problems } = loadFile(`[server]\nmasterKey = 0011223344x\nlisten = Secret\n`)
     expect(JSON.stringify(problems)).not.toMatch(/0011|Secret/)
   })
@@ -89,11 +84,11 @@ describe('the configuration file', () => {
     )
   })
 
-  test('may be written on Windows', () => {
+  test('may have a byte order mark and Windows line ends', () => {
     expect(requireConfig(loadFile('\ufeff[log]\r\nlevel = "warn"\r\n')).log.level).toBe('warn')
   })
 
-  test('may not be huge', () => {
+  test('must not exceed 256 KiB', () => {
     expect(requireProblem(loadFile('#'.repeat(300_000))).message).toContain('256 KiB')
   })
 
@@ -129,16 +124,16 @@ describe('the configuration file', () => {
     ['[webhooks]\nendpointsMax = "20"', 'a whole number'],
     ['[webhooks]\nendpointsMax = 1.5', 'a whole number'],
     ['[webhooks]\nendpointsMax = inf', 'a whole number'],
-    ['[server]\nlisten = 8080', 'a text'],
+    ['[server]\nlisten = 8080', 'a string'],
     ['[server]\nnoMigrate = "true"', 'true or false'],
     ['[server]\ncorsOrigins = "https://a.example"', 'an array of strings'],
     ['[server]\ncorsOrigins = [1]', 'an array of strings'],
     ['[[log]]\nlevel = "info"', 'There is no setting log'],
-  ])('wants the right type in %p', (toml, expectedText) => {
+  ])('requires the right type in %p', (toml, expectedText) => {
     expect(requireProblem(loadFile(toml)).message).toContain(expectedText)
   })
 
-  test('does not mind a table without keys', () => {
+  test('allows known tables without keys', () => {
     expect(requireConfig(loadFile('[server]\n[plans]\n[webhooks]\n')).configFile).toBe('/etc/o.toml')
   })
 })

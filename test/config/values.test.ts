@@ -9,7 +9,7 @@ describe('variables', () => {
     'OTPD_SERVICE_PORT_HTTP',
     'OTPD_PORT_8080_TCP_ADDR',
     'OTPD_API_SERVICE_PORT',
-  ])('leaves %s alone, which Kubernetes sets', (name) => {
+  ])('ignores %s, which Kubernetes sets', (name) => {
     expect(loadEnv({ [name]: 'tcp://10.0.0.1:8080' }).problems).toEqual([])
   })
 
@@ -22,7 +22,7 @@ describe('variables', () => {
     expect(requireProblem(loadEnv({ [name]: 'x' }))).toMatchObject({ source: name, remedy })
   })
 
-  test('passes over those of the command line', () => {
+  test('ignores the variables of the command line', () => {
     requireConfig(
       loadEnv({
         OTPD_TOKEN: 't',
@@ -34,7 +34,7 @@ describe('variables', () => {
     )
   })
 
-  test('may have space around the value', () => {
+  test('allows white space around the value', () => {
     expect(requireConfig(loadEnv({ OTPD_LOG_LEVEL: ' warn\n' })).log.level).toBe('warn')
   })
 
@@ -48,7 +48,7 @@ describe('variables', () => {
   })
 
   test.each(['maybe', '2', 'y', 'truth'])('refuses the switch %p', (value) => {
-    expect(requireProblem(loadEnv({ OTPD_NO_MIGRATE: value })).remedy).toBe('Give true or false.')
+    expect(requireProblem(loadEnv({ OTPD_NO_MIGRATE: value })).remedy).toBe('Use true or false.')
   })
 
   test.each(['-1', '1.5', '1e3', '0x10', '10001', '99999999999999999999999', 'five', '٥'])(
@@ -58,7 +58,7 @@ describe('variables', () => {
     },
   )
 
-  test('cuts a faulty value that is long', () => {
+  test('shortens a long invalid value', () => {
     expect(requireProblem(loadEnv({ OTPD_LISTEN: 'x'.repeat(5000) })).message.length).toBeLessThan(120)
   })
 })
@@ -70,7 +70,7 @@ describe('listening', () => {
     ['[::1]:9000', '::1', 9000],
     ['LocalHost:80', 'localhost', 80],
     ['otp.internal:65535', 'otp.internal', 65_535],
-  ])('takes %s', (text, host, port) => {
+  ])('accepts %s', (text, host, port) => {
     expect(requireConfig(loadEnv({ OTPD_LISTEN: text })).listen).toEqual({ host, port })
   })
 
@@ -98,7 +98,7 @@ describe('the public URL', () => {
     ['https://otp.example.com/', 'https://otp.example.com'],
     ['http://10.0.0.1:8080', 'http://10.0.0.1:8080'],
     ['https://EXAMPLE.com/otp//', 'https://example.com/otp'],
-  ])('takes %s', (text, url) => {
+  ])('accepts %s', (text, url) => {
     expect(requireConfig(loadEnv({ OTPD_PUBLIC_URL: text })).publicUrl).toBe(url)
   })
 
@@ -116,7 +116,7 @@ describe('the public URL', () => {
 })
 
 describe('networks and origins', () => {
-  test('takes trusted proxies as addresses or CIDRs', () => {
+  test('accepts trusted proxies as addresses or CIDRs', () => {
     const config = requireConfig(loadEnv({ OTPD_TRUSTED_PROXIES: '10.1.2.3/8, 192.168.0.1 ,fd00::1/8,::1' }))
     expect(config.trustedProxies).toEqual(['10.0.0.0/8', '192.168.0.1/32', 'fd00::/8', '::1/128'])
   })
@@ -134,24 +134,24 @@ describe('networks and origins', () => {
     expect(requireProblem(loadEnv({ OTPD_TRUSTED_PROXIES: `10.0.0.1,${text}` })).message).toContain(text)
   })
 
-  test('takes origins as a browser sends them', () => {
+  test('accepts origins as browsers send them', () => {
     const origins = 'https://console.example.com,http://localhost:5173'
     expect(requireConfig(loadEnv({ OTPD_CORS_ORIGINS: origins })).corsOrigins).toEqual(origins.split(','))
   })
 
   test.each([
-    ['https://a.example/', 'Write "https://a.example".'],
-    ['https://a.example:443', 'Write "https://a.example".'],
-    ['https://A.example', 'Write "https://a.example".'],
-    ['*', 'Write each origin'],
-    ['null', 'Write each origin'],
-    ['https://*.example', 'Write each origin'],
-    ['a.example', 'Write each origin'],
+    ['https://a.example/', 'Use "https://a.example".'],
+    ['https://a.example:443', 'Use "https://a.example".'],
+    ['https://A.example', 'Use "https://a.example".'],
+    ['*', 'Use origins such as'],
+    ['null', 'Use origins such as'],
+    ['https://*.example', 'Use origins such as'],
+    ['a.example', 'Use origins such as'],
   ])('refuses the origin %s', (text, remedy) => {
     expect(requireProblem(loadEnv({ OTPD_CORS_ORIGINS: text })).remedy).toContain(remedy)
   })
 
-  test('takes hosts and networks that webhooks may reach', () => {
+  test('accepts hosts and networks that webhooks may reach', () => {
     const loaded = loadEnv({ OTPD_WEBHOOK_ALLOW: 'Hooks.internal,10.0.0.0/8,127.0.0.1,[::1],localhost' })
     expect(requireConfig(loaded).webhooks.allow).toEqual({
       hosts: ['hooks.internal', 'localhost'],
@@ -173,11 +173,11 @@ describe('limits and plans', () => {
     expect(config.budgets).toEqual({ phoneCheckFailures: 0, phoneSend: 'enforce' })
     expect(requireProblem(loadEnv({ OTPD_PHONE_CHECK_BUDGET: '101' })).remedy).toContain('from 0 to 100')
     expect(requireProblem(loadEnv({ OTPD_PHONE_SEND_BUDGET: 'on' })).remedy).toBe(
-      'Give off, monitor or enforce.',
+      'Use off, monitor or enforce.',
     )
   })
 
-  test("fills what a plan leaves out with free's numbers", () => {
+  test('inherits the values that a plan omits from free', () => {
     const toml = '[plans.free]\nprojects = 3\n[plans.pro]\nsendPerMinute = 100\n[plans.partner]\n'
     const loaded = loadFile(toml)
     const { plans } = requireConfig(loaded)
@@ -191,7 +191,7 @@ describe('limits and plans', () => {
     expect(findOrigin(loaded, 'plans.free.verifyPerMinute')).toBe('default')
   })
 
-  test('puts the rates of the installation over those of every plan', () => {
+  test('overrides the rates of every plan with those of the installation', () => {
     const env = { HOME: '/h', OTPD_SEND_PER_MINUTE: '0', OTPD_VERIFY_PER_MINUTE: '10000' }
     const loaded = loadFile('[plans.pro]\nsendPerMinute = 100', { env })
     const { plans } = requireConfig(loaded)
@@ -200,7 +200,7 @@ describe('limits and plans', () => {
     expect(findOrigin(loaded, 'plans.pro.sendPerMinute')).toBe('OTPD_SEND_PER_MINUTE')
   })
 
-  test('counts a plan that is gone as free', () => {
+  test('treats a plan that no longer exists as free', () => {
     const { plans } = requireConfig(loadFile('[plans.pro]\nprojects = 100'))
     expect(resolvePlan(plans, 'pro').projects).toBe(100)
     expect(resolvePlan(plans, 'gone')).toEqual(FREE_PLAN)
@@ -216,11 +216,11 @@ describe('limits and plans', () => {
     ['[plans.free]\nprojects = 1.5', 2, 'from 1 to 1000000'],
     ['[plans.free]\nsendPerMinute = 10001', 2, 'from 0 to 10000'],
     ['[plans.free]\nsendPerMinute = "5"', 2, 'from 0 to 10000'],
-    ['[plans.free]\nsends = 5', 2, 'It has projects, applications, sendPerMinute, verifyPerMinute.'],
-    ['[plans.free.projects]\na = 5', 2, 'A plan has no projects.'],
-    ['[plans."My Plan"]\nprojects = 5', 2, 'a letter first'],
-    ['[plans.__proto__]\nprojects = 5', 2, 'a letter first'],
-    ['[plans."Bad"]', 1, 'a letter first'],
+    ['[plans.free]\nsends = 5', 2, 'Use projects, applications, sendPerMinute, verifyPerMinute.'],
+    ['[plans.free.projects]\na = 5', 2, 'Plans have no setting projects.'],
+    ['[plans."My Plan"]\nprojects = 5', 2, 'starting with a letter'],
+    ['[plans.__proto__]\nprojects = 5', 2, 'starting with a letter'],
+    ['[plans."Bad"]', 1, 'starting with a letter'],
   ])('refuses %p', (toml, line, expectedText) => {
     const problem = requireProblem(loadFile(toml))
     expect(problem.source).toBe(`/etc/o.toml:${line}`)
