@@ -14,7 +14,7 @@ export const guardSettings = {
     kind: 'list',
     variable: 'OTPD_GUARD_COUNTRIES',
     default: 'all',
-    description: 'Allow-list of countries as ISO codes; `001` stands for numbers of no country.',
+    description: 'Allow-list of countries as ISO codes; `001` covers numbers of no country.',
   },
   guardDeniedCountries: {
     name: 'guard.deniedCountries',

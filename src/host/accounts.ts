@@ -14,7 +14,7 @@ import { invalidField, ServiceError } from '../domain/model/errors.ts'
 import type { Stores } from '../domain/store/store.ts'
 import { OperationRefused } from '../store/files/data-dir.ts'
 
-/** A developer as the operator sees it: the API's profile, and what only the operator may know. */
+/** A developer as the operator sees it: the API's profile and the account status. */
 export type HostDeveloper = {
   id: string
   email: string | null
@@ -23,22 +23,22 @@ export type HostDeveloper = {
   plan: string
   virtualPhoneNumber: string
   /**
-   * `invited`: made by the operator for an external provider, and not yet logged in. `deleted`: nobody's any more, and
-   * still the owner of what was made under it.
+   * `invited`: created by the operator for an external provider, and not yet logged in. `deleted`: anonymized, and still
+   * the owner of its projects and applications.
    */
   status: 'active' | 'disabled' | 'invited' | 'deleted'
   createdAt: string
   updatedAt: string
 }
 
-/** What stays of an account that was deleted. */
+/** Remains of a deleted account: its id and how many projects and applications it owns. */
 export type HostDeletedAccount = { id: string; projects: number; applications: number }
 
 export type HostToken = { idToken: string; expiresAt: string }
 
 export type HostSetupToken = { token: string; expiresAt: string }
 
-/** What the operator does with accounts, of the built-in provider or of an external one. */
+/** Creates the operator's account commands, for the built-in identity provider and external ones. */
 export function createHostAccounts(config: Config, needs: IdentityNeeds) {
   const { oidc, plans } = config
   const { store, clock, newId, keys } = needs
@@ -52,7 +52,7 @@ export function createHostAccounts(config: Config, needs: IdentityNeeds) {
     const [match, duplicate] = await store.read.developers.findByEmail(cleanEmail(idOrEmail))
     if (!match) throw new ServiceError('NOT_FOUND', 'There is no such developer.')
     if (duplicate)
-      throw new ServiceError('CONFLICT', 'Several developers have that address. Name one by its id.')
+      throw new ServiceError('CONFLICT', 'Several developers have that e-mail address. Use the id instead.')
     return match
   }
   const addAuditEntry = (tx: Stores, developerId: string, details: AuditDetails) => {
@@ -78,7 +78,7 @@ export function createHostAccounts(config: Config, needs: IdentityNeeds) {
     if (!oidc) return
     throw new ServiceError(
       'CONFLICT',
-      'Passwords and setup tokens are for the built-in provider, and another is configured.',
+      'Passwords and setup tokens need the built-in identity provider, but an external one is configured.',
       {
         reason: 'EXTERNAL_PROVIDER',
       },
@@ -87,10 +87,10 @@ export function createHostAccounts(config: Config, needs: IdentityNeeds) {
 
   return {
     /**
-     * With the built-in provider an account with a password; with an external one an account that waits for whoever
-     * proves that address there, and no password.
+     * Creates an account: with a password for the built-in provider, or without one for an external provider, where the
+     * first person to log in with that verified e-mail address gets the account.
      *
-     * @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN, EXTERNAL_PROVIDER a password was given)
+     * @throws INVALID_ARGUMENT; CONFLICT (EMAIL_TAKEN, EXTERNAL_PROVIDER when a password was given)
      */
     async createAccount(input: { email: string; name?: string; password?: string }): Promise<HostDeveloper> {
       const { email, name, password } = input
@@ -103,18 +103,18 @@ export function createHostAccounts(config: Config, needs: IdentityNeeds) {
       return toHostDeveloper(await accounts.create({ email, name, password }))
     },
 
-    /** All, oldest first. */
+    /** Lists all accounts, oldest first. */
     listAccounts: async (): Promise<HostDeveloper[]> =>
       (await store.read.developers.list()).map(toHostDeveloper),
 
-    /** One account more, for whoever holds the token within 30 minutes. @throws CONFLICT (EXTERNAL_PROVIDER) */
+    /** Issues a token that creates one account within 30 minutes. @throws CONFLICT (EXTERNAL_PROVIDER) */
     async createSetupToken(): Promise<HostSetupToken> {
       requireBuiltIn()
       const { token, expiresAt } = await setupTokens.issue()
       return { token, expiresAt: new Date(expiresAt).toISOString() }
     },
 
-    /** @throws INVALID_ARGUMENT no such plan; NOT_FOUND; CONFLICT the address is several developers' */
+    /** Moves a developer to a plan. @throws INVALID_ARGUMENT no such plan; NOT_FOUND; CONFLICT ambiguous address */
     async setPlan(idOrEmail: string, plan: string): Promise<HostDeveloper> {
       if (!Object.hasOwn(plans, plan)) {
         throw invalidField('body', 'plan', `Expected one of ${Object.keys(plans).join(', ')}.`)
@@ -122,17 +122,17 @@ export function createHostAccounts(config: Config, needs: IdentityNeeds) {
       return updateDeveloper(idOrEmail, { plan }, { action: 'account.plan_changed', detail: plan })
     },
 
-    /** Holds from the next request on, and ends the sessions. @throws NOT_FOUND; CONFLICT */
+    /** Disables an account from the next request on and ends its sessions. @throws NOT_FOUND; CONFLICT */
     disable: (idOrEmail: string) =>
       updateDeveloper(idOrEmail, { status: 'disabled' }, { action: 'account.disabled' }),
 
-    /** @throws NOT_FOUND; CONFLICT */
+    /** Enables a disabled account. @throws NOT_FOUND; CONFLICT */
     enable: (idOrEmail: string) =>
       updateDeveloper(idOrEmail, { status: 'active' }, { action: 'account.enabled' }),
 
     /**
-     * Removes the account: its password, its name and address, its sessions. Nobody gets in any more, from the next
-     * request on. Projects, applications, which are refused like those of a disabled account, and records stay. Atomic.
+     * Deletes an account with its password, name, e-mail address and sessions; access ends with the next request. Its
+     * projects and records stay, and its applications are refused like those of a disabled account. Atomic.
      *
      * @throws NOT_FOUND; CONFLICT
      */
@@ -148,13 +148,13 @@ export function createHostAccounts(config: Config, needs: IdentityNeeds) {
       })
     },
 
-    /** @throws NOT_FOUND; CONFLICT */
+    /** Finds an account by id or e-mail address. @throws NOT_FOUND; CONFLICT */
     findAccount: async (idOrEmail: string): Promise<HostDeveloper> => toHostDeveloper(await find(idOrEmail)),
 
     /**
-     * An ID token as a login would give, without a session: it cannot be renewed.
+     * Issues the ID token that a login would return, but without a session, so it cannot be renewed.
      *
-     * @param server the address under which the server is reached, for where no public one is configured
+     * @param server URL of the server, if no public URL is configured
      * @throws NOT_FOUND; CONFLICT (ACCOUNT_DISABLED, EXTERNAL_PROVIDER); OperationRefused SERVER_UNKNOWN
      */
     async issueToken(idOrEmail: string, server?: string): Promise<HostToken> {
@@ -170,13 +170,13 @@ export function createHostAccounts(config: Config, needs: IdentityNeeds) {
       return { idToken, expiresAt: new Date(clock.now() + idTokenSeconds * 1000).toISOString() }
     },
 
-    /** Ends the account's sessions too. @throws INVALID_ARGUMENT; NOT_FOUND; CONFLICT (EXTERNAL_PROVIDER) */
+    /** Sets a password and ends the sessions. @throws INVALID_ARGUMENT; NOT_FOUND; CONFLICT (EXTERNAL_PROVIDER) */
     async resetPassword(email: string, password: string): Promise<HostDeveloper> {
       requireBuiltIn()
       return toHostDeveloper(await accounts.resetPassword(email, password))
     },
 
-    /** ID tokens are signed with a new key from now on; those of the old one live to their end. @returns its id */
+    /** Signs ID tokens with a new key from now on; existing tokens stay valid until they expire. @returns the key's id */
     async rotateSigningKey(): Promise<{ kid: string }> {
       requireBuiltIn()
       return { kid: await signingKeys.rotate() }
@@ -201,12 +201,12 @@ function hostStatus(developer: Developer): HostDeveloper['status'] {
   return developer.issuer === null && developer.status === 'active' ? 'invited' : developer.status
 }
 
-/** As the server calls itself. */
+/** Default URL of the server, derived from its listening address. @throws OperationRefused SERVER_UNKNOWN for port 0 */
 function listenUrl({ listen: { host, port } }: Config): string {
   if (port !== 0) return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   throw new OperationRefused(
     'SERVER_UNKNOWN',
-    'the server listens on whatever port is free',
-    'Say where it is reached: --server URL, or OTPD_PUBLIC_URL.',
+    'the server listens on a random port, so its URL is unknown',
+    'Set --server URL or OTPD_PUBLIC_URL.',
   )
 }

@@ -21,14 +21,15 @@ export type HostRestoreResult = RestoreResult
 
 type Needs = { config: Config; warn?: (message: string) => void }
 
-/** A server that is just starting or ending may hold the lock for a moment. */
+/** A server that is starting or shutting down may hold the lock briefly. */
 const lockWaitMs = 1000
 
 /**
- * A checked copy of the database, whether a server runs on it or not. The master key is not in it.
+ * Backs up the database to an integrity-checked copy, also while a server runs on it. The copy does not contain the
+ * master key.
  *
- * @param file undefined: a new name in `backups` of the data directory
- * @throws OperationRefused see backUpDatabase; StartRefused in development mode
+ * @param file undefined: a new file in `backups` of the data directory
+ * @throws OperationRefused as backUpDatabase does; StartRefused in development mode
  */
 export async function backUp({ config }: Needs, file: string | undefined): Promise<HostBackup> {
   const files = dataFiles(requireDataDir(config))
@@ -39,10 +40,10 @@ export async function backUp({ config }: Needs, file: string | undefined): Promi
 }
 
 /**
- * Puts a backup in the place of the database, which is kept. Makes the directory where there is none, but never a
- * master key: the backup was made with one.
+ * Replaces the database with a backup and keeps the replaced one in `backups`. Creates the data directory if it is
+ * missing, but never a master key, since only the backup's own key can read it.
  *
- * @throws OperationRefused SERVER_RUNNING, MASTER_KEY_MISSING, and see restoreDatabase; StartRefused
+ * @throws OperationRefused SERVER_RUNNING, MASTER_KEY_MISSING, or as restoreDatabase does; StartRefused
  */
 export async function restore({ config, warn = () => {} }: Needs, file: string): Promise<HostRestoreResult> {
   const dataDir = requireDataDir(config)
@@ -53,7 +54,7 @@ export async function restore({ config, warn = () => {} }: Needs, file: string):
       throw new OperationRefused(
         'MASTER_KEY_MISSING',
         `there is no master key at ${path}`,
-        'Put the one there that the backup was made with, or name it with OTPD_MASTER_KEY_FILE.',
+        'Copy the master key of the backup there, or name it with OTPD_MASTER_KEY_FILE.',
       )
     }
     const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
@@ -61,7 +62,11 @@ export async function restore({ config, warn = () => {} }: Needs, file: string):
   })
 }
 
-/** What the database has, and what this version would apply. @throws StartRefused damaged, newer, or of another build */
+/**
+ * Lists the applied and the pending migrations.
+ *
+ * @throws StartRefused when the database is damaged, newer, or from another build
+ */
 export async function migrationStatus({ config }: Needs): Promise<HostMigrationStatus> {
   const dataDir = requireDataDir(config)
   try {
@@ -71,7 +76,11 @@ export async function migrationStatus({ config }: Needs): Promise<HostMigrationS
   }
 }
 
-/** Applies what is pending, after a backup, as a start of the server would. @throws OperationRefused SERVER_RUNNING; StartRefused */
+/**
+ * Backs up the database and applies the pending migrations, as the server does at start.
+ *
+ * @throws OperationRefused SERVER_RUNNING; StartRefused
+ */
 export async function migrateUp({ config, warn = () => {} }: Needs): Promise<HostMigrationResult> {
   const dataDir = requireDataDir(config)
   prepareDataDir(dataDir, warn)
@@ -84,7 +93,7 @@ export async function migrateUp({ config, warn = () => {} }: Needs): Promise<Hos
 
 function requireDataDir({ dataDir }: Config): string {
   if (dataDir !== null) return dataDir
-  throw new StartRefused('there is no data directory in development mode', 'Leave out --dev, or name one.')
+  throw new StartRefused('development mode has no data directory', 'Remove --dev, or set --data-dir.')
 }
 
 function withLock<T>(dataDir: string, work: () => T): T {
@@ -92,8 +101,8 @@ function withLock<T>(dataDir: string, work: () => T): T {
   if (!lock) {
     throw new OperationRefused(
       'SERVER_RUNNING',
-      `a server runs on ${dataDir}`,
-      'Stop it first, and start it afterwards.',
+      `a server is running on ${dataDir}`,
+      'Stop it, run this command again, and start it afterwards.',
     )
   }
   try {

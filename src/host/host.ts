@@ -30,30 +30,30 @@ export type HostInspection = Inspection
 
 export type HostErasureResult = ErasureResult
 export type HostUnlockResult = UnlockResult
-/** Of the whole installation: whose trail it stands in comes with it. */
+/** An audit entry of any developer or of the installation itself. */
 export type HostAuditEntry = Omit<AuditEntry, 'at'> & { at: string }
 
 export type Host = Awaited<ReturnType<typeof openHost>>
 
 /**
- * What the host commands do: they work on the data directory as the operator, whether a server runs on it or not. Each
- * call is one short transaction, an erasure many, which wait for the server's. Makes the directory, the key and the database where
- * there are none yet.
+ * Opens the data directory for the host commands (`otpd admin …`), which work with or without a running server. Each call
+ * is one short transaction, except an erasure, which uses many; they wait for the server's own transactions. Creates the
+ * directory, the master key and the database if they are missing.
  *
- * @param options.config whose data directory, provider and plans
- * @param options.warn told of a directory that others can read
- * @throws StartRefused the directory cannot be used, or its database is not this version's while a server runs on it
+ * @param options.config provides the data directory, the identity provider and the plans
+ * @param options.warn called with a warning about a directory that other users can read
+ * @throws StartRefused when the directory cannot be used, or when a running server's database has another version
  */
 export async function openHost(options: { config: Config; warn?: (message: string) => void }) {
   const { config, warn = () => {} } = options
   const { dataDir, plans } = config
   if (dataDir === null) {
-    throw new StartRefused('there is no data directory in development mode', 'Leave out --dev, or name one.')
+    throw new StartRefused('development mode has no data directory', 'Remove --dev, or set --data-dir.')
   }
   const clock = systemClock(Date.now, () => performance.now(), uptime)
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
   const masterKey = ensureDatabase(dataDir, config, clock.now(), warn)
-  // A commit whose outcome is unknown is an error of the command, which ends with it.
+  // A commit whose outcome is unknown fails the command, which then exits.
   const database = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {}, secureDelete: true })
   const store = createStore(database)
   const keys = deriveKeys(masterKey)
@@ -63,26 +63,31 @@ export async function openHost(options: { config: Config; warn?: (message: strin
   return {
     ...createHostAccounts(config, needs),
 
-    /** Forgets a person everywhere, beside a running server too. @throws INVALID_PHONE_NUMBER */
+    /** Erases a person's data in every account, also while a server runs. @throws INVALID_PHONE_NUMBER */
     async erase(phone: string): Promise<HostErasureResult> {
       const result = await erasePhone(needs, phone)
       truncateWal(dataFiles(dataDir).database)
       return result
     },
 
-    /** @param target a phone number, or the id of an application @throws INVALID_PHONE_NUMBER; NOT_FOUND */
+    /**
+     * Resets the limits of a phone number or an application.
+     *
+     * @param target a phone number, or the id of an application
+     * @throws INVALID_PHONE_NUMBER; NOT_FOUND
+     */
     unlock: (target: string): Promise<HostUnlockResult> => unlock(needs, target),
 
-    /** Everybody's trail and the installation's own, newest first. */
+    /** Lists the audit trail of all developers and of the installation, newest first. */
     async listAudit(query: AuditQuery): Promise<HostAuditEntry[]> {
       const entries = await store.read.audit.list(undefined, query)
       return entries.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() }))
     },
 
-    /** What the guard did in the last 24 hours, beside what the configuration makes of its rules. */
+    /** Reads the guard's rules and what they did in the last 24 hours. */
     guardStatus: () => readGuardStatus(store, config.guard, clock.now()),
 
-    /** Those that a server on this directory gives nothing at the moment, and why. */
+    /** Lists the providers whose circuit is currently open, with the reason. */
     async listOpenCircuits(): Promise<HostOpenCircuit[]> {
       const circuits = await store.read.providerCircuits.list()
       return circuits
@@ -94,7 +99,7 @@ export async function openHost(options: { config: Config; warn?: (message: strin
         }))
     },
 
-    /** Where receipts of a provider are to be sent; null where no public address is configured. */
+    /** URL for the delivery receipts of a provider; null if no public URL is configured. */
     callbackUrlFor: (provider: string): string | null =>
       config.publicUrl === null ? null : config.publicUrl + callbackPath(keys, provider),
 
@@ -103,14 +108,14 @@ export async function openHost(options: { config: Config; warn?: (message: strin
 }
 
 /**
- * What the data directory looks like to this user; changes nothing, makes nothing, throws nothing.
+ * Inspects the data directory with the rights of this user. Read-only; never throws.
  *
- * @param config null where the configuration has faults: the master key is then not looked at
+ * @param config null if the configuration has problems; the master key is then not inspected
  */
 export const inspectHost = (dataDir: string, config: Config | null): HostInspection =>
   inspectDataDir(dataDir, config === null ? undefined : config.secrets.masterKey)
 
-/** Makes what is missing, or waits until the server that holds the directory has made it. */
+/** Creates what is missing, or waits until the server that holds the lock has created it. */
 function ensureDatabase(
   dataDir: string,
   config: Config,
@@ -132,23 +137,26 @@ function ensureDatabase(
 const waitMaxMs = 5000
 const pollMs = 20
 
-/** A server at its first start holds the lock before its tables stand; only it may make them. */
+/** Waits for a server at its first start, which holds the lock before its tables exist. */
 function waitForMigrations(database: string): void {
   for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += pollMs) {
     const applied = listAppliedMigrations(database)
     if (applied.length >= sqliteMigrations.length) return
     if (applied.length > 0) {
       throw new StartRefused(
-        'an older otpd runs on this data directory',
-        'Use the otpd that runs there, or stop it and start this one first.',
+        'an older otpd is running on this data directory',
+        'Use that version, or stop it and start this one first.',
       )
     }
     Bun.sleepSync(pollMs)
   }
-  throw new StartRefused('another otpd is still making this data directory', 'Try again in a moment.')
+  throw new StartRefused('another otpd is still creating this data directory', 'Try again in a moment.')
 }
 
-/** The write-ahead log holds what was replaced until it is written over. A reader that holds it up lets it stand. */
+/**
+ * Truncates the write-ahead log, which keeps erased values until it is overwritten. A concurrent reader can prevent it; the
+ * next checkpoint then overwrites the log.
+ */
 function truncateWal(database: string): void {
   const connection = connect(database, waitMaxMs)
   try {

@@ -7,29 +7,29 @@ export { descriptorSink, type Sink } from './sink.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** Names are chosen by the program and say what a value is: `phone` is masked, `token` is hidden. */
+/** Fields of an entry. A name says what its value is and so how it is redacted: `phone` is masked, `token` hidden. */
 export type LogFields = Readonly<Record<string, unknown>>
 
 export type Log = Record<LogLevel, (msg: string, fields?: LogFields) => void> & {
-  /** Resolves when all lines so far are written. May take for ever where nobody reads: give it a deadline. */
+  /** Resolves when all lines so far are written. Needs a deadline: it never resolves if the reader has stopped. */
   flush(): Promise<void>
 }
 
 const severity: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 }
 
-/** No field may pass for one of these. */
+/** Names of the entry itself; fields with these names are dropped. */
 const reservedFields = new Set(['level', 'msg', 'time'])
 
-/** What waits for a slow reader: some thousands of lines. */
+/** Characters buffered for a slow reader: some thousands of lines. */
 const waitingLengthMax = 1024 * 1024
 
 /**
- * The server's log, one line an entry. No call of it throws or waits.
+ * Creates the server's log, one line per entry. Its methods never throw or block.
  *
- * Phones are masked, codes and credentials removed, from every text and whatever the field; a text cannot begin a
- * line of its own or steer a terminal; an error is shown by name, message and code, its stack at level debug only.
+ * Phone numbers are masked, and codes and credentials removed, in every text of every field. A text cannot start a new
+ * line or control a terminal. Errors are shown as name, message and code; stacks at level `debug` only.
  *
- * @param options.write takes finished lines, one call at a time; see `descriptorSink`
+ * @param options.write receives formatted lines, one call at a time; see `descriptorSink`
  */
 export function createLog(options: {
   format: 'text' | 'json'
@@ -53,7 +53,7 @@ export function createLog(options: {
   const queue = createLineQueue(write, {
     lengthMax: waitingLengthMax,
     formatDroppedNotice: (count) =>
-      formatLine('warn', 'log lines were dropped: nobody read them in time', { count }),
+      formatLine('warn', 'log lines were dropped: the reader was too slow', { count }),
   })
 
   const logAt =
@@ -73,20 +73,20 @@ export function createLog(options: {
 type LogEntry = { level: string; msg: string; time: string; fields: [name: string, value: LogValue][] }
 
 /**
- * What could steer a terminal or break a line: control characters, DEL, the C1 set (U+009B begins an escape
- * sequence), line and paragraph separators, and the marks that turn the direction of writing.
+ * Characters that could control a terminal or break a line: control characters, DEL, the C1 set (U+009B begins an escape
+ * sequence), line and paragraph separators, and marks that change the direction of text.
  */
 const unsafeCharacters = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
 const escapeUnsafe = (text: string) =>
   text.replace(unsafeCharacters, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** One JSON object: level and message first, the time last. */
+/** Formats one JSON object: level and message first, the time last. */
 function formatJson({ level, msg, time, fields }: LogEntry): string {
   return `${escapeUnsafe(JSON.stringify({ level, msg, ...Object.fromEntries(fields), time }))}\n`
 }
 
-/** One line for people: `2026-11-20T12:00:00.000Z info  ready url=http://127.0.0.1:8080`. */
+/** Formats one line for people: `2026-11-20T12:00:00.000Z info  ready url=http://127.0.0.1:8080`. */
 function formatText({ level, msg, time, fields }: LogEntry): string {
   const pairs = fields.map(([name, value]) => ` ${escapeUnsafe(name)}=${formatValue(value)}`)
   return `${time} ${level.padEnd(5)} ${escapeUnsafe(msg)}${pairs.join('')}\n`

@@ -1,21 +1,21 @@
 import { write } from 'node:fs'
 
-/** Where finished lines go. One call at a time; it may take as long as the reader at the other end does. */
+/** Writes formatted lines. Called one at a time; takes as long as the reader at the other end. */
 export type Sink = (text: string) => Promise<void>
 
 export type LineQueue = {
-  /** Returns at once. A line that finds the queue full is dropped and counted. */
+  /** Returns immediately. If the queue is full, the line is dropped and counted. */
   push(line: string): void
-  /** Resolves when all that was pushed has been written, or lost. */
+  /** Resolves when every pushed line has been written or lost. */
   flush(): Promise<void>
 }
 
 /**
- * Keeps the writing of lines away from those who make them: a reader that has stopped (a paused terminal, a stuck
- * collector) costs lines, never a request.
+ * Decouples logging from writing with a bounded queue: a reader that has stopped (a paused terminal, a stuck collector)
+ * costs log lines, never a request.
  *
- * @param options.lengthMax how many characters may wait
- * @param options.droppedLine makes the line that says how many are missing; written as soon as writing works again
+ * @param options.lengthMax maximum number of queued characters
+ * @param options.formatDroppedNotice formats the line that says how many lines are missing, written with the next batch
  */
 export function createLineQueue(
   sink: Sink,
@@ -27,7 +27,7 @@ export function createLineQueue(
   let draining: Promise<void> | undefined
 
   async function drain() {
-    // Lines of the same turn go out together.
+    // Batches the lines of the current event loop turn.
     await Promise.resolve()
     while (pendingLines.length > 0) {
       const batch = pendingLines
@@ -60,8 +60,8 @@ export function createLineQueue(
 }
 
 /**
- * Writes to an open file descriptor without ever holding up the event loop: `process.stdout.write` would, where the
- * descriptor is a file or a full pipe. Rejects when nobody reads any more (EPIPE).
+ * Writes to an open file descriptor without blocking the event loop, which `process.stdout.write` would do for files and
+ * full pipes. Rejects with EPIPE when the reader has closed its end.
  */
 export function descriptorSink(descriptor: number): Sink {
   return async (text) => {
@@ -74,7 +74,7 @@ function writeSome(descriptor: number, bytes: Buffer): Promise<number> {
   return new Promise((resolve, reject) => {
     write(descriptor, bytes, (error, written) => {
       if (!error) resolve(written)
-      // Somebody else set the pipe to non-blocking, and it is full.
+      // Another process that shares the pipe made it non-blocking, and it is full.
       else if (error.code === 'EAGAIN') setTimeout(() => resolve(0), 20)
       else reject(error)
     })

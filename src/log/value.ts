@@ -2,13 +2,13 @@ import { redacted, classifyField, maskPhone, scrub } from './redact.ts'
 
 export type LogValue = string | number | boolean | null | LogValue[] | { [key: string]: LogValue }
 
-/** How deep the causes of an error are followed. */
+/** Maximum depth of nested error causes. */
 const causeDepthMax = 3
 const itemsMax = 20
 
 /**
- * Turns the value of a field into what may stand in a log. Only plain values, lists of them and errors are shown:
- * of any other object nobody here knows what it holds.
+ * Converts the value of a field to a form that is safe to log. Only plain values, lists of them and errors are shown; any
+ * other object could contain anything.
  */
 export function logValue(name: string, value: unknown, withStack: boolean): LogValue {
   const kind = classifyField(name)
@@ -16,7 +16,7 @@ export function logValue(name: string, value: unknown, withStack: boolean): LogV
   if (kind === 'secret') return redacted
   if (kind === 'phone' && (typeof value === 'string' || typeof value === 'number'))
     return maskPhone(String(value))
-  // A number is measured or counted, but for a code that somebody passed as one.
+  // Numbers are measurements or counts, except a passcode passed as a number.
   if (name === 'code' && /^\d{6}$/.test(String(value))) return redacted
   if (typeof value === 'string') return scrub(value)
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
@@ -28,7 +28,7 @@ export function logValue(name: string, value: unknown, withStack: boolean): LogV
   return `[${typeof value}]`
 }
 
-/** As {@link logValue}, for values that fight back: an accessor that throws, an error made of proxies. */
+/** Like {@link logValue}, but safe for values that throw when read: throwing accessors, errors made of proxies. */
 export function safeLogValue(name: string, value: unknown, withStack: boolean): LogValue {
   try {
     return logValue(name, value, withStack)
@@ -51,8 +51,8 @@ function describeError(error: Error, withStack: boolean, depth: number): LogValu
 }
 
 /**
- * drizzle puts the bound parameters into its message, and PostgreSQL quotes values in its own. Of both only the
- * driver's code is taken.
+ * Replaces database errors by a fixed message and the driver's code: drizzle puts bound parameters into its messages, and
+ * PostgreSQL quotes values in its own.
  */
 function databaseFailure(error: Error): { name: string; message: string; code?: string } | undefined {
   const isQuery = 'query' in error && 'params' in error
@@ -60,11 +60,11 @@ function databaseFailure(error: Error): { name: string; message: string; code?: 
   if (!isQuery && !isPostgres) return undefined
   const errorWithCode: unknown = isQuery ? error.cause : error
   const code = errorWithCode instanceof Error && 'code' in errorWithCode ? errorWithCode.code : undefined
-  const failure = { name: 'DatabaseError', message: 'The database refused a statement.' }
+  const failure = { name: 'DatabaseError', message: 'The database rejected a statement.' }
   return typeof code === 'string' && /^\w{1,40}$/.test(code) ? { ...failure, code } : failure
 }
 
-/** The frames alone: the head of a stack repeats the message. */
+/** Extracts the frames only, since the head of a stack repeats the message. */
 function stackFrames(error: Error): LogValue {
   const lines = (error.stack ?? '').split('\n').map((line) => line.trim())
   return lines

@@ -1,8 +1,8 @@
 /**
- * Serves `/metrics` on an address of its own, so that no proxy in front of the API shows it to the world.
+ * Serves `/metrics` on a separate address, so that a proxy in front of the API cannot expose it publicly.
  *
- * @param metrics.render may fail: the scrape is then answered 500, without a cause
- * @throws what Bun throws where the address is taken or not ours
+ * @param metrics.render may reject; the scrape is then answered with 500, without the cause
+ * @throws Bun's error when the address is in use or cannot be bound
  */
 export function serveMetrics(
   address: { host: string; port: number },
@@ -15,7 +15,7 @@ export function serveMetrics(
     reusePort: false,
     development: false,
     async fetch(request) {
-      // None where the Host header is no name of a host.
+      // Undefined if the Host header is not a valid host name.
       if (URL.parse(request.url)?.pathname !== '/metrics') return new Response('Not found\n', { status: 404 })
       if (!['GET', 'HEAD'].includes(request.method))
         return new Response(null, { status: 405, headers: { allow: 'GET, HEAD' } })

@@ -8,19 +8,19 @@ export { serveMetrics } from './listener.ts'
 
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** What waits to be sent to webhooks, and since when the oldest of it does; the count ends at some bound. */
+/** Pending webhook deliveries (counted up to a limit), and when the oldest one was created. */
 export type Backlog = { pending: number; oldestAt: number | null }
 
-/** Seconds, as OpenTelemetry advises for HTTP. */
+/** Histogram buckets in seconds, as recommended by OpenTelemetry for HTTP. */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS'])
 
 /**
- * Counts what happens, in memory, for Prometheus to fetch. Labels are words of closed lists and the names of providers,
- * never a phone, an id or a URL, so that there are as many series after a year as after a day.
+ * Creates the in-memory metrics that Prometheus scrapes. Label values come from closed lists and the provider names, never
+ * from phone numbers, ids or URLs, so that the number of series (the cardinality) does not grow over time.
  *
- * @param needs.backlog asked by each scrape; what it costs must not grow with what was sent
+ * @param needs.backlog called for each scrape; its cost must not grow with the number of deliveries
  * @param needs.now milliseconds since the epoch
  */
 export function createMetrics(needs: { version: string; backlog(): Promise<Backlog>; now(): number }) {
@@ -31,46 +31,48 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
 
   const requests = new Histogram({
     name: 'http_server_request_duration_seconds',
-    help: 'Calls by route and status.',
+    help: 'HTTP request duration in seconds, by method, route and status.',
     labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
     buckets,
     registers,
   })
-  const sends = counter('otpd_otp_sends_total', 'Sends and resends, by what was answered.', 'outcome')
-  const verifications = counter(
-    'otpd_otp_verifications_total',
-    'Checks of a code, by what was answered.',
-    'outcome',
+  const sends = counter('otpd_otp_sends_total', 'Sends and resends, by outcome.', 'outcome')
+  const verifications = counter('otpd_otp_verifications_total', 'Code verifications, by outcome.', 'outcome')
+  const rateLimited = counter(
+    'otpd_rate_limited_total',
+    'Requests rejected by a rate limit, by policy.',
+    'policy',
   )
-  const rateLimited = counter('otpd_rate_limited_total', 'Calls refused by a limit.', 'policy')
   const authFailures = counter(
     'otpd_auth_failures_total',
-    'Refused logins, ID tokens and credentials of applications.',
+    'Rejected logins, ID tokens and application credentials, by kind and reason.',
     'kind',
     'reason',
   )
   const deliveries = new Histogram({
     name: 'otpd_delivery_duration_seconds',
-    help: 'Messages given to providers, by what became of that.',
+    help: 'Provider send duration in seconds, by provider and outcome.',
     labelNames: ['provider', 'outcome'],
     buckets,
     registers,
   })
-  const webhooks = counter('otpd_webhook_attempts_total', 'Attempts to deliver an event.', 'outcome')
+  const webhooks = counter('otpd_webhook_attempts_total', 'Webhook delivery attempts, by outcome.', 'outcome')
   const pending = new Gauge({
     name: 'otpd_webhook_pending',
-    help: 'Events that webhooks still wait for, up to 100,000.',
+    help: 'Pending webhook deliveries, counted up to 100,000.',
     registers,
   })
   const oldest = new Gauge({
     name: 'otpd_webhook_oldest_pending_seconds',
-    help: 'Age of the oldest event that a webhook still waits for.',
+    help: 'Age of the oldest pending webhook delivery in seconds.',
     registers,
   })
-  new Gauge({ name: 'otpd_build_info', help: 'Always 1.', labelNames: ['version'], registers }).set(
-    { version: needs.version },
-    1,
-  )
+  new Gauge({
+    name: 'otpd_build_info',
+    help: 'Always 1; the label has the version.',
+    labelNames: ['version'],
+    registers,
+  }).set({ version: needs.version }, 1)
   addProcessMetrics(registry)
 
   const otpCounterFor = (route: string) => {
@@ -82,7 +84,7 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
   }
 
   return {
-    /** @param request as the listener tells of it, by the pattern of its route */
+    /** Counts a completed HTTP request by its route pattern; null is a path without a route. */
     observeRequest(request: {
       method: string
       route: string | null
@@ -105,7 +107,7 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
       }
     },
 
-    /** @param path of the call; not a label, but for what it is about */
+    /** Counts a rejected request. `path` only selects the counter and never becomes a label. */
     recordRefusal({ code, reason }: Pick<ServiceError, 'code' | 'reason'>, path: string): void {
       const label = (reason ?? code).toLowerCase()
       otpCounterFor(path)?.counter.inc({ outcome: label })
@@ -115,12 +117,12 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
         authFailures.inc({ kind: isToken ? 'console' : 'application', reason: label })
     },
 
-    /** @param provider by its name in the configuration */
+    /** Counts an attempt to send through a provider, named as in the configuration. */
     observeDispatch(provider: string, outcome: string, durationMs: number): void {
       deliveries.observe({ provider, outcome }, durationMs / 1000)
     },
 
-    /** The same provider, whose refused logins are counted. */
+    /** Wraps an identity provider to count failed logins. */
     instrumentLogins(provider: IdentityProvider): IdentityProvider {
       const grant: IdentityProvider['grant'] = async (form, client) => {
         try {
@@ -135,7 +137,7 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
       return { ...provider, grant }
     },
 
-    /** The same sender, whose attempts are counted. */
+    /** Wraps a webhook sender to count its attempts. */
     instrumentWebhooks:
       (send: SendWebhook): SendWebhook =>
       async (message, signal) => {
@@ -146,7 +148,7 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
 
     contentType: registry.contentType,
 
-    /** Everything in the text format of Prometheus. */
+    /** Renders all metrics in the Prometheus text format. */
     async render(): Promise<string> {
       const backlog = await needs.backlog()
       pending.set(backlog.pending)

@@ -1,7 +1,10 @@
 import { readdir } from 'node:fs/promises'
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** What Prometheus expects of every process, under its own names. The library's own set asks for what only Node has. */
+/**
+ * Registers the standard process metrics under Prometheus' conventional names. prom-client's own set needs APIs that only
+ * Node has.
+ */
 export function addProcessMetrics(registry: Registry): void {
   const registers = [registry]
   const gauge = (name: string, help: string, read: () => number | Promise<number>) =>
@@ -14,11 +17,15 @@ export function addProcessMetrics(registry: Registry): void {
       },
     })
 
-  gauge('process_resident_memory_bytes', 'Memory that the process holds.', () => process.memoryUsage.rss())
+  gauge('process_resident_memory_bytes', 'Resident memory size in bytes.', () => process.memoryUsage.rss())
   const startedAt = Date.now() / 1000 - process.uptime()
-  gauge('process_start_time_seconds', 'When the process started, since the epoch.', () => startedAt)
-  // Nothing where there is no such folder.
-  gauge('process_open_fds', 'Open files and connections.', () =>
+  gauge(
+    'process_start_time_seconds',
+    'Start time of the process in seconds since the epoch.',
+    () => startedAt,
+  )
+  // NaN on systems without /proc.
+  gauge('process_open_fds', 'Number of open file descriptors.', () =>
     readdir('/proc/self/fd').then(
       (names) => names.length,
       () => Number.NaN,
@@ -28,7 +35,7 @@ export function addProcessMetrics(registry: Registry): void {
   let countedSeconds = 0
   const cpu = new Counter({
     name: 'process_cpu_seconds_total',
-    help: 'Time that the processor worked for the process.',
+    help: 'Total user and system CPU time in seconds.',
     collect() {
       const { user, system } = process.cpuUsage()
       const seconds = (user + system) / 1e6

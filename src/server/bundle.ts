@@ -1,4 +1,4 @@
-/** The service, as the command line loads it: a bundle of its own in the executable, as most commands need none of it. */
+/** Entry point of the server code, loaded lazily by the command line: most commands never need it. */
 export * from '../config/config.ts'
 export * from '../delivery/text/template-lint.ts'
 export * from '../host/host.ts'

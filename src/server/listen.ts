@@ -1,6 +1,10 @@
 import { StartRefused } from '../store/files/data-dir.ts'
 
-/** @throws StartRefused where the address is taken or not ours */
+/**
+ * Binds a listener and turns a failure into an error that names the address and the setting.
+ *
+ * @throws StartRefused when the address is in use or cannot be bound
+ */
 export function bindOrExplain<T>(
   { host, port }: { host: string; port: number },
   setting: string,
@@ -10,8 +14,8 @@ export function bindOrExplain<T>(
     return bind()
   } catch (error) {
     throw new StartRefused(
-      `cannot listen on ${host}:${port}${isAddressInUse(error) ? ': another program does' : ''}`,
-      `Choose another address with ${setting}, or stop the other program.`,
+      `cannot listen on ${host}:${port}${isAddressInUse(error) ? ': the address is already in use' : ''}`,
+      `Choose another address with ${setting}, or stop the program that uses this one.`,
       error,
     )
   }

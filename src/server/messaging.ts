@@ -18,36 +18,36 @@ import type { ReceiveCallback } from '../http/routes/callbacks.ts'
 export type MessagingNeeds = {
   store: Store
   clock: Clock
-  /** What providers' clocks show; the same clock if left out. */
+  /** Wall clock, for timestamps that providers compare with their own clocks; defaults to `clock`. */
   wall?: Clock | undefined
   newId: NewId
   keys: Keys
   version: string
   templates: MessageTemplates
-  /** Where clients reach this server. */
+  /** URL under which clients and providers reach this server. */
   publicUrl: () => string
-  /** Told of a request that failed because no message of it can arrive. Never rejects. */
+  /** Called with a request that failed because none of its messages can arrive. Never rejects. */
   onUndeliverable(request: OtpRequest): Promise<void>
   report?: Report | undefined
   onDispatched?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
-  /** In place of every kind that there is. */
+  /** Replaces the built-in provider kinds. */
   kinds?: readonly ProviderKind[] | undefined
-  /** Certificates to trust instead of the system's, in PEM. */
+  /** Certificates to trust instead of the system's, as PEM. */
   ca?: string | undefined
-  /** How long an attempt may take in all. */
+  /** Time limit of a whole delivery attempt. */
   attemptMs?: number | undefined
-  /** How often to look for messages that have become due. */
+  /** Interval at which the worker polls for due messages. */
   pollMs?: number | undefined
 }
 
 export type Messaging = ReturnType<typeof createMessaging>
 
-/** All that carries messages to phones and hears of them: providers, routes, attempts, receipts, the worker. */
+/** Assembles message delivery: router, providers, delivery attempts, receipts and the delivery worker. */
 export function createMessaging(needs: MessagingNeeds) {
   const { store, clock, newId, keys, version, templates, publicUrl, report = () => {}, kinds, ca } = needs
   const { attemptMs, pollMs } = needs
   const earlyReceipts = createEarlyReceipts(clock)
-  const onError = (error: unknown) => report('error', 'a message could not be handled', { error })
+  const onError = (error: unknown) => report('error', 'message delivery failed unexpectedly', { error })
 
   const router = createRouter({
     clock,
@@ -114,24 +114,28 @@ export function createMessaging(needs: MessagingNeeds) {
     receiveCallback,
     sendDue: worker.sendDue,
 
-    /** Opens the providers and sends what waits. */
+    /** Opens the providers and starts sending pending messages. */
     async start(settings: DeliverySettings): Promise<void> {
       await store.write((tx) => tx.providerCircuits.clear())
       await router.configure(settings)
       await worker.start()
     },
 
-    /** Takes new settings, which have been checked. */
+    /** Replaces providers and routes with validated settings; deliveries in progress finish with the old ones. */
     reload: router.configure,
 
-    /** @param withinMs for what is under way; what may have been handed over by then is noted as such */
+    /**
+     * Stops the worker and closes the providers.
+     *
+     * @param withinMs time for deliveries in progress; those that a provider may have received are recorded as unknown
+     */
     async stop(withinMs: number): Promise<void> {
       await Promise.all([worker.stop(), router.close(withinMs)])
     },
   }
 }
 
-/** Addresses of this machine are of use to gateways on this machine alone, and "every address" to nobody. */
+/** A loopback public URL is reachable only by local gateways; a wildcard address by none. */
 function canReach(publicUrl: string, isLocal: boolean): boolean {
   const { hostname } = new URL(publicUrl)
   if (hostname === '0.0.0.0' || hostname === '[::]') return false

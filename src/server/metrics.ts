@@ -6,10 +6,10 @@ import type { ListenerNeeds } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
 import { bindOrExplain } from './listen.ts'
 
-/** A count beyond tells no more than that there is a lot, and would cost each scrape. */
+/** Upper bound of the backlog count, so that a scrape stays cheap however long the backlog is. */
 const backlogMax = 100_000
 
-/** Counts for Prometheus, or nothing where nobody asks: then not even the library is loaded. */
+/** Creates the Prometheus metrics; undefined if they are not configured, so that the library is never loaded. */
 export async function createServerMetrics(
   config: Pick<Config, 'metricsListen'>,
   { store, clock, version }: { store: Store; clock: Clock; version: string },
@@ -25,7 +25,7 @@ export async function createServerMetrics(
 
 export type ServerMetrics = Awaited<ReturnType<typeof createServerMetrics>>
 
-/** What the application tells metrics of, and through which it does so. */
+/** Wraps the built-in identity provider to count failed logins, and adds the hook that counts refusals. */
 export function withLoginMetrics(
   metrics: ServerMetrics,
   builtIn: AppServices['builtIn'],
@@ -37,7 +37,7 @@ export function withLoginMetrics(
   }
 }
 
-/** Who is told of each call; nobody where it would cost for nothing. */
+/** Combines the metrics with another observer of responses; undefined if there is neither. */
 export function requestObserver(
   metrics: ServerMetrics,
   onResponse: ListenerNeeds['onResponse'],
@@ -50,9 +50,11 @@ export function requestObserver(
 }
 
 /**
- * @param cleanups gets what ends it
- * @returns where Prometheus asks, with the port that was really bound; null where nobody does
- * @throws StartRefused the address is taken or not ours
+ * Starts the metrics listener, if one is configured.
+ *
+ * @param cleanups receives the function that stops the listener
+ * @returns URL of the metrics with the bound port; null if metrics are not configured
+ * @throws StartRefused when the address is in use or cannot be bound
  */
 export async function startMetricsListener(
   address: Config['metricsListen'],
@@ -62,7 +64,7 @@ export async function startMetricsListener(
 ): Promise<string | null> {
   if (!metrics || address === null) return null
   const { serveMetrics } = await import('../metrics/metrics.ts')
-  const onError = (error: unknown) => log.error('the metrics could not be read', { error })
+  const onError = (error: unknown) => log.error('collecting metrics failed', { error })
   const listener = bindOrExplain(address, 'OTPD_METRICS_LISTEN', () =>
     serveMetrics(address, metrics, onError),
   )

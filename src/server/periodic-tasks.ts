@@ -3,10 +3,10 @@ import type { PurgeThrottle } from '../domain/upkeep/retention.ts'
 import type { Log } from '../log/log.ts'
 
 /**
- * Repeats a task, never two at a time.
+ * Runs a task periodically; runs never overlap. The interval starts at the end of a run.
  *
- * @param task is told whether to come to its end
- * @returns ends it, after the one that runs
+ * @param task receives a function that tells whether the task should return early because it is being stopped
+ * @returns stops the task and resolves when a run in progress has ended
  */
 export function startPeriodicTask(
   intervalMs: number,
@@ -32,7 +32,7 @@ export function startPeriodicTask(
   }
 }
 
-/** Little at a time and with pauses: 100 rows take some milliseconds, and calls wait for them. */
+/** Limits a purge to small batches with pauses: 100 rows take a few milliseconds, during which requests wait. */
 export const createPurgeThrottle = (isStopping: () => boolean): PurgeThrottle => ({
   batchSize: 100,
   async yieldToRequests() {
@@ -42,19 +42,19 @@ export const createPurgeThrottle = (isStopping: () => boolean): PurgeThrottle =>
 })
 
 /**
- * Tells the log when the system clock is set while the server runs. Tokens and signatures, which others compare with
- * clocks of their own, go by the new time at once; limits and lifetimes would end early or late if they did, too.
+ * Logs a warning when the system clock is set while the server runs. Tokens and signatures, which other systems compare
+ * with their own clocks, use the new time immediately. Limits and lifetimes keep using monotonic time, since they would
+ * otherwise end early or late.
  *
- * @returns to be called now and then
+ * @returns the check, to be called periodically
  */
 export function createClockStepLogger(clock: Clock, wallClock: Clock, log: Log): () => void {
   const nextStep = createClockStepDetector(clock, wallClock)
   return () => {
     const aheadMs = nextStep()
     if (aheadMs === undefined) return
-    log.warn(
-      'the system clock was set. The times that otpd stores and answers follow it when it is started anew.',
-      { aheadSeconds: Math.round(aheadMs / 1000) },
-    )
+    log.warn('the system clock was set; times that otpd stores and returns follow it after a restart', {
+      aheadSeconds: Math.round(aheadMs / 1000),
+    })
   }
 }

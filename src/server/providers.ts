@@ -10,7 +10,7 @@ import { systemClock } from '../domain/model/clock.ts'
 
 export type ConfiguredProvider = { name: string; kind: string; title: string; channels: readonly Channel[] }
 
-/** What became of a test message. */
+/** Result of a test message. */
 export type ProviderTestResult = {
   provider: string
   channel: Channel
@@ -22,18 +22,19 @@ export type ProviderTestResult = {
 
 const testTimeoutMs = 20_000
 
-/** The providers of a configuration, for commands: no server, no routes, no database. */
+/** Opens the configured providers for commands, without server, routes or database. */
 export function openProviders(config: Pick<Config, 'delivery'>, version: string) {
   const clock = systemClock(Date.now, () => performance.now(), uptime)
   const http = createProviderHttp({ version })
   const { providers } = config.delivery
   const openProvider = ({ kind, values }: (typeof providers)[number]) => {
     const providerKind = providerKinds.find((candidate) => candidate.kind === kind)
-    if (!providerKind) throw new Error(`there is no kind of provider ${kind}`)
+    if (!providerKind) throw new Error(`unknown provider kind: ${kind}`)
     return { title: providerKind.title, provider: providerKind.create(values, { http, clock }) }
   }
 
   return {
+    /** Lists the providers in the order of the file. */
     async list(): Promise<ConfiguredProvider[]> {
       const result: ConfiguredProvider[] = []
       for (const settings of providers) {
@@ -45,9 +46,11 @@ export function openProviders(config: Pick<Config, 'delivery'>, version: string)
     },
 
     /**
-     * Sends one real message, which says that it is a test, with a code that opens nothing.
+     * Sends one real message that says it is a test; its code is not valid anywhere.
      *
-     * @throws NOT_FOUND there is no such provider; INVALID_PHONE_NUMBER; INVALID_ARGUMENT it has no such channel
+     * @param channelName default: the provider's first channel
+     * @throws NOT_FOUND when there is no such provider; INVALID_PHONE_NUMBER; INVALID_ARGUMENT when the provider does not
+     *   support the channel
      */
     async test(name: string, phone: string, channelName?: string): Promise<ProviderTestResult> {
       const settings = providers.find((candidate) => candidate.name === name)
@@ -60,7 +63,7 @@ export function openProviders(config: Pick<Config, 'delivery'>, version: string)
             ? provider.channels[0]
             : channels.find((candidate) => candidate === channelName)
         if (!channel || !provider.channels.includes(channel)) {
-          throw new ServiceError('INVALID_ARGUMENT', `It carries ${provider.channels.join(', ')}.`)
+          throw new ServiceError('INVALID_ARGUMENT', `${name} supports ${provider.channels.join(', ')}.`)
         }
         const startedAt = clock.now()
         const outcome = await provider.send(

@@ -1,7 +1,7 @@
 import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 
-/** Asks the database with a real write, but at most once a second, however often it is asked. */
+/** Checks readiness with a real database write, at most once per second; probes in between share the result. */
 export function createReadiness(store: Store, clock: Clock, isDraining: () => boolean) {
   let checkedAt = -Infinity
   let result = Promise.resolve(true)
@@ -11,7 +11,7 @@ export function createReadiness(store: Store, clock: Clock, isDraining: () => bo
       checkedAt = clock.now()
       result = store
         .write(async (tx) => {
-          // A deletion of what is not there would touch no page, and pass on a full disk.
+          // Deleting a missing row alone would touch no page, and so succeed on a full disk.
           const probe = ['readiness', 'readiness'] as const
           await tx.rateLimits.insert(...probe, { at: checkedAt, seq: 0 })
           await tx.rateLimits.deleteUntil(...probe, checkedAt)

@@ -44,27 +44,27 @@ export type ServiceNeeds = {
   store: Store
   masterKey: Uint8Array
   clock: Clock
-  /** What others' clocks show, for what they compare with theirs; the same clock if left out. */
+  /** Wall clock, for times that other systems compare with their own clocks; defaults to `clock`. */
   wall?: Clock | undefined
   random: Random
   version: string
-  /** Where callers reach this server; asked each time, as the port may be known only once it listens. */
+  /** URL under which callers reach this server. A function, since the port may be known only after binding. */
   publicUrl: () => string
-  /** Told when the keys of an external identity provider could not be loaded. */
+  /** Called when the keys of an external identity provider could not be loaded. */
   onKeysFailed?(cause: unknown): void
-  /** Told what becomes of messages. */
+  /** Logs events of message delivery, such as circuit changes. */
   report?: Report | undefined
-  /** Told of every message that a provider was given. */
+  /** Called after each attempt to send a message through a provider. */
   onDispatched?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
-  /** Of messages, in place of the usual. */
+  /** Overrides of message delivery settings, for tests. */
   messaging?: Pick<MessagingNeeds, 'kinds' | 'ca' | 'attemptMs' | 'pollMs'> | undefined
-  /** Told when the guard failed, and a code was sent or verified without it. */
+  /** Called when the guard failed and a request was allowed without it (fail open). */
   onGuardFailed?(error: unknown): void
 }
 
 export type Services = ReturnType<typeof createServices>
 
-/** Every service of otpd over one store. Starts nothing and opens nothing. */
+/** Creates every service of otpd on one store. Starts and opens nothing. */
 export function createServices(needs: ServiceNeeds) {
   const { config, store, clock, wall = clock, random, version } = needs
   const { plans } = config

@@ -26,18 +26,18 @@ export { createLog, descriptorSink, type Log } from '../log/log.ts'
 export { StartRefused } from '../store/files/data-dir.ts'
 
 export type RunningServer = {
-  /** Where it listens, with the port that was really bound. */
+  /** URL of the listener, with the bound port. */
   url: string
   dataDir: string
-  /** Where Prometheus asks, with the port that was really bound; null where it is not configured. */
+  /** URL of the metrics, with the bound port; null if metrics are not configured. */
   metricsUrl: string | null
-  /** The single-use token for the first account, while there is none. */
+  /** Single-use token for creating the first account; undefined once an account exists. */
   setupToken: { token: string; expiresAt: number } | undefined
-  /** Takes the providers, routes and guard of a new configuration. What is under way ends as it began. */
+  /** Applies the providers, routes and guard of a new configuration. Deliveries in progress keep the old ones. */
   reload(config: Pick<Config, 'delivery' | 'guard'>): Promise<void>
-  /** Finishes what is under way and closes everything, within ten seconds. Calling it again does nothing more. */
+  /** Graceful shutdown: finishes work in progress and closes everything, within ten seconds. Idempotent. */
   stop(): Promise<void>
-  /** Resolves when the server has ended by itself: the disk failed and going on could lose what was promised. */
+  /** Resolves with the error when a disk fault forces the server to exit: continuing could lose acknowledged writes. */
   failed: Promise<unknown>
 }
 
@@ -48,21 +48,23 @@ export type ServerNeeds = {
 }
 
 /**
- * Ten seconds together: a second in which callers are told, the calls under way, then the messages and webhooks that
- * they caused.
+ * Graceful shutdown takes at most ten seconds: up to one second to drain keep-alive connections, then the requests in
+ * progress, then the messages and webhooks that they caused.
  */
 const requestsDrainMs = 7_000
 const messagesDrainMs = 500
 const webhooksDrainMs = 1_000
 const lockWaitMs = 1_000
 const expirySweepMs = 10_000
+const clockCheckMs = 10_000
+const setupTokenCheckMs = 10_000
 const purgeIntervalMs = 10 * 60_000
-/** For what another process wrote, and for tokens that end. */
+/** Wakes streams for entries that another process wrote and for tokens that expired. */
 const streamsPollMs = 2_000
 
 /**
- * Starts the server: directory, lock, key, database, services, workers, and last of all the listener. What was started
- * is stopped again when a later step fails.
+ * Starts the server: data directory, lock, master key, database, services, workers and finally the listener. If a step
+ * fails, everything started before it is shut down again.
  *
  * @throws StartRefused with the cause and a remedy
  */
@@ -79,12 +81,12 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
   try {
     prepareDataDir(dataDir, (message) => log.warn(message))
     const files = dataFiles(dataDir)
-    // A command of the operator's may hold it for a moment.
+    // An operator command may hold the lock briefly.
     const lock = acquireLock(files.lock, lockWaitMs)
     if (!lock) {
       throw new StartRefused(
-        `another otpd runs on ${dataDir}`,
-        'Stop it, or choose another directory with --data-dir.',
+        `another otpd is already running on ${dataDir}`,
+        'Stop it, or choose another data directory with --data-dir.',
       )
     }
     cleanups.push(lock.release)
@@ -99,7 +101,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     if (migrated.length > 0) log.info('database migrated', { migrations: migrated, backup })
 
     const onDiskFault = (error: unknown) => {
-      log.error('the disk failed a commit, so that its outcome is unknown; the server ends', { error })
+      log.error('a disk write failed during a commit, so its outcome is unknown; the server exits', { error })
       failure.resolve(error)
     }
     const database = openSqlite(files.database, { onDiskFault })
@@ -124,14 +126,16 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       report: (level, text, fields) => log[level](text, fields),
       onDispatched: metrics?.observeDispatch,
       onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
-      onGuardFailed: (error) => log.error('the guard failed and was left out', { error }),
+      onGuardFailed: (error) => log.error('guard check failed; request allowed (fail open)', { error }),
     })
     const { logStreams } = services
     wakeStreams = logStreams.wake
     const rollbackMs = await repairAfterClockRollback({ store, clock })
     if (rollbackMs > 0) {
       const seconds = Math.round(rollbackMs / 1000)
-      log.warn('the system clock was set back since otpd last ran', { seconds })
+      log.warn('the system clock was set back since the last run; pending deadlines were moved back', {
+        seconds,
+      })
     }
     const { adminEmail, secrets } = config
     if (adminEmail !== null && secrets.adminPassword !== null) {
@@ -146,7 +150,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       random: Math.random,
       send: metrics?.instrumentWebhooks(services.sendWebhook) ?? services.sendWebhook,
       ownsAllLeases: true,
-      onError: (error) => log.error('a webhook could not be handled', { error }),
+      onError: (error) => log.error('webhook delivery failed unexpectedly', { error }),
     })
     wakeWebhookWorker = worker.wake
     await worker.start()
@@ -156,7 +160,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     cleanups.push(() => messaging.stop(messagesDrainMs))
     cleanups.push(startPeriodicTask(expirySweepMs, log, () => services.otp.expireRequests()))
     const checkClockStep = createClockStepLogger(clock, wall, log)
-    cleanups.push(startPeriodicTask(expirySweepMs, log, async () => checkClockStep()))
+    cleanups.push(startPeriodicTask(clockCheckMs, log, async () => checkClockStep()))
     const { keys } = services
     const retention = createRetention({ store, clock, keys, settings: config.retention })
     cleanups.push(
@@ -179,15 +183,15 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     cleanups.push(() => listener.stop(requestsDrainMs))
     cleanups.push(listener.beginDrain)
     cleanups.push(startPeriodicTask(streamsPollMs, log, async () => logStreams.wake()))
-    // First of all: the listener waits for calls, and a stream would never end by itself.
+    // Runs first: the listener waits for open requests, and a stream would never end on its own.
     cleanups.push(() => logStreams.drain())
     url = listener.url
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
 
     const setupToken = await publishSetupToken(services, files.setupToken)
-    // A token dies with the first account, whichever process made it.
+    // Another process may have created the first account, which invalidates the token.
     cleanups.push(
-      startPeriodicTask(expirySweepMs, log, async () => {
+      startPeriodicTask(setupTokenCheckMs, log, async () => {
         if (existsSync(files.setupToken) && (await store.read.accounts.hasAny())) rmSync(files.setupToken)
       }),
     )
@@ -201,18 +205,18 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     return { url, dataDir, metricsUrl, setupToken, reload, stop, failed: failure.promise }
   } catch (error) {
     await stop()
-    // The disk can fail any of these steps.
+    // A disk fault can occur in any of these steps.
     throw toStartError(error, dataDir)
   }
 }
 
-/** In reverse order; what fails to stop keeps nothing else from stopping. */
+/** Graceful shutdown: runs the cleanups in reverse order. A cleanup that fails is logged and does not stop the rest. */
 async function shutdown(cleanups: Array<() => unknown>, log: Log): Promise<void> {
   for (const cleanup of cleanups.splice(0).toReversed()) {
     try {
       await cleanup()
     } catch (error) {
-      log.error('a part of the server did not stop cleanly', { error })
+      log.error('a part of the server did not shut down cleanly', { error })
     }
   }
 }
@@ -223,7 +227,10 @@ function makeTemporaryDir(cleanups: Array<() => unknown>): string {
   return folder
 }
 
-/** While there is no account: a token for whoever reads this machine's terminal or files. */
+/**
+ * While there is no account, issues a setup token for the person who can read this machine's terminal or files. Without
+ * a terminal the token is written to a file.
+ */
 async function publishSetupToken(services: Services, path: string) {
   const setupToken = services.builtIn ? await services.setupTokens.issueForFirstStart() : undefined
   rmSync(path, { force: true })

@@ -38,8 +38,8 @@ async function open(changes: Partial<Config> = {}): Promise<Host> {
   return host
 }
 
-describe('on a directory that is not there yet', () => {
-  test('makes the directory, the key and the database, closed to others, and an account', async () => {
+describe('on a directory that does not exist yet', () => {
+  test('creates an account, and the directory, the key and the database without access for other users', async () => {
     const createdAccount = await (
       await open()
     ).createAccount({ email: 'Ada@example.com', name: 'Ada', password })
@@ -64,7 +64,7 @@ describe('on a directory that is not there yet', () => {
 })
 
 describe('while a server runs', () => {
-  test('writes beside it, and the server sees it at once', async () => {
+  test('writes to its database, and the server sees the change immediately', async () => {
     await open()
     await host?.close()
     const lock = acquireLock(dataFiles(dataDir).lock)
@@ -88,7 +88,7 @@ describe('while a server runs', () => {
     }
   })
 
-  test('leaves the lock free for the next server', async () => {
+  test('does not hold the lock, so that the next server can start', async () => {
     await open()
     const lock = acquireLock(dataFiles(dataDir).lock)
     expect(lock).toBeDefined()
@@ -97,7 +97,7 @@ describe('while a server runs', () => {
 })
 
 describe('with the built-in provider', () => {
-  test('an account needs a password and an address of its own', async () => {
+  test('an account needs a password and a unique e-mail address', async () => {
     const { createAccount } = await open()
     await createAccount({ email: 'ada@example.com', password })
     await expect(createAccount({ email: 'ada@example.com', password })).rejects.toMatchObject({
@@ -112,7 +112,7 @@ describe('with the built-in provider', () => {
     expect(await host?.listAccounts()).toHaveLength(1)
   })
 
-  test('a setup token lives for 30 minutes', async () => {
+  test('a setup token is valid for 30 minutes', async () => {
     const { token, expiresAt } = await (await open()).createSetupToken()
     expect(token).toStartWith('st_')
     expect(Date.parse(expiresAt) - Date.now()).toBeGreaterThan(29 * 60_000)
@@ -133,7 +133,7 @@ describe('with the built-in provider', () => {
 })
 
 describe('a developer', () => {
-  test('is named by address or id, and gets only a plan that there is', async () => {
+  test('is found by e-mail address or id, and can only get a plan that exists', async () => {
     const pro = { ...plans.free, projects: 100 }
     const { createAccount, setPlan } = await open({ plans: { ...plans, pro } })
     const { id } = await createAccount({ email: 'ada@example.com', password })
@@ -151,8 +151,8 @@ describe('a developer', () => {
   })
 })
 
-describe('an account that is deleted', () => {
-  test('leaves its row without a name, and its address free for somebody new', async () => {
+describe('a deleted account', () => {
+  test('leaves an anonymized row, and its e-mail address can be used again', async () => {
     const { createAccount, deleteAccount, enable, listAccounts } = await open()
     const { id } = await createAccount({ email: 'ada@example.com', name: 'Ada', password })
     expect(await deleteAccount('Ada@example.com')).toEqual({ id, projects: 0, applications: 0 })
@@ -177,7 +177,7 @@ describe('a token of the operator', () => {
   const readIssuer = ({ idToken }: { idToken: string }) =>
     JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString()).iss
 
-  test('is issued in the name of the public address, the one given, or the one listened on', async () => {
+  test('has the public URL, the given URL or the listening address as its issuer', async () => {
     await (await open()).createAccount({ email: 'ada@example.com', password })
     const token = await (await open()).issueToken('ada@example.com')
     expect(readIssuer(token)).toBe('http://127.0.0.1:8080/v1/auth')
@@ -194,7 +194,7 @@ describe('a token of the operator', () => {
     )
   })
 
-  test('is for no disabled account and no external provider', async () => {
+  test('is refused for a disabled account and with an external provider', async () => {
     const { createAccount, disable, issueToken } = await open()
     await createAccount({ email: 'ada@example.com', password })
     await disable('ada@example.com')
@@ -240,7 +240,7 @@ test('a wrong master key is refused before anything is written', async () => {
 })
 
 describe('the audit trail', () => {
-  test('has what the operator did, without passwords and addresses', async () => {
+  test('records what the operator did, without passwords and e-mail addresses', async () => {
     const opened = await open()
     const { id } = await opened.createAccount({ email: 'ada@example.com', password })
     await opened.setPlan('ada@example.com', 'free')
@@ -269,7 +269,7 @@ describe('the audit trail', () => {
 })
 
 describe('an erasure', () => {
-  test('leaves no byte of the number in the files, those freed included', async () => {
+  test('leaves no byte of the number in the files, free pages included', async () => {
     await open()
     await host?.close()
     const phone = '+14155550177'

@@ -13,7 +13,7 @@ describe('a line', () => {
     )
   })
 
-  test('of text is for people', async () => {
+  test('of text is readable for people', async () => {
     const fields = {
       url: 'http://127.0.0.1:8080',
       name: 'two words',
@@ -31,7 +31,7 @@ describe('a line', () => {
     ['debug', ['debug', 'info', 'warn', 'error']],
     ['warn', ['warn', 'error']],
     ['error', ['error']],
-  ])('is left out below level %s', async (level, levels) => {
+  ])('is omitted below level %s', async (level, levels) => {
     const { log, text } = collectLog('json', level)
     log.debug('x')
     log.info('x')
@@ -40,16 +40,16 @@ describe('a line', () => {
     expect([...((await text()).match(/(?<="level":")\w+/g) ?? [])]).toEqual(levels)
   })
 
-  test('keeps its own level, message and time whatever the fields are called', async () => {
+  test('keeps its own level, message and time whatever the names of the fields', async () => {
     const entry = await jsonLine('real', { level: 'error', msg: 'false', time: 'never', fields: 1 })
     expect(entry).toEqual({ level: 'info', msg: 'real', fields: 1, time: '2026-11-20T12:00:00.000Z' })
   })
 
-  test('leaves out what is undefined', async () => {
+  test('omits undefined fields', async () => {
     expect(await jsonLine('x', { gone: undefined })).not.toHaveProperty('gone')
   })
 
-  test('shows plain values and lists, and of other objects their kind alone', async () => {
+  test('shows plain values and lists, and only the type of other objects', async () => {
     const at = new Date(0)
     const fields = {
       at,
@@ -71,7 +71,7 @@ describe('a line', () => {
     })
   })
 
-  test('is written whatever is thrown at it', async () => {
+  test('is written for values that throw when they are read', async () => {
     const hostile = new Error('x')
     Object.defineProperty(hostile, 'message', {
       get: () => {
@@ -120,7 +120,7 @@ describe('an error', () => {
     })
   })
 
-  test('has its stack at level debug alone, without the message in it', async () => {
+  test('has its stack at level debug only, without the message in it', async () => {
     const { error } = await jsonLine(
       'failed',
       { error: new Error('code 123456\n    at evil +14155552671') },
@@ -149,7 +149,7 @@ describe('an error', () => {
     expect(line).not.toContain('lovelace')
   })
 
-  test('that causes itself ends', async () => {
+  test('that is its own cause is cut off', async () => {
     const error = new Error('round')
     error.cause = error
     expect(JSON.stringify(await jsonLine('failed', { error })).length).toBeLessThan(500)

@@ -5,7 +5,7 @@ import { jsonLine, textLine } from '../helpers/log.ts'
 const hex = '0123456789abcdef0123456789abcdef0123456789abcdef'
 const jwt = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl'
 
-describe('what is masked', () => {
+describe('redaction', () => {
   test.each([
     ['+14155552671', '+1•••••2671'],
     ['+9991234567890', '+9•••••7890'],
@@ -38,7 +38,7 @@ describe('what is masked', () => {
     expect(await jsonLine('x', { [name]: 'anything at all' })).toMatchObject({ [name]: '[hidden]' })
   })
 
-  test('hides a code in the field of that name, and shows the code of an error', async () => {
+  test('hides a passcode in the field code, and shows the code of an error', async () => {
     expect(await jsonLine('x', { code: '012345' })).toMatchObject({ code: '[hidden]' })
     expect(await jsonLine('x', { code: 123456 })).toMatchObject({ code: '[hidden]' })
     expect(await jsonLine('x', { code: 'RATE_LIMITED' })).toMatchObject({ code: 'RATE_LIMITED' })
@@ -90,12 +90,12 @@ describe('what is masked', () => {
     expect(scrub(text)).toBe(text)
   })
 
-  test('is masked in messages and lists too', async () => {
+  test('also applies to messages and lists', async () => {
     const line = await textLine('sent to +14155552671', { list: [`whsec_${hex}`, '+442071838750'] })
     expect(line).not.toMatch(/5552671|0123456789|2071838/)
   })
 
-  test('is masked however long the text is', async () => {
+  test('applies however long the text is', async () => {
     const line = await textLine('x', { text: `${'a'.repeat(3990)} ph_live_secret_${hex} +14155552671` })
     expect(line).not.toMatch(/0123456789|41555/)
     expect(line.length).toBeLessThan(2200)

@@ -18,7 +18,7 @@ describe('writing', () => {
     return join(folder, 'pipe')
   }
 
-  test('does not wait for the reader, drops what is too much, and says how much', async () => {
+  test('does not wait for the reader, drops lines beyond the limit and says how many', async () => {
     const written: string[] = []
     let open = () => {}
     const gate = new Promise<void>((resolve) => (open = resolve))
@@ -37,7 +37,7 @@ describe('writing', () => {
     expect(lines[0]).toContain('line 0')
   })
 
-  test('goes on after a sink that failed, and says what was lost', async () => {
+  test('continues after the sink fails, and says how many lines were lost', async () => {
     const written: string[] = []
     let fails = true
     const write = async (text: string) => {
@@ -54,7 +54,7 @@ describe('writing', () => {
     expect(written.join('')).toMatch(/three\n.*dropped.* count=2\n$/)
   })
 
-  test('keeps the order and has one call under way', async () => {
+  test('keeps the order and makes one call at a time', async () => {
     let under = 0
     let text = ''
     const write = async (lines: string) => {
@@ -104,7 +104,7 @@ describe('writing', () => {
     closeSync(reader)
   })
 
-  test('fails where nobody reads any more', async () => {
+  test('fails when the reader has closed its end', async () => {
     const path = makePipe()
     const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     const writer = openSync(path, constants.O_WRONLY)

@@ -19,7 +19,7 @@ const fresh = () =>
     backlog: () => (backlog instanceof Error ? Promise.reject(backlog) : Promise.resolve(backlog)),
   })
 
-/** The value of a series; undefined where there is none. */
+/** Finds the value of a series; undefined if there is no such series. */
 const findValue = (samples: Sample[], name: string, labels: Record<string, string> = {}) =>
   samples.find(
     (one) => one.name === name && Object.entries(labels).every(([key, value]) => one.labels[key] === value),
@@ -33,7 +33,7 @@ const fetchStatus = (url: string, host: string) =>
   })
 
 describe('the metrics', () => {
-  test('are of the text format, each with its help and type, and named as Prometheus asks', async () => {
+  test('use the text format, with help, type and conventional names', async () => {
     const metrics = fresh()
     metrics.observeRequest({ method: 'GET', route: '/v1/health', status: 200, durationMs: 3 })
     metrics.observeDispatch('main', 'accepted', 120)
@@ -50,7 +50,7 @@ describe('the metrics', () => {
     expect(findValue(samples, 'process_cpu_seconds_total')).toBeGreaterThan(0)
   })
 
-  test('count calls by route and status in buckets, and invented methods as one', async () => {
+  test('count requests by route and status in buckets, and unknown methods as one', async () => {
     const metrics = fresh()
     for (const durationMs of [1, 30, 30, 20_000])
       metrics.observeRequest({ method: 'GET', route: '/v1/otp/:id', status: 200, durationMs })
@@ -67,7 +67,7 @@ describe('the metrics', () => {
     expect(findValue(samples, `${name}_count`, { http_request_method: '_OTHER', http_route: 'none' })).toBe(1)
   })
 
-  test('tell what waits for webhooks, anew with each scrape', async () => {
+  test('report the webhook backlog, read again for each scrape', async () => {
     const metrics = fresh()
     backlog = { pending: 7, oldestAt: 940_000 }
     let samples = await read(metrics)
@@ -79,7 +79,7 @@ describe('the metrics', () => {
     expect(findValue(samples, 'otpd_webhook_oldest_pending_seconds')).toBe(0)
   })
 
-  test('are served at one path of an address of their own, and a scrape that fails says no cause', async () => {
+  test('are served at one path of a separate address, and a failed scrape hides the cause', async () => {
     const errors: unknown[] = []
     const served = serveMetrics({ host: '127.0.0.1', port: 0 }, fresh(), (error) => void errors.push(error))
     const origin = new URL(served.url).origin
@@ -130,7 +130,7 @@ describe('a server with metrics', () => {
     await service.dispose()
   })
 
-  test('counts sends and verifications by outcome, limits, and refused logins, and names nobody', async () => {
+  test('counts sends and verifications by outcome, rate limits and rejected logins, without personal data', async () => {
     const ada = await service.createDeveloper()
     const app = await service.createApplication(ada)
     const otp = createOtpClient(service)
@@ -192,7 +192,7 @@ describe('a server with metrics', () => {
       expect(text).not.toContain(trace)
   })
 
-  test('counts attempts of webhooks and messages', async () => {
+  test('counts webhook and message delivery attempts', async () => {
     const response = {
       statusCode: 500,
       error: 'bad_status',
@@ -202,11 +202,11 @@ describe('a server with metrics', () => {
     } as const
     const message = { url: 'https://hooks.example/a' }
     const send = metrics.instrumentWebhooks(() => Promise.resolve(response))
-    // What is sent does not matter to who counts.
+    // The counter ignores the message, so a partial one is enough.
     await send(message as Parameters<typeof send>[0])
     metrics.observeDispatch('main', 'uncertain', 8000)
     metrics.recordRefusal(new ServiceError('DESTINATION_BLOCKED', ''), '/v1/otp/send')
-    // With a slash at its end the path is served as well.
+    // The path is also served with a trailing slash.
     metrics.recordRefusal(new ServiceError('OTP_EXPIRED', ''), '/v1/otp/verify/')
     const samples = await read(metrics)
     expect(findValue(samples, 'otpd_webhook_attempts_total', { outcome: 'bad_status' })).toBe(1)
@@ -218,7 +218,7 @@ describe('a server with metrics', () => {
 })
 
 describeEachDatabase('the backlog', (database) => {
-  test('counts what waits and nobody holds, up to a bound, and knows the oldest', async () => {
+  test('counts unleased deliveries up to a limit and finds the oldest', async () => {
     const fixture = await createWebhookFixture(database())
     const { webhookOutbox } = fixture.store.read
     expect(await webhookOutbox.backlog(10)).toEqual({ pending: 0, oldestAt: null })
