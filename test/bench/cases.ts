@@ -74,7 +74,7 @@ export const cases: readonly BenchCase[] = [
   otpd,
   webhooks,
   betterAuthDefault,
-  betterAuth('better-auth-favourable-', 'better-auth, never cleaning up', true),
+  betterAuth('better-auth-favourable-', 'better-auth with cleanup disabled', true),
   onSlowDisk(limit),
   onSlowDisk(otpd),
   onSlowDisk(betterAuthDefault),

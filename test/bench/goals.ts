@@ -54,7 +54,7 @@ export const goals: readonly Goal[] = [
     atLeast: 20,
   },
   {
-    text: 'send and verify: otpd / better-auth, never cleaning up',
+    text: 'send and verify: otpd / better-auth with cleanup disabled',
     rows: [...flowRows(''), ...flowRows('better-auth-favourable-')],
     ratio: flowThroughputRatio,
   },

@@ -13,7 +13,7 @@ export function providersTable(): string[] {
     const requiredFields = [...required.map(([name]) => code(name)), ...alternatives]
     return `| ${[code(kind), title, channels.join(', '), requiredFields.join(', ')].join(' | ')} |`
   })
-  return ['| `kind` | provider | channels | cannot do without |', '| --- | --- | --- | --- |', ...rows]
+  return ['| `kind` | provider | channels | required settings |', '| --- | --- | --- | --- |', ...rows]
 }
 
 if (import.meta.main) process.stdout.write(`${providersTable().join('\n')}\n`)
