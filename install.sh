@@ -1,23 +1,23 @@
 #!/bin/sh
-# Installs otpd, one file, for the user who runs this. Never asks for more rights than that user has.
+# Installs otpd, a single file, for the user who runs this script. Never asks for more privileges than that user has.
 set -eu
 
 usage() {
   cat <<'END'
 Installs otpd as PREFIX/bin/otpd.
 
-Usage: ./install.sh                   in a checkout: build it and install it
+Usage: ./install.sh                   in a checkout: build otpd and install it
        ./install.sh --from FILE       install a release file, after checking its SHA-256
        OTPD_DOWNLOAD_URL=URL ./install.sh
                                       download a release file and install it, after checking its SHA-256
-       ./install.sh --uninstall       remove the program; data and logins stay
+       ./install.sh --uninstall       remove the program, keep data and logins
 
 Options:
-  --prefix DIR    where to install (PREFIX; ~/.local)
-  -h, --help      this text
+  --prefix DIR    where to install (default: $PREFIX, else ~/.local)
+  -h, --help      print this text
 
-The checksum is read from FILE.sha256, or from SHA256SUMS beside FILE. Without one nothing is installed.
-A URL that ends with a slash is a folder of releases: the file for this machine is taken from it.
+The checksum is read from FILE.sha256 or SHA256SUMS in the folder of FILE. Without a checksum nothing is installed.
+A URL that ends with a slash is a folder of releases, from which the file for this machine is downloaded.
 END
 }
 
@@ -34,11 +34,11 @@ sha256() {
   if has sha256sum; then sha256sum <"$1" | cut -d ' ' -f 1
   elif has shasum; then shasum -a 256 <"$1" | cut -d ' ' -f 1
   elif has openssl; then openssl dgst -sha256 -r <"$1" | cut -d ' ' -f 1
-  else fail 'No program here can compute a SHA-256, so nothing was installed.' 'Install coreutils (sha256sum), perl (shasum) or openssl.'
+  else fail 'No program to compute a SHA-256 checksum was found; nothing was installed.' 'Install coreutils (sha256sum), perl (shasum) or openssl.'
   fi
 }
 
-# The checksum of file $1 as the checksum file $2 has it: a bare one, or a line that ends with its name.
+# Prints the checksum of file $1 from the checksum file $2: a bare checksum, or a line that ends with the name of $1.
 listed_sha256() {
   awk -v name="$1" '
     NF == 1 && length($1) == 64 { print tolower($1); exit }
@@ -47,7 +47,7 @@ listed_sha256() {
   ' "$2"
 }
 
-# Ends the script unless file $1, whose name is $2, has the checksum that stands beside it in folder $3.
+# Exits unless file $1 has the checksum that folder $3 lists for the name $2.
 check_sha256() {
   for sums in "$3/$2.sha256" "$3/SHA256SUMS"; do
     [ -f "$sums" ] || continue
@@ -55,9 +55,9 @@ check_sha256() {
     [ -n "$expected" ] || continue
     actual=$(sha256 "$1")
     [ "$actual" = "$expected" ] && return 0
-    fail "The SHA-256 of $2 is not the one in ${sums##*/}; nothing was installed." "expected $expected" "found    $actual"
+    fail "The SHA-256 of $2 does not match ${sums##*/}; nothing was installed." "expected $expected" "actual   $actual"
   done
-  fail "There is no checksum for $2, so nothing was installed." "Put $2.sha256 or SHA256SUMS beside it."
+  fail "There is no checksum for $2; nothing was installed." "Put $2.sha256 or SHA256SUMS in the same folder."
 }
 
 # otpd-linux-x64, otpd-linux-arm64-musl, otpd-darwin-arm64 …
@@ -82,11 +82,11 @@ release_name() {
 download() {
   case $1 in
     https://* | http://127.0.0.1[:/]* | http://localhost[:/]*) ;;
-    *) fail 'A release is downloaded by https only.' "OTPD_DOWNLOAD_URL is $1" ;;
+    *) fail 'Releases are downloaded over https only.' "OTPD_DOWNLOAD_URL is $1" ;;
   esac
   if has curl; then curl -fsSL --proto-redir '=https' -o "$2" "$1"
   elif has wget; then wget -q -O "$2" "$1"
-  else fail 'Neither curl nor wget is here to download with.' 'Download the file and its .sha256 yourself, then: ./install.sh --from FILE'
+  else fail 'Neither curl nor wget was found.' 'Download the file and its .sha256 yourself, then: ./install.sh --from FILE'
   fi
 }
 
@@ -96,15 +96,15 @@ build() {
 }
 
 install_file() {
-  mkdir -p "$bin" 2>/dev/null || fail "$bin cannot be made." 'Choose another place: PREFIX=DIR ./install.sh'
-  new=$(mktemp "$bin/.otpd.XXXXXX" 2>/dev/null) || fail "$bin cannot be written." 'Choose another place: PREFIX=DIR ./install.sh'
+  mkdir -p "$bin" 2>/dev/null || fail "$bin cannot be created." 'Choose another folder: PREFIX=DIR ./install.sh'
+  new=$(mktemp "$bin/.otpd.XXXXXX" 2>/dev/null) || fail "$bin is not writable." 'Choose another folder: PREFIX=DIR ./install.sh'
   case $2 in
     *.gz) gzip -dc <"$1" >"$new" ;;
     *) cat "$1" >"$new" ;;
   esac
   chmod 755 "$new"
   version=$("$new" version 2>/dev/null) || fail "The file does not run on this machine; nothing was installed."
-  # A rename, so that a running server keeps its file and nobody meets half of the new one.
+  # A rename is atomic: a running server keeps its file, and no process sees an incomplete one.
   mv -f "$new" "$bin/otpd"
   new=
   printf '%s installed as %s\n' "$version" "$bin/otpd"
@@ -120,14 +120,14 @@ install_file() {
 
 uninstall() {
   if [ ! -e "$bin/otpd" ]; then
-    printf 'There is no %s; nothing to do.\n' "$bin/otpd"
+    printf '%s does not exist; nothing to do.\n' "$bin/otpd"
     return
   fi
   rm -f "$bin/otpd" || fail "$bin/otpd cannot be removed."
   printf 'Removed %s\n' "$bin/otpd"
   data=${XDG_DATA_HOME:-${HOME:-}/.local/share}/otpd
   [ "$(id -u)" != 0 ] || data=/var/lib/otpd
-  printf 'Data and logins stay where they are: %s, %s\n' "${OTPD_DATA_DIR:-$data}" "${OTPD_CONFIG_DIR:-${XDG_CONFIG_HOME:-${HOME:-}/.config}/otpd}"
+  printf 'Kept data and logins: %s, %s\n' "${OTPD_DATA_DIR:-$data}" "${OTPD_CONFIG_DIR:-${XDG_CONFIG_HOME:-${HOME:-}/.config}/otpd}"
 }
 
 main() {
@@ -168,7 +168,7 @@ main() {
 
   if [ -n "$from" ]; then
     [ -f "$from" ] || fail "There is no file $from."
-    # A copy is checked and installed, so that nobody can exchange the file between the two.
+    # Checks and installs a copy, so that the file cannot be replaced in between.
     cp "$from" "$work/file"
     check_sha256 "$work/file" "$(basename "$from")" "$(dirname "$from")"
     install_file "$work/file" "$from"
@@ -192,5 +192,5 @@ main() {
   fi
 }
 
-# The whole script is read before anything runs: a download that was cut off does nothing.
+# Called last, so that the whole script is read before anything runs: a truncated download does nothing.
 main "$@"
