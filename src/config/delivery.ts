@@ -1,24 +1,15 @@
 import { resolve } from 'node:path'
 import { findSettingFaults, type ProviderKind } from '../delivery/kit/provider-kinds.ts'
 import { providerKinds } from '../delivery/providers/all-provider-kinds.ts'
-import {
-  inboxProvider,
-  type DeliverySettings,
-  type ProviderSettings,
-  type Route,
-} from '../domain/model/delivery.ts'
-import { channels, type Channel } from '../domain/model/request.ts'
+import { inboxProvider, type DeliverySettings, type ProviderSettings } from '../domain/model/delivery.ts'
 import type { FileEntry } from './toml-file.ts'
 import { tryReadFile } from './paths.ts'
 import { secretPrefix, type ConfigInput, type Reader } from './reader.ts'
+import { readRoutes } from './routes.ts'
 import { decodeText } from './secrets.ts'
 import { suggest } from './suggestion.ts'
+import { collectTables, providerNamePattern, type ConfigTable } from './tables.ts'
 import { quote } from './values.ts'
-
-/** One `[[providers]]` or `[[routes]]` table: its keys with their values and source lines. */
-type ConfigTable = { source: string; keys: ReadonlyMap<string, { value: unknown; source: string }> }
-
-const namePattern = /^[a-z][a-z0-9-]{0,31}$/
 
 /**
  * Reads the `[[providers]]` and `[[routes]]` tables. Secrets are not allowed in the configuration file itself:
@@ -44,15 +35,17 @@ export function readDelivery(
     const values = kind && readValues(table, kind, name ?? '?')
     if (name !== undefined && kind && values) providers.push({ name, kind: kind.kind, values })
   }
-  const routes = [...collectTables(reader, entries, 'routes').entries()].flatMap(([index, table]) =>
-    readRoute(table, index),
-  )
+  const routes = readRoutes(reader, collectTables(reader, entries, 'routes'), names)
   return { providers, routes }
 
   function readName({ source, keys }: ConfigTable): string | undefined {
     const entry = keys.get('name')
     const location = entry?.source ?? source
-    if (typeof entry?.value !== 'string' || !namePattern.test(entry.value) || entry.value === inboxProvider) {
+    if (
+      typeof entry?.value !== 'string' ||
+      !providerNamePattern.test(entry.value) ||
+      entry.value === inboxProvider
+    ) {
       const message = entry ? 'This is not a valid provider name.' : 'The provider has no name.'
       report(
         location,
@@ -171,76 +164,7 @@ export function readDelivery(
       remedy: 'Set it for the server.',
     }
   }
-
-  function readRoute({ source, keys }: ConfigTable, index: number): Route[] {
-    const problemsBefore = reader.problems.length
-    const keySource = (key: string) => keys.get(key)?.source ?? source
-    for (const key of keys.keys()) {
-      if (!routeKeys.includes(key)) {
-        report(
-          keySource(key),
-          `Routes have no setting ${key}.`,
-          suggest(key, routeKeys) ?? `Use ${routeKeys.join(', ')}.`,
-        )
-      }
-    }
-    const channel = channels.find((candidate) => candidate === keys.get('channel')?.value)
-    if (!channel)
-      report(keySource('channel'), 'The route has no valid channel.', `Use one of ${channels.join(', ')}.`)
-    const readList = (key: string, pattern: RegExp, example: string) => {
-      const value = keys.get(key)?.value ?? []
-      const isList = (candidate: unknown): candidate is string[] =>
-        Array.isArray(candidate) && candidate.every((word) => typeof word === 'string' && pattern.test(word))
-      if (isList(value)) return value
-      report(keySource(key), `${key} is not a valid list.`, `Write it as ${example}.`)
-      return []
-    }
-    const route = {
-      channel: channel ?? 'sms',
-      countries: readList('countries', /^[A-Z]{2}$/, '["NL", "BE"]'),
-      prefixes: readList('prefixes', /^\+[1-9]\d{0,14}$/, '["+31", "+3246"]'),
-      applications: readList('applications', /^app_[0-9a-z]{26}$/, '["app_…"], with application ids'),
-      providers: readList('providers', namePattern, '["main", "spare"]'),
-    }
-    checkProviders(route.providers, keySource('providers'), channel)
-    if (reader.problems.length > problemsBefore) return []
-    for (const [key, value] of Object.entries(route)) {
-      if (value.length > 0)
-        reader.values.push({ setting: `routes.${index + 1}.${key}`, value, origin: source })
-    }
-    return [route]
-  }
-
-  function checkProviders(providerNames: readonly string[], source: string, channel: Channel | undefined) {
-    if (providerNames.length === 0) report(source, 'The route has no providers.', 'Add providers = ["NAME"].')
-    if (providerNames.includes(inboxProvider) && providerNames.length > 1) {
-      report(
-        source,
-        `${inboxProvider} cannot be combined with other providers.`,
-        `Use providers = ["${inboxProvider}"], or remove it.`,
-      )
-    }
-    for (const name of providerNames) {
-      const kind = names.get(name)
-      if (name === inboxProvider) continue
-      if (!names.has(name))
-        report(
-          source,
-          `There is no provider ${name}.`,
-          suggest(name, [...names.keys()]) ?? 'Add a [[providers]] table with that name.',
-        )
-      else if (channel && kind && !kind.channels.includes(channel)) {
-        report(
-          source,
-          `${kind.title} does not support ${channel}.`,
-          `It supports ${kind.channels.join(', ')}.`,
-        )
-      }
-    }
-  }
 }
-
-const routeKeys: readonly string[] = ['channel', 'countries', 'prefixes', 'applications', 'providers']
 
 /** Parses a key: `authTokenFile` is the file for `authToken`, unless the kind has a field of exactly that name. */
 function parseFieldKey(
@@ -251,22 +175,4 @@ function parseFieldKey(
   if (key.endsWith('File')) return { field: key.slice(0, -'File'.length), valueSource: 'file' }
   if (key.endsWith('Env')) return { field: key.slice(0, -'Env'.length), valueSource: 'variable' }
   return { field: key, valueSource: 'value' }
-}
-
-/** Groups the entries of a top-level list by table, in file order. */
-function collectTables(reader: Reader, entries: readonly FileEntry[], list: string): ConfigTable[] {
-  const tables = new Map<string, { source: string; keys: Map<string, { value: unknown; source: string }> }>()
-  for (const entry of entries) {
-    const [section, index = '', ...path] = entry.path
-    if (section !== list) continue
-    const source = reader.formatSource(entry)
-    if (!/^\d+$/.test(index)) {
-      reader.report(source, `${list} must be a list of tables.`, `Write [[${list}]] and the keys below it.`)
-      continue
-    }
-    const table = tables.get(index) ?? { source, keys: new Map() }
-    if (path.length > 0) table.keys.set(path.join('.'), { value: entry.value, source })
-    tables.set(index, table)
-  }
-  return [...tables.values()]
 }

@@ -248,7 +248,7 @@ export const commandCases: [
     'migrate status',
     () => ({ args: [], stdout: /^MIGRATION +STATUS\n0001_initial +applied\n/, json: 'own' }),
   ],
-  ['migrate up', () => ({ args: [], stdout: '', stderr: /A server runs on /, exitCode: 6 })],
+  ['migrate up', () => ({ args: [], stdout: '', stderr: /A server is running on /, exitCode: 6 })],
   [
     'backup',
     () => ({ args: ['copy.db'], stdout: /^✓ Backup /, stderr: /master key is not in it/, json: 'own' }),

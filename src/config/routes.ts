@@ -1,0 +1,89 @@
+import type { ProviderKind } from '../delivery/kit/provider-kinds.ts'
+import { inboxProvider, type Route } from '../domain/model/delivery.ts'
+import { channels, type Channel } from '../domain/model/request.ts'
+import type { Reader } from './reader.ts'
+import { suggest } from './suggestion.ts'
+import { providerNamePattern, type ConfigTable } from './tables.ts'
+
+const routeKeys: readonly string[] = ['channel', 'countries', 'prefixes', 'applications', 'providers']
+
+/**
+ * Reads the `[[routes]]` tables in file order, which is the order in which routes and channels are tried.
+ *
+ * @param providerKinds kinds by provider name; undefined for a provider whose kind is invalid
+ */
+export function readRoutes(
+  reader: Reader,
+  tables: readonly ConfigTable[],
+  providerKinds: ReadonlyMap<string, ProviderKind | undefined>,
+): Route[] {
+  const { report } = reader
+  return tables.flatMap(readRoute)
+
+  function readRoute({ source, keys }: ConfigTable, index: number): Route[] {
+    const problemsBefore = reader.problems.length
+    const keySource = (key: string) => keys.get(key)?.source ?? source
+    for (const key of keys.keys()) {
+      if (!routeKeys.includes(key)) {
+        report(
+          keySource(key),
+          `Routes have no setting ${key}.`,
+          suggest(key, routeKeys) ?? `Use ${routeKeys.join(', ')}.`,
+        )
+      }
+    }
+    const channel = channels.find((candidate) => candidate === keys.get('channel')?.value)
+    if (!channel)
+      report(keySource('channel'), 'The route has no valid channel.', `Use one of ${channels.join(', ')}.`)
+    const readList = (key: string, pattern: RegExp, example: string) => {
+      const value = keys.get(key)?.value ?? []
+      const isList = (candidate: unknown): candidate is string[] =>
+        Array.isArray(candidate) && candidate.every((word) => typeof word === 'string' && pattern.test(word))
+      if (isList(value)) return value
+      report(keySource(key), `${key} is not a valid list.`, `Write it as ${example}.`)
+      return []
+    }
+    const route = {
+      channel: channel ?? 'sms',
+      countries: readList('countries', /^[A-Z]{2}$/, '["NL", "BE"]'),
+      prefixes: readList('prefixes', /^\+[1-9]\d{0,14}$/, '["+31", "+3246"]'),
+      applications: readList('applications', /^app_[0-9a-z]{26}$/, '["app_…"], with application ids'),
+      providers: readList('providers', providerNamePattern, '["main", "spare"]'),
+    }
+    checkProviders(route.providers, keySource('providers'), channel)
+    if (reader.problems.length > problemsBefore) return []
+    for (const [key, value] of Object.entries(route)) {
+      if (value.length > 0)
+        reader.values.push({ setting: `routes.${index + 1}.${key}`, value, origin: source })
+    }
+    return [route]
+  }
+
+  function checkProviders(providerNames: readonly string[], source: string, channel: Channel | undefined) {
+    if (providerNames.length === 0) report(source, 'The route has no providers.', 'Add providers = ["NAME"].')
+    if (providerNames.includes(inboxProvider) && providerNames.length > 1) {
+      report(
+        source,
+        `${inboxProvider} cannot be combined with other providers.`,
+        `Use providers = ["${inboxProvider}"], or remove it.`,
+      )
+    }
+    for (const name of providerNames) {
+      const kind = providerKinds.get(name)
+      if (name === inboxProvider) continue
+      if (!providerKinds.has(name))
+        report(
+          source,
+          `There is no provider ${name}.`,
+          suggest(name, [...providerKinds.keys()]) ?? 'Add a [[providers]] table with that name.',
+        )
+      else if (channel && kind && !kind.channels.includes(channel)) {
+        report(
+          source,
+          `${kind.title} does not support ${channel}.`,
+          `It supports ${kind.channels.join(', ')}.`,
+        )
+      }
+    }
+  }
+}
