@@ -154,8 +154,8 @@ function waitForMigrations(database: string): void {
 }
 
 /**
- * Truncates the write-ahead log, which keeps erased values until it is overwritten. A concurrent reader can prevent it; the
- * next checkpoint then overwrites the log.
+ * Truncates the write-ahead log, which keeps erased values until it is overwritten. A concurrent reader can prevent this;
+ * the values then stay until the log is overwritten.
  */
 function truncateWal(database: string): void {
   const connection = connect(database, waitMaxMs)

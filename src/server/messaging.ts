@@ -127,7 +127,7 @@ export function createMessaging(needs: MessagingNeeds) {
     /**
      * Stops the worker and closes the providers.
      *
-     * @param withinMs time for deliveries in progress; those that a provider may have received are recorded as unknown
+     * @param withinMs time for deliveries in progress; those that a provider may have received are recorded as uncertain
      */
     async stop(withinMs: number): Promise<void> {
       await Promise.all([worker.stop(), router.close(withinMs)])
