@@ -1,36 +1,58 @@
 import type { Failure } from '../domain/model/delivery.ts'
 import type { SendOutcome } from './kit/provider.ts'
 
-/** So many failures in a row are no accident of single messages. */
 const consecutiveFailuresMax = 5
 const backoffMinMs = 5_000
 const backoffMaxMs = 5 * 60_000
-/** Where a provider asks for a pause and does not say for how long. */
+/** Pause after a `throttled` failure that names no delay. */
 const throttlePauseMs = 1_000
+/** How long other messages wait before they look again whether the probe has ended. */
+const probePollMs = 1_000
 
-/** What speaks against the provider as a whole, and not against a number, a text or a country. */
+/** Failures that count against the provider as a whole, not against one number, text or country. */
 const providerFailureClasses: ReadonlySet<string> = new Set([
   'provider_down',
   'auth_failed',
   'no_credit',
-  // It hangs: nobody knows of the message, and everybody waited for nothing.
+  // The provider hangs: the fate of the message is unknown, and its caller waited for the whole timeout.
   'uncertain',
 ])
+
+/**
+ * ```mermaid
+ * stateDiagram-v2
+ *   [*] --> closed
+ *   closed --> open: 5 consecutive failures, or throttled
+ *   open --> half-open: backoff elapsed
+ *   half-open --> closed: probe succeeds
+ *   half-open --> open: probe fails
+ *   open --> closed: an earlier attempt succeeds late
+ * ```
+ */
+export type CircuitState = 'closed' | 'open' | 'half-open'
+
+/** A change that an outcome causes; `half-open` begins by itself when the backoff has elapsed. */
+export type CircuitTransition = Exclude<CircuitState, 'half-open'>
 
 export type OpenState = { openUntilMs: number; failure: Failure }
 
 export type CircuitBreaker = {
-  /** Why the provider is not to be asked now. */
+  /** Why the provider must not be tried now, and until when; undefined when it may be. */
   openState(now: number): OpenState | undefined
-  /** Called before a message is offered: of those that follow a rest only one goes at a time, until it is known. */
+  /**
+   * Call before each attempt. While the circuit is half-open, only one attempt (the probe) runs at a time.
+   */
   beginAttempt(now: number): void
-  /** @returns what changed by it */
-  recordOutcome(outcome: SendOutcome, now: number): 'open' | 'closed' | undefined
+  /** Call after each attempt. @returns the transition that the outcome caused, if any */
+  recordOutcome(outcome: SendOutcome, now: number): CircuitTransition | undefined
 }
 
 /**
- * Lets a provider rest that fails again and again: for 5 s, then twice as long each time, up to 5 minutes. After a rest
- * one message tries. A provider that asks for a pause gets it without that.
+ * Circuit breaker: opens after 5 consecutive failures, backs off 5 s doubling to 5 min, then half-opens for
+ * one probe.
+ *
+ * A `throttled` failure opens it at once, for as long as the provider asks (at most 5 min), without raising
+ * the backoff.
  */
 export function createCircuitBreaker(): CircuitBreaker {
   let consecutiveFailures = 0
@@ -38,15 +60,19 @@ export function createCircuitBreaker(): CircuitBreaker {
   let openCircuit: OpenState | undefined
   let isProbing = false
 
+  const stateAt = (now: number): CircuitState => {
+    if (!openCircuit) return 'closed'
+    return openCircuit.openUntilMs > now ? 'open' : 'half-open'
+  }
+
   return {
     openState(now) {
-      if (!openCircuit) return undefined
-      if (openCircuit.openUntilMs > now) return openCircuit
-      return isProbing ? { ...openCircuit, openUntilMs: now + throttlePauseMs } : undefined
+      if (stateAt(now) !== 'half-open') return openCircuit
+      return openCircuit && isProbing ? { ...openCircuit, openUntilMs: now + probePollMs } : undefined
     },
 
     beginAttempt(now) {
-      if (openCircuit && openCircuit.openUntilMs <= now) isProbing = true
+      if (stateAt(now) === 'half-open') isProbing = true
     },
 
     recordOutcome(outcome, now) {
@@ -65,8 +91,8 @@ export function createCircuitBreaker(): CircuitBreaker {
         return transition
       }
       if (++consecutiveFailures < consecutiveFailuresMax) return undefined
-      // Those that were under way when the rest began prove nothing new.
-      if (openCircuit && openCircuit.openUntilMs > now) return undefined
+      // Attempts that were in flight when the circuit opened must not extend the backoff.
+      if (stateAt(now) === 'open') return undefined
       openCircuit = { openUntilMs: now + backoffMs, failure }
       backoffMs = Math.min(backoffMaxMs, backoffMs * 2)
       return 'open'

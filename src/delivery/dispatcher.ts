@@ -6,22 +6,22 @@ import {
   type Candidate,
 } from '../domain/model/delivery.ts'
 import type { Clock } from '../domain/model/clock.ts'
-import type { OpenState } from './circuit-breaker.ts'
+import type { CircuitTransition, OpenState } from './circuit-breaker.ts'
 import type { ProviderPool, ProviderHandle } from './provider-pool.ts'
 import { uncertain, type OutgoingMessage, type SendOutcome } from './kit/provider.ts'
 import { renderPlainSpeech } from './text/speech.ts'
 import type { MessageRenderer } from './text/message-renderer.ts'
 
-/** For all providers that one attempt asks together: nobody waits longer for the answer to a send. */
+/** Deadline of one dispatch, over all providers that it tries; bounds how long a send request waits. */
 const attemptMsDefault = 8_000
-/** What a provider gets to wind up when its time is over. */
+/** Time for a provider to return its own outcome after the deadline, before it counts as hung. */
 const graceMs = 250
-/** So that a provider that hangs keeps its own messages waiting, and nobody else's. */
+/** Bulkhead: a provider that hangs delays its own messages, not those of other providers. */
 const inFlightPerProviderMax = 200
-/** Until a provider that is full is asked again. */
+/** Delay before a provider at its in-flight limit is tried again. */
 const busyRetryMs = 1_000
 
-/** For the operator's log. Phones, codes and texts are never among the fields. */
+/** Writes a line to the operator's log. The fields must never hold phone numbers, codes or message texts. */
 export type Report = (level: 'info' | 'warn' | 'error', text: string, fields: Record<string, unknown>) => void
 
 export type DispatcherNeeds = {
@@ -29,17 +29,19 @@ export type DispatcherNeeds = {
   clock: Clock
   messages: MessageRenderer
   candidatesFor(job: DeliveryJob): Candidate[]
-  /** Where a provider tells of receipts; null where it could not reach it. */
+  /** URL for the provider's delivery receipts; null if the provider could not reach it. */
   callbackUrl(provider: string): string | null
   report: Report
-  /** Told of every message that a provider was given, and what became of that. */
+  /** Called after every attempt with its outcome and duration, for metrics. */
   onDispatched?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   attemptMs?: number | undefined
-  /** Told when a provider begins to rest, and that it works again. */
+  /** Called when a provider's circuit opens, and with undefined when it closes. */
   onCircuitChange(provider: string, openState: OpenState | undefined): void
 }
 
-/** Offers letters to providers: one after the other, until one has it or may have it. */
+/**
+ * Dispatches messages: tries the candidates in order until one accepts the message or may have accepted it.
+ */
 export function createDispatcher(needs: DispatcherNeeds) {
   const {
     pool,
@@ -119,26 +121,26 @@ export function createDispatcher(needs: DispatcherNeeds) {
 
   function reportCircuitChange(
     name: string,
-    transition: 'open' | 'closed' | undefined,
+    transition: CircuitTransition | undefined,
     openState: OpenState | undefined,
     now: number,
   ) {
-    if (transition === 'closed') report('info', 'provider works again', { provider: name })
+    if (transition === 'closed') report('info', 'provider circuit closed', { provider: name })
     if (transition === 'open' && openState) {
       const { failure, openUntilMs } = openState
       const forMs = openUntilMs - now
-      report('warn', 'provider rests', { provider: name, failure: failure.class, forMs })
+      report('warn', 'provider circuit opened', { provider: name, failure: failure.class, forMs })
     }
     if (transition) onCircuitChange(name, openState)
   }
 
-  /** What a provider throws, or a promise that it forgets, must not keep a message from its end. */
+  /** Guarantees an outcome: a provider that throws, or never settles its promise, becomes `uncertain`. */
   async function settleWithin(sending: Promise<SendOutcome>, signal: AbortSignal): Promise<SendOutcome> {
     const { promise, resolve } = Promise.withResolvers<SendOutcome>()
     const giveUp = () => setTimeout(() => resolve(uncertain('TIMEOUT')), graceMs)
     signal.addEventListener('abort', giveUp, { once: true })
     sending.then(resolve, (error: unknown) => {
-      report('error', 'a provider failed', { error })
+      report('error', 'provider threw an unexpected error', { error })
       resolve(uncertain('FAULT'))
     })
     const outcome = await promise
@@ -167,14 +169,17 @@ export function createDispatcher(needs: DispatcherNeeds) {
   }
 
   return {
-    /** Ends within some eight seconds, whatever the providers do. Never rejects. */
+    /** Resolves within about eight seconds, whatever the providers do. Never rejects. */
     dispatch(job: DeliveryJob): Promise<DispatchResult> {
       const dispatching = tryCandidates(candidatesFor(job), job)
       inFlight.add(dispatching)
       return dispatching.finally(() => inFlight.delete(dispatching))
     },
 
-    /** Gives up what has not ended within that time. What may have been handed over by then counts as uncertain. */
+    /**
+     * Drains attempts for `withinMs`, then aborts the rest. Aborted attempts that may have reached a provider
+     * are uncertain.
+     */
     async stop(withinMs: number): Promise<void> {
       const timer = setTimeout(() => shutdown.abort(), withinMs)
       await Promise.allSettled(inFlight)
@@ -184,7 +189,7 @@ export function createDispatcher(needs: DispatcherNeeds) {
   }
 }
 
-/** Takes out what will never carry this message: this way, or the whole channel where the number is at fault. */
+/** After a permanent failure, excludes the candidate, or its whole channel if the number is at fault. */
 function excludeCandidates(
   failure: Failure,
   candidate: Candidate,

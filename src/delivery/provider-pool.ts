@@ -3,22 +3,22 @@ import { createCircuitBreaker, type CircuitBreaker } from './circuit-breaker.ts'
 import type { ProviderKind, ProviderNeeds } from './kit/provider-kinds.ts'
 import type { Provider } from './kit/provider.ts'
 
-/** A provider at work, and how it fares. */
+/** A configured provider with its circuit breaker. */
 export type ProviderHandle = {
   readonly name: string
   readonly provider: Provider
   readonly breaker: CircuitBreaker
-  /** Messages that it is being offered. */
+  /** Number of `send` calls under way. */
   inFlight: number
 }
 
 export type ProviderPool = ReturnType<typeof createProviderPool>
 
 /**
- * The operator's providers. New settings may come at any time: a provider whose own have not changed stays as it is,
- * with its connections; one that is gone ends with the last message that it is being offered.
+ * The operator's providers. On a reload, a provider whose settings have not changed keeps its connections and
+ * its circuit; a removed or changed one is closed after its last message in flight.
  *
- * @param needs.onReceipt told by providers that have a connection of their own for it
+ * @param needs.onReceipt called by providers that receive delivery receipts over their own connection (SMPP)
  */
 export function createProviderPool(needs: {
   kinds: readonly ProviderKind[]
@@ -43,7 +43,7 @@ export function createProviderPool(needs: {
   }
 
   return {
-    /** Takes checked settings. */
+    /** Replaces the providers. The settings must have been validated. */
     async configure(providers: readonly ProviderSettings[]): Promise<void> {
       const nextHandles: typeof handles = new Map()
       for (const provider of providers) {
@@ -64,7 +64,7 @@ export function createProviderPool(needs: {
 
     find: (name: string): ProviderHandle | undefined => handles.get(name),
 
-    /** Keeps a provider from being closed under somebody's hands. */
+    /** Runs `work` with the provider; a provider removed in the meantime is closed only after it. */
     async use<T>(handle: ProviderHandle, work: () => Promise<T>): Promise<T> {
       handle.inFlight++
       try {
@@ -75,6 +75,7 @@ export function createProviderPool(needs: {
       }
     },
 
+    /** Closes all providers. */
     async close(): Promise<void> {
       const allHandles = [...handles.values(), ...retired]
       handles = new Map()

@@ -18,9 +18,9 @@ import { createMessageRenderer } from './text/message-renderer.ts'
 
 export type RouterNeeds = {
   clock: Clock
-  /** What providers' clocks show, for signatures and dates; the same clock if left out. */
+  /** Wall clock, comparable with the providers' clocks, for signatures and dates; default: `clock`. */
   wall?: Clock | undefined
-  /** Of otpd; providers are told. */
+  /** otpd version, sent as `user-agent`. */
   version: string
   templates?: MessageTemplates
   kinds?: readonly ProviderKind[]
@@ -30,14 +30,14 @@ export type RouterNeeds = {
   callbackUrl(provider: { name: string; isLocal: boolean }): string | null
   report: Report
   onDispatched?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
-  /** Told by providers that have a connection of their own for receipts. */
+  /** Called by providers that receive delivery receipts over their own connection (SMPP). */
   onReceipt(provider: string, receipt: Receipt): void
   onCircuitChange(provider: string, openState: OpenState | undefined): void
 }
 
 export type Router = ReturnType<typeof createRouter>
 
-/** The providers and the routes to them, as the operator's settings have them at the moment. Begins with none. */
+/** The currently configured providers and routes. Empty until `configure` is called. */
 export function createRouter(needs: RouterNeeds) {
   const {
     clock,
@@ -81,7 +81,7 @@ export function createRouter(needs: RouterNeeds) {
         ({ name, provider }) => routeProviders.includes(name) && !provider.channels.includes(channel),
       )
       for (const { name } of incapable) {
-        report('warn', 'a route names a provider whose settings lack what its channel needs', {
+        report('warn', 'a route names a provider that is not set up for its channel', {
           provider: name,
           channel,
         })
@@ -101,15 +101,21 @@ export function createRouter(needs: RouterNeeds) {
   return {
     delivery,
 
-    /** Takes new settings, which have been checked; what is under way ends as it began. */
+    /**
+     * Replaces providers and routes. The settings must have been validated; messages in flight keep their
+     * provider.
+     */
     configure,
 
-    /** Reads what a provider posted to its callback URL; undefined where this one posts nothing. */
+    /**
+     * Reads a request to a provider's callback URL; undefined if there is no such provider or it takes no
+     * callbacks.
+     */
     async readCallback(name: string, callback: Callback): Promise<CallbackResult | undefined> {
       return pool.find(name)?.provider.readCallback?.(callback, wall.now())
     },
 
-    /** @param withinMs for what is under way */
+    /** Graceful shutdown. @param withinMs time for messages in flight */
     async close(withinMs: number): Promise<void> {
       await dispatcher.stop(withinMs)
       await pool.close()
@@ -118,7 +124,10 @@ export function createRouter(needs: RouterNeeds) {
   }
 }
 
-/** A gateway on this machine reaches addresses of this machine. */
+/**
+ * Whether a setting names a loopback address. Such a provider runs on this machine and can reach a loopback
+ * callback URL.
+ */
 const isLocal = (values: Readonly<Record<string, string>>) =>
   Object.values(values).some((value) =>
     /^(?:https?:\/\/)?(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?:[:/]|$)/i.test(value),

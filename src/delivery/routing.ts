@@ -7,9 +7,9 @@ export type Routing = {
 }
 
 /**
- * Of each channel the first route that fits a destination counts, and no other. The order of the routes is the order of
- * the channels. Test applications and virtual numbers are never sent anything, and neither is anybody while there is no
- * provider, so that the first code can be verified within a minute of the installation.
+ * Picks the providers for a destination. For each channel the first matching route wins; channels are tried
+ * in the order of the routes. Messages of test applications and to virtual numbers stay in the inbox, and so
+ * do all messages while there are no routes, so that a first code can be verified right after installation.
  */
 export function createRouting(routes: readonly Route[]): Routing {
   const isInboxOnly = ({ environment, isVirtual }: Destination) =>
@@ -45,7 +45,9 @@ function matchesRoute(
   return applications.length === 0 || applications.includes(appId)
 }
 
-/** Without routes of the operator's: every provider, in its order, for everybody. */
+/**
+ * Default routes if none are configured: every provider on each of its channels, in the order of the file.
+ */
 export function defaultRoutes(
   providers: ReadonlyArray<{ name: string; channels: readonly Channel[] }>,
 ): Route[] {

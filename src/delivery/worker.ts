@@ -1,16 +1,18 @@
 import type { DeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 
-/** More than one provider may have, so that there is room beside one that hangs. */
+/** More than one provider's in-flight limit (200), so that one that hangs leaves room for the others. */
 const inFlightMax = 300
 
 /**
- * Sends the messages that wait: those that nobody would take at first, those that did not arrive, and those of a process
- * that died. The first attempt of a message is its sender's own.
+ * Background retries: sends queued messages that no provider accepted at first, that were reported
+ * undelivered, or whose lease a crashed process left behind. The send request itself makes the first attempt
+ * of a message.
  *
- * @param needs.ownsAllLeases no other process works on this database: leases that stand at the start are void
- * @param needs.pollMs how often to look for what has become due
- * @param needs.onError told of what is nobody's fault outside; the work goes on
+ * @param needs.ownsAllLeases no other process uses this database, so leases found at startup are stale and
+ *   released
+ * @param needs.pollMs how often to look for messages that are due
+ * @param needs.onError called with unexpected errors; the worker keeps running
  */
 export function createDeliveryWorker(needs: {
   attempts: DeliveryAttempts
@@ -35,7 +37,7 @@ export function createDeliveryWorker(needs: {
       }
       return claimed.length === capacity
     } catch (error) {
-      // The next poll tries anew.
+      // The next poll retries.
       onError(error)
       return false
     }
@@ -47,7 +49,7 @@ export function createDeliveryWorker(needs: {
   }
 
   return {
-    /** Sends what waits and goes on until `stop`. */
+    /** Starts sending due messages, until `stop`. */
     async start(): Promise<void> {
       if (ownsAllLeases) await attempts.releaseAllLeases()
       isStarted = true
@@ -55,16 +57,19 @@ export function createDeliveryWorker(needs: {
       wake()
     },
 
-    /** Tells that something may wait. */
+    /** Signals that a message may be due. */
     wake,
 
-    /** Sends what is due, and resolves when that and all else under way has ended. */
+    /** Sends due messages once; resolves when they and all attempts in flight have ended. */
     async sendDue(): Promise<void> {
       wake()
       await whenIdle()
     },
 
-    /** Takes nothing more, and resolves once what is under way has ended: who carries it sees to the end. */
+    /**
+     * Stops claiming messages; resolves once attempts in flight have ended. The dispatcher bounds how long
+     * they take.
+     */
     async stop(): Promise<void> {
       isStarted = false
       clearInterval(poll)

@@ -313,12 +313,12 @@ describe('a provider', () => {
     mainGateway.refuseAll(500, 0)
     for (let count = 0; count < 7; count++) await send()
     expect([mainGateway.calls.length, spareGateway.messages.length]).toEqual([5, 7])
-    expect(lines.map(({ text }) => text)).toContain('provider rests')
+    expect(lines.map(({ text }) => text)).toContain('provider circuit opened')
     service.clock.advance(5_000)
     mainGateway.acceptAll()
     await send()
     expect([mainGateway.messages.length, spareGateway.messages.length]).toEqual([1, 7])
-    expect(lines.map(({ text }) => text)).toContain('provider works again')
+    expect(lines.map(({ text }) => text)).toContain('provider circuit closed')
   })
 
   test('that asks for a pause gets it', async () => {
