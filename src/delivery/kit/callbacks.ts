@@ -1,8 +1,8 @@
 import type { Callback, CallbackResult, Failure, OutgoingMessage, Receipt } from './provider.ts'
 
 /**
- * The callback URL of one message, for providers that have no field for a reference of ours: the request's id stands in
- * its query. Receipts that overtake the answer to the send, or follow an answer that never came, find their request so.
+ * Callback URL of one message, with the request id in its query, for providers without a reference field. It
+ * matches receipts that arrive before the response to the send, or without one.
  */
 export function callbackUrlFor({ callbackUrl, requestId }: OutgoingMessage): string | null {
   if (callbackUrl === null) return null
@@ -11,24 +11,27 @@ export function callbackUrlFor({ callbackUrl, requestId }: OutgoingMessage): str
   return url.href
 }
 
-/** The id that `callbackUrlFor` put there. Worth nothing before the signature was checked. */
+/** Request id from a URL made by `callbackUrlFor`. Verify the signature before you trust it. */
 export function requestIdFromUrl({ url }: Callback): string | null {
   return URL.canParse(url) ? new URL(url).searchParams.get('request') : null
 }
 
-/** The fields of a form; of a GET, those of the query. */
+/** Parses form fields: of the query for a GET, of the body otherwise. */
 export function parseForm({ method, url, body }: Callback): URLSearchParams {
   if (method !== 'GET') return new URLSearchParams(body)
   return URL.canParse(url) ? new URL(url).searchParams : new URLSearchParams()
 }
 
+/** Result of a callback that reports the status of one message. */
 export const receiptResult = (
   ids: Pick<Receipt, 'messageId' | 'requestId'>,
   status: Receipt['status'],
   failure: Failure | null = null,
 ): CallbackResult => ({ kind: 'receipts', receipts: [{ ...ids, status, failure }] })
 
-/** A call that is right and tells nothing about the fate of a message. */
+/** A valid callback that reports nothing about delivery. */
 export const noReceipt: CallbackResult = { kind: 'receipts', receipts: [] }
+/** A callback with an invalid or missing signature. */
 export const forged: CallbackResult = { kind: 'forged' }
+/** A callback that lacks required fields, or that cannot be verified at the moment. */
 export const unreadable: CallbackResult = { kind: 'unreadable' }

@@ -1,7 +1,9 @@
 import { refused, uncertain, type Failure, type FailureClass, type SendOutcome } from './provider.ts'
 import type { HttpResponse, HttpResult } from './http-client.ts'
 
-/** What each class means where nothing more is known: whether another try can help, and what is at fault. */
+/**
+ * Defaults of each class: whether retrying this route cannot help (`permanent`), and what is at fault (`at`).
+ */
 const classDefaults: Record<FailureClass, Pick<Failure, 'permanent' | 'at'>> = {
   invalid_number: { permanent: true, at: 'number' },
   unreachable: { permanent: false, at: 'number' },
@@ -17,7 +19,7 @@ const classDefaults: Record<FailureClass, Pick<Failure, 'permanent' | 'at'>> = {
   unknown: { permanent: false, at: 'route' },
 }
 
-/** A failure of that class; `but` says where this one differs from its class. */
+/** Creates a failure with the defaults of its class. @param overrides where this failure differs from them */
 export function createFailure(
   failureClass: FailureClass,
   providerCode: string | number | null,
@@ -31,7 +33,9 @@ export function createFailure(
   }
 }
 
-/** What a reply means; only a whole answer is left to the provider's own words. */
+/**
+ * Outcome of an HTTP exchange. Connection faults are handled here; `readResponse` maps a complete response.
+ */
 export function outcomeFromResult(
   result: HttpResult,
   readResponse: (response: HttpResponse) => SendOutcome,
@@ -42,10 +46,10 @@ export function outcomeFromResult(
 }
 
 /**
- * What an answer other than 2xx means by its status alone, for codes that the provider does not document. 408 and 504
- * say that somebody waited in vain (RFC 9110 §15.5.9, §15.6.5): the message may be on its way.
+ * Outcome of a non-2xx response by its status alone, for undocumented error codes. 408 and 504 are timeouts
+ * (RFC 9110 §15.5.9, §15.6.5): the message may be on its way.
  *
- * @param providerCode the provider's own word, where its body had one; the status otherwise
+ * @param providerCode the error code from the body; default: the status
  */
 export function outcomeFromStatus(
   response: HttpResponse,
@@ -61,21 +65,38 @@ export function outcomeFromStatus(
   return refused(createFailure('unknown', code))
 }
 
-/** Too many, with the provider's `Retry-After` where it gave whole seconds (RFC 9110 §10.2.3). */
+/** A `throttled` failure, with `Retry-After` if it gives whole seconds (RFC 9110 §10.2.3). */
 export function throttledFailure({ headers }: HttpResponse, providerCode: string | number | null): Failure {
   const seconds = headers['retry-after']
   const isSeconds = seconds !== undefined && /^\d{1,6}$/.test(seconds)
   return createFailure('throttled', providerCode, isSeconds ? { retryAfterSeconds: Number(seconds) } : {})
 }
 
-/** A provider's codes: the class of each, and in what it differs from its class. */
+/** Maps a provider's error codes to failure classes, optionally with overrides of the class's defaults. */
 export type CodeTable = Readonly<
   Record<string, FailureClass | readonly [FailureClass, Partial<Pick<Failure, 'permanent' | 'at'>>]>
 >
 
-/** The failure that a code stands for, or undefined where the table does not have it. */
+/** Looks up the failure for a provider's error code; undefined if the table lacks it. */
 export function findFailure(table: CodeTable, code: string | undefined): Failure | undefined {
   const entry = code !== undefined && Object.hasOwn(table, code) ? table[code] : undefined
   if (entry === undefined || code === undefined) return undefined
   return typeof entry === 'string' ? createFailure(entry, code) : createFailure(entry[0], code, entry[1])
+}
+
+/**
+ * Outcome of an error response by the provider's own code. The HTTP status takes precedence if it says that
+ * the provider timed out, throttles or is broken, and it decides if the table lacks the code.
+ */
+export function outcomeFromErrorCode(
+  response: HttpResponse,
+  code: string | undefined,
+  table: CodeTable,
+): SendOutcome {
+  const { status } = response
+  const failure = findFailure(table, code)
+  if (!failure || status === 408 || status === 429 || status >= 500) return outcomeFromStatus(response, code)
+  return refused(
+    failure.class === 'throttled' ? { ...throttledFailure(response, null), ...failure } : failure,
+  )
 }

@@ -11,29 +11,30 @@ export type HttpRequest = {
 export type HttpResponse = {
   kind: 'response'
   status: number
-  /** Names in lower case; of one that came twice the values are joined as RFC 9110 §5.2 says. */
+  /** Names in lower case; the values of a repeated header are joined with commas (RFC 9110 §5.2). */
   headers: Readonly<Record<string, string | undefined>>
   /** At most the first 64 KiB, as UTF-8. */
   text: string
 }
 
 /**
- * What became of a request. `unsent`: certainly not a byte of it reached the provider's application (no such name,
- * refused, certificate wrong, given up before the connection stood). `unanswered`: it was written or might have been,
- * and no whole answer came. The code is a system error's or TLS's own, or `ABORTED`; it never holds a value.
+ * Result of an exchange. `not_sent`: no byte of the request reached the provider's application (DNS failure,
+ * connection refused, invalid certificate, aborted before the connection was established). `no_response`: the
+ * request was or may have been written, and no complete response arrived. The code is that of a system or TLS
+ * error, or `ABORTED`; it never holds data of the request.
  */
 export type HttpResult =
   HttpResponse | { kind: 'not_sent'; code: string } | { kind: 'no_response'; code: string }
 
 export type ProviderHttp = {
-  /** Never throws and never follows a redirect. The signal alone ends the waiting. */
+  /** Never throws and never follows redirects. There is no timeout but the signal. */
   request(request: HttpRequest, signal: AbortSignal): Promise<HttpResult>
-  /** Drops the connections that are kept for the next request. */
+  /** Closes idle keep-alive connections. */
   close(): void
 }
 
 export type ProviderHttpOptions = {
-  /** Of otpd, for `user-agent`. */
+  /** otpd version, sent as `user-agent`. */
   version?: string
   /** Certificates to trust instead of the system's, in PEM. */
   ca?: string
@@ -42,19 +43,19 @@ export type ProviderHttpOptions = {
 const responseBytesMax = 64 * 1024
 
 /**
- * Shorter than any provider keeps an idle connection (5 s is the least that is common). A request on a connection that
- * the other side is just closing would be `unanswered`, and its message could not be given to another provider.
+ * Shorter than servers keep an idle connection (5 s is the shortest common value). A request on a connection
+ * that the server is closing would end as `no_response`, and its message could not fail over to another
+ * provider.
  */
 const keepAliveMs = 4_000
 
 /**
- * The way of every provider to its HTTP interface; connections are kept, so that the second message saves the TLS
- * handshake.
+ * HTTP client shared by all providers, with keep-alive connections.
  *
- * `node:https` and not `fetch`: Bun's `fetch` reports a connection that was reset before the TLS handshake ended and
- * one that was reset after the request was written by the same ECONNRESET, and a time-out in either phase alike. Here
- * the socket tells when it was ready to be written to. `fetch` also obeys the proxy variables of the environment, and
- * lets the environment turn the check of certificates off.
+ * It uses `node:https` instead of `fetch` because failover needs to know whether a request was sent. Bun's
+ * `fetch` reports the same ECONNRESET (and the same timeout) before the TLS handshake and after the request
+ * was written; here the socket's events tell the two apart. `fetch` also obeys the proxy variables of the
+ * environment, and lets the environment disable certificate verification.
  */
 export function createProviderHttp({ version, ca }: ProviderHttpOptions = {}): ProviderHttp {
   const agentOptions = { keepAlive: true, timeout: keepAliveMs }
@@ -102,10 +103,10 @@ function exchange(
   try {
     request = openRequest()
   } catch (error) {
-    // An address or a header that cannot be written.
+    // Invalid URL or header.
     return Promise.resolve({ kind: 'not_sent', code: errorCode(error) })
   }
-  // From when on bytes of the request may be on their way.
+  // True once bytes of the request may have been sent.
   let isConnected = false
   let isSettled = false
 
@@ -115,7 +116,7 @@ function exchange(
     resolve(result)
   }
   const fail = (code: string) => {
-    // What comes late must not end a connection that another request may have by now.
+    // A late event must not destroy a connection that another request may have reused.
     if (isSettled) return
     settle({ kind: isConnected ? 'no_response' : 'not_sent', code })
     request.destroy()
@@ -127,7 +128,7 @@ function exchange(
     if (request.reusedSocket) isConnected = true
     else socket.once(isSecure ? 'secureConnect' : 'connect', () => (isConnected = true))
   })
-  // Also for errors that come late: without a listener they would end the process.
+  // Stays attached for late errors: without a listener they would crash the process.
   request.on('error', (error) => fail(errorCode(error)))
   request.on('close', () => fail('ECONNRESET'))
   request.on('response', (response) => {

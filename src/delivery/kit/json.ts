@@ -1,4 +1,4 @@
-/** What the text holds, or undefined where it is no JSON. */
+/** Parses JSON; undefined if the text is invalid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -7,20 +7,20 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** What stands at the end of the path, from object to object and into lists by index; undefined where a step fails. */
+/** Reads the value at a path of property names and list indexes; undefined if a step is missing. */
 export function valueAt(value: unknown, ...path: readonly (string | number)[]): unknown {
   let current = value
   for (const step of path) {
     if (typeof current !== 'object' || current === null || !Object.hasOwn(current, step)) return undefined
-    // What has the property was just asked; TypeScript does not follow a name that it does not know.
+    // `hasOwn` has checked the property; TypeScript does not narrow by a dynamic name.
     current = (current as Record<string | number, unknown>)[step]
   }
   return current
 }
 
 /**
- * The same as text. Providers write ids and codes sometimes as text, sometimes as numbers; a number that was too large
- * to be read exactly is none, and neither is the empty text.
+ * Reads a non-empty string at a path. Numbers become strings, because providers use both for ids and codes; a
+ * number beyond the safe integers counts as missing.
  */
 export function textAt(value: unknown, ...path: readonly (string | number)[]): string | undefined {
   const found = valueAt(value, ...path)
@@ -28,7 +28,7 @@ export function textAt(value: unknown, ...path: readonly (string | number)[]): s
   return Number.isSafeInteger(found) ? String(found) : undefined
 }
 
-/** The list at the end of the path; empty where none is. */
+/** Reads the list at a path; empty if there is none. */
 export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
   const found = valueAt(value, ...path)
   return Array.isArray(found) ? found : []

@@ -1,17 +1,17 @@
 import { measureSms } from '../text/sms-segments.ts'
 
-/** The phone as most interfaces want it: E.164 without its plus sign. */
+/** E.164 without its plus sign, as most providers expect phone numbers. */
 export const stripPlus = (phone: string) => phone.replace(/^\+/, '')
 
-/** A lifetime within the bounds that the provider takes. */
+/** Rounds down and limits a value, such as a lifetime, to the provider's bounds. */
 export const clamp = (value: number, min: number, max: number) =>
   Math.min(max, Math.max(min, Math.floor(value)))
 
-/** RFC 7617. */
+/** `Authorization` header of HTTP Basic authentication (RFC 7617). */
 export const basicAuth = (user: string, password: string) =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
-/** The fields that have a value, as a form or a JSON body wants them. */
+/** Drops fields that are null or undefined, for forms and JSON bodies. */
 export function omitNullish<T>(fields: Record<string, T | null | undefined>): Record<string, T> {
   const present: Record<string, T> = {}
   for (const [name, value] of Object.entries(fields)) {
@@ -20,5 +20,5 @@ export function omitNullish<T>(fields: Record<string, T | null | undefined>): Re
   return present
 }
 
-/** Whether the text can go out in the GSM 7-bit alphabet; as Unicode otherwise. */
+/** Whether the text needs only the GSM 7-bit alphabet; otherwise it is sent as Unicode. */
 export const fitsGsmAlphabet = (text: string) => measureSms(text).encoding === 'GSM-7'

@@ -2,7 +2,7 @@ import { basicAuth, stripPlus } from './message-fields.ts'
 import type { OutgoingMessage } from './provider.ts'
 import { measureSms } from '../text/sms-segments.ts'
 
-/** What stands for something in the templates of an operator: `{{text}}`, and what it becomes. */
+/** Value of each placeholder (`{{text}}`) in operators' templates. */
 const placeholderValues = {
   to: ({ to }) => to,
   digits: ({ to }) => stripPlus(to),
@@ -14,7 +14,7 @@ const placeholderValues = {
   channel: ({ channel }) => channel,
   applicationName: ({ applicationName }) => applicationName,
   validitySeconds: ({ validitySeconds }) => String(Math.floor(validitySeconds)),
-  // Rather too short than beyond the code's own life; but no gateway takes nought.
+  // Rounded down so that it never exceeds the code's lifetime; at least 1, because gateways reject 0.
   validityMinutes: ({ validitySeconds }) => String(Math.max(1, Math.floor(validitySeconds / 60))),
   callbackUrl: ({ callbackUrl }) => callbackUrl ?? '',
   attempt: ({ attempt }) => String(attempt),
@@ -25,7 +25,7 @@ const placeholderValues = {
 
 export type Credentials = { username: string; password: string }
 
-/** Those that never hold what a header could not. */
+/** Placeholders whose values are always valid in a header. */
 const headerSafe = [
   'requestId',
   'locale',
@@ -39,25 +39,29 @@ const headerSafe = [
 
 const placeholderNames = Object.keys(placeholderValues)
 
-/** For help texts. */
+/** Lists the placeholders, for help texts. */
 export const placeholderHelp = `{{${placeholderNames.join('}}, {{')}}} and {{gsm?one:other}} for texts that fit the GSM alphabet and others`
 
-/** A text in which every `{{…}}` is known; behind `start`, a pattern. */
+/**
+ * Matches a template in which every `{{…}}` is known.
+ *
+ * @param start pattern that the template must begin with
+ */
 export const templatePattern = (start = ''): RegExp =>
   new RegExp(
     `^${start}(?:(?!\\{\\{)[^]|\\{\\{(?:${placeholderNames.join('|')}|gsm\\?[^{}:]*:[^{}]*)\\}\\})*$`,
   )
 
-/** Lines of `Name: value`. */
+/** Matches lines of `Name: value` with header-safe placeholders. */
 export const headersPattern = new RegExp(
   `^(?:[\\w-]+:(?:(?!\\{\\{)[\\x20-\\x7e]|\\{\\{(?:${headerSafe.join('|')})\\}\\})*(?:\\n|$))+$`,
 )
 
-/** How a value must be written where it is put. */
+/** Escapes a value for its place in a request. */
 export const escapers = {
-  /** Within the quotes of a JSON text. */
+  /** Inside a JSON string. */
   json: (value: string) => JSON.stringify(value).slice(1, -1),
-  /** In a form, a query or a path; RFC 3986 §2.3 leaves nothing else as it is. */
+  /** In a form, query or path: percent-encodes all but the unreserved characters (RFC 3986 §2.3). */
   percent: (value: string) =>
     encodeURIComponent(value).replaceAll(
       /[!'()*]/g,
@@ -65,11 +69,11 @@ export const escapers = {
     ),
   /** In element content and in attributes. */
   xml: (value: string) => value.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`),
-  /** As it is. */
+  /** Unchanged. */
   none: (value: string) => value,
 } as const
 
-/** Puts the message into a template that fits `templatePattern`. */
+/** Fills the placeholders of a template that matches `templatePattern`. */
 export function fillTemplate(
   template: string,
   message: OutgoingMessage,

@@ -3,29 +3,31 @@ import type { Clock } from '../../domain/model/clock.ts'
 import type { ProviderHttp } from './http-client.ts'
 import type { Provider } from './provider.ts'
 
-/** One setting of a kind of provider, so that configuration, help and documentation know it without running it. */
+/**
+ * Declares one setting of a provider kind. Configuration checks, help and documentation are derived from it.
+ */
 export type SettingField = {
-  /** One phrase, for help texts. Says where at the provider the value is found where that is not obvious. */
+  /** Noun phrase for help texts. Says where to find the value at the provider, unless that is obvious. */
   description: string
   required?: true
-  /** Never shown, and may be read from a file or the environment. */
+  /** Never shown; may be read from a file or an environment variable. */
   secret?: true
-  /** What holds where nothing is given. */
+  /** Used if the setting is missing. */
   default?: string
-  /** What the whole value must look like. */
+  /** Must match the whole value. */
   pattern?: RegExp
   choices?: readonly string[]
-  /** An https address; http only on loopback. */
+  /** Must be an https URL; http is allowed on loopback only. */
   url?: true
-  /** May have several lines; any other field stands in a header or an address some day. */
+  /** May contain line breaks. Other fields may not: they can end up in a header or a URL. */
   multiline?: true
-  /** Shown where the value does not fit. */
+  /** Shown if the value is invalid. */
   example?: string
 }
 
 export type SettingFields = Readonly<Record<string, SettingField>>
 
-/** What a factory gets: a string for each field that must be given or has a default. */
+/** Validated settings: a string for each field that is required or has a default. */
 export type SettingValues<Fields extends SettingFields> = {
   [Name in keyof Fields]: Fields[Name] extends { required: true } | { default: string }
     ? string
@@ -37,20 +39,20 @@ export type ProviderNeeds = {
   clock: Clock
 }
 
-/** One kind of provider: what must be known to have one, and how to make it. */
+/** Declares a kind of provider: its settings, its channels and its factory. */
 export type ProviderKind = {
-  /** As the configuration names it. */
+  /** Value of `kind` in the configuration. */
   kind: string
-  /** As the provider names itself. */
+  /** Product name of the provider. */
   title: string
-  /** Every channel that it can carry with the right settings; a `Provider` says what it carries with its own. */
+  /** All channels that some settings enable; `Provider.channels` lists those that are enabled. */
   channels: readonly Channel[]
   fields: SettingFields
-  /** Exactly one of these must be given. */
+  /** Exactly one of these settings is required. */
   oneOf?: readonly string[]
-  /** Of each of these sets all must be given, or none. */
+  /** Sets of settings that must be given together or not at all. */
   together?: readonly (readonly string[])[]
-  /** Throws where the values have faults: ask `findSettingFaults` first. */
+  /** @throws Error if the values are invalid: call `findSettingFaults` first */
   create(values: Readonly<Record<string, string>>, needs: ProviderNeeds): Provider
 }
 
@@ -64,7 +66,7 @@ type KindDefinition<Fields extends SettingFields> = Omit<
   create(values: SettingValues<Fields>, needs: ProviderNeeds): Provider
 }
 
-/** Types the values of a kind by its fields. */
+/** Defines a kind of provider; the settings that `create` gets are typed by `fields`. */
 export function defineKind<const Fields extends SettingFields>(
   definition: KindDefinition<Fields>,
 ): ProviderKind {
@@ -72,7 +74,7 @@ export function defineKind<const Fields extends SettingFields>(
     ...definition,
     create(values, needs) {
       const faults = findSettingFaults(kind, values)
-      if (faults.length > 0) throw new Error(`${definition.kind}: settings that have not been checked`)
+      if (faults.length > 0) throw new Error(`${definition.kind}: the settings were not validated`)
       return definition.create(fillDefaults(definition.fields, values), needs)
     },
   }
@@ -81,7 +83,10 @@ export function defineKind<const Fields extends SettingFields>(
 
 export type SettingFault = { name: string; fault: string; remedy: string }
 
-/** Every fault of the settings, in the order of the fields. Never repeats a value: it may be a secret. */
+/**
+ * Validates settings; returns all faults, in the order of the fields. Never includes a value: it may be a
+ * secret.
+ */
 export function findSettingFaults(
   { fields, oneOf = [], together = [] }: Pick<ProviderKind, 'fields' | 'oneOf' | 'together'>,
   values: Readonly<Record<string, string>>,
@@ -89,7 +94,7 @@ export function findSettingFaults(
   const faults: SettingFault[] = []
   for (const name of Object.keys(values)) {
     if (Object.hasOwn(fields, name)) continue
-    faults.push({ name, fault: 'is not known', remedy: `Known are ${Object.keys(fields).join(', ')}.` })
+    faults.push({ name, fault: 'is not known', remedy: `Known settings: ${Object.keys(fields).join(', ')}.` })
   }
   for (const [name, field] of Object.entries(fields)) {
     const value = values[name]
@@ -100,7 +105,7 @@ export function findSettingFaults(
   const [first] = oneOf
   if (first !== undefined && presentNames.length !== 1) {
     const fault =
-      presentNames.length === 0 ? 'is missing' : `stands beside ${presentNames.slice(1).join(' and ')}`
+      presentNames.length === 0 ? 'is missing' : `conflicts with ${presentNames.slice(1).join(' and ')}`
     faults.push({ name: presentNames[0] ?? first, fault, remedy: `Give exactly one of ${oneOf.join(', ')}.` })
   }
   for (const group of together) {
@@ -124,7 +129,7 @@ function findFault(field: SettingField, value: string): Omit<SettingFault, 'name
     return { fault: 'is not one of the choices', remedy: `Give one of ${field.choices.join(', ')}.` }
   }
   if (field.url && !isSafeUrl(value)) {
-    return { fault: 'is not an https address', remedy: 'Give an https address; http only on loopback.' }
+    return { fault: 'is not an https URL', remedy: 'Give an https URL; http is allowed on loopback only.' }
   }
   const isSafe = field.multiline || !/\p{Cc}/u.test(value)
   if (!isSafe || (field.pattern && !field.pattern.test(value))) {
@@ -133,7 +138,7 @@ function findFault(field: SettingField, value: string): Omit<SettingFault, 'name
   return undefined
 }
 
-/** No user name, query or fragment: paths are put at its end. */
+/** Refuses user names, queries and fragments, because paths are appended to the URL. */
 function isSafeUrl(text: string): boolean {
   if (!URL.canParse(text) || /[?#\s]/.test(text)) return false
   const { protocol, hostname, username, password } = new URL(text)
@@ -152,10 +157,10 @@ function fillDefaults<Fields extends SettingFields>(
       field.url ? (settings[name] ?? field.default)?.replace(/\/+$/, '') : (settings[name] ?? field.default),
     ]),
   )
-  // Object.fromEntries forgets the names; the faults that were looked for are exactly what the type promises.
+  // Object.fromEntries loses the names; `findSettingFaults` has checked what the type promises.
   return values as SettingValues<Fields>
 }
 
-/** The field that every provider has: where its interface is. Comes without a slash at its end. */
+/** Setting for the base URL of the provider's API. `create` gets it without trailing slashes. */
 export const baseUrlField = <const Url extends string>(url: Url) =>
-  ({ description: 'the address of the interface', default: url, url: true }) as const
+  ({ description: 'the base URL of the API', default: url, url: true }) as const

@@ -1,53 +1,88 @@
+/**
+ * The interface that every provider implements, and how to write one.
+ *
+ * `providers/bird.ts` (SMS, signed receipts) and `test/delivery/providers/bird.test.ts` are a short example.
+ *
+ * 1. **File.** Add `providers/<kind>.ts`. It exports one kind, made by
+ *    `defineKind({ kind, title, channels, fields, create })`. Add it to the list in `providers/all-provider-kinds.ts`; nothing else registers it.
+ * 2. **Settings.** `fields` declares the keys of its `[[providers]]` table in the configuration file
+ *    (`SettingField`: description, `required`, `secret`, `default`, `pattern` …); `oneOf` and `together`
+ *    declare rules across fields. `defineKind` types the values, and `otpd config check` explains what is
+ *    missing. Give each HTTP provider `baseUrl: baseUrlField(…)`, so that tests can point it at a local
+ *    server. `create(settings, { http, clock })` gets validated values. It must not open connections.
+ * 3. **Sending.** `send` makes one `http.request` and returns `outcomeFromResult(result, readResponse)`. That
+ *    covers connection faults; your `readResponse` only reads complete HTTP responses. Pass `requestId` as
+ *    the provider's reference (if it has none, use `callbackUrlFor`) and `validitySeconds` as the message's
+ *    lifetime, within the provider's bounds (`clamp`).
+ * 4. **Outcomes.** Return `accepted` only for a response that documents success, and `uncertain` for a
+ *    success that cannot be read: the message may be on its way, so no other provider gets it. Map the
+ *    provider's error codes to failure classes in a `CodeTable` (`outcomeFromErrorCode`, `findFailure`);
+ *    everything else follows from the HTTP status (`outcomeFromStatus`). A `permanent` failure excludes this
+ *    route for the message; with `at: 'number'` it excludes the whole channel.
+ * 5. **Receipts.** `readCallback` verifies the signature first (`timingSafeEqualBytes`, `isWithinTolerance`)
+ *    and returns `forged`, `unreadable`, `noReceipt` or `receiptResult(…)`. Omit it if the provider makes no
+ *    callbacks, or if the settings lack the key that verifies them. A provider that reports receipts over its
+ *    own connection implements `listen` instead (`smpp.ts`).
+ * 6. **Voice.** Keep calls in `providers/<kind>-voice.ts`: a table of voices by locale, and `renderSpeech`
+ *    for the text. Offer the channel only if the settings name a number to call from.
+ * 7. **Tests.** `test/delivery/providers/<kind>.test.ts` starts a local server with `startProviderApi` and
+ *    checks the documented request, each error class and each receipt, including forged ones. It ends with
+ *    `describeHttpFaults`, the contract that every HTTP provider must meet.
+ *    `test/delivery/kit/provider-kinds.test.ts` checks the list of kinds.
+ * 8. **README.** Its table of kinds is generated: run `npx bun test/helpers/providers-table.ts | npx prettier
+ *    --parser markdown` and paste the output. `test/e2e/readme.test.ts` fails if the table is out of date.
+ */
+
 import type { Failure, Receipt } from '../../domain/model/delivery.ts'
 import type { Channel } from '../../domain/model/request.ts'
 
 export type { Failure, FailureClass, Receipt } from '../../domain/model/delivery.ts'
 
-/** One message for one phone. */
+/** One message to one phone number. */
 export type OutgoingMessage = {
-  /** The OTP request, for the provider's reference field: receipts are matched by it. */
+  /** Id of the OTP request, for the provider's reference field: receipts are matched by it. */
   requestId: string
   /** E.164. */
   to: string
-  /** ISO code, where it is known. */
+  /** ISO 3166-1 alpha-2; null if unknown. */
   country: string | null
   channel: Channel
-  /** The whole text; of a call, what it says. */
+  /** The complete text; for a call, the spoken text. */
   text: string
-  /** The code alone, for channels that fill a template of their own. */
+  /** The code alone, for channels whose text is a template at the provider. */
   code: string
-  /** BCP 47. */
+  /** BCP 47 language tag of the text. */
   locale: string
   applicationName: string
-  /** How long the code will live on. A provider must not deliver it later. */
+  /** Remaining lifetime of the code. The provider should not deliver the message later. */
   validitySeconds: number
-  /** Where receipts are to be sent; null where nobody could reach it. */
+  /** URL for delivery receipts; null if the provider could not reach it. */
   callbackUrl: string | null
-  /** From 1: which try of this request it is. */
+  /** Number of this attempt within its request, from 1. */
   attempt: number
 }
 
 /**
- * `accepted`: the provider took the message. `refused`: it certainly did not, another provider may try at once.
- * `uncertain`: the request was written and its answer never came, so that the message may be on its way.
+ * `accepted`: the provider took the message. `refused`: it certainly did not, so another provider may try at
+ * once. `uncertain`: the request was sent without a conclusive response, so the message may be on its way.
  */
 export type SendOutcome =
   | { kind: 'accepted'; messageId: string | null }
   | { kind: 'refused'; failure: Failure }
   | { kind: 'uncertain'; failure: Failure }
 
-/** A call of the provider's to our callback URL, as it came. */
+/** An HTTP request of the provider to its callback URL, unparsed. */
 export type Callback = {
   method: string
-  /** As the provider was told it, with its query. */
+  /** The full URL as it was given to the provider, with its query: signatures cover it. */
   url: string
   headers: Readonly<Record<string, string | undefined>>
   body: string
 }
 
 /**
- * `forged`: the signature does not fit, or what should be signed is not. `challenge`: the provider asks whether the URL
- * is ours; the text is to be answered with 200 as `text/plain`.
+ * `forged`: the signature is invalid or missing. `challenge`: the provider verifies that we own the URL; the
+ * response must be 200 with the text as `text/plain`.
  */
 export type CallbackResult =
   | { kind: 'receipts'; receipts: Receipt[] }
@@ -55,22 +90,23 @@ export type CallbackResult =
   | { kind: 'forged' }
   | { kind: 'unreadable' }
 
-/** One way to get messages to phones. Made by a factory from its settings; keeps nothing of a message. */
+/**
+ * Sends messages through one account at a provider. Created from its settings; keeps no state about messages.
+ */
 export type Provider = {
   readonly channels: readonly Channel[]
 
   /**
-   * Hands one message over. Never throws: whatever goes wrong is an outcome.
+   * Hands over one message. Must not throw: every error is an outcome.
    *
-   * @param signal ends the waiting; what was written by then may still be carried out, so that the outcome is
-   *   `uncertain`
+   * @param signal aborts the wait; if the request was already written, the outcome is `uncertain`
    */
   send(message: OutgoingMessage, signal: AbortSignal): Promise<SendOutcome>
 
-  /** Reads a call to the callback URL, its signature first. Absent where the provider makes none. */
+  /** Verifies and reads a request to the callback URL. Absent if the provider makes none. */
   readCallback?(callback: Callback, nowMs: number): Promise<CallbackResult> | CallbackResult
 
-  /** Starts what tells of receipts by a connection of its own, SMPP's `deliver_sm`. */
+  /** Opens the provider's own connection for receipts (SMPP's `deliver_sm`). */
   listen?(onReceipt: (receipt: Receipt) => void): void
 
   close?(): Promise<void>

@@ -1,7 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.ts'
-import { outcomeFromErrorCode } from '../kit/error-codes.ts'
-import { createFailure, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
+import { createFailure, outcomeFromErrorCode, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'

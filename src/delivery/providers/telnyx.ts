@@ -7,8 +7,13 @@ import {
   requestIdFromUrl,
   unreadable,
 } from '../kit/callbacks.ts'
-import { outcomeFromErrorCode } from '../kit/error-codes.ts'
-import { createFailure, findFailure, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
+import {
+  createFailure,
+  findFailure,
+  outcomeFromErrorCode,
+  outcomeFromResult,
+  type CodeTable,
+} from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'

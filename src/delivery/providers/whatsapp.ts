@@ -1,7 +1,12 @@
 import { createHmac } from 'node:crypto'
 import { forged, unreadable } from '../kit/callbacks.ts'
-import { outcomeFromErrorCode } from '../kit/error-codes.ts'
-import { createFailure, findFailure, outcomeFromResult, type CodeTable } from '../kit/failures.ts'
+import {
+  createFailure,
+  findFailure,
+  outcomeFromErrorCode,
+  outcomeFromResult,
+  type CodeTable,
+} from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { listAt, parseJson, textAt, valueAt } from '../kit/json.ts'
 import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'

@@ -43,7 +43,7 @@ describe('settings', () => {
       'kye is not known',
       'key is missing',
       'mode is not one of the choices',
-      'baseUrl is not an https address',
+      'baseUrl is not an https URL',
       'from is missing',
       'password is missing',
     ])
@@ -54,7 +54,7 @@ describe('settings', () => {
     [{ key: 'x' }, 'key does not look right'],
     [{ key: 'k1\n' }, 'key does not look right'],
     [{ user: 'a\r\nb: c', password: 'p' }, 'user does not look right'],
-    [{ pool: 'p' }, 'from stands beside pool'],
+    [{ pool: 'p' }, 'from conflicts with pool'],
     [{ password: 'p' }, 'user is missing'],
     [{ constructor: 'p' }, 'constructor is not known'],
   ])('%j are faulty: %s', (changes, fault) => {
@@ -81,7 +81,7 @@ describe('settings', () => {
     ['api.example.com', false],
     [' https://api.example.com', false],
   ])('may have the address %j: %p', (baseUrl, isRight) => {
-    expect(findFaults({ ...right, baseUrl })).toEqual(isRight ? [] : ['baseUrl is not an https address'])
+    expect(findFaults({ ...right, baseUrl })).toEqual(isRight ? [] : ['baseUrl is not an https URL'])
   })
 
   test('never stand in the words about their faults', () => {
@@ -99,7 +99,7 @@ describe('settings', () => {
 
   test('with faults make no provider', () => {
     expect(() => kind.create({ key: 'x' }, providerNeeds())).toThrow(
-      'example: settings that have not been checked',
+      'example: the settings were not validated',
     )
   })
 })
