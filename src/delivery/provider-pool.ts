@@ -30,7 +30,7 @@ export function createProviderPool(needs: {
 
   function openProvider({ name, kind, values }: ProviderSettings, settings: string) {
     const providerKind = needs.kinds.find((candidate) => candidate.kind === kind)
-    if (!providerKind) throw new Error(`there is no kind of provider ${kind}`)
+    if (!providerKind) throw new Error(`unknown provider kind ${kind}`)
     const provider = providerKind.create(values, needs.provider)
     provider.listen?.((receipt) => needs.onReceipt(name, receipt))
     return { name, provider, breaker: createCircuitBreaker(), inFlight: 0, settings }

@@ -3,8 +3,8 @@
  *
  * `providers/bird.ts` (SMS, signed receipts) and `test/delivery/providers/bird.test.ts` are a short example.
  *
- * 1. **File.** Add `providers/<kind>.ts`. It exports one kind, made by
- *    `defineKind({ kind, title, channels, fields, create })`. Add it to the list in `providers/all-provider-kinds.ts`; nothing else registers it.
+ * 1. **File.** Add `providers/<kind>.ts`. It exports one kind, made by `defineKind({ kind, title, channels,
+ *    fields, create })`. Add it to the list in `providers/all-provider-kinds.ts`; nothing else registers it.
  * 2. **Settings.** `fields` declares the keys of its `[[providers]]` table in the configuration file
  *    (`SettingField`: description, `required`, `secret`, `default`, `pattern` …); `oneOf` and `together`
  *    declare rules across fields. `defineKind` types the values, and `otpd config check` explains what is

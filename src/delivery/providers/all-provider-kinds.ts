@@ -15,7 +15,7 @@ import { vonageMessages } from './vonage-messages.ts'
 import { vonageSms } from './vonage-sms.ts'
 import { whatsapp } from './whatsapp.ts'
 
-/** Every kind of provider that a configuration can name, but for the inbox. */
+/** Every kind of provider that a configuration can name. The inbox is not a kind: it needs no settings. */
 export const providerKinds: readonly ProviderKind[] = [
   twilio,
   vonageSms,

@@ -11,16 +11,19 @@ const certificatesMax = 8
 
 export type SnsTopicSettings = {
   region: string
-  /** Anybody with an AWS account can have SNS sign messages of theirs: only this topic's count. */
+  /**
+   * The only accepted topic: SNS signs messages for every AWS account, so a signature alone proves nothing.
+   */
   receiptTopicArn: string
-  /** An endpoint of the operator's own may also hand out the certificate. */
+  /** A custom endpoint; certificates are accepted from it too. */
   baseUrl: string | undefined
 }
 
 /**
- * Reads what an SNS topic posts to the callback URL, its signature first
- * (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html), and confirms the subscription when
- * SNS asks for it. Gives the text of a notification, or what to answer where there is none.
+ * Reads what an SNS topic posts to the callback URL. Verifies the signature first
+ * (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html), and confirms the
+ * subscription when SNS asks for it. Returns the text of a notification, or the callback's result if it is
+ * not a notification.
  */
 export function createSnsNotificationReader(
   { region, receiptTopicArn, baseUrl }: SnsTopicSettings,
@@ -59,7 +62,7 @@ export function createSnsNotificationReader(
     const certificateUrl = textAt(envelope, 'SigningCertURL') ?? ''
     if (!isTrusted(certificateUrl) || !certificateUrl.endsWith('.pem')) return forged
     const key = await findKey(certificateUrl)
-    // The certificate could not be had: SNS will come again.
+    // The certificate could not be loaded: SNS retries.
     if (!key) return unreadable
     if (!isSigned(envelope, fieldNames, key)) return forged
 
@@ -70,7 +73,7 @@ export function createSnsNotificationReader(
   }
 }
 
-/** What the signature of each type covers, in its order. */
+/** Fields that the signature of each type covers, in signing order. */
 const signedFieldNames: Partial<Record<string, readonly string[]>> = {
   Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
   SubscriptionConfirmation: [

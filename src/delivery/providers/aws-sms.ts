@@ -21,7 +21,7 @@ const fields = {
   ...awsFields,
   originationIdentity: { description: 'the number, sender name, pool or ARN to send from' },
   voiceOriginationIdentity: { description: 'the number, pool or ARN to call from, for voice' },
-  configurationSet: { description: 'the configuration set, whose event destination tells of receipts' },
+  configurationSet: { description: 'the configuration set, whose event destination reports receipts' },
   receiptTopicArn: {
     description: 'the SNS topic of that event destination, to which the callback URL is subscribed',
     pattern: /^arn:[\w-]+:sns:[\w-]+:\d{12}:[\w.-]+$/,
@@ -29,7 +29,7 @@ const fields = {
   },
   protectConfigurationId: { description: 'the protect configuration' },
   maxPrice: {
-    description: 'the most that a part may cost, in USD',
+    description: 'the maximum price per part, in USD',
     pattern: /^\d{1,2}\.\d{1,5}$/,
     example: '0.10',
   },
@@ -37,7 +37,7 @@ const fields = {
   dltTemplateId: { description: 'the DLT template id, for India' },
 } as const
 
-/** The `Reason` of an exception, as the service's model lists them. */
+/** Values of `Reason` in an exception, from the service's API model. */
 const reasons: CodeTable = {
   ...voiceReasons,
   COUNTRY_CODE_MISMATCH: 'sender_invalid',
@@ -62,7 +62,7 @@ const reasons: CodeTable = {
   INSUFFICIENT_ACCOUNT_REPUTATION: 'auth_failed',
 }
 
-/** The `__type` of an exception; those of signing are common to all of AWS. */
+/** Values of `__type` of an exception; signing errors are common to all AWS services. */
 const exceptions: CodeTable = {
   AccessDeniedException: 'auth_failed',
   ExpiredTokenException: 'auth_failed',
@@ -78,7 +78,7 @@ const exceptions: CodeTable = {
   ServiceUnavailableException: 'provider_down',
 }
 
-/** The `eventType` of an event about a message that did not arrive. */
+/** Values of `eventType` for messages that did not arrive. */
 const failedEvents: CodeTable = {
   ...failedCallEvents,
   TEXT_INVALID: 'invalid_number',
@@ -93,8 +93,8 @@ const failedEvents: CodeTable = {
 }
 
 /**
- * AWS End User Messaging SMS, and its voice messages (`PinpointSMSVoiceV2`). It calls nobody back: receipts are events of
- * a configuration set, which come through an SNS topic.
+ * AWS End User Messaging SMS and its voice messages (`PinpointSMSVoiceV2`). It has no callbacks per message:
+ * receipts are events of a configuration set, delivered through an SNS topic.
  */
 export const awsSms = defineKind({
   kind: 'aws-sms',
@@ -187,9 +187,9 @@ function readEvent(text: string): CallbackResult {
   if (type === undefined || messageId === undefined) return unreadable
   const ids = { messageId, requestId: textAt(event, 'context', 'requestId') ?? null }
   if (type === 'TEXT_DELIVERED' || type === 'VOICE_COMPLETED') return receiptResult(ids, 'delivered')
-  // Not more than that the carrier has it, final or not.
+  // These say only that the carrier accepted the message, even if the event is final.
   if (type === 'TEXT_SUCCESSFUL' || type === 'TEXT_SENT') return receiptResult(ids, 'sent')
-  // The text has yet to be heard to its end.
+  // Answered, but not yet played to the end.
   if (type === 'VOICE_ANSWERED') return receiptResult(ids, 'sent')
   const failure = findFailure(failedEvents, type)
   return failure ? receiptResult(ids, 'undelivered', failure) : noReceipt

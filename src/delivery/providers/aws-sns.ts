@@ -15,12 +15,12 @@ const fields = {
   ...awsFields,
   senderId: { description: 'the sender name', pattern: /^[\w-]{1,11}$/ },
   originationNumber: { description: 'the number to send from', pattern: /^\+\d{5,15}$/ },
-  maxPrice: { description: 'the most that the message may cost, in USD', pattern: /^\d{1,2}(\.\d{1,5})?$/ },
+  maxPrice: { description: 'the maximum price of a message, in USD', pattern: /^\d{1,2}(\.\d{1,5})?$/ },
   dltEntityId: { description: 'the DLT entity id, for India' },
   dltTemplateId: { description: 'the DLT template id, for India' },
 } as const
 
-/** The `Code` of an error. */
+/** Values of `Code` in an error. */
 const codes: CodeTable = {
   OptedOut: 'opted_out',
   AuthorizationError: 'auth_failed',
@@ -40,8 +40,8 @@ const codes: CodeTable = {
 }
 
 /**
- * AWS SNS, publishing to a phone. It takes no lifetime and tells of no receipts but to CloudWatch: a message can arrive
- * after its code has expired. `aws-sms` has both.
+ * AWS SNS, publishing to a phone number. It has no message lifetime, so a message can arrive after its code
+ * has expired, and reports delivery only to CloudWatch. `aws-sms` supports both.
  */
 export const awsSns = defineKind({
   kind: 'aws-sns',
@@ -98,7 +98,7 @@ function readResponse(response: HttpResponse): SendOutcome {
     return refused(throttledFailure(response, code ?? null))
   }
   if (code === 'InvalidParameter' || code === 'InvalidParameterValue') {
-    // Which parameter it is, only the sentence says.
+    // Only the message text says which parameter is invalid.
     const isPhone = /phone ?number/i.test(xmlElementText(response.text, 'Message') ?? '')
     return refused(
       isPhone ? createFailure('invalid_number', code) : createFailure('unknown', code, { permanent: true }),
@@ -108,5 +108,5 @@ function readResponse(response: HttpResponse): SendOutcome {
   return failure ? refused(failure) : outcomeFromStatus(response, code)
 }
 
-/** The text of the only element of that name. The bodies are flat and never hold markup inside of text. */
+/** Text of the first element with this name. SNS responses are flat and have no markup inside text. */
 const xmlElementText = (xml: string, name: string) => new RegExp(`<${name}>([^<]+)</${name}>`).exec(xml)?.[1]

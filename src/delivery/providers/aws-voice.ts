@@ -4,8 +4,8 @@ import type { OutgoingMessage } from '../kit/provider.ts'
 import { renderSpeech, type Voices } from '../text/speech.ts'
 
 /**
- * One `VoiceId` of the service's model for each language that these voices of Amazon Polly speak; the service takes no
- * language beside it.
+ * One `VoiceId` (Amazon Polly) of the service's API model per locale; the API has no separate language
+ * parameter.
  */
 const voices = {
   en: 'JOANNA',
@@ -29,7 +29,7 @@ const voices = {
   'zh-CN': 'ZHIYU',
 } as const satisfies Voices<string>
 
-/** The fields of `SendVoiceMessage` that say what is to be heard. */
+/** Fields of `SendVoiceMessage` for the spoken text. */
 export function voiceFields(message: OutgoingMessage) {
   const { voice, sentence, digits } = renderSpeech(message, voices)
   const toSsml = (text: string) => `<break time="1s"/>${escapers.xml(text)}.`
@@ -40,14 +40,16 @@ export function voiceFields(message: OutgoingMessage) {
   }
 }
 
-/** The `Reason` of an exception, those of calls alone. */
+/** Values of `Reason` in an exception that occur for calls only. */
 export const voiceReasons: CodeTable = {
   DAILY_DESTINATION_CALL_LIMIT: ['throttled', { at: 'number' }],
   MONTHLY_SPEND_LIMIT_REACHED_FOR_VOICE: 'no_credit',
   VOICE_CAPABILITY_NOT_AVAILABLE: 'sender_invalid',
 }
 
-/** The `eventType` of an event about a call that was not heard. `VOICE_COMPLETED` may have been heard by a mailbox. */
+/**
+ * Values of `eventType` for calls that were not heard. `VOICE_COMPLETED` may mean that a voicemail answered.
+ */
 export const failedCallEvents: CodeTable = {
   VOICE_BUSY: 'unreachable',
   VOICE_NO_ANSWER: 'unreachable',

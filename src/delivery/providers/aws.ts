@@ -2,7 +2,7 @@ import { AwsV4Signer } from 'aws4fetch'
 import type { Clock } from '../../domain/model/clock.ts'
 import type { HttpResult, ProviderHttp } from '../kit/http-client.ts'
 
-/** The settings that both of AWS's ways share. */
+/** Settings that both AWS provider kinds share. */
 export const awsFields = {
   region: {
     description: 'the region',
@@ -13,7 +13,7 @@ export const awsFields = {
   accessKeyId: { description: 'the access key id', required: true, pattern: /^\w{16,128}$/ },
   secretAccessKey: { description: 'the secret access key', required: true, secret: true },
   sessionToken: { description: 'the session token of temporary credentials', secret: true },
-  baseUrl: { description: 'the address of the endpoint, where it is not the region’s own', url: true },
+  baseUrl: { description: 'the URL of the endpoint, if it is not the default of the region', url: true },
 } as const
 
 export type AwsAccount = {
@@ -23,11 +23,11 @@ export type AwsAccount = {
   sessionToken: string | undefined
 }
 
-/** The part of AWS that the region belongs to has its own domain. */
+/** Host name of a service's endpoint; the AWS partition in China has its own domain. */
 export const awsHost = (service: string, region: string) =>
   `${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
 
-/** A POST with Signature Version 4 in its headers, its time from the clock. */
+/** Sends a POST signed with Signature Version 4; the signing time is the clock's. */
 export async function postToAws(
   account: AwsAccount,
   { http, clock }: { http: ProviderHttp; clock: Clock },
@@ -46,7 +46,7 @@ export async function postToAws(
     secretAccessKey: account.secretAccessKey,
     ...(account.sessionToken !== undefined && { sessionToken: account.sessionToken }),
     datetime: new Date(clock.now()).toISOString().replaceAll(/[-:]|\.\d{3}/g, ''),
-    // Also `content-type`, which the library leaves out of itself.
+    // Signs `content-type` too, which the library skips by default.
     allHeaders: true,
   })
   const signed = await signer.sign()

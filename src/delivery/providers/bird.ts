@@ -28,14 +28,14 @@ const fields = {
 } as const
 
 /**
- * Bird repeats a callback for eight hours with the time of the event, so that only this much age is suspicious. A
- * receipt that is told twice changes nothing.
+ * Bird retries a callback for eight hours and keeps the time of the event, so the tolerance must exceed that.
+ * Replays are harmless: handling a receipt is idempotent.
  */
 const toleranceSeconds = 9 * 3600
 
 /**
- * SMS by a channel of Bird. Its interface has no field for a validity and none for a callback URL: receipts come by a
- * webhook subscription that is set up there with our callback URL.
+ * SMS through a channel of Bird. Its API has no field for the message lifetime or a callback URL: receipts
+ * need a webhook subscription, created at Bird, to our callback URL.
  */
 export const bird = defineKind({
   kind: 'bird',
@@ -68,7 +68,7 @@ function createBird(settings: SettingValues<typeof fields>, { http }: ProviderNe
   }
 }
 
-/** 202 is documented for a message that was taken; of errors only their status is relied on. */
+/** 202 is the documented status of an accepted message. For errors only the status is relied on. */
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
   if (response.status < 200 || response.status > 299) return outcomeFromStatus(response, textAt(body, 'code'))
@@ -93,7 +93,7 @@ function readCallback(callback: Callback, signingKey: string, nowMs: number): Ca
   return receiptResult(ids, 'undelivered', failure)
 }
 
-/** HMAC-SHA-256 over the time, the URL and the 32 bytes of the body's SHA-256, with line feeds between them. */
+/** HMAC-SHA-256 over timestamp, URL and the raw SHA-256 of the body, separated by line feeds. */
 function isSigned({ headers, url, body }: Callback, signingKey: string, nowMs: number): boolean {
   const timestamp = headers['messagebird-request-timestamp'] ?? ''
   const signature = Buffer.from(headers['messagebird-signature'] ?? '', 'base64')

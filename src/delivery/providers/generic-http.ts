@@ -16,28 +16,30 @@ import type {
 } from '../kit/provider.ts'
 import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
 
-/** An https address, or http on loopback; with a query where one is wanted. */
+/** Pattern of the origin of a URL: https, or http on loopback. */
 export const urlOriginPattern = String.raw`(?:https://[^\s{}@/?#\\]+|http://(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?)`
 
+/** Setting for the channels of a provider kind that supports all of them. */
 export const channelsField = {
-  description: 'the channels that it carries, with commas',
+  description: 'the channels it sends on, separated by commas',
   default: 'sms',
   pattern: new RegExp(`^(${allChannels.join('|')})(\\s*,\\s*(${allChannels.join('|')}))*$`),
   example: 'sms, voice',
 } as const
 
+/** Parses the value of `channelsField`. */
 export const readChannels = (text: string): Channel[] =>
   allChannels.filter((channel) => text.split(/\s*,\s*/).includes(channel))
 
 const fields = {
   url: {
-    description: 'the address that messages are posted to',
+    description: 'the URL that messages are posted to',
     required: true,
     pattern: new RegExp(String.raw`^${urlOriginPattern}(?:[/?][^\s#{}\\]*)?$`),
     example: 'https://sms.example.com/otp',
   },
   secret: {
-    description: 'the secret that signs both ways: whsec_ and 24 to 64 bytes in base64',
+    description: 'the secret that signs messages and receipts: whsec_ and 24 to 64 bytes in base64',
     required: true,
     secret: true,
     pattern: /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/,
@@ -47,7 +49,7 @@ const fields = {
 
 const toleranceSeconds = 300
 
-/** What the other side may say about a message; everything else is ours to conclude. */
+/** Failure classes that the service may report; otpd derives the others itself. */
 const acceptedReasons: readonly FailureClass[] = [
   'invalid_number',
   'unreachable',
@@ -61,11 +63,12 @@ const acceptedReasons: readonly FailureClass[] = [
 ]
 
 /**
- * A service of the operator's own: a JSON document by POST with the headers of Standard Webhooks 1.0.
+ * The operator's own HTTP service: posts a JSON document, signed as in Standard Webhooks 1.0.
  *
- * 2xx means that it took the message, and may carry `{"messageId": "…"}`; 422 with `{"reason": "invalid_number"}`, or
- * another class of failure, that it did not. Receipts come to the callback URL, signed in the same way:
- * `{"requestId" or "messageId": "…", "status": "sent" | "delivered" | "undelivered", "reason": "…"}`.
+ * The service accepts a message with 2xx, optionally with `{"messageId": "…"}`, and refuses it with 422 and
+ * `{"reason": "invalid_number"}` or another failure class. It posts receipts to the callback URL, signed in
+ * the same way: `{"requestId" or "messageId": "…", "status": "sent" | "delivered" | "undelivered", "reason":
+ * "…"}`.
  */
 export const genericHttp = defineKind({
   kind: 'http',
@@ -132,7 +135,7 @@ function readResponse(response: HttpResponse): SendOutcome {
 
 const readReason = (text: string | undefined) => acceptedReasons.find((reason) => reason === text)
 
-/** As with webhooks, a signature header may hold several, one for each secret while they change. */
+/** As with webhooks, the signature header may list several signatures while a secret is rotated. */
 function readCallback({ headers, body }: Callback, key: Buffer, nowMs: number): CallbackResult {
   const id = headers['webhook-id'] ?? ''
   const timestamp = headers['webhook-timestamp'] ?? ''

@@ -16,7 +16,7 @@ import { accepted, refused, type FailureClass, type Provider, type SendOutcome }
 const statusPattern = String.raw`[1-5](?:\d\d|xx)`
 const path = String.raw`[\w$-]+(?:\.[\w$-]+)*`
 
-/** What a line of `refusals` may conclude. */
+/** Failure classes that a line of `refusals` may name. */
 const refusalClasses = [
   'invalid_number',
   'unreachable',
@@ -32,14 +32,15 @@ const refusalClasses = [
 
 const fields = {
   url: {
-    description: `the address, its path and query with placeholders: ${placeholderHelp}`,
+    description: `the URL, with placeholders in its path and query: ${placeholderHelp}`,
     required: true,
     pattern: templatePattern(String.raw`(?=${urlOriginPattern}(?:[/?][^\s#\\]*)?$)`),
     example: 'https://sms.example.com/send?to={{digits}}&text={{text}}',
   },
-  method: { description: 'the method', default: 'POST', choices: ['GET', 'POST', 'PUT'] },
+  method: { description: 'the HTTP method', default: 'POST', choices: ['GET', 'POST', 'PUT'] },
   headers: {
-    description: 'lines of `Name: value`, in values {{basic}}, {{username}}, {{password}} and {{requestId}}',
+    description:
+      'lines of `Name: value`; values may use {{basic}}, {{username}}, {{password}} and {{requestId}}',
     multiline: true,
     secret: true,
     pattern: headersPattern,
@@ -56,28 +57,28 @@ const fields = {
     pattern: templatePattern(),
     example: '{"to": "{{to}}", "text": "{{text}}"}',
   },
-  username: { description: 'what {{username}} stands for' },
-  password: { description: 'what {{password}} stands for', secret: true },
+  username: { description: 'the value of {{username}}' },
+  password: { description: 'the value of {{password}}', secret: true },
   successStatus: {
-    description: 'the statuses of a message that was taken, with commas',
+    description: 'the statuses that mean the message was accepted, separated by commas',
     default: '2xx',
     pattern: new RegExp(`^${statusPattern}(\\s*,\\s*${statusPattern})*$`),
     example: '200, 202',
   },
-  successText: { description: 'what the answer must then contain as well' },
+  successText: { description: 'text that the response must then also contain' },
   successValue: {
     description:
-      'what the JSON of the answer must then hold as well: a path, = and values with | between them',
+      'a JSON value that the response must then also have: a path, =, and the allowed values separated by |',
     pattern: new RegExp(`^${path}\\s*=\\s*\\S.*$`),
     example: 'messages.0.status = 0',
   },
   messageIdPath: {
-    description: 'where the JSON of the answer has the id of the message',
+    description: 'the path of the message id in the JSON response',
     pattern: new RegExp(`^${path}$`),
     example: 'messages.0.id',
   },
   refusals: {
-    description: `lines of text = class, for answers of a message that was not taken and contain the text; classes are ${refusalClasses.join(', ')}`,
+    description: `lines of text = class: a response that is no success and contains the text is a failure of this class, one of ${refusalClasses.join(', ')}`,
     multiline: true,
     pattern: new RegExp(`^(?:[^\\n]*\\S[^\\n]*=[ \\t]*(?:${refusalClasses.join('|')})[ \\t]*(?:\\n|$))+$`),
     example: 'unknown subscriber = invalid_number',
@@ -100,8 +101,8 @@ const bodyEscapers: Readonly<Record<string, (value: string) => string>> = {
 }
 
 /**
- * Any gateway with an HTTP interface, described by its operator: address, headers and body are templates, and rules
- * read the answer. Placeholders are escaped for the place where they stand. It takes no receipts.
+ * Any gateway with an HTTP API, described by the operator: URL, headers and body are templates, and rules
+ * read the response. Placeholders are escaped for their place. There are no delivery receipts.
  */
 export const httpTemplate = defineKind({
   kind: 'http-template',

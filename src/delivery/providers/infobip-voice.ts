@@ -2,10 +2,10 @@ import { clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
 import type { OutgoingMessage } from '../kit/provider.ts'
 import { renderSpeech, speechText, type Voices } from '../text/speech.ts'
 
-/** Mailboxes mostly pick up later. */
+/** Hangs up before most voicemails answer. */
 const ringSecondsMax = 25
 
-/** Infobip's names of languages; each has a voice that is its default. */
+/** Infobip's language codes; each has a default voice. */
 const languages = {
   en: 'en',
   es: 'es',
@@ -43,8 +43,8 @@ const languages = {
 } as const satisfies Voices<string>
 
 /**
- * One message of `POST /tts/3/advanced`. `machineDetection` was not tried on a live account: it is to keep the code out
- * of mailboxes, which others may hear.
+ * Builds one message of `POST /tts/3/advanced`. `machineDetection` keeps the code out of voicemails, which
+ * others may hear; it was not tested on a live account.
  */
 export function callFields(message: OutgoingMessage, from: string | undefined) {
   const speech = renderSpeech(message, languages)

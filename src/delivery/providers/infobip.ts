@@ -44,7 +44,7 @@ const fields = {
   dltTemplateId: { description: 'the DLT content template id, for India' },
 } as const
 
-/** https://www.infobip.com/docs/essentials/response-status-and-error-codes: ids of the `status` object. */
+/** Ids of the `status` object (https://www.infobip.com/docs/essentials/response-status-and-error-codes). */
 const statusCodes: CodeTable = {
   6: ['unreachable', { permanent: true, at: 'route' }], // REJECTED_NETWORK
   8: 'invalid_number', // REJECTED_PREFIX_MISSING
@@ -64,13 +64,13 @@ const statusCodes: CodeTable = {
   87: 'geo_blocked', // fraud protection; not seen on a live account
 }
 
-/** Ids of the `error` object that say more than the status beside them. */
+/** Ids of the `error` object that are more specific than the status. */
 const errorCodes: CodeTable = {
   1: ['unreachable', { permanent: true }], // EC_UNKNOWN_SUBSCRIBER
   603: 'content_blocked',
 }
 
-/** Of a status: 1 and 3 are no failures. */
+/** Values of `status.groupId`; 1 and 3 are not failures. */
 const statusGroups = {
   pending: '1',
   undeliverable: '2',
@@ -80,8 +80,8 @@ const statusGroups = {
 } as const
 
 /**
- * Infobip's SMS API and its voice messages, version 3 of both. An HTTP 200 may carry a rejection. Receipts are not
- * signed: that they came by the callback URL, which nobody else knows, is all there is to go by.
+ * Infobip's SMS and voice message APIs, both in version 3. An HTTP 200 may carry a rejection. Receipts are
+ * not signed: the secret in the callback URL is their only authentication.
  */
 export const infobip = defineKind({
   kind: 'infobip',
@@ -144,7 +144,7 @@ function readResponse(response: HttpResponse): SendOutcome {
   if (response.status < 200 || response.status >= 300) return readError(response, body)
   const message = valueAt(body, 'messages', 0)
   const group = textAt(message, 'status', 'groupId')
-  // Nothing of what is documented: it may have been taken.
+  // Not a documented response: the message may have been accepted.
   if (group === undefined) return uncertain(`HTTP ${response.status}`)
   if (group === statusGroups.pending || group === statusGroups.delivered) {
     return accepted(textAt(message, 'messageId') ?? null)
@@ -153,8 +153,8 @@ function readResponse(response: HttpResponse): SendOutcome {
 }
 
 /**
- * A violation names the field that is at fault, and so does a validation error, which voice messages have in its place;
- * the form of neither was seen on a live account.
+ * Maps an error response. SMS errors name the invalid field in `violations`, voice errors in
+ * `validationErrors`; neither was observed on a live account.
  */
 function readError(response: HttpResponse, body: unknown): SendOutcome {
   const exception = valueAt(body, 'requestError', 'serviceException')
@@ -180,7 +180,7 @@ function readReceipt(result: unknown): Receipt | undefined {
     case statusGroups.pending:
       return { ...ids, status: 'sent', failure: null }
     case statusGroups.delivered:
-      // A call hangs up on a machine before it says anything.
+      // On an answering machine, the call hangs up before it says the code.
       return /MACHINE/.test(textAt(result, 'error', 'name') ?? '')
         ? { ...ids, status: 'undelivered', failure: readFailure(result) }
         : { ...ids, status: 'delivered', failure: null }
@@ -193,11 +193,12 @@ function readReceipt(result: unknown): Receipt | undefined {
   }
 }
 
-/** What the message's `error` and `status` say together. */
+/** Derives the failure from a message's `error` and `status`. */
 function readFailure(message: unknown): Failure {
   const status = textAt(message, 'status', 'id')
-  // Of a call that nobody took. By name, since the ids changed in 2024; that the newer names hold these words was not
-  // seen on a live account. Infobip calls all of them permanent, but the next call may be taken.
+  // A call that was not answered. Matched by name, because the ids changed in 2024; that the new names
+  // contain these words was not verified on a live account. Infobip marks all of them permanent, but the next
+  // call may be answered.
   const callFailure = /BUSY|NO_ANSWER|MACHINE/.exec(textAt(message, 'error', 'name') ?? '')
   if (callFailure) return createFailure('unreachable', callFailure.input)
   const knownFailure =

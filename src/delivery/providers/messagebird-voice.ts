@@ -4,7 +4,7 @@ import { stripPlus } from '../kit/message-fields.ts'
 import type { CallbackResult, OutgoingMessage, Receipt } from '../kit/provider.ts'
 import { renderSpeech, speechText, type Voices } from '../text/speech.ts'
 
-/** MessageBird's names of languages, https://developers.messagebird.com/api/voice-messaging. */
+/** MessageBird's language codes (https://developers.messagebird.com/api/voice-messaging). */
 const languages = {
   en: 'en-us',
   es: 'es-es',
@@ -31,7 +31,7 @@ const languages = {
   'zh-CN': 'zh-cn',
 } as const satisfies Voices<string>
 
-/** The fields of `POST /voicemessages`. It takes no validity: the call is made at once. */
+/** Fields of `POST /voicemessages`. It has no lifetime: the call is made at once. */
 export function callFields(message: OutgoingMessage, originator: string | undefined) {
   const speech = renderSpeech(message, languages)
   return {
@@ -40,15 +40,15 @@ export function callFields(message: OutgoingMessage, originator: string | undefi
     body: speechText(speech),
     language: speech.voice,
     voice: 'female',
-    // A code on a mailbox is for whoever can hear it.
+    // Others may listen to a voicemail.
     ifMachine: 'hangup',
     reference: message.requestId,
   }
 }
 
 /**
- * What a call's status says; undefined for those of other messages. That their callbacks come and are signed like those
- * of SMS was not seen on a live account.
+ * Reads the status of a call; undefined for a status that calls do not have. That callbacks of calls arrive
+ * and are signed like those of SMS was not verified on a live account.
  */
 export function readCallStatus(
   ids: Pick<Receipt, 'messageId' | 'requestId'>,

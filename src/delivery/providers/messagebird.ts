@@ -44,7 +44,7 @@ const fields = {
   baseUrl: baseUrlField('https://rest.messagebird.com'),
 } as const
 
-/** Of these only 2, 9, 10 and 20 are documented; the others were seen in the field. */
+/** Error codes. Only 2, 9, 10 and 20 are documented; the others were observed in the field. */
 const codes: CodeTable = {
   2: 'auth_failed',
   25: 'no_credit',
@@ -52,7 +52,7 @@ const codes: CodeTable = {
   99: 'provider_down',
 }
 
-/** A code says "wrong" or "missing", its parameter says what. */
+/** Failures by the error's `parameter`: the codes only say "invalid" or "missing". */
 const parameterFailures: CodeTable = {
   recipient: 'invalid_number',
   recipients: 'invalid_number',
@@ -60,7 +60,7 @@ const parameterFailures: CodeTable = {
   access_key: 'auth_failed',
 }
 
-/** Why a message did not arrive, in MessageBird's receipts and Bird's; not every reason was seen on a live account. */
+/** Failure reasons in receipts of MessageBird and Bird. Not all of them were observed on a live account. */
 const receiptReasons: CodeTable = {
   unknown_subscriber: ['unreachable', { permanent: true }],
   unavailable_subscriber: 'unreachable',
@@ -73,13 +73,17 @@ const receiptReasons: CodeTable = {
   generic_delivery_failure: 'unknown',
 }
 
-/** What a reason means, with spaces or underscores; `code` is the network's own number, for the operator. */
+/**
+ * Maps a failure reason, written with spaces or underscores.
+ *
+ * @param code the network's error code, for the log
+ */
 export function readSmsReason(reason: string, code: string | null): Failure {
   const failure = findFailure(receiptReasons, reason.trim().toLowerCase().replaceAll(' ', '_'))
   return failure ? { ...failure, providerCode: code ?? failure.providerCode } : createFailure('unknown', code)
 }
 
-/** SMS and calls by MessageBird's interface from before it was Bird. */
+/** SMS and calls through MessageBird's API, the one before its rename to Bird. */
 export const messagebird = defineKind({
   kind: 'messagebird',
   title: 'MessageBird',
@@ -153,7 +157,7 @@ async function readCallback(callback: Callback, signingKey: string, nowMs: numbe
   if (status === 'sent' || status === 'delivered') return receiptResult(ids, status)
   const callResult = readCallStatus(ids, status)
   if (callResult) return callResult
-  // The phone is off or out of reach; the network goes on trying.
+  // The phone is off or unreachable; the network keeps trying.
   if (status === 'buffered') return receiptResult(ids, 'sent')
   if (status === 'expired') {
     return receiptResult(
@@ -167,7 +171,7 @@ async function readCallback(callback: Callback, signingKey: string, nowMs: numbe
   return receiptResult(ids, 'undelivered', readSmsReason(form.get('statusReason') ?? '', code))
 }
 
-/** A JWT (RFC 7519) that lives for a minute and holds the SHA-256 of the URL and, where there is one, of the body. */
+/** Checks the JWT (RFC 7519), valid for a minute, with the SHA-256 of the URL and of a non-empty body. */
 async function isSigned({ url, headers, body }: Callback, key: string, nowMs: number): Promise<boolean> {
   try {
     const { payload } = await jwtVerify(headers['messagebird-signature-jwt'] ?? '', Buffer.from(key), {

@@ -32,7 +32,10 @@ const fields = {
   baseUrl: baseUrlField('https://api.plivo.com'),
 } as const
 
-/** https://www.plivo.com/docs/messaging/troubleshooting/error-codes. From 60 on, but for 200, not seen on a live account. */
+/**
+ * https://www.plivo.com/docs/messaging/troubleshooting/error-codes. Codes from 60 on, except 200, were not
+ * observed on a live account.
+ */
 const codes: CodeTable = {
   10: 'content_blocked',
   20: ['unreachable', { at: 'route' }],
@@ -52,8 +55,8 @@ const codes: CodeTable = {
 }
 
 /**
- * Plivo's Message API, version 1. The signature of its receipts has a nonce but no time, and in version 2 covers nothing
- * but the address: whoever saw one receipt could make others, so that the address is to be kept secret.
+ * Plivo's Message API, version 1. The signature of receipts covers a nonce but no timestamp, and in version 2
+ * only the URL: one leaked receipt lets others be forged, so the callback URL must stay secret.
  */
 export const plivo = defineKind({
   kind: 'plivo',
@@ -65,7 +68,7 @@ export const plivo = defineKind({
 })
 
 function createPlivo(settings: SettingValues<typeof fields>, { http }: ProviderNeeds): Provider {
-  // Without the slash at its end the interface answers with a redirect.
+  // Without the trailing slash the API responds with a redirect.
   const url = `${settings.baseUrl}/v1/Account/${settings.authId}/Message/`
   const headers = {
     authorization: basicAuth(settings.authId, settings.authToken),
@@ -85,7 +88,7 @@ function createPlivo(settings: SettingValues<typeof fields>, { http }: ProviderN
           text: message.text,
           url: callbackUrl,
           method: callbackUrl === null ? null : 'POST',
-          // The text holds a code: it should not be read in Plivo's console.
+          // Keeps the code out of Plivo's console.
           log: 'false',
           message_expiry: clamp(message.validitySeconds, 5, 10_800),
           dlt_entity_id: settings.dltEntityId,
@@ -114,7 +117,7 @@ function createPlivo(settings: SettingValues<typeof fields>, { http }: ProviderN
   }
 }
 
-/** An error is a sentence without a code: the status alone is to go by. */
+/** Errors are sentences without a code, so only the status counts. */
 function readResponse(response: HttpResponse) {
   if (response.status >= 200 && response.status < 300) {
     return accepted(textAt(parseJson(response.text), 'message_uuid', 0) ?? null)
@@ -124,9 +127,9 @@ function readResponse(response: HttpResponse) {
 }
 
 /**
- * Version 2 is documented for messages (https://www.plivo.com/docs/messaging/concepts/signature-validation): the address
- * without its query, and the nonce. Where version 3 comes it counts alone, since it covers the query and the form as
- * well. While an account changes its token a header lists two signatures.
+ * Version 2 is documented for messages (https://www.plivo.com/docs/messaging/concepts/signature-validation):
+ * the URL without its query, and the nonce. If version 3 is present, only it counts, because it also covers
+ * the query and the form. While an account rotates its token, a header lists two signatures.
  */
 function isSigned(callback: Callback, authToken: string): boolean {
   const { url, headers } = callback
@@ -141,7 +144,7 @@ function isSigned(callback: Callback, authToken: string): boolean {
   return signatures.some((signature) => timingSafeEqualBytes(Buffer.from(signature, 'base64'), expected))
 }
 
-/** The address with its query in order, then the form's fields in order. */
+/** Text that version 3 signs: the URL with sorted query parameters, then the sorted form fields. */
 function signedTextV3({ method, url, body }: Callback): string {
   const { origin, pathname, searchParams } = new URL(url)
   const query = sortEntries(searchParams).map(([name, value]) => `${name}=${value}`)

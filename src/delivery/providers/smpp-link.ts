@@ -10,17 +10,21 @@ const defaultTimes: SmppTimes = {
 }
 
 export type SmppLink = {
-  /** Connects, and keeps connected from then on. */
+  /** Connects, and stays connected until `close`. */
   open(): void
-  /** Never throws. Waits for a connection that is just being made, and for no other. */
+  /**
+   * Submits a PDU. Never throws. Waits for a connection in progress, but not for a reconnect that is still to
+   * come.
+   */
   submit(fields: PduFields, signal: AbortSignal): Promise<Submission>
   close(): Promise<void>
 }
 
 /**
- * One connection to an SMSC that binds itself again whenever it was lost, ever less often while that fails.
+ * One connection to an SMSC. Reconnects and binds again after a loss, with exponential backoff and jitter.
  *
- * @param onDeliver gets each `deliver_sm` and `data_sm`, with messages as bytes; false where it cannot be taken now
+ * @param onDeliver called with each `deliver_sm` and `data_sm`, messages as bytes; returns false to have it
+ *   sent again
  */
 export function createSmppLink(
   settings: SmppSettings,
@@ -36,7 +40,8 @@ export function createSmppLink(
   const acquire = (): Promise<BoundSession | ConnectFailure> => {
     if (isClosed) return Promise.resolve({ kind: 'down', code: 'CLOSED' })
     if (boundSession) return Promise.resolve(boundSession)
-    // Whoever has another way should take it now; more tries would not help an SMSC that is down, or locks us out.
+    // Fail fast, so that the message fails over now; more attempts would not help an SMSC that is down or
+    // locks us out.
     if (backoff) return Promise.resolve(backoff.cause)
     connecting ??= connect()
     return connecting
@@ -48,7 +53,8 @@ export function createSmppLink(
       onDeliver,
       onLost: () => {
         boundSession = undefined
-        // A connection that is ended each time as soon as it is bound is no better than none.
+        // Resets the backoff only after a long session: an SMSC that drops each session right after the bind
+        // is down.
         if (performance.now() - startedAt > times.backoffMaxMs) failures = 0
         scheduleReconnect({ kind: 'down', code: 'CONNECTION_LOST' })
       },
@@ -66,7 +72,7 @@ export function createSmppLink(
   const scheduleReconnect = (cause: ConnectFailure) => {
     if (isClosed || backoff) return
     const backoffMs = Math.min(times.backoffMaxMs, times.backoffMinMs * 2 ** Math.min(failures++, 16))
-    // Several servers that lost the same SMSC should not all come back at once.
+    // Jitter: servers that lost the same SMSC should not all reconnect at once.
     const timer = setTimeout(
       () => {
         backoff = undefined

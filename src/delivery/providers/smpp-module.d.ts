@@ -1,21 +1,23 @@
-/** What we use of `smpp` 0.5.1, which brings no types. */
+/** Types for the part of `smpp` 0.5.1 that we use; the package ships none. */
 declare module 'smpp' {
   export type Pdu = {
     command: string
     command_status: number
     sequence_number: number
-    /** The answer to it; an error where a status is given. */
+    /** Creates the response PDU; an error response if a non-zero status is given. */
     response(fields?: { command_status?: number; message_id?: string }): Pdu
     readonly [field: string]: unknown
   }
 
   export type PduFields = Readonly<Record<string, string | number | Uint8Array>>
 
-  /** Each command is false where the socket takes nothing more; then nothing was written. */
+  /** Sends a command; returns false, without writing anything, if the socket is not writable. */
   export type Command = (fields: PduFields, onResponse?: (response: Pdu) => void) => boolean
 
   export type Session = {
-    /** `error` must have a listener, or it ends the process. Commands are events by their names. */
+    /**
+     * `error` must have a listener, or it crashes the process. Commands are events with the command's name.
+     */
     on(event: 'close', listener: () => void): unknown
     on(event: 'error', listener: (error: Error & { code?: string }) => void): unknown
     on(
@@ -28,7 +30,7 @@ declare module 'smpp' {
     submit_sm: Command
     enquire_link: Command
     unbind: Command
-    /** Ends the connection when all is written. */
+    /** Closes the connection after pending writes. */
     close(): void
     destroy(): void
   }
@@ -42,7 +44,7 @@ declare module 'smpp' {
     ca?: string
   }
 
-  /** What tests build an SMSC of. */
+  /** Server side, for the SMSC in tests. */
   export type Server = {
     on(event: 'session', listener: (session: ServerSession) => void): unknown
     on(event: 'error', listener: (error: Error) => void): unknown

@@ -19,14 +19,14 @@ export type SmppTimes = {
   bindMs: number
   /** Until an `enquire_link` is answered. */
   responseMs: number
-  /** The pause before another connection; it doubles each time. */
+  /** First delay before a reconnect; doubles with each failure. */
   backoffMinMs: number
   backoffMaxMs: number
 }
 
 /**
- * What became of a `submit_sm`. `unsent`: it was certainly not written; `bindStatus` where the other side refused us.
- * `unanswered`: it was written and no answer came, or the connection ended before.
+ * Result of a `submit_sm`. `not_sent`: it was certainly not written; has `bindStatus` if the SMSC refused the
+ * bind. `no_response`: it was written, but the wait was aborted or the connection ended before the response.
  */
 export type Submission =
   | { kind: 'response'; status: number; messageId: string | null }
@@ -34,17 +34,21 @@ export type Submission =
   | { kind: 'no_response'; code: string }
 
 export type ConnectFailure = { kind: 'down'; code: string; bindStatus?: number }
-/** `waiting`: what is to be told when the connection ends. */
+/**
+ * A bound session. `pendingSubmits` holds a callback per unanswered `submit_sm`, called when the connection
+ * ends.
+ */
 export type BoundSession = { kind: 'bound'; session: Session; pendingSubmits: Set<() => void> }
 
-/** SMPP 3.4 §5.1.3: an error on our side that goes away; the other side sends its PDU again. */
+/** ESME_RX_T_APPN (SMPP 3.4 §5.1.3): a temporary error on our side, so the SMSC sends its PDU again. */
 const temporaryError = 0x64
 
-/** The library, without what stands in our way. Loaded only where a configuration names an SMSC. */
+/** Loads the library, only if a configuration uses SMPP, and removes two of its decoders. */
 async function loadSmpp() {
   const { default: smpp } = await import('smpp')
-  // Its decoder takes the plain ASCII of receipts for the GSM alphabet, where an underscore is another character, and
-  // the one of `message_payload` assigns to a variable that it never declared: an error in the strict mode of a bundle.
+  // The first decodes the plain ASCII of receipts as GSM, where the code of an underscore is another
+  // character. The one for `message_payload` assigns to an undeclared variable, an error in a bundle's strict
+  // mode.
   delete smpp.commands.deliver_sm.params.short_message.filter
   delete smpp.tlvs.message_payload.filter
   return smpp
@@ -52,7 +56,7 @@ async function loadSmpp() {
 
 type SessionEvents = { onDeliver(pdu: Pdu): boolean; onLost(): void }
 
-/** Connects and binds; from then on answers what the other side asks, and watches whether it is still there. */
+/** Connects and binds, then responds to the SMSC's PDUs and keeps the session alive. */
 export async function bindSession(
   settings: SmppSettings,
   times: SmppTimes,
@@ -69,7 +73,7 @@ export async function bindSession(
       host,
       port,
       tls,
-      // Given, so that no variable of the environment turns the check off.
+      // Explicit, so that no environment variable disables certificate verification.
       rejectUnauthorized: true,
       ...(net.isIP(host) === 0 && { servername: host }),
       ...(ca !== undefined && { ca }),
@@ -93,7 +97,7 @@ export async function bindSession(
   }
   const timer = setTimeout(() => fail('BIND_TIMEOUT'), times.bindMs)
 
-  // After an error the library reads nothing more of this connection.
+  // After an error the library stops reading from this connection.
   session.on('error', ({ code }) => fail(code ?? 'ERROR'))
   session.on('close', () => {
     keepAlive?.stop()
@@ -119,7 +123,10 @@ export async function bindSession(
 
 type KeepAlive = { stop(): void }
 
-/** SMPP 3.4 §4.11: asks now and then whether the other side is there, and gives up where nothing comes back. */
+/**
+ * Keep-alive (SMPP 3.4 §4.11): sends `enquire_link` periodically, and destroys the session if no response
+ * arrives.
+ */
 function startKeepAlive(session: Session, intervalMs: number, responseMs: number): KeepAlive {
   let responseTimer: Timer | undefined
   const interval = setInterval(() => {
@@ -137,6 +144,7 @@ function startKeepAlive(session: Session, intervalMs: number, responseMs: number
   }
 }
 
+/** Submits one message. Never rejects; settles early if the signal aborts or the connection is lost. */
 export function submitMessage(
   { session, pendingSubmits }: BoundSession,
   fields: PduFields,
@@ -159,6 +167,7 @@ export function submitMessage(
   return promise
 }
 
+/** Unbinds and closes the session; destroys it after `waitMs`. */
 export function unbind(session: Session, waitMs: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(() => session.destroy(), waitMs)

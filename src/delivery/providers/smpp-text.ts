@@ -1,11 +1,11 @@
-/** The GSM 7-bit default alphabet in its order (3GPP TS 23.038 §6.2.1); what stands at 0x1B is the escape code. */
+/** The GSM 7-bit default alphabet in code order (3GPP TS 23.038 §6.2.1); 0x1B is the escape code. */
 const alphabet = [
   ...('@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?' +
     '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà'),
 ]
 const escapeCode = 0x1b
 
-/** The extension table (§6.2.1.1): the code behind the escape. */
+/** The extension table (§6.2.1.1): the code that follows the escape. */
 const extension: Readonly<Record<string, number>> = {
   '\f': 0x0a,
   '^': 0x14,
@@ -25,14 +25,17 @@ const septets = new Map<string, readonly number[]>([
 ])
 septets.delete('\x1b')
 
-/** The `short_message` of one `submit_sm`: with its header where there are several. */
+/**
+ * The `short_message` of one `submit_sm`; starts with a concatenation header if the text has several parts.
+ */
 export type SmppPart = { bytes: Buffer; isUnicode: boolean; hasHeader: boolean }
 
 /**
- * The parts of a text: in the GSM alphabet, one septet an octet as SMPP 3.4 carries it, or else in UCS-2. Several are
- * joined by a header with an 8-bit reference (3GPP TS 23.040 §9.2.3.24.1), and no character is cut in two.
+ * Splits a text into parts: in the GSM alphabet with one septet per octet, as SMPP 3.4 carries it, otherwise
+ * in UCS-2. Several parts get a header with an 8-bit reference (3GPP TS 23.040 §9.2.3.24.1); characters are
+ * never split.
  *
- * @param reference tells this message's parts from those of another one to the same phone
+ * @param reference distinguishes the parts of this message from those of another message to the same phone
  */
 export function splitForSmpp(text: string, reference: number): SmppPart[] {
   const characters = [...text]

@@ -14,23 +14,23 @@ const npis = ['0', '1', '3', '4', '6', '8', '9', '10', '14', '18']
 
 const fields = {
   host: {
-    description: 'the host of the SMSC, a name or an address',
+    description: 'the host name or IP address of the SMSC',
     required: true,
     pattern: /^[A-Za-z0-9.:_-]+$/,
   },
   port: {
-    description: 'its port; 3550 with TLS and 2775 without are usual',
+    description: 'the port of the SMSC, usually 3550 with TLS and 2775 without',
     required: true,
     pattern: /^(?!0)\d{1,4}$|^[1-5]\d{4}$|^6[0-4]\d{3}$|^65[0-4]\d\d$|^655[0-2]\d$|^6553[0-5]$/,
     example: '3550',
   },
   tls: {
-    description: 'whether the connection is encrypted; off only where a VPN does that',
+    description: 'whether the connection uses TLS; turn off only inside a VPN',
     default: 'on',
     choices: ['on', 'off'],
   },
   caCertificate: {
-    description: "the certificates that sign the SMSC's, in PEM, instead of the system's",
+    description: "the CA certificates to trust instead of the system's, in PEM",
     multiline: true,
     pattern: /^\s*-----BEGIN CERTIFICATE-----[^]+-----END CERTIFICATE-----\s*$/,
   },
@@ -40,9 +40,9 @@ const fields = {
     pattern: /^[\x21-\x7e]{1,15}$/,
   },
   password: { description: 'the password', required: true, secret: true, pattern: printable },
-  systemType: { description: 'the system type, where one was given', pattern: /^[\x21-\x7e]{1,12}$/ },
+  systemType: { description: 'the system type, if you were given one', pattern: /^[\x21-\x7e]{1,12}$/ },
   bind: {
-    description: 'how to bind; a transmitter gets no receipts',
+    description: 'the bind type; a transmitter gets no receipts',
     default: 'transceiver',
     choices: ['transceiver', 'transmitter'],
   },
@@ -52,34 +52,40 @@ const fields = {
     pattern: /^(\+?\d{3,20}|[\x20-\x7e]{1,11})$/,
     example: 'ACME',
   },
-  fromTon: { description: 'its type of number; else 5 for letters, 3 for a short code, 1', choices: tons },
-  fromNpi: { description: 'its numbering plan; else 0 for letters and short codes, 1', choices: npis },
-  toTon: { description: 'the type of number of phones', default: '1', choices: tons },
-  toNpi: { description: 'the numbering plan of phones', default: '1', choices: npis },
-  serviceType: { description: 'the service type, where one was given', pattern: /^[\x21-\x7e]{1,5}$/ },
+  fromTon: {
+    description: 'the type of number (TON) of `from`; default: 5 for letters, 3 for a short code, else 1',
+    choices: tons,
+  },
+  fromNpi: {
+    description: 'the numbering plan (NPI) of `from`; default: 0 for letters and short codes, else 1',
+    choices: npis,
+  },
+  toTon: { description: 'the type of number (TON) of recipients', default: '1', choices: tons },
+  toNpi: { description: 'the numbering plan (NPI) of recipients', default: '1', choices: npis },
+  serviceType: { description: 'the service type, if you were given one', pattern: /^[\x21-\x7e]{1,5}$/ },
   dataCodingGsm: {
-    description: 'the data coding that stands for the GSM alphabet: 0, the default of the SMSC, or 1',
+    description: "the data coding of GSM text: 0, the SMSC's default alphabet, or 1",
     default: '0',
     choices: ['0', '1'],
   },
   submitIdFormat: {
-    description: 'how the SMSC writes message ids in its answers, where receipts have them differently',
+    description: 'the format of message ids in responses, if receipts use another one',
     default: 'text',
     choices: idFormats,
   },
   receiptIdFormat: {
-    description: 'how it writes them in receipts',
+    description: 'the format of message ids in receipts',
     default: 'text',
     choices: idFormats,
   },
   enquireLinkSeconds: {
-    description: 'how often to ask whether the SMSC is there',
+    description: 'the interval between `enquire_link` keep-alives',
     default: '30',
     pattern: /^[1-9]\d{0,3}$/,
   },
 } as const
 
-/** SMPP 3.4 §5.1.3, in hexadecimal. Anything from 400 to 4FF is the SMSC's own. */
+/** Values of `command_status` (SMPP 3.4 §5.1.3), in hexadecimal. 400 to 4FF are specific to the SMSC. */
 const codes: CodeTable = {
   '1': 'content_blocked', // length of the message
   '4': 'provider_down', // not bound
@@ -103,8 +109,8 @@ const codes: CodeTable = {
 }
 
 /**
- * SMPP 3.4 over one connection, for SMSCs and aggregators. There is no field for our reference: receipts are matched by
- * the message id, and of a text in several parts by that of the last.
+ * SMPP 3.4 over one connection, for SMSCs and aggregators. The protocol has no reference field: receipts are
+ * matched by message id; if a text has several parts, by the id of the last part.
  */
 export const smpp = defineKind({
   kind: 'smpp',
@@ -116,7 +122,7 @@ export const smpp = defineKind({
 
 type Settings = SettingValues<typeof fields>
 
-/** @param times shorter ones for tests */
+/** @param times timeouts; shorter in tests */
 export function createSmpp(settings: Settings, times?: SmppTimes): Provider {
   const receiptIdFormat = parseIdFormat(settings.receiptIdFormat)
   const submitIdFormat = parseIdFormat(settings.submitIdFormat)
@@ -155,7 +161,7 @@ export function createSmpp(settings: Settings, times?: SmppTimes): Provider {
         const isLast = index === parts.length - 1
         const fields = { ...common, ...partFields(settings, part), registered_delivery: isLast ? 1 : 0 }
         outcome = readSubmission(await link.submit(fields, signal), submitIdFormat)
-        // A text that lacks a part is never shown as a whole: it counts as not taken.
+        // A phone never shows a text that lacks a part, so the message counts as not accepted.
         if (outcome.kind !== 'accepted') return outcome
       }
       return outcome
@@ -195,7 +201,7 @@ const partFields = (settings: Settings, { bytes, isUnicode, hasHeader }: SmppPar
   short_message: bytes,
 })
 
-/** SMPP 3.4 §7.1.1, relative: `YYMMDDhhmmsstnnp`. */
+/** Formats a relative time (SMPP 3.4 §7.1.1): `YYMMDDhhmmsstnnp`. */
 function writeValidity(seconds: number): string {
   const validSeconds = clamp(seconds, 1, 86_399)
   const parts = [Math.floor(validSeconds / 3600), Math.floor(validSeconds / 60) % 60, validSeconds % 60]

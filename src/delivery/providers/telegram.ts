@@ -16,7 +16,7 @@ const fields = {
     secret: true,
   },
   senderUsername: {
-    description: 'the verified channel that codes come from',
+    description: 'the verified channel that sends the codes',
     pattern: /^@?[A-Za-z]\w{3,31}$/,
     example: 'acme',
   },
@@ -28,12 +28,12 @@ const ttlSecondsMax = 3600
 const callbackUrlLengthMax = 256
 const toleranceSeconds = 300
 
-/** The names that the interface was seen to answer; its documentation lists none. */
+/** Error names observed in responses; the documentation lists none. */
 const codes: CodeTable = {
   ACCESS_TOKEN_INVALID: 'auth_failed',
   ACCESS_TOKEN_REQUIRED: 'auth_failed',
   PHONE_NUMBER_INVALID: 'invalid_number',
-  // Not on Telegram: it says nothing about the number elsewhere.
+  // Not on Telegram; the number may be valid for other channels.
   PHONE_NUMBER_NOT_FOUND: 'unreachable',
   PHONE_NUMBER_NOT_AVAILABLE: 'unreachable',
   SENDER_NOT_VERIFIED: 'sender_invalid',
@@ -41,7 +41,9 @@ const codes: CodeTable = {
   BALANCE_NOT_ENOUGH: 'no_credit',
 }
 
-/** Codes as messages in Telegram. The text is Telegram's own; a message that is not delivered in time is refunded. */
+/**
+ * Sends codes as Telegram messages. Telegram chooses the text, and refunds messages not delivered in time.
+ */
 export const telegram = defineKind({
   kind: 'telegram',
   title: 'Telegram Gateway',
@@ -56,7 +58,7 @@ function createTelegram(settings: SettingValues<typeof fields>, { http }: Provid
     channels: ['telegram'],
 
     async send({ to, code, requestId, validitySeconds, callbackUrl }, signal) {
-      // Telegram would deliver it for longer than it is worth anything.
+      // Telegram's shortest lifetime would outlast the code.
       if (validitySeconds < ttlSecondsMin) return refused(createFailure('unknown', 'TTL_INVALID'))
       const isUrlShortEnough = callbackUrl !== null && callbackUrl.length <= callbackUrlLengthMax
       const body = omitNullish<unknown>({
@@ -76,7 +78,7 @@ function createTelegram(settings: SettingValues<typeof fields>, { http }: Provid
   }
 }
 
-/** Errors may come with any status, 200 among them. */
+/** Errors can have any status, including 200. */
 function readResponse(response: HttpResponse): SendOutcome {
   const body = parseJson(response.text)
   const id = textAt(body, 'result', 'request_id')
@@ -84,7 +86,7 @@ function readResponse(response: HttpResponse): SendOutcome {
   if (isSuccess && valueAt(body, 'ok') === true && id !== undefined) return accepted(id)
   const error = textAt(body, 'error')
   if (isSuccess && error === undefined) return uncertain(`HTTP ${response.status}`)
-  // An earlier try of ours arrived after all, or another's did.
+  // An earlier attempt arrived after all, ours or another sender's.
   if (error === 'MESSAGE_ALREADY_SENT') return uncertain(error)
   const floodWait = /^FLOOD_WAIT(?:_(\d{1,6}))?/.exec(error ?? '')
   if (!floodWait || response.status >= 500) return outcomeFromErrorCode(response, error, codes)
@@ -92,7 +94,10 @@ function readResponse(response: HttpResponse): SendOutcome {
   return refused(createFailure('throttled', error ?? null, overrides))
 }
 
-/** HMAC-SHA-256 over the time and the body; the key is the SHA-256 of the token. */
+/**
+ * Verifies the HMAC-SHA-256 over timestamp and body, whose key is the SHA-256 of the token; then reads the
+ * report.
+ */
 function readCallback({ headers, body }: Callback, token: string, nowMs: number): CallbackResult {
   const timestamp = headers['x-request-timestamp'] ?? ''
   const signature = Buffer.from(headers['x-request-signature'] ?? '', 'hex')

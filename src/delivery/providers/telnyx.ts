@@ -22,7 +22,7 @@ import { accepted, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Failure, Provider, Receipt, SendOutcome } from '../kit/provider.ts'
 import { isWithinTolerance } from '../kit/signature-checks.ts'
 
-/** How old the time in a signed callback may be. */
+/** Maximum age of a signed callback. */
 const toleranceSeconds = 300
 
 /** https://support.telnyx.com/en/articles/6505121-telnyx-messaging-error-codes */
@@ -36,7 +36,7 @@ const codes: CodeTable = {
   10016: 'invalid_number',
   20002: 'auth_failed',
   20006: 'auth_failed',
-  20012: 'no_credit', // inactive, mostly for want of funds
+  20012: 'no_credit', // inactive, mostly for lack of funds
   20013: 'auth_failed',
   20014: 'auth_failed',
   20015: 'auth_failed',
@@ -46,12 +46,12 @@ const codes: CodeTable = {
   40001: 'invalid_number', // a landline
   40002: 'content_blocked',
   40003: 'content_blocked',
-  40005: 'unreachable', // expired under way
+  40005: 'unreachable', // expired in transit
   40006: 'unreachable',
   40009: 'content_blocked',
   40010: 'sender_invalid', // not registered for 10DLC
   40011: 'throttled',
-  40012: 'unreachable', // gone, without credit or not for short codes
+  40012: 'unreachable', // disconnected, without credit or blocks short codes
   40013: 'sender_invalid',
   40014: 'unreachable', // expired in the queue
   40015: 'content_blocked',
@@ -90,7 +90,8 @@ const fields = {
     example: '40017f8e-49c2-4b6a-9f0a-5d2c4d3e1b7a',
   },
   from: {
-    description: 'the sender: a number with +, a short code or up to 11 letters; else one of the profile',
+    description:
+      'the sender: a number with +, a short code or up to 11 letters; default: a sender of the profile',
     pattern: /^(\+?\d{3,15}|[A-Za-z0-9 ]{1,11})$/,
     example: '+15551230000',
   },
@@ -101,7 +102,7 @@ const fields = {
   baseUrl: baseUrlField('https://api.telnyx.com'),
 } as const
 
-/** SMS by Telnyx, `POST /v2/messages`. It takes no validity: how long it tries is its own affair. */
+/** SMS through Telnyx, `POST /v2/messages`. It has no message lifetime: Telnyx decides how long it tries. */
 export const telnyx = defineKind({
   kind: 'telnyx',
   title: 'Telnyx',
@@ -122,7 +123,7 @@ function createTelnyx(settings: SettingValues<typeof fields>, { http }: Provider
         to: message.to,
         text: message.text,
         type: 'SMS',
-        // Otherwise the profile's own address is told what we did not ask it to know.
+        // Otherwise Telnyx also reports the message to the webhook URL of the profile.
         use_profile_webhooks: false,
         webhook_url: key && callbackUrlFor(message),
       })
@@ -142,18 +143,18 @@ function readResponse(response: HttpResponse): SendOutcome {
     return outcomeFromErrorCode(response, textAt(body, 'errors', 0, 'code'), codes)
   }
   const id = textAt(body, 'data', 'id')
-  // Whoever answers like this is not Telnyx, or took the message and said so in a way that nobody knows.
+  // Not a documented response: it is not from Telnyx, or its format has changed and the message was accepted.
   return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
 }
 
-/** The 32 bytes that Telnyx shows, as a key. */
+/** Imports the raw 32-byte Ed25519 key that Telnyx shows. */
 const readPublicKey = (base64: string): KeyObject =>
   createPublicKey({
     format: 'jwk',
     key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(base64, 'base64').toString('base64url') },
   })
 
-/** Ed25519 over `{timestamp}|{body}`. */
+/** Verifies the Ed25519 signature over `{timestamp}|{body}`, then reads the event. */
 function readCallback(callback: Callback, key: KeyObject, nowMs: number): CallbackResult {
   const { headers, body } = callback
   const timestamp = headers['telnyx-timestamp'] ?? ''
@@ -164,7 +165,7 @@ function readCallback(callback: Callback, key: KeyObject, nowMs: number): Callba
   const event = parseJson(body)
   const type = textAt(event, 'data', 'event_type')
   if (type === undefined) return unreadable
-  // Whatever else happens on the account, such as messages that come in.
+  // Other events of the account, such as incoming messages.
   if (type !== 'message.sent' && type !== 'message.finalized') return noReceipt
   const payload = valueAt(event, 'data', 'payload')
   const messageId = textAt(payload, 'id')
@@ -176,7 +177,7 @@ function readCallback(callback: Callback, key: KeyObject, nowMs: number): Callba
 function readReceipt(payload: unknown, ids: Pick<Receipt, 'messageId' | 'requestId'>): CallbackResult {
   switch (textAt(payload, 'to', 0, 'status')) {
     case 'sent':
-    // The carrier took it and tells nothing more.
+    // The carrier accepted the message and reports nothing more.
     case 'delivery_unconfirmed':
       return receiptResult(ids, 'sent')
     case 'delivered':
@@ -193,7 +194,7 @@ function readReceipt(payload: unknown, ids: Pick<Receipt, 'messageId' | 'request
 
 function readFailure(error: unknown): Failure {
   const code = textAt(error, 'code')
-  // In a receipt the same code stands for phones that are gone as well; only its title tells them apart.
+  // In receipts, code 40300 also covers disconnected phones; only the title tells them from opt-outs.
   if (code === '40300' && !/\bSTOP\b/.test(textAt(error, 'title') ?? ''))
     return createFailure('unreachable', code)
   return findFailure(codes, code) ?? createFailure('unknown', code ?? null)

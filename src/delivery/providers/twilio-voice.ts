@@ -5,12 +5,13 @@ import { escapers } from '../kit/placeholders.ts'
 import type { CallbackResult, OutgoingMessage } from '../kit/provider.ts'
 import { renderSpeech, type Voices } from '../text/speech.ts'
 
-/** Mailboxes mostly pick up later: a code that lies there is for whoever can hear them. */
+/** Hangs up before most voicemails answer, because others may listen to a voicemail. */
 const ringSecondsMax = 25
 
 /**
- * Voices and languages that Twilio's own library lists for `<Say>`; they must fit each other. Amazon's, and Google's
- * where Amazon has none that Twilio takes. None of them was heard on a live account.
+ * Voices and languages for `<Say>`, as Twilio's own library lists them; the language must be the voice's.
+ * Voices are Amazon's, or Google's if Twilio supports none of Amazon's. They were not tested on a live
+ * account.
  */
 const voices = {
   en: ['Polly.Joanna', 'en-US'],
@@ -48,10 +49,13 @@ const voices = {
   'zh-TW': ['Google.cmn-TW-Standard-A', 'cmn-TW'],
 } as const satisfies Voices<readonly [voice: string, language: string]>
 
-/** https://www.twilio.com/docs/api/errors, those of calls alone. But for 21210 and 21215 not seen on a live account. */
+/**
+ * Errors of calls only (https://www.twilio.com/docs/api/errors). Except 21210 and 21215, they were not
+ * observed on a live account.
+ */
 export const callCodes: CodeTable = {
   10001: 'auth_failed', // account not active
-  10004: 'throttled', // calls at once
+  10004: 'throttled', // too many concurrent calls
   13224: 'invalid_number',
   13227: 'geo_blocked',
   21210: 'sender_invalid', // neither a number of the account nor a verified one
@@ -61,7 +65,7 @@ export const callCodes: CodeTable = {
   21219: 'sender_invalid', // a trial account may only call verified numbers
 }
 
-/** The fields of the Calls resource that are the message's; Twilio asks no address of ours for what to say. */
+/** Fields of the Calls resource. The TwiML is inline, so Twilio fetches nothing from us. */
 export function callFields(message: OutgoingMessage, from: string | undefined) {
   const { voice, sentence, digits } = renderSpeech(message, voices)
   const [name, language] = voice
@@ -75,7 +79,7 @@ export function callFields(message: OutgoingMessage, from: string | undefined) {
   }
 }
 
-/** Twilio says why a call failed only by the SIP response (RFC 3261 §21) of the carrier. */
+/** SIP responses of the carrier (RFC 3261 §21): Twilio's only explanation for a failed call. */
 const sipCodes: CodeTable = {
   403: ['unreachable', { at: 'route' }],
   404: ['unreachable', { permanent: true }],
@@ -85,7 +89,7 @@ const sipCodes: CodeTable = {
   604: ['unreachable', { permanent: true }],
 }
 
-/** What became of a call, which Twilio tells once, at its end. That a machine answered it does not know. */
+/** Reads the final status of a call, reported once. Twilio does not detect answering machines here. */
 export function readCallStatus(form: URLSearchParams, requestId: string | null): CallbackResult {
   const status = form.get('CallStatus')
   const messageId = form.get('CallSid')

@@ -32,11 +32,11 @@ const fields = {
     example: 'AC followed by 32 hexadecimal digits',
   },
   authToken: {
-    description: 'the Auth Token of the Twilio Console; it signs the receipts also where an API key sends',
+    description: 'the Auth Token of the Twilio Console; it signs receipts even if you send with an API key',
     required: true,
     secret: true,
   },
-  apiKeySid: { description: 'the SID of an API key, to send with it', pattern: /^SK[0-9a-f]{32}$/i },
+  apiKeySid: { description: 'the SID of an API key to send with', pattern: /^SK[0-9a-f]{32}$/i },
   apiKeySecret: { description: 'the secret of that API key', secret: true },
   from: { description: 'the number or the sender name', example: '+15005550006' },
   messagingServiceSid: {
@@ -56,7 +56,7 @@ const fields = {
   baseUrl: baseUrlField('https://api.twilio.com'),
 } as const
 
-/** https://www.twilio.com/docs/api/errors. Those of 30000 and more come in receipts. */
+/** https://www.twilio.com/docs/api/errors. Codes from 30000 on appear in receipts. */
 const codes: CodeTable = {
   ...callCodes,
   20003: 'auth_failed',
@@ -66,7 +66,7 @@ const codes: CodeTable = {
   21217: 'invalid_number',
   21614: 'invalid_number', // not a mobile number
   21635: 'invalid_number', // a landline
-  21612: ['unreachable', { permanent: true, at: 'route' }], // no way from this sender to this number
+  21612: ['unreachable', { permanent: true, at: 'route' }], // this sender cannot reach this number
   21212: 'sender_invalid',
   21603: 'sender_invalid',
   21606: 'sender_invalid',
@@ -82,22 +82,22 @@ const codes: CodeTable = {
   30003: 'unreachable',
   30004: ['unreachable', { permanent: true }], // blocked for this number
   30005: ['unreachable', { permanent: true }], // unknown destination
-  30006: ['unreachable', { permanent: true }], // landline or carrier out of reach
+  30006: ['unreachable', { permanent: true }], // landline or unreachable carrier
   30007: 'content_blocked',
   30008: 'unknown',
   30022: 'throttled',
   30034: 'sender_invalid', // not registered for A2P 10DLC
   30036: 'unreachable', // the validity period ended
-  30450: 'geo_blocked', // fraud protection; not seen on a live account
+  30450: 'geo_blocked', // fraud protection; not observed on a live account
   63003: ['invalid_number', { at: 'route' }], // not on WhatsApp
-  63016: 'content_blocked', // outside of the window, no template
+  63016: 'content_blocked', // free-form text outside the 24-hour window
   63018: 'throttled',
   63024: ['invalid_number', { at: 'route' }], // not on WhatsApp
 }
 
 /**
- * Twilio's Messages and Calls resources, version 2010-04-01. Receipts carry `X-Twilio-Signature`; the scheme has no time in it, so
- * that a receipt can be repeated by whoever saw it, but not changed.
+ * Twilio's Messages and Calls resources, version 2010-04-01. Receipts carry `X-Twilio-Signature`; it covers
+ * no timestamp, so a captured receipt can be replayed but not altered.
  */
 export const twilio = defineKind({
   kind: 'twilio',
@@ -183,7 +183,7 @@ function readResponse(response: HttpResponse) {
   return failure ? refused(failure) : outcomeFromStatus(response, code)
 }
 
-/** https://www.twilio.com/docs/usage/security: the URL, then each field and its value in the order of the names. */
+/** HMAC-SHA-1 over the URL and the fields sorted by name (https://www.twilio.com/docs/usage/security). */
 function isSigned({ url, body, method, headers }: Callback, authToken: string): boolean {
   const entries = method === 'GET' ? [] : [...new URLSearchParams(body)]
   const sortedEntries = entries.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))

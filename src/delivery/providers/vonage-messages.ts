@@ -22,15 +22,15 @@ const fields = {
   entityId: { description: 'the DLT entity id, for India' },
   contentId: { description: 'the DLT content id, for India' },
   signatureSecret: {
-    description: 'the signature secret of the account; unsigned receipts are refused where it is given',
+    description: 'the signature secret of the account; if set, unsigned receipts are refused',
     secret: true,
   },
   baseUrl: baseUrlField('https://api.nexmo.com'),
 } as const
 
 /**
- * https://developer.vonage.com/api-errors/messages, in answers and receipts alike. From 1170 on the meaning follows the
- * err-codes of the SMS API; those were not seen on a live account.
+ * Error codes of responses and receipts (https://developer.vonage.com/api-errors/messages). Codes from 1170
+ * on are mapped like the err-codes of the SMS API; they were not observed on a live account.
  */
 const codes: CodeTable = {
   1000: 'throttled',
@@ -62,7 +62,7 @@ const codes: CodeTable = {
 
 const receiptMaxAgeSeconds = 3600
 
-/** Vonage's Messages API, version 1. Its receipts carry a JWT that covers their body. */
+/** Vonage's Messages API, version 1. Receipts carry a JWT that covers the body. */
 export const vonageMessages = defineKind({
   kind: 'vonage-messages',
   title: 'Vonage Messages',
@@ -132,7 +132,7 @@ function readResponse(response: HttpResponse) {
     : outcomeFromStatus(response, failure?.providerCode)
 }
 
-/** RFC 7807; the code ends the `type`, and is the `title` of receipts. */
+/** Reads the code from a problem document (RFC 7807): the end of `type`, or the `title` in receipts. */
 function readFailure(problem: unknown): Failure | undefined {
   const code = /#(\d{3,5})$/.exec(textAt(problem, 'type') ?? '')?.[1] ?? textAt(problem, 'title')
   if (code === undefined || !/^\d{3,5}$/.test(code)) return undefined
@@ -140,8 +140,8 @@ function readFailure(problem: unknown): Failure | undefined {
 }
 
 /**
- * https://developer.vonage.com/en/getting-started/concepts/webhooks: a JWT (RFC 7519) with HS256, whose `payload_hash`
- * is the SHA-256 of the body. `iat` bounds its age; `exp` is not among its claims.
+ * Checks the JWT (RFC 7519, HS256), whose `payload_hash` is the SHA-256 of the body. It has no `exp`, so
+ * `iat` limits its age. See https://developer.vonage.com/en/getting-started/concepts/webhooks.
  */
 function isSigned({ headers, body }: Callback, secret: string, nowMs: number): boolean {
   const token = /^Bearer (([\w-]+)\.([\w-]+))\.([\w-]+)$/i.exec(headers['authorization'] ?? '')

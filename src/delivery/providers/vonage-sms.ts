@@ -29,7 +29,7 @@ const fields = {
   contentId: { description: 'the DLT content id, for India' },
   signatureSecret: {
     description:
-      'the signature secret, where the account signs its webhooks; unsigned receipts are refused then',
+      'the signature secret, if the account signs its webhooks; unsigned receipts are then refused',
     secret: true,
   },
   signatureMethod: {
@@ -40,11 +40,11 @@ const fields = {
   baseUrl: baseUrlField('https://rest.nexmo.com'),
 } as const
 
-/** https://developer.vonage.com/api-errors/sms: the `status` of a send. */
+/** Values of `status` in the response to a send (https://developer.vonage.com/api-errors/sms). */
 const sendCodes: CodeTable = {
   1: 'throttled',
   2: ['unknown', { permanent: true }],
-  3: ['unknown', { permanent: true }], // a parameter is invalid; which, only the text says
+  3: ['unknown', { permanent: true }], // an invalid parameter, which only the text names
   4: 'auth_failed',
   5: 'provider_down',
   6: 'invalid_number',
@@ -52,17 +52,17 @@ const sendCodes: CodeTable = {
   8: 'auth_failed', // account suspended
   9: 'no_credit',
   10: 'throttled',
-  11: 'auth_failed', // no access to this interface
+  11: 'auth_failed', // no access to this API
   12: ['unknown', { permanent: true }], // too long
   14: 'auth_failed',
   15: 'sender_invalid',
-  22: 'sender_invalid', // network code and number do not fit
+  22: 'sender_invalid', // network code does not match the number
   23: ['unknown', { permanent: true }], // callback URL
   29: 'sender_invalid', // a trial account may only write to listed numbers
   33: 'invalid_number', // deactivated
 }
 
-/** The `err-code` of a receipt. */
+/** Values of `err-code` in a receipt. */
 const receiptCodes: CodeTable = {
   1: 'unknown',
   2: 'unreachable',
@@ -89,7 +89,7 @@ const receiptCodes: CodeTable = {
 
 const receiptMaxAgeSeconds = 3600
 
-/** Vonage's SMS API. Its answers are always HTTP 200: what became of the message stands in the body. */
+/** Vonage's SMS API. Responses are always HTTP 200; the body has the outcome. */
 export const vonageSms = defineKind({
   kind: 'vonage-sms',
   title: 'Vonage SMS',
@@ -111,7 +111,7 @@ function createVonageSms(settings: SettingValues<typeof fields>, { http }: Provi
         from: settings.from,
         to: stripPlus(message.to),
         text: message.text,
-        // As `text`, other characters would arrive as question marks.
+        // With `text`, characters beyond the GSM alphabet would arrive as question marks.
         type: fitsGsmAlphabet(message.text) ? 'text' : 'unicode',
         ttl: String(clamp(message.validitySeconds, 20, 604_800) * 1000),
         callback: message.callbackUrl,
@@ -145,7 +145,7 @@ function createVonageSms(settings: SettingValues<typeof fields>, { http }: Provi
   }
 }
 
-/** A message of several parts is answered part by part; the first that was taken may arrive. */
+/** The response lists each part of a message. One accepted part is enough: it may arrive. */
 function readResponse(response: HttpResponse): SendOutcome {
   if (response.status < 200 || response.status >= 300) return outcomeFromStatus(response)
   const body = parseJson(response.text)
@@ -162,7 +162,7 @@ function sortPartsAcceptedFirst(body: unknown): unknown[] {
   return parts.toSorted((a, b) => Number(textAt(b, 'status') === '0') - Number(textAt(a, 'status') === '0'))
 }
 
-/** A GET, a form or a JSON object, as the account's settings say. */
+/** Parses the fields of a callback: a query, a form or a JSON object, depending on the account's settings. */
 function parseFields(callback: Callback): Map<string, string> | undefined {
   if (callback.method === 'GET' || !callback.body.trimStart().startsWith('{'))
     return new Map(parseForm(callback))

@@ -36,18 +36,19 @@ const fields = {
     example: 'otp_code',
   },
   languages: {
-    description: 'the languages that the template was approved in, with commas; the first is for all others',
+    description:
+      'the languages that the template is approved in, separated by commas; the first is the fallback',
     required: true,
     pattern: /^[a-z]{2,3}(_[A-Z]{2})?(\s*,\s*[a-z]{2,3}(_[A-Z]{2})?)*$/,
     example: 'en_US, nl, pt_BR',
   },
   appSecret: {
-    description: 'the secret of the app, that signs callbacks; without it there are no receipts',
+    description: 'the app secret, which signs callbacks; without it there are no receipts',
     secret: true,
     pattern: /^[0-9a-f]{32}$/,
   },
   verifyToken: {
-    description: 'the words given at Meta beside the callback URL, by which it checks the URL once',
+    description: 'the verify token that you enter at Meta with the callback URL',
     secret: true,
   },
   apiVersion: {
@@ -60,8 +61,8 @@ const fields = {
 } as const
 
 /**
- * https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes; what concerns one
- * phone alone must not stop the way to all others.
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes. Codes about
+ * a single phone must not count against the provider.
  */
 const codes: CodeTable = {
   0: 'auth_failed',
@@ -81,7 +82,7 @@ const codes: CodeTable = {
   131056: ['throttled', { at: 'number' }], // too many from this sender to this phone
   130472: 'unreachable', // part of an experiment
   131026: 'unreachable', // not on WhatsApp, or too old a version
-  131021: 'invalid_number', // the sender itself
+  131021: 'invalid_number', // the recipient is the sender
   131030: 'sender_invalid', // a test number, and the phone not on its list
   131045: 'sender_invalid', // the sender's registration
   133010: 'sender_invalid', // the sender is not registered
@@ -91,7 +92,7 @@ const codes: CodeTable = {
   131000: 'provider_down',
   131016: 'provider_down',
   131057: 'provider_down', // maintenance
-  131047: 'content_blocked', // out of the window for texts; templates have none
+  131047: 'content_blocked', // outside the window for free-form texts, which does not apply to templates
   132000: 'content_blocked', // wrong number of parameters
   132001: 'content_blocked', // no such template in this language
   132005: 'content_blocked',
@@ -107,8 +108,8 @@ const codes: CodeTable = {
 }
 
 /**
- * An authentication template of the WhatsApp Cloud API. The text is Meta's; how long a message is tried stands in the
- * template (`message_send_ttl_seconds`) and cannot be given with a message.
+ * Authentication templates of the WhatsApp Cloud API. Meta chooses the text. The message lifetime is set in
+ * the template (`message_send_ttl_seconds`), not per message.
  */
 export const whatsapp = defineKind({
   kind: 'whatsapp',
@@ -145,7 +146,7 @@ function createWhatsapp(settings: SettingValues<typeof fields>, { http }: Provid
   }
 }
 
-/** The code stands in it twice: in the text and behind the button that copies it. */
+/** Builds the message. The code appears twice: in the text and in the button that copies it. */
 function templateMessage(
   { to, code, locale, requestId }: OutgoingMessage,
   name: string,
@@ -165,12 +166,12 @@ function templateMessage(
         { type: 'button', sub_type: 'url', index: '0', parameters },
       ],
     },
-    // Comes back in each status.
+    // Meta returns it in each status.
     biz_opaque_callback_data: requestId,
   }
 }
 
-/** The same language and region, the same language, or the first. */
+/** Chooses the template language: same language and region, else same language, else the first. */
 function chooseLanguage(languages: readonly string[], locale: string): string | undefined {
   const parts = locale.split('-')
   const language = parts[0]?.toLowerCase()
@@ -191,7 +192,7 @@ function readResponse(response: HttpResponse): SendOutcome {
   return id === undefined ? uncertain(`HTTP ${response.status}`) : accepted(id)
 }
 
-/** Meta asks once, when the callback URL is entered there, whether it is ours. */
+/** Answers Meta's one-time verification of the callback URL. */
 function answerChallenge({ url }: Callback, verifyToken: string): CallbackResult {
   const query = new URL(url).searchParams
   const challenge = query.get('hub.challenge') ?? ''
@@ -201,11 +202,14 @@ function answerChallenge({ url }: Callback, verifyToken: string): CallbackResult
     !timingSafeEqualBytes(verifyTokenBytes, Buffer.from(verifyToken))
   )
     return forged
-  // It is repeated to whoever asks: only what cannot be anything else than a challenge.
+  // The challenge is echoed, so it must be harmless: word characters only.
   return /^\w{1,64}$/.test(challenge) ? { kind: 'challenge', text: challenge } : unreadable
 }
 
-/** `X-Hub-Signature-256` over the body. The scheme has no time in it: a receipt may be repeated, but not changed. */
+/**
+ * Verifies `X-Hub-Signature-256` over the body, then reads the statuses. The signature covers no timestamp,
+ * so a captured receipt can be replayed but not altered.
+ */
 function readCallback({ headers, body }: Callback, appSecret: string): CallbackResult {
   const signature = Buffer.from((headers['x-hub-signature-256'] ?? '').replace(/^sha256=/, ''), 'hex')
   if (!timingSafeEqualBytes(signature, createHmac('sha256', appSecret).update(body).digest())) return forged
