@@ -1,4 +1,4 @@
-/** Longer names leave no room for the words around them in 70 units. */
+/** Longer names leave no room for the rest of the message in 70 units (one UCS-2 part). */
 const unitsMax = 30
 
 const gsmEquivalents: Record<string, string> = {
@@ -12,22 +12,24 @@ const gsmEquivalents: Record<string, string> = {
 }
 
 /**
- * An application's name as it may stand in a message, on one line and short. Whoever named the application is not whom
- * the message is trusted for, so nothing in it may look like a link, another code or a line for machines:
+ * Sanitizes an application's name for use in a message: one line, at most 30 units. Recipients trust the
+ * sender, not the developer who chose the name, so nothing in it may look like a link, another code or a
+ * machine-readable line:
  *
- * - only letters, digits, spaces and a little punctuation remain; controls, direction marks, emoji, `@`, `#`, `/` and
- *   `:` go;
- * - a dot inside a word becomes a space (`example.com` → `example com`), as phones turn such words into links;
- * - a run of four digits or more goes, also one that is broken up by spaces or hyphens, as it would be taken for the
+ * - keeps only letters, digits, spaces and some punctuation; removes control characters, direction marks,
+ *   emoji, `@`, `#`, `/` and `:`;
+ * - replaces a dot inside a word with a space (`example.com` → `example com`), because phones turn such words
+ *   into links;
+ * - removes runs of four or more digits, even if separated by spaces or hyphens, because they look like the
  *   code.
  *
- * @returns an empty text where no letter is left
+ * @returns the empty string if no letter is left
  */
 export function cleanApplicationName(name: string): string {
   const clean = name
     .normalize('NFC')
     .replaceAll(/[‘’ʼ–—‐‑]/g, (mark) => gsmEquivalents[mark] ?? ' ')
-    // Joiners shape letters in Persian and in Indic scripts; anywhere else they only hide.
+    // Joiners shape letters in Persian and Indic scripts; anywhere else they are invisible and dropped.
     .replaceAll(/(?<![\p{L}\p{M}])[\u200c\u200d]|[\u200c\u200d](?!\p{L})/gu, ' ')
     .replaceAll(/[^\u200d\u200c\p{L}\p{M}\p{Nd} &+'!(),.·-]/gu, ' ')
     .replaceAll(/\.(?=[^\s.])|\.(?=\.)/g, ' ')
@@ -37,7 +39,7 @@ export function cleanApplicationName(name: string): string {
   return /\p{L}/u.test(clean) ? shorten(clean).replace(/[\s,.('&+-]+$/, '') : ''
 }
 
-/** At most `unitsMax`, between words where one ends late enough, and never inside a character as people see it. */
+/** Cuts a name to `unitsMax`: between words if the last word ends late enough, never inside a grapheme. */
 function shorten(name: string): string {
   if (name.length <= unitsMax) return name
   let shortened = ''

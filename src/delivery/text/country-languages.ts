@@ -1,6 +1,6 @@
 /**
- * The countries whose main written language is one of ours, ISO 3166-1 alpha-2. All others are addressed in English,
- * and so are India, Singapore and the Philippines, where banks write their codes in English.
+ * Countries (ISO 3166-1 alpha-2) whose main written language has texts in `locales.ts`. All others get
+ * English, and so do India, Singapore and the Philippines, where banks send codes in English.
  */
 const countriesByLocale: Record<string, string> = {
   ar: 'AE BH DZ EG EH IQ JO KW LB LY MA MR OM PS QA SA SD SY TN YE',
@@ -43,6 +43,8 @@ const localeByCountry = new Map(
   ),
 )
 
-/** Null where the country is not known or none of ours is its main language. */
+/**
+ * Locale of a country's main language; null if the country is unknown or there are no texts in its language.
+ */
 export const mainLanguageFor = (country: string | null): string | null =>
   localeByCountry.get(country ?? '') ?? null

@@ -1,24 +1,24 @@
 import { mainLanguageFor } from './country-languages.ts'
 
-/** What a choice falls back to in the end; there is always a text in it. */
+/** Last fallback; its texts always exist. */
 export const fallbackLocale = 'en'
 
-/** Who reads the one reads the other; there is no text in the first. */
+/** Languages without texts, mapped to one that their readers understand. */
 const languageAliases: Record<string, string> = { no: 'nb', nn: 'nb' }
 
 export type LocalePreference = {
-  /** As the request says it. */
+  /** Locale that the request asks for. */
   locale: string | null
   applicationDefaultLocale: string | null
-  /** ISO 3166-1 alpha-2, of the phone. */
+  /** Country of the phone number, ISO 3166-1 alpha-2. */
   country: string | null
 }
 
 /**
- * The language of a message: the request's, else the application's, else the main one of the phone's country, else
- * English. A wish that there is no text for counts as none.
+ * Chooses the language of a message: the request's, else the application's, else the main language of the
+ * phone number's country, else English. A locale without texts is skipped.
  *
- * @param available the canonical locales that there are texts in
+ * @param available canonical locales that have texts
  */
 export function chooseLocale(preference: LocalePreference, available: readonly string[]): string {
   for (const requested of [
@@ -33,9 +33,9 @@ export function chooseLocale(preference: LocalePreference, available: readonly s
 }
 
 /**
- * The best text for a wish: the very locale, else the nearest that is wider (`pt` for `pt-AO`), else one of the same
- * language. Never one in another script (CLDR's likely subtags): who asks for `zh-HK` gets `zh-TW`, and `sr-Latn` is not
- * answered in Cyrillic.
+ * Finds the best available locale: the exact one, else the nearest broader one (`pt` for `pt-AO`), else one
+ * of the same language. Never one in another script (CLDR's likely subtags): `zh-HK` gets `zh-TW`, and
+ * `sr-Latn` gets no Cyrillic.
  */
 export function matchLocale(requestedTag: string, available: readonly string[]): string | undefined {
   const requested = parseLocale(requestedTag)
@@ -50,12 +50,15 @@ export function matchLocale(requestedTag: string, available: readonly string[]):
   return broader[0] ?? sameLanguage[0]
 }
 
-/** By their tags, as making one takes microseconds and each choice compares some forty. Callers may send any tag. */
+/**
+ * Cache by tag: parsing takes microseconds, and each choice compares about forty. Bounded, because callers
+ * may send any tag.
+ */
 const localeCache = new Map<string, Intl.Locale | undefined>()
 const localeCacheMax = 1000
 const scriptCache = new WeakMap<Intl.Locale, string | undefined>()
 
-/** Undefined where the tag is not one of BCP 47. */
+/** Parses a BCP 47 tag and applies `languageAliases`; undefined if the tag is invalid. */
 export function parseLocale(tag: string): Intl.Locale | undefined {
   if (!localeCache.has(tag)) {
     if (localeCache.size === localeCacheMax) localeCache.clear()
@@ -66,7 +69,8 @@ export function parseLocale(tag: string): Intl.Locale | undefined {
 
 function createLocale(tag: string): Intl.Locale | undefined {
   try {
-    // By its text: JavaScriptCore's parts of `iw` and the like still have the old name.
+    // Parsed twice to canonicalize: in JavaScriptCore the properties of a deprecated tag (`iw`) keep the old
+    // name.
     const locale = new Intl.Locale(new Intl.Locale(tag).toString())
     const alias = languageAliases[locale.language]
     return alias === undefined ? locale : new Intl.Locale(locale.baseName, { language: alias })
@@ -75,7 +79,7 @@ function createLocale(tag: string): Intl.Locale | undefined {
   }
 }
 
-/** The script that the locale is written in, said or not. */
+/** Script of a locale, explicit or likely (CLDR). */
 export function likelyScript(locale: Intl.Locale): string | undefined {
   if (!scriptCache.has(locale)) scriptCache.set(locale, locale.maximize().script)
   return scriptCache.get(locale)

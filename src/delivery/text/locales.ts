@@ -1,17 +1,18 @@
-/** The words of one language for one plural category (CLDR) or more; `other` stands in for those that are not told. */
+/** Texts per plural category (CLDR); `other` is used for categories that are not listed. */
 export type PluralTexts = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string }
 
 /**
- * A message is `lead` or, without a name for the application, `plain`, followed by `expiry`, or by `end` where the time
- * is left out.
+ * A message is `withName`, or `withoutName` if the application has no usable name, followed by `expiry`, or
+ * by `closing` if the expiry is left out.
  */
 export type LocaleTexts = { withName: string; withoutName: string; expiry: PluralTexts; closing: string }
 
 /**
- * The messages that otpd brings, by locale. Two rules shape the words: with a name of 20 characters and the minutes a
- * text fits one part, which leaves 44 characters for all other words wherever a language needs UCS-2; and no name needs
- * a grammatical ending. What is read from right to left begins with, or has before the name, a letter of its own script,
- * so that a phone lays the line out that way round (UAX #9, rule P2). Digits are ASCII everywhere: so phones find them.
+ * Built-in message texts by locale. Two rules shape the wording. With a name of 20 characters and the
+ * minutes, a text fits one SMS part, which leaves 44 characters for everything else in languages that need
+ * UCS-2. And the name never needs a grammatical ending. Right-to-left texts have a letter of their own script
+ * first, or at least before the name, so that phones lay the line out right to left (UAX #9, rule P2). Digits
+ * are always ASCII, so that phones detect the code.
  */
 export const localeTexts: Readonly<Record<string, LocaleTexts>> = {
   en: {

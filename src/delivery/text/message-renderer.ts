@@ -9,9 +9,12 @@ import { renderMessage, type Message } from './message.ts'
 
 export type MessageRenderer = ReturnType<typeof createMessageRenderer>
 
-/** How messages are worded, with the operator's own texts before those that otpd brings. */
+/** Renders messages; the operator's templates take precedence over the built-in texts. */
 export function createMessageRenderer(templates: MessageTemplates = {}) {
-  /** @param application null once it is deleted @param sentAtMs for the minutes that the message tells */
+  /**
+   * @param application null once it is deleted
+   * @param sentAtMs time of sending, for the minutes in the text
+   */
   const compose = (
     request: OtpRequest,
     code: string,

@@ -13,9 +13,9 @@ import { measureSms } from './sms-segments.ts'
 export type MessageInput = LocalePreference & {
   /** ASCII digits. */
   code: string
-  /** As its developer wrote it; null where the application is gone. */
+  /** As its developer wrote it; null if the application was deleted. */
   applicationName: string | null
-  /** At the moment of sending; at least 1. */
+  /** Minutes until the code expires, at the time of sending; at least 1. */
   minutesLeft: number
   webOtpDomain: string | null
   androidAppHash: string | null
@@ -25,23 +25,24 @@ export type Omission = 'minutes' | 'name'
 
 export type Message = {
   text: string
-  /** The canonical locale that it is written in. */
+  /** Canonical locale of the text. */
   locale: string
-  /** What had to go so that the rest fits one part. */
+  /** Parts of the text that were omitted to fit one SMS part. */
   leftOut: Omission[]
 }
 
-/** Google: a message for the SMS Retriever is "no longer than 140 bytes". */
+/** Google limits messages for the SMS Retriever API to "no longer than 140 bytes". */
 const retrieverBytesMax = 140
 
 /**
- * Writes the text of a message.
+ * Renders the text of a message, in one SMS part if possible.
  *
- * A part of an SMS more costs as much again, arrives less surely, and no app or page reads a code out of two. So where
- * the whole text does not fit one part, the minutes are left out, then the application's name too; marks of direction
- * go before either. Where nothing fits, the text stays whole. An operator's own text loses nothing but those marks.
+ * A second part doubles the price, is delivered less reliably, and apps and browsers do not read codes from
+ * two parts. If the complete text exceeds one part, it loses, in this order: direction marks, the minutes,
+ * the application's name. If even that is too long, the text stays complete. An operator's template only
+ * loses direction marks.
  *
- * @param templates the operator's, which go before those that otpd brings
+ * @param templates the operator's templates, which take precedence over the built-in texts
  */
 export function renderMessage(input: MessageInput, templates: MessageTemplates = {}): Message {
   const locale = chooseLocale(input, [...new Set([...Object.keys(templates), ...Object.keys(localeTexts)])])
@@ -54,7 +55,7 @@ export type Draft = Omit<Message, 'locale'>
 
 const isWhole = ({ leftOut }: Draft) => leftOut.length === 0
 
-/** What the message could be, from the fullest to the barest; the whole text comes with and without marks of direction. */
+/** Candidate texts of a message, from complete to shortest, each with and without direction marks. */
 export function draftMessage(input: MessageInput, locale: string, templates: MessageTemplates): Draft[] {
   const name = cleanApplicationName(input.applicationName ?? '')
   const appendedLines = machineLines(input)
@@ -84,17 +85,20 @@ export function draftMessage(input: MessageInput, locale: string, templates: Mes
 }
 
 /**
- * The lines for machines, in the one order that serves both. Browsers read the last line alone, which must be
- * `@host #code` from its first character on (WICG, Origin-bound one-time codes delivered via SMS, §3.2). Google Play
- * services want the app's hash "included" anywhere (SMS Retriever API, "Construct a verification message"; before 2019
- * it had to be the end, and `<#>` the beginning). So the hash goes first, on a line of its own.
+ * Machine-readable lines for Android and WebOTP. Browsers read only the last line, which must start with
+ * `@host #code` (WICG, Origin-bound one-time codes delivered via SMS, §3.2). Google Play services accept the
+ * app's hash anywhere (SMS Retriever API, "Construct a verification message"; before 2019 it had to be last,
+ * and `<#>` first). So the hash comes first, on its own line.
  */
 function machineLines({ androidAppHash, webOtpDomain, code }: MessageInput): string[] {
   const webOtp = webOtpDomain === null ? [] : [`@${webOtpDomain} #${code}`]
   return [...(androidAppHash === null ? [] : [androidAppHash]), ...webOtp]
 }
 
-/** Google does not say how the 140 bytes are counted: they must be few enough as UTF-8 and on the air, in one part. */
+/**
+ * Google does not define how its 140 bytes are counted, so both the UTF-8 size and the one-part limit must
+ * hold.
+ */
 function fitsOnePart(text: string, { androidAppHash }: MessageInput): boolean {
   if (measureSms(text).parts > 1) return false
   return androidAppHash === null || Buffer.byteLength(text) <= retrieverBytesMax
@@ -106,7 +110,7 @@ function expiryText(texts: LocaleTexts, locale: string, minutes: number) {
   return texts.expiry[rules.select(minutes)] ?? texts.expiry.other
 }
 
-/** Of the locales that there are texts in. */
+/** Cache by locale. */
 const pluralRules = new Map<string, Intl.PluralRules>()
 
 type TemplateValues = {
@@ -117,14 +121,14 @@ type TemplateValues = {
 }
 
 function fillPlaceholders(template: string, { code, name, minutesLeft, isolate }: TemplateValues): string {
-  // A function, and one pass: nothing that a name holds is a placeholder or a pattern of `replace`.
+  // A replacer function and a single pass: a name cannot inject placeholders or `$` patterns.
   return template.replaceAll(/\{(code|app|minutes)\}/g, (_, placeholder: string) => {
     if (placeholder === 'code') return isolate(code, true)
     return placeholder === 'app' ? isolate(name) : String(minutesLeft)
   })
 }
 
-/** A template without its name: `{app}: code {code}` → `code {code}`. */
+/** Removes the application's name from a template: `{app}: code {code}` → `code {code}`. */
 const removeName = (template: string) =>
   template
     .replaceAll(/[[(【「]?\{app\}[\])】」]?/g, '')
@@ -137,8 +141,8 @@ const rightToLeft =
   /[\p{Script=Arab}\p{Script=Hebr}\p{Script=Syrc}\p{Script=Thaa}\p{Script=Nkoo}\p{Script=Adlm}]/u
 
 /**
- * Keeps a value together, and what stands around it in its place, where lines run both ways (UAX #9 §2.4): the code,
- * always left to right, in a text from right to left, and a name that runs against its text.
+ * Creates a function that wraps a value in direction isolates (UAX #9 §2.4) if its direction differs from the
+ * text's, so that neither is reordered. Codes are always left to right.
  */
 function isolatorFor(locale: string): (text: string, isLeftToRight?: true) => string {
   const parsedLocale = parseLocale(locale)

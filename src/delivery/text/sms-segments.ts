@@ -1,13 +1,13 @@
 /**
- * The GSM 7-bit default alphabet (3GPP TS 23.038 §6.2.1), without its escape code. National shift tables are left out:
- * a gateway uses them only where it was set up for that, and counts as here otherwise.
+ * The GSM 7-bit default alphabet (3GPP TS 23.038 §6.2.1), without its escape code. National shift tables are
+ * not supported: gateways use them only if configured to.
  */
 const basicCharacters = new Set(
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?' +
     '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà',
 )
 
-/** Its extension table (§6.2.1.1): an escape and a second septet each. */
+/** Its extension table (§6.2.1.1): each character takes two septets, an escape and its code. */
 const extendedCharacters = new Set('\f^{}\\[~]|€')
 
 export type SmsSize = {
@@ -15,16 +15,16 @@ export type SmsSize = {
   /** Septets, or 16-bit units. */
   units: number
   parts: number
-  /** How many units this number of parts has room for. */
+  /** Capacity of `parts` parts, in units. */
   unitsMax: number
-  /** The characters that the GSM alphabet lacks, each once, in their order. */
+  /** Characters outside the GSM alphabet, without repeats, in order of appearance. */
   foreign: string[]
 }
 
 /**
- * How a text travels. One part holds 140 octets: 160 septets or 70 units of 16 bits. Where there are more, each loses
- * six octets to the header that joins them (3GPP TS 23.040 §9.2.3.24.1): 153 or 67. No character is cut in two, neither
- * an escaped one nor a surrogate pair, so that a part may stay one unit short.
+ * Measures a text as an SMS. One part holds 140 octets: 160 septets or 70 16-bit units. In a concatenated
+ * message each part loses six octets to a header (3GPP TS 23.040 §9.2.3.24.1), which leaves 153 or 67.
+ * Escaped characters and surrogate pairs are never split, so a part may stay one unit short.
  */
 export function measureSms(text: string): SmsSize {
   const characters = [...text]

@@ -3,25 +3,25 @@ import { fallbackLocale, matchLocale } from './locale-choice.ts'
 import { localeTexts } from './locales.ts'
 import type { OutgoingMessage } from '../kit/provider.ts'
 
-/** The voice of a provider for each locale that it can read; a locale without one hears English. */
+/** A provider's voice for each locale that it can speak; other locales get English. */
 export type Voices<Voice> = Readonly<Record<string, Voice>> & { readonly en: Voice }
 
 export type Speech<Voice> = {
   voice: Voice
-  /** Of `locales.ts`; the language of both parts. */
+  /** Locale, from `locales.ts`, of both parts. */
   locale: string
-  /** Names the application and the code, digit by digit. Without a full stop, not escaped. */
+  /** Names the application and the code, digit by digit. No full stop at the end; not escaped. */
   sentence: string
-  /** The code once more. */
+  /** The code again. */
   digits: string
 }
 
 type SpeechInput = Pick<OutgoingMessage, 'code' | 'locale' | 'applicationName'>
 
 /**
- * What a call says: the locale's own sentence without the minutes, which nobody notes down, and without the lines for
- * machines, then the code again for whoever was not yet listening. A comma and a space between the digits is what every
- * voice reads as a pause; together they would be a number, and with full stops ordinals in some languages.
+ * Renders the text of a call: the locale's sentence without expiry and machine-readable lines, then the code
+ * again for callees who missed it. Digits are separated by comma and space, which every voice reads as a
+ * pause: unseparated digits would be read as one number, and with full stops as ordinals in some languages.
  */
 export function renderSpeech<Voice>(
   { code, locale, applicationName }: SpeechInput,
@@ -33,14 +33,17 @@ export function renderSpeech<Voice>(
   const template = (name === '' ? texts?.withoutName : texts?.withName) ?? '{code}'
   const digits = [...code].join(', ')
   const sentence = template
-    // Brackets around a name are for the eye.
+    // Brackets around a name are not spoken.
     .replaceAll(/[[【]\{app\}[\]】]/g, '{app},')
-    // A function, and one pass: nothing that a name holds is a placeholder or a pattern of `replace`.
+    // A replacer function and a single pass: a name cannot inject placeholders or `$` patterns.
     .replaceAll(/\{(code|app)\}/g, (_, placeholder: string) => (placeholder === 'code' ? digits : name))
   return { voice: voices[matchedLocale] ?? voices.en, locale: matchedLocale, sentence, digits }
 }
 
-/** As plain text. Some voices take an ampersand for the beginning of an entity; no other mark of SSML is in a name. */
+/**
+ * Speech as plain text. Drops ampersands, which some voices read as an entity; names contain no other SSML
+ * markup.
+ */
 export const speechText = ({ sentence, digits }: Pick<Speech<unknown>, 'sentence' | 'digits'>) =>
   `${sentence}. ${digits}.`.replaceAll(/ *& */g, ' ')
 
@@ -49,7 +52,7 @@ const localeVoices = {
   ...Object.fromEntries(Object.keys(localeTexts).map((locale) => [locale, locale])),
 }
 
-/** What a call says by a gateway whose voices nobody here knows. */
+/** Renders a call for a gateway whose voices are unknown, such as the operator's own. */
 export function renderPlainSpeech(input: SpeechInput): Pick<OutgoingMessage, 'text' | 'locale'> {
   const speech = renderSpeech(input, localeVoices)
   return { text: speechText(speech), locale: speech.locale }

@@ -9,22 +9,22 @@ import { localeTexts } from './locales.ts'
 import { draftMessage, renderMessage, type Message, type MessageInput, type Omission } from './message.ts'
 import { measureSms, type SmsSize } from './sms-segments.ts'
 
-/** What a message comes to once the lines for machines are below it. */
+/** Size of a message with machine-readable lines appended. */
 export type LintOutcome = { parts: number; leftOut: Omission[] }
 
 export type LintedTemplate = SmsSize & {
   template: 'sms'
   locale: string
-  /** Who wrote it. */
+  /** Origin of the template. */
   from: 'otpd' | 'config'
-  /** The whole text, at its longest. */
+  /** The complete text with the longest values. */
   text: string
   withWebOtp: LintOutcome
   withAndroid: LintOutcome
   withBoth: LintOutcome
 }
 
-/** A code lives ten minutes at most. */
+/** Codes live at most ten minutes. */
 const minutes = Array.from({ length: 10 }, (_, index) => index + 1)
 const exampleCode = '123456'
 const exampleName = 'Northwind Trading Co'
@@ -32,8 +32,8 @@ const webOtp = { webOtpDomain: 'example.com' }
 const android = { androidAppHash: 'FA+9qCX9VSu' }
 
 /**
- * How every template travels, with a name of 20 characters and as many minutes as make it longest. Those that otpd
- * brings must fit one part so; what is left out of them below the lines for machines is told by the outcomes.
+ * Measures every template with a name of 20 characters and the minutes that make it longest. Built-in texts
+ * must then fit one SMS part; the outcomes report what is left out once machine-readable lines are added.
  */
 export function lintTemplates(templates: MessageTemplates = {}): LintedTemplate[] {
   return [...new Set([...Object.keys(localeTexts), ...Object.keys(templates)])].toSorted().map((locale) => {
@@ -85,7 +85,7 @@ const fieldPatterns: Partial<Record<keyof PreviewInput, RegExp>> = {
   androidAppHash: new RegExp(androidAppHashPattern),
 }
 
-/** The first wish that the API would refuse too. */
+/** First field that the API would refuse too, if any. */
 export function findInvalidField(input: PreviewInput): keyof PreviewInput | undefined {
   const isInvalid = (key: keyof PreviewInput) =>
     input[key] !== undefined && fieldPatterns[key]?.test(input[key]) === false
@@ -93,7 +93,7 @@ export function findInvalidField(input: PreviewInput): keyof PreviewInput | unde
   return (['locale', 'webOtpDomain', 'androidAppHash'] as const).find(isInvalid)
 }
 
-/** A message as a phone would get it, five minutes before its code ends. */
+/** Renders a message as a phone would show it, five minutes before the code expires. */
 export function previewMessage(
   input: PreviewInput,
   templates: MessageTemplates = {},
