@@ -1,14 +1,15 @@
 import { lookup } from 'node:dns/promises'
 
-/** An address that a name stands for. */
+/** An IP address that a host name resolves to. */
 export type ResolvedAddress = { address: string; family: number }
 
-/** All addresses of a name; rejects where there is none. */
+/** Resolves a host name to all its addresses; rejects if there are none. */
 export type Resolve = (host: string) => Promise<ResolvedAddress[]>
 
 /**
- * The system's resolver, with a limit: it cannot be interrupted, so that the caller stops waiting instead. A name is
- * asked for once at a time, as otherwise one that never answers would gather lookups without end.
+ * The system's resolver with a timeout. A lookup cannot be canceled, so on timeout the caller stops waiting
+ * while the lookup continues. Lookups are single-flight per name, so that a name that never resolves cannot
+ * pile them up.
  */
 export function createResolver(
   timeoutMs = 3_000,

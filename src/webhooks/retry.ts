@@ -2,19 +2,21 @@ const second = 1000
 const minute = 60 * second
 const hour = 60 * minute
 
-/** What comes after the first attempt, which is made at once. */
+/** Delays between attempts; the first attempt is made immediately. */
 const retryScheduleMs = [5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 10 * hour]
 
-/** Of every wait, both ways, so that a receiver that was away is not met by all that failed at one moment. */
+/**
+ * Fraction of each delay, in both directions, so that a recovering receiver does not get all retries at once.
+ */
 const jitter = 0.2
 
 /**
- * How long to wait after a failed attempt.
+ * Delay before the next attempt, from a fixed backoff schedule with jitter.
  *
- * @param failures how many there were of this delivery, this one included
- * @param requestedMs what the receiver asked for: heeded from one to two times the planned wait
- * @param random from 0 up to 1
- * @returns milliseconds; null where that was the last attempt
+ * @param failures failed attempts of this delivery so far, including this one
+ * @param requestedMs the receiver's `Retry-After`; honored between one and two times the scheduled delay
+ * @param random returns a number in [0, 1)
+ * @returns milliseconds; null after the last attempt
  */
 export function retryDelayMs(
   failures: number,
@@ -27,7 +29,11 @@ export function retryDelayMs(
   return requestedMs === null ? planned : Math.max(planned, step, Math.min(requestedMs, 2 * step))
 }
 
-/** Reads a `Retry-After` (RFC 9110 §10.2.3): seconds, or a date. @returns milliseconds from now; null where unreadable */
+/**
+ * Parses `Retry-After` (RFC 9110 §10.2.3): seconds or a date.
+ *
+ * @returns milliseconds from now; null if unreadable
+ */
 export function readRetryAfter(value: string | undefined, now: number): number | null {
   if (value === undefined) return null
   if (/^\d{1,9}$/.test(value)) return Number(value) * second

@@ -10,36 +10,39 @@ import type { TargetGuard } from './targets.ts'
 
 const bytesReadMax = 16 * 1024
 const bodyBytesKeptMax = 4 * 1024
-/** Before an answer a receiver may send any number of these (RFC 9110 §15.2); none needs more than one or two. */
+/**
+ * Limit for 1xx responses. RFC 9110 §15.2 allows any number before the final response; receivers need one or
+ * two.
+ */
 const interimResponsesMax = 10
 
 export type SenderOptions = {
   guard: TargetGuard
   resolve: Resolve
   clock: Clock
-  /** Of otpd, for `user-agent`. */
+  /** otpd version, sent as `user-agent`. */
   version: string
-  /** Until the connection stands, TLS included. */
+  /** Timeout for establishing the connection, including TLS. */
   connectTimeoutMs?: number
-  /** From the question for the address to the last byte of the answer. */
+  /** Timeout from the DNS lookup to the last byte of the response. */
   exchangeTimeoutMs?: number
   /** Certificates to trust instead of the system's, in PEM. */
   ca?: string
 }
 
 /**
- * Sends webhooks to URLs that strangers chose. It connects only to an address that it has checked itself: a name is
- * resolved once, all its addresses must be allowed, and the connection is made to one of these, so that a name which
- * answers differently the next moment gains nothing.
+ * Sends webhooks to untrusted URLs, protected against SSRF and DNS rebinding: a name is resolved once, all
+ * its addresses must be allowed, and the connection goes to one of these addresses, never to the result of a
+ * second lookup.
  *
- * `node:https` and not `fetch`: Bun's `fetch` obeys the proxy variables of the environment, which would resolve the
- * name again on their own, follows redirects, unpacks compressed answers and cannot be told an address. The
- * certificate is checked even where the environment says otherwise.
+ * It uses `node:https` instead of `fetch`: Bun's `fetch` obeys the proxy variables of the environment (a
+ * proxy would resolve the name itself), follows redirects, decompresses responses and cannot be pinned to an
+ * address. Certificates are verified even if the environment disables that.
  */
 export function createWebhookSender(options: SenderOptions): SendWebhook {
   const { guard, resolve, clock, version, connectTimeoutMs = 5_000, exchangeTimeoutMs = 15_000, ca } = options
 
-  /** The addresses to connect to, or why there are none. */
+  /** Resolves and checks the addresses to connect to, or returns the error. */
   const findAddresses = async (text: string): Promise<ResolvedAddress[] | WebhookError> => {
     // The rules may have become stricter since the URL was registered.
     if (guard.findFault(text) !== undefined) return 'blocked_address'
@@ -93,7 +96,10 @@ type ExchangeResult = Pick<WebhookAttemptResult, 'statusCode' | 'error' | 'body'
 
 const noResponse = (error: WebhookError) => ({ statusCode: null, error, body: null, retryAfterMs: null })
 
-/** One POST over a connection of its own. The status decides, whatever becomes of the body behind it. */
+/**
+ * Sends one POST over a new connection. Once a status was received it decides the result, even if the body
+ * fails.
+ */
 function exchange(
   url: URL,
   headers: Record<string, string>,
@@ -102,7 +108,7 @@ function exchange(
 ): Promise<ExchangeResult> {
   const { promise, resolve } = Promise.withResolvers<ExchangeResult>()
   const isSecure = url.protocol === 'https:'
-  // What a broken connection means depends on how far it had come.
+  // The phase decides which error a broken connection is.
   let phase: 'connect' | 'tls' | 'reset' = 'connect'
   let statusCode: number | undefined
   let retryAfter: string | undefined
@@ -115,7 +121,7 @@ function exchange(
     headers,
     agent: false,
     ...(isSecure && { rejectUnauthorized: true, ...(ca !== undefined && { ca }) }),
-    // Not called for a URL that holds an address; that one was checked as it stands.
+    // Not called if the URL contains an IP address; `findAddresses` has checked it already.
     lookup: (_host, { all }, callback) => {
       const [first] = addresses
       if (all || !first) callback(null, addresses)
@@ -123,7 +129,7 @@ function exchange(
     },
   })
 
-  /** @param failure counts only where no status has come */
+  /** @param failure the error, used only if no status was received */
   const finish = (failure: WebhookError) => {
     clearTimeout(connectTimer)
     clearTimeout(exchangeTimer)
@@ -145,7 +151,7 @@ function exchange(
     socket.once('connect', () => (isSecure ? (phase = 'tls') : onConnected()))
     socket.once('secureConnect', onConnected)
   })
-  // A destroyed request reports errors late; without a listener they would end the process.
+  // A destroyed request can emit errors late; without a listener they would crash the process.
   request.on('error', () => finish(phase))
   request.on('close', () => finish(phase))
   request.on('information', () => {
@@ -172,5 +178,5 @@ function statusError(statusCode: number): WebhookError | null {
   return statusCode >= 300 && statusCode < 400 ? 'redirect' : 'bad_status'
 }
 
-/** Whatever the bytes are; NUL is left out, since PostgreSQL's text cannot hold it. */
+/** Decodes arbitrary bytes as UTF-8, without NUL, which PostgreSQL's `text` cannot store. */
 const decodeText = (chunks: Buffer[]) => Buffer.concat(chunks).toString('utf8').replaceAll('\0', '')

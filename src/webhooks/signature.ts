@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 
-/** The headers that make a message verifiable, by Standard Webhooks 1.0. */
+/** Signature headers of Standard Webhooks 1.0. */
 export type SignatureHeaders = {
   'webhook-id': string
   'webhook-timestamp': string
@@ -8,12 +8,13 @@ export type SignatureHeaders = {
 }
 
 /**
- * Signs one attempt: `{id}.{timestamp}.{body}`, HMAC-SHA-256, as every Standard Webhooks library verifies it.
+ * Signs one attempt with HMAC-SHA-256 over `{id}.{timestamp}.{body}`, as any Standard Webhooks library
+ * verifies it.
  *
- * The key is what base64 makes of the 48 characters behind `whsec_`. They look like hex, but the libraries decode
- * them as base64, and the length fits without padding.
+ * The key is the base64-decoded text after `whsec_`. Its 48 characters look like hex, but the libraries
+ * decode them as base64, which their length allows without padding.
  *
- * @param body the very text that is sent
+ * @param body the exact text that is sent
  * @param now time of the attempt, not of the event
  */
 export function signWebhook(

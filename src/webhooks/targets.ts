@@ -1,21 +1,21 @@
 import ipaddr from 'ipaddr.js'
 import type { WebhookTargets } from '../domain/webhooks/endpoints.ts'
 
-/** What the operator allows although it is private: names in lower case, and CIDRs. By `http`, too. */
+/** Private targets that the operator allows, also by `http`: host names in lower case, and CIDRs. */
 export type TargetAllowlist = { hosts: string[]; cidrs: string[] }
 
 export type TargetGuard = WebhookTargets & {
-  /** The name or address, without brackets and without a dot at its end. */
+  /** Host name or IP address of a URL, without brackets and trailing dot. */
   normalizedHost(url: URL): string
-  /** Whether a connection may be made to this address, found under that name. */
+  /** Whether a connection to this address is allowed, for a URL with this host. */
   allows(host: string, address: string): boolean
 }
 
 type Address = ReturnType<typeof ipaddr.process>
 
 /**
- * Decides where events may go: public addresses, by `https`. Loopback, private, link-local and every other special
- * range is refused, in whatever form it is written, unless the operator allows it.
+ * SSRF guard for webhook targets: allows public addresses by `https`. Loopback, private, link-local and all
+ * other special ranges are refused, in any notation, unless the operator allows them.
  */
 export function createTargetGuard(allowlist: TargetAllowlist): TargetGuard {
   const hosts = new Set(allowlist.hosts)
@@ -26,12 +26,12 @@ export function createTargetGuard(allowlist: TargetAllowlist): TargetGuard {
 
   const allows = (host: string, text: string) => {
     if (hosts.has(host)) return true
-    // Takes `::ffff:10.0.0.1` for 10.0.0.1.
+    // `process` maps `::ffff:10.0.0.1` to 10.0.0.1.
     const address = ipaddr.isValid(text) ? ipaddr.process(text) : undefined
     return address !== undefined && (isPublic(address) || isAllowlisted(address))
   }
 
-  /** Allowed on purpose, and not only by being public. */
+  /** Whether the operator allows the host explicitly. */
   const isExempt = (host: string) =>
     hosts.has(host) || (ipaddr.isValid(host) && isAllowlisted(ipaddr.process(host)))
 
@@ -39,7 +39,7 @@ export function createTargetGuard(allowlist: TargetAllowlist): TargetGuard {
     normalizedHost,
     allows,
     findFault(text) {
-      // Backslashes and missing slashes are forms that URL readers disagree about.
+      // URL parsers disagree about backslashes and missing slashes.
       if (/[\s\p{Cc}\\]/u.test(text) || !URL.canParse(text)) return 'Expected a URL.'
       if (!/^https?:\/\/[^/]/i.test(text)) return 'Expected an https URL.'
       if (/^[^/]*\/\/[^/?#]*@/.test(text)) return 'Expected a URL without user name and password.'
@@ -60,8 +60,8 @@ const normalizedHost = (url: URL) => url.hostname.replace(/^\[(.*)\]$/, '$1').re
 const globalUnicast = ipaddr.parseCIDR('2000::/3')
 
 /**
- * ipaddr.js calls every IPv6 address unicast that lies in none of the special ranges it knows, `::7f00:1` (an old form
- * of 127.0.0.1) among them. RFC 4291 §2.4 and IANA have given out 2000::/3 alone.
+ * ipaddr.js calls every IPv6 address outside the special ranges it knows unicast, including `::7f00:1` (a
+ * deprecated form of 127.0.0.1). Global unicast is only 2000::/3 so far (RFC 4291 §2.4, IANA).
  */
 const isPublic = (address: Address) =>
   address.range() === 'unicast' && (address.kind() === 'ipv4' || address.match(globalUnicast))

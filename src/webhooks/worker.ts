@@ -10,26 +10,27 @@ import { unsealHeaders } from '../domain/webhooks/headers.ts'
 import type { ClaimedDelivery, StoredWebhookMessage } from '../domain/webhooks/outbox.ts'
 import { retryDelayMs } from './retry.ts'
 
-/** Within this process; how many go to one endpoint the queue sees to. */
+/** Limit per process; the outbox limits deliveries per endpoint. */
 const inFlightMax = 50
 
-/** Outlasts an exchange, so that nobody else takes a delivery that is still under way. */
+/** Longer than an exchange can take, so that no other process claims a delivery that is still in flight. */
 const leaseMs = 30_000
 
-/** A send that is over. Without an attempt there was none that counts. */
+/** A finished send, to be recorded. Without `attempt` nothing was sent, and the claim is only released. */
 type CompletedSend = { claim: ClaimedDelivery; attempt?: WebhookAttempt; retryAt: number | null }
 
 export type WebhookWorker = ReturnType<typeof createWebhookWorker>
 
 /**
- * Sends what the outbox holds: at least once, in no promised order. A delivery is claimed and sent; what fails is sent
- * again on the schedule of `retry.ts`, and an endpoint that answers 410 or only fails for 120 hours is disabled. What was
- * claimed by a process that died is sent again when its lease has run out.
+ * Sends the deliveries of the outbox: at least once, in no guaranteed order. It leases due deliveries, sends
+ * them, and retries failures on the schedule of `retry.ts`. An endpoint that responds 410, or only fails for
+ * 120 hours, is disabled. Deliveries leased by a crashed process are sent again when the lease expires.
  *
- * @param needs.random from 0 up to 1; spreads the retries
- * @param needs.ownsAllLeases no other process works on this database: leases that stand at the start are void
- * @param needs.pollMs how often to look, at the least, for what no `wake` told of
- * @param needs.onError told of what is not the receiver's fault; the work goes on
+ * @param needs.random returns a number in [0, 1); jitter of the retries
+ * @param needs.ownsAllLeases no other process uses this database, so leases found at startup are stale and
+ *   released
+ * @param needs.pollMs longest interval between polls for deliveries that no `wake` announced
+ * @param needs.onError called with unexpected errors, not with the receiver's; the worker keeps running
  */
 export function createWebhookWorker(needs: {
   store: Store
@@ -46,19 +47,20 @@ export function createWebhookWorker(needs: {
   const owner = randomUUID()
   const abort = new AbortController()
   const inFlight = new Set<Promise<void>>()
-  /** Not yet written down. */
+  /** Finished sends that are not yet recorded in the database. */
   const unrecorded = new Set<CompletedSend>()
   let timer: ReturnType<typeof setTimeout> | undefined
   let isStarted = false
   const { wake, running } = createCoalescingRunner(sendRound, () => scheduleNextRound().catch(onError))
 
   async function sendRound(): Promise<boolean> {
-    // Begun together: on SQLite they share one commit, in this order.
+    // Started together: on SQLite recordings and claim share one commit, in this order.
     const recordings = [...unrecorded].map(recordResult)
     const claimed = await claimDue()
     const recorded = await Promise.all(recordings)
     await sendAll(claimed).catch(onError)
-    // Where transactions pass each other, what was written made room only after the claim.
+    // With concurrent transactions, a recording may free capacity only after the claim; then another round is
+    // due.
     return claimed.length > 0 || recorded.includes(true)
   }
 
@@ -70,23 +72,30 @@ export function createWebhookWorker(needs: {
       const claim = { owner, now, leaseUntil: now + leaseMs, limit }
       return await store.write((tx) => tx.webhookOutbox.claim(claim))
     } catch (error) {
-      // The next poll tries anew.
+      // The next poll retries.
       onError(error)
       return []
     }
   }
 
-  /** Looks again when the next delivery is due, and at every poll for what another process has written. */
+  /**
+   * Wakes when the next delivery is due, and at the latest after `pollMs`, for deliveries of other processes.
+   */
   async function scheduleNextRound() {
     clearTimeout(timer)
     if (!isStarted) return
     const untilDueMs = ((await store.read.webhookOutbox.nextDueAt()) ?? Infinity) - clock.now()
     clearTimeout(timer)
-    // What is due by now waits for room, which wakes us, or for another process.
+    // A delivery that is already due waits for capacity, which wakes the worker, or for another process.
     if (isStarted) timer = setTimeout(wake, untilDueMs > 0 ? Math.min(untilDueMs, pollMs) : pollMs)
   }
 
-  /** @returns false where it could not be; it is tried again, and after the lease the delivery is */
+  /**
+   * Records a finished send.
+   *
+   * @returns false on a database error; the recording is retried, and once the lease expires the delivery is
+   *   too
+   */
   async function recordResult(completed: CompletedSend): Promise<boolean> {
     const { claim, attempt, retryAt } = completed
     try {
@@ -111,8 +120,8 @@ export function createWebhookWorker(needs: {
   }
 
   /**
-   * Reads URL and secret only now that the claim is committed: a secret that was rotated in the meantime must not sign
-   * any more. What is gone or disabled by now stays unsent.
+   * Loads URL and secret after the claim is committed, because a secret rotated before then must no longer
+   * sign. A delivery is released unsent if its endpoint was deleted or disabled.
    */
   async function sendAll(claimed: ClaimedDelivery[]) {
     if (claimed.length === 0) return
@@ -154,7 +163,7 @@ export function createWebhookWorker(needs: {
     return { claim, attempt: { at, ...response }, retryAt: delayMs === null ? null : clock.now() + delayMs }
   }
 
-  /** Resolves when nothing is sent or waits to be written down. */
+  /** Resolves when nothing is in flight or waiting to be recorded. */
   async function whenIdle(): Promise<void> {
     if (!running() && inFlight.size === 0) return
     await Promise.allSettled([...inFlight, running()])
@@ -162,22 +171,22 @@ export function createWebhookWorker(needs: {
   }
 
   return {
-    /** Sends what waits and goes on until `stop`. */
+    /** Starts sending due deliveries, until `stop`. */
     async start(): Promise<void> {
       if (ownsAllLeases) await store.write((tx) => tx.webhookOutbox.releaseAll())
       isStarted = true
       wake()
     },
 
-    /** Tells that something may wait. Costs nothing where it is called often. */
+    /** Signals that a delivery may be due. Calls are coalesced, so frequent calls are cheap. */
     wake,
 
     whenIdle,
 
     /**
-     * Claims nothing more, and resolves once what is under way has ended and is written down.
+     * Stops claiming deliveries and drains: resolves once those in flight have ended and are recorded.
      *
-     * @param withinMs what has not ended by then is cut off, and will be sent again
+     * @param withinMs time for the drain; then deliveries are aborted and released, to be sent again
      */
     async stop(withinMs: number): Promise<void> {
       isStarted = false
