@@ -14,13 +14,13 @@ import {
 import { notAllowed } from '../domain/accounts/developers.ts'
 import type { Store } from '../domain/store/store.ts'
 
-/** Checks the credentials of applications against the store, anew for every call. */
+/** Authenticates applications by their credentials, checked against the store on every call. */
 export function createAppAuthenticator({ store }: { store: Store }): AppAuth {
-  /** The application that a key belongs to, whatever its status. */
+  /** Finds the application of an API key, whatever its status. @throws UNAUTHENTICATED if there is none */
   async function findByKey(apiKey: string | undefined): Promise<ApplicationCredentials> {
     if (!hasCredentialFormat('api', apiKey)) throw credentialsRejected()
     const candidates = await store.read.applications.findByApiKeyPreview(previewCredential(apiKey))
-    // An unknown key costs a hash too, so that the time tells nobody whether the eight characters are known.
+    // An unknown key costs a hash too, so that timing does not reveal whether its preview exists.
     if (candidates.length === 0) compareWithDummy(apiKey)
     const match = candidates.find(({ apiKeySalt, apiKeyHash }) =>
       matchesCredential(apiKey, { salt: apiKeySalt, hash: apiKeyHash }),
@@ -46,7 +46,7 @@ export function createAppAuthenticator({ store }: { store: Store }): AppAuth {
   }
 }
 
-/** Everything presented has matched: only now may the caller learn of a status. */
+/** Checks the status, only after all credentials matched: other callers must not learn it. */
 function requireActive(application: ApplicationCredentials): CallingApplication {
   if (application.status !== 'active') throw applicationDisabled()
   if (application.developerStatus !== 'active') throw notAllowed()

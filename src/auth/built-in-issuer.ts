@@ -20,7 +20,7 @@ export const builtInClientId = 'otpd'
 export const idTokenSeconds = 15 * 60
 const setupTokenGrant = 'urn:otpd:setup-token'
 
-/** ID tokens of the built-in provider for a developer, valid for a quarter of an hour. */
+/** Creates a function that signs ID tokens of the built-in provider, valid for 15 minutes. */
 export function createIdTokenSigner(needs: {
   issuerUrl: () => string
   signingKeys: Pick<SigningKeys, 'current'>
@@ -37,7 +37,7 @@ export function createIdTokenSigner(needs: {
       iat: nowSeconds,
       exp: nowSeconds + idTokenSeconds,
       email: developer.email,
-      // Nobody has sent anything to it.
+      // otpd sends no e-mail, so it cannot verify the address.
       email_verified: false,
       ...(developer.name !== null && { name: developer.name }),
     }
@@ -47,11 +47,11 @@ export function createIdTokenSigner(needs: {
 }
 
 /**
- * The identity provider that otpd is when no other is configured. It is small on purpose: no browser, no consent, no
- * other clients; whoever needs more configures an OpenID provider.
+ * The built-in identity provider, used if no external one is configured. It is deliberately small: no browser
+ * login, no consent, a single client. For more, configure an external OpenID provider.
  *
- * @param needs.issuerUrl `{public url}/v1/auth`; asked each time, as the port may be known only once the server
- *   listens. Accounts do not depend on it.
+ * @param needs.issuerUrl `{public url}/v1/auth`; called each time, because the port may be known only once
+ *   the server listens. Accounts do not depend on it.
  */
 export function createBuiltInIssuer(needs: {
   issuerUrl: () => string
@@ -130,12 +130,12 @@ export function createBuiltInIssuer(needs: {
   }
 }
 
-/** The database is at hand, so an unknown key id costs one read of it and nobody else's patience. */
+/** No cooldown: keys come from the local database, so an unknown key id costs one read. */
 const localKeyLimits = { refreshMs: 60_000, cooldownMs: 0, staleMs: 24 * 3_600_000 }
 
 /**
- * Checks the built-in provider's tokens by the code that checks everybody's, with keys from the database. The issuer
- * that it answers is the one under which accounts are kept, whatever the server's URL is today.
+ * Verifies the built-in provider's tokens with the same code as external ones, with keys from the database.
+ * It returns the fixed issuer under which accounts are stored, independent of the server's current URL.
  */
 export function createBuiltInVerifier(needs: {
   issuerUrl: () => string

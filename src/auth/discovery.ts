@@ -1,15 +1,15 @@
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose'
 import type { LoadKeys } from './jwks.ts'
 
-/** What loading keys over HTTP needs of `fetch`. */
+/** The part of `fetch` that loading keys needs. */
 export type FetchKeys = (url: string, init: RequestInit) => Promise<Response>
 
 export type RemoteKeysOptions = {
   issuer: string
-  /** Skips discovery: for providers that publish no discovery document beside their issuer. */
+  /** Skips discovery, for providers without a discovery document. */
   jwksUri?: string
   fetch?: FetchKeys
-  /** For one whole exchange, body included. */
+  /** Timeout of one exchange, including the body. */
   timeoutMs?: number
 }
 
@@ -17,11 +17,11 @@ export type RemoteKeysOptions = {
 const responseBytesMax = 256 * 1024
 
 /**
- * Loads a provider's public keys, found by OpenID Connect Discovery 1.0 unless their address is given.
- * Discovery is repeated only after a failed load, so that a provider may move its keys.
+ * Loads a provider's public keys, located by OpenID Connect Discovery 1.0 unless `jwksUri` is given.
+ * Discovery is repeated only after a failed load, in case the provider has moved its keys.
  *
- * @throws Error (never a ServiceError) on an insecure address, another status than 200, redirects included, a
- *   time-out, an answer over 256 KiB, or one that is not a key set
+ * @throws Error (never a ServiceError) on an insecure URL, a status other than 200 (including redirects), a
+ *   timeout, a response over 256 KiB, or one that is not a key set
  */
 export function createRemoteKeys(options: RemoteKeysOptions): LoadKeys {
   const { issuer, fetch = globalThis.fetch, timeoutMs = 5000 } = options
@@ -40,8 +40,8 @@ export function createRemoteKeys(options: RemoteKeysOptions): LoadKeys {
 }
 
 /**
- * Whether an address may be trusted for identity: https, or http that does not leave the machine.
- * The operator's settings are checked with it at start.
+ * Whether a URL is safe for identity: https, or http on loopback. Also validates the operator's settings at
+ * startup.
  */
 export function isSecureUrl(address: string): boolean {
   if (!URL.canParse(address)) return false
@@ -57,8 +57,8 @@ function requireSecureUrl(address: string): string {
 }
 
 async function discoverKeysUri(issuer: string, getJson: (url: string) => Promise<unknown>): Promise<string> {
-  // Discovery 1.0 §4.1: a trailing slash of the issuer is removed before the path is appended; §4.3: the
-  // issuer in the answer must be exactly the one that was asked for.
+  // Discovery 1.0 §4.1: a trailing slash of the issuer is removed before the path is appended. §4.3: the
+  // issuer in the document must be exactly the configured one.
   const url = `${requireSecureUrl(issuer).replace(/\/$/, '')}/.well-known/openid-configuration`
   const document = await getJson(url)
   if (!isRecord(document)) throw new Error('the discovery document is not a JSON object')
@@ -83,7 +83,7 @@ async function readBounded(response: Response): Promise<string> {
   let bytes = 0
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength
-    // Leaving the loop cancels the stream, so an endless answer costs no more than this.
+    // Leaving the loop cancels the stream, which bounds the cost of an endless response.
     if (bytes > responseBytesMax)
       throw new Error(`the identity provider's answer is over ${responseBytesMax} bytes`)
     text += decoder.decode(chunk, { stream: true })
@@ -93,7 +93,7 @@ async function readBounded(response: Response): Promise<string> {
 
 function parseKeySet(value: unknown): JSONWebKeySet {
   if (!isRecord(value) || !Array.isArray(value['keys']) || value['keys'].length === 0) {
-    // An empty set would turn every login away: more likely a fault of the provider than its wish.
+    // An empty set would reject every login, so it is treated as a fault of the provider.
     throw new Error('the identity provider published no keys')
   }
   return createLocalJWKSet({ keys: value['keys'] }).jwks()

@@ -4,7 +4,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { KeySet, KeySource } from './jwks.ts'
 import { createTokenCache } from './token-cache.ts'
 
-/** Who a valid ID token speaks for. A person is the pair of issuer and subject, never the e-mail address. */
+/** Claims of a verified ID token. A person is identified by issuer and subject, never by e-mail address. */
 export type VerifiedIdToken = {
   issuer: string
   subject: string
@@ -15,9 +15,9 @@ export type VerifiedIdToken = {
 }
 
 export type IdTokenVerifierOptions = {
-  /** Compared exactly, a trailing slash included. A function where it is known only once the server listens. */
+  /** Compared exactly, including a trailing slash. A function if it is known only once the server listens. */
   issuer: string | (() => string)
-  /** Client ids that a token may be meant for; at least one. */
+  /** Accepted audiences (client ids); at least one. */
   audiences: readonly string[]
   keys: KeySource
   clock: Clock
@@ -32,8 +32,9 @@ const subjectLengthMax = 255
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA']
 
 /**
- * Checks ID tokens of one issuer: signature, issuer, audience, expiry, and what jose leaves to its callers. A token that
- * was good stays so until it expires or its key is no longer known to be trusted; a bad one is judged anew each time.
+ * Verifies ID tokens of one issuer: signature, issuer, audience, expiry, and the checks that jose leaves to
+ * its callers. Valid tokens are cached until they expire or the key set changes; invalid ones are verified
+ * again each time.
  */
 export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
   const { audiences, keys, clock } = options
@@ -43,8 +44,8 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
 
   return {
     /**
-     * @throws UNAUTHENTICATED with reason TOKEN_MISSING, TOKEN_EXPIRED or TOKEN_INVALID; UNAVAILABLE with
-     *   reason IDENTITY_PROVIDER_UNAVAILABLE when the provider's keys cannot be had
+     * @throws UNAUTHENTICATED with reason TOKEN_MISSING, TOKEN_EXPIRED or TOKEN_INVALID
+     * @throws UNAVAILABLE with reason IDENTITY_PROVIDER_UNAVAILABLE when the provider's keys cannot be loaded
      */
     async verify(token: string | undefined): Promise<VerifiedIdToken> {
       if (!token) throw unauthenticated('TOKEN_MISSING', 'An ID token is required.')
@@ -77,8 +78,8 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
         if (error instanceof ServiceError) throw error
         if (error instanceof errors.JWTExpired)
           throw unauthenticated('TOKEN_EXPIRED', 'The ID token has expired.')
-        // Everything else that jose throws is about this token or the key that it names, TypeErrors for keys
-        // that are too short included.
+        // All other errors of jose concern this token or the key that it names, including TypeErrors for keys
+        // that are too short.
         throw invalidToken(error)
       }
     },
@@ -86,16 +87,18 @@ export function createIdTokenVerifier(options: IdTokenVerifierOptions) {
 }
 
 /**
- * Access tokens (RFC 9068), logout tokens (OpenID Connect Back-Channel Logout 1.0) and security events (RFC
- * 8417) are signed with the same keys and may name the same audience. Providers that leave `typ` out exist,
- * so explicit types of something else are refused (RFC 8725 §3.11) instead of requiring `JWT`.
+ * Refuses other token types: access tokens (RFC 9068), logout tokens (OpenID Connect Back-Channel Logout 1.0)
+ * and security events (RFC 8417) are signed with the same keys and may have the same audience. Some providers
+ * omit `typ`, so it refuses explicit other types (RFC 8725 §3.11) instead of requiring `JWT`.
  */
 function isIdTokenType(typ: string | undefined, payload: JWTPayload): boolean {
   return !typ?.toLowerCase().endsWith('+jwt') && payload['events'] === undefined
 }
 
-/** OpenID Connect Core 1.0 §3.1.3.7: who asked for the token (`azp`) must be one of ours, and must be named
- * where the token has several audiences. */
+/**
+ * Checks the authorized party (OpenID Connect Core 1.0 §3.1.3.7): `azp` must be one of our audiences, and is
+ * required if the token has several audiences.
+ */
 function isAcceptedAudience(payload: JWTPayload, audiences: readonly string[]): boolean {
   const authorizedParty = payload['azp']
   if (authorizedParty === undefined) return !Array.isArray(payload.aud) || payload.aud.length === 1
@@ -110,7 +113,7 @@ function readClaims(payload: JWTPayload, issuer: string, nowMs: number): Verifie
   const verified: VerifiedIdToken = { issuer, subject: sub, expiresAtMs: exp * 1000 }
   if (typeof email === 'string' && email !== '') {
     verified.email = email
-    // Some providers send the word instead of the value.
+    // Some providers send the string 'true' instead of a boolean.
     verified.emailVerified = emailVerified === true || emailVerified === 'true'
   }
   if (typeof name === 'string' && name !== '') verified.name = name
@@ -118,7 +121,7 @@ function readClaims(payload: JWTPayload, issuer: string, nowMs: number): Verifie
 }
 
 function invalidToken(cause?: unknown): ServiceError {
-  return unauthenticated('TOKEN_INVALID', 'The ID token is not valid here.', cause)
+  return unauthenticated('TOKEN_INVALID', 'The ID token is invalid.', cause)
 }
 
 function unauthenticated(reason: string, message: string, cause?: unknown): ServiceError {

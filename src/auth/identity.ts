@@ -21,7 +21,7 @@ import { createSigningKeys, type SigningKeys } from './signing-keys.ts'
 export type IdentityNeeds = {
   store: Store
   clock: Clock
-  /** What an external provider's clock shows; the same clock if left out. */
+  /** Wall clock, comparable with an external provider's clock; default: `clock`. */
   wall?: Clock | undefined
   newId: NewId
   random: Random
@@ -30,31 +30,35 @@ export type IdentityNeeds = {
   signUp: 'open' | 'closed'
 }
 
-/** An OpenID provider of the operator's choice. */
+/** Settings of an external OpenID provider. */
 export type OidcSettings = {
   issuer: string
   /** At least one. */
   audience: readonly string[]
-  /** Null: as the issuer's discovery document says. */
+  /** Null: use the discovery document of the issuer. */
   jwksUri: string | null
-  /** What command lines log in as; null: the first audience. */
+  /** Client id of the CLI's logins; null: the first audience. */
   clientId: string | null
 }
 
-/** Who callers of the console are, whoever vouches for them. */
+/** Authenticates developers, by the built-in or an external identity provider. */
 export type Identity = {
-  /** @throws UNAUTHENTICATED (TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED); UNAVAILABLE */
+  /**
+   * Verifies an ID token.
+   *
+   * @throws UNAUTHENTICATED (TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED); UNAVAILABLE
+   */
   verify(token: string | undefined): Promise<Login & { expiresAtMs: number }>
   developers: DeveloperService
   loginSettings(): Promise<LoginSettings>
   /**
-   * For the start of a server whose operator names its first account: makes it unless the address is known. An external
-   * provider's waits for its first login; its password is not looked at.
+   * Creates the first account that the operator's settings name, unless the e-mail address exists. With an
+   * external provider it only invites the address, and ignores the password.
    *
    * @throws INVALID_ARGUMENT; UNAVAILABLE
    */
   ensureAccount(account: { email: string; password: string }): Promise<void>
-  /** Undefined where an OpenID provider is configured. */
+  /** Undefined if an external OpenID provider is configured. */
   builtIn: BuiltInIdentity | undefined
 }
 
@@ -65,7 +69,11 @@ export type BuiltInIdentity = {
   signingKeys: SigningKeys
 }
 
-/** @param oidc.onKeysFailed told of every failed load of the provider's keys, for the log */
+/**
+ * Identity by an external OpenID provider.
+ *
+ * @param oidc.onKeysFailed called with the cause when loading the provider's keys fails, for the log
+ */
 export function createExternalIdentity(
   needs: IdentityNeeds,
   oidc: OidcSettings & { onKeysFailed?: (cause: unknown) => void },
@@ -91,7 +99,7 @@ export function createExternalIdentity(
   return {
     async verify(token) {
       const login = await verify(token)
-      // Whoever waits for the token's end does so by our clock.
+      // Converts the expiry from the wall clock to ours, which callers compare it with.
       return { ...login, expiresAtMs: login.expiresAtMs - wall.now() + clock.now() }
     },
     developers,
@@ -104,7 +112,11 @@ export function createExternalIdentity(
   }
 }
 
-/** @param publicUrl where the server is reached, without a slash at its end; asked each time */
+/**
+ * Identity by the built-in provider.
+ *
+ * @param publicUrl public URL of the server, without a trailing slash; called each time
+ */
 export function createBuiltInIdentity(needs: IdentityNeeds, publicUrl: () => string): Identity {
   const { store, clock, keys } = needs
   const issuerUrl = () => `${publicUrl()}/v1/auth`
@@ -136,7 +148,7 @@ export function createBuiltInIdentity(needs: IdentityNeeds, publicUrl: () => str
   }
 }
 
-/** The accounts of the built-in provider, without the server around them. */
+/** Accounts of the built-in provider, also for operator commands that run without a server. */
 export function createAccounts(needs: Pick<IdentityNeeds, 'store' | 'clock' | 'newId' | 'random'>) {
   const setupTokens = createSetupTokens(needs)
   const loginAttempts = createLoginAttempts(needs)

@@ -2,28 +2,34 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import { ServiceError } from '../domain/model/errors.ts'
 import type { Clock } from '../domain/model/clock.ts'
 
-/** Loads the whole key set afresh; throws when the provider cannot be asked or answers nonsense. */
+/** Loads the complete key set; rejects if the provider is unreachable or its response is invalid. */
 export type LoadKeys = () => Promise<JSONWebKeySet>
 
-/** The keys of one load. */
+/** Keys of one load. */
 export type KeySet = { find: JWTVerifyGetKey; loadedAtMs: number }
 
 export type KeySource = {
-  /** Finds the public key that a token names, and tells of which set it is. */
+  /** Finds the public key for a token's header, and the key set that contains it. */
   find(...token: Parameters<JWTVerifyGetKey>): Promise<{ key: FoundKey; set: KeySet }>
-  /** The set that is trusted now, loaded first where it is time: another one after each load, whatever is in it. */
+  /**
+   * The currently trusted key set, refreshed if it is due. Each load creates a new object, even with equal
+   * keys.
+   */
   trustedKeySet(): Promise<KeySet>
 }
 
 type FoundKey = Awaited<ReturnType<JWTVerifyGetKey>>
 
-/** How often keys may be loaded, and how long those already known are trusted without it. */
+/** How often keys are loaded, and how long they are trusted while loading fails. */
 export type KeyLimits = {
   /** Age at which the keys are loaded again. */
   refreshMs: number
-  /** Least time between two loads, failed ones included: what an unknown key id may cost the provider. */
+  /**
+   * Minimum time between loads, including failed ones; limits the load that unknown key ids put on the
+   * provider.
+   */
   cooldownMs: number
-  /** Age at which known keys stop being trusted when every load fails. */
+  /** Age at which cached keys are no longer trusted if loading keeps failing. */
   staleMs: number
 }
 
@@ -37,21 +43,21 @@ export type KeySourceOptions = {
   load: LoadKeys
   clock: Clock
   limits?: KeyLimits
-  /** Told of every load that failed, for the server's log. */
+  /** Called with the cause of each failed load, for the log. */
   onLoadFailed?: (cause: unknown) => void
 }
 
 /**
- * A cache of a provider's signing keys that outlives the provider's outages and that strangers cannot turn
- * into a flood against it. jose's own remote set does neither: it forgets known keys after ten minutes of
- * outage, and during one it fetches for every unknown key id.
+ * Caches a provider's signing keys. The cache survives outages of the provider, and tokens with unknown key
+ * ids cannot cause a flood of requests to it. jose's own remote key set lacks both: it drops known keys after
+ * ten minutes of outage, and during one it fetches for every unknown key id.
  *
- * Concurrent calls share one load. Only the first failed load keeps callers waiting; while the provider is
- * known to be down the next tries run beside the calls that known keys can serve.
+ * Loads are single-flight. Only the first failed load blocks callers; while the provider is down, retries run
+ * in the background of calls that cached keys can serve (stale-while-revalidate).
  *
- * Both members throw UNAVAILABLE (IDENTITY_PROVIDER_UNAVAILABLE, `Retry-After`) when no key can be
- * had, or when the key is unknown and the provider cannot be asked whether it is new: a 401 would make the
- * caller throw a good token away. A key that the provider does not publish is jose's JWKSNoMatchingKey.
+ * Both methods throw UNAVAILABLE (IDENTITY_PROVIDER_UNAVAILABLE, `Retry-After`) if there are no trusted keys,
+ * or if the key id is unknown and the provider cannot be asked: a 401 would make the caller discard a valid
+ * token. A key id that the provider does not publish throws jose's JWKSNoMatchingKey.
  */
 export function createKeySource(options: KeySourceOptions): KeySource {
   const { load, clock, limits = providerKeyLimits, onLoadFailed } = options
@@ -70,7 +76,7 @@ export function createKeySource(options: KeySourceOptions): KeySource {
       onLoadFailed?.(cause)
     }
   }
-  /** Joins the load under way or starts one if the gap allows; undefined where neither is possible. */
+  /** Joins the load in flight, or starts one unless in cooldown; undefined if neither is possible. */
   const tryReload = () => {
     if (!loading && clock.now() - lastAttemptMs >= limits.cooldownMs) {
       loading = reload().finally(() => {

@@ -1,19 +1,22 @@
 import type { PasswordHashing } from '../domain/accounts/accounts.ts'
 import { ServiceError } from '../domain/model/errors.ts'
 
-/** Between the 8 that OWASP ASVS 5.0 §6.2.1 requires and the 15 that it recommends. */
+/** OWASP ASVS 5.0 §6.2.1 requires 8 and recommends 15. */
 export const passwordLengthMin = 12
-/** Bounds the work of normalising; argon2id itself does not mind. */
+/** Bounds the cost of Unicode normalization; argon2id accepts any length. */
 export const passwordBytesMax = 1024
 
-/** OWASP's figures for argon2id: 19 MiB, so that two at once fit the smallest machine, and two passes. */
+/**
+ * OWASP's parameters for argon2id: two passes, and 19 MiB, so that two hashes at a time fit the smallest
+ * machine.
+ */
 const cost = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
 const runningMax = 2
 const waitingMax = 64
 
 /**
  * Password hashing with argon2id. At most two hashes run at a time and at most 64 callers wait, so that a
- * storm of logins takes neither the memory nor the processors from the rest of the service.
+ * burst of logins cannot take memory and CPU from the rest of the service.
  */
 export function createPasswords(): PasswordHashing {
   const runQueued = createConcurrencyLimiter(runningMax, waitingMax)
@@ -21,14 +24,16 @@ export function createPasswords(): PasswordHashing {
 
   return {
     /**
+     * Hashes a password.
+     *
      * @param password must have passed `isAcceptablePassword`
      * @throws UNAVAILABLE when too many are waiting
      */
     hash: (password) => runQueued(() => Bun.password.hash(normalize(password), cost)),
 
     /**
-     * Whether the password belongs to the hash. An absent hash (nobody has that name) costs as much as a
-     * present one and is false, so that the time tells nothing.
+     * Whether the password matches the hash. Without a hash (unknown account) the result is false after the
+     * same work, so that timing does not reveal which accounts exist.
      *
      * @throws UNAVAILABLE when too many are waiting
      */
@@ -45,7 +50,9 @@ export function createPasswords(): PasswordHashing {
   }
 }
 
-/** At least 12 characters (code points, after normalising) and at most 1,024 bytes. */
+/**
+ * Whether a password has at least 12 characters (code points after normalization) and at most 1,024 bytes.
+ */
 export function isAcceptablePassword(password: string): boolean {
   return isWithinBounds(password) && [...normalize(password)].length >= passwordLengthMin
 }
@@ -54,7 +61,7 @@ function isWithinBounds(password: string): boolean {
   return password !== '' && Buffer.byteLength(password) <= passwordBytesMax
 }
 
-/** NIST SP 800-63B-4 §3.1.1.2: the same characters typed on two systems must give the same bytes. */
+/** NIST SP 800-63B-4 §3.1.1.2: the same characters typed on different systems must give the same bytes. */
 function normalize(password: string): string {
   return password.normalize('NFKC')
 }
@@ -72,7 +79,7 @@ function createConcurrencyLimiter(runningMax: number, waitingMax: number) {
           retryAfterSeconds: 2,
         })
       }
-      // The one who leaves hands its place over, so `running` stays as it is.
+      // The finished task passes its slot on, so `running` does not change.
       await new Promise<void>((resolve) => waiters.push(resolve))
     }
     try {

@@ -7,18 +7,19 @@ import { seal, unseal } from '../domain/model/sealed.ts'
 import type { SigningKey } from '../domain/accounts/signing-keys.ts'
 import type { Store } from '../domain/store/store.ts'
 
-/** One curve, known to every OpenID library. */
+/** ECDSA on P-256, which every OpenID library supports. */
 export const signingAlgorithm = 'ES256'
-/** Far longer than an ID token lives, its tolerance included. */
+/** Much longer than the lifetime of an ID token plus the clock tolerance. */
 const publishedAfterRetirementMs = 3_600_000
 
 export type SigningKeys = ReturnType<typeof createSigningKeys>
 
 /**
- * The keys of the built-in identity provider. Private halves are encrypted with AES-256-GCM under a sub-key of the
- * master key, bound to their key id, so that a copy of the database signs nothing.
+ * Signing keys of the built-in identity provider. Private keys are encrypted with AES-256-GCM under a sub-key
+ * of the master key, with the key id as associated data, so that a copy of the database alone cannot sign
+ * tokens.
  *
- * @param needs.key 32 bytes
+ * @param needs.key 32 bytes, derived from the master key
  */
 export function createSigningKeys(needs: {
   store: Store
@@ -55,7 +56,10 @@ export function createSigningKeys(needs: {
   }
 
   return {
-    /** The key to sign with, made when there is none. Asked anew each time, as another process may have rotated it. */
+    /**
+     * Current signing key, created if there is none. Read from the store each time: another process may
+     * rotate it.
+     */
     async current(): Promise<{ kid: string; privateKey: CryptoKey }> {
       const stored = (await store.read.signingKeys.current()) ?? (await ensureFirstKey())
       if (cachedKey?.kid === stored.kid) return cachedKey
@@ -67,13 +71,17 @@ export function createSigningKeys(needs: {
       return cachedKey
     },
 
-    /** Public halves of the key that signs and of those whose tokens may still live. */
+    /** Public keys (JWKS) of the current key and of retired keys whose tokens may still be valid. */
     async publicKeySet(): Promise<{ keys: PublicKey[] }> {
       const keys = await store.read.signingKeys.published(clock.now() - publishedAfterRetirementMs)
       return { keys: keys.map(({ publicJwk }) => JSON.parse(publicJwk)) }
     },
 
-    /** The operator's: signs with a new key from now on. Tokens of the old one stay valid until they expire. @returns the key id */
+    /**
+     * Rotates the signing key, for the operator. Tokens signed with the old key stay valid until they expire.
+     *
+     * @returns id of the new key
+     */
     async rotate(): Promise<string> {
       const newKey = await generateSigningKey()
       await store.write(async (tx) => {

@@ -7,11 +7,11 @@ type CacheEntry = { verified: VerifiedIdToken; keySet: KeySet; verifiedAtMs: num
 const entriesMax = 1000
 
 /**
- * Remembers tokens that were verified, by their hash: checking a signature costs more than all else that a call of the
- * console does. An answer holds for the set of keys that it was found with, so that a key which the provider withdrew is
- * refused as soon as its set is.
+ * Caches verified tokens by their hash, because verifying a signature costs more than the rest of a console
+ * request. An entry is valid only for the key set that verified it, so that a withdrawn key is refused after
+ * the next load.
  *
- * @param toleranceMs how long after its expiry a token is still taken
+ * @param toleranceMs how long a token is accepted after its expiry
  */
 export function createTokenCache(keys: Pick<KeySource, 'trustedKeySet'>, toleranceMs: number) {
   const entries = new Map<string, CacheEntry>()
@@ -19,9 +19,10 @@ export function createTokenCache(keys: Pick<KeySource, 'trustedKeySet'>, toleran
 
   return {
     /**
-     * Undefined where the token must be verified: also once it has expired, or where the clock was set back since.
+     * Returns a cached result; undefined if the token must be verified, also after its expiry or a clock
+     * rollback.
      *
-     * @throws UNAVAILABLE the token is known, and no key is trusted any more
+     * @throws UNAVAILABLE when the token is cached but no keys are trusted
      */
     async get(token: string, nowMs: number): Promise<VerifiedIdToken | undefined> {
       const entry = entries.get(tokenHash(token))
@@ -31,9 +32,9 @@ export function createTokenCache(keys: Pick<KeySource, 'trustedKeySet'>, toleran
       return isValid ? verified : undefined
     },
 
-    /** @param keySet what the token was verified with */
+    /** Caches a verified token. @param keySet the key set that verified it */
     set(token: string, verified: VerifiedIdToken, keySet: KeySet, nowMs: number) {
-      // Nothing of an older set is of use, and names and addresses are not to lie here longer than they are.
+      // Entries of older key sets are useless, and personal data in them should not stay in memory.
       if (keySet !== lastKeySet) entries.clear()
       lastKeySet = keySet
       const [oldest] = entries.size < entriesMax ? [] : entries.keys()
