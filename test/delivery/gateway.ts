@@ -76,7 +76,10 @@ export function startGateway() {
   }
 }
 
-/** The log lines that name a request, each as its message, provider, failure class and the provider's own code. */
+/**
+ * The log lines that name a request, each as its message, provider, failure class and the provider's own
+ * code.
+ */
 export const findLogLines = (log: string, requestId: string) =>
   log
     .split('\n')
