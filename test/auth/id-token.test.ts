@@ -28,7 +28,7 @@ const expectInvalid = (token: string) =>
   expect(verify(token)).rejects.toMatchObject({ code: 'UNAUTHENTICATED', reason: 'TOKEN_INVALID' })
 
 describe('accepts', () => {
-  test('a good token, and tells whom it speaks for', async () => {
+  test('a valid token, and returns its claims', async () => {
     const claims = { email: 'ada@example.com', email_verified: true, name: 'Ada' }
     expect(await verify(await forger.sign(nowMs, claims))).toEqual({
       issuer: forger.issuer,
@@ -47,7 +47,7 @@ describe('accepts', () => {
     expect(await verifier.verify(await forger.sign(nowMs, {}, {}, key))).toMatchObject({ subject: 'user-1' })
   })
 
-  test('any of the audiences, and several of them when the authorized party is ours', async () => {
+  test('any accepted audience, and several of them when the authorized party is ours', async () => {
     expect(await verify(await forger.sign(nowMs, { aud: 'client-2' }))).toBeDefined()
     expect(
       await verify(await forger.sign(nowMs, { aud: ['project', 'client-1'], azp: 'client-1' })),
@@ -59,27 +59,27 @@ describe('accepts', () => {
     expect(await verify(await forger.sign(nowMs, {}, { kid: undefined }))).toBeDefined()
   })
 
-  test('30 seconds of difference between the clocks', async () => {
+  test('30 seconds of clock skew', async () => {
     expect(await verify(await forger.sign(nowMs, { exp: nowSeconds - 29 }))).toBeDefined()
     expect(
       await verify(await forger.sign(nowMs, { iat: nowSeconds + 30, nbf: nowSeconds + 30 })),
     ).toBeDefined()
   })
 
-  test('an e-mail address that is not verified is marked so', async () => {
+  test('an unverified e-mail address, marked as such', async () => {
     const unverified = await verify(await forger.sign(nowMs, { email: 'a@b.example', email_verified: 'no' }))
     expect(unverified).toMatchObject({ email: 'a@b.example', emailVerified: false })
   })
 })
 
 describe('refuses', () => {
-  test('no token at all, with a reason of its own', async () => {
+  test('a missing token, with its own reason', async () => {
     for (const token of [undefined, '']) {
       await expect(verify(token)).rejects.toMatchObject({ code: 'UNAUTHENTICATED', reason: 'TOKEN_MISSING' })
     }
   })
 
-  test('an expired token, with a reason of its own', async () => {
+  test('an expired token, with its own reason', async () => {
     for (const exp of [nowSeconds - 30, nowSeconds - 3600]) {
       const token = await forger.sign(nowMs, { exp })
       await expect(verify(token)).rejects.toMatchObject({ code: 'UNAUTHENTICATED', reason: 'TOKEN_EXPIRED' })
@@ -93,8 +93,8 @@ describe('refuses', () => {
     ['no audience', { aud: undefined }],
     ['several audiences without an authorized party', { aud: ['client-1', 'client-9'] }],
     ['a foreign authorized party', { azp: 'client-9' }],
-    ['a foreign authorized party beside several audiences', { aud: ['client-1', 'x'], azp: 'x' }],
-    ['an authorized party that is no string', { azp: ['client-1'] }],
+    ['a foreign authorized party with several audiences', { aud: ['client-1', 'x'], azp: 'x' }],
+    ['an authorized party that is not a string', { azp: ['client-1'] }],
     ['an empty subject', { sub: '' }],
     ['a subject that is a number', { sub: 5 }],
     ['no subject', { sub: undefined }],
@@ -142,7 +142,7 @@ describe('refuses', () => {
     await expectInvalid(`${signed}.${hmac}`)
   })
 
-  test('an algorithm of the provider that is not on the list', async () => {
+  test('an algorithm of the provider that is not on the allow-list', async () => {
     const key = await makeSigningKey('RS512', 'k512')
     const keys = createKeySource({ load: async () => ({ keys: [key.publicJwk] }), clock })
     const verifier = createIdTokenVerifier({ issuer: forger.issuer, audiences: ['client-1'], keys, clock })
@@ -151,7 +151,7 @@ describe('refuses', () => {
     })
   })
 
-  test('an unknown critical header, a changed token and what is no token', async () => {
+  test('an unknown critical header, a modified token and a text that is no token', async () => {
     const validToken = await forger.sign(nowMs)
     const [header, payload, signature] = validToken.split('.')
     await expectInvalid(
@@ -175,7 +175,7 @@ describe('refuses', () => {
     expect(await verify(await forger.sign(nowMs, { padding: 'x'.repeat(4096) }))).toBeDefined()
   })
 
-  test('nothing of the token stands in the error', async () => {
+  test('the error contains nothing of the token', async () => {
     const token = await forger.sign(nowMs, { sub: '', email: 'secret@example.com' })
     const error = await verify(token).catch((error: unknown) => error)
     expect(error).toMatchObject({ reason: 'TOKEN_INVALID' })
@@ -184,7 +184,7 @@ describe('refuses', () => {
   })
 })
 
-test('the token of a certified provider is accepted, and not by another client', async () => {
+test('a token of a certified provider is accepted, but not for another client', async () => {
   const provider = await startOidcProvider()
   try {
     const person = { subject: 'alice', email: 'alice@example.com', emailVerified: true, name: 'Alice' }

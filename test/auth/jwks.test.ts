@@ -20,7 +20,7 @@ beforeEach(async () => {
 })
 afterEach(() => provider.stop())
 
-/** The time runs out where the provider hangs and nowhere else, however busy the machine. */
+/** Times out only while the provider hangs, however busy the machine is. */
 const fetchKeys: FetchKeys = (url, init) =>
   fetch(url, provider.state.mode === 'hang' && isTimedOut ? init : { ...init, signal: null })
 
@@ -37,7 +37,7 @@ const unavailable = { code: 'UNAVAILABLE', reason: 'IDENTITY_PROVIDER_UNAVAILABL
 const invalid = { code: 'UNAUTHENTICATED', reason: 'TOKEN_INVALID' }
 
 describe('loading', () => {
-  test('one fetch serves every call until ten minutes are over', async () => {
+  test('one fetch serves all calls for ten minutes', async () => {
     const { verify } = verifier()
     const token = await longLived()
     await Promise.all(Array.from({ length: 20 }, () => verify(token)))
@@ -49,7 +49,7 @@ describe('loading', () => {
     expect(provider.state).toMatchObject({ jwksFetchCount: 2, discoveryFetchCount: 1 })
   })
 
-  test('a key that the provider withdrew is refused after the refresh', async () => {
+  test('a withdrawn key is refused after the refresh', async () => {
     const { verify } = verifier()
     const token = await longLived()
     await verify(token)
@@ -58,7 +58,7 @@ describe('loading', () => {
     await expect(verify(token)).rejects.toMatchObject(invalid)
   })
 
-  test('the given address of the keys needs no discovery', async () => {
+  test('a configured key URL skips discovery', async () => {
     const { verify } = verifier({ jwksUri: `${provider.issuer}/jwks` })
     await verify(await longLived())
     expect(provider.state).toMatchObject({ jwksFetchCount: 1, discoveryFetchCount: 0 })
@@ -75,7 +75,7 @@ describe('loading', () => {
     expect(failures).toHaveLength(1)
   })
 
-  test('the issuer of the discovery document is compared with its slash', async () => {
+  test('the issuer of the discovery document is compared including its slash', async () => {
     const issuer = `${provider.issuer}/`
     const { verify } = verifier({ issuer })
     const token = await provider.sign(nowMs, { iss: issuer })
@@ -102,7 +102,7 @@ describe('loading', () => {
 })
 
 describe('an unknown key id', () => {
-  test('200 at once cost no fetch within 30 seconds of the last, and one after', async () => {
+  test('200 concurrent calls cause no fetch within 30 seconds of the last one, and a single fetch later', async () => {
     const { verify } = verifier()
     await verify(await longLived())
     const strangers = await Promise.all(
@@ -134,7 +134,7 @@ describe('an unknown key id', () => {
 })
 
 describe('an outage of the provider', () => {
-  test('leaves known keys working for 24 hours and not longer', async () => {
+  test('leaves known keys valid for 24 hours and no longer', async () => {
     const { verify } = verifier()
     const token = await longLived()
     await verify(token)
@@ -149,7 +149,7 @@ describe('an outage of the provider', () => {
     await expect(verify(token)).rejects.toMatchObject(unavailable)
   })
 
-  test('costs the provider one request in 30 seconds, unknown keys or not', async () => {
+  test('causes at most one request to the provider in 30 seconds, even with unknown keys', async () => {
     const { verify } = verifier()
     const knownToken = await longLived()
     const unknown = await provider.sign(nowMs, { exp: nowMs / 1000 + 864_000 }, { kid: 'k9' })
@@ -167,7 +167,7 @@ describe('an outage of the provider', () => {
     expect(provider.state.jwksFetchCount).toBe(3)
   })
 
-  test('holds up only the first calls; then the tries run beside them', async () => {
+  test('delays only the first calls; later retries run in the background', async () => {
     const { verify } = verifier()
     const token = await longLived()
     await verify(token)
@@ -177,12 +177,12 @@ describe('an outage of the provider', () => {
     expect(failures).toHaveLength(1)
     isTimedOut = false
     nowMs += seconds(30)
-    // Whoever waited for the second try would wait for ever.
+    // A call that waited for the second attempt would hang.
     await verify(token)
     expect(failures).toHaveLength(1)
   })
 
-  test('is over with the first fetch that succeeds, new keys included', async () => {
+  test('ends with the first successful fetch, which brings new keys', async () => {
     const { verify } = verifier()
     await verify(await longLived())
     provider.state.mode = 'error'

@@ -19,7 +19,7 @@ describe('what a password may be', () => {
 describe('passwords', () => {
   const passwords = createPasswords()
 
-  test('hashes with argon2id at the published cost and a salt of its own', async () => {
+  test('are hashed with argon2id, with the published cost and a unique salt', async () => {
     const [one, two] = await Promise.all([passwords.hash('correct horse'), passwords.hash('correct horse')])
     expect(one).toStartWith('$argon2id$v=19$m=19456,t=2,p=1$')
     expect(one).not.toBe(two)
@@ -27,7 +27,7 @@ describe('passwords', () => {
     expect(await passwords.verify('correct horsf', one)).toBe(false)
   })
 
-  test('the same characters typed in another form are the same password', async () => {
+  test('the same characters in another Unicode form are the same password', async () => {
     const hash = await passwords.hash('caf\u00e9 au lait!')
     expect(await passwords.verify('cafe\u0301 au lait!', hash)).toBe(true)
   })
@@ -39,7 +39,7 @@ describe('passwords', () => {
     expect(await passwords.verify(' ', undefined)).toBe(false)
   })
 
-  test('an unknown user costs what a known one does', async () => {
+  test('an unknown user takes the same work as a known one', async () => {
     const hash = await passwords.hash('correct horse')
     const compared = spyOn(Bun.password, 'verify')
     for (const expected of [hash, undefined])
@@ -55,7 +55,7 @@ describe('passwords', () => {
     ])
   })
 
-  test('64 wait behind the two that run; the next is told to come again', async () => {
+  test('64 calls wait for the two that run; the next one is rejected with UNAVAILABLE', async () => {
     const hash = await passwords.hash('correct horse')
     const calls = Array.from({ length: 67 }, () => passwords.verify('correct horse', hash))
     const outcomes = await Promise.allSettled(calls)

@@ -40,7 +40,7 @@ const sign = (claims: Record<string, unknown> = {}) =>
     .sign(key.privateKey)
 
 describe('a token that was verified', () => {
-  test('is not verified again, and says the same', async () => {
+  test('is not verified again, and gives the same result', async () => {
     const token = await sign({ name: 'Ada' })
     const first = await verify(token)
     nowMs += 60_000
@@ -48,7 +48,7 @@ describe('a token that was verified', () => {
     expect(lookupCount).toBe(1)
   })
 
-  test('ends with its expiry and the tolerance', async () => {
+  test('is accepted until its expiry plus the tolerance', async () => {
     const token = await sign()
     await verify(token)
     nowMs = startMs + 630_000 - 1
@@ -58,14 +58,14 @@ describe('a token that was verified', () => {
     await expect(verify(token)).rejects.toMatchObject({ reason: 'TOKEN_EXPIRED' })
   })
 
-  test('is not yet valid again where the clock was set back', async () => {
+  test('is verified again after a clock rollback', async () => {
     const token = await sign({ nbf: startMs / 1000 })
     await verify(token)
     nowMs -= 31_000
     await expect(verify(token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
   })
 
-  test('is verified again with each new set of keys', async () => {
+  test('is verified again with each new key set', async () => {
     const token = await sign()
     await verify(token)
     trusted = loadKeys()
@@ -74,7 +74,7 @@ describe('a token that was verified', () => {
     expect(lookupCount).toBe(2)
   })
 
-  test('is verified again where the keys were replaced while it was', async () => {
+  test('is verified again if the keys were replaced during its verification', async () => {
     const token = await sign()
     const { find } = keys
     keys.find = async (...named) => {
@@ -88,7 +88,7 @@ describe('a token that was verified', () => {
     expect(lookupCount).toBe(2)
   })
 
-  test('does not vouch for another signature, nor for other claims', async () => {
+  test('does not cover another signature or other claims', async () => {
     const [header, payload, signature] = (await sign()).split('.')
     await verify([header, payload, signature].join('.'))
     const [, otherPayload, otherSignature] = (await sign({ sub: 'grace' })).split('.')
@@ -101,14 +101,14 @@ describe('a token that was verified', () => {
   })
 })
 
-test('a token that was refused is judged anew each time', async () => {
+test('a refused token is verified again each time', async () => {
   const token = await sign({ nbf: startMs / 1000 + 60 })
   await expect(verify(token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
   nowMs += 60_000
   expect(await verify(token)).toMatchObject({ subject: 'ada' })
 })
 
-test('the thousand newest are remembered', async () => {
+test('the thousand newest tokens are cached', async () => {
   const tokens = await Promise.all(Array.from({ length: 1001 }, (_, i) => sign({ sub: `user-${i}` })))
   for (const token of tokens) await verify(token)
   await verify(tokens[1] ?? '')

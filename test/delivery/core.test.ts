@@ -87,7 +87,7 @@ describe('a send', () => {
     expect((await verify(data.requestId, mainGateway.messages[0]?.code ?? '')).status).toBe(200)
   })
 
-  test('tells the provider how long the code lives on', async () => {
+  test('passes the remaining lifetime of the code to the provider', async () => {
     await start()
     await send({ ttlSeconds: 120 })
     expect(new URLSearchParams(mainGateway.takeCall().body).get('ValidityPeriod')).toBe('120')
@@ -104,14 +104,14 @@ describe('a send', () => {
     expect((await service.request<object[]>('GET', '/v1/inbox', { as: developer })).data).toHaveLength(2)
   })
 
-  test('by a route to the inbox leaves it for nobody', async () => {
+  test('on a route to the inbox stays there', async () => {
     await start({ routes: [route({ countries: ['NL'], providers: ['inbox'] }), route({})] })
     const { data } = await send()
     expect([(await send({ phone: '+33612345678' })).status, mainGateway.messages.length]).toEqual([201, 1])
     expect(await getRequest(data.requestId)).toMatchObject({ provider: 'inbox', deliveryStatus: null })
   })
 
-  test('that one provider refuses for good goes to the next at once, and never to the first again', async () => {
+  test('that one provider refuses permanently goes to the next at once, and never to the first again', async () => {
     await start()
     mainGateway.refuseAll(401, 20003)
     const { status, data } = await send()
@@ -119,7 +119,7 @@ describe('a send', () => {
     expect(await getRequest(data.requestId)).toMatchObject({ deliveryStatus: 'sent', provider: 'spare' })
   })
 
-  test('to a number that cannot be is refused, with the request and a word that names no provider', async () => {
+  test('to an impossible number is refused, with the request id and a reason that names no provider', async () => {
     await start()
     mainGateway.refuseAll(400, 21211)
     const { status, error } = await send()
@@ -139,7 +139,7 @@ describe('a send', () => {
     ])
   })
 
-  test('that everybody refuses for good fails, without a word about accounts', async () => {
+  test('that all providers refuse permanently fails, without details about accounts', async () => {
     await start()
     mainGateway.refuseAll(401, 20003)
     spareGateway.refuseAll(402, 0)
@@ -147,7 +147,7 @@ describe('a send', () => {
     expect([status, error.reason]).toEqual([502, 'NO_ROUTE'])
   })
 
-  test('that nobody takes now is sent in the background, with the one code', async () => {
+  test('that no provider accepts now is sent in the background, with the same code', async () => {
     await start()
     mainGateway.refuseAll(500, 0)
     spareGateway.refuseAll(503, 0)
@@ -168,7 +168,7 @@ describe('a send', () => {
     expect((await verify(data.requestId, mainGateway.messages[0]?.code ?? '')).status).toBe(200)
   })
 
-  test('that nobody takes while the code lives fails before it expires', async () => {
+  test('that no provider accepts while the code is valid fails before it expires', async () => {
     await start()
     mainGateway.refuseAll(500, 0)
     spareGateway.refuseAll(503, 0)
@@ -184,7 +184,7 @@ describe('a send', () => {
     expect(mainGateway.messages.concat(spareGateway.messages)).toEqual([])
   })
 
-  test('that may have been handed over goes to nobody else', async () => {
+  test('that may have been handed over goes to no other provider', async () => {
     await start({}, 2_000)
     const gate = Promise.withResolvers<Response>()
     mainGateway.setHandler((call) => {
@@ -204,7 +204,7 @@ describe('a send', () => {
     expect((await verify(data.requestId, mainGateway.messages[0]?.code ?? '')).status).toBe(200)
   })
 
-  test('that nobody may carry fails at once', async () => {
+  test('without any provider for it fails at once', async () => {
     await start({ routes: [route({ countries: ['US'] })] })
     const { status, error } = await send()
     expect([status, error.reason, mainGateway.calls.length]).toEqual([502, 'NO_ROUTE', 0])
@@ -225,7 +225,7 @@ describe('a send', () => {
 describe('an idempotency key', () => {
   const key = { 'idempotency-key': 'one' }
 
-  test('is in progress while the first call sends, and gives its answer afterwards', async () => {
+  test('is in progress while the first call sends, and returns its response afterwards', async () => {
     await start()
     const arrived = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
@@ -250,7 +250,7 @@ describe('an idempotency key', () => {
     expect(mainGateway.messages).toHaveLength(1)
   })
 
-  test('tells a refusal again', async () => {
+  test('replays a refusal', async () => {
     await start()
     mainGateway.refuseAll(400, 21211)
     const first = await send({}, key)
@@ -265,7 +265,7 @@ describe('an idempotency key', () => {
     expect(mainGateway.messages).toEqual([])
   })
 
-  test('of a process that died is answered by what stands of its request', async () => {
+  test('of a crashed process is answered from the stored state of its request', async () => {
     await start()
     const gate = Promise.withResolvers<Response>()
     const arrived = Promise.withResolvers<void>()
@@ -293,7 +293,7 @@ describe('a resend', () => {
     expect(mainGateway.messages).toHaveLength(2)
   })
 
-  test('that is refused leaves a request whose first message went out', async () => {
+  test('that is refused leaves the request usable with its first message', async () => {
     await start()
     const { data } = await send()
     service.clock.advance(30_000)
@@ -308,7 +308,7 @@ describe('a resend', () => {
 })
 
 describe('a provider', () => {
-  test('that fails five times in a row rests, and is tried again by one message', async () => {
+  test('that fails five times in a row has its circuit opened, and is tried again with one message', async () => {
     await start()
     mainGateway.refuseAll(500, 0)
     for (let count = 0; count < 7; count++) await send()
@@ -321,7 +321,7 @@ describe('a provider', () => {
     expect(lines.map(({ text }) => text)).toContain('provider circuit closed')
   })
 
-  test('that asks for a pause gets it', async () => {
+  test('that asks for a pause is not tried during it', async () => {
     await start()
     mainGateway.refuseAll(429, 20429, { 'retry-after': '30' })
     await send()
@@ -334,13 +334,13 @@ describe('a provider', () => {
     expect([mainGateway.messages.length, spareGateway.messages.length]).toEqual([1, 2])
   })
 
-  test('that is unreachable rests too, with nothing else configured', async () => {
+  test('that is unreachable has its circuit opened too, even if it is the only one', async () => {
     await start({ providers: [createTwilioSettings('main', `http://127.0.0.1:${await findUnusedPort()}`)] })
     for (let count = 0; count < 6; count++) expect((await send()).status).toBe(201)
     expect(lines.filter(({ text }) => text === 'message refused')).toHaveLength(5)
   })
 
-  test('is taken in and let go by new settings, while messages are under way', async () => {
+  test('is added and removed by new settings while messages are in flight', async () => {
     await start()
     const arrived = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
@@ -365,7 +365,7 @@ describe('a provider', () => {
   })
 })
 
-test('a provider that hangs takes 200 messages at once and keeps nobody else waiting', async () => {
+test('a provider that hangs gets 200 messages at a time and delays no others', async () => {
   await start({
     routes: [route({ prefixes: ['+31'], providers: ['main'] }), route({ providers: ['spare'] })],
   })
@@ -378,7 +378,7 @@ test('a provider that hangs takes 200 messages at once and keeps nobody else wai
   })
   const hanging = Array.from({ length: 200 }, () => send())
   await full.promise
-  // What finds no room is not kept waiting for it.
+  // A message beyond the limit does not wait for capacity.
   expect((await send()).status).toBe(201)
   expect((await send({ phone: '+33612345678' })).status).toBe(201)
   expect([mainGateway.calls.length, spareGateway.messages.length]).toEqual([200, 1])

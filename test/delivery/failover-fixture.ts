@@ -53,10 +53,8 @@ export function createFailoverFixture() {
 
   /** Creates a live application. @returns its credentials as headers */
   async function createApplication(name: string) {
-    const created = await runningServer().otpd([
-      ...['app', 'create', name],
-      ...['--project', 'shop', '--env', 'live', '--json'],
-    ])
+    const options = ['--project', 'shop', '--env', 'live', '--json']
+    const created = await runningServer().otpd(['app', 'create', name, ...options])
     return credentialHeaders(JSON.parse(created.stdout).data)
   }
 

@@ -4,27 +4,27 @@ import { startProviderServer, type ProviderCall } from '../helpers/provider-serv
 
 export const authToken = 'f'.repeat(32)
 
-/** What a phone got. */
+/** A message that a phone received. */
 export type SmsMessage = { to: string; code: string; messageId: string; callbackUrl: string | null }
 
 export type Gateway = ReturnType<typeof startGateway>
 
-/** Settings of a Twilio account whose interface is at this address. */
+/** Settings of a Twilio account whose API has this base URL. */
 export const createTwilioSettings = (name: string, baseUrl: string): ProviderSettings => ({
   name,
   kind: 'twilio',
   values: { accountSid: `AC${'0'.repeat(32)}`, authToken, from: '+15005550006', baseUrl },
 })
 
-/** As Twilio signs what it posts: the URL, then names and values in the order of the names. */
+/** Twilio's callback signature: over the URL, then names and values sorted by name. */
 const sign = (url: string, form: Record<string, string>) =>
   createHmac('sha1', authToken)
     .update(url + Object.entries(form).toSorted().flat().join(''))
     .digest('base64')
 
-/** The call by which Twilio tells what became of a message. */
+/** The callback with which Twilio reports the status of a message. */
 export function buildReceipt(text: SmsMessage, status: string, errorCode?: number) {
-  if (text.callbackUrl === null) throw new Error('nobody asked for receipts')
+  if (text.callbackUrl === null) throw new Error('the message requested no receipts')
   const form = {
     MessageSid: text.messageId,
     MessageStatus: status,
@@ -41,13 +41,13 @@ export function buildReceipt(text: SmsMessage, status: string, errorCode?: numbe
   }
 }
 
-/** Twilio's place: a server that speaks its protocol and keeps every message that it took. */
+/** Starts a fake Twilio: a server that speaks its protocol and keeps every accepted message. */
 export function startGateway() {
   const server = startProviderServer()
   const messages: SmsMessage[] = []
   let count = 0
 
-  /** The message is on its way to the phone from here on. */
+  /** Accepts the message: from now on it counts as sent to the phone. */
   function acceptMessage({ body }: ProviderCall): SmsMessage {
     const form = new URLSearchParams(body)
     const text = {
@@ -70,7 +70,7 @@ export function startGateway() {
     acceptMessage,
     createdResponse,
     acceptAll: () => server.setHandler(handleAccept),
-    /** An error of Twilio's. */
+    /** Responds to every message with a Twilio error. */
     refuseAll: (status: number, code: number, headers: Record<string, string> = {}) =>
       server.setResponse(status, { code, message: 'no', status }, headers),
   }

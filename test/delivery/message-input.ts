@@ -1,6 +1,6 @@
 import type { MessageInput } from '../../src/delivery/text/message.ts'
 
-/** A message in English for `Acme`, its code `012345`, as far as nothing else is said. */
+/** A message in English for `Acme` with the code `012345`, unless overridden. */
 export const createMessageInput = (overrides: Partial<MessageInput> = {}): MessageInput => ({
   code: '012345',
   locale: 'en',
@@ -13,12 +13,12 @@ export const createMessageInput = (overrides: Partial<MessageInput> = {}): Messa
   ...overrides,
 })
 
-/** What a phone may take for the code: 4 to 10 digits in a row, of any script, wherever they stand. */
+/** Runs that a phone may detect as the code: 4 to 10 digits of any script. */
 export const findCodes = (text: string) => text.match(/\p{Nd}{4,}/gu) ?? []
 
 export const stripDirectionMarks = (text: string) => text.replaceAll(/[\u2066-\u2069]/g, '')
 
-/** UAX #9, rules P2 and P3: the first strong character decides, and what is isolated does not count. */
+/** Direction of a line (UAX #9, rules P2 and P3): that of the first strong character outside isolates. */
 export function firstStrongDirection(line: string): 'left to right' | 'right to left' | undefined {
   let depth = 0
   for (const one of line) {

@@ -20,7 +20,7 @@ let spare: Gateway
 let service: TestService
 let application: TestApplication
 
-/** Both accounts carry WhatsApp and SMS, in that order where nothing else is said. */
+/** Both accounts send WhatsApp and SMS, in that order by default. */
 const routeAndProvider = (name: string, url: string) => {
   const { values, ...rest } = createTwilioSettings(name, url)
   const whatsapp = { whatsappFrom: '+15005550006', whatsappContentSid: `HX${'0'.repeat(32)}` }
@@ -68,7 +68,7 @@ const listEventTypes = async (requestId: string) => {
     .map(({ type }) => type)
 }
 
-/** The provider tells; the answer's status comes back. */
+/** Posts a receipt as the provider does. @returns the status of the response */
 async function postReceipt(text: SmsMessage | undefined, status: string, errorCode?: number) {
   if (!text) throw new Error('there is no such message')
   const { url, method, headers, body } = buildReceipt(text, status, errorCode)
@@ -78,7 +78,7 @@ async function postReceipt(text: SmsMessage | undefined, status: string, errorCo
 const sendDueMessages = () => service.services.messaging.sendDue()
 
 describe('a receipt', () => {
-  test('that a message arrived is told once', async () => {
+  test('that a message arrived is reported once', async () => {
     await start('sms')
     const requestId = await send()
     expect(await postReceipt(main.messages[0], 'sent')).toBe(200)
@@ -103,7 +103,7 @@ describe('a receipt', () => {
     expect(spare.calls).toEqual([])
   })
 
-  test('that comes after the code was verified still counts', async () => {
+  test('that arrives after the code was verified still counts', async () => {
     await start('sms')
     const requestId = await send()
     const code = main.messages[0]?.code ?? ''
@@ -112,7 +112,7 @@ describe('a receipt', () => {
     expect(await getRequest(requestId)).toMatchObject({ status: 'verified', deliveryStatus: 'delivered' })
   })
 
-  test('that comes before the answer of the send is kept for it', async () => {
+  test('that arrives before the response to the send is kept for it', async () => {
     await start('sms')
     main.setHandler(async (call) => {
       const text = main.acceptMessage(call)
@@ -124,7 +124,7 @@ describe('a receipt', () => {
     expect(await listEventTypes(requestId)).toEqual(['otp.sent', 'otp.delivered'])
   })
 
-  test('that comes before is not lost where the transaction that takes it is run again', async () => {
+  test('that arrives early is not lost if the transaction that takes it is retried', async () => {
     const opened = await openTestSqlite()
     await startOn(withRetriedWrites(opened.database), 'sms')
     main.setHandler(async (call) => {
@@ -136,7 +136,7 @@ describe('a receipt', () => {
     await opened.dispose()
   })
 
-  test('tells of a message whose answer never came', async () => {
+  test('resolves a message that got no response', async () => {
     await start('sms')
     main.setHandler((call) => {
       main.acceptMessage(call)
@@ -149,7 +149,7 @@ describe('a receipt', () => {
     expect(spare.calls).toEqual([])
   })
 
-  test('that a message did not arrive sends it by the next way, with the same code', async () => {
+  test('that a message did not arrive fails over to the next route, with the same code', async () => {
     await start('sms')
     const requestId = await send()
     await postReceipt(main.messages[0], 'undelivered', 30008)
@@ -163,7 +163,7 @@ describe('a receipt', () => {
     expect([main.messages.length, spare.messages.length]).toEqual([1, 1])
   })
 
-  test('that the number is at fault sends nothing more', async () => {
+  test('that the number is at fault ends the attempts', async () => {
     await start('sms')
     const requestId = await send()
     await postReceipt(main.messages[0], 'undelivered', 30005)
@@ -172,7 +172,7 @@ describe('a receipt', () => {
     expect(await getRequest(requestId)).toMatchObject({ status: 'pending', deliveryStatus: 'undelivered' })
   })
 
-  test('of an earlier message does not speak for the resend, unless it arrived', async () => {
+  test('of an earlier message does not count for the resend, unless it arrived', async () => {
     await start('sms')
     const requestId = await send()
     service.clock.advance(30_000)
@@ -187,12 +187,12 @@ describe('a receipt', () => {
 })
 
 describe('the callback route', () => {
-  test('answers a wrong token, an unknown provider and another one alike', async () => {
+  test('responds alike to a wrong token, an unknown provider and another provider', async () => {
     await start('sms')
     await send()
     const url = new URL(main.messages[0]?.callbackUrl ?? '')
     const token = url.pathname.split('/').at(-1)
-    for (const path of [`/main/${'A'.repeat(43)}`, `/nobody/${token}`, `/spare/${token}`, '/main/x']) {
+    for (const path of [`/main/${'A'.repeat(43)}`, `/missing/${token}`, `/spare/${token}`, '/main/x']) {
       const { status, error } = await service.request('POST', `/v1/callbacks${path}`, {
         headers: {},
         body: '',
@@ -201,7 +201,7 @@ describe('the callback route', () => {
     }
   })
 
-  test('refuses a signature that does not fit, and what is no receipt', async () => {
+  test('refuses an invalid signature, and a body that is no receipt', async () => {
     await start('sms')
     const requestId = await send()
     const text = main.messages[0]
@@ -216,7 +216,7 @@ describe('the callback route', () => {
     expect((await getRequest(requestId)).deliveryStatus).toBe('sent')
   })
 
-  test('takes a receipt of a message that nobody knows', async () => {
+  test('accepts a receipt of an unknown message', async () => {
     await start('sms')
     await send()
     const [firstMessage] = main.messages
@@ -225,7 +225,7 @@ describe('the callback route', () => {
     expect(await postReceipt({ ...firstMessage, messageId: 'SMunknown', callbackUrl }, 'delivered')).toBe(200)
   })
 
-  test('is no part of the document for developers', async () => {
+  test('is not in the API description', async () => {
     await start('sms')
     const document = await service.request('GET', '/v1/openapi.json')
     expect(document.text).not.toContain('callbacks')
@@ -236,7 +236,7 @@ describe('channels', () => {
   const messageChannel = (text: SmsMessage | undefined) =>
     text?.to.startsWith('whatsapp:') ? 'whatsapp' : 'sms'
 
-  test('are tried in the order of the routes, the next one at once where a number is not on the first', async () => {
+  test('are tried in the order of the routes, the next one at once if a number is not on the first', async () => {
     await start('whatsapp', 'sms')
     main.setHandler((call) => {
       if (!call.body.includes('whatsapp')) return main.createdResponse(main.acceptMessage(call))
@@ -248,14 +248,14 @@ describe('channels', () => {
     expect(await getRequest(requestId)).toMatchObject({ channel: 'sms', deliveryStatus: 'sent' })
   })
 
-  test('that the caller names are the only ones', async () => {
+  test('named by the caller are the only ones', async () => {
     await start('whatsapp', 'sms')
     const requestId = await send({ channel: 'sms' })
     expect(main.messages.map(messageChannel)).toEqual(['sms'])
     expect(await getRequest(requestId)).toMatchObject({ channel: 'sms' })
   })
 
-  test('change with a resend that names another', async () => {
+  test('change with a resend that names another one', async () => {
     await start('sms', 'whatsapp')
     const requestId = await send()
     service.clock.advance(30_000)
@@ -278,7 +278,7 @@ describe('channels', () => {
     expect(new Set(main.messages.map(({ code }) => code).filter((code) => code !== '')).size).toBe(1)
   })
 
-  test('change by themselves after a message that did not arrive, where the caller names none', async () => {
+  test('change by themselves after a message that did not arrive, if the caller names none', async () => {
     await start('sms', 'whatsapp')
     const requestId = await send()
     await postReceipt(main.messages[0], 'undelivered', 30005)
@@ -288,7 +288,7 @@ describe('channels', () => {
   })
 })
 
-test('a resend takes the place of a message that waits', async () => {
+test('a resend replaces a queued message', async () => {
   await start('sms')
   main.refuseAll(500, 0)
   spare.refuseAll(500, 0)

@@ -25,9 +25,9 @@ const routedProviders = (routes: Route[], destination = dutch) =>
     .candidatesFor(destination, ['sms'])
     .map(({ provider }) => provider)
 
-describe('the first route that fits counts, and no other', () => {
+describe('only the first matching route counts', () => {
   test.each<[string, Partial<Route>, boolean]>([
-    ['of everybody', {}, true],
+    ['for every phone', {}, true],
     ['of the country', { countries: ['BE', 'NL'] }, true],
     ['of another country', { countries: ['BE'] }, false],
     ['of the prefix', { prefixes: ['+32', '+316'] }, true],
@@ -47,12 +47,12 @@ describe('the first route that fits counts, and no other', () => {
     expect(routedProviders(routes)).toEqual(isMatch ? ['special', 'second'] : ['general'])
   })
 
-  test('a phone of no country fits no route of countries', () => {
+  test('a phone without a country matches no route with countries', () => {
     expect(routedProviders([route({ countries: ['NL'] })], { ...dutch, country: null })).toEqual([])
   })
 })
 
-test('channels have the order of their routes', () => {
+test('channels are in the order of their routes', () => {
   const routes = [
     route({ channel: 'whatsapp' }),
     route({ countries: ['US'] }),
@@ -62,13 +62,13 @@ test('channels have the order of their routes', () => {
   expect(createRouting(routes).channelsFor(dutch)).toEqual(['whatsapp', 'voice', 'sms'])
 })
 
-test('nothing leaves without providers, from test applications and to virtual numbers', () => {
+test('messages stay in the inbox without providers, from test applications and to virtual numbers', () => {
   expect(routedProviders([])).toEqual(['inbox'])
   expect(routedProviders([route({})], { ...dutch, environment: 'test' })).toEqual(['inbox'])
   expect(routedProviders([route({})], { ...dutch, isVirtual: true })).toEqual(['inbox'])
 })
 
-test('providers without routes carry everything that they can, in their order', () => {
+test('providers without routes serve all their channels, in their order', () => {
   const routes = defaultRoutes([
     { name: 'one', channels: ['sms'] },
     { name: 'two', channels: ['sms', 'whatsapp'] },
@@ -79,13 +79,13 @@ test('providers without routes carry everything that they can, in their order', 
   ])
 })
 
-describe('a breaker', () => {
+describe('a circuit breaker', () => {
   const down = refused(createFailure('provider_down', null))
   const fail = (breaker: ReturnType<typeof createCircuitBreaker>, now: number, times = 1) => {
     for (let count = 0; count < times; count++) breaker.recordOutcome(down, now)
   }
 
-  test('rests after five failures in a row, longer each time, up to five minutes', () => {
+  test('opens after five failures in a row, with a backoff that doubles up to five minutes', () => {
     const breaker = createCircuitBreaker()
     let now = 0
     fail(breaker, now, 4)
@@ -101,7 +101,7 @@ describe('a breaker', () => {
     expect(backoffSeconds).toEqual([5, 10, 20, 40, 80, 160, 300, 300])
   })
 
-  test('lets one message try after a rest', () => {
+  test('half-opens for one probe after the backoff', () => {
     const breaker = createCircuitBreaker()
     fail(breaker, 0, 5)
     expect(breaker.openState(5_000)).toBeUndefined()
@@ -111,7 +111,7 @@ describe('a breaker', () => {
     expect(breaker.openState(5_001)).toBeUndefined()
   })
 
-  test('counts what hangs, and forgets with a success', () => {
+  test('counts uncertain outcomes, and resets with a success', () => {
     const breaker = createCircuitBreaker()
     for (let count = 0; count < 4; count++) breaker.recordOutcome(uncertain(null), 0)
     breaker.recordOutcome(accepted(null), 0)
@@ -120,7 +120,7 @@ describe('a breaker', () => {
   })
 
   test.each(['invalid_number', 'content_blocked', 'geo_blocked', 'unknown'] as const)(
-    'takes %s for no fault of the provider',
+    'does not count %s against the provider',
     (failure) => {
       const breaker = createCircuitBreaker()
       for (let count = 0; count < 10; count++) breaker.recordOutcome(refused(createFailure(failure, null)), 0)
@@ -128,7 +128,7 @@ describe('a breaker', () => {
     },
   )
 
-  test('gives a pause that is asked for, five minutes at most', () => {
+  test('opens for the pause that a provider asks for, at most five minutes', () => {
     const breaker = createCircuitBreaker()
     breaker.recordOutcome(refused(createFailure('throttled', null, { retryAfterSeconds: 7 })), 0)
     expect(breaker.openState(0)?.openUntilMs).toBe(7_000)

@@ -28,7 +28,7 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
     expect(errors.splice(0)).toEqual([])
   })
 
-  /** A process of its own, as far as the database can tell. */
+  /** Acts as a separate process towards the database. */
   async function startNode(send: SendWebhook) {
     const database = openPostgres(opened.url)
     const { clock, keys, newId } = fixture
@@ -60,7 +60,7 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
   })
   const statuses = async (ids: string[]) => (await Promise.all(ids.map(fixture.deliveries))).flat()
 
-  test('send each event once to each endpoint, never more than two at a time, while events are written', async () => {
+  test('send each event once to each endpoint, at most two at a time, while events are written', async () => {
     const { id: appId } = await fixture.createApplication()
     const endpoints: string[] = []
     for (let i = 0; i < 5; i++) endpoints.push(await fixture.createEndpoint(appId, `${target}${i}`))
@@ -97,7 +97,7 @@ describe.skipIf(url === undefined)('workers of several nodes on PostgreSQL', () 
     expect(disabled).toHaveLength(1)
   }, 300_000)
 
-  test('take over what a node held that died', async () => {
+  test('take over the deliveries of a crashed node', async () => {
     const { id: appId } = await fixture.createApplication()
     const endpoint = await fixture.createEndpoint(appId, target)
     const eventId = await fixture.record(appId)

@@ -28,7 +28,7 @@ describe('the wait after a failure', () => {
     [600_000, 600_000],
     [86_400_000, 600_000],
   ])(
-    'that the receiver asked for as %i ms is kept between the step and its double',
+    'that the receiver requested as %i ms is limited to between the scheduled delay and its double',
     (requestedMs, waited) => {
       expect(retryDelayMs(2, requestedMs, middle)).toBe(waited)
       expect(retryDelayMs(2, requestedMs, () => 0)).toBe(waited)
@@ -50,7 +50,7 @@ describe('Retry-After', () => {
   })
 
   test.each([undefined, '', '-1', '1.5', '1e3', 'soon', '12345678901', 'Fri, 99 Xyz 2026 12:00:00 GMT'])(
-    'is left out of account where it is none: %p',
+    'is ignored if it is invalid: %p',
     (value) => {
       expect(readRetryAfter(value, now)).toBeNull()
     },

@@ -22,8 +22,8 @@ const send = (url: string, options: Partial<SenderOptions> = {}) =>
     ...options,
   })({ id: 'evt_1', url, secret, headers: {}, body: '{}' })
 
-// Forms and names that lead to such an address are in ssrf.test.ts.
-describe('an address of the inside', () => {
+// Notations and names of such addresses are in ssrf.test.ts.
+describe('an internal address', () => {
   // Counts connections on every address of this machine, in both families.
   let connections = 0
   const server = createServer((socket) => {
@@ -40,7 +40,7 @@ describe('an address of the inside', () => {
     connections = 0
   })
 
-  test('is connected to where the operator allows it, so that the count above means something', async () => {
+  test('is connected to if the operator allows it, which proves that the counter above works', async () => {
     const guard = createTargetGuard({ hosts: ['localhost'], cidrs: ['127.0.0.0/8', '::1/128'] })
     const urls = [
       'https://127.0.0.2',
@@ -56,7 +56,7 @@ describe('an address of the inside', () => {
     }
   })
 
-  test('is not connected to by http that was allowed when it was registered', async () => {
+  test('is not connected to by http, although http was allowed at registration', async () => {
     expect(await send(`http://127.0.0.1:${port}/`)).toMatchObject({ error: 'blocked_address' })
     expect(connections).toBe(0)
   })
@@ -70,7 +70,7 @@ describe('a name', () => {
   })
   afterEach(() => receiver.stop())
 
-  /** Answers differently each time, as a hostile name server does. */
+  /** Resolves differently each time, like a hostile name server (DNS rebinding). */
   const resolveInTurn = (...turns: string[][]) => {
     let lookupCount = 0
     const resolve: Resolve = async () => {
@@ -80,7 +80,7 @@ describe('a name', () => {
     return { resolve, lookupCount: () => lookupCount }
   }
 
-  test('is connected to at the address that was checked, whatever it would resolve to the next moment', async () => {
+  test('is connected to at the checked address, whatever it resolves to next', async () => {
     const connected: string[] = []
     const server = createServer((socket) => {
       connected.push(socket.localAddress ?? '')
@@ -98,7 +98,7 @@ describe('a name', () => {
   })
 
   test.each([[['127.0.0.1', '127.0.0.2']], [['127.0.0.1', '::1']], [['127.0.0.1', 'nonsense']]])(
-    'is refused where one of its addresses is: %p',
+    'is refused if one of its addresses is: %p',
     async (addresses) => {
       const { resolve } = resolveInTurn(addresses)
       const result = await send(`https://mixed.example:${receiver.port}/`, { guard, resolve })
@@ -114,7 +114,7 @@ describe('a name', () => {
     expect(receiver.received[0]?.headers['host']).toBe(`hooks.internal:${receiver.port}`)
   })
 
-  test('is never given to a proxy of the environment', async () => {
+  test('is never passed to a proxy of the environment', async () => {
     const proxy = await startReceiver()
     const names = [
       'HTTP_PROXY',
@@ -158,13 +158,13 @@ describe.skipIf(!hasOpenssl)('a certificate', () => {
   afterAll(() => receiver.stop())
   beforeEach(() => void receiver.received.splice(0))
 
-  test('for the name, from somebody who is trusted, is accepted', async () => {
+  test('for the name, from a trusted authority, is accepted', async () => {
     const result = await send(`https://${name}:${receiver.port}/`, { guard, resolve, ca })
     expect(result).toMatchObject({ statusCode: 200, error: null })
     expect(receiver.received[0]?.headers['host']).toBe(`${name}:${receiver.port}`)
   })
 
-  test('from nobody who is trusted is refused, whatever the environment says', async () => {
+  test('from an untrusted authority is refused, whatever the environment says', async () => {
     const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED']
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
     try {

@@ -33,7 +33,7 @@ async function startTestReceiver(...receiverOptions: Parameters<typeof startRece
   return receiver
 }
 
-/** A bare TCP server, for what an HTTP server would never do. */
+/** A bare TCP server, for behavior that an HTTP server cannot show. */
 async function listen(onSocket: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -51,7 +51,7 @@ async function listen(onSocket: (socket: Socket) => void): Promise<string> {
 }
 
 describe('an attempt', () => {
-  test('posts the body as it is, with a signature that the stock library verifies', async () => {
+  test('posts the body unchanged, with a signature that the stock library verifies', async () => {
     const receiver = await startTestReceiver()
     const body = '{"text": "Grüße ✓" }'
     const result = await senderWith()(messageTo(`${receiver.url}/hook?a=1`, body))
@@ -75,7 +75,7 @@ describe('an attempt', () => {
     [400, 'bad_status'],
     [410, 'bad_status'],
     [500, 'bad_status'],
-  ])('that is answered %i has the error %p', async (status, error) => {
+  ])('with the response %i has the error %p', async (status, error) => {
     const receiver = await startTestReceiver(() => new Response(null, { status }))
     expect(await senderWith()(messageTo(receiver.url))).toMatchObject({ statusCode: status, error })
   })
@@ -88,7 +88,7 @@ describe('an attempt', () => {
     expect(other.received).toEqual([])
   })
 
-  test('does not unpack what comes back', async () => {
+  test('does not decompress the response', async () => {
     const gzipBomb = Bun.gzipSync(new Uint8Array(10_000_000))
     const receiver = await startTestReceiver(
       () => new Response(gzipBomb, { headers: { 'content-encoding': 'gzip' } }),
@@ -99,7 +99,7 @@ describe('an attempt', () => {
     expect(body?.slice(0, 1)).toBe('\x1f')
   })
 
-  test('keeps 4 KiB of an answer without end and stops reading it', async () => {
+  test('keeps 4 KiB of an endless response and stops reading it', async () => {
     const aborted = createGate()
     const chunk = new TextEncoder().encode('x'.repeat(1024))
     const receiver = await startTestReceiver(() => {
@@ -117,7 +117,7 @@ describe('an attempt', () => {
     await aborted.opened
   })
 
-  test('waits for the answer behind an interim one', async () => {
+  test('waits for the final response after an interim one', async () => {
     const address = await listen((socket) =>
       socket.once('data', () =>
         socket.end(
@@ -131,7 +131,7 @@ describe('an attempt', () => {
     })
   })
 
-  test('is given up where interim answers do not end', async () => {
+  test('is aborted if interim responses do not end', async () => {
     const aborted = createGate()
     const address = await listen((socket) => {
       socket.once('close', aborted.open)
@@ -146,26 +146,26 @@ describe('an attempt', () => {
     await aborted.opened
   })
 
-  test('leaves out what PostgreSQL cannot hold', async () => {
+  test('drops characters that PostgreSQL cannot store', async () => {
     const receiver = await startTestReceiver(() => new Response('a\0b'))
     expect((await senderWith()(messageTo(receiver.url))).body).toBe('ab')
   })
 })
 
 describe('a receiver that is not there', () => {
-  test('and refuses connections is a connect error', async () => {
+  test('because it refuses connections is a connect error', async () => {
     const receiver = await startTestReceiver()
     await receiver.stop()
     const result = await senderWith()(messageTo(receiver.url))
     expect(result).toMatchObject({ statusCode: null, error: 'connect', body: null })
   })
 
-  test('and has no address is a dns error', async () => {
+  test('because it has no address is a dns error', async () => {
     const result = await senderWith()(messageTo('https://receiver.invalid/'))
     expect(result).toMatchObject({ statusCode: null, error: 'dns', body: null })
   })
 
-  test('and whose name is never resolved is a dns error, and asked for once at a time', async () => {
+  test('because its name never resolves is a dns error, with one lookup at a time', async () => {
     let lookupCount = 0
     const resolve = createResolver(20, () => {
       lookupCount++
@@ -179,7 +179,7 @@ describe('a receiver that is not there', () => {
 })
 
 describe('a receiver that misbehaves', () => {
-  test('by never answering is cut off', async () => {
+  test('by never responding is cut off', async () => {
     const gate = createGate()
     const receiver = await startTestReceiver(async () => {
       await gate.opened
@@ -201,31 +201,31 @@ describe('a receiver that misbehaves', () => {
     expect(result).toMatchObject({ statusCode: null, error: 'timeout' })
   })
 
-  test('by dripping its body has accepted all the same, and is cut off', async () => {
+  test('by dripping its body has accepted the event, and is cut off', async () => {
     const address = await listen((socket) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n')
       const dripTimer = setInterval(() => socket.write('x'), 5)
       socket.on('close', () => clearInterval(dripTimer))
     })
-    // The headers have to come in that time too, on a machine that may be busy.
+    // The headers must arrive in that time too, even on a busy machine.
     const result = await senderWith({ exchangeTimeoutMs: 2_000 })(messageTo(`http://${address}/`))
     expect(result).toMatchObject({ statusCode: 200, error: null })
   })
 
-  test('by never finishing the TLS handshake is cut off after the time for connecting', async () => {
+  test('by never finishing the TLS handshake is cut off after the connect timeout', async () => {
     const address = await listen(() => undefined)
     const result = await senderWith({ connectTimeoutMs: 60 })(messageTo(`https://${address}/`))
     expect(result).toMatchObject({ statusCode: null, error: 'timeout' })
     expect(result.durationMs).toBeLessThan(5_000)
   })
 
-  test('by cutting the connection is a reset', async () => {
+  test('by resetting the connection is a reset', async () => {
     const address = await listen((socket) => socket.once('data', () => socket.resetAndDestroy()))
     const result = await senderWith()(messageTo(`http://${address}/`))
     expect(result).toMatchObject({ statusCode: null, error: 'reset' })
   })
 
-  test('by hanging up without a word is a reset', async () => {
+  test('by closing the connection without a response is a reset', async () => {
     const address = await listen((socket) => socket.once('data', () => socket.end()))
     const result = await senderWith()(messageTo(`http://${address}/`))
     expect(result).toMatchObject({ statusCode: null, error: 'reset' })
@@ -254,7 +254,7 @@ describe('a receiver that misbehaves', () => {
   })
 })
 
-test('giving up ends the attempt at once', async () => {
+test('aborting ends the attempt at once', async () => {
   const gate = createGate()
   const receiver = await startTestReceiver(async () => {
     await gate.opened

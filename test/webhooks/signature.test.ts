@@ -5,7 +5,7 @@ import { signWebhook } from '../../src/webhooks/signature.ts'
 const secret = 'whsec_0123456789abcdef0123456789abcdef0123456789abcdef'
 
 describe('a signature', () => {
-  test('is the published vector', () => {
+  test('matches the published test vector', () => {
     expect(signWebhook({ id: 'msg_1', secret, body: '{"a":1}' }, 1_700_000_000_999)).toEqual({
       'webhook-id': 'msg_1',
       'webhook-timestamp': '1700000000',
@@ -13,7 +13,7 @@ describe('a signature', () => {
     })
   })
 
-  test('holds for this body, id and secret alone', () => {
+  test('is valid only for this body, id and secret', () => {
     const signed = { id: 'evt_1', secret, body: '{"a":1}' }
     const headers = signWebhook(signed, Date.now())
     const verify = (body: string, changed = {}, key = secret) =>

@@ -5,7 +5,7 @@ import { createWebhookSender, type SenderOptions } from '../../src/webhooks/send
 import { createTargetGuard } from '../../src/webhooks/targets.ts'
 import { startReceiver } from '../helpers/webhook-receiver.ts'
 
-// A server on every address of this machine, in both families, counts who comes. P stands for its port.
+// A server on every address of this machine, in both families, counts connections. P is its port.
 let connections = 0
 let port = 0
 const trapServer = createServer((socket) => {
@@ -35,12 +35,12 @@ const send = (url: string, options: Partial<SenderOptions> = {}) =>
   })({ id: 'evt_1', url: url.replaceAll(':P', `:${port}`), secret, headers: {}, body: '{}' })
 
 const hosts = [
-  // 127.0.0.1 as people and as readers of URLs write it
+  // Notations of 127.0.0.1, for people and for URL parsers
   ['127.0.0.1', '127.0.0.2', '127.255.255.254', '127.1', '127.0.1', '127.0.0.1.', '2130706433'],
   ['017700000001', '0177.0.0.1', '0177.1', '00000177.0.0.1', '127.00.00.01', '0x7f000001', '0x7f000001.'],
   ['0x7f.1', '0x7F.0x0.0x0.0x1', '0x7f.0.0.1', '①②⑦.⓪.⓪.①', '１２７.０.０.１', '127。0。0。1'],
   ['127%2e0%2e0%2e1', '%31%32%37.0.0.1', '0', '0.0.0.0', '0x0', '00'],
-  // Metadata services of clouds
+  // Metadata services of cloud providers
   ['169.254.169.254', '2852039166', '0xA9FEA9FE', '0251.0376.0251.0376', '025177524776', '169.254.43518'],
   ['[::ffff:169.254.169.254]', '[::ffff:a9fe:a9fe]', '[fd00:ec2::254]', '100.100.100.200', '192.0.0.192'],
   // Private, shared, reserved
@@ -53,9 +53,9 @@ const hosts = [
   ['[2002:7f00:1::]', '[2002:a9fe:a9fe::]', '[2001:0:7f00:1::]', '[2001::7f00:1]'],
   ['[fe80::1]', '[fe80::1%25lo]', '[fe80::1%lo]', '[::1%25lo]', '[::1%lo]', '[fd00::1]', '[fec0::1]'],
   ['[ff02::1]', '[100::1]', '[2001:db8::1]', '[3fff::1]', '[5f00::1]', '[4000::1]'],
-  // Names that mean this machine
+  // Names of this machine
   ['localhost', 'LOCALHOST', 'localhost.', 'ⓛⓞⓒⓐⓛⓗⓞⓢⓣ', 'ip6-localhost'],
-  // Who is the host?
+  // URLs with an ambiguous host
   ['user@127.0.0.1', 'example.com@127.0.0.1', 'example.com:80@127.0.0.1', '127.0.0.1\\@example.com'],
   ['127.0.0.1\\.example.com', '127.0.0.1\t', '127.0.\n0.1', ' 127.0.0.1', '127.0.0.1#@example.com'],
 ].flat()
@@ -80,7 +80,7 @@ const urls = [
   'javascript:fetch("https://127.0.0.1:P/")',
 ]
 
-/** What a hostile name server may answer. */
+/** Answers of a hostile name server. */
 const answers = [
   ['127.0.0.1'],
   ['127.8.8.8'],
@@ -110,7 +110,7 @@ const answers = [
   ['2606:4700::1111', '::1'],
 ]
 
-test('the corpus has 139 forms, each once in its place', () => {
+test('the corpus has 139 forms, without duplicates', () => {
   const lists = [hosts, urls, answers.map(String)]
   for (const list of lists) expect(new Set(list).size).toBe(list.length)
   expect(lists.flat()).toHaveLength(139)
@@ -120,7 +120,7 @@ describe('no connection is made', () => {
   test.each(hosts)('to the host %p', async (host) => {
     const url = `https://${host}:P/`
     const { statusCode, error } = await send(url)
-    // A name that the resolver of this machine does not know leads nowhere.
+    // A name that the resolver of this machine does not know resolves to nothing.
     expect([statusCode, error === 'dns' ? 'blocked_address' : error]).toEqual([null, 'blocked_address'])
     expect(connections).toBe(0)
   })
@@ -132,7 +132,7 @@ describe('no connection is made', () => {
   })
 
   test.each(answers.map((addresses) => [addresses] as const))(
-    'to a name that stands for %p',
+    'to a name that resolves to %p',
     async (addresses) => {
       const resolve: Resolve = async () =>
         addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
@@ -160,7 +160,7 @@ describe('no connection is made', () => {
   })
 })
 
-test('a connection would be counted', async () => {
+test('a connection is counted (control)', async () => {
   const allowing = createTargetGuard({ hosts: ['localhost'], cidrs: ['127.0.0.0/8', '::1/128'] })
   const forms = ['https://127.0.0.2:P/', 'http://127.0.0.1:P/', 'https://[::1]:P/', 'http://localhost:P/']
   for (const url of forms) {

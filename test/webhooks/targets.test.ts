@@ -39,7 +39,7 @@ describe('a URL to register', () => {
     expect(strictGuard.findFault(url)).toContain(expectedReason)
   })
 
-  test('may have an at sign behind the host', () => {
+  test('may have an at sign after the host', () => {
     expect(strictGuard.findFault('https://example.com/@me?to=a@b')).toBeUndefined()
   })
 
@@ -48,7 +48,7 @@ describe('a URL to register', () => {
     'http://10.1.2.3/',
     'https://[fd00::1]/',
     'http://[::ffff:10.0.0.1]/',
-  ])('%s is accepted where the operator allows it', (url) => {
+  ])('%s is accepted if the operator allows it', (url) => {
     expect(strictGuard.findFault(url)).toBeDefined()
     expect(lenientGuard.findFault(url)).toBeUndefined()
   })
@@ -63,8 +63,9 @@ describe('a URL to register', () => {
   })
 })
 
-describe('an address that a name stands for', () => {
-  // One or more of every special range of the IANA registries, and the forms that carry an IPv4 address.
+describe('an address that a name resolves to', () => {
+  // At least one address of every special range in the IANA registries, and the forms that embed an IPv4
+  // address.
   test.each([
     '0.0.0.0',
     '0.1.2.3',
@@ -114,17 +115,17 @@ describe('an address that a name stands for', () => {
     '4000::1',
     'not an address',
     '',
-  ])('is refused where it is not public: %s', (address) => {
+  ])('is refused if it is not public: %s', (address) => {
     expect(strictGuard.allows('name', address)).toBe(false)
   })
 
-  test('is accepted where it is public', () => {
+  test('is accepted if it is public', () => {
     for (const address of ['8.8.8.8', '172.32.0.1', '2606:4700::1111', '::ffff:8.8.8.8']) {
       expect([address, strictGuard.allows('name', address)]).toEqual([address, true])
     }
   })
 
-  test('is accepted where the operator allows the name or the address', () => {
+  test('is accepted if the operator allows the name or the address', () => {
     expect(lenientGuard.allows('hooks.internal', '192.168.0.1')).toBe(true)
     expect(lenientGuard.allows('name', '10.9.9.9')).toBe(true)
     expect(lenientGuard.allows('name', '::ffff:10.9.9.9')).toBe(true)

@@ -20,7 +20,7 @@ export type WorkerOptions = {
 
 export type WebhookWorkerFixture = Awaited<ReturnType<typeof createWebhookWorkerFixture>>
 
-/** A scene with real receivers, and workers that look only when they are woken. All of it ends with `dispose`. */
+/** Real receivers, and workers that poll only when woken. Everything ends with `dispose`. */
 export async function createWebhookWorkerFixture() {
   const opened = await openTestSqlite()
   const fixture = await createWebhookFixture(opened.database)
@@ -55,7 +55,7 @@ export async function createWebhookWorkerFixture() {
       return worker
     },
 
-    /** What the workers could not handle; takes it, so that `dispose` does not fail for it. */
+    /** Takes the unexpected errors of the workers; `dispose` fails for those that remain. */
     takeErrors: () => errors.splice(0),
 
     async dispose(): Promise<void> {
@@ -66,7 +66,7 @@ export async function createWebhookWorkerFixture() {
   }
 }
 
-/** Waits, a turn of the event loop at a time, until it holds. */
+/** Waits, one turn of the event loop at a time, until the condition is true. */
 export async function waitUntil(condition: () => Promise<boolean> | boolean): Promise<void> {
   while (!(await condition())) await new Promise(setImmediate)
 }

@@ -21,7 +21,7 @@ const listStatuses = async (endpointId: string) =>
   (await fixture.deliveries(endpointId)).map(({ status }) => status)
 
 describe('the worker', () => {
-  test('sends an event once to each endpoint, signed, with the body as it was recorded', async () => {
+  test('sends an event once to each endpoint, signed, with the recorded body', async () => {
     const [one, two] = [await startTestReceiver(), await startTestReceiver()]
     const app = await fixture.createApplication()
     const endpoint = await fixture.createEndpoint(app.id, one.url)
@@ -37,7 +37,7 @@ describe('the worker', () => {
       expect(received[0]?.headers['webhook-id']).toBe(eventId)
     }
     const { body = '', headers = {} } = one.received[0] ?? {}
-    // The stock library compares with the real time, the worker signs with the clock of the test.
+    // The stock library compares with the real time; the worker signs with the clock of the test.
     expect(headers['webhook-timestamp']).toBe(String(fixture.clock.now() / 1000))
     expect(headers['webhook-signature']).toBe(
       new Webhook(app.webhookSecret).sign(eventId, new Date(fixture.clock.now()), body),
@@ -56,7 +56,7 @@ describe('the worker', () => {
     ])
   })
 
-  test('writes a failure down with its status or its cause, and tries again later', async () => {
+  test('records a failure with its status or cause, and retries later', async () => {
     const receiver = await startTestReceiver(() => new Response('no', { status: 503 }))
     const app = await fixture.createApplication()
     const refused = await fixture.createEndpoint(app.id, receiver.url)
@@ -76,7 +76,7 @@ describe('the worker', () => {
     expect(receiver.received).toHaveLength(1)
   })
 
-  test('finds at a poll what nobody told of', async () => {
+  test('finds deliveries without a wake at the next poll', async () => {
     const receiver = await startTestReceiver()
     const app = await fixture.createApplication()
     await fixture.createEndpoint(app.id, receiver.url)
@@ -85,12 +85,13 @@ describe('the worker', () => {
     await receiver.waitForCount(1)
   })
 
-  test('signs with the secret of the moment of sending', async () => {
+  test('signs with the secret at the time of sending', async () => {
     const receiver = await startTestReceiver()
     const app = await fixture.createApplication()
     await fixture.createEndpoint(app.id, receiver.url)
     const eventId = await fixture.record(app.id)
-    // The claim is the first of two writes in one batch: once both are done, the old secret must not sign any more.
+    // The claim is the first of two writes in one batch: once both are done, the old secret must not sign any
+    // more.
     const worker = makeWorker({ ownsAllLeases: false })
     const [, { value }] = await Promise.all([
       worker.start(),
@@ -126,7 +127,7 @@ describe('the worker', () => {
     expect(new Set(await listStatuses(endpoint))).toEqual(new Set(['delivered']))
   })
 
-  test('has at most fifty under way in all', async () => {
+  test('has at most fifty in flight in total', async () => {
     const started: string[] = []
     const gate = createGate()
     const worker = makeWorker({
@@ -151,7 +152,7 @@ describe('the worker', () => {
     while (started.length < 80) await new Promise(setImmediate)
   })
 
-  test('lets a receiver that hangs hold up nobody', async () => {
+  test('does not let a hanging receiver delay others', async () => {
     const gate = createGate()
     const hanging = await startTestReceiver(async () => {
       await gate.opened
@@ -170,7 +171,7 @@ describe('the worker', () => {
     await hanging.waitForCount(100)
   })
 
-  test('sends again what a process that died had claimed', async () => {
+  test('sends deliveries of a crashed process again', async () => {
     const receiver = await startTestReceiver()
     const app = await fixture.createApplication()
     const endpoint = await fixture.createEndpoint(app.id, receiver.url)
@@ -213,7 +214,7 @@ describe('the worker', () => {
     expect(await listStatuses(disabled)).toEqual(['pending'])
   })
 
-  test('writes down what is under way before it stops, and claims nothing more', async () => {
+  test('records deliveries in flight before it stops, and claims nothing more', async () => {
     const gate = createGate()
     const receiver = await startTestReceiver(async () => {
       await gate.opened
@@ -234,7 +235,7 @@ describe('the worker', () => {
     expect(receiver.received).toHaveLength(2)
   })
 
-  test('cuts off what does not end in time, and another process sends it again', async () => {
+  test('aborts deliveries that do not end in time, and another process sends them again', async () => {
     const gate = createGate()
     let first = true
     const receiver = await startTestReceiver(async () => {
@@ -261,7 +262,7 @@ describe('the worker', () => {
     expect(ids[0]).toBe(ids[1])
   })
 
-  test('goes on after a failure of the database, and loses no outcome', async () => {
+  test('continues after a database failure, and loses no outcome', async () => {
     const receiver = await startTestReceiver()
     const app = await fixture.createApplication()
     const endpoint = await fixture.createEndpoint(app.id, receiver.url)

@@ -20,7 +20,7 @@ const startFaulty = async (onConnection: (socket: Socket) => void): Promise<Faul
 const post = (url: string, client = http, signal = longTimeout()) =>
   client.request({ method: 'POST', url, body: 'hello' }, signal)
 
-describe('an answer', () => {
+describe('a response', () => {
   test('has its status, its headers and its text', async () => {
     const server = startProviderServer()
     cleanups.push(server.stop)
@@ -48,7 +48,7 @@ describe('an answer', () => {
     })
   })
 
-  test('is read to 64 KiB and no further', async () => {
+  test('is read up to 64 KiB', async () => {
     const server = startProviderServer()
     cleanups.push(server.stop)
     server.setResponse(200, 'x'.repeat(1_000_000))
@@ -56,7 +56,7 @@ describe('an answer', () => {
     expect(reply.kind === 'response' && reply.text.length).toBe(65_536)
   })
 
-  test('that leads elsewhere is not followed', async () => {
+  test('that redirects is not followed', async () => {
     const server = startProviderServer()
     cleanups.push(server.stop)
     server.setResponse(307, '', { location: `${server.url}/elsewhere` })
@@ -64,7 +64,7 @@ describe('an answer', () => {
     expect(server.calls).toHaveLength(1)
   })
 
-  test('of an empty body to a GET is an answer', async () => {
+  test('to a GET may have an empty body', async () => {
     const server = startProviderServer()
     cleanups.push(server.stop)
     server.setHandler(() => new Response(null, { status: 204 }))
@@ -86,7 +86,7 @@ describe('a connection', () => {
     expect(connections).toBe(1)
   })
 
-  test('that hangs holds up no other', async () => {
+  test('that hangs delays no other', async () => {
     const server = startProviderServer()
     cleanups.push(server.stop)
     const gate = Promise.withResolvers<void>()
@@ -100,7 +100,7 @@ describe('a connection', () => {
     expect(new Set((await Promise.all(slowRequests)).map(({ kind }) => kind))).toEqual(new Set(['response']))
   })
 
-  test('that was kept and is reset before an answer leaves open what became of the request', async () => {
+  test('that is reused and reset before a response leaves the outcome open', async () => {
     const server = await startFaulty((socket) =>
       socket.once('data', () => {
         socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
@@ -113,19 +113,19 @@ describe('a connection', () => {
 })
 
 describe('a request is certainly unsent', () => {
-  test('where nobody listens', async () => {
+  test('when the connection is refused', async () => {
     expect(await post(`http://127.0.0.1:${await findUnusedPort()}`)).toEqual({
       kind: 'not_sent',
       code: 'ECONNREFUSED',
     })
   })
 
-  test('where the name does not exist', async () => {
+  test('when the name does not exist', async () => {
     const reply = await post('https://no-such-host.invalid/')
     expect(reply).toMatchObject({ kind: 'not_sent' })
   })
 
-  test('where the TLS handshake breaks off', async () => {
+  test('when the TLS handshake is interrupted', async () => {
     const server = await startFaulty((socket) => socket.once('data', () => socket.resetAndDestroy()))
     expect(await post(server.url.replace('http:', 'https:'))).toEqual({
       kind: 'not_sent',
@@ -133,44 +133,44 @@ describe('a request is certainly unsent', () => {
     })
   })
 
-  test('where it is given up before the TLS handshake ends', async () => {
+  test('when it is aborted before the TLS handshake ends', async () => {
     const abort = new AbortController()
     const server = await startFaulty((socket) => socket.once('data', () => abort.abort()))
     const reply = await post(server.url.replace('http:', 'https:'), http, abort.signal)
     expect(reply).toEqual({ kind: 'not_sent', code: 'ABORTED' })
   })
 
-  test('where it was given up from the start', async () => {
+  test('when it was aborted from the start', async () => {
     const server = startProviderServer()
     cleanups.push(server.stop)
     expect(await post(server.url, http, AbortSignal.abort())).toEqual({ kind: 'not_sent', code: 'ABORTED' })
     expect(server.calls).toEqual([])
   })
 
-  test('where its address is none', async () => {
+  test('when its URL is invalid', async () => {
     expect(await post('https://')).toMatchObject({ kind: 'not_sent' })
   })
 })
 
 describe('a request may have been carried out', () => {
-  test('where the connection is reset before the request is read', async () => {
+  test('when the connection is reset before the request is read', async () => {
     const server = await startFaulty((socket) => socket.resetAndDestroy())
     expect(await post(server.url)).toEqual({ kind: 'no_response', code: 'ECONNRESET' })
   })
 
-  test('where the connection is closed after the request is read', async () => {
+  test('when the connection is closed after the request is read', async () => {
     const server = await startFaulty((socket) => socket.once('data', () => socket.end()))
     expect(await post(server.url)).toEqual({ kind: 'no_response', code: 'ECONNRESET' })
   })
 
-  test('where nothing is answered until it is given up', async () => {
+  test('when there is no response until it is aborted', async () => {
     const abort = new AbortController()
     const server = await startFaulty((socket) => socket.once('data', () => abort.abort()))
     expect(await post(server.url, http, abort.signal)).toEqual({ kind: 'no_response', code: 'ABORTED' })
   })
 
   test.each([['content-length: 100\r\n\r\nabc'], ['transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n']])(
-    'where the answer ends within its body: %j',
+    'when the response ends within its body: %j',
     async (rest) => {
       const server = await startFaulty((socket) =>
         socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\n${rest}`)),
@@ -179,7 +179,7 @@ describe('a request may have been carried out', () => {
     },
   )
 
-  test('where the answer stops within its body until it is given up', async () => {
+  test('when the response stalls within its body until it is aborted', async () => {
     const abort = new AbortController()
     const server = await startFaulty((socket) =>
       socket.once('data', () => {
@@ -191,7 +191,7 @@ describe('a request may have been carried out', () => {
     expect(await post(server.url, http, abort.signal)).toEqual({ kind: 'no_response', code: 'ABORTED' })
   })
 
-  test('where what answers is no HTTP server', async () => {
+  test('when the server does not speak HTTP', async () => {
     const server = await startFaulty((socket) => socket.once('data', () => socket.end('SSH-2.0-OpenSSH\r\n')))
     expect(await post(server.url)).toMatchObject({ kind: 'no_response' })
   })
@@ -212,7 +212,7 @@ describe.skipIf(!hasOpenssl)('over TLS', () => {
     return { url: `https://localhost:${port}`, cert, requests: () => requests }
   }
 
-  test('a certificate that is trusted and has the name is right', async () => {
+  test('a trusted certificate with the right name is accepted', async () => {
     const server = await startSecure('localhost')
     const trustingClient = createProviderHttp({ ca: server.cert })
     expect(await post(server.url, trustingClient)).toMatchObject({ kind: 'response', text: 'ok' })
@@ -230,10 +230,10 @@ describe.skipIf(!hasOpenssl)('over TLS', () => {
     trustingClient.close()
   })
 
-  test('a certificate that nobody vouches for leaves the request unsent, whatever the environment says', async () => {
+  test('an untrusted certificate leaves the request unsent, whatever the environment says', async () => {
     const server = await startSecure('localhost')
     expect(await post(server.url)).toEqual({ kind: 'not_sent', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
-    // Bun reads the variable once, when it starts.
+    // Bun reads the variable only at startup.
     const program = `
       const { createProviderHttp } = await import(${JSON.stringify(join(import.meta.dir, '../../../src/delivery/kit/http-client.ts'))})
       const request = { method: 'POST', url: ${JSON.stringify(server.url)}, body: 'hello' }
@@ -250,7 +250,7 @@ describe.skipIf(!hasOpenssl)('over TLS', () => {
     expect(server.requests()).toBe(0)
   })
 
-  test('not a byte of a request reaches a server with a wrong name', async () => {
+  test('no byte of a request reaches a server with a wrong name', async () => {
     const { key, cert } = makeCertificate('other.example.com')
     let bytes = 0
     const server = tls.createServer({ key, cert }, (socket) => {
@@ -263,13 +263,13 @@ describe.skipIf(!hasOpenssl)('over TLS', () => {
     const port = typeof address === 'object' && address !== null ? address.port : 0
     const trustingClient = createProviderHttp({ ca: cert })
     expect(await post(`https://localhost:${port}`, trustingClient)).toMatchObject({ kind: 'not_sent' })
-    // Whatever was written would arrive before the answer to a later connection.
+    // Any written bytes would arrive before the response to a later connection.
     await post(`https://localhost:${port}`, trustingClient)
     expect(bytes).toBe(0)
     trustingClient.close()
   })
 
-  test('an answer that breaks off after the handshake leaves open what became of the request', async () => {
+  test('a response that is interrupted after the handshake leaves the outcome open', async () => {
     const { key, cert } = makeCertificate('localhost')
     const server = tls.createServer({ key, cert }, (socket) => {
       socket.on('error', () => {})

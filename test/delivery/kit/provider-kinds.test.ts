@@ -30,7 +30,7 @@ const findFaults = (values: Record<string, string>) =>
   findSettingFaults(kind, values).map(({ name, fault }) => `${name} ${fault}`)
 
 describe('settings', () => {
-  test('that are right have no faults, and come with their defaults and without slashes at their end', () => {
+  test('that are valid have no faults, and get their defaults and no trailing slashes', () => {
     expect(findFaults(right)).toEqual([])
     kind.create({ ...right, baseUrl: 'https://eu.example.com/v2//' }, providerNeeds())
     expect(received.at(-1)).toMatchObject({ key: 'k1', mode: 'fast', baseUrl: 'https://eu.example.com/v2' })
@@ -38,7 +38,7 @@ describe('settings', () => {
     expect(received.at(-1)).toMatchObject({ baseUrl: 'https://api.example.com', body: undefined })
   })
 
-  test('have all their faults told at once', () => {
+  test('have all their faults reported at once', () => {
     expect(findFaults({ kye: 'k1', mode: 'odd', user: 'u', baseUrl: 'http://example.com' })).toEqual([
       'kye is not known',
       'key is missing',
@@ -61,7 +61,7 @@ describe('settings', () => {
     expect(findFaults({ ...right, ...changes })).toEqual([fault])
   })
 
-  test('may have several lines where that is meant', () => {
+  test('may have several lines if the field allows it', () => {
     expect(findFaults({ ...right, body: 'a\nb' })).toEqual([])
   })
 
@@ -84,7 +84,7 @@ describe('settings', () => {
     expect(findFaults({ ...right, baseUrl })).toEqual(isRight ? [] : ['baseUrl is not an https URL'])
   })
 
-  test('never stand in the words about their faults', () => {
+  test('never appear in the messages about their faults', () => {
     const secret = 'hunter2-hunter2'
     const values = {
       key: secret,
@@ -97,7 +97,7 @@ describe('settings', () => {
     expect(JSON.stringify(findSettingFaults(kind, values))).not.toContain('hunter2')
   })
 
-  test('with faults make no provider', () => {
+  test('with faults create no provider', () => {
     expect(() => kind.create({ key: 'x' }, providerNeeds())).toThrow(
       'example: the settings were not validated',
     )
@@ -105,14 +105,14 @@ describe('settings', () => {
 })
 
 describe('the list of kinds', () => {
-  test('names each once, and every kind carries something', () => {
+  test('names each kind once, and every kind has a channel', () => {
     const names = providerKinds.map((one) => one.kind)
     expect(new Set(names).size).toBe(names.length)
     expect(names).toContain('twilio')
     for (const { channels } of providerKinds) expect(channels.length).toBeGreaterThan(0)
   })
 
-  test('keeps what looks like a secret secret', () => {
+  test('marks fields that look like secrets as secret', () => {
     const open = providerKinds.flatMap(({ kind: name, fields }) =>
       Object.entries(fields)
         .filter(([field, { secret }]) => /(secret|token|password|accesskey)$/i.test(field) && !secret)
@@ -121,7 +121,7 @@ describe('the list of kinds', () => {
     expect(open).toEqual([])
   })
 
-  test('has an address for every interface over HTTP that is never plain by default', () => {
+  test('has a base URL for every HTTP API, https by default', () => {
     for (const { fields } of providerKinds) {
       for (const { url, default: address } of Object.values(fields)) {
         if (url && address !== undefined) expect(address).toStartWith('https://')

@@ -51,7 +51,7 @@ describe('a message', () => {
     })
   })
 
-  test('carries whatever else is set', async () => {
+  test('contains all optional settings', async () => {
     const other = makeProvider(awsSms, {
       ...settings,
       originationIdentity: 'ACME',
@@ -73,7 +73,7 @@ describe('a message', () => {
     })
   })
 
-  test('goes to the region’s own host', () => {
+  test('goes to the host of the region', () => {
     expect(awsHost('sms-voice', 'eu-central-1')).toBe('sms-voice.eu-central-1.amazonaws.com')
     expect(awsHost('sns', 'cn-north-1')).toBe('sns.cn-north-1.amazonaws.com.cn')
   })
@@ -128,7 +128,7 @@ describe('an error', () => {
     server.takeCall()
   })
 
-  test('of AWS itself refuses for now', async () => {
+  test('of AWS itself is a temporary refusal', async () => {
     server.setResponse(500, errorBody('InternalServerException'))
     expect(await sendTo(provider)).toMatchObject({ kind: 'refused', failure: { class: 'provider_down' } })
     server.takeCall()
@@ -235,7 +235,7 @@ describe('a receipt by an SNS topic', () => {
     })
   })
 
-  test('of an event that says nothing tells nothing, and without fields is unreadable', async () => {
+  test('of an event about no delivery reports nothing, and without fields is unreadable', async () => {
     for (const type of ['TEXT_PENDING', 'TEXT_QUEUED', 'TEXT_UNKNOWN', 'RCS_NEW']) {
       expect(await readCallback(withTopic(), eventCallback(type))).toEqual({ kind: 'receipts', receipts: [] })
     }
@@ -246,7 +246,7 @@ describe('a receipt by an SNS topic', () => {
     })
   })
 
-  test('is right by the older signature and with a subject, and the certificate is asked for once', async () => {
+  test('is valid with the older signature and with a subject, and the certificate is fetched once', async () => {
     const topic = withTopic()
     await readCallback(topic, eventCallback('TEXT_DELIVERED', { SignatureVersion: '1', Subject: 'words' }))
     expect(
@@ -257,7 +257,7 @@ describe('a receipt by an SNS topic', () => {
     expect(server.calls).toHaveLength(1)
   })
 
-  test('is forged by a stranger’s key, with another text, from another topic or another host', async () => {
+  test('is forged with a foreign key, another text, another topic or another host', async () => {
     const envelope = snsEnvelope(JSON.stringify(event('TEXT_DELIVERED')))
     const right = signed(envelope)
     const forgeries = [
@@ -277,7 +277,7 @@ describe('a receipt by an SNS topic', () => {
     for (const one of forgeries) expect(await readCallback(withTopic(), one)).toEqual({ kind: 'forged' })
   })
 
-  test('is forged where it is repeated too late, or has no time', async () => {
+  test('is forged if it is replayed too late, or has no timestamp', async () => {
     const right = eventCallback('TEXT_DELIVERED')
     expect(await readCallback(withTopic(), right, now + 3_599_000)).toMatchObject({ kind: 'receipts' })
     expect(await readCallback(withTopic(), right, now + 3_601_000)).toEqual({ kind: 'forged' })
@@ -286,18 +286,18 @@ describe('a receipt by an SNS topic', () => {
     })
   })
 
-  test('is unreadable while the certificate cannot be had', async () => {
+  test('is unreadable while the certificate cannot be loaded', async () => {
     server.setResponse(503)
     expect(await readCallback(withTopic(), eventCallback('TEXT_DELIVERED'))).toEqual({ kind: 'unreadable' })
     server.setResponse(200, 'no certificate')
     expect(await readCallback(withTopic(), eventCallback('TEXT_DELIVERED'))).toEqual({ kind: 'unreadable' })
   })
 
-  test('is not read where no topic is set', () => {
+  test('is not read if no topic is set', () => {
     expect(provider.readCallback).toBeUndefined()
   })
 
-  describe('asks to be subscribed', () => {
+  describe('asks to confirm the subscription', () => {
     const confirmation = (SubscribeURL: string) =>
       snsEnvelope('You have chosen to subscribe to the topic.', {
         Type: 'SubscriptionConfirmation',
@@ -306,7 +306,7 @@ describe('a receipt by an SNS topic', () => {
       })
     const confirmUrl = `${server.url}/?Action=ConfirmSubscription&Token=2336412f37`
 
-    test('and is', async () => {
+    test('and is confirmed', async () => {
       expect(await readCallback(withTopic(), signed(confirmation(confirmUrl)))).toEqual({
         kind: 'receipts',
         receipts: [],
@@ -317,7 +317,7 @@ describe('a receipt by an SNS topic', () => {
       ])
     })
 
-    test('and is not where a stranger signed, or where it leads elsewhere', async () => {
+    test('and is not confirmed if it is forged, or if its URL leads elsewhere', async () => {
       const topic = withTopic()
       expect(await readCallback(topic, signed(confirmation(confirmUrl), stranger.privateKey))).toEqual({
         kind: 'forged',

@@ -47,7 +47,7 @@ describe('a message', () => {
     })
   })
 
-  test('carries the sender, the highest price and the token of temporary credentials', async () => {
+  test('contains the sender, the maximum price and the token of temporary credentials', async () => {
     const other = makeProvider(awsSns, {
       ...settings,
       senderId: 'Acme',
@@ -68,7 +68,7 @@ describe('a message', () => {
     })
   })
 
-  test('that was taken without a readable answer is taken', async () => {
+  test('that succeeds without a readable response is accepted', async () => {
     server.setResponse(200, '')
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: null })
     server.takeCall()
@@ -98,6 +98,6 @@ describe('an error', () => {
 
 describeHttpFaults((baseUrl) => makeProvider(awsSns, { ...settings, baseUrl }))
 
-test('nobody calls back', () => {
+test('there are no callbacks', () => {
   expect(provider.readCallback).toBeUndefined()
 })

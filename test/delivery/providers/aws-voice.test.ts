@@ -28,7 +28,7 @@ const sms = {
 const settings = { ...sms, voiceOriginationIdentity: '+12065550152', configurationSet: 'otp' }
 const provider = withVoiceChannel(makeProvider(awsSms, settings))
 
-test('there is voice only with a number to call from', () => {
+test('voice needs a number to call from', () => {
   expect(makeProvider(awsSms, sms).channels).toEqual(['sms'])
   expect(provider.channels).toEqual(['sms', 'voice'])
   expect(awsSms.channels).toContain('voice')
@@ -152,7 +152,7 @@ describe('a receipt by an SNS topic', () => {
     })
   })
 
-  test('of a call under way tells nothing, and by a stranger’s key is forged', async () => {
+  test('of a call in progress reports nothing, and with a foreign key is forged', async () => {
     for (const type of ['VOICE_INITIATED', 'VOICE_RINGING']) {
       expect(await readCallback(withTopic, eventCallback(type))).toEqual({ kind: 'receipts', receipts: [] })
     }

@@ -19,7 +19,7 @@ beforeEach(() => {
 afterEach(() => api.stop())
 
 describe('sending by Bird', () => {
-  test('posts the message as its interface documents it', async () => {
+  test('posts the message as its API documents it', async () => {
     api.setResponse(202, { id: '3fa85f64-5717-4562-b3fc-2c963f66afa6', status: 'accepted' })
     expect(await api.send()).toEqual({ kind: 'accepted', messageId: '3fa85f64-5717-4562-b3fc-2c963f66afa6' })
     const { method, path, headers, body } = api.takeCall()
@@ -95,20 +95,20 @@ describe('receipts of Bird', () => {
     })
   })
 
-  test('what is under way, comes in or is not known tells nothing', async () => {
+  test('messages in progress, incoming messages and unknown statuses report nothing', async () => {
     for (const body of [event('processing'), event('delivered', {}, 'sms.inbound'), event('tomorrow')]) {
       expect(await api.readCallback(call(body))).toEqual({ kind: 'receipts', receipts: [] })
     }
   })
 
-  test('takes a repetition of eight hours later, and nothing older', async () => {
+  test('accepts a retry after eight hours, but nothing older', async () => {
     const at = (hours: number) => call(event('sent'), { at: api.nowSeconds() - hours * 3600 })
     expect(await api.readCallback(at(8))).toMatchObject({ kind: 'receipts' })
     expect(await api.readCallback(at(10))).toEqual({ kind: 'forged' })
     expect(await api.readCallback(at(-10))).toEqual({ kind: 'forged' })
   })
 
-  test('refuses other keys, other URLs, other bodies and other times', async () => {
+  test('refuses other keys, URLs, bodies and times', async () => {
     const good = call(event('delivered'))
     const forgeries = [
       call(event('delivered'), { key: 'another' }),
@@ -123,7 +123,7 @@ describe('receipts of Bird', () => {
     for (const forgery of forgeries) expect(await api.readCallback(forgery)).toEqual({ kind: 'forged' })
   })
 
-  test('says so where a signed call cannot be read', async () => {
+  test('reports a signed callback that cannot be read', async () => {
     for (const body of ['no', '{}', '{"event":"sms.outbound","payload":{"id":"msg-1"}}']) {
       expect(await api.readCallback(call(body))).toEqual({ kind: 'unreadable' })
     }

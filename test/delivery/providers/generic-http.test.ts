@@ -16,14 +16,14 @@ beforeEach(() => {
 afterEach(() => api.stop())
 
 describe('sending by a service of the operator', () => {
-  test('posts a document that a stock library of Standard Webhooks verifies', async () => {
+  test('posts a document that a stock Standard Webhooks library verifies', async () => {
     api.setResponse(200, { messageId: 'msg-1' })
     expect(await api.send()).toEqual({ kind: 'accepted', messageId: 'msg-1' })
     const { method, path, headers, body } = api.takeCall()
     expect({ method, path }).toEqual({ method: 'POST', path: '/otp/?source=otpd' })
     expect(headers['content-type']).toBe('application/json')
     expect(headers['webhook-timestamp']).toBe(String(api.nowSeconds()))
-    // The library knows no other clock than the machine's; the time is checked above.
+    // The library uses the machine's clock; the time is checked above.
     const signature = new Webhook(secret).sign(headers['webhook-id'] ?? '', new Date(api.now()), body)
     expect(headers['webhook-signature']).toBe(signature)
     expect(JSON.parse(body)).toEqual({
@@ -45,13 +45,13 @@ describe('sending by a service of the operator', () => {
     })
   })
 
-  test('gives every try an id of its own', async () => {
+  test('gives every attempt its own id', async () => {
     api.setResponse(204)
     expect(await api.send({ attempt: 2 })).toEqual({ kind: 'accepted', messageId: null })
     expect(api.takeCall().headers['webhook-id']).toBe('otp_01jd3m2k5xe8r9s0t1v2w3x4y5_2')
   })
 
-  test('carries the channels of its settings', () => {
+  test('has the channels of its settings', () => {
     expect(api.provider.channels).toEqual(['sms', 'voice'])
   })
 
@@ -63,7 +63,7 @@ describe('sending by a service of the operator', () => {
     ['content_blocked', 'route', true],
     ['sender_invalid', 'route', true],
     ['no_credit', 'account', true],
-  ])('422 with the reason %s is that', async (reason, at, permanent) => {
+  ])('422 with the reason %s has that class', async (reason, at, permanent) => {
     api.setResponse(422, { reason })
     expect(await api.send()).toEqual({
       kind: 'refused',
@@ -71,7 +71,7 @@ describe('sending by a service of the operator', () => {
     })
   })
 
-  test('a service that is busy says for how long', async () => {
+  test('a busy service says how long to wait', async () => {
     api.setResponse(422, { reason: 'throttled' }, { 'retry-after': '9' })
     expect(await api.send()).toMatchObject({ failure: { class: 'throttled', retryAfterSeconds: 9 } })
   })
@@ -98,7 +98,7 @@ describe('settings', () => {
     'http://127.0.0.1:8080/otp',
     'http://localhost?x=1',
     'http://[::1]:80/',
-  ])('the address %s is fine', (url) => {
+  ])('the URL %s is valid', (url) => {
     expect(findFaults(url)).toEqual([])
   })
 
@@ -112,11 +112,11 @@ describe('settings', () => {
     'https://{{to}}.example.com/',
     'ftp://sms.example.com',
     'sms.example.com',
-  ])('the address %s is not', (url) => {
+  ])('the URL %s is invalid', (url) => {
     expect(findFaults(url)).toMatchObject([{ name: 'url' }])
   })
 
-  test('a secret that no library takes is refused, and not repeated', () => {
+  test('a secret that no library accepts is refused, and not repeated', () => {
     const faults = findSettingFaults(genericHttp, { url: 'https://sms.example.com', secret: 'swordfish' })
     expect(faults).toMatchObject([{ name: 'secret' }])
     expect(JSON.stringify(faults)).not.toContain('swordfish')
@@ -157,7 +157,7 @@ describe('receipts of a service of the operator', () => {
     })
   })
 
-  test('takes one of several signatures', async () => {
+  test('accepts one of several signatures', async () => {
     const good = call('{"requestId":"otp_7","status":"sent"}')
     const twoSignatures = `v1,AAAA v2,xyz ${good.headers['webhook-signature']}`
     expect(
@@ -165,7 +165,7 @@ describe('receipts of a service of the operator', () => {
     ).toMatchObject({ kind: 'receipts' })
   })
 
-  test('refuses other secrets, other ids, other bodies and old calls', async () => {
+  test('refuses other secrets, ids and bodies, and old calls', async () => {
     const body = '{"requestId":"otp_7","status":"delivered"}'
     const good = call(body)
     const forgeries = [
@@ -179,7 +179,7 @@ describe('receipts of a service of the operator', () => {
     for (const forgery of forgeries) expect(await api.readCallback(forgery)).toEqual({ kind: 'forged' })
   })
 
-  test('says so where a signed call cannot be read', async () => {
+  test('reports a signed callback that cannot be read', async () => {
     for (const body of ['no', '{"status":"sent"}', '{"requestId":"otp_7","status":"tomorrow"}']) {
       expect(await api.readCallback(call(body))).toEqual({ kind: 'unreadable' })
     }

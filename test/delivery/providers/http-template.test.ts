@@ -11,7 +11,7 @@ const start = (settings: Record<string, string> = {}) =>
 afterEach(() => api.stop())
 
 describe('what a gateway gets', () => {
-  test('JSON whose texts are whole, whatever stands in them', async () => {
+  test('JSON with intact strings, whatever they contain', async () => {
     start({
       body: '{"to": "{{to}}", "sms": {"text": "{{text}}", "ttl": {{validitySeconds}}}, "ref": "{{requestId}}"}',
     })
@@ -48,13 +48,13 @@ describe('what a gateway gets', () => {
     expect(body).toBe('<sms to="+31612345678">&#60;b&#62; &#38; &#34;it&#39;s&#34;</sms>')
   })
 
-  test('bare text by PUT', async () => {
+  test('plain text by PUT', async () => {
     start({ method: 'PUT', bodyType: 'text', body: '{{code}}\n{{text}}' })
     await api.send()
     expect(api.takeCall()).toMatchObject({ method: 'PUT', body: `482913\n${trickyText}` })
   })
 
-  test('a query that nothing breaks out of, and no body', async () => {
+  test('a query that values cannot break out of, and no body', async () => {
     api = startProviderApi(httpTemplate, (origin) => ({
       url: `${origin}/{{channel}}/send?u={{username}}&p={{password}}&to={{to}}&text={{text}}&min={{validityMinutes}}`,
       method: 'GET',
@@ -77,7 +77,7 @@ describe('what a gateway gets', () => {
     ])
   })
 
-  test('headers, with credentials from their own settings', async () => {
+  test('headers, with credentials from separate settings', async () => {
     start({
       headers:
         'Authorization: {{basic}}\nX-Request: {{requestId}}-{{attempt}}\ncontent-type: application/vnd.sms+json\n',
@@ -92,7 +92,7 @@ describe('what a gateway gets', () => {
     expect(headers['content-type']).toBe('application/vnd.sms+json')
   })
 
-  test('another word for texts beyond the GSM alphabet', async () => {
+  test('another value for texts beyond the GSM alphabet', async () => {
     start({ bodyType: 'form', body: 'coding={{gsm?0:2}}{{gsm?:&unicode=1}}' })
     await api.send({ text: 'Your code is 482913 €' })
     expect(api.takeCall().body).toBe('coding=0')
@@ -100,14 +100,14 @@ describe('what a gateway gets', () => {
     expect(api.takeCall().body).toBe('coding=2&unicode=1')
   })
 
-  test('a text that looks like a placeholder, as it is', async () => {
+  test('a text that looks like a placeholder, unchanged', async () => {
     start({ bodyType: 'text', body: '{{text}}', password: 'secret' })
     await api.send({ text: '{{password}}' })
     expect(api.takeCall().body).toBe('{{password}}')
   })
 })
 
-describe('how its answer is read', () => {
+describe('how its response is read', () => {
   const sendWithResponse = async (settings: Record<string, string>, status: number, body: unknown) => {
     start(settings)
     api.setResponse(status, body)
@@ -125,7 +125,7 @@ describe('how its answer is read', () => {
     expect(await sendWithResponse({ successStatus }, status, '')).toMatchObject({ kind: expected })
   })
 
-  test('a text that must be there', async () => {
+  test('a required text', async () => {
     expect(await sendWithResponse({ successText: '0: Accepted' }, 200, '0: Accepted for delivery')).toEqual({
       kind: yes,
       messageId: null,
@@ -178,7 +178,7 @@ describe('how its answer is read', () => {
     })
   })
 
-  test('waits as long as the gateway says', async () => {
+  test('the delay that the gateway asks for', async () => {
     start()
     api.setResponse(429, '', { 'retry-after': '3' })
     expect(await api.send()).toMatchObject({ failure: { class: 'throttled', retryAfterSeconds: 3 } })

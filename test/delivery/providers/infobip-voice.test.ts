@@ -22,7 +22,7 @@ const responseBody = (groupId: number, id: number, name: string) => ({
   messages: [{ to: '31612345678', status: { groupId, groupName: 'GROUP', id, name }, messageId: 'm1' }],
 })
 
-test('there is voice only with a number to call from', () => {
+test('voice needs a number to call from', () => {
   expect(makeProvider(infobip, sms).channels).toEqual(['sms'])
   expect(provider.channels).toEqual(['sms', 'voice'])
   expect(infobip.channels).toContain('voice')
@@ -58,7 +58,7 @@ describe('a call', () => {
     ['nb', 'no'],
     ['zh-TW', 'zh-tw'],
     ['fa', 'en'],
-  ])('in %s is read as %s, without a callback that nobody could reach', async (locale, language) => {
+  ])('in %s is read as %s, and has no callback without a reachable URL', async (locale, language) => {
     server.setResponse(200, responseBody(1, 26, 'PENDING_ACCEPTED'))
     await sendTo(provider, { locale, callbackUrl: null, validitySeconds: 20 })
     const [message] = JSON.parse(server.takeCall().body).messages
@@ -127,11 +127,14 @@ describe('a receipt', () => {
     [4, { id: 5003, name: 'EC_VOICE_NO_ANSWER', permanent: true }, 'EC_VOICE_NO_ANSWER', false],
     [3, { id: 5001, name: 'VOICE_ANSWERED_MACHINE', permanent: true }, 'VOICE_ANSWERED_MACHINE', false],
     [2, { id: 1, name: 'EC_UNKNOWN_SUBSCRIBER', permanent: true }, '1', true],
-  ])('of group %i with %j says that nobody was reached', async (groupId, error, providerCode, permanent) => {
-    expect(await readCallback(provider, reportCallback(groupId, error))).toMatchObject({
-      receipts: [
-        { ...ids, status: 'undelivered', failure: { class: 'unreachable', permanent, providerCode } },
-      ],
-    })
-  })
+  ])(
+    'of group %i with %j means that the call was not answered',
+    async (groupId, error, providerCode, permanent) => {
+      expect(await readCallback(provider, reportCallback(groupId, error))).toMatchObject({
+        receipts: [
+          { ...ids, status: 'undelivered', failure: { class: 'unreachable', permanent, providerCode } },
+        ],
+      })
+    },
+  )
 })

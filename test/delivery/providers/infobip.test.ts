@@ -59,7 +59,7 @@ describe('a message', () => {
     })
   })
 
-  test('carries the ids that India asks for, and no callback that nobody could reach', async () => {
+  test('contains the ids required in India, and no callback without a reachable URL', async () => {
     const india = makeProvider(infobip, { ...settings, dltEntityId: '1101', dltTemplateId: '1107' })
     server.setResponse(200, responseBody(1, 26, 'PENDING_ACCEPTED'))
     await sendTo(india, { callbackUrl: null })
@@ -138,7 +138,7 @@ describe('an error', () => {
     server.takeCall()
   })
 
-  test('for too many messages says when to come back', async () => {
+  test('for too many messages says when to retry', async () => {
     server.setResponse(429, errorBody(429), { 'retry-after': '5' })
     expect(await sendTo(provider)).toMatchObject({
       kind: 'refused',
@@ -170,7 +170,7 @@ describe('a receipt', () => {
   const reportCallback = (...results: unknown[]) => createCallback({ body: JSON.stringify({ results }) })
   const ids = { messageId: 'm1', requestId: 'otp_1' }
 
-  test('tells of all the messages that it holds', async () => {
+  test('reports all messages in it', async () => {
     const twoReports = reportCallback(result(3, 5, 'DELIVERED_TO_HANDSET'), {
       ...result(1, 7, 'PENDING_ENROUTE'),
       messageId: 'm2',
@@ -198,7 +198,7 @@ describe('a receipt', () => {
     })
   })
 
-  test('of a group that nobody knows, or without an id, tells nothing', async () => {
+  test('of an unknown group, or without an id, reports nothing', async () => {
     const receiptWithoutName = {
       ...result(3, 5, 'DELIVERED_TO_HANDSET'),
       messageId: undefined,
@@ -210,7 +210,7 @@ describe('a receipt', () => {
     })
   })
 
-  test.each(['', '{}', '[]', 'null', '{"results":{}}'])('that reads %j is unreadable', async (body) => {
+  test.each(['', '{}', '[]', 'null', '{"results":{}}'])('with the body %j is unreadable', async (body) => {
     expect(await readCallback(provider, createCallback({ body }))).toEqual({ kind: 'unreadable' })
   })
 })

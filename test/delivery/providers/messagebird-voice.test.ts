@@ -18,7 +18,7 @@ beforeEach(() => {
 })
 afterEach(() => api.stop())
 
-test('there is voice only with a number to call from', () => {
+test('voice needs a number to call from', () => {
   expect(makeProvider(messagebird, sms).channels).toEqual(['sms'])
   expect(api.provider.channels).toEqual(['sms', 'voice'])
   expect(messagebird.channels).toContain('voice')
@@ -28,7 +28,7 @@ test('there is voice only with a number to call from', () => {
 })
 
 describe('a call by MessageBird', () => {
-  test('is posted as its interface documents it', async () => {
+  test('is posted as its API documents it', async () => {
     const items = [{ recipient: 31612345678, status: 'calling' }]
     api.setResponse(201, { id: '955c3130', recipients: { totalSentCount: 1, items } })
     expect(await api.send({ channel })).toEqual({ kind: 'accepted', messageId: '955c3130' })
@@ -73,7 +73,7 @@ describe('a call by MessageBird', () => {
     })
   })
 
-  test('that failed at once was refused', async () => {
+  test('that fails at once is refused', async () => {
     const items = [{ recipient: 31612345678, status: 'failed' }]
     api.setResponse(201, { id: '95', recipients: { totalSentCount: 0, items } })
     expect(await api.send({ channel })).toMatchObject({ kind: 'refused', failure: { class: 'unknown' } })
@@ -109,7 +109,7 @@ describe('receipts of calls', () => {
     })
   })
 
-  test.each(['busy', 'machine', 'failed'])('%s says that nobody was reached', async (status) => {
+  test.each(['busy', 'machine', 'failed'])('%s means that the call was not answered', async (status) => {
     expect(await api.readCallback(await call(status))).toMatchObject({
       receipts: [
         {
@@ -121,7 +121,7 @@ describe('receipts of calls', () => {
     })
   })
 
-  test('are refused by another key, and tell nothing by a status that nobody knows', async () => {
+  test('are forged with another key, and report nothing with an unknown status', async () => {
     expect(await api.readCallback(await call('answered', 'another'))).toEqual({ kind: 'forged' })
     expect(await api.readCallback(await call('humming'))).toEqual({ kind: 'receipts', receipts: [] })
   })

@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => api.stop())
 
 describe('sending by MessageBird', () => {
-  test('posts the message as its interface documents it', async () => {
+  test('posts the message as its API documents it', async () => {
     const items = [{ recipient: 31612345678, status: 'sent' }]
     api.setResponse(201, { id: 'e8077d80', recipients: { totalSentCount: 1, items } })
     expect(await api.send()).toEqual({ kind: 'accepted', messageId: 'e8077d80' })
@@ -35,7 +35,7 @@ describe('sending by MessageBird', () => {
     })
   })
 
-  test('asks for no receipts where they could not be checked', async () => {
+  test('requests no receipts if they could not be verified', async () => {
     const other = startProviderApi(messagebird, { accessKey: 'live_key', originator: 'ACME' })
     await other.send()
     expect(JSON.parse(other.takeCall().body)).not.toHaveProperty('reportUrl')
@@ -60,7 +60,7 @@ describe('sending by MessageBird', () => {
     })
   })
 
-  test('a message that failed at once was refused', async () => {
+  test('a message that fails at once is refused', async () => {
     const items = [{ recipient: 31612345678, status: 'delivery_failed' }]
     api.setResponse(201, { id: 'e8', recipients: { totalSentCount: 0, items } })
     expect(await api.send()).toMatchObject({ kind: 'refused', failure: { class: 'unknown' } })
@@ -126,11 +126,11 @@ describe('receipts of MessageBird', () => {
     })
   })
 
-  test('a status that nobody knows tells nothing', async () => {
+  test('an unknown status reports nothing', async () => {
     expect(await api.readCallback(await call(query('scheduled')))).toEqual({ kind: 'receipts', receipts: [] })
   })
 
-  test('refuses other keys, other URLs, other bodies and old calls', async () => {
+  test('refuses other keys, URLs and bodies, and old calls', async () => {
     const good = await call(query('delivered'))
     const forgeries = [
       await call(query('delivered'), { key: 'another' }),
@@ -153,7 +153,7 @@ describe('receipts of MessageBird', () => {
     expect(await api.readCallback(unsigned)).toEqual({ kind: 'forged' })
   })
 
-  test('says so where a signed call lacks its fields', async () => {
+  test('reports a signed callback that lacks its fields', async () => {
     expect(await api.readCallback(await call({ id: 'e8' }))).toEqual({ kind: 'unreadable' })
     expect(await api.readCallback(await call({ status: 'sent' }))).toEqual({ kind: 'unreadable' })
   })

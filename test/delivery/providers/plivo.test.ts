@@ -23,7 +23,7 @@ const provider = makeProvider(plivo, settings)
 const queued = { message: 'message(s) queued', message_uuid: ['db3ce55a-7f1d'], api_id: '5a9fcb68' }
 
 describe('a message', () => {
-  test('is posted as Plivo documents it, with its lifetime and its reference, unread by the console', async () => {
+  test('is posted as Plivo documents it, with its lifetime and its reference, hidden from the console', async () => {
     server.setResponse(202, queued)
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: 'db3ce55a-7f1d' })
     const call = server.takeCall()
@@ -41,7 +41,7 @@ describe('a message', () => {
     })
   })
 
-  test('goes out by a Powerpack with the ids that India asks for, without a callback that nobody could reach', async () => {
+  test('is sent by a Powerpack with the ids required in India, and no callback without a reachable URL', async () => {
     const other = makeProvider(plivo, {
       authId: 'MA1',
       authToken: 'token-of-plivo',
@@ -63,13 +63,13 @@ describe('a message', () => {
     })
   })
 
-  test('that was taken without a readable answer is taken', async () => {
+  test('that succeeds without a readable response is accepted', async () => {
     server.setResponse(202, 'OK')
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: null })
     server.takeCall()
   })
 
-  test('that is wrong is refused for good', async () => {
+  test('that is invalid is refused permanently', async () => {
     server.setResponse(400, { api_id: '1', error: 'words' })
     expect(await sendTo(provider)).toEqual({
       kind: 'refused',
@@ -93,7 +93,7 @@ describe('a receipt', () => {
     Units: '1',
   }
 
-  /** As Plivo's own libraries do it: the address with its query, a dot where it has one, the fields, the nonce. */
+  /** Signs as Plivo's own libraries: URL with its query, a dot if it has one, the fields, the nonce. */
   const sign = (address: string, form: Record<string, string>, token = settings.authToken) => {
     const [path, query] = address.split('?')
     const sorted = Object.entries(form).toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -151,7 +151,7 @@ describe('a receipt', () => {
     })
   })
 
-  test('of a status that nobody knows tells nothing, and without fields is unreadable', async () => {
+  test('of an unknown status reports nothing, and without fields is unreadable', async () => {
     expect(await readCallback(provider, signed({ ...fields, Status: 'queued' }))).toEqual({
       kind: 'receipts',
       receipts: [],
@@ -159,7 +159,7 @@ describe('a receipt', () => {
     expect(await readCallback(provider, signed({ Units: '1' }))).toEqual({ kind: 'unreadable' })
   })
 
-  test('is right by version 2 alone, which covers the address without its query', async () => {
+  test('is valid with version 2 alone, which covers the URL without its query', async () => {
     const path = 'https://otp.example.com/v1/callbacks/main/k8s2'
     const sign = (address: string, token = settings.authToken) =>
       createCallback({
@@ -175,20 +175,20 @@ describe('a receipt', () => {
       sign(`${path}/other`),
       sign(path, 'another token'),
       { ...sign(path), headers: { ...sign(path).headers, 'x-plivo-signature-v2-nonce': '1' } },
-      // Where the better one comes, the worse one does not count.
+      // If version 3 is present, version 2 does not count.
       { ...sign(path), headers: { ...sign(path).headers, 'x-plivo-signature-v3': 'AAAA' } },
     ]
     for (const one of forgeries) expect(await readCallback(provider, one)).toEqual({ kind: 'forged' })
   })
 
-  test('is signed over an address without a query as well', async () => {
+  test('is also signed over a URL without a query', async () => {
     const bare = 'https://otp.example.com/v1/callbacks/main/k8s2'
     expect(await readCallback(provider, signed(fields, bare))).toMatchObject({
       receipts: [{ requestId: null }],
     })
   })
 
-  test('with the signatures of an old and a new token is right', async () => {
+  test('with the signatures of an old and a new token is valid', async () => {
     const signedTwice = signed(fields)
     const headers = {
       ...signedTwice.headers,
@@ -197,7 +197,7 @@ describe('a receipt', () => {
     expect(await readCallback(provider, { ...signedTwice, headers })).toMatchObject({ kind: 'receipts' })
   })
 
-  test('is forged with another token, field, address or nonce, or without a signature', async () => {
+  test('is forged with another token, field, URL or nonce, or without a signature', async () => {
     const right = signed(fields)
     const forgeries = [
       signed(fields, url, 'another token'),

@@ -29,7 +29,7 @@ describe('receipts over SMPP', () => {
   const text = (stat: string, id = 'id_1', err = '000') =>
     `id:${id} sub:001 dlvrd:001 submit date:2611201200 done date:2611201201 stat:${stat} err:${err} text:Your code`
 
-  /** Bound, with the receipts that come. */
+  /** Starts a bound provider that collects its receipts. */
   async function startBound(changes: Record<string, string> = {}) {
     const listening = collectReceipts(makeProvider(changes))
     await smsc.waitUntil(() => smsc.binds.length === 1)
@@ -72,7 +72,7 @@ describe('receipts over SMPP', () => {
   test.each([
     ['parameters of their own', { receipted_message_id: 'id_9', message_state: 2, short_message: bytes('') }],
     [
-      'parameters beside a text',
+      'parameters next to a text',
       { receipted_message_id: 'id_9', message_state: 2, short_message: bytes(text('X')) },
     ],
     ['a text in the payload', { message_payload: bytes(text('DELIVRD', 'id_9')), short_message: bytes('') }],
@@ -80,24 +80,24 @@ describe('receipts over SMPP', () => {
     ['a text in small letters', { short_message: bytes('ID:id_9 STAT:delivrd') }],
     ['a text with data coding 1', { data_coding: 1, short_message: bytes(text('DELIVRD', 'id_9')) }],
     ['a text that ends in NUL', { short_message: bytes('stat:DELIVRD id:id_9\0') }],
-  ])('come as %s', async (_, fields) => {
+  ])('are read from %s', async (_, fields) => {
     const { receipts, deliver } = await startBound()
     expect(await deliver(fields)).toBe(0)
     expect(receipts).toEqual([{ messageId: 'id_9', requestId: null, status: 'delivered', failure: null }])
   })
 
   test.each([
-    ['an SMS from somebody', { esm_class: 0, short_message: Buffer.from('STOP') }],
-    ['a state of tomorrow', { short_message: Buffer.from('id:1 stat:WHATEVR') }],
+    ['an incoming SMS', { esm_class: 0, short_message: Buffer.from('STOP') }],
+    ['an unknown state', { short_message: Buffer.from('id:1 stat:WHATEVR') }],
     ['a receipt without an id', { short_message: Buffer.from('stat:DELIVRD') }],
     ['nothing', { short_message: Buffer.from('') }],
-  ])('%s is none, and is acknowledged', async (_, fields) => {
+  ])('%s is not a receipt, and is acknowledged', async (_, fields) => {
     const { receipts, deliver } = await startBound()
     expect(await deliver(fields)).toBe(0)
     expect(receipts).toEqual([])
   })
 
-  test('are sent again where nobody listens yet', async () => {
+  test('are sent again if there is no listener yet', async () => {
     const provider = makeProvider()
     await sendTo(provider)
     const status = await new Promise<number>((resolve) =>
@@ -118,7 +118,7 @@ describe('receipts over SMPP', () => {
     ['text', 'text', 'a-b-c', 'a-b-c'],
     ['hex', 'decimal', 'no-number', 'no-number'],
   ])(
-    'meet their answer where ids are %s there and %s here',
+    'match their response if its ids are %s and those of receipts %s',
     async (submitIdFormat, receiptIdFormat, submittedId, here) => {
       smsc.onSubmit((session, pdu) => session.send(pdu.response({ message_id: submittedId })))
       const provider = makeProvider({ submitIdFormat, receiptIdFormat })

@@ -31,12 +31,12 @@ describe('a text for SMPP', () => {
     ['a'.repeat(161), [159, 14]],
     ['a'.repeat(306), [159, 159]],
     ['a'.repeat(307), [159, 159, 7]],
-    // The escape and what it escapes stay together.
+    // The escape and the escaped character stay together.
     [`${'a'.repeat(152)}€${'b'.repeat(10)}`, [158, 18]],
     ['я'.repeat(70), [140]],
     ['я'.repeat(71), [140, 14]],
     [`${'я'.repeat(66)}😀${'я'.repeat(10)}`, [138, 30]],
-  ])('%# has parts of these lengths', (text, lengths) => {
+  ])('number %# has parts of these lengths', (text, lengths) => {
     const parts = splitForSmpp(text, 0x17f)
     expect(parts.map(({ bytes }) => bytes.byteLength)).toEqual(lengths)
     expect(parts).toHaveLength(measureSms(text).parts)

@@ -16,12 +16,12 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await stop()
-  // The one that a test put in its place.
+  // A test may have replaced the SMSC.
   smsc.stop()
 })
 
 describe('a message over SMPP', () => {
-  test('is submitted as the specification has it', async () => {
+  test('is submitted as the specification requires', async () => {
     const provider = makeProvider({ systemType: 'OTP' })
     const before = Date.now()
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: 'id-1' })
@@ -54,7 +54,7 @@ describe('a message over SMPP', () => {
     expect(seconds).toBeLessThan(310)
   })
 
-  test('goes over the connection that is there', async () => {
+  test('reuses the open connection', async () => {
     const provider = makeProvider()
     const all = await Promise.all([sendTo(provider), sendTo(provider), sendTo(provider)])
     expect(all.map(({ kind }) => kind)).toEqual(['accepted', 'accepted', 'accepted'])
@@ -65,12 +65,12 @@ describe('a message over SMPP', () => {
     ['+31101234567', { source_addr: '31101234567', source_addr_ton: 1, source_addr_npi: 1 }],
     ['12345', { source_addr: '12345', source_addr_ton: 3, source_addr_npi: 0 }],
     ['Acme Bank', { source_addr: 'Acme Bank', source_addr_ton: 5, source_addr_npi: 0 }],
-  ])('from %s has the type of number that fits', async (from, expected) => {
+  ])('from %s has the matching type of number', async (from, expected) => {
     await sendTo(makeProvider({ from }))
     expect(smsc.submits[0]).toMatchObject(expected)
   })
 
-  test('follows the settings where they say otherwise', async () => {
+  test('follows the settings', async () => {
     await sendTo(
       makeProvider({
         from: '12345',
@@ -94,12 +94,12 @@ describe('a message over SMPP', () => {
     })
   })
 
-  test('beyond the GSM alphabet goes in UCS-2', async () => {
+  test('beyond the GSM alphabet is sent in UCS-2', async () => {
     await sendTo(makeProvider(), { text: 'Код 482913 😀' })
     expect(smsc.submits[0]).toMatchObject({ data_coding: 8, short_message: { message: 'Код 482913 😀' } })
   })
 
-  test('that is too long goes in parts, and asks for the receipt of the last', async () => {
+  test('that is too long is sent in parts, and requests a receipt for the last', async () => {
     const text = `${'a'.repeat(150)}${'b'.repeat(150)}${'c'.repeat(20)}`
     expect(await sendTo(makeProvider(), { text })).toEqual({ kind: 'accepted', messageId: 'id-3' })
     expect(smsc.submits.map((pdu) => pdu['esm_class'])).toEqual([0x40, 0x40, 0x40])
@@ -111,7 +111,7 @@ describe('a message over SMPP', () => {
     expect(texts.join('')).toBe(text)
   })
 
-  test('that loses a part is refused as a whole', async () => {
+  test('with a refused part is refused as a whole', async () => {
     smsc.onSubmit((session, pdu) => {
       const response = smsc.submits.length === 1 ? { message_id: 'first' } : { command_status: 0x58 }
       session.send(pdu.response(response))
@@ -123,7 +123,7 @@ describe('a message over SMPP', () => {
     expect(smsc.submits).toHaveLength(2)
   })
 
-  test('that got no id was taken all the same', async () => {
+  test('that gets no id is accepted all the same', async () => {
     smsc.onSubmit((session, pdu) => session.send(pdu.response({ message_id: '' })))
     expect(await sendTo(makeProvider())).toEqual({ kind: 'accepted', messageId: null })
   })
@@ -152,8 +152,8 @@ describe('a message over SMPP', () => {
   })
 })
 
-describe('when the way to the SMSC fails', () => {
-  test('nobody listening is a refusal, and the next message does not wait for the pause', async () => {
+describe('when the connection to the SMSC fails', () => {
+  test('a refused connection is a refusal, and the next message does not wait for the backoff', async () => {
     const provider = makeProvider({ port: String(await findUnusedPort()) }, longPause)
     const down = {
       kind: 'refused',
@@ -180,7 +180,7 @@ describe('when the way to the SMSC fails', () => {
     })
   })
 
-  test('whoever gives up before the bind has sent nothing', async () => {
+  test('an abort before the bind is a refusal: nothing was sent', async () => {
     smsc.onBind(() => {})
     const provider = makeProvider()
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -194,7 +194,7 @@ describe('when the way to the SMSC fails', () => {
     expect(smsc.submits).toHaveLength(0)
   })
 
-  test('whoever gives up after the submit cannot know', async () => {
+  test('an abort after the submit is uncertain', async () => {
     const controller = new AbortController()
     smsc.onSubmit(() => controller.abort())
     expect(await makeProvider().send(createOutgoingMessage(), controller.signal)).toMatchObject({
@@ -212,7 +212,7 @@ describe('when the way to the SMSC fails', () => {
     expect(outcomes.map(({ kind }) => kind)).toEqual(['uncertain', 'uncertain', 'uncertain'])
   })
 
-  test('binds again after the connection was lost, and after the SMSC was away', async () => {
+  test('binds again after a lost connection, and after the SMSC was down', async () => {
     const provider = makeProvider()
     await sendTo(provider)
     smsc.session().destroy()
@@ -232,8 +232,8 @@ describe('when the way to the SMSC fails', () => {
     expect(await sendUntilTaken(provider)).toMatchObject({ kind: 'accepted' })
   })
 
-  test('asks whether the SMSC is there, and leaves one that does not answer', async () => {
-    // One second is the least that the settings take, and the answer is waited for as long.
+  test('sends keep-alives, and drops an SMSC that does not respond', async () => {
+    // One second is the minimum of the setting; the response is awaited as long.
     await sendTo(makeProvider({ enquireLinkSeconds: '1' }))
     await smsc.waitUntil(() => smsc.enquireLinkCount() >= 1)
     expect(smsc.binds).toHaveLength(1)
@@ -241,14 +241,14 @@ describe('when the way to the SMSC fails', () => {
     await smsc.waitUntil(() => smsc.binds.length === 2)
   })
 
-  test('answers when the SMSC asks', async () => {
+  test('responds to the keep-alives of the SMSC', async () => {
     await sendTo(makeProvider())
     const { promise, resolve } = Promise.withResolvers<number>()
     smsc.session().enquire_link({}, (pdu) => resolve(pdu.command_status))
     expect(await promise).toBe(0)
   })
 
-  test('bytes that are no PDU end the connection, not the process', async () => {
+  test('bytes that are not a PDU end the connection, not the process', async () => {
     const provider = makeProvider()
     await sendTo(provider)
     smsc.session().socket.write(Buffer.alloc(64, 0xff))
@@ -256,7 +256,7 @@ describe('when the way to the SMSC fails', () => {
     expect(await sendUntilTaken(provider)).toMatchObject({ kind: 'accepted' })
   })
 
-  test('says goodbye when it is closed, and sends nothing any more', async () => {
+  test('unbinds when it is closed, and sends nothing any more', async () => {
     const provider = makeProvider()
     await sendTo(provider)
     await provider.close?.()
@@ -265,7 +265,7 @@ describe('when the way to the SMSC fails', () => {
     expect(smsc.binds).toHaveLength(1)
   })
 
-  /** The client learns of its bind a moment after the SMSC does. */
+  /** The client sees its bind slightly later than the SMSC. */
   async function sendUntilTaken(provider: Provider) {
     const signal = longTimeout()
     for (;;) {
@@ -277,7 +277,7 @@ describe('when the way to the SMSC fails', () => {
 })
 
 describe.if(hasOpenssl)('TLS', () => {
-  test('is used with a certificate that is trusted, and with no other', async () => {
+  test('accepts only a trusted certificate', async () => {
     const { key, cert } = makeCertificate('localhost')
     const secured = await startSmsc({ key, cert })
     const settings = { host: 'localhost', port: String(secured.port), tls: 'on' }
@@ -315,7 +315,7 @@ describe('settings', () => {
     expect(findSettingFaults(smpp, { ...smppValues, port: '2775', ...changes })).toMatchObject([{ name }])
   })
 
-  test('encrypt unless they say otherwise', () => {
+  test('use TLS by default', () => {
     expect(smpp.fields['tls']?.default).toBe('on')
   })
 })

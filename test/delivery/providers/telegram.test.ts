@@ -19,7 +19,7 @@ const acceptedBody = {
 }
 
 describe('sending by Telegram Gateway', () => {
-  test('posts the code as its interface documents it', async () => {
+  test('posts the code as its API documents it', async () => {
     api.setResponse(200, acceptedBody)
     expect(await api.send()).toEqual({ kind: 'accepted', messageId: '1234567890' })
     const { method, path, headers, body } = api.takeCall()
@@ -36,7 +36,7 @@ describe('sending by Telegram Gateway', () => {
     })
   })
 
-  test('keeps to the bounds of a lifetime, and sends nothing that could come too late', async () => {
+  test('keeps the lifetime within its bounds, and sends nothing that could arrive too late', async () => {
     api.setResponse(200, acceptedBody)
     await api.send({ validitySeconds: 9_999 })
     expect(JSON.parse(api.takeCall().body)).toMatchObject({ ttl: 3_600 })
@@ -44,7 +44,7 @@ describe('sending by Telegram Gateway', () => {
     expect(() => api.takeCall()).toThrow()
   })
 
-  test('leaves out a callback URL that is longer than Telegram takes', async () => {
+  test('leaves out a callback URL that is too long for Telegram', async () => {
     api.setResponse(200, acceptedBody)
     const base = 'https://otp.example.com/'
     await api.send({ callbackUrl: base.padEnd(256, 'x') })
@@ -71,7 +71,7 @@ describe('sending by Telegram Gateway', () => {
     })
   })
 
-  test('waits as long as the name of the error says', async () => {
+  test('waits as long as the error name says', async () => {
     api.setResponse(200, { ok: false, error: 'FLOOD_WAIT_42' })
     expect(await api.send()).toMatchObject({ failure: { class: 'throttled', retryAfterSeconds: 42 } })
   })
@@ -119,11 +119,11 @@ describe('receipts of Telegram Gateway', () => {
     })
   })
 
-  test('a status that nobody knows tells nothing', async () => {
+  test('an unknown status reports nothing', async () => {
     expect(await api.readCallback(call(report('tomorrow')))).toEqual({ kind: 'receipts', receipts: [] })
   })
 
-  test('refuses other tokens, other bodies, other times and old calls', async () => {
+  test('refuses other tokens, bodies and times, and old calls', async () => {
     const good = call(report('delivered'))
     const forgeries = [
       call(report('delivered'), { token: 'another' }),
@@ -136,7 +136,7 @@ describe('receipts of Telegram Gateway', () => {
     expect(await api.readCallback(good)).toMatchObject({ kind: 'receipts' })
   })
 
-  test('says so where a signed call cannot be read', async () => {
+  test('reports a signed callback that cannot be read', async () => {
     for (const body of ['no', '{}', '{"request_id":"123"}']) {
       expect(await api.readCallback(call(body))).toEqual({ kind: 'unreadable' })
     }

@@ -23,7 +23,7 @@ afterEach(() => api.stop())
 const problem = (code: string) => ({ errors: [{ code, title: 'A title', detail: 'A detail' }] })
 
 describe('sending by Telnyx', () => {
-  test('posts the message as its interface documents it', async () => {
+  test('posts the message as its API documents it', async () => {
     api.setResponse(200, { data: { id: '40385f64-5717-4562-b3fc-2c963f66afa6', to: [{ status: 'queued' }] } })
     expect(await api.send()).toEqual({ kind: 'accepted', messageId: '40385f64-5717-4562-b3fc-2c963f66afa6' })
     const { method, path, headers, body } = api.takeCall()
@@ -41,7 +41,7 @@ describe('sending by Telnyx', () => {
     })
   })
 
-  test('asks for no receipts where nobody could reach us or nothing could be checked', async () => {
+  test('requests no receipts without a reachable URL or a key to verify them', async () => {
     await api.send({ callbackUrl: null })
     const { publicKey: _, ...unsigned } = settings
     const other = startProviderApi(telnyx, unsigned)
@@ -84,7 +84,7 @@ describe('sending by Telnyx', () => {
     ['a success without an id', 200, { data: {} }],
     ['a success that is a page', 200, '<html>'],
     ['a time-out on its side', 408, ''],
-    ['a gateway that waited in vain', 504, ''],
+    ['a gateway timeout', 504, ''],
   ])('%s is uncertain', async (_, status, body) => {
     api.setResponse(status, body)
     expect(await api.send()).toMatchObject({ kind: 'uncertain' })
@@ -137,7 +137,7 @@ describe('receipts of Telnyx', () => {
     })
   })
 
-  test('a message that expired was not delivered', async () => {
+  test('an expired message was not delivered', async () => {
     expect(await api.readCallback(call(event('message.finalized', 'expired'), now()))).toMatchObject({
       receipts: [{ status: 'undelivered', failure: { class: 'unreachable' } }],
     })
@@ -146,14 +146,14 @@ describe('receipts of Telnyx', () => {
   test.each([
     ['message.received', 'webhook_delivered'],
     ['message.finalized', 'a word of tomorrow'],
-  ])('%s with %s tells nothing', async (type, status) => {
+  ])('%s with %s reports nothing', async (type, status) => {
     expect(await api.readCallback(call(event(type, status), now()))).toEqual({
       kind: 'receipts',
       receipts: [],
     })
   })
 
-  test('refuses what another key signed, what was changed and what is old', async () => {
+  test('refuses callbacks that are signed with another key, modified or old', async () => {
     const body = event('message.finalized', 'delivered')
     const good = call(body, now())
     const forgeries = [
@@ -168,7 +168,7 @@ describe('receipts of Telnyx', () => {
     expect(await api.readCallback(good)).toMatchObject({ kind: 'receipts' })
   })
 
-  test('says so where a signed call cannot be read', async () => {
+  test('reports a signed callback that cannot be read', async () => {
     for (const body of ['', 'no', '[]', '{"data":{"event_type":"message.sent","payload":{}}}']) {
       expect(await api.readCallback(call(body, now()))).toEqual({ kind: 'unreadable' })
     }

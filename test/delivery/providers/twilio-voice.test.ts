@@ -21,7 +21,7 @@ const settings = { ...sms, voiceFrom: '+15005550001' }
 const provider = withVoiceChannel(makeProvider(twilio, settings))
 const parseForm = (body: string) => Object.fromEntries(new URLSearchParams(body))
 
-test('there is voice only with a number to call from', () => {
+test('voice needs a number to call from', () => {
   expect(makeProvider(twilio, sms).channels).toEqual(['sms'])
   expect(provider.channels).toEqual(['sms', 'voice'])
   expect(twilio.channels).toContain('voice')
@@ -29,7 +29,7 @@ test('there is voice only with a number to call from', () => {
 })
 
 describe('a call', () => {
-  test('is posted as Twilio documents it, with what it says', async () => {
+  test('is posted as Twilio documents it, with its speech', async () => {
     server.setResponse(201, { sid: 'CA1', status: 'queued' })
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: 'CA1' })
     const call = server.takeCall()
@@ -51,7 +51,7 @@ describe('a call', () => {
     })
   })
 
-  test('speaks the language of the message, English where Twilio cannot, and escapes the name', async () => {
+  test('speaks the language of the message, or English if Twilio lacks it, and escapes the name', async () => {
     const fetchTwiml = async (locale: string, applicationName = 'Acme') => {
       server.setResponse(201, { sid: 'CA1' })
       await sendTo(provider, { locale, applicationName, validitySeconds: 9 })
@@ -102,7 +102,7 @@ describe('a receipt', () => {
   }
   const ids = { messageId: 'CA1', requestId: 'otp_1' }
 
-  test('of a call that was completed is delivered', async () => {
+  test('of a completed call is delivered', async () => {
     expect(await readCallback(provider, ended({ CallStatus: 'completed', CallDuration: '21' }))).toEqual({
       kind: 'receipts',
       receipts: [{ ...ids, status: 'delivered', failure: null }],
@@ -134,7 +134,7 @@ describe('a receipt', () => {
   })
 
   test.each(['queued', 'ringing', 'in-progress', 'some-day-new'])(
-    'of %s tells nothing',
+    'of %s reports nothing',
     async (CallStatus) => {
       expect(await readCallback(provider, ended({ CallStatus }))).toEqual({ kind: 'receipts', receipts: [] })
     },

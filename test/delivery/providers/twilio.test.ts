@@ -47,7 +47,7 @@ describe('a message', () => {
     })
   })
 
-  test('goes out by an API key and a messaging service, without a callback that nobody could reach', async () => {
+  test('is sent by an API key and a messaging service, and has no callback without a reachable URL', async () => {
     const other = makeProvider(twilio, {
       accountSid,
       authToken: 'token-of-the-account',
@@ -70,7 +70,7 @@ describe('a message', () => {
     expect(parseForm(call.body)).not.toContainAnyKeys(['From', 'StatusCallback'])
   })
 
-  test('fills the template of WhatsApp with the code alone', async () => {
+  test('fills the WhatsApp template with the code alone', async () => {
     const providerWithBoth = makeProvider(twilio, {
       ...settings,
       whatsappFrom: '+15005550007',
@@ -89,13 +89,13 @@ describe('a message', () => {
     })
   })
 
-  test('that was taken without a readable answer is taken', async () => {
+  test('that succeeds without a readable response is accepted', async () => {
     server.setResponse(201, '')
     expect(await sendTo(provider)).toEqual({ kind: 'accepted', messageId: null })
     server.takeCall()
   })
 
-  test('that failed at once is refused', async () => {
+  test('that fails at once is refused', async () => {
     server.setResponse(201, { ...created, status: 'failed', error_code: 30007 })
     expect(await sendTo(provider)).toMatchObject({ kind: 'refused', failure: { class: 'content_blocked' } })
     server.takeCall()
@@ -126,7 +126,7 @@ describe('an error', () => {
     server.takeCall()
   })
 
-  test('for too many messages says when to come back', async () => {
+  test('for too many messages says when to retry', async () => {
     server.setResponse(429, refusal(20429, 429), { 'retry-after': '3' })
     expect(await sendTo(provider)).toEqual({
       kind: 'refused',
@@ -204,7 +204,7 @@ describe('a receipt', () => {
   })
 
   test.each(['queued', 'sending', 'accepted', 'some-day-new'])(
-    'of %s tells nothing',
+    'of %s reports nothing',
     async (MessageStatus) => {
       expect(await readCallback(provider, signed({ ...fields, MessageStatus }))).toEqual({
         kind: 'receipts',
@@ -213,7 +213,7 @@ describe('a receipt', () => {
     },
   )
 
-  test('is forged with another token, another field, another address or no signature', async () => {
+  test('is forged with another token, field or URL, or without a signature', async () => {
     const right = signed(fields)
     const forgeries = [
       signed(fields, 'another token'),
@@ -259,7 +259,7 @@ describe('settings', () => {
     expect(names({ ...settings, messagingServiceSid: `MG${'2c'.repeat(16)}` })).toEqual(['from'])
   })
 
-  test('must have both halves of a pair', () => {
+  test('must contain both settings of a pair', () => {
     expect(names({ ...settings, apiKeySid: `SK${'1b'.repeat(16)}` })).toEqual(['apiKeySecret'])
     expect(names({ ...settings, whatsappContentSid: `HX${'3d'.repeat(16)}` })).toEqual(['whatsappFrom'])
   })

@@ -31,7 +31,7 @@ const send = (body: object) =>
 const getRequest = async (requestId: string) =>
   (await service.request<OtpRequestState>('GET', `/v1/otp/${requestId}`, { as: application })).data
 
-test('a landline that takes no SMS is called, with a code that verifies', async () => {
+test('a landline that accepts no SMS is called, with a code that verifies', async () => {
   const twilio = createTwilioSettings('main', server.url)
   await start([{ ...twilio, values: { ...twilio.values, voiceFrom: '+15005550001' } }])
   server.setHandler(({ path }) =>
@@ -54,13 +54,13 @@ test('a landline that takes no SMS is called, with a code that verifies', async 
   expect((await service.request('POST', '/v1/otp/verify', { as: application, body })).status).toBe(200)
 })
 
-test('a caller who asks for a call where nobody makes any is told so', async () => {
+test('a request for a call fails if no provider makes calls', async () => {
   await start([createTwilioSettings('main', server.url)])
   expect((await send({ channel: 'voice' })).status).toBe(502)
   expect(server.calls).toEqual([])
 })
 
-test('a gateway of one’s own gets what is to be said', async () => {
+test("the operator's own gateway gets the text to speak", async () => {
   server.setResponse(200, { messageId: 'm1' })
   const values = { url: server.url, secret: `whsec_${btoa('s'.repeat(32))}`, channels: 'voice' }
   await start([{ name: 'own', kind: 'http', values }])

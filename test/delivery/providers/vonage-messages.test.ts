@@ -49,7 +49,7 @@ describe('a message', () => {
     })
   })
 
-  test('carries the ids that India asks for, and no callback that nobody could reach', async () => {
+  test('contains the ids required in India, and no callback without a reachable URL', async () => {
     const india = makeProvider(vonageMessages, { ...settings, entityId: '1101', contentId: '1107' })
     server.setResponse(202, { message_uuid: 'u1' })
     await sendTo(india, { callbackUrl: null })
@@ -85,7 +85,7 @@ describe('an error', () => {
     server.takeCall()
   })
 
-  test('for too many messages says when to come back', async () => {
+  test('for too many messages says when to retry', async () => {
     server.setResponse(429, problem(1000), { 'retry-after': '2' })
     expect(await sendTo(provider)).toMatchObject({
       kind: 'refused',
@@ -138,7 +138,7 @@ describe('a receipt', () => {
     })
   })
 
-  test('of a status that nobody knows tells nothing, and without fields is unreadable', async () => {
+  test('of an unknown status reports nothing, and without fields is unreadable', async () => {
     expect(await readCallback(provider, receiptCallback({ ...receipt, status: 'pondered' }))).toEqual({
       kind: 'receipts',
       receipts: [],
@@ -168,13 +168,13 @@ describe('a signed receipt', () => {
     return createCallback({ body, headers: { authorization: `Bearer ${token}` } })
   }
 
-  test('with the hash of its body is right', async () => {
+  test('with the hash of its body is valid', async () => {
     expect(await readCallback(signing, await sign())).toMatchObject({
       receipts: [{ ...ids, status: 'delivered' }],
     })
   })
 
-  test('is forged with another secret, another body, another algorithm, no hash or no token', async () => {
+  test('is forged with another secret, body or algorithm, or without hash or token', async () => {
     const right = await sign()
     const [header, payload] = right.headers['authorization']?.replace('Bearer ', '').split('.') ?? []
     const none = Buffer.from('{"alg":"none"}').toString('base64url')
@@ -191,7 +191,7 @@ describe('a signed receipt', () => {
     for (const one of forgeries) expect(await readCallback(signing, one)).toEqual({ kind: 'forged' })
   })
 
-  test('is forged where it is repeated too late', async () => {
+  test('is forged if it is replayed too late', async () => {
     expect(await readCallback(signing, await sign(), now + 3_599_000)).toMatchObject({ kind: 'receipts' })
     expect(await readCallback(signing, await sign(), now + 3_601_000)).toEqual({ kind: 'forged' })
   })

@@ -53,7 +53,7 @@ describe('a message', () => {
     })
   })
 
-  test('outside of the GSM alphabet goes out as Unicode, and never lives less than 20 seconds', async () => {
+  test('outside the GSM alphabet is sent as Unicode, and has a lifetime of at least 20 seconds', async () => {
     server.setResponse(200, acceptedBody)
     await sendTo(provider, { text: '482913 是您的验证码', validitySeconds: 4, callbackUrl: null })
     const form = parseForm(server.takeCall().body)
@@ -61,7 +61,7 @@ describe('a message', () => {
     expect(form).not.toContainKey('callback')
   })
 
-  test('of several parts is taken where one of them was', async () => {
+  test('of several parts is accepted if one of them was', async () => {
     server.setResponse(200, {
       'message-count': '2',
       messages: [...refusal('1').messages, ...acceptedBody.messages],
@@ -161,7 +161,7 @@ describe('a receipt', () => {
     })
   })
 
-  test('comes as a form, in the query of a GET or as JSON', async () => {
+  test('is read from a form, the query of a GET or JSON', async () => {
     const query = new URLSearchParams(receipt).toString()
     const signatureMethods = [
       createCallback({ body: query }),
@@ -176,7 +176,7 @@ describe('a receipt', () => {
     }
   })
 
-  test('of a status that nobody knows tells nothing, and without fields is unreadable', async () => {
+  test('of an unknown status reports nothing, and without fields is unreadable', async () => {
     expect(await readCallback(provider, receiptCallback({ ...receipt, status: 'unknown' }))).toEqual({
       kind: 'receipts',
       receipts: [],
@@ -205,13 +205,13 @@ describe('a signed receipt', () => {
   }
   const timedReceipt = { ...receipt, price: '1=2&3', timestamp: String(now / 1000), nonce: 'n1' }
 
-  test.each(['md5hash', 'md5', 'sha1', 'sha256', 'sha512'])('by %s is right', async (method) => {
+  test.each(['md5hash', 'md5', 'sha1', 'sha256', 'sha512'])('by %s is valid', async (method) => {
     expect(await readCallback(withSignature(method), sign(method, timedReceipt))).toMatchObject({
       receipts: [{ ...ids, status: 'delivered' }],
     })
   })
 
-  test('is forged where a field was changed, another method or secret signed, or nobody did', async () => {
+  test('is forged if a field was changed, or with another method or secret, or unsigned', async () => {
     const signing = withSignature('sha256')
     const right = sign('sha256', timedReceipt)
     const forgeries = [
@@ -223,7 +223,7 @@ describe('a signed receipt', () => {
     for (const one of forgeries) expect(await readCallback(signing, one)).toEqual({ kind: 'forged' })
   })
 
-  test('is forged where it is repeated too late, or has no time', async () => {
+  test('is forged if it is replayed too late, or has no timestamp', async () => {
     const signing = withSignature('sha256')
     expect(await readCallback(signing, sign('sha256', timedReceipt), now + 3_599_000)).toMatchObject({
       kind: 'receipts',

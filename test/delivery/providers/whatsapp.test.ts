@@ -28,7 +28,7 @@ const acceptedBody = {
 }
 
 describe('sending by WhatsApp', () => {
-  test('posts the template with the code in its text and behind its button', async () => {
+  test('posts the template with the code in its text and its button', async () => {
     api.setResponse(200, acceptedBody)
     expect(await api.send({ channel: 'whatsapp' })).toEqual({ kind: 'accepted', messageId: 'wamid.HBgL' })
     const { method, path, headers, body } = api.takeCall()
@@ -59,7 +59,7 @@ describe('sending by WhatsApp', () => {
     ['pt', 'pt_BR'],
     ['pt-Latn-PT', 'pt_BR'],
     ['ar', 'en_US'],
-  ])('for %s it takes the template in %s', async (locale, language) => {
+  ])('for %s it uses the template in %s', async (locale, language) => {
     api.setResponse(200, acceptedBody)
     await api.send({ locale })
     expect(JSON.parse(api.takeCall().body)).toMatchObject({ template: { language: { code: language } } })
@@ -112,7 +112,7 @@ describe('receipts of WhatsApp', () => {
   })
   const ids = { messageId: 'wamid.HBgL', requestId: 'otp_7' }
 
-  test('reads every status of a call, and leaves out what it does not know', async () => {
+  test('reads every status of a callback, and skips unknown ones', async () => {
     const failed = status('failed', [{ code: 131026, title: 'Message undeliverable' }])
     const body = event(status('sent'), status('delivered'), status('read'), status('deleted'), failed)
     expect(await api.readCallback(call(body))).toEqual({
@@ -136,12 +136,12 @@ describe('receipts of WhatsApp', () => {
     })
   })
 
-  test('messages that come in tell nothing', async () => {
+  test('incoming messages report nothing', async () => {
     const body = JSON.stringify({ entry: [{ changes: [{ value: { messages: [{ id: 'wamid.X' }] } }] }] })
     expect(await api.readCallback(call(body))).toEqual({ kind: 'receipts', receipts: [] })
   })
 
-  test('refuses another secret, another body and no signature', async () => {
+  test('refuses another secret, another body and a missing signature', async () => {
     const good = call(event(status('delivered')))
     const forgeries = [
       call(good.body, 'f'.repeat(32)),
@@ -152,7 +152,7 @@ describe('receipts of WhatsApp', () => {
     for (const forgery of forgeries) expect(await api.readCallback(forgery)).toEqual({ kind: 'forged' })
   })
 
-  test('says so where a signed call cannot be read', async () => {
+  test('reports a signed callback that cannot be read', async () => {
     for (const body of ['no', '{}', '{"entry":{}}']) {
       expect(await api.readCallback(call(body))).toEqual({ kind: 'unreadable' })
     }
@@ -166,7 +166,7 @@ describe('receipts of WhatsApp', () => {
     'hub.challenge': '1158201444',
   }
 
-  test('repeats the challenge to whoever knows the verify token', async () => {
+  test('echoes the challenge to callers that know the verify token', async () => {
     expect(await challenge(verificationQuery)).toEqual({ kind: 'challenge', text: '1158201444' })
     expect(await challenge({ ...verificationQuery, 'hub.verify_token': 'another' })).toEqual({
       kind: 'forged',
@@ -175,7 +175,7 @@ describe('receipts of WhatsApp', () => {
     expect(await challenge({})).toEqual({ kind: 'forged' })
   })
 
-  test('repeats nothing that a browser could take for a page', async () => {
+  test('echoes nothing that a browser could render as a page', async () => {
     expect(await challenge({ ...verificationQuery, 'hub.challenge': '<script>' })).toEqual({
       kind: 'unreadable',
     })

@@ -16,17 +16,20 @@ test('there are texts in 34 languages', () => {
 })
 
 describe.each(locales)('%s', (locale) => {
-  test.each(minutes)('shows the code once, in one piece, as ASCII digits, with %i minutes', (minutesLeft) => {
-    for (const applicationName of ['Northwind', null]) {
-      const { text } = renderMessage(createMessageInput({ locale, applicationName, minutesLeft }))
-      expect(findCodes(text)).toEqual(['012345'])
-      expect(text.match(/\p{Nd}/gu)?.join('')).toMatch(/^[0-9]+$/)
-      expect(text).not.toMatch(/[{}]/)
-      expect(text).toBe(text.normalize('NFC').trim())
-    }
-  })
+  test.each(minutes)(
+    'shows the code once, uninterrupted, in ASCII digits, with %i minutes',
+    (minutesLeft) => {
+      for (const applicationName of ['Northwind', null]) {
+        const { text } = renderMessage(createMessageInput({ locale, applicationName, minutesLeft }))
+        expect(findCodes(text)).toEqual(['012345'])
+        expect(text.match(/\p{Nd}/gu)?.join('')).toMatch(/^[0-9]+$/)
+        expect(text).not.toMatch(/[{}]/)
+        expect(text).toBe(text.normalize('NFC').trim())
+      }
+    },
+  )
 
-  test('names the application, and does without a name', () => {
+  test('names the application, and also works without a name', () => {
     expect(renderMessage(createMessageInput({ locale, applicationName: 'Northwind' })).text).toContain(
       'Northwind',
     )
@@ -35,7 +38,7 @@ describe.each(locales)('%s', (locale) => {
     expect(stripDirectionMarks(text)).not.toMatch(/ {2}|^[\s:,.]|\[\]|【】| [.,:]/)
   })
 
-  test.each(minutes)('tells %i minutes as the language counts them', (minutesLeft) => {
+  test.each(minutes)('uses the plural form for %i minutes', (minutesLeft) => {
     const { text } = renderMessage(createMessageInput({ locale, minutesLeft }))
     // Arabic and Hebrew have words for one and two of a thing.
     const isWord = (locale === 'ar' && minutesLeft <= 2) || (locale === 'he' && minutesLeft === 1)
@@ -57,11 +60,11 @@ describe.each(locales)('%s', (locale) => {
     }
   })
 
-  test('still fits one part with both lines for machines', () => {
+  test('still fits one part with both machine-readable lines', () => {
     expect(lintTemplates().find((one) => one.locale === locale)?.withBoth.parts).toBe(1)
   })
 
-  test('runs its lines the way that it is read', () => {
+  test('lays out its lines in its reading direction', () => {
     for (const applicationName of ['Northwind', 'نورث', null]) {
       const { text } = renderMessage(createMessageInput({ locale, applicationName }))
       expect(firstStrongDirection(text)).toBe(
@@ -93,12 +96,12 @@ test.each([
 describe('the language of a message', () => {
   const localeOptions = { locale: null, applicationDefaultLocale: null, country: null }
 
-  test('is the one of the request before all others', () => {
+  test('is that of the request first', () => {
     const all = { locale: 'de', applicationDefaultLocale: 'fr', country: 'JP' }
     expect(chooseLocale(all, locales)).toBe('de')
   })
 
-  test('is the default of the application where the request names none, or one without a text', () => {
+  test('is the default of the application if the request names none, or one without texts', () => {
     const fallbackOptions = { applicationDefaultLocale: 'fr', country: 'JP' }
     expect(chooseLocale({ ...fallbackOptions, locale: null }, locales)).toBe('fr')
     expect(chooseLocale({ ...fallbackOptions, locale: 'sw' }, locales)).toBe('fr')
@@ -119,11 +122,11 @@ describe('the language of a message', () => {
     ['IN', 'en'],
     ['US', 'en'],
     ['ZZ', 'en'],
-  ])('is the one of the country %s where nobody names any: %s', (country, locale) => {
+  ])('is that of the country %s if no locale is given: %s', (country, locale) => {
     expect(chooseLocale({ ...localeOptions, country }, locales)).toBe(locale)
   })
 
-  test('is English where nothing is known', () => {
+  test('is English if nothing is known', () => {
     expect(chooseLocale(localeOptions, locales)).toBe('en')
     expect(
       chooseLocale(
@@ -133,7 +136,7 @@ describe('the language of a message', () => {
     ).toBe('en')
   })
 
-  test('is one that there are texts in, for every country', () => {
+  test('has texts, for every country', () => {
     const codes = Array.from({ length: 26 * 26 }, (_, n) =>
       String.fromCharCode(65 + Math.floor(n / 26), 65 + (n % 26)),
     )
@@ -165,11 +168,11 @@ describe('the language of a message', () => {
     ['x', undefined],
     ['', undefined],
     ['en_US', undefined],
-  ])('for the wish %s is %s', (requestedLocale, found) => {
+  ])('for the requested locale %s is %s', (requestedLocale, found) => {
     expect(matchLocale(requestedLocale, locales)).toBe(found)
   })
 
-  test('is the nearest one of an operator, never in another script', () => {
+  test("is the nearest of the operator's locales, never in another script", () => {
     expect(matchLocale('en-GB', ['en', 'en-GB'])).toBe('en-GB')
     expect(matchLocale('zh-Hant-HK', ['zh', 'zh-Hant', 'zh-TW'])).toBe('zh-Hant')
     expect(matchLocale('zh-HK', ['zh', 'zh-TW'])).toBe('zh-TW')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { assert, constantFrom, property, string } from 'fast-check'
 import { measureSms } from '../../../src/delivery/text/sms-segments.ts'
 
-/** The basic alphabet as 3GPP TS 23.038 §6.2.1 draws it, row by row; 0x1B is the escape. */
+/** The basic alphabet as in the table of 3GPP TS 23.038 §6.2.1, row by row; 0x1B is the escape. */
 const basicRows = [
   '@Δ 0¡P¿p',
   '£_!1AQaq',
@@ -34,7 +34,7 @@ describe('the GSM alphabet', () => {
     for (const one of characters) expect([one, ...describeSize(one)]).toEqual([one, 'GSM-7', 1, 1, 160])
   })
 
-  test.each([...'^{}\\[~]|€\f'])('has %j behind an escape, as two septets', (one) => {
+  test.each([...'^{}\\[~]|€\f'])('has %j after an escape, as two septets', (one) => {
     expect(describeSize(one)).toEqual(['GSM-7', 2, 1, 160])
   })
 
@@ -42,7 +42,7 @@ describe('the GSM alphabet', () => {
     expect(measureSms(`code ${one}`)).toMatchObject({ encoding: 'UCS-2', foreign: [one] })
   })
 
-  test('tells every character that it lacks once', () => {
+  test('reports every missing character once', () => {
     expect(measureSms('ó día ó 😀').foreign).toEqual(['ó', 'í', '😀'])
   })
 })
@@ -75,7 +75,7 @@ describe('parts', () => {
     expect(measureSms('😀'.repeat(67))).toMatchObject({ units: 134, parts: 3 })
   })
 
-  test('are as many as the units need, or one more for what must not be cut', () => {
+  test('are as many as the units need, or one more because of characters that must not be split', () => {
     const text = string({ unit: constantFrom('a', '€', 'я', '😀', '\n'), maxLength: 500 })
     assert(
       property(text, (value) => {

@@ -8,25 +8,25 @@ const voices = { en: 'Joanna', fr: 'Lea', 'pt-BR': 'Camila', 'zh-CN': 'Zhiyu' }
 describe.each(Object.keys(localeTexts))('%s', (locale) => {
   const { text } = renderPlainSpeech({ ...speechInput, locale })
 
-  test('says the code twice, one digit at a time, and nothing else in digits', () => {
+  test('says the code twice, digit by digit, and no other digits', () => {
     expect(text.match(/4, 8, 2, 9, 1, 3/g)).toHaveLength(2)
     expect(text.match(/\p{Nd}/gu)).toHaveLength(12)
     expect(text).toEndWith('4, 8, 2, 9, 1, 3.')
   })
 
-  test('says the name of the application, and does without', () => {
+  test('says the name of the application, and also works without one', () => {
     expect(text).toContain('Acme')
     const withoutName = renderPlainSpeech({ ...speechInput, locale, applicationName: '' }).text
     expect(withoutName.match(/4, 8, 2, 9, 1, 3/g)).toHaveLength(2)
     expect(withoutName).not.toMatch(/[{}]/)
   })
 
-  test('has nothing that only eyes read', () => {
+  test('has nothing that is only visible', () => {
     expect(text).not.toMatch(/[{}[\]【】\n@#\u2066-\u2069]/)
   })
 })
 
-test('what is said is the sentence of the locale, then the code again', () => {
+test('speech is the sentence of the locale, then the code again', () => {
   expect(renderPlainSpeech(speechInput)).toEqual({
     text: '4, 8, 2, 9, 1, 3 is your Acme verification code. 4, 8, 2, 9, 1, 3.',
     locale: 'en',
@@ -47,7 +47,7 @@ test.each([
   expect(spoken.sentence).toBe(renderSpeech({ ...speechInput, locale: language }, voices).sentence)
 })
 
-test('a name cannot say another code, and its marks are not spoken', () => {
+test('a name cannot contain another code, and its punctuation is not spoken', () => {
   const speakSentence = (applicationName: string) =>
     renderSpeech({ ...speechInput, applicationName }, voices).sentence
   expect(speakSentence('Acme 123456')).toBe('4, 8, 2, 9, 1, 3 is your Acme verification code')

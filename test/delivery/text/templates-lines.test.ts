@@ -8,7 +8,10 @@ const locales = Object.keys(localeTexts)
 const domain = 'example.com'
 const hash = 'FA+9qCX9VSu'
 
-/** "Parse an origin-bound one-time code message" (WICG, Origin-bound one-time codes delivered via SMS, §3.2), step by step. */
+/**
+ * "Parse an origin-bound one-time code message" (WICG, Origin-bound one-time codes delivered via SMS, §3.2),
+ * step by step.
+ */
 function parseOriginBound(message: string) {
   const line = message.replaceAll(/\r\n?/g, '\n').split('\n').at(-1) ?? ''
   let position = 0
@@ -39,7 +42,7 @@ test('the parser refuses what the specification refuses', () => {
 describe.each(locales)('in %s', (locale) => {
   const render = (overrides: object) => renderMessage(createMessageInput({ locale, ...overrides })).text
 
-  test('a browser reads host and code from the last line', () => {
+  test('a browser reads the host and the code from the last line', () => {
     for (const androidAppHash of [null, hash]) {
       const text = render({ webOtpDomain: domain, androidAppHash })
       expect(parseOriginBound(text)).toEqual({ host: domain, code: '012345', rest: '' })
@@ -56,29 +59,29 @@ describe.each(locales)('in %s', (locale) => {
     expect(measureSms(text).parts).toBe(1)
   })
 
-  test('both fit one message, the hash on a line of its own before the line of the browser', () => {
+  test('both fit one message, with the hash on its own line before the WebOTP line', () => {
     const text = render({ webOtpDomain: domain, androidAppHash: hash })
     expect(text.split('\n').slice(1)).toEqual([hash, '@example.com #012345'])
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(140)
     expect(measureSms(text).parts).toBe(1)
   })
 
-  test('a browser and an app find nothing where nobody asked for it', () => {
+  test('there are no machine-readable lines unless the application asks for them', () => {
     expect(parseOriginBound(render({}))).toBeNull()
     expect(render({}).split('\n')).toHaveLength(1)
   })
 })
 
-describe('what does not fit one part', () => {
+describe('a text that exceeds one part', () => {
   const spanish = { locale: 'es', applicationName: 'Northwind Trading Co' }
 
-  test('goes: the minutes first', () => {
+  test('loses the minutes first', () => {
     const message = renderMessage(createMessageInput({ ...spanish, webOtpDomain: domain }))
     expect(message.leftOut).toEqual(['minutes'])
     expect(message.text).toBe('012345 es tu código de Northwind Trading Co.\n@example.com #012345')
   })
 
-  test('goes: the name then', () => {
+  test('loses the name next', () => {
     const message = renderMessage(
       createMessageInput({ ...spanish, webOtpDomain: domain, androidAppHash: hash }),
     )
@@ -86,7 +89,7 @@ describe('what does not fit one part', () => {
     expect(message.text).toBe(`012345 es tu código de verificación.\n${hash}\n@example.com #012345`)
   })
 
-  test('stays whole where nothing would fit', () => {
+  test('stays complete if nothing would fit', () => {
     const webOtpDomain = `${'sub.'.repeat(20)}example.com`
     const message = renderMessage(createMessageInput({ ...spanish, webOtpDomain }))
     expect(message.leftOut).toEqual([])
@@ -94,7 +97,7 @@ describe('what does not fit one part', () => {
     expect(parseOriginBound(message.text)?.host).toBe(webOtpDomain)
   })
 
-  test('goes for an app already where 140 bytes are passed, though 160 septets are not', () => {
+  test('is shortened for an Android app beyond 140 bytes, even within 160 septets', () => {
     const english = {
       applicationName: 'Northwind Trading Company',
       webOtpDomain: 'accounts.login.northwind.example.org',
@@ -105,7 +108,7 @@ describe('what does not fit one part', () => {
     expect(Buffer.byteLength(message.text)).toBeLessThanOrEqual(140)
   })
 
-  test('goes where a name asks for UCS-2', () => {
+  test('is shortened if the name needs UCS-2', () => {
     const message = renderMessage(createMessageInput({ applicationName: 'Магазин у дома номер один' }))
     expect(message).toMatchObject({ locale: 'en', leftOut: ['minutes'] })
     expect(measureSms(message.text).parts).toBe(1)

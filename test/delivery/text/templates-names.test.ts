@@ -55,7 +55,7 @@ describe('a name', () => {
     expect(cleanApplicationName('A'.repeat(80))).toBe('A'.repeat(30))
   })
 
-  test('is not cut inside what people see as one character', () => {
+  test('is not cut inside a grapheme', () => {
     const name = cleanApplicationName(`${'a'.repeat(28)}षि${'b'.repeat(20)}षि`)
     expect(name).toBe(`${'a'.repeat(28)}षि`)
     expect(cleanApplicationName(`${'a'.repeat(29)}षि`)).toBe('a'.repeat(29))
@@ -72,7 +72,7 @@ const hostile = oneof(
   constantFrom('999999', '\n@evil.example #999999', '{code}', '$1$&', 'https://a.b', '\u2069\u202e'),
 )
 
-test('whatever the name, a message is one line with one code, no link and as many parts as without', () => {
+test('with any name, a message is one line with one code, no link, and as many parts as without a name', () => {
   assert(
     property(hostile, constantFrom(...locales), (applicationName, locale) => {
       const { text } = renderMessage(createMessageInput({ applicationName, locale }))
@@ -87,19 +87,19 @@ test('whatever the name, a message is one line with one code, no link and as man
 })
 
 describe('in a text from right to left', () => {
-  test('code and foreign name are isolated where there is room', () => {
+  test('the code and a foreign name are isolated if there is room', () => {
     const { text } = renderMessage(createMessageInput({ locale: 'ar', applicationName: 'Yahoo!' }))
     expect(text).toStartWith('\u2066012345\u2069 ')
     expect(text).toContain('\u2068Yahoo!\u2069')
   })
 
-  test('a name of its own script needs no marks', () => {
+  test('a name in the same script needs no direction marks', () => {
     const { text } = renderMessage(createMessageInput({ locale: 'he', applicationName: 'חנות' }))
     expect(text).toContain('ל-חנות')
     expect(text).not.toContain('\u2068')
   })
 
-  test('the marks go before anything else does', () => {
+  test('direction marks are dropped first', () => {
     const message = renderMessage(
       createMessageInput({ locale: 'fa', applicationName: 'Northwind Trading Co', minutesLeft: 10 }),
     )
@@ -108,7 +108,7 @@ describe('in a text from right to left', () => {
     expect(measureSms(message.text).parts).toBe(1)
   })
 
-  test('the line of the browser runs from left to right, free of marks', () => {
+  test('the WebOTP line runs from left to right, without direction marks', () => {
     const { text } = renderMessage(
       createMessageInput({ locale: 'he', applicationName: 'חנות', webOtpDomain: 'a.example' }),
     )
@@ -121,7 +121,7 @@ describe('in a text from right to left', () => {
   })
 })
 
-test('a name from right to left does not turn a text that runs the other way', () => {
+test('a right-to-left name does not change the direction of a left-to-right text', () => {
   for (const locale of ['tr', 'pt', 'ja', 'en']) {
     const { text } = renderMessage(createMessageInput({ locale, applicationName: 'חנות' }))
     expect(text).toContain('\u2068חנות\u2069')

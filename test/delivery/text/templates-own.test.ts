@@ -9,7 +9,7 @@ describe("an operator's own text", () => {
   const templates = { de: { sms: '{app}: {code} ({minutes} Min.)' }, sw: { sms: 'Nambari yako ni {code}' } }
   const textFor = (overrides: object) => renderMessage(createMessageInput(overrides), templates).text
 
-  test('takes the place of the one that otpd brings', () => {
+  test('replaces the built-in one', () => {
     expect(textFor({ locale: 'de-AT' })).toBe('Acme: 012345 (5 Min.)')
     expect(textFor({ locale: 'en' })).toStartWith('012345 is your Acme')
   })
@@ -18,13 +18,13 @@ describe("an operator's own text", () => {
     expect(textFor({ locale: 'sw' })).toBe('Nambari yako ni 012345')
   })
 
-  test('gets the lines for machines as well', () => {
+  test('gets the machine-readable lines too', () => {
     expect(textFor({ locale: 'sw', webOtpDomain: 'a.example' })).toBe(
       'Nambari yako ni 012345\n@a.example #012345',
     )
   })
 
-  test('does without a name where there is none', () => {
+  test('works without a name', () => {
     const templateWithoutName = (sms: string) =>
       renderMessage(createMessageInput({ locale: 'de', applicationName: null }), { de: { sms } }).text
     expect(templateWithoutName('{app}: {code} ({minutes} Min.)')).toBe('012345 (5 Min.)')
@@ -32,7 +32,7 @@ describe("an operator's own text", () => {
     expect(templateWithoutName('[{app}] {code}')).toBe('012345')
   })
 
-  test('stays as it is where it takes more than one part', () => {
+  test('is not shortened if it exceeds one part', () => {
     const sms = `${'Lang '.repeat(40)}{code}`
     const message = renderMessage(createMessageInput({ locale: 'de' }), { de: { sms } })
     expect(message).toEqual({ locale: 'de', leftOut: [], text: `${'Lang '.repeat(40)}012345` })
@@ -40,7 +40,7 @@ describe("an operator's own text", () => {
 })
 
 describe('the configuration of templates', () => {
-  test('keeps texts under the canonical tags of their languages, with their lines', () => {
+  test('keeps texts by canonical language tag, with their line breaks', () => {
     const loaded = loadFile(template(' {code} ist Ihr Code. ') + template('{code}', 'zh-tw'))
     expect(requireConfig(loaded).templates).toEqual({
       de: { sms: '{code} ist Ihr Code.' },
@@ -55,7 +55,7 @@ describe('the configuration of templates', () => {
     ['the minutes twice', template('{code} {minutes} {minutes}'), 'Keep one'],
     ['a placeholder that is none', template('{code} {minute}'), 'Did you mean {minutes}?'],
     ['another placeholder that is none', template('{code} {user.name}'), 'Use {code}, {minutes}, {app}'],
-    ['a brace that stands alone', template('{code} {'), 'Braces hold placeholders only'],
+    ['a lone brace', template('{code} {'), 'Braces hold placeholders only'],
     ['letters that touch the code', template('G{code}'), 'Put a space'],
     ['digits that touch the code', template('{code}0'), 'Put a space'],
     ['a placeholder that touches the code', template('{minutes}{code}'), 'Put a space'],
@@ -79,13 +79,13 @@ describe('the configuration of templates', () => {
   })
 
   test.each([
-    ['a text in place of the tables', 'templates = "{code}"'],
-    ['a text in place of a table', '[templates]\nde = "{code}"'],
+    ['a text instead of the tables', 'templates = "{code}"'],
+    ['a text instead of a table', '[templates]\nde = "{code}"'],
   ])('refuses %s', (_, toml) => {
     expect(requireProblem(loadFile(toml)).remedy).toContain('[templates.LOCALE]')
   })
 
-  test('lets the code stand beside letters of scripts that know no spaces', () => {
+  test('allows the code next to letters of scripts without spaces', () => {
     expect(
       requireConfig(loadFile(template('您的验证码是{code}。', 'zh-CN'))).templates['zh-CN'],
     ).toBeDefined()
