@@ -112,8 +112,11 @@ export type Provider = {
   close?(): Promise<void>
 }
 
+/** The provider certainly did not take the message. */
 export const refused = (failure: Failure): SendOutcome => ({ kind: 'refused', failure })
+/** The provider took the message. @param messageId its id at the provider, to match receipts */
 export const accepted = (messageId: string | null): SendOutcome => ({ kind: 'accepted', messageId })
+/** The provider may have taken the message. */
 export const uncertain = (providerCode: string | null): SendOutcome => ({
   kind: 'uncertain',
   failure: { class: 'uncertain', permanent: false, at: 'route', providerCode },

@@ -15,9 +15,9 @@ export type SmppSettings = {
 }
 
 export type SmppTimes = {
-  /** Until the connection is bound, TLS included. */
+  /** Timeout for connecting and binding, including TLS. */
   bindMs: number
-  /** Until an `enquire_link` is answered. */
+  /** Timeout for the response to an `enquire_link`. */
   responseMs: number
   /** First delay before a reconnect; doubles with each failure. */
   backoffMinMs: number

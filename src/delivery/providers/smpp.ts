@@ -104,7 +104,7 @@ const codes: CodeTable = {
   '51': ['unknown', { permanent: true }],
   '58': 'throttled',
   '64': 'provider_down', // temporary
-  '65': 'provider_down', // permanent, and of the other side
+  '65': 'provider_down', // permanent error at the SMSC
   fe: 'provider_down',
 }
 

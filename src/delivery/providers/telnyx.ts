@@ -66,7 +66,7 @@ const codes: CodeTable = {
   40302: 'content_blocked',
   40305: 'sender_invalid',
   40306: 'sender_invalid',
-  40309: 'geo_blocked', // not whitelisted in the profile
+  40309: 'geo_blocked', // not on the allow-list of the profile
   40310: 'invalid_number',
   40311: 'auth_failed',
   40312: 'sender_invalid', // profile disabled
