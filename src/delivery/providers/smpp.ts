@@ -79,7 +79,7 @@ const fields = {
     choices: idFormats,
   },
   enquireLinkSeconds: {
-    description: 'the interval between `enquire_link` keep-alives',
+    description: 'the interval between `enquire_link` keep-alives, in seconds',
     default: '30',
     pattern: /^[1-9]\d{0,3}$/,
   },
