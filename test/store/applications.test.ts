@@ -17,7 +17,7 @@ describeEachDatabase('applications', (database) => {
   const listRows = async (table: 'webhookEndpoints' | 'webhookDeliveries') =>
     (await database().read.select().from(database().tables[table])).length
 
-  test('a deletion takes webhooks and undelivered events along, and leaves requests, log and counts', async () => {
+  test('a deletion removes webhooks and undelivered events, and keeps requests, log and counters', async () => {
     const deletedApplication = await service.createApplication(owner, { environment: 'test' })
     const keptApplication = await service.createApplication(owner, { environment: 'test' })
     for (const application of [deletedApplication, keptApplication]) {
@@ -53,7 +53,7 @@ describeEachDatabase('applications', (database) => {
     expect(summary.data).toMatchObject({ applications: 1, otpRequests: 2 })
   })
 
-  test('the lookup of a key gives the plan of the developer with it', async () => {
+  test("the lookup of a key returns the developer's plan", async () => {
     const developer = await service.createDeveloper('business')
     const { id, apiKey, projectId } = await service.createApplication(developer)
     const [found, ...otherMatches] = await service.store.read.applications.findByApiKeyPreview(
@@ -73,7 +73,7 @@ describeEachDatabase('applications', (database) => {
     })
   })
 
-  test('a rotation of key or secret ages what was checked before, one of the webhook secret does not', async () => {
+  test('rotating the key or secret makes earlier checks stale, rotating the webhook secret does not', async () => {
     const { id } = await service.createApplication(owner)
     const recheck = (version: number) =>
       service.store.write((tx) => tx.applications.lockAndCheckCredentials(id, version))

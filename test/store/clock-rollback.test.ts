@@ -2,7 +2,7 @@ import { Database as SqliteConnection } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { openTestSqlite } from '../helpers/databases.ts'
 
-test('what every start asks about the times that are stored reads no whole table', async () => {
+test('the clock-rollback check at start scans no table', async () => {
   const opened = await openTestSqlite()
   const connection = new SqliteConnection(opened.path)
   try {

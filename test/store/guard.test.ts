@@ -7,10 +7,10 @@ import { createGuardFixture, guardOff } from '../helpers/guard.ts'
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
-describeEachDatabase('the counts of the guard', (database, kind) => {
+describeEachDatabase("the guard's counters", (database, kind) => {
   const store = () => createStore(database())
 
-  test('are summed by subject, over the windows after a time', async () => {
+  test('are summed per subject, over the windows after a time', async () => {
     await store().write(async ({ guard }) => {
       await guard.addUnverified(['a', 'b', 'c'], 1000)
       await guard.addUnverified(['a', 'b'], 1000)
@@ -25,7 +25,7 @@ describeEachDatabase('the counts of the guard', (database, kind) => {
     expect(await store().read.guard.usage(['a'], { hour: 2000, day: 2000 })).toEqual(new Map())
   })
 
-  test('never fall below none', async () => {
+  test('never become negative', async () => {
     await store().write(async ({ guard }) => {
       await guard.addUnverified(['low', 'lower'], 1000)
       await guard.adjustCounts(['low', 'lower'], 1000, { messages: 4, verified: 1 })
@@ -34,7 +34,7 @@ describeEachDatabase('the counts of the guard', (database, kind) => {
     expect(usage.get('low')).toMatchObject({ unverifiedDay: 0, verifiedDay: 1 })
   })
 
-  test('of 40 messages at once, over four applications, let exactly the cap out', async () => {
+  test('let exactly the cap of 40 concurrent messages pass, across four applications', async () => {
     for (let round = 0; round < raceRounds(kind) / 10; round++) {
       const caps = { applicationPerDay: 0, totalPerDay: 7 }
       const { clock, evaluate, createRequest } = createGuardFixture(store(), { ...guardOff, caps })
@@ -47,7 +47,7 @@ describeEachDatabase('the counts of the guard', (database, kind) => {
     }
   }, 300_000)
 
-  test('of decisions are kept by hour, rule and country', async () => {
+  test('count decisions by hour, rule and country', async () => {
     const { guard } = store().read
     await store().write(async (tx) => {
       const decision = { rule: 'COUNTRY_DENIED', country: 'NL' } as const
@@ -67,7 +67,7 @@ describeEachDatabase('the counts of the guard', (database, kind) => {
     expect(await decisionsFrom(12)).toEqual([])
   })
 
-  test('go once no rule looks at them, and not before', async () => {
+  test('are deleted once no rule reads them, and not before', async () => {
     const now = Date.parse('2027-01-01T00:10:00Z')
     const today = Math.floor(now / dayMs)
     const { read, write } = store()
@@ -106,7 +106,7 @@ describeEachDatabase('the counts of the guard', (database, kind) => {
 })
 
 describe('on SQLite', () => {
-  test('no statement of the guard reads a whole table', async () => {
+  test('no statement of the guard scans a table', async () => {
     const opened = await openTestSqlite()
     const connection = new SqliteConnection(opened.path)
     try {

@@ -4,7 +4,7 @@ import { createStore } from '../../src/store/store.ts'
 import { testClock } from '../helpers/clock.ts'
 import { describeEachDatabase, registerShortIds } from '../helpers/databases.ts'
 
-describeEachDatabase('whoever waits for log entries', (database) => {
+describeEachDatabase('a listener for log entries', (database) => {
   const newId = createIds(testClock(), (bytes) => crypto.getRandomValues(bytes))
   const createEntry = (developerId: string) => ({
     type: 'otp.sent' as const,
@@ -17,7 +17,7 @@ describeEachDatabase('whoever waits for log entries', (database) => {
     at: 0,
   })
 
-  test('is told of them by developer, when they can be read', async () => {
+  test('is called per developer, once the entries can be read', async () => {
     const notifications: Array<{ id: string; readable: Promise<number> }> = []
     const store = createStore(database(), {
       onEvent: (id) =>
@@ -34,7 +34,7 @@ describeEachDatabase('whoever waits for log entries', (database) => {
     expect(await Promise.all(notifications.map(({ readable }) => readable))).toEqual([1, 1])
   })
 
-  test('is not told of what was undone', async () => {
+  test('is not called for entries that were rolled back', async () => {
     const notifications: string[] = []
     const store = createStore(database(), { onEvent: (id) => void notifications.push(id) })
     const unknownDeveloper = newId('dev')

@@ -31,7 +31,7 @@ describeEachDatabase('the outbox of messages', (database) => {
     await registerShortIds(database(), 'dev', 'prj', 'app')
   })
 
-  /** A message that its sender holds for its first attempt. */
+  /** Inserts a message, leased by its sender for the first attempt. */
   async function insert(message = 0, requestId = `otp_${ids++}`): Promise<ClaimedMessage> {
     const key = { requestId, message }
     await store.write(async (tx) => {
@@ -46,7 +46,7 @@ describeEachDatabase('the outbox of messages', (database) => {
     store.write((tx) => tx.otpDeliveries.finish(claimed, outcome, start))
   const find = (key: MessageKey) => store.read.otpDeliveries.find(key)
 
-  test('gives a message that waits to exactly one of many, and no one that is held', async () => {
+  test('leases a pending message to exactly one of many workers, and no leased one', async () => {
     const leased = await insert()
     const waiting = await insert()
     await finish(waiting, nothing)
@@ -57,7 +57,7 @@ describeEachDatabase('the outbox of messages', (database) => {
     expect((await find(leased))?.attempts).toBe(1)
   })
 
-  test('gives a message to the next when its lease has run out, and hears no more of the first', async () => {
+  test('leases a message again when its lease has expired, and ignores the first worker', async () => {
     const first = await insert()
     const [second] = (await claim('other', start + 20_000)).filter(
       ({ requestId }) => requestId === first.requestId,
@@ -68,7 +68,7 @@ describeEachDatabase('the outbox of messages', (database) => {
     expect(await find(first)).toMatchObject({ status: 'sent', messageId: 'right', leaseUntil: null })
   })
 
-  test('keeps what is excluded, and what is due later', async () => {
+  test('keeps excluded providers and the time of the next attempt', async () => {
     const message = await insert()
     await finish(message, { ...nothing, nextAttemptAt: start + 5_000, excluded: ['sms/main', 'sms/spare'] })
     expect(await find(message)).toMatchObject({
@@ -80,7 +80,7 @@ describeEachDatabase('the outbox of messages', (database) => {
     expect([await isClaimable(start + 4_999), await isClaimable(start + 5_000)]).toEqual([false, true])
   })
 
-  test('finds the message of a receipt by its name, else by its request', async () => {
+  test('finds the message of a receipt by message id, otherwise by request id', async () => {
     const first = await insert()
     const second = await insert(1, first.requestId)
     await finish(first, sent('main', 'one'))
@@ -94,7 +94,7 @@ describeEachDatabase('the outbox of messages', (database) => {
     expect(await findMessageNumber('main', 'two', null)).toBeUndefined()
   })
 
-  test('takes one last word on a message, whoever says it first', async () => {
+  test('accepts one final status per message, the first that arrives', async () => {
     const message = await insert()
     await finish(message, sent('main', 'one'))
     const failure: Failure = { class: 'unreachable', permanent: false, at: 'number', providerCode: null }
@@ -114,7 +114,7 @@ describeEachDatabase('the outbox of messages', (database) => {
     expect(await receiveReceipt('sent')).toBe(false)
   })
 
-  test('frees what a former process held, and lets go of what is old', async () => {
+  test('releases the leases of a former process, and deletes old messages', async () => {
     const message = await insert()
     await store.write((tx) => tx.otpDeliveries.releaseAll())
     expect(await claim('other', start)).toContainEqual(

@@ -7,8 +7,8 @@ import { createPendingRequest } from '../helpers/otp-request.ts'
 
 const start = 1_800_000_000_000
 
-// Each statement by itself must hold, without the lock that its callers have besides.
-describeEachDatabase('of 40 at once, a guarded statement on a request', (database) => {
+// Each statement must be safe by itself, without the lock that its callers also hold.
+describeEachDatabase('with 40 concurrent callers, a guarded statement on a request', (database) => {
   let store: Store
   beforeAll(async () => {
     store = createStore(database())
@@ -23,13 +23,13 @@ describeEachDatabase('of 40 at once, a guarded statement on a request', (databas
     return id
   }
 
-  /** How many of the statements changed the row. */
+  /** Counts the statements that changed the row. */
   async function countChanges(statement: (tx: Stores, index: number) => Promise<unknown>): Promise<number> {
     const racingWrites = Array.from({ length: 40 }, (_, index) => store.write((tx) => statement(tx, index)))
     return (await Promise.all(racingWrites)).filter((result) => result !== undefined).length
   }
 
-  test('counts five attempts and no more', async () => {
+  test('counts at most five attempts', async () => {
     for (let round = 0; round < 10; round++) {
       const id = await insert()
       expect(await countChanges((tx) => tx.otpRequests.countAttempt(id, false, start))).toBe(5)
@@ -37,7 +37,7 @@ describeEachDatabase('of 40 at once, a guarded statement on a request', (databas
     }
   })
 
-  test('ends it once, whatever the ends', async () => {
+  test('closes it once, whatever the final states', async () => {
     const terminalStatuses = ['expired', 'canceled'] as const
     for (let round = 0; round < 10; round++) {
       const id = await insert()
@@ -51,7 +51,7 @@ describeEachDatabase('of 40 at once, a guarded statement on a request', (databas
     }
   })
 
-  test('verifies it with the right code, after wrong ones or before, within five attempts', async () => {
+  test('verifies it with the right code within five attempts, before or after wrong ones', async () => {
     for (let round = 0; round < 10; round++) {
       const id = await insert()
       const right = round % 7
@@ -64,7 +64,7 @@ describeEachDatabase('of 40 at once, a guarded statement on a request', (databas
     }
   })
 
-  test('counts no attempt of what has ended or is due', async () => {
+  test('counts no attempts on a closed or expired request', async () => {
     const [ended, expired] = [await insert(), await insert({ expiresAt: start })]
     await store.write((tx) => tx.otpRequests.close(ended, { status: 'canceled' }, start))
     for (const id of [ended, expired]) {

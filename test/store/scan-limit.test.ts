@@ -21,7 +21,7 @@ const otherAppId = newId('app')
 const createRequest = (developerId: string, id: string) =>
   createPendingRequest(start, { id, developerId, appId: developerId === 'mine' ? appId : otherAppId })
 
-/** Of each developer one canceled request, and then more than two windows of others. */
+/** One canceled request per developer, followed by more other requests than two scans cover. */
 const rowCount = 2 * scanRowsMax + 10
 
 describeEachDatabase('a page of a filtered list', (database) => {
@@ -47,11 +47,11 @@ describeEachDatabase('a page of a filtered list', (database) => {
     })
   }, 300_000)
 
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the lists look at nothing else of a developer
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the lists read nothing else of a developer
   const ownDeveloper = { id: 'mine' } as Developer
 
   test.each([undefined, appId])(
-    'looks at so many rows and leads on from there, of application %p',
+    'scans a limited number of rows and has a cursor to continue (application %p)',
     async (app) => {
       const logs = createLogService({ store, yieldToRequests: () => Promise.resolve() })
       const pages: string[][] = []
@@ -72,7 +72,7 @@ describeEachDatabase('a page of a filtered list', (database) => {
     },
   )
 
-  test('ends nowhere where no more rows are left than it looks at', async () => {
+  test('has no cursor when fewer rows are left than a scan covers', async () => {
     const { scanLimits: windows, otpRequests } = store.read
     const owner = { developerId: 'mine' }
     const first = await windows.forRequests(owner)
@@ -86,22 +86,19 @@ describeEachDatabase('a page of a filtered list', (database) => {
     ])
   })
 
-  test.each([undefined, appId])(
-    'of what came later is looked for in as many rows at a time, of application %p',
-    async (app) => {
-      let pauses = 0
-      const logs = createLogService({ store, yieldToRequests: () => Promise.resolve(void pauses++) })
-      const filter = { appId: app, types: ['otp.expired'] as const, limit: 50, order: 'asc' as const }
-      const { items, nextCursor } = await logs.list(ownDeveloper, {
-        ...filter,
-        after: encodeEventId(start, 1),
-      })
-      expect(items.map(({ type, requestId }) => [type, requestId])).toEqual([['otp.expired', canceled.id]])
-      expect([nextCursor, pauses]).toEqual([null, 2])
-    },
-  )
+  test.each([undefined, appId])('scans forward in equally limited steps (application %p)', async (app) => {
+    let pauses = 0
+    const logs = createLogService({ store, yieldToRequests: () => Promise.resolve(void pauses++) })
+    const filter = { appId: app, types: ['otp.expired'] as const, limit: 50, order: 'asc' as const }
+    const { items, nextCursor } = await logs.list(ownDeveloper, {
+      ...filter,
+      after: encodeEventId(start, 1),
+    })
+    expect(items.map(({ type, requestId }) => [type, requestId])).toEqual([['otp.expired', canceled.id]])
+    expect([nextCursor, pauses]).toEqual([null, 2])
+  })
 
-  test.each([undefined, appId])('and so does a stream, of application %p', async (app) => {
+  test.each([undefined, appId])('and so does a stream (application %p)', async (app) => {
     const streams = createLogStreams({ store, clock: testClock() })
     const filter = { appId: app, types: ['otp.expired'] as const, after: logStart }
     const stream = await streams.open({ ...ownDeveloper, tokenExpiresAt: Number.MAX_SAFE_INTEGER }, filter)
@@ -120,7 +117,7 @@ describeEachDatabase('a page of a filtered list', (database) => {
     stream.close()
   })
 
-  test("of another's application has nothing, and no cursor into what is there", async () => {
+  test("of another developer's application is empty, without a cursor", async () => {
     const logs = createLogService({ store, yieldToRequests: () => Promise.resolve() })
     const page = await logs.list(ownDeveloper, { appId: otherAppId, limit: 50, order: 'asc' })
     expect(page).toEqual({ items: [], limit: 50, nextCursor: null })

@@ -24,7 +24,7 @@ describeEachDatabase('accounts', (database) => {
   let refreshTokens: RefreshTokens
   let accounts: AccountService
   let person = 0
-  /** An address that nobody had before. */
+  /** Returns an unused address. */
   const newEmail = () => `person-${(person += 1)}@example.com`
 
   beforeAll(() => {
@@ -45,7 +45,7 @@ describeEachDatabase('accounts', (database) => {
 
   // First, while the database is empty.
   describe('the first setup token', () => {
-    test('is replaced by the next start, works once, and dies with the first account', async () => {
+    test('is replaced at the next start, works once, and is invalid after the first account', async () => {
       const before = await setupTokens.issueForFirstStart()
       const first = await setupTokens.issueForFirstStart()
       if (!before || !first) throw new Error('there is an account already')
@@ -60,7 +60,7 @@ describeEachDatabase('accounts', (database) => {
   })
 
   describe('create', () => {
-    test('makes a developer with a virtual number and an address in lower case', async () => {
+    test('creates a developer with a virtual number and a lower-case address', async () => {
       const developer = await accounts.create({ email: ' Ada@Example.COM ', name: 'Ada\n', password })
       expect(developer).toMatchObject({
         email: 'ada@example.com',
@@ -73,7 +73,7 @@ describeEachDatabase('accounts', (database) => {
       expect(await accounts.authenticate('ADA@example.com', password, client('192.0.2.1'))).toEqual(developer)
     })
 
-    test('refuses an address that is taken, and leaves nothing behind', async () => {
+    test('rejects a taken address, and leaves nothing behind', async () => {
       const email = newEmail()
       const results = await Promise.allSettled([1, 2, 3].map(() => accounts.create({ email, password })))
       expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
@@ -93,7 +93,7 @@ describeEachDatabase('accounts', (database) => {
     })
   })
 
-  test('ensure makes the account once and leaves an existing one as it is', async () => {
+  test('ensure creates the account once and leaves an existing one unchanged', async () => {
     const email = newEmail()
     await Promise.all([accounts.ensure({ email, password }), accounts.ensure({ email, password })])
     await accounts.ensure({ email, password: 'quite another password' })
@@ -101,7 +101,7 @@ describeEachDatabase('accounts', (database) => {
   })
 
   describe('a setup token', () => {
-    test('makes exactly one account, however many try at once', async () => {
+    test('creates exactly one account for concurrent callers', async () => {
       const { token } = await setupTokens.issue()
       const tries = Array.from({ length: 8 }, () =>
         accounts.createWithSetupToken(token, { email: newEmail(), password }, hostOrigin),
@@ -109,7 +109,7 @@ describeEachDatabase('accounts', (database) => {
       expect((await Promise.all(tries)).filter(Boolean)).toHaveLength(1)
     })
 
-    test('survives a refused account', async () => {
+    test('stays valid after a rejected account', async () => {
       const email = newEmail()
       await accounts.create({ email, password })
       const { token } = await setupTokens.issue()
@@ -128,7 +128,7 @@ describeEachDatabase('accounts', (database) => {
       ).toBeDefined()
     })
 
-    test('ends after 30 minutes, and an unknown one is nothing', async () => {
+    test('expires after 30 minutes, and an unknown one is rejected', async () => {
       const { token } = await setupTokens.issue()
       clock.advance(minutes(30))
       expect(
@@ -148,7 +148,7 @@ describeEachDatabase('accounts', (database) => {
   })
 
   describe('authenticate', () => {
-    test('knows only the right password of a known address', async () => {
+    test('accepts only the right password of a known address', async () => {
       const email = newEmail()
       await accounts.create({ email, password })
       expect(await accounts.authenticate(email, 'wrong horse battery', client('192.0.2.1'))).toBeUndefined()
@@ -156,7 +156,7 @@ describeEachDatabase('accounts', (database) => {
       expect(await accounts.authenticate(email, password, client('192.0.2.1'))).toBeDefined()
     })
 
-    test('stops after 5 failures in 15 minutes, for that account and address alone', async () => {
+    test('rejects logins after 5 failures in 15 minutes, for that account and network only', async () => {
       const [email, other] = [newEmail(), newEmail()]
       await accounts.create({ email, password })
       await accounts.create({ email: other, password })
@@ -185,7 +185,7 @@ describeEachDatabase('accounts', (database) => {
       }
     })
 
-    test('compares no more than 5 of 20 wrong passwords tried at once', async () => {
+    test('compares at most 5 of 20 concurrent wrong passwords', async () => {
       const email = newEmail()
       await accounts.create({ email, password })
       const tries = Array.from({ length: 20 }, () =>
@@ -195,7 +195,7 @@ describeEachDatabase('accounts', (database) => {
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
     })
 
-    test('refuses a disabled account as if the password were wrong', async () => {
+    test('rejects a disabled account like a wrong password', async () => {
       const email = newEmail()
       const { id } = await accounts.create({ email, password })
       await store.write((tx) => tx.developers.update(id, { status: 'disabled' }, clock.now()))
@@ -203,8 +203,8 @@ describeEachDatabase('accounts', (database) => {
     })
   })
 
-  describe('another password', () => {
-    test('set by the operator ends every session', async () => {
+  describe('a new password', () => {
+    test('set by the operator ends all sessions', async () => {
       const email = newEmail()
       const developer = await accounts.create({ email, password })
       const session = await refreshTokens.issue({ ...developer, origin: hostOrigin }, 'password')
@@ -214,7 +214,7 @@ describeEachDatabase('accounts', (database) => {
       expect(await refreshTokens.rotate(session, hostOrigin)).toBeUndefined()
     })
 
-    test('is refused when too short or for nobody', async () => {
+    test('is rejected if it is too short or the account is unknown', async () => {
       await expect(accounts.resetPassword('nobody@example.com', password)).rejects.toMatchObject({
         code: 'NOT_FOUND',
       })
@@ -223,7 +223,7 @@ describeEachDatabase('accounts', (database) => {
       })
     })
 
-    test('chosen by the developer needs the current one, and ends every session', async () => {
+    test('chosen by the developer requires the current one, and ends all sessions', async () => {
       const email = newEmail()
       const developer = await accounts.create({ email, password })
       const session = await refreshTokens.issue({ ...developer, origin: hostOrigin }, 'password')
@@ -251,7 +251,7 @@ describeEachDatabase('accounts', (database) => {
     }
     const successor = async (token: string) => (await refreshTokens.rotate(token, hostOrigin))?.refreshToken
 
-    test('each gives one successor, and the same again for 60 seconds', async () => {
+    test('each have one successor, and return it again for 60 seconds', async () => {
       const { developer, token } = await begin()
       const next = await refreshTokens.rotate(token, hostOrigin)
       expect(next).toMatchObject({ developer: { id: developer.id } })
@@ -260,14 +260,14 @@ describeEachDatabase('accounts', (database) => {
       expect(await successor(token)).toBe(next?.refreshToken ?? '')
     })
 
-    test('16 calls at once get the same successor, which works', async () => {
+    test('16 concurrent calls get the same successor, which works', async () => {
       const { token } = await begin()
       const successors = await Promise.all(Array.from({ length: 16 }, () => successor(token)))
       expect(new Set(successors).size).toBe(1)
       expect(await successor(successors[0] ?? '')).toBeString()
     })
 
-    test('reuse after 60 seconds ends the family, and no other', async () => {
+    test('reuse after 60 seconds revokes the family, and no other', async () => {
       const { developer, token } = await begin()
       const otherSession = await refreshTokens.issue({ ...developer, origin: hostOrigin }, 'password')
       const second = (await successor(token)) ?? ''
@@ -278,7 +278,7 @@ describeEachDatabase('accounts', (database) => {
       expect(await successor(otherSession)).toBeString()
     })
 
-    test('reuse and a rightful exchange at once leave nothing usable', async () => {
+    test('concurrent reuse and legitimate exchange leave no usable token', async () => {
       const { token } = await begin()
       const second = (await successor(token)) ?? ''
       clock.advance(60_001)
@@ -287,7 +287,7 @@ describeEachDatabase('accounts', (database) => {
       if (third) expect(await successor(third)).toBeUndefined()
     })
 
-    test('end after 30 days without use', async () => {
+    test('expire after 30 days without use', async () => {
       const { token } = await begin()
       clock.advance(minutes(60) * 24 * 30 - 1)
       const next = await successor(token)
@@ -296,13 +296,13 @@ describeEachDatabase('accounts', (database) => {
       expect(await successor(next ?? '')).toBeUndefined()
     })
 
-    test('a disabled developer gets none', async () => {
+    test('are not issued to a disabled developer', async () => {
       const { developer, token } = await begin()
       await store.write((tx) => tx.developers.update(developer.id, { status: 'disabled' }, clock.now()))
       expect(await successor(token)).toBeUndefined()
     })
 
-    test('revoking any of them ends the family', async () => {
+    test('revoking any of them revokes the family', async () => {
       const { token } = await begin()
       const next = (await successor(token)) ?? ''
       await refreshTokens.revoke(token, hostOrigin)

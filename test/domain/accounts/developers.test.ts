@@ -18,7 +18,7 @@ const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const newId = createIds(clock, random)
 const issuer = 'https://idp.example'
 
-/** With calls that come from wherever. */
+/** The service with a fixed origin of requests. */
 function createService(needs: Parameters<typeof createDeveloperService>[0]) {
   const service = createDeveloperService(needs)
   return {
@@ -40,7 +40,7 @@ describeEachDatabase('developers', (database) => {
     const email = `Person-${person}@example.com`
     return { issuer, subject: `subject-${person}`, email, emailVerified: true, name: `Person ${person}` }
   }
-  /** What the operator does beforehand. */
+  /** Invites a developer, as the operator does. */
   const invite = (email: string, name: string | null = null, plan = 'free') =>
     store.write((tx) =>
       insertDeveloper(
@@ -66,7 +66,7 @@ describeEachDatabase('developers', (database) => {
   })
 
   describe('with sign-up open', () => {
-    test('a developer is made at first sight and found from then on', async () => {
+    test('a developer is created at the first login and found from then on', async () => {
       const login = newLogin()
       const developer = await open.admit(login)
       expect(developer).toMatchObject({ email: login.email.toLowerCase(), name: login.name, plan: 'free' })
@@ -74,20 +74,20 @@ describeEachDatabase('developers', (database) => {
       expect(await open.admit({ ...login, name: 'Changed', email: 'other@example.com' })).toEqual(developer)
     })
 
-    test('16 first calls at once make one developer', async () => {
+    test('16 concurrent first logins create one developer', async () => {
       const login = newLogin()
       const seen = await Promise.all(Array.from({ length: 16 }, () => open.admit(login)))
       expect(new Set(seen.map(({ id }) => id)).size).toBe(1)
     })
 
-    test('the same subject of another issuer is somebody else', async () => {
+    test('the same subject of another issuer is another developer', async () => {
       const login = newLogin()
       const one = await open.admit(login)
       const two = await open.admit({ ...login, issuer: 'https://other.example' })
       expect(two.id).not.toBe(one.id)
     })
 
-    test('an address that is not verified is not kept, and a long name is cut', async () => {
+    test('an unverified address is not stored, and a long name is truncated', async () => {
       const developer = await open.admit({
         ...newLogin(),
         emailVerified: false,
@@ -97,14 +97,14 @@ describeEachDatabase('developers', (database) => {
       expect(developer.name).toBe('😀'.repeat(80))
     })
 
-    test('an unknown subject of the built-in provider is nobody', async () => {
+    test('an unknown subject of the built-in provider is rejected', async () => {
       await expect(open.admit({ issuer: builtInIssuer, subject: newId('dev') })).rejects.toMatchObject({
         code: 'FORBIDDEN',
         reason: 'ACCOUNT_NOT_ALLOWED',
       })
     })
 
-    test('a virtual number that is taken is not given twice', async () => {
+    test('a virtual number is never assigned twice', async () => {
       const { virtualPhone } = await open.admit(newLogin())
       const takenBytes = new Uint8Array(8)
       new DataView(takenBytes.buffer).setBigUint64(0, BigInt(virtualPhone.slice(4)))
@@ -121,14 +121,14 @@ describeEachDatabase('developers', (database) => {
   })
 
   describe('with sign-up closed', () => {
-    test('an unknown subject is refused', async () => {
+    test('an unknown subject is rejected', async () => {
       await expect(closed.admit(newLogin())).rejects.toMatchObject({
         code: 'FORBIDDEN',
         reason: 'ACCOUNT_NOT_ALLOWED',
       })
     })
 
-    test('an account of the operator is bound by its verified address at the first login', async () => {
+    test('an invited account is bound by its verified address at the first login', async () => {
       const login = newLogin()
       const awaited = await invite(login.email, 'As the operator says', 'pro')
       const developer = await closed.admit(login)
@@ -141,7 +141,7 @@ describeEachDatabase('developers', (database) => {
       expect((await closed.admit({ ...login, email: undefined })).id).toBe(developer.id)
     })
 
-    test('an address that is not verified binds nothing', async () => {
+    test('an unverified address binds no account', async () => {
       const login = newLogin()
       await invite(login.email)
       for (const emailVerified of [false, undefined]) {
@@ -149,7 +149,7 @@ describeEachDatabase('developers', (database) => {
       }
     })
 
-    test('of 8 subjects with the same verified address at once exactly one is bound', async () => {
+    test('exactly one of 8 concurrent subjects with the same verified address is bound', async () => {
       const login = newLogin()
       await invite(login.email)
       const tries = Array.from({ length: 8 }, (_, i) => closed.admit({ ...login, subject: `racer-${i}` }))
@@ -157,21 +157,21 @@ describeEachDatabase('developers', (database) => {
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
     })
 
-    test('8 first logins of one subject at once all get the bound account', async () => {
+    test('8 concurrent first logins of one subject all get the bound account', async () => {
       const login = newLogin()
       const awaited = await invite(login.email)
       const seen = await Promise.all(Array.from({ length: 8 }, () => closed.admit(login)))
       expect(new Set(seen.map(({ id }) => id))).toEqual(new Set([awaited?.id ?? '']))
     })
 
-    test('an address is awaited once', async () => {
+    test('an address can be invited once', async () => {
       const { email } = newLogin()
       expect(await invite(email)).toBeDefined()
       expect(await invite(email)).toBeUndefined()
     })
   })
 
-  test('disabling holds from the next request on', async () => {
+  test('disabling takes effect with the next request', async () => {
     const login = newLogin()
     const { id } = await open.admit(login)
     await store.write((tx) => tx.developers.update(id, { status: 'disabled' }, clock.now()))
@@ -181,7 +181,7 @@ describeEachDatabase('developers', (database) => {
     })
   })
 
-  test('the profile shows the numbers of the plan, and changes only what is named', async () => {
+  test('the profile shows the limits of the plan, and changes only the given fields', async () => {
     const developer = await open.admit(newLogin())
     expect(open.toProfile(developer).limits).toEqual(FREE_PLAN)
     clock.advance(1000)
@@ -194,7 +194,7 @@ describeEachDatabase('developers', (database) => {
     expect((await open.update(developer, { company: null })).company).toBeNull()
   })
 
-  test('no name comes back to an account that was deleted while the call was under way', async () => {
+  test('an update does not restore the name of an account that is deleted concurrently', async () => {
     const developer = await open.admit(newLogin())
     await store.write((tx) => tx.developers.anonymize(developer.id, clock.now()))
     await expect(open.update(developer, { name: 'Ada' })).rejects.toMatchObject({

@@ -17,7 +17,7 @@ import { deriveKeys } from '../../../src/domain/model/keys.ts'
 import type { Random } from '../../../src/domain/model/clock.ts'
 
 const random: Random = (bytes) => crypto.getRandomValues(bytes)
-/** 0, 1, 2, … over all calls. */
+/** Returns the bytes 0, 1, 2, … across calls. */
 const counting = (): Random => {
   let next = 0
   return (bytes) => void bytes.forEach((_, index) => (bytes[index] = next++ & 255))
@@ -27,18 +27,18 @@ const hexRange = (from: number, count: number) =>
   Array.from({ length: count }, (_, i) => ((from + i) & 255).toString(16).padStart(2, '0')).join('')
 
 describe('a credential', () => {
-  test('is 24 random bytes behind its environment and kind', () => {
+  test('is 24 random bytes after environment and kind', () => {
     expect(makeCredential('secret', 'live', counting())).toBe(`ph_live_secret_${hexRange(0, 24)}`)
     expect(makeCredential('api', 'test', counting())).toBe(`ph_test_api_${hexRange(0, 24)}`)
     expect(makeWebhookSecret(counting())).toBe(`whsec_${hexRange(0, 24)}`)
   })
 
-  test('is never made twice', () => {
+  test('is never generated twice', () => {
     const credentials = Array.from({ length: 1000 }, () => makeCredential('api', 'live', random))
     expect(new Set(credentials).size).toBe(1000)
   })
 
-  test('shows the first and the last four digits behind its prefix', () => {
+  test('is previewed as prefix and the first and last four digits', () => {
     const value = `ph_live_secret_1a2b${'c'.repeat(40)}9f0e`
     expect(previewCredential(value)).toBe('1a2b9f0e')
     expect(maskCredential('secret', 'live', '1a2b9f0e')).toBe('ph_live_secret_1a2b****9f0e')
@@ -46,7 +46,7 @@ describe('a credential', () => {
   })
 })
 
-describe('what is stored of a credential', () => {
+describe('a stored credential', () => {
   const value = makeCredential('secret', 'live', random)
 
   test('is SHA-256 over 16 bytes of salt and the value', () => {
@@ -55,11 +55,11 @@ describe('what is stored of a credential', () => {
     expect(hash).toBe(createHash('sha256').update(Buffer.from(salt, 'hex')).update(value).digest('hex'))
   })
 
-  test('has a salt of its own each time', () => {
+  test('has a new salt each time', () => {
     expect(hashCredential(value, random)).not.toEqual(hashCredential(value, random))
   })
 
-  test('matches this value', () => {
+  test('matches its value', () => {
     expect(matchesCredential(value, hashCredential(value, random))).toBe(true)
   })
 
@@ -76,7 +76,7 @@ describe('what is stored of a credential', () => {
   })
 })
 
-describe('the form of a credential', () => {
+describe('the format of a credential', () => {
   const digits = '0123456789abcdef'.repeat(3)
 
   test.each([
@@ -124,7 +124,7 @@ describe('the client ID', () => {
 })
 
 describe('the credentials of an application', () => {
-  test('are stored as hashes, the webhook secret excepted', () => {
+  test('are stored as hashes, except the webhook secret', () => {
     const { secrets, stored } = issueCredentials(keys, 'live', 'app_1', random)
     expect(
       matchesCredential(deriveClientId(keys, 'live', 'app_1'), {

@@ -20,7 +20,7 @@ import {
 
 const dayMs = 24 * 60 * 60 * 1000
 
-describeEachDatabase('of a phone number', (database) => {
+describeEachDatabase('a phone number', (database) => {
   let service: TestService
   let ada: TestDeveloper
   let eve: TestDeveloper
@@ -66,7 +66,7 @@ describeEachDatabase('of a phone number', (database) => {
         body: { appId: app.id, url: 'https://hooks.example/otpd', events: ['*'] },
       })
       const sendBody = { phone, metadata: { order: 'secret-order' }, clientIp: '203.0.113.78' }
-      // Some of it so old that a pseudonym stands in its place.
+      // Some records are old enough to be pseudonymized.
       const old = await otp.send(app, sendBody)
       await otp.verify(app, old.data.requestId, await otp.getCode(old.data.requestId))
       service.clock.advance(31 * dayMs)
@@ -97,7 +97,7 @@ describeEachDatabase('of a phone number', (database) => {
         ])
       }
       expect(await erase(phone)).toEqual({ otpRequests: 0, logEntries: 0, users: 0 })
-      // The same person may come again, as somebody new.
+      // The same person may come back as a new user.
       const retryResponse = await otp.send(app, { phone })
       expect(retryResponse.status).toBe(201)
       expect(
@@ -106,7 +106,7 @@ describeEachDatabase('of a phone number', (database) => {
       ).toBe(200)
     })
 
-    test('forgets whoever is verified while it runs', async () => {
+    test('erases an identity that is verified while it runs', async () => {
       const phone = '+14155550307'
       const { requestId } = (await otp.send(app, { phone })).data
       const code = await otp.getCode(requestId)
@@ -122,7 +122,7 @@ describeEachDatabase('of a phone number', (database) => {
       expect(await everything()).not.toContain(phone)
     })
 
-    test('touches nobody else', async () => {
+    test('changes no other phone number', async () => {
       const [erasedPhone, otherPhone] = ['+14155550302', '+14155550303']
       for (const phone of [erasedPhone, otherPhone]) {
         const { requestId } = (await otp.send(app, { phone })).data
@@ -141,13 +141,13 @@ describeEachDatabase('of a phone number', (database) => {
       expect(await readOtherRows()).toEqual(before)
     })
 
-    test('wants a phone number', async () => {
+    test('requires a phone number', async () => {
       await expect(erase('nobody')).rejects.toMatchObject({ code: 'INVALID_PHONE_NUMBER' })
     })
   })
 
   describe('the unlocking', () => {
-    test('of a phone lifts failed checks and sends, with every application', async () => {
+    test('of a phone resets failed checks and send limits in all applications', async () => {
       const phone = '+14155550304'
       for (const as of [app, evesApplication]) await wrong(as, phone, 25)
       const check = async (as: TestApplication) => {
@@ -167,7 +167,7 @@ describeEachDatabase('of a phone number', (database) => {
       expect((await otp.send(app, { phone })).status).toBe(201)
     })
 
-    test('is noted for every application that it lifts something with, or does not happen', async () => {
+    test('is audited for every application that it changes, atomically', async () => {
       const phone = '+14155550308'
       for (const as of [app, evesApplication]) await otp.send(as, { phone })
       const { rateAdmissions } = database().tables
@@ -189,7 +189,7 @@ describeEachDatabase('of a phone number', (database) => {
       }
     })
 
-    test('of an application lifts those of all its phones, and no other’s', async () => {
+    test('of an application resets the limits of all its phones, and of no other application', async () => {
       const phones = ['+14155550305', '+14155550306']
       for (const phone of phones) await wrong(app, phone, 25)
       await wrong(evesApplication, '+14155550305', 25)
@@ -212,7 +212,7 @@ describeEachDatabase('of a phone number', (database) => {
       })
     }, 300_000)
 
-    test('of what is not there says so, or that there was nothing', async () => {
+    test('of an unknown target fails, or reports that nothing was reset', async () => {
       expect(await unlock(needs(), '+14155550399')).toEqual({ checkBudgets: 0, admissions: 0 })
       await expect(unlock(needs(), 'app_01h455vb4pex5vsknk084sn02q')).rejects.toMatchObject({
         code: 'NOT_FOUND',

@@ -45,7 +45,7 @@ describeEachDatabase('retention', (database, kind) => {
     expect((await otp.verify(app, requestId, await otp.getCode(requestId))).status).toBe(200)
     return requestId
   }
-  /** Every text that the database holds, all tables together. */
+  /** Reads all texts of all tables. */
   const everything = async () => {
     const rows = []
     for (const table of Object.values(database().tables))
@@ -54,7 +54,7 @@ describeEachDatabase('retention', (database, kind) => {
   }
 
   describe('of phone numbers', () => {
-    test('puts pseudonyms in their place after 30 days, in every table, and no sooner', async () => {
+    test('pseudonymizes them after 30 days in every table, and no sooner', async () => {
       const phone = '+14155550201'
       await service.request('POST', '/v1/webhooks', {
         as: ada,
@@ -88,7 +88,7 @@ describeEachDatabase('retention', (database, kind) => {
         expect(JSON.parse(payload)).toMatchObject({ data: { phone: pseudonym, metadata: null } })
     }, 300_000)
 
-    test('keeps a number whose identity was verified since', async () => {
+    test('keeps a number whose identity was verified within the period', async () => {
       const phone = '+14155550202'
       await verified(phone)
       service.clock.advance(20 * dayMs)
@@ -99,7 +99,7 @@ describeEachDatabase('retention', (database, kind) => {
       expect(users.map((user) => user.phone)).toContain(phone)
     })
 
-    test('finds the identity by its number all the same, and gives it back with the next verification', async () => {
+    test('still finds the identity by its number, and restores the number with the next verification', async () => {
       const phone = '+14155550203'
       const path = `/v1/users/${encodeURIComponent(phone)}`
       await verified(phone)
@@ -117,7 +117,7 @@ describeEachDatabase('retention', (database, kind) => {
       expect(await get(path)).toMatchObject({ id: before.id, phone, verificationCount: 2 })
     })
 
-    test('leaves none behind that was written while the clock went ahead', async () => {
+    test('leaves none that was written while the clock was ahead', async () => {
       const ahead = '+14155550207'
       service.clock.advance(20 * dayMs)
       await verified(ahead)
@@ -130,13 +130,13 @@ describeEachDatabase('retention', (database, kind) => {
       expect(await everything()).not.toContain(ahead)
     })
 
-    test('gives each developer another pseudonym for one number', () => {
+    test('gives each developer a different pseudonym for a number', () => {
       const pseudonymFor = (developerId: string) => derivePseudonym(testKeys, developerId, '+14155550203')
       expect(pseudonymFor('dev_a')).not.toBe(pseudonymFor('dev_b'))
       expect(pseudonymFor('dev_a')).toBe(pseudonymFor('dev_a'))
     })
 
-    test('loses no verification that comes at the same time', async () => {
+    test('loses no concurrent verification', async () => {
       const phones = Array.from({ length: raceRounds(kind) }, (_, i) => `+1415556${1000 + i}`)
       for (const phone of phones) await verified(phone)
       service.clock.advance(31 * dayMs)
@@ -157,7 +157,7 @@ describeEachDatabase('retention', (database, kind) => {
     }, 300_000)
   })
 
-  test('removes log entries and deliveries after 90 days, requests when told so, and counts never', async () => {
+  test('deletes log entries and deliveries after 90 days, requests if configured, and counters never', async () => {
     const requestId = await verified('+14155550204')
     service.clock.advance(90 * dayMs - 1)
     await purge()
@@ -178,7 +178,7 @@ describeEachDatabase('retention', (database, kind) => {
     expect((await get<{ otpRequests: number }>('/v1/analytics/summary')).otpRequests).toBeGreaterThan(3)
   })
 
-  test('of zero days keeps for ever', async () => {
+  test('of zero days keeps data indefinitely', async () => {
     const phone = '+14155550205'
     const requestId = await verified(phone)
     service.clock.advance(100 * dayMs)
@@ -188,7 +188,7 @@ describeEachDatabase('retention', (database, kind) => {
     await purge()
   })
 
-  test('goes on where it was cut short, and leaves the younger alone', async () => {
+  test('continues where it was interrupted, and keeps newer data', async () => {
     const phones = Array.from({ length: 10 }, (_, i) => `+1415555${3000 + i}`)
     for (const phone of phones) await verified(phone)
     service.clock.advance(31 * dayMs)
@@ -199,7 +199,7 @@ describeEachDatabase('retention', (database, kind) => {
       return [...found].toSorted()
     }
     expect(await readPlainPhones()).toEqual([...phones, recentPhone])
-    // As a kill would: after every single transaction.
+    // Stops after every transaction, as a kill could.
     let steps = 0
     const before = async () => (await readPlainPhones()).length
     for (let remaining = await before(); remaining > 1; remaining = await before()) {
@@ -210,7 +210,7 @@ describeEachDatabase('retention', (database, kind) => {
     expect(await readPlainPhones()).toEqual([recentPhone])
   }, 300_000)
 
-  test('removes what serves a day only, budgets after 30 days and spent tokens, and nothing younger', async () => {
+  test('deletes one-day data, budgets after 30 days and expired tokens, and nothing newer', async () => {
     const { store, clock } = service
     await purge()
     let messages = 0
@@ -248,7 +248,7 @@ describeEachDatabase('retention', (database, kind) => {
     const names = (prefix: string) => Array.from({ length: 25 }, (_, i) => `${prefix}${10 + i}`)
     for (const name of names('aged')) {
       await store.write((tx) => fill(tx, name))
-      // Some of the same millisecond, some not.
+      // Some in the same millisecond, some not.
       if (name.endsWith('5')) clock.advance(1)
     }
     clock.advance(dayMs - 1)

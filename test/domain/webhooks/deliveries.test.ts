@@ -50,7 +50,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     const claimRequest = { owner: 'a', now, leaseUntil: now + 30_000, limit: 50 }
     return fixture.store.write((tx) => tx.webhookOutbox.claim(claimRequest))
   }
-  /** Attempts everything that is due. */
+  /** Attempts all due deliveries. */
   const work = async (statusCode: number, retryAt: number | null = null) => {
     const error = statusCode === 200 ? null : ('bad_status' as const)
     for (let claimed = await claim(); claimed.length > 0; claimed = await claim()) {
@@ -111,7 +111,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     expect(await ids({ type: 'otp.expired' })).toEqual([])
   })
 
-  test('are sent again with the id of the event and the secret of the moment, also when delivered', async () => {
+  test('are redelivered with the event id and the current secret, even when already delivered', async () => {
     const { app, endpoint } = await make()
     const eventId = await fixture.record(app.id)
     await work(200)
@@ -128,7 +128,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     expect((await getEndpoint(endpoint)).lastDeliveryAt).toBe(fixture.clock.now())
   })
 
-  test('that are sent again to a disabled endpoint leave it and what is known of it alone', async () => {
+  test('redelivered to a disabled endpoint do not change the endpoint', async () => {
     const { app, endpoint } = await make()
     await fixture.record(app.id)
     await work(500)
@@ -151,7 +151,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     expect(failingSince).not.toBeNull()
   })
 
-  test('that wait keep their schedule where sending again fails, and end where it succeeds', async () => {
+  test('that are pending keep their schedule when a redelivery fails, and complete when it succeeds', async () => {
     const { app, endpoint } = await make()
     await fixture.record(app.id)
     const retryAt = fixture.clock.now() + hour
@@ -170,7 +170,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     expect(await fixture.store.read.webhookOutbox.nextDueAt()).toBeUndefined()
   })
 
-  test('that a worker holds while they are sent again are not written twice', async () => {
+  test('leased by a worker during a redelivery are not recorded twice', async () => {
     const { app, endpoint } = await make()
     await fixture.record(app.id)
     const [claimed] = await claim()
@@ -184,7 +184,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     expect((await getEndpoint(endpoint)).failingSince).toBeNull()
   })
 
-  test('that are deleted while they are sent again are not there', async () => {
+  test('deleted during a redelivery are not found', async () => {
     const { app, endpoint } = await make()
     await fixture.record(app.id)
     const { id } = await only(endpoint)
@@ -194,7 +194,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     await secondRedelivery.catch(() => undefined)
   })
 
-  test('that failed in a range are put back, with the whole schedule before them', async () => {
+  test('that failed in a range are requeued with a full schedule', async () => {
     const { app, endpoint } = await make()
     const times: number[] = []
     for (let i = 0; i < 5; i++) {
@@ -219,7 +219,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     await backwards.catch(() => undefined)
   })
 
-  test('of a disabled endpoint that are put back wait until it is enabled', async () => {
+  test('requeued for a disabled endpoint wait until it is enabled', async () => {
     const { app, endpoint } = await make()
     const since = fixture.clock.now()
     await fixture.record(app.id)
@@ -231,7 +231,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     expect(await claim()).toMatchObject([{ endpointId: endpoint, failures: 0 }])
   })
 
-  test('are put back, all of them, also where they are many', async () => {
+  test('are all requeued, even if there are many', async () => {
     const { app, endpoint } = await make()
     const since = fixture.clock.now()
     const count = kind === 'SQLite' ? 1_203 : 503
@@ -246,7 +246,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     )
   }, 300_000)
 
-  test('and their attempts go after 90 days, however they ended, and no sooner', async () => {
+  test('and their attempts are deleted after 90 days, whatever the result, and no sooner', async () => {
     const { app, endpoint } = await make()
     for (let i = 0; i < 7; i++) await fixture.record(app.id)
     await work(500, fixture.clock.now() + 400 * 24 * hour)
@@ -266,7 +266,7 @@ describeEachDatabase('deliveries', (database, kind) => {
     expect(await database().read.select().from(webhookAttempts)).toEqual([])
   })
 
-  test('end once, whoever races for it: a worker, a redelivery and a recovery', async () => {
+  test('complete once when a worker, a redelivery and a recovery race', async () => {
     for (let round = 0; round < Math.ceil(raceRounds(kind) / 10); round++) {
       const { app, endpoint } = await make()
       await fixture.record(app.id)

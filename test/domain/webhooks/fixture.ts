@@ -17,7 +17,7 @@ import { createPendingRequest } from '../../helpers/otp-request.ts'
 
 export type WebhookFixture = Awaited<ReturnType<typeof createWebhookFixture>>
 
-/** A developer with an application, endpoints and events, made by the real services on a real database. */
+/** Creates a developer with an application, endpoints and events, with the real services on a real database. */
 export async function createWebhookFixture(database: Database) {
   const clock = testClock()
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
@@ -64,7 +64,7 @@ export async function createWebhookFixture(database: Database) {
       return value.id
     },
 
-    /** Something that happens to a made-up request of the application. @returns the id of the event */
+    /** Records an event of a sample request of the application. @returns the id of the event */
     record: (appId: string, type: LogType = 'otp.verified'): Promise<string> =>
       store.write(async (tx) => {
         const now = clock.now()

@@ -2,7 +2,10 @@ import { expect, test } from 'bun:test'
 import { openTestSqlite } from '../../helpers/databases.ts'
 import { createWebhookFixture } from './fixture.ts'
 
-/** The best time, as whatever else the machine does only adds to it, of a claim and its two outcomes, behind so many deliveries that are over. */
+/**
+ * Best time (other load only adds to it) of a lease and its two results, with the given number of completed
+ * deliveries.
+ */
 async function measureClaimMs(history: number): Promise<number> {
   const { database, dispose } = await openTestSqlite()
   const fixture = await createWebhookFixture(database)
@@ -49,8 +52,8 @@ async function measureClaimMs(history: number): Promise<number> {
   return Math.min(...times)
 }
 
-test('what an attempt costs does not grow with what was ever delivered', async () => {
+test('the cost of an attempt does not grow with the number of completed deliveries', async () => {
   const emptyMs = await measureClaimMs(0)
-  // A walk over these would take a hundred times as long.
+  // Scanning these would take a hundred times as long.
   expect(await measureClaimMs(60_000)).toBeLessThan(8 * emptyMs)
 }, 300_000)

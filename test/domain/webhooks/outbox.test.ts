@@ -30,7 +30,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     const attempt = { at: now - 7, statusCode, error, durationMs: 7, body: 'words' }
     return fixture.store.write((tx) => tx.webhookOutbox.finish({ ...claimed, owner, attempt, retryAt, now }))
   }
-  /** What somebody has claimed whose answer was not looked at. */
+  /** Lists the deliveries leased by a worker, as claims whose response was lost. */
   const listLeasedBy = async (owner: string): Promise<Array<ClaimedDelivery & { owner: string }>> => {
     const rows = await database().read.select().from(database().tables.webhookDeliveries)
     const leased = rows.filter(({ leaseOwner }) => leaseOwner === owner)
@@ -38,7 +38,7 @@ describeEachDatabase('the outbox', (database, kind) => {
   }
   const getEndpoint = (id: string) => fixture.endpoints.get(fixture.developer, id)
 
-  test('gets a row for each endpoint that subscribed to the event and no other', async () => {
+  test('gets one row per endpoint that subscribed to the event', async () => {
     const app = await fixture.createApplication()
     const other = await fixture.createApplication()
     const all = await fixture.createEndpoint(app.id, url)
@@ -53,7 +53,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     expect(found[0]?.[0]).toMatchObject({ eventId, status: 'pending', attempts: 0 })
   })
 
-  test('hands out at most two of an endpoint at a time, its oldest, whoever asks', async () => {
+  test('leases at most two deliveries per endpoint, oldest first, across workers', async () => {
     const app = await fixture.createApplication()
     const first = await fixture.createEndpoint(app.id, url)
     const second = await fixture.createEndpoint(app.id, url)
@@ -76,7 +76,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     expect(row?.eventId).toBe(events[2])
   })
 
-  test('never hands out a row twice to racing workers, and hands out every row', async () => {
+  test('leases every row exactly once to concurrent workers', async () => {
     const app = await fixture.createApplication()
     const endpoints = await Promise.all(Array.from({ length: 8 }, () => fixture.createEndpoint(app.id, url)))
     for (let round = 0; round < 20; round++) await fixture.record(app.id)
@@ -103,7 +103,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     }
   })
 
-  test('hands out nothing before its time, and again what was held too long', async () => {
+  test('leases nothing before it is due, and again when a lease has expired', async () => {
     const app = await fixture.createApplication()
     const endpoint = await fixture.createEndpoint(app.id, url)
     await fixture.record(app.id)
@@ -116,7 +116,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     expect(reclaimed).toMatchObject({ claim: 2 })
   })
 
-  test('lets nobody write who has lost the lease', async () => {
+  test('rejects the result of a worker that has lost its lease', async () => {
     const app = await fixture.createApplication()
     const endpoint = await fixture.createEndpoint(app.id, url)
     await fixture.record(app.id)
@@ -144,7 +144,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     ])
   })
 
-  test('gives every lease back when the process that held it is gone for sure', async () => {
+  test('releases all leases when their process is known to be gone', async () => {
     const app = await fixture.createApplication()
     const endpoint = await fixture.createEndpoint(app.id, url)
     await fixture.record(app.id)
@@ -155,7 +155,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     expect(reclaimed).toMatchObject([{ claim: 2 }])
   })
 
-  test('notes at the endpoint the last success and since when it fails', async () => {
+  test("updates the endpoint's last success and failing time", async () => {
     const app = await fixture.createApplication()
     const endpoint = await fixture.createEndpoint(app.id, url)
     const attempt = async (statusCode: number) => {
@@ -176,7 +176,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     expect(await getEndpoint(endpoint)).toMatchObject({ lastDeliveryAt: recovered, failingSince: null })
   })
 
-  test('serves endpoints that work before those that fail', async () => {
+  test('serves healthy endpoints before failing ones', async () => {
     const app = await fixture.createApplication()
     const failing = await fixture.createEndpoint(app.id, url)
     await fixture.record(app.id)
@@ -188,7 +188,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     expect(await claim('a', 1)).toMatchObject([{ endpointId: failing }])
   })
 
-  test('keeps what waits for a disabled endpoint until it is enabled again', async () => {
+  test('keeps the deliveries of a disabled endpoint until it is enabled', async () => {
     const app = await fixture.createApplication()
     const endpoint = await fixture.createEndpoint(app.id, url)
     await fixture.record(app.id)
@@ -198,7 +198,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     expect(await claim('a')).toMatchObject([{ endpointId: endpoint }])
   })
 
-  test('loads what to send with the URL and the secret of the moment', async () => {
+  test('loads messages with the current URL and secret', async () => {
     const app = await fixture.createApplication()
     const endpoint = await fixture.createEndpoint(app.id, url)
     const eventId = await fixture.record(app.id)
@@ -220,7 +220,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     expect(await load()).toEqual([])
   })
 
-  test('hands out a retry when it is due, and tells when that is', async () => {
+  test('leases a retry when it is due, and reports when that is', async () => {
     const app = await fixture.createApplication()
     const endpoint = await fixture.createEndpoint(app.id, url)
     await fixture.record(app.id)
@@ -248,7 +248,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     ])
   })
 
-  test('takes back what is not sent after all, and counts no attempt', async () => {
+  test('takes back an unsent delivery without counting an attempt', async () => {
     const app = await fixture.createApplication()
     const endpoint = await fixture.createEndpoint(app.id, url)
     await fixture.record(app.id)
@@ -260,7 +260,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     expect(await fixture.deliveries(endpoint)).toMatchObject([{ leaseOwner: 'b', attempts: 0 }])
   })
 
-  test('never overlooks a delivery that is written while another ends', async () => {
+  test('never misses a delivery that is inserted while another finishes', async () => {
     const { id: appId } = await fixture.createApplication()
     await fixture.createEndpoint(appId, url)
     for (let round = 0; round < raceRounds(kind); round++) {
@@ -275,7 +275,7 @@ describeEachDatabase('the outbox', (database, kind) => {
     }
   }, 300_000)
 
-  test('forgets what waits when its endpoint or its application is deleted', async () => {
+  test('deletes pending deliveries with their endpoint or application', async () => {
     const app = await fixture.createApplication()
     const deleted = await fixture.createEndpoint(app.id, url)
     const deletedEndpoint = await fixture.createEndpoint(app.id, url)
@@ -288,8 +288,8 @@ describeEachDatabase('the outbox', (database, kind) => {
   })
 })
 
-describeEachDatabase('the limit of endpoints', (database) => {
-  test('is exact for racing creations', async () => {
+describeEachDatabase('the endpoint limit', (database) => {
+  test('is exact for concurrent creations', async () => {
     const fixture = await createWebhookFixture(database())
     const endpoints = fixture.createEndpointService(5)
     for (let round = 0; round < 10; round++) {
@@ -305,7 +305,7 @@ describeEachDatabase('the limit of endpoints', (database) => {
     }
   })
 
-  test('counts each application alone', async () => {
+  test('counts each application separately', async () => {
     const fixture = await createWebhookFixture(database())
     const endpoints = fixture.createEndpointService(1)
     for (let i = 0; i < 2; i++) {
@@ -317,7 +317,7 @@ describeEachDatabase('the limit of endpoints', (database) => {
     }
   })
 
-  test('leaves no endpoint behind an application that is deleted meanwhile', async () => {
+  test('leaves no endpoint of an application that is deleted concurrently', async () => {
     const fixture = await createWebhookFixture(database())
     for (let round = 0; round < 20; round++) {
       const app = await fixture.createApplication()

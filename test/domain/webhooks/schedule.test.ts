@@ -23,7 +23,7 @@ const getOnlyDelivery = async (endpointId: string) => {
 const listAttempts = async (endpointId: string) =>
   fixture.store.read.webhookDeliveries.attempts((await getOnlyDelivery(endpointId)).id)
 
-/** Has the worker look, and waits until so many attempts have been written down. */
+/** Wakes the worker, and waits until the given number of attempts is recorded. */
 async function wakeAndWaitForAttempts(worker: { wake(): void }, endpointId: string, count: number) {
   worker.wake()
   await waitUntil(async () => (await getOnlyDelivery(endpointId)).attempts === count)
@@ -41,7 +41,7 @@ const listLogEntries = async (type: string) =>
   )
 
 describe('a delivery that fails', () => {
-  test('is tried eight times on the schedule, with the same id and a new signature, and then ends', async () => {
+  test('is tried eight times on schedule, with the same id and a new signature, and then fails', async () => {
     const receiver = await fixture.startTestReceiver(() => new Response('no', { status: 500 }))
     const { app, endpoint } = await createEndpointFor(receiver)
     const eventId = await fixture.record(app.id)
@@ -78,7 +78,7 @@ describe('a delivery that fails', () => {
     expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1)
   })
 
-  test('is spread by chance', async () => {
+  test('has jitter', async () => {
     const receiver = await fixture.startTestReceiver(() => new Response('no', { status: 500 }))
     const { app, endpoint } = await createEndpointFor(receiver)
     await fixture.record(app.id)
@@ -88,7 +88,7 @@ describe('a delivery that fails', () => {
     expect((await getOnlyDelivery(endpoint)).nextAttemptAt).toBe(fixture.clock.now() + 4_000)
   })
 
-  test('keeps each attempt: when, how it ended, how long it took, what came back', async () => {
+  test('stores each attempt with time, result, duration and response', async () => {
     const responses = [
       () => new Response('x'.repeat(9_000), { status: 500 }),
       () => Response.redirect('http://127.0.0.1:9/', 302),
@@ -124,7 +124,7 @@ describe('a delivery that fails', () => {
     ['7', 7_000],
     ['1', 5_000],
     ['3600', 10_000],
-  ])('waits as Retry-After: %s asks, within bounds', async (value, ms) => {
+  ])('waits for the time in Retry-After: %s, within bounds', async (value, ms) => {
     const headers = { 'retry-after': value }
     const receiver = await fixture.startTestReceiver(() => new Response('later', { status: 429, headers }))
     const { app, endpoint } = await createEndpointFor(receiver)
@@ -135,14 +135,14 @@ describe('a delivery that fails', () => {
     expect((await getOnlyDelivery(endpoint)).nextAttemptAt).toBe(fixture.clock.now() + ms)
   })
 
-  test('is tried again by itself when its time has come', async () => {
+  test('is retried without a wake-up when it is due', async () => {
     let failures = 1
     const receiver = await fixture.startTestReceiver(
       () => new Response('', { status: failures-- > 0 ? 500 : 200 }),
     )
     const { app, endpoint } = await createEndpointFor(receiver)
     await fixture.record(app.id)
-    // A wait of 20 ms, by the real clock: nobody wakes the worker.
+    // Waits 20 ms on the real clock, without waking the worker.
     const realTimeWorker = fixture.makeWorker({ clock: { now: () => Date.now() }, random: () => -1.99 })
     await realTimeWorker.start()
     await receiver.waitForCount(2)
@@ -151,7 +151,7 @@ describe('a delivery that fails', () => {
 })
 
 describe('an endpoint that answers 410', () => {
-  test('is disabled at once, says why, and keeps what waits until it is enabled', async () => {
+  test('is disabled immediately with a reason, and keeps its pending deliveries until it is enabled', async () => {
     let isGone = true
     const receiver = await fixture.startTestReceiver(() => new Response('', { status: isGone ? 410 : 200 }))
     const { app, endpoint } = await createEndpointFor(receiver)
@@ -178,8 +178,8 @@ describe('an endpoint that answers 410', () => {
   })
 })
 
-describe('an endpoint that only fails', () => {
-  test('is disabled after 120 hours, once, and goes on with what waits when it is enabled', async () => {
+describe('an endpoint that always fails', () => {
+  test('is disabled once after 120 hours, and resumes its pending deliveries when it is enabled', async () => {
     let failing = true
     const receiver = await fixture.startTestReceiver(() => new Response('', { status: failing ? 500 : 200 }))
     const { app, endpoint } = await createEndpointFor(receiver)
@@ -218,7 +218,7 @@ describe('an endpoint that only fails', () => {
     })
   })
 
-  test('is not, where it worked once in between', async () => {
+  test('is not disabled if it succeeded once in between', async () => {
     let failing = true
     const receiver = await fixture.startTestReceiver(() => new Response('', { status: failing ? 500 : 200 }))
     const app = await fixture.createApplication()

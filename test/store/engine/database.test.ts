@@ -12,7 +12,7 @@ describeEachDatabase('a write', (database) => {
   const read = (name: string) =>
     database().read.select().from(database().tables.meta).where(eq(database().tables.meta.name, name))
 
-  test('that throws leaves nothing and takes no neighbour with it', async () => {
+  test('that throws is rolled back, and the other writes of its batch are not', async () => {
     const { meta } = database().tables
     const failing = database().write(async (tx) => {
       await tx.insert(meta).values({ name: 'lost', value: '1' })
@@ -25,14 +25,14 @@ describeEachDatabase('a write', (database) => {
     expect(await read('kept')).toHaveLength(1)
   })
 
-  test('that breaks a constraint tells the code and not the values', async () => {
+  test('that violates a constraint reports the code and not the values', async () => {
     await insert('secret-name')
     const retriedInsert = insert('secret-name')
     expect(retriedInsert).rejects.toMatchObject({ name: 'StoreError' })
     await retriedInsert.catch((error: unknown) => expect(String(error)).not.toContain('secret-name'))
   })
 
-  test('of a guarded statement lets 64 racers pass exactly five times', async () => {
+  test('with a guarded statement succeeds for exactly five of 64 concurrent callers', async () => {
     const { counters } = database().tables
     await database().write(async (tx) => {
       await tx.insert(counters).values({ name: 'raced', value: 0 })
@@ -64,7 +64,7 @@ describe('group commit', () => {
       await tx.insert(opened.database.tables.meta).values({ name, value: '1' })
     })
 
-  test('puts writes that wait together into one transaction', async () => {
+  test('puts concurrent writes into one transaction', async () => {
     const watcher = connect(opened.path, 0)
     const dataVersion = () =>
       watcher.query<{ data_version: number }, []>('PRAGMA data_version').get()?.data_version ?? 0
@@ -100,9 +100,9 @@ describe('group commit', () => {
   })
 
   test.each([
-    ['before it wrote', 'costs its neighbours nothing', 2],
-    // The one behind the failure had not run yet.
-    ['after it wrote', 'is undone alone, and who ran before it runs again', 3],
+    ['before it wrote', 'does not affect the other writes', 2],
+    // The write after the failed one had not run yet.
+    ['after it wrote', 'is rolled back alone, and the write before it is retried', 3],
   ])('a body that fails %s %s', async (when, _, neighboursRun) => {
     const { meta } = opened.database.tables
     let runs = 0
@@ -129,7 +129,7 @@ describe('group commit', () => {
     expect(runs).toBe(neighboursRun)
   })
 
-  test('refuses a body that awaits something else, and undoes it', async () => {
+  test('rejects a body that awaits something else, and rolls it back', async () => {
     const { meta } = opened.database.tables
     const slow = opened.database.write(async (tx) => {
       await tx.insert(meta).values({ name: 'slow', value: '1' })
@@ -142,7 +142,7 @@ describe('group commit', () => {
     await put('after-slow')
   })
 
-  test('waits for the lock of another process without holding up the event loop', async () => {
+  test("waits for another process's lock without blocking the event loop", async () => {
     const other = connect(opened.path, 0)
     other.run('BEGIN IMMEDIATE')
     const waiting = put('waited')
@@ -157,7 +157,7 @@ describe('group commit', () => {
     expect(ticks).toBe(20)
   })
 
-  test('refuses with UNAVAILABLE what has waited three seconds for the lock', async () => {
+  test('rejects writes with UNAVAILABLE that have waited three seconds for the lock', async () => {
     const other = connect(opened.path, 0)
     other.run('BEGIN IMMEDIATE')
     const refused = put('refused').catch((error: unknown) => error)

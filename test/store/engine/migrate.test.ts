@@ -16,12 +16,12 @@ const readSchema = (connection: Database) => ({
   applied: readAppliedMigrations(connection),
 })
 
-/** Everything before the statement, and nothing of it. */
+/** Splits a migration into its statements. */
 const splitStatements = (sql: string) => sql.split(/;\s*$/m).filter((statement) => statement.trim() !== '')
 
-describe('a migration of which a statement fails', () => {
+describe('a migration with a failing statement', () => {
   test.each(sqliteMigrations.map((migration, index) => [migration.name, index] as const))(
-    '%s: leaves the schema before it, whichever statement it is',
+    '%s: leaves the previous schema, whichever statement fails',
     (name, index) => {
       const migration = sqliteMigrations[index]
       const statements = splitStatements(migration?.sql ?? '')
@@ -41,7 +41,7 @@ describe('a migration of which a statement fails', () => {
     },
   )
 
-  test('takes the whole upgrade back, the migrations before it too', () => {
+  test('rolls back the whole upgrade, including the migrations before it', () => {
     const connection = new Database(':memory:')
     const broken = [...sqliteMigrations, { name: '9999_broken', sql: 'drop table no_such_table' }]
     expect(() => migrateSqlite(connection, 0, broken)).toThrow('no such table')
@@ -50,7 +50,7 @@ describe('a migration of which a statement fails', () => {
   })
 })
 
-test("another program's database is not taken for an empty one", () => {
+test("another program's database is not treated as empty", () => {
   const connection = new Database(':memory:')
   connection.run('create table songs (title text)')
   expect(() => migrateSqlite(connection, 0)).toThrow(MigrationError)
@@ -60,7 +60,7 @@ test("another program's database is not taken for an empty one", () => {
 describe('adding a migration file', () => {
   const root = join(import.meta.dir, '../../..')
 
-  /** Copies the migrations and the code that reads them, and adds a file for each database. */
+  /** Copies the migrations with the code that reads them, and adds a file for each database. */
   function copyWithMigration(file: string) {
     const folder = mkdtempSync(join(tmpdir(), 'otpd-test-'))
     for (const path of ['migrations', 'src/store/engine', 'src/domain/model']) {
@@ -86,7 +86,7 @@ describe('adding a migration file', () => {
     try {
       const outfile = join(folder, 'program')
       if (from === 'executable') run([process.execPath, 'build', main, '--compile', `--outfile=${outfile}`])
-      // The executable must hold the texts: nothing is left for it to read.
+      // The executable must contain the texts: there are no files left to read.
       if (from === 'executable') rmSync(join(folder, 'migrations'), { recursive: true })
       const { stdout } = run(from === 'executable' ? [outfile] : [process.execPath, main])
       const added = { name: next, sql: 'create table songs (title text)' }

@@ -9,7 +9,7 @@ import { describeEachDatabase } from '../../helpers/databases.ts'
 
 type Filter = { prefix: string; since?: number | undefined; values?: readonly number[]; limit: number }
 
-describeEachDatabase('a query of optional filters', (database) => {
+describeEachDatabase('a query with optional filters', (database) => {
   let builds = 0
   let list: (filter: Filter) => Promise<Array<{ value: number }>>
 
@@ -39,14 +39,14 @@ describeEachDatabase('a query of optional filters', (database) => {
   const listValues = async (filter: Omit<Filter, 'prefix'>) =>
     (await list({ prefix: 'a', ...filter })).map(({ value }) => value)
 
-  test('heeds what is given and nothing else', async () => {
+  test('applies only the filters that are set', async () => {
     expect(await listValues({ limit: 20 })).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
     expect(await listValues({ limit: 2, since: undefined })).toEqual([1, 2])
     expect(await listValues({ limit: 2, since: 4 })).toEqual([4, 5])
     expect(await listValues({ limit: 20, since: 8, values: [1, 9] })).toEqual([9])
   })
 
-  test('is built once for each combination, whatever the values', async () => {
+  test('is built once per combination of filters, for all values', async () => {
     builds = 0
     for (const since of [3, 8, 3]) {
       expect(await listValues({ limit: 1, since, values: [since] })).toEqual([since])
@@ -54,7 +54,7 @@ describeEachDatabase('a query of optional filters', (database) => {
     expect(builds).toBe(1)
   })
 
-  test('takes lists of any length, and is built for few of them', async () => {
+  test('accepts lists of any length, and is built for few lengths', async () => {
     builds = 0
     for (let length = 1; length <= 9; length++) {
       const values = Array.from({ length }, (_, i) => i + 1)

@@ -15,7 +15,7 @@ const createEntry = (appId: string | null) => ({
   at: 1,
 })
 
-test('a number that was given in a transaction that is undone is not remembered', async () => {
+test('a number assigned in a transaction that is rolled back is not cached', async () => {
   const { database, dispose } = await openTestSqlite()
   const store = createStore(database)
   await registerShortIds(database, 'dev')
@@ -38,7 +38,7 @@ test('a number that was given in a transaction that is undone is not remembered'
   await dispose()
 })
 
-test('no row is written for an id that nothing has, and none is found', async () => {
+test('an unknown id cannot be written, and matches no row', async () => {
   const { database, dispose } = await openTestSqlite()
   const store = createStore(database)
   await registerShortIds(database, 'dev')
@@ -53,7 +53,7 @@ test('no row is written for an id that nothing has, and none is found', async ()
   await dispose()
 })
 
-test('of 100,001 ids none is taken for another', async () => {
+test('100,001 ids are never confused', async () => {
   const { database, dispose } = await openTestSqlite()
   const ids = Array.from({ length: 100_001 }, (_, index) => `app_${index}`)
   for (let first = 0; first < ids.length; first += 10_000) {

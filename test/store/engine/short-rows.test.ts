@@ -24,7 +24,7 @@ const application = (id: string) => `
     api_key_preview, webhook_secret, created_at, updated_at)
   values ('${id}', 'dev_ada', 'prj_1', '', 'live', 'active', 300, '', '', '', '', '', '', '', '', 's', 0, 0);`
 
-/** As 0.1 left them: one application is gone, and one request is so old that a pseudonym stands for its phone. */
+/** Rows as 0.1 wrote them, with one deleted application and one request that is pseudonymized by age. */
 const history = `
   insert into developers (id, plan, virtual_phone, status, created_at, updated_at)
     values ('dev_ada', 'free', '+15005550000', 'active', 0, 0);

@@ -23,7 +23,7 @@ function openBirds() {
   const connection = new SqliteConnection(':memory:')
   connection.run('create table birds (bird_id text, colour integer, age_years integer)')
   const db = drizzle(connection)
-  // The types of drizzle's synchronous queries lack what the store's have.
+  // The types of drizzle's synchronous queries differ from the store's.
   const prepare = <R>(build: () => unknown) => prepareOnSqlite(build as () => Preparable<R>)
   const p = sql.placeholder
   return {
@@ -53,7 +53,7 @@ function openBirds() {
   }
 }
 
-test('rows have the names of the fields, and what their columns mean', async () => {
+test('rows have field names and decoded values', async () => {
   const { insert, listByColour, all } = openBirds()
   expect(await insert({ id: 'b', colour: 'green' })).toEqual([{ birdId: 'b', colour: 'green', age: 1 }])
   expect(await insert({ id: 'a', colour: null })).toEqual([{ birdId: 'a', colour: null, age: 1 }])
@@ -65,7 +65,7 @@ test('rows have the names of the fields, and what their columns mean', async () 
   ])
 })
 
-test('rows of joins are objects of objects, null where there was none', async () => {
+test('rows of joins are nested objects, null where an outer join found no row', async () => {
   const { insert, listWithMates } = openBirds()
   await insert({ id: 'a', colour: 'green' })
   await insert({ id: 'b', colour: null })
@@ -77,13 +77,13 @@ test('rows of joins are objects of objects, null where there was none', async ()
   ])
 })
 
-test('columns hold what their encoder made of a value', async () => {
+test('columns hold encoded values', async () => {
   const { connection, insert } = openBirds()
   await insert({ id: 'a', colour: 'green' })
   expect(connection.query('select * from birds').all()).toEqual([{ bird_id: 'a', colour: 1, age_years: 1 }])
 })
 
-test('a value that is missing, or that no column holds, is refused', async () => {
+test('a missing value, or one of an unsupported type, is rejected', async () => {
   const { rename } = openBirds()
   expect(rename()).rejects.toThrow('a prepared query lacks a value for id')
   expect(rename({ id: true })).rejects.toThrow('a column must hold text, a number or null')

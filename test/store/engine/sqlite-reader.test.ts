@@ -2,10 +2,10 @@ import { expect, test } from 'bun:test'
 import { openReader } from '../../../src/store/engine/sqlite-reader.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
 
-test('a snapshot that a failed read has ended is none to be ended once more', async () => {
+test('a snapshot that a failed read has ended is not ended twice', async () => {
   await using opened = await openDisposable()
   const reader = openReader(opened.path)
-  // As SQLite itself does where the disk fails a read.
+  // As SQLite does when a disk read fails.
   reader.client.prepare('ROLLBACK').run()
   reader.endSnapshot()
   expect(reader.client.prepare('select 1').values()).toEqual([[1]])

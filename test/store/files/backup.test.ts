@@ -47,7 +47,7 @@ function makeDataDir(name: string, key = masterKey) {
   return directory
 }
 
-/** Facts in a table, some of them only in the write-ahead log while `work` runs. */
+/** Inserts `count` rows whose names start with `name`. */
 function write(path: string, name: string, count: number) {
   const connection = connect(path, 0)
   const insert = connection.prepare('insert into meta (name, value) values (?, ?)')
@@ -68,7 +68,7 @@ function countIn(path: string, name: string) {
   }
 }
 
-/** Without what a connection that only reads leaves beside the database. */
+/** Lists files, without those that a read-only connection leaves next to the database. */
 const filesIn = (directory: string) =>
   readdirSync(directory)
     .filter((name) => !/-(wal|shm)$/.test(name))
@@ -78,7 +78,7 @@ const restore = (from = file, target = dataDir, key = masterKey) =>
   restoreDatabase(target, from, { masterKey: key, now })
 
 describe('a backup', () => {
-  test('has every committed row, those in the write-ahead log too, and no log of its own', async () => {
+  test('has every committed row, including those in the write-ahead log, and no log of its own', async () => {
     const server = connect(database, 0)
     server.run(`insert into meta (name, value) values ('data late', 'x')`)
     expect(statSync(`${database}-wal`).size).toBeGreaterThan(0)
@@ -90,7 +90,7 @@ describe('a backup', () => {
     expect(filesIn(folder)).toEqual(['copy.db', 'data'])
   })
 
-  test('is closed to others, and told with its size and checksum', async () => {
+  test('is private to its owner, and reported with size and checksum', async () => {
     const backup = await backUpDatabase(database, file)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex')
@@ -98,13 +98,13 @@ describe('a backup', () => {
     expect(backup).toEqual({ file, bytes: statSync(file).size, sha256, rows })
   })
 
-  test('never replaces a file', async () => {
+  test('never overwrites a file', async () => {
     writeFileSync(file, 'dear')
     await expect(backUpDatabase(database, file)).rejects.toMatchObject({ reason: 'FILE_EXISTS' })
     expect(readFileSync(file, 'utf8')).toBe('dear')
   })
 
-  test('of two to one name at once has one winner', async () => {
+  test('succeeds for one of two concurrent calls with the same name', async () => {
     const results = await Promise.allSettled([backUpDatabase(database, file), backUpDatabase(database, file)])
     expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
     expect(countIn(file, 'data')).toBe(rows)
@@ -123,7 +123,7 @@ describe('a backup', () => {
 })
 
 describe('a restore', () => {
-  test('brings back what the backup had, and keeps what was there', async () => {
+  test('restores the backup, and keeps the old database', async () => {
     await backUpDatabase(database, file)
     write(database, 'later', 5)
     const { keptAs, pendingMigrations } = restore()
@@ -135,7 +135,7 @@ describe('a restore', () => {
     expect(filesIn(dataDir)).toEqual(['backups', 'otpd.db'])
   })
 
-  test('what it keeps has what a killed server left in the log, and can be restored itself', async () => {
+  test('keeps the old database with the write-ahead log of a killed server, and it can be restored', async () => {
     await backUpDatabase(database, file)
     const server = connect(database, 0)
     server.run(`insert into meta (name, value) values ('late 1', 'x')`)
@@ -149,7 +149,7 @@ describe('a restore', () => {
     expect(countIn(dataFiles(killed).database, 'late')).toBe(1)
   })
 
-  test('works in place of a database that is damaged beyond opening, and keeps it', async () => {
+  test('replaces a database that is too damaged to open, and keeps it', async () => {
     await backUpDatabase(database, file)
     writeFileSync(database, 'not a database at all, and longer than a header '.repeat(50))
     const { keptAs } = restore()
@@ -165,7 +165,7 @@ describe('a restore', () => {
     expect(countIn(dataFiles(empty).database, 'data')).toBe(rows)
   })
 
-  test('of an older backup says what will be migrated', async () => {
+  test('of an older backup lists the pending migrations', async () => {
     const last = sqliteMigrations.at(-1)?.name ?? ''
     await backUpDatabase(database, file)
     change('delete from migrations where name = ?', last)
@@ -173,7 +173,7 @@ describe('a restore', () => {
     expect(readMigrationStatus(database).pending).toEqual([last])
   })
 
-  /** Changes the backup. */
+  /** Runs a statement on the backup. */
   function change(sql: string, ...values: string[]) {
     const connection = new SqliteConnection(file)
     connection.run(sql, values)
@@ -200,24 +200,24 @@ describe('a restore', () => {
     ['a truncated file', 'BACKUP_INVALID', () => truncateSync(file, statSync(file).size - 4096)],
     ['half a page', 'BACKUP_INVALID', () => truncateSync(file, 2000)],
     ['a page overwritten', 'BACKUP_INVALID', flip],
-    ["somebody else's database", 'BACKUP_INVALID', foreign],
+    ["another program's database", 'BACKUP_INVALID', foreign],
     [
-      'a newer one',
+      'a backup of a newer version',
       'BACKUP_OF_ANOTHER_VERSION',
       () => change(`insert into migrations (name, checksum, applied_at) values ('9999_next', 'x', 1)`),
     ],
     [
-      'one of another build',
+      'a backup of another build',
       'BACKUP_OF_ANOTHER_VERSION',
       () => change(`update migrations set checksum = 'x' where name = '0001_initial'`),
     ],
     [
-      'one of another key',
+      'a backup with another master key',
       'BACKUP_OF_ANOTHER_KEY',
       () => change(`update meta set value = 'x' where name = 'master_key_check'`),
     ],
     [
-      'one without a key',
+      'a backup without a master key',
       'BACKUP_OF_ANOTHER_KEY',
       () => change(`delete from meta where name = 'master_key_check'`),
     ],
@@ -234,7 +234,7 @@ describe('a restore', () => {
     expect(() => restore(folder)).toThrow(expect.objectContaining({ reason: 'BACKUP_INVALID' }))
   })
 
-  test('waits for no command that works on the database, and changes nothing', async () => {
+  test('fails while another command uses the database, and changes nothing', async () => {
     await backUpDatabase(database, file)
     const command = connect(database, 0)
     expect(() => restore()).toThrow(expect.objectContaining({ reason: 'DATABASE_BUSY' }))
@@ -244,7 +244,7 @@ describe('a restore', () => {
   }, 300_000)
 })
 
-test('the status of migrations is read without making anything', () => {
+test('the status of migrations is read without creating files', () => {
   expect(readMigrationStatus(join(folder, 'none.db'))).toEqual({
     applied: [],
     pending: sqliteMigrations.map(({ name }) => name),

@@ -37,13 +37,13 @@ function runStatements(...statements: string[]) {
 const contents = () => readdirSync(dataDir).map((name) => [name, readFileSync(join(dataDir, name), 'base64')])
 
 describe('an inspection', () => {
-  test('of a directory that is not there makes none', () => {
+  test('of a missing directory does not create it', () => {
     rmSync(dataDir, { recursive: true })
     expect(inspectDataDir(dataDir, null)).toEqual({ state: 'missing' })
     expect(existsSync(dataDir)).toBe(false)
   })
 
-  test('of a sound directory finds nothing and changes no byte', () => {
+  test('of an intact directory finds no fault and changes nothing', () => {
     const before = contents()
     expect(inspectOpen()).toMatchObject({
       isExposed: false,
@@ -57,7 +57,7 @@ describe('an inspection', () => {
     expect(contents()).toEqual(before)
   })
 
-  test('sees what a server is writing, and that it holds the directory, without taking its lock', () => {
+  test('sees the writes of a running server and its lock, without taking the lock', () => {
     const lock = acquireLock(files.lock)
     const server = connect(files.database, 0)
     server.run(`insert into resting_providers (name, failure, resting_until) values ('main', 'throttled', 7)`)
@@ -73,7 +73,7 @@ describe('an inspection', () => {
     secondLock?.release()
   })
 
-  test('finds what others can read', () => {
+  test('finds files that other users can read', () => {
     chmodSync(dataDir, 0o755)
     chmodSync(files.database, 0o644)
     expect(inspectOpen()).toMatchObject({ isExposed: true, exposed: ['otpd.db'], masterKey: 'matches' })
@@ -91,7 +91,7 @@ describe('an inspection', () => {
     expect(existsSync(files.masterKey)).toBe(false)
   })
 
-  test('tells an older database from a newer one', () => {
+  test('distinguishes an older database from a newer one', () => {
     runStatements(`delete from migrations where name = (select max(name) from migrations)`)
     expect(inspectOpen().database).toMatchObject({
       schemaError: null,
@@ -104,7 +104,7 @@ describe('an inspection', () => {
     })
   })
 
-  test('finds damage, and a file that is no database', () => {
+  test('finds damage, and a file that is not a database', () => {
     runStatements('PRAGMA wal_checkpoint(TRUNCATE)')
     const bytes = readFileSync(files.database)
     bytes.fill(0xa5, 4096 * 3, 4096 * 6)

@@ -24,7 +24,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** What is told of a file until the check has ended. */
+/** Collects the messages logged for a file until the check has ended. */
 async function check(path: string): Promise<unknown[]> {
   const reports: unknown[] = []
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
@@ -38,11 +38,11 @@ async function check(path: string): Promise<unknown[]> {
 }
 
 describe('the check after an unclean stop', () => {
-  test('says once that a database is whole', async () => {
+  test('logs once that a database is intact', async () => {
     expect(await check(intactPath)).toEqual(['the database is intact after the unclean stop'])
   })
 
-  test('names the table that is damaged, and does not call the rest whole', async () => {
+  test('names the damaged table, and does not report the database as intact', async () => {
     const corruptedPath = join(folder, 'spoilt.db')
     copyFileSync(intactPath, corruptedPath)
     const file = openSync(corruptedPath, 'r+')
@@ -53,12 +53,12 @@ describe('the check after an unclean stop', () => {
     ])
   })
 
-  test('says so where there is nothing that could be checked', async () => {
+  test('logs when the database could not be checked', async () => {
     const reports = await check(join(folder, 'absent.db'))
     expect(reports).toMatchObject([['the database could not be checked', { error: expect.any(Error) }]])
   })
 
-  test('ends when it is stopped, and then has found nothing', async () => {
+  test('ends without a result when it is stopped', async () => {
     const reports: string[] = []
     const report = {
       info: (msg: string) => void reports.push(msg),

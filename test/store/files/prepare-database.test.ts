@@ -13,9 +13,9 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
 
-test('a first start that the disk cuts short stands in the way of no later one', () => {
+test('a first start that a disk error interrupts does not block later ones', () => {
   const { database } = dataFiles(dataDir)
-  // Where SQLite wants to write its journal.
+  // Blocks the path of the journal.
   mkdirSync(`${database}-journal`)
   expect(() => prepareDatabase(dataDir, options)).toThrow(StartRefused)
   expect(statSync(database).mode & 0o777).toBe(0o600)
