@@ -3,6 +3,7 @@ import type { AnalyticsStore } from '../domain/log/analytics.ts'
 import { integerParam, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
+/** Stores daily counters, with one upsert per transaction that counts. */
 export function createAnalyticsStore(database: Database, executor: QueryExecutor): AnalyticsStore {
   const { dailyCounts: days, applications } = database.tables
   const p = sql.placeholder

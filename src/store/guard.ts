@@ -5,6 +5,7 @@ import type { GuardRule } from '../domain/guard/rules.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { createGuardWindows } from './guard-usage.ts'
 
+/** Stores the guard's counters and decisions. */
 export function createGuardStore(database: Database, executor: QueryExecutor): GuardStore {
   const { guardWindows: windows, guardAddressCountries, guardDays, guardDecisions } = database.tables
   const addresses = guardAddressCountries

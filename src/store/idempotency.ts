@@ -3,6 +3,7 @@ import type { IdempotencyScope, IdempotencyStore } from '../domain/limits/idempo
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 
+/** Stores idempotency keys with the results of their requests. */
 export function createIdempotencyStore(database: Database, executor: QueryExecutor): IdempotencyStore {
   const { idempotencyKeys: keys } = database.tables
   const matchesScope = (scope: IdempotencyScope) =>

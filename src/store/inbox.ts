@@ -6,6 +6,7 @@ import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { toOtpRequest } from './otp-requests.ts'
 
+/** Stores which requests are in a developer's inbox; their texts are derived when read. */
 export function createInboxStore(database: Database, executor: QueryExecutor): InboxStore {
   const { inboxMessages: inbox, otpRequests, applications } = database.tables
   const p = sql.placeholder

@@ -8,6 +8,7 @@ const policy = 'login'
 const subjectPrefix = 'login:'
 const subjectPrefixEnd = 'login;'
 
+/** Stores failed logins among the admissions of the rate limits. */
 export function createLoginAttemptStore(database: Database, executor: QueryExecutor): LoginAttemptStore {
   const { rateAdmissions: attempts } = database.tables
   const forSubject = (subject: string) =>

@@ -39,6 +39,7 @@ const toMessage = (row: Row): Message => ({
   leaseUntil: row.leaseUntil,
 })
 
+/** Stores the outbox of OTP messages, which workers lease. */
 export function createOtpDeliveryStore(database: Database, executor: QueryExecutor): OtpDeliveryStore {
   const { otpDeliveries: messages, otpRequests, applications } = database.tables
   const p = sql.placeholder
@@ -138,7 +139,7 @@ export function createOtpDeliveryStore(database: Database, executor: QueryExecut
             and(
               matchesKey(key),
               eq(messages.status, 'pending'),
-              // Checked again: another node may have leased and released it concurrently.
+              // Checked again: another node may have leased it since the select.
               lte(messages.nextAttemptAt, now),
               or(isNull(messages.leaseUntil), lte(messages.leaseUntil, now)),
             ),

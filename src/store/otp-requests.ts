@@ -36,6 +36,7 @@ function toStatusFilter(status: OtpStatus | undefined, now: number): StatusFilte
   return status === undefined ? {} : { status }
 }
 
+/** Stores OTP requests. Each state change is one guarded statement, which is atomic without a lock. */
 export function createOtpRequestStore(database: Database, executor: QueryExecutor): OtpRequestStore {
   const { otpRequests: otp } = database.tables
   const p = sql.placeholder

@@ -3,6 +3,7 @@ import type { CheckBudgetStore } from '../domain/limits/phone-budgets.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 
+/** Stores the budgets of failed checks, per application and phone hash. */
 export function createCheckBudgetStore(database: Database, executor: QueryExecutor): CheckBudgetStore {
   const { phoneCheckBudgets: budgets } = database.tables
   const find = database.prepare(() =>

@@ -3,6 +3,7 @@ import type { FailureClass } from '../domain/model/delivery.ts'
 import type { ProviderCircuitStore } from '../domain/otp/provider-circuits.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
+/** Stores the open provider circuits, which operators can inspect. */
 export function createProviderCircuitStore(
   database: Database,
   executor: QueryExecutor,

@@ -9,6 +9,7 @@ import type { Tables } from './engine/tables.ts'
 export const isInTimeIndex = ({ policy }: Tables['rateAdmissions']): SQL =>
   sql`${policy} not in ('otp-send', 'otp-verify')`
 
+/** Stores the admissions of the sliding-window log. */
 export function createRateLimitStore(database: Database, executor: QueryExecutor): RateLimitStore {
   const { rateAdmissions: admissions, applications } = database.tables
   // The rows outside that index: one or two key ranges per application.

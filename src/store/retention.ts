@@ -2,6 +2,7 @@ import { and, asc, between, eq, gt, inArray, isNotNull, like, lt, lte, sql } fro
 import type { RetentionStore } from '../domain/upkeep/retention-store.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
+/** Queries for pseudonymization and erasure, across all tables with personal data. */
 export function createRetentionStore(database: Database, executor: QueryExecutor): RetentionStore {
   const {
     retentionCheckpoints: checkpoints,

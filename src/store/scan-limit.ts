@@ -8,6 +8,7 @@ type Id = string | number
 type ById = { owner: Id; before?: string }
 type BySeq = { owner: Id; before?: number }
 
+/** Finds the row after which the scan of a filtered page stops, `scanRowsMax` rows away. */
 export function createScanLimitStore(database: Database, executor: QueryExecutor): ScanLimitStore {
   const { otpRequests: otp, events, auditEntries: entries, webhookDeliveries: deliveries } = database.tables
   const scanLimitClause = sql.raw(`1 offset ${scanRowsMax - 1}`)

@@ -95,8 +95,7 @@ export async function erasePhone(
     }
   }
 
-  // Order matters: no step may leave a way to re-create what an earlier step erased. A canceled code creates no
-  // identity.
+  // The order matters: no step may re-create what an earlier one erased. Canceled codes create no identities.
   await eraseRequests()
   await eraseIdentities()
   await eraseResponses(await eraseEvents())

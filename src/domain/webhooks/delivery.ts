@@ -55,7 +55,20 @@ export const webhookDeliveryStatuses = ['pending', 'delivered', 'failed'] as con
 
 export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number]
 
-/** The delivery of one event to one endpoint. */
+/**
+ * The delivery of one event to one endpoint.
+ *
+ * ```mermaid
+ * stateDiagram-v2
+ *   [*] --> pending: event recorded
+ *   pending --> pending: attempt failed, retry scheduled
+ *   pending --> delivered: attempt succeeded
+ *   pending --> failed: last attempt failed
+ *   failed --> pending: recovered
+ *   failed --> delivered: redelivered
+ *   delivered --> [*]
+ * ```
+ */
 export type WebhookDelivery = {
   id: string
   eventId: string

@@ -25,6 +25,7 @@ export class MigrationError extends Error {
   }
 }
 
+/** SHA-256 of the SQL text, in hex. */
 export const migrationChecksum = (migration: Migration) =>
   createHash('sha256').update(migration.sql).digest('hex')
 
