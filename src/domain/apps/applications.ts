@@ -242,11 +242,7 @@ export function createApplicationService(needs: {
       return runIdempotently(store, clock, idempotency, work, { redact: true })
     },
 
-    /**
-     * Updates an application. Disabling it rejects requests with its credentials immediately.
-     *
-     * @throws NOT_FOUND
-     */
+    /** Updates an application; disabling it rejects its requests immediately. @throws NOT_FOUND */
     update: (developer: Actor, id: string, changes: ApplicationChanges): Promise<ApplicationView> =>
       store.write(async (tx) => {
         const changed = isId('app', id)
