@@ -1,5 +1,4 @@
 import { Box, useApp, useInput, usePaste, useWindowSize } from 'ink'
-import { useRef } from 'react'
 import { exitCodes } from '../terminal/errors.ts'
 import { isRetryable } from '../client/follow-log.ts'
 import { relativeTime } from '../terminal/text.ts'
@@ -17,7 +16,6 @@ import { useNow } from './hooks/use-now.ts'
 import { useServerState } from './hooks/use-server-state.ts'
 import { useShell } from './hooks/use-shell.ts'
 import { keyName } from './keymap.ts'
-import type { ActiveBinding } from './key-router.ts'
 import { screens } from './screens.ts'
 import { justify, displayWidth, type Line } from './spans.ts'
 import { useStore } from './store.ts'
@@ -62,7 +60,7 @@ const characterKeys: Partial<Record<string, string>> = {
 }
 
 function useGlobalKeys() {
-  const { shell, go, quit, refresh, crash, context } = useConsole()
+  const { keys, shell, go, quit, refresh, crash, context } = useConsole()
   const { suspendTerminal } = useApp()
   const { isPaused, isUnmasked } = useShell()
   useKeys('everywhere', {
@@ -82,7 +80,7 @@ function useGlobalKeys() {
       label: isUnmasked ? 'mask' : 'phones',
     },
     suspend: () => void suspendTerminal(() => suspendProcess(context.io)).catch(crash),
-    help: () => shell.set((previous) => ({ ...previous, isHelpOpen: true })),
+    help: () => shell.set((previous) => ({ ...previous, help: keys.activeBindings() })),
     quit: () => quit(exitCodes.done),
   })
 }
@@ -113,12 +111,8 @@ function TooSmall({ columns, rows }: { columns: number; rows: number }) {
 const frameHeight = 5
 
 function Frame({ columns: width, rows }: { columns: number; rows: number }) {
-  const { keys, theme } = useConsole()
-  const { screen, visit, target, dialog, isHelpOpen, breadcrumbs, toast } = useShell()
-  const activeBindings = useRef<readonly ActiveBinding[]>([])
-  useStore(keys.version)
-  // The help lists the keys of what it covers.
-  if (!isHelpOpen) activeBindings.current = keys.activeBindings()
+  const { theme } = useConsole()
+  const { screen, visit, target, dialog, help, breadcrumbs, toast } = useShell()
   const isCompact = width < 80 || rows < 24
   const height = rows - frameHeight
   const currentScreen = screens.find(({ name }) => name === screen) ?? screens[0]
@@ -132,10 +126,10 @@ function Frame({ columns: width, rows }: { columns: number; rows: number }) {
   return (
     <Box flexDirection="column" width={width} height={rows}>
       <Header width={width} />
-      <Rule width={width} title={isHelpOpen ? 'Keys' : title} />
+      <Rule width={width} title={help === null ? title : 'Keys'} />
       <Box width={width} height={height} flexShrink={0} overflow="hidden">
-        {isHelpOpen && <Help bindings={activeBindings.current} width={width} height={height} />}
-        <Box display={isHelpOpen ? 'none' : 'flex'}>
+        {help !== null && <Help bindings={help} width={width} height={height} />}
+        <Box display={help === null ? 'flex' : 'none'}>
           <currentScreen.View
             key={`${screen} ${visit}`}
             width={width}

@@ -3,7 +3,7 @@ import type { Api } from '../client/api.ts'
 import type { Context } from '../context.ts'
 import type { CliError, ExitCode } from '../terminal/errors.ts'
 import type { ScreenName } from './keymap.ts'
-import type { KeyRouter } from './key-router.ts'
+import type { ActiveBinding, KeyRouter } from './key-router.ts'
 import type { Line } from './spans.ts'
 import type { Store } from './store.ts'
 import type { Theme } from './theme.ts'
@@ -53,6 +53,19 @@ export type Toast = { text: string; tone: 'good' | 'bad' | 'neutral' }
 
 export type ServerState = 'operational' | 'not ready' | 'lost'
 
+/** Where a list is: kept while its screen is closed. */
+export type ListState = {
+  /** The selected row; null until there was one. */
+  id: string | null
+  /** The selected row's position when it was last shown, which is selected when the row is gone. */
+  index: number
+  /** The first visible row. */
+  offset: number
+  filter: string
+  /** A log stays at its end while rows are added. */
+  isFollowing: boolean
+}
+
 /** What the shell shows around every screen. */
 export type Shell = {
   screen: ScreenName
@@ -61,7 +74,8 @@ export type Shell = {
   target: Target | null
   isUnmasked: boolean
   isPaused: boolean
-  isHelpOpen: boolean
+  /** The keys that the help lists: those that were active when it was opened. Null while it is closed. */
+  help: readonly ActiveBinding[] | null
   server: ServerState
   toast: Toast | null
   dialog: Dialog | null
@@ -92,6 +106,8 @@ export type Console = {
   listPosition: Store<string>
   /** What cannot be asked at present, and why, by the name of the question. */
   problems: Store<ReadonlyMap<string, CliError>>
+  /** Selection, window and filter of each list, by its name. */
+  listStates: Store<ReadonlyMap<string, ListState>>
   /** What outlives a change of screens, by name. */
   savedState: Map<string, unknown>
   now(): number

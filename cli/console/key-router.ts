@@ -16,6 +16,12 @@ export type Layer = {
   onText?: ((typedInput: TypedInput) => void) | undefined
 }
 
+export type ActiveLayer = {
+  /** Replaces the handlers. Footer and help are drawn again only when what they show has changed. */
+  update(handlers: Layer['handlers'], onText: Layer['onText']): void
+  remove(): void
+}
+
 export type TypedInput = { key: 'backspace' | 'ctrl-u' | 'ctrl-w' } | { text: string }
 
 /** A binding that is in force, as footer and help show it. */
@@ -33,14 +39,14 @@ export function createKeyRouter({
   isReadOnly: boolean
   notify(reason: string): void
 }) {
-  const layers: { layer: Layer; signature: string }[] = []
+  const entries: { layer: Layer; signature: string }[] = []
   const queue: (() => void)[] = []
   const version = createStore<number>(0)
   const notifyChange = () => version.set((previous) => previous + 1)
 
   /** The nearest first, down to the first modal one. */
   function activeLayers(): Layer[] {
-    const sorted = layers
+    const sorted = entries
       .map(({ layer }, index) => ({ layer, rank: priorityOf(layer.section) * 1000 + index }))
       .toSorted((a, b) => b.rank - a.rank)
       .map(({ layer }) => layer)
@@ -71,23 +77,24 @@ export function createKeyRouter({
 
   return {
     version,
-    /** Puts the layer in force; the function that it gives takes it away. */
-    add(layer: Layer) {
+    /** Activates a layer until `remove` is called. */
+    add(layer: Layer): ActiveLayer {
       const entry = { layer, signature: layerSignature(layer) }
-      layers.push(entry)
+      entries.push(entry)
       notifyChange()
-      return () => {
-        layers.splice(layers.indexOf(entry), 1)
-        notifyChange()
+      return {
+        update(handlers, onText) {
+          entry.layer = { ...entry.layer, handlers, onText }
+          const signature = layerSignature(entry.layer)
+          if (entry.signature === signature) return
+          entry.signature = signature
+          notifyChange()
+        },
+        remove() {
+          entries.splice(entries.indexOf(entry), 1)
+          notifyChange()
+        },
       }
-    },
-    /** To be called when a layer was given other handlers: footer and help are told only of what they show. */
-    update(layer: Layer) {
-      const entry = layers.find((candidate) => candidate.layer === layer)
-      const signature = layerSignature(layer)
-      if (entry === undefined || entry.signature === signature) return
-      entry.signature = signature
-      notifyChange()
     },
     /** Every binding in force, the nearest first, without those that a nearer one hides. */
     activeBindings(): ActiveBinding[] {

@@ -4,7 +4,7 @@ import { createContext, type Context } from '../context.ts'
 import { exitCodes, usageError, type CliError, type ExitCode } from '../terminal/errors.ts'
 import { isUtf8Locale } from '../terminal/locale.ts'
 import { App } from './App.tsx'
-import { ConsoleContext, type Console, type Shell } from './console-context.ts'
+import { ConsoleContext, type Console, type ListState, type Shell } from './console-context.ts'
 import { createKeyRouter } from './key-router.ts'
 import { createStore } from './store.ts'
 import { createTheme } from './theme.ts'
@@ -23,7 +23,7 @@ const initialShell: Shell = {
   target: null,
   isUnmasked: false,
   isPaused: false,
-  isHelpOpen: false,
+  help: null,
   server: 'operational',
   toast: null,
   dialog: null,
@@ -75,6 +75,7 @@ export async function runConsole(baseContext: Context, options: ConsoleOptions):
     clock,
     listPosition: createStore(''),
     problems: createStore<ReadonlyMap<string, CliError>>(new Map()),
+    listStates: createStore<ReadonlyMap<string, ListState>>(new Map()),
     savedState: new Map(),
     now: io.now,
     go: (screen, target) =>

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** A value that changes, and those who want to know. */
+/** An observable value. */
 export type Store<T> = {
   get(): T
   set(update: (previous: T) => T): void
@@ -25,5 +25,10 @@ export function createStore<T>(initial: T): Store<T> {
   }
 }
 
-/** What the store holds; the component is drawn again when it changes. */
-export const useStore = <T>(store: Store<T>): T => useSyncExternalStore(store.subscribe, store.get)
+/** Reads a store, and renders the component again when its value changes. */
+export function useStore<T>(store: Store<T>): T
+/** @param select picks a part of the value; must return the same object while that part is unchanged. */
+export function useStore<T, Part>(store: Store<T>, select: (value: T) => Part): Part
+export function useStore<T>(store: Store<T>, select: (value: T) => unknown = (value) => value): unknown {
+  return useSyncExternalStore(store.subscribe, () => select(store.get()))
+}

@@ -15,7 +15,7 @@ export function Help({ bindings, width, height }: Props) {
   const { theme, shell } = useConsole()
   const { screen } = useShell()
   const { paint } = theme
-  const close = () => shell.set((previous) => ({ ...previous, isHelpOpen: false }))
+  const close = () => shell.set((previous) => ({ ...previous, help: null }))
   const current = screens.find(({ name }) => name === screen)
   const contextBindings = bindings.filter(({ section }) => section !== 'everywhere')
   const globalBindings = bindings.filter(({ section }) => section === 'everywhere')

@@ -1,6 +1,6 @@
-import { useLayoutEffect, useRef } from 'react'
+import { useEffectEvent, useLayoutEffect, useRef } from 'react'
 import { useConsole } from '../console-context.ts'
-import type { Handler, Layer } from '../key-router.ts'
+import type { ActiveLayer, Handler, Layer } from '../key-router.ts'
 import type { Action, Section } from '../keymap.ts'
 
 export type KeyOptions = {
@@ -20,12 +20,17 @@ export function useKeys<S extends Section>(
   { isModal = false, onText, isActive = true }: KeyOptions = {},
 ) {
   const { keys } = useConsole()
-  const layer = useRef<Layer>({ section, handlers: {}, isModal, onText })
-  const current = layer.current
+  const activeLayer = useRef<ActiveLayer>(null)
+  // After every render, as handlers close over what was rendered.
+  useLayoutEffect(() => activeLayer.current?.update(handlers, onText))
+  const addLayer = useEffectEvent(() => keys.add({ section, handlers, isModal, onText }))
   useLayoutEffect(() => {
-    current.handlers = handlers
-    current.onText = onText
-    keys.update(current)
-  })
-  useLayoutEffect(() => (isActive ? keys.add(current) : undefined), [keys, current, isActive])
+    if (!isActive) return undefined
+    const layer = addLayer()
+    activeLayer.current = layer
+    return () => {
+      layer.remove()
+      activeLayer.current = null
+    }
+  }, [keys, section, isModal, isActive])
 }

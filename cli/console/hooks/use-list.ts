@@ -1,5 +1,7 @@
-import { useState } from 'react'
-import { useConsole } from '../console-context.ts'
+import { useEffectEvent, useLayoutEffect, useState } from 'react'
+import { isDeepStrictEqual } from 'node:util'
+import { useConsole, type ListState } from '../console-context.ts'
+import { useStore } from '../store.ts'
 import { useKeys } from './use-keys.ts'
 
 export type List<Row> = {
@@ -25,8 +27,6 @@ export type List<Row> = {
   getRowId(row: Row): string
   select(id: string): void
 }
-
-type ListState = { id: string | null; index: number; offset: number; filter: string; isFollowing: boolean }
 
 type Options<Row> = {
   /** Of the list; its place and its filter are kept under it. */
@@ -58,15 +58,11 @@ export function useList<Row>({
   isActive = true,
   isTail = false,
 }: Options<Row>): List<Row> {
-  const { savedState } = useConsole()
-  const [listStates] = useState(() => loadListStates(savedState))
-  const [, rerender] = useState(0)
+  const { listStates } = useConsole()
   const [isFiltering, setFiltering] = useState(false)
-  const state = listStates.get(name) ?? initialState
-  const update = (changes: Partial<ListState>) => {
-    listStates.set(name, { ...(listStates.get(name) ?? initialState), ...changes })
-    rerender((previous) => previous + 1)
-  }
+  const state = useStore(listStates, (states) => states.get(name) ?? initialState)
+  const update = (changes: Partial<ListState>) =>
+    listStates.set((states) => withChanges(states, name, changes))
 
   const hasFilter = isFiltering || state.filter !== ''
   const visibleHeight = Math.max(1, hasFilter ? height - 1 : height)
@@ -85,17 +81,22 @@ export function useList<Row>({
   const index = foundIndex === -1 ? Math.min(isTail ? 0 : state.index, visibleRows.length - 1) : foundIndex
   const selected = visibleRows[index] ?? null
   const offset = windowOffset(state.offset, index, visibleHeight, visibleRows.length)
-  // The window follows the rows and the size of the screen, and none of that is an event.
-  listStates.set(name, {
-    ...state,
-    id: selected === null ? state.id : getRowId(selected),
-    index: Math.max(0, index),
-    offset,
-  })
+  // Rows arrive and the terminal is resized between two keys: the next render starts from what this one shows.
+  const saveVisible = useEffectEvent(() =>
+    update({ id: selected === null ? state.id : getRowId(selected), index: Math.max(0, index), offset }),
+  )
+  useLayoutEffect(() => saveVisible())
 
   const move = (targetIndex: number) => {
-    const row = visibleRows[Math.max(0, Math.min(targetIndex, visibleRows.length - 1))]
-    if (row !== undefined) update({ id: getRowId(row), isFollowing: targetIndex >= visibleRows.length - 1 })
+    const nextIndex = Math.max(0, Math.min(targetIndex, visibleRows.length - 1))
+    const row = visibleRows[nextIndex]
+    if (row === undefined) return
+    update({
+      id: getRowId(row),
+      index: nextIndex,
+      offset: windowOffset(offset, nextIndex, visibleHeight, visibleRows.length),
+      isFollowing: targetIndex >= visibleRows.length - 1,
+    })
   }
   const pageSize = Math.max(1, visibleHeight - 1)
   useKeys(
@@ -138,13 +139,13 @@ export function windowOffset(previous: number, index: number, height: number, co
   return Math.min(lastOffset, Math.max(minOffset, Math.min(previous, maxOffset)))
 }
 
-const listStatesKey = 'lists'
-
-function loadListStates(savedState: Map<string, unknown>): Map<string, ListState> {
-  const existing = savedState.get(listStatesKey)
-  // Nothing else is ever put under this key.
-  if (existing instanceof Map) return existing
-  const listStates = new Map<string, ListState>()
-  savedState.set(listStatesKey, listStates)
-  return listStates
+/** The states with one list's changed; the same map where nothing changes. */
+function withChanges(
+  states: ReadonlyMap<string, ListState>,
+  name: string,
+  changes: Partial<ListState>,
+): ReadonlyMap<string, ListState> {
+  const previous = states.get(name) ?? initialState
+  const next = { ...previous, ...changes }
+  return isDeepStrictEqual(next, previous) ? states : new Map(states).set(name, next)
 }

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react'
+import { useEffect, useEffectEvent, useLayoutEffect, useState } from 'react'
 import { useConsole } from '../console-context.ts'
 import { emptyTail, tailLog, type LogTail } from '../log-tail.ts'
 import { usePersistentState } from './use-persistent-state.ts'
@@ -21,7 +21,6 @@ export function useLog({ appId, type, phoneEnd }: LogSelection): LogTail {
   const { isPaused } = useShell()
   const name = JSON.stringify([appId, type, phoneEnd])
   const [lastTail, saveTail] = usePersistentState<LastTail>('logs last', { name, tail: emptyTail })
-  const [pausedTail, setPausedTail] = useState<LogTail | null>(null)
   useEffect(() => {
     const controller = new AbortController()
     const previousRows = lastTail.name === name ? lastTail.tail.rows : []
@@ -34,7 +33,14 @@ export function useLog({ appId, type, phoneEnd }: LogSelection): LogTail {
     return () => controller.abort()
   }, [console, name, appId, type, phoneEnd])
   const current = lastTail.name === name ? lastTail.tail : emptyTail
-  if (isPaused && pausedTail === null) setPausedTail(current)
-  if (!isPaused && pausedTail !== null) setPausedTail(null)
-  return isPaused && pausedTail !== null ? { ...pausedTail, state: current.state } : current
+  const shown = useFrozenWhile(isPaused, current)
+  return { ...shown, state: current.state }
+}
+
+/** The value, or while `isFrozen` the one that it had when that began. */
+function useFrozenWhile<T>(isFrozen: boolean, value: T): T {
+  const [frozen, setFrozen] = useState<{ value: T } | null>(null)
+  const keep = useEffectEvent(() => setFrozen(isFrozen ? { value } : null))
+  useLayoutEffect(() => keep(), [isFrozen])
+  return isFrozen && frozen !== null ? frozen.value : value
 }

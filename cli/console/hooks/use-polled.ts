@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { useEffect, useEffectEvent, useState } from 'react'
 import { CliError } from '../../terminal/errors.ts'
 import { useConsole } from '../console-context.ts'
 import { useStore } from '../store.ts'
@@ -35,10 +35,10 @@ export function usePolled<T>(
   const { isPaused } = useShell()
   const refreshCount = useStore(refreshCounter)
   const [answer, setAnswer] = useState<{ name: string; polled: Polled<T> } | null>(null)
-  const latest = useRef({ load, intervalMs })
-  useLayoutEffect(() => {
-    latest.current = { load, intervalMs }
-  })
+  const loadData = useEffectEvent(load)
+  const pauseAfter = useEffectEvent((data: T) =>
+    typeof intervalMs === 'number' ? intervalMs : intervalMs(data),
+  )
 
   useEffect(() => {
     // While paused, only what is not as new as the last change or `r` is asked.
@@ -49,13 +49,12 @@ export function usePolled<T>(
     const poll = async () => {
       let pauseMs = intervalMsDefault
       try {
-        const data = await latest.current.load()
+        const data = await loadData()
         if (isStopped) return
         answeredAt.set(now)
         problems.set((previous) => withoutKey(previous, name))
         savedState.set(`live ${name}`, { data, refreshCount } satisfies CachedAnswer<T>)
-        const { intervalMs: interval } = latest.current
-        pauseMs = typeof interval === 'number' ? interval : interval(data)
+        pauseMs = pauseAfter(data)
         // Most answers are the same as before, and then nothing is drawn again.
         const json = JSON.stringify(data)
         if (json !== lastJson) setAnswer({ name, polled: { data, error: null } })

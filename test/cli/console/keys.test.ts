@@ -107,9 +107,9 @@ describe('a key', () => {
     const { router, layer, act, done, press } = createKeyRouterFixture()
     router.add(layer('detail', { back: act('detail') }))
     router.add(layer('everywhere', { quit: act('quit') }))
-    const remove = router.add(layer('logs', { back: act('logs') }))
+    const nearest = router.add(layer('logs', { back: act('logs') }))
     await press('esc')
-    remove()
+    nearest.remove()
     await press('esc', 'q', 'x')
     expect(done).toEqual(['logs', 'detail', 'quit'])
   })
@@ -175,13 +175,10 @@ test('dialogs are nearer than screens, screens than lists, lists than what works
 
 test('footer and help are told of a change only where they would look different', () => {
   const { router, layer, act } = createKeyRouterFixture()
-  const logsLayer = layer('logs', { clear: act('a') })
-  router.add(logsLayer)
+  const logs = router.add(layer('logs', { clear: act('a') }))
   const before = router.version.get()
-  logsLayer.handlers = { clear: act('b') }
-  router.update(logsLayer)
+  logs.update({ clear: act('b') }, undefined)
   expect(router.version.get()).toBe(before)
-  logsLayer.handlers = { clear: { unavailable: 'no' } }
-  router.update(logsLayer)
+  logs.update({ clear: { unavailable: 'no' } }, undefined)
   expect(router.version.get()).toBe(before + 1)
 })
