@@ -15,7 +15,7 @@ import { useKeys } from './hooks/use-keys.ts'
 import { useNow } from './hooks/use-now.ts'
 import { useServerState } from './hooks/use-server-state.ts'
 import { useShell } from './hooks/use-shell.ts'
-import { keyName } from './keymap.ts'
+import { keyName, screenNames } from './keymap.ts'
 import { screens } from './screens.ts'
 import { justify, displayWidth, type Line } from './spans.ts'
 import { useStore } from './store.ts'
@@ -63,13 +63,8 @@ function useGlobalKeys() {
   const { keys, shell, go, quit, refresh, crash, context } = useConsole()
   const { suspendTerminal } = useApp()
   const { isPaused, isUnmasked } = useShell()
+  useKeys('screens', Object.fromEntries(screenNames.map((name) => [name, () => go(name)])))
   useKeys('everywhere', {
-    overview: () => go('overview'),
-    apps: () => go('apps'),
-    otp: () => go('otp'),
-    logs: () => go('logs'),
-    webhooks: () => go('webhooks'),
-    inbox: () => go('inbox'),
     refresh,
     pause: {
       run: () => shell.set((previous) => ({ ...previous, isPaused: !previous.isPaused })),
@@ -115,7 +110,7 @@ function Frame({ columns: width, rows }: { columns: number; rows: number }) {
   const { screen, visit, target, dialog, help, breadcrumbs, toast } = useShell()
   const isCompact = width < 80 || rows < 24
   const height = rows - frameHeight
-  const currentScreen = screens.find(({ name }) => name === screen) ?? screens[0]
+  const currentScreen = screens[screen]
   const title: Line = [currentScreen.title, ...breadcrumbs]
     .flatMap((segment, index) =>
       index === 0 ? [segment] : [` ${theme.symbols.breadcrumbSeparator} `, segment],

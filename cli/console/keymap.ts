@@ -15,62 +15,9 @@ export type Binding = {
 }
 
 /**
- * Every key of the console. Input, footer and help all read this one table, so they cannot tell different stories.
- * A section is in force while something on the screen calls `useKeys` with it; what is nearer to the eye comes first:
- * dialogs, then the screen, then lists and details, then what works everywhere.
+ * The keys of each screen. The order of the screens is that of the tabs in the header, and gives them their digits.
  */
-export const keymap = {
-  everywhere: {
-    overview: { keys: ['1'], label: 'Overview', isHelpOnly: true },
-    apps: { keys: ['2'], label: 'Apps', isHelpOnly: true },
-    otp: { keys: ['3'], label: 'OTP', isHelpOnly: true },
-    logs: { keys: ['4'], label: 'Logs', isHelpOnly: true },
-    webhooks: { keys: ['5'], label: 'Webhooks', isHelpOnly: true },
-    inbox: { keys: ['6'], label: 'Inbox', isHelpOnly: true },
-    refresh: { keys: ['r'], label: 'refresh', about: 'ask the server now' },
-    pause: { keys: ['p'], label: 'pause', about: 'stop what moves, or let it move again' },
-    unmask: { keys: ['m'], label: 'phones', about: 'show phone numbers in full, or mask them again' },
-    suspend: { keys: ['ctrl-z'], label: 'suspend', about: 'back to the shell; fg returns', isHelpOnly: true },
-    help: { keys: ['?'], label: 'keys', isPinned: true },
-    quit: { keys: ['q'], label: 'quit', isPinned: true },
-  },
-  list: {
-    down: { keys: ['j', 'down'], label: 'down', isHelpOnly: true },
-    up: { keys: ['k', 'up'], label: 'up', isHelpOnly: true },
-    pageDown: { keys: ['pagedown', 'ctrl-f'], label: 'a page down', isHelpOnly: true },
-    pageUp: { keys: ['pageup', 'ctrl-b'], label: 'a page up', isHelpOnly: true },
-    top: { keys: ['g', 'home'], label: 'top', isHelpOnly: true },
-    bottom: { keys: ['G', 'end'], label: 'bottom', isHelpOnly: true },
-    filter: { keys: ['/'], label: 'filter', about: 'show only rows that contain what you type' },
-    clear: { keys: ['esc'], label: 'all rows', about: 'end the filter', isPinned: true },
-  },
-  filter: {
-    keep: { keys: ['enter'], label: 'keep the filter' },
-    clear: { keys: ['esc'], label: 'all rows' },
-  },
-  detail: {
-    back: { keys: ['esc'], label: 'back', isPinned: true },
-    show: { keys: ['v'], label: 'show', about: 'uncover the secret for 30 seconds' },
-    copy: { keys: ['y'], label: 'copy' },
-    nextPane: { keys: ['tab'], label: 'pane', about: 'the other half of the screen', isPinned: true },
-    previousPane: { keys: ['shift-tab'], label: 'previous pane', isHelpOnly: true },
-  },
-  help: {
-    down: { keys: ['j', 'down'], label: 'down' },
-    up: { keys: ['k', 'up'], label: 'up' },
-    pageDown: { keys: ['pagedown', ' '], label: 'a page down', isHelpOnly: true },
-    pageUp: { keys: ['pageup'], label: 'a page up', isHelpOnly: true },
-    close: { keys: ['esc', '?', 'q'], label: 'back' },
-  },
-  dialog: {
-    accept: { keys: ['enter'], label: 'done' },
-    nextField: { keys: ['tab', 'down'], label: 'next field', isHelpOnly: true },
-    previousField: { keys: ['shift-tab', 'up'], label: 'previous field', isHelpOnly: true },
-    cancel: { keys: ['esc'], label: 'cancel' },
-  },
-  tooSmall: {
-    quit: { keys: ['q'], label: 'quit' },
-  },
+const screenKeymap = {
   overview: {
     range: { keys: ['t'], label: 'range', about: '7, 30 or 90 days' },
     open: { keys: ['enter'], label: 'open', about: 'the request behind the selected failure' },
@@ -94,14 +41,6 @@ export const keymap = {
     edit: { keys: ['e'], label: 'edit', about: 'change its name and what else it has', mutates: true },
     toggle: { keys: ['x'], label: 'disable', about: 'refuse its calls, or take them again', mutates: true },
     remove: { keys: ['D'], label: 'delete', about: 'delete it, once its name was typed', mutates: true },
-  },
-  issued: {
-    save: { keys: ['s'], label: 'save', about: 'in a new file that only you can read' },
-    show: { keys: ['v'], label: 'show', about: 'uncover the secrets for 30 seconds' },
-    copy: { keys: ['y'], label: 'copy' },
-    done: { keys: ['esc', 'enter'], label: 'done' },
-    down: { keys: ['j', 'down'], label: 'down', isHelpOnly: true },
-    up: { keys: ['k', 'up'], label: 'up', isHelpOnly: true },
   },
   otp: {
     open: { keys: ['enter'], label: 'open', about: 'all that is known of the request' },
@@ -150,12 +89,85 @@ export const keymap = {
   },
 } as const satisfies Record<string, Record<string, Binding>>
 
-export type Section = keyof typeof keymap
-export type Action<S extends Section> = Extract<keyof (typeof keymap)[S], string>
+export type ScreenName = keyof typeof screenKeymap
+
+const isScreenName = (name: string): name is ScreenName => name in screenKeymap
 
 /** In the order of the header. */
-export const screenNames = ['overview', 'apps', 'otp', 'logs', 'webhooks', 'inbox'] as const
-export type ScreenName = (typeof screenNames)[number]
+export const screenNames: readonly ScreenName[] = Object.keys(screenKeymap).filter(isScreenName)
+
+const digitBindings: Record<string, Binding> = Object.fromEntries(
+  screenNames.map((name, index) => [
+    name,
+    { keys: [String(index + 1)], label: name, isHelpOnly: true } satisfies Binding,
+  ]),
+)
+
+/**
+ * Every key of the console. Input, footer and help all read this table, so they cannot disagree. A section is active
+ * while a component calls `useKeys` with it. When two active sections bind the same key, the order is: dialogs, the
+ * screen, lists and details, global keys.
+ */
+export const keymap = {
+  ...screenKeymap,
+  screens: digitBindings,
+  everywhere: {
+    refresh: { keys: ['r'], label: 'refresh', about: 'ask the server now' },
+    pause: { keys: ['p'], label: 'pause', about: 'stop what moves, or let it move again' },
+    unmask: { keys: ['m'], label: 'phones', about: 'show phone numbers in full, or mask them again' },
+    suspend: { keys: ['ctrl-z'], label: 'suspend', about: 'back to the shell; fg returns', isHelpOnly: true },
+    help: { keys: ['?'], label: 'keys', isPinned: true },
+    quit: { keys: ['q'], label: 'quit', isPinned: true },
+  },
+  list: {
+    down: { keys: ['j', 'down'], label: 'down', isHelpOnly: true },
+    up: { keys: ['k', 'up'], label: 'up', isHelpOnly: true },
+    pageDown: { keys: ['pagedown', 'ctrl-f'], label: 'a page down', isHelpOnly: true },
+    pageUp: { keys: ['pageup', 'ctrl-b'], label: 'a page up', isHelpOnly: true },
+    top: { keys: ['g', 'home'], label: 'top', isHelpOnly: true },
+    bottom: { keys: ['G', 'end'], label: 'bottom', isHelpOnly: true },
+    filter: { keys: ['/'], label: 'filter', about: 'show only rows that contain what you type' },
+    clear: { keys: ['esc'], label: 'all rows', about: 'end the filter', isPinned: true },
+  },
+  filter: {
+    keep: { keys: ['enter'], label: 'keep the filter' },
+    clear: { keys: ['esc'], label: 'all rows' },
+  },
+  detail: {
+    back: { keys: ['esc'], label: 'back', isPinned: true },
+    show: { keys: ['v'], label: 'show', about: 'uncover the secret for 30 seconds' },
+    copy: { keys: ['y'], label: 'copy' },
+    nextPane: { keys: ['tab'], label: 'pane', about: 'the other half of the screen', isPinned: true },
+    previousPane: { keys: ['shift-tab'], label: 'previous pane', isHelpOnly: true },
+  },
+  help: {
+    down: { keys: ['j', 'down'], label: 'down' },
+    up: { keys: ['k', 'up'], label: 'up' },
+    pageDown: { keys: ['pagedown', ' '], label: 'a page down', isHelpOnly: true },
+    pageUp: { keys: ['pageup'], label: 'a page up', isHelpOnly: true },
+    close: { keys: ['esc', '?', 'q'], label: 'back' },
+  },
+  dialog: {
+    accept: { keys: ['enter'], label: 'done' },
+    nextField: { keys: ['tab', 'down'], label: 'next field', isHelpOnly: true },
+    previousField: { keys: ['shift-tab', 'up'], label: 'previous field', isHelpOnly: true },
+    cancel: { keys: ['esc'], label: 'cancel' },
+  },
+  tooSmall: {
+    quit: { keys: ['q'], label: 'quit' },
+  },
+  issued: {
+    save: { keys: ['s'], label: 'save', about: 'in a new file that only you can read' },
+    show: { keys: ['v'], label: 'show', about: 'uncover the secrets for 30 seconds' },
+    copy: { keys: ['y'], label: 'copy' },
+    done: { keys: ['esc', 'enter'], label: 'done' },
+    down: { keys: ['j', 'down'], label: 'down', isHelpOnly: true },
+    up: { keys: ['k', 'up'], label: 'up', isHelpOnly: true },
+  },
+} as const satisfies Record<string, Record<string, Binding>>
+
+export type Section = keyof typeof keymap
+export type Action<S extends Section> = Extract<keyof (typeof keymap)[S], string>
 
 /** The bindings of a section in the order of the table. */
 export const sectionBindings = (section: Section): readonly (readonly [action: string, binding: Binding])[] =>
@@ -165,7 +177,7 @@ const modalSections: ReadonlySet<Section> = new Set(['dialog', 'filter', 'help']
 
 /** How near to the eye a section is: the higher is asked first. */
 export function priorityOf(section: Section) {
-  if (section === 'everywhere') return 0
+  if (section === 'everywhere' || section === 'screens') return 0
   if (section === 'list' || section === 'detail') return 1
   if (section === 'tooSmall') return 4
   return modalSections.has(section) ? 3 : 2

@@ -1,6 +1,5 @@
 import type { ReactNode } from 'react'
 import type { Target } from './console-context.ts'
-import type { ScreenName } from './keymap.ts'
 
 /**
  * The contract between the shell and a screen. To write one:
@@ -30,7 +29,6 @@ import type { ScreenName } from './keymap.ts'
  * `test/helpers/console.ts`.
  */
 export type Screen = {
-  name: ScreenName
   title: string
   /** For `?`: what does the same without the console. */
   commands: readonly string[]

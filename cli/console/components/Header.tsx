@@ -62,7 +62,7 @@ const badge = (environments: readonly ('live' | 'test')[], { paint }: Theme): Sp
 
 function tabsLine(shell: Shell, { paint }: Theme): Line {
   const tabs: Span[] = screenNames.map((name, index) => {
-    const title = screens.find((screen) => screen.name === name)?.title ?? name
+    const { title } = screens[name]
     return name === shell.screen
       ? { text: `[${index + 1} ${title}]`, paint: paint.bold }
       : { text: ` ${index + 1} ${title} `, paint: paint.dim }

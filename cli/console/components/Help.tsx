@@ -3,7 +3,7 @@ import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useShell } from '../hooks/use-shell.ts'
 import type { ActiveBinding } from '../key-router.ts'
-import { formatKey } from '../keymap.ts'
+import { formatKey, screenNames } from '../keymap.ts'
 import { screens } from '../screens.ts'
 import { justify, type Line } from '../spans.ts'
 import { Lines } from './Lines.tsx'
@@ -16,8 +16,8 @@ export function Help({ bindings, width, height }: Props) {
   const { screen } = useShell()
   const { paint } = theme
   const close = () => shell.set((previous) => ({ ...previous, help: null }))
-  const current = screens.find(({ name }) => name === screen)
-  const contextBindings = bindings.filter(({ section }) => section !== 'everywhere')
+  const { title, commands } = screens[screen]
+  const contextBindings = bindings.filter(({ section }) => section !== 'everywhere' && section !== 'screens')
   const globalBindings = bindings.filter(({ section }) => section === 'everywhere')
   const keyLine = ({ keys, label, about, unavailable }: ActiveBinding): Line => [
     '   ',
@@ -33,15 +33,13 @@ export function Help({ bindings, width, height }: Props) {
   ]
   const heading = (text: string): Line => ({ text: ` ${text}`, paint: paint.bold })
   const lines: Line[] = [
-    ...(contextBindings.length > 0
-      ? [heading(`In ${current?.title ?? ''}`), ...contextBindings.map(keyLine), '']
-      : []),
+    ...(contextBindings.length > 0 ? [heading(`In ${title}`), ...contextBindings.map(keyLine), ''] : []),
     heading('Everywhere'),
-    ['   ', { text: '1 to 6'.padEnd(14), paint: paint.cyan }, 'the six screens'],
-    ...globalBindings.filter(({ keys }) => !/^\d$/.test(keys[0] ?? '')).map(keyLine),
+    ['   ', { text: `1 to ${screenNames.length}`.padEnd(14), paint: paint.cyan }, 'switch to a screen'],
+    ...globalBindings.map(keyLine),
     '',
     heading('The same without the console'),
-    ...(current?.commands ?? []).map((command): Line => `   ${command}`),
+    ...commands.map((command): Line => `   ${command}`),
   ]
   const [scrollTop, setScrollTop] = useState(0)
   const maxScroll = Math.max(0, lines.length - height)

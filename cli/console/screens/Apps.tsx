@@ -8,7 +8,6 @@ import { IssuedCredentials } from './IssuedCredentials.tsx'
 
 /** Projects, their applications, and all that belongs to one of those. */
 export const appsScreen: Screen = {
-  name: 'apps',
   title: 'Apps',
   commands: [
     'otpd project create NAME',

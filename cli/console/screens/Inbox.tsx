@@ -18,7 +18,6 @@ import { wrap, type Span } from '../spans.ts'
 
 /** Messages that were kept here instead of sent, with their codes. */
 export const inboxScreen: Screen = {
-  name: 'inbox',
   title: 'Inbox',
   commands: ['otpd inbox', 'otpd inbox --limit 1 --json'],
   View: InboxView,

@@ -22,7 +22,6 @@ import type { Theme } from '../theme.ts'
 
 /** What happens to codes, as it happens. */
 export const logsScreen: Screen = {
-  name: 'logs',
   title: 'Logs',
   commands: [
     'otpd logs --tail',

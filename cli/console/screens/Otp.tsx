@@ -5,7 +5,6 @@ import { OtpRequests } from './OtpRequests.tsx'
 
 /** What became of the codes that were sent. */
 export const otpScreen: Screen = {
-  name: 'otp',
   title: 'OTP',
   commands: [
     'otpd otp list --status pending',

@@ -23,7 +23,6 @@ import type { Line } from '../spans.ts'
 
 /** How the whole account does: counts, the last days, what failed. */
 export const overviewScreen: Screen = {
-  name: 'overview',
   title: 'Overview',
   commands: [
     'otpd analytics --range 30d',

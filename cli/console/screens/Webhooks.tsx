@@ -20,7 +20,6 @@ import { WebhookDeliveryDetail } from './WebhookDeliveryDetail.tsx'
 
 /** Where events are sent, and what became of them. */
 export const webhooksScreen: Screen = {
-  name: 'webhooks',
   title: 'Webhooks',
   commands: [
     'otpd webhook list',

@@ -8,6 +8,7 @@ import {
   screenNames,
   type Section,
 } from '../../../cli/console/keymap.ts'
+import { screens } from '../../../cli/console/screens.ts'
 
 const isSection = (name: string): name is Section => name in keymap
 const sections = Object.keys(keymap).filter(isSection)
@@ -18,8 +19,10 @@ describe('the keymap', () => {
     expect(keys).toEqual([...new Set(keys)])
   })
 
-  test.each(screenNames)('of %s leaves what works everywhere alone', (screen) => {
-    const everywhere = new Set(sectionBindings('everywhere').flatMap(([, { keys }]) => keys))
+  test.each(screenNames)('of %s shadows no global key', (screen) => {
+    const everywhere = new Set(
+      [...sectionBindings('everywhere'), ...sectionBindings('screens')].flatMap(([, { keys }]) => keys),
+    )
     const shadowedKeys = sectionBindings(screen).flatMap(([, { keys }]) =>
       keys.filter((key) => everywhere.has(key)),
     )
@@ -27,9 +30,17 @@ describe('the keymap', () => {
   })
 
   test('opens the six screens with 1 to 6, in the order of the header', () => {
-    const numbered = sectionBindings('everywhere').filter(([, { keys }]) => /^\d$/.test(keys[0] ?? ''))
-    expect(numbered.map(([action]) => action)).toEqual([...screenNames])
-    expect(numbered.map(([, { keys }]) => keys[0])).toEqual(['1', '2', '3', '4', '5', '6'])
+    const digits = sectionBindings('screens')
+    expect(digits.map(([action]) => action)).toEqual([...screenNames])
+    expect(digits.map(([, { keys }]) => keys)).toEqual([['1'], ['2'], ['3'], ['4'], ['5'], ['6']])
+    expect(screenNames.map((name) => screens[name].title)).toEqual([
+      'Overview',
+      'Apps',
+      'OTP',
+      'Logs',
+      'Webhooks',
+      'Inbox',
+    ])
   })
 
   test('destroys nothing with a small letter', () => {
