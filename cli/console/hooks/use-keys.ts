@@ -23,10 +23,10 @@ export function useKeys<S extends Section>(
   const activeLayer = useRef<ActiveLayer>(null)
   // After every render, as handlers close over what was rendered.
   useLayoutEffect(() => activeLayer.current?.update(handlers, onText))
-  const addLayer = useEffectEvent(() => keys.add({ section, handlers, isModal, onText }))
+  const currentHandlers = useEffectEvent(() => ({ handlers, onText }))
   useLayoutEffect(() => {
     if (!isActive) return undefined
-    const layer = addLayer()
+    const layer = keys.add({ section, isModal, ...currentHandlers() })
     activeLayer.current = layer
     return () => {
       layer.remove()

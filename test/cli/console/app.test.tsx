@@ -1,0 +1,112 @@
+import { afterAll, afterEach, expect, test } from 'bun:test'
+import { Text } from 'ink'
+import { App } from '../../../cli/console/App.tsx'
+import { useConsole } from '../../../cli/console/console-context.ts'
+import { screenNames } from '../../../cli/console/keymap.ts'
+import { screens } from '../../../cli/console/screens.ts'
+import { renderConsole } from '../../helpers/console-render.tsx'
+import { createScriptedServer, errorResponse, pageResponse } from '../cli-fixture.ts'
+
+const summary = { applications: 0, otpRequests: 0, otpVerified: 0, successRate: 0, activeUsers: 0 }
+const inboxItem = (number: number) => ({
+  id: `msg_${number}`,
+  requestId: `otp_${number}`,
+  appId: null,
+  phone: `+1415555${number}`,
+  code: '123456',
+  text: `Message ${number}`,
+  sentAt: '2026-11-20T12:00:00.000Z',
+  expiresAt: '2026-11-20T12:05:00.000Z',
+})
+let inbox = [inboxItem(1001)]
+let isRefused = false
+
+const server = createScriptedServer(({ path }) => {
+  if (path.startsWith('/v1/logs/stream')) return errorResponse(503, 'UNAVAILABLE', 'Not now.')
+  if (path.startsWith('/v1/analytics/summary')) return Response.json({ data: summary })
+  if (path.startsWith('/v1/developer/me')) return Response.json({ data: { id: 'dev_1', limits: {} } })
+  if (path.startsWith('/v1/inbox') && isRefused) return errorResponse(403, 'FORBIDDEN', 'No inbox for you.')
+  if (path.startsWith('/v1/inbox')) return pageResponse(...inbox)
+  return pageResponse()
+})
+afterAll(() => server.stop())
+
+let close = () => {}
+afterEach(() => close())
+
+function renderApp() {
+  const app = renderConsole(<App />, { serverUrl: server.url })
+  close = app.close
+  return app
+}
+
+test('no screen, and not the help, writes while it renders', async () => {
+  const app = renderApp()
+  for (const [index, name] of screenNames.entries()) {
+    const heading = `── ${screens[name].title} ─`
+    app.press(String(index + 1))
+    await app.waitForText(heading)
+    app.press('?')
+    await app.waitForText('── Keys ─')
+    app.press('esc')
+    await app.waitForText(heading)
+  }
+})
+
+test('the help keeps the keys that were active when it was opened', async () => {
+  const app = renderApp()
+  app.press('6')
+  await app.waitForText('Message 1001')
+  app.press('?')
+  await app.waitForText('copy code')
+  inbox = []
+  app.console.refresh()
+  await app.waitForText('copy code')
+  app.press('esc')
+  await app.waitForText('No messages')
+  app.press('?')
+  await app.waitForText('── Keys ─')
+  expect(app.frame()).not.toContain('copy code')
+})
+
+test('the last answer stays on the screen when the server refuses, with the reason, until it answers', async () => {
+  inbox = [inboxItem(1002)]
+  const app = renderApp()
+  app.press('6')
+  await app.waitForText('Message 1002')
+  isRefused = true
+  app.press('r')
+  await app.waitForText('No inbox for you.')
+  expect(app.frame()).toContain('Message 1002')
+  isRefused = false
+  inbox = [inboxItem(1003)]
+  app.press('r')
+  await app.waitForText('Message 1003')
+  expect(app.frame()).not.toContain('No inbox for you.')
+})
+
+test('a paused console asks nothing but what r asks for, and goes on afterwards', async () => {
+  inbox = [inboxItem(1004)]
+  const app = renderApp()
+  app.press('6')
+  await app.waitForText('Message 1004')
+  app.press('p')
+  await app.waitForText('paused')
+  inbox = [inboxItem(1005)]
+  app.press('r')
+  await app.waitForText('Message 1005')
+  inbox = [inboxItem(1006)]
+  app.press('p')
+  await app.waitForText('Message 1006')
+})
+
+test('a component that writes to the state of the console while it renders fails its test', async () => {
+  function Writer() {
+    const { refresh } = useConsole()
+    refresh()
+    return <Text>{['dr', 'awn'].join('')}</Text>
+  }
+  const app = renderConsole(<Writer />)
+  close = app.close
+  await expect(app.waitForText('drawn')).rejects.toThrow('while it rendered')
+})
