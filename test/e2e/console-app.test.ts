@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Application } from '../../cli/client/resources.ts'
 import { createAppsScreen, copyValue, readEnvFile } from '../helpers/console-apps.ts'
+import { fillForm, submitForm } from '../helpers/console-form.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 
 // A terminal, a server and a dozen commands on a busy machine.
@@ -71,7 +72,9 @@ describe('an application', () => {
     expect((await send(before)).status).toBe(401)
     expect((await send({ ...before, OTPD_CLIENT_SECRET: rotatedSecret })).status).toBe(201)
     const path = join(directory, 'secret.env')
-    terminal.press('s', '\u0015', path, 'enter')
+    terminal.press('s')
+    await fillForm(terminal, { file: path })
+    await submitForm(terminal)
     await terminal.waitForText('saved in')
     expect(readEnvFile(path)).toEqual({ OTPD_SERVER: host.server.url, OTPD_CLIENT_SECRET: rotatedSecret })
     terminal.press('enter')
@@ -131,7 +134,8 @@ describe('an application', () => {
     await terminal.waitForText('Nobody is told of its events yet.')
     terminal.press('n')
     await terminal.waitForText(/application +web/)
-    terminal.press('enter', '\u0015', 'https://shop.example.com/hooks', 'enter', 'enter', 'enter')
+    await fillForm(terminal, { url: 'https://shop.example.com/hooks' })
+    await submitForm(terminal)
     await terminal.waitForText(/▸ https:\/\/shop\.example\.com\/hooks .*● enabled/)
     expect(await copyValue(terminal, 'webhook id')).toStartWith('whk_')
     terminal.press('enter')
@@ -182,7 +186,8 @@ describe('an application', () => {
     expect(terminal.text()).toContain('LIVE  ● active')
     terminal.press('e')
     await terminal.waitForText('Edit application')
-    terminal.press('er', 'enter', 'enter', 'enter', 'enter', 'enter')
+    await fillForm(terminal, { name: 'older' })
+    await submitForm(terminal)
     await terminal.waitForText('Apps › shop › older')
     terminal.press('x', 'enter')
     await terminal.waitForText('LIVE  ○ disabled')

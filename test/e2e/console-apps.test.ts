@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAppsScreen, copyValue, readEnvFile } from '../helpers/console-apps.ts'
+import { fillForm, submitForm } from '../helpers/console-form.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 import { lastCopiedText } from '../helpers/screen.ts'
 
@@ -32,9 +33,10 @@ describe('from an empty account', () => {
     expect(terminal.text()).toContain('otpd project create shop')
     terminal.press('n')
     await terminal.waitForText('New project')
-    terminal.press('enter', 'enter')
+    await submitForm(terminal)
     await terminal.waitForText('is needed')
-    terminal.press('shop', 'enter', 'Customer sign-in', 'enter')
+    await fillForm(terminal, { name: 'shop', description: 'Customer sign-in' })
+    await submitForm(terminal)
     await terminal.waitForText('project created')
     await terminal.waitForText('Apps › shop')
     await terminal.waitForText('No applications yet.')
@@ -49,9 +51,8 @@ describe('from an empty account', () => {
     const terminal = await openProject()
     terminal.press('n')
     await terminal.waitForText('New application')
-    terminal.press('web', 'enter')
-    await terminal.waitForText('[test]')
-    terminal.press('enter')
+    await fillForm(terminal, { name: 'web', environment: 'test' })
+    await submitForm(terminal)
     await terminal.waitForText('Application web (test) was created')
     await terminal.waitForText('esc done')
     expect(terminal.screen()[0]).toMatch(/ test  \d\d:/)
@@ -84,10 +85,12 @@ describe('from an empty account', () => {
 
     terminal.press('s')
     await terminal.waitForText('Save the credentials')
-    terminal.press('\u0015', planFile, 'enter')
+    await fillForm(terminal, { file: planFile })
+    await submitForm(terminal)
     await terminal.waitForText('No file is ever overwritten')
     expect(readFileSync(planFile, 'utf8')).toStartWith('[plans.free]')
-    terminal.press('\u0015', savedFile, 'enter')
+    await fillForm(terminal, { file: savedFile })
+    await submitForm(terminal)
     await terminal.waitForText('saved in')
     expect(statSync(savedFile).mode & 0o777).toBe(0o600)
     expect(readEnvFile(savedFile)).toMatchObject({ ...copied, OTPD_SERVER: host.server.url })
@@ -100,7 +103,9 @@ describe('from an empty account', () => {
 
   test('credentials outlive a terminal that was too small for a moment, and leaving unsaved is asked', async () => {
     const terminal = await openProject()
-    terminal.press('n', 'ios', 'enter', 'l', 'enter')
+    terminal.press('n')
+    await fillForm(terminal, { name: 'ios', environment: 'live' })
+    await submitForm(terminal)
     await terminal.waitForText('Application ios (live) was created')
     await terminal.waitForText('esc done')
     terminal.press('v')
@@ -125,7 +130,8 @@ describe('projects and applications', () => {
     await terminal.waitForText('▸ shop')
     terminal.press('e')
     await terminal.waitForText('Edit project')
-    terminal.press('s', 'enter', '\u0015', 'All of it', 'enter')
+    await fillForm(terminal, { name: 'shops', description: 'All of it' })
+    await submitForm(terminal)
     await terminal.waitForText('project saved')
     await terminal.waitForText('▸ shops')
     await terminal.waitForText('All of it')
@@ -133,22 +139,14 @@ describe('projects and applications', () => {
     await terminal.waitForText('Apps › shops')
     terminal.press('/', 'web', 'enter', 'e')
     await terminal.waitForText('Edit application')
-    terminal.press('enter', '\u0015', 'ten', 'enter', 'enter', 'enter', 'enter')
+    await fillForm(terminal, { 'codes live, s': 'ten' })
+    await submitForm(terminal)
     await terminal.waitForText('seconds, 60 to 600')
-    terminal.press('\u0015', '5000', 'enter', 'enter', 'enter', 'enter')
+    await fillForm(terminal, { 'codes live, s': '5000' })
+    await submitForm(terminal)
     await terminal.waitForText('Expected a whole number from 60 to 600')
-    terminal.press(
-      'shift-tab',
-      'shift-tab',
-      'shift-tab',
-      '\u0015',
-      '120',
-      'enter',
-      'de',
-      'enter',
-      'enter',
-      'enter',
-    )
+    await fillForm(terminal, { 'codes live, s': '120', language: 'de' })
+    await submitForm(terminal)
     await terminal.waitForText('application saved')
     await terminal.waitForText('2 min')
     expect(await host.otpd(['app', 'get', 'web', '--json'])).toContain('"defaultLocale":"de"')
@@ -194,7 +192,9 @@ describe('projects and applications', () => {
     const terminal = await openProject()
     terminal.press('p')
     await terminal.waitForText('paused')
-    terminal.press('n', 'quiet', 'enter', 'enter')
+    terminal.press('n')
+    await fillForm(terminal, { name: 'quiet' })
+    await submitForm(terminal)
     await terminal.waitForText('esc done')
     terminal.press('esc')
     await terminal.waitForText('Leave without saving?')
@@ -219,7 +219,9 @@ describe('projects and applications', () => {
 
   test('what the plan does not allow is said before it is asked for', async () => {
     const terminal = await openProject()
-    terminal.press('n', 'third', 'enter', 'enter')
+    terminal.press('n')
+    await fillForm(terminal, { name: 'third' })
+    await submitForm(terminal)
     await terminal.waitForText('esc done')
     terminal.press('esc')
     await terminal.waitForText('Leave without saving?')

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startServer } from '../helpers/binary.ts'
+import { fillForm, submitForm } from '../helpers/console-form.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 import { lastCopiedText } from '../helpers/screen.ts'
 
@@ -92,9 +93,11 @@ describe('the list', () => {
     await screen.waitForText('0150')
     screen.press('f')
     await screen.waitForText('Narrow the log')
-    screen.press('nothing', 'enter', 'enter', 'enter')
+    await fillForm(screen, { 'app, name or id': 'nothing' })
+    await submitForm(screen)
     await screen.waitForText('there is no such one')
-    screen.press('ctrl-u', 'test', 'enter', 'enter', '0150', 'enter')
+    await fillForm(screen, { 'app, name or id': 'test', 'phone ends in': '0150' })
+    await submitForm(screen)
     await screen.waitForText('app: test   type: all   phone: 0150')
     await screen.waitForText(/▸ .*0150 +test/)
     await screen.waitForTextGone('0151')

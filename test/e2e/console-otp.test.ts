@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { fillForm, submitForm } from '../helpers/console-form.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 
 let host: ConsoleHost
@@ -142,20 +143,21 @@ describe('as an application', () => {
     await terminal.waitForText('S send')
     terminal.press('S')
     await terminal.waitForText('Send a code')
-    terminal.press('4155', 'enter')
+    await fillForm(terminal, { phone: '+4155' })
+    await submitForm(terminal)
     await terminal.waitForText(/phone number/i)
-    terminal.press('ctrl-u')
-    await terminal.waitForTextGone('+4155')
-    terminal.press('+14155550177', 'enter')
+    await fillForm(terminal, { phone: '+14155550177' })
+    await submitForm(terminal)
     await terminal.waitForText('code sent')
     await terminal.waitForText('0 of 5')
     const [message] = await host.json<{ code: string }[]>(['inbox', '--limit', '1'])
     const code = message?.code ?? ''
-    terminal.press('V', code === '000000' ? '111111' : '000000', 'enter')
+    terminal.press('V')
+    await fillForm(terminal, { code: code === '000000' ? '111111' : '000000' })
+    await submitForm(terminal)
     await terminal.waitForText(/wrong|invalid|incorrect|does not match/i)
-    terminal.press('ctrl-u')
-    await terminal.waitForTextGone(/code +\d/)
-    terminal.press(code, 'enter')
+    await fillForm(terminal, { code })
+    await submitForm(terminal)
     await terminal.waitForText('● verified')
     await terminal.waitForText('(V verify)')
     terminal.press('V')

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fillForm, submitForm } from '../helpers/console-form.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 
 let host: ConsoleHost
@@ -51,14 +52,11 @@ describe('an endpoint', () => {
     terminal.press('n')
     await terminal.waitForText('New webhook')
     await terminal.waitForText(/application +web/)
-    terminal.press('enter')
-    terminal.press('ctrl-u')
-    await terminal.waitForTextGone('https://')
-    terminal.press(url, 'enter', ',nothing', 'enter', 'enter')
+    await fillForm(terminal, { url, events: 'otp.verified,nothing' })
+    await submitForm(terminal)
     await terminal.waitForText('no event is called nothing')
-    terminal.press('ctrl-u')
-    await terminal.waitForTextGone('nothing')
-    terminal.press('*', 'enter', 'enter')
+    await fillForm(terminal, { events: '*' })
+    await submitForm(terminal)
     await terminal.waitForText('webhook created')
     await terminal.waitForText('● enabled')
     await terminal.waitForText('No deliveries yet')
@@ -119,7 +117,8 @@ describe('an endpoint', () => {
     terminal.press('e')
     await terminal.waitForText('Edit webhook')
     await terminal.waitForText(url)
-    terminal.press('enter', 'enter', 'for the shop', 'enter')
+    await fillForm(terminal, { description: 'for the shop' })
+    await submitForm(terminal)
     await terminal.waitForText('webhook saved')
     expect(await host.otpd(['webhook', 'list', '--json'])).toContain('for the shop')
     terminal.press('x')
