@@ -23,14 +23,14 @@ import { useStore } from './store.ts'
 const widthMin = 60
 const heightMin = 16
 
-/** Takes what is typed, and draws the frame around the screen, or says that there is no room for one. */
+/** The root component: reads keys, and draws the frame around the current screen when the terminal is large enough. */
 export function App() {
   const { keys, quit } = useConsole()
   const { columns, rows } = useWindowSize()
   useInput((input, key) => {
     const name = keyName(input, key)
     if (name === 'ctrl-c') return quit(exitCodes.interrupted)
-    // Keys that were typed faster than they were read come as one text.
+    // Keys typed faster than they are read arrive as one text.
     const isText = name === input && [...name].length > 1
     for (const pressed of isText ? name : [name]) keys.press(characterKeys[pressed] ?? pressed)
   })
@@ -42,7 +42,7 @@ export function App() {
   return (
     <ApplicationsContext value={applications}>
       {isTooSmall && <TooSmall columns={columns} rows={rows} />}
-      {/* Out of sight it stays as it is: what was being read or typed is there again afterwards. */}
+      {/* Hidden, not unmounted, so that typed text and scroll positions survive. */}
       <Box display={isTooSmall ? 'none' : 'flex'}>
         <Frame columns={Math.max(columns, widthMin)} rows={Math.max(rows, heightMin)} />
       </Box>
@@ -50,7 +50,7 @@ export function App() {
   )
 }
 
-/** Among text that comes at once, keys with a name of their own are still the characters that they send. */
+/** Named keys that arrive within such a text, as the characters that the terminal sends for them. */
 const characterKeys: Partial<Record<string, string>> = {
   '\r': 'enter',
   '\t': 'tab',
@@ -68,7 +68,7 @@ function useGlobalKeys() {
     refresh,
     pause: {
       run: () => shell.set((previous) => ({ ...previous, isPaused: !previous.isPaused })),
-      label: isPaused ? 'go on' : 'pause',
+      label: isPaused ? 'resume' : 'pause',
     },
     unmask: {
       run: () => shell.set((previous) => ({ ...previous, isUnmasked: !previous.isUnmasked })),
@@ -81,8 +81,8 @@ function useGlobalKeys() {
 }
 
 /**
- * What Ctrl-Z does elsewhere: the shell has the terminal until `fg`. While we are stopped no time passes for us; where
- * nobody could continue us, the system stops nothing and we go on at once.
+ * Suspends the process group as Ctrl-Z does in other programs; the shell's `fg` resumes it. In an orphaned process group
+ * the system ignores SIGTSTP, and the console goes on after a short pause.
  */
 async function suspendProcess({ sleep }: Console['context']['io']) {
   await sleep(10)
@@ -92,7 +92,7 @@ async function suspendProcess({ sleep }: Console['context']['io']) {
 
 function TooSmall({ columns, rows }: { columns: number; rows: number }) {
   const { theme, quit } = useConsole()
-  // Nobody types into what they cannot see.
+  // Typing into a hidden screen is blocked.
   useKeys('tooSmall', { quit: () => quit(exitCodes.done) }, { isModal: true })
   const lines: Line[] = [
     theme.status('warning', 'terminal too small'),
@@ -102,7 +102,7 @@ function TooSmall({ columns, rows }: { columns: number; rows: number }) {
   return <Lines lines={lines} width={columns} height={rows} />
 }
 
-/** What the frame takes: two lines of header, the rule, a line for messages and the footer. */
+/** Height of the frame: two lines of header, the rule, a line for messages and the footer. */
 const frameHeight = 5
 
 function Frame({ columns: width, rows }: { columns: number; rows: number }) {
@@ -146,7 +146,7 @@ function Frame({ columns: width, rows }: { columns: number; rows: number }) {
   )
 }
 
-/** How old what is on the screen may be, or why it is not newer. A server that is lost is told of in the header. */
+/** Shows when the data was last updated, or the error that prevents it. An unreachable server is shown in the header. */
 function Freshness({ width }: { width: number }) {
   const { answeredAt, listPosition, problems, theme } = useConsole()
   const nowMs = useNow()
@@ -154,14 +154,14 @@ function Freshness({ width }: { width: number }) {
   const [problem] = [...useStore(problems).values()].filter((error) => !isRetryable(error))
   if (problem !== undefined) {
     const messages = [problem.message, problem.hints.at(-1) ?? '']
-    // What to do about it matters most; a command that is cut off is none.
+    // If both do not fit, the hint is more useful than the message, and a truncated command is useless.
     const texts = [messages.join(' '), ...messages.toReversed()].filter((text) => text !== '')
     const lines = texts.map((text): Line => [' ', theme.status('bad', text)])
     return (
       <Lines lines={[lines.find((line) => displayWidth(line) <= width) ?? lines[0] ?? '']} width={width} />
     )
   }
-  // Read with the clock, as most answers change nothing else on the screen.
+  // Read without a subscription: the clock renders this every second, and most responses change nothing else.
   const updatedAtMs = answeredAt.get()
   const age = updatedAtMs === 0 ? '' : `updated ${relativeTime(new Date(updatedAtMs).toISOString(), nowMs)} `
   const { dim } = theme.paint

@@ -2,24 +2,24 @@ import { fitSpan, type Line, type Painter, type Span } from './spans.ts'
 
 export type Column<Row> = {
   title: string
-  /** In columns of the screen; the least where it also grows. */
+  /** Width on the screen; the minimum if it also grows. */
   width: number
-  /** Its share of what is left over. */
+  /** Share of the leftover width. */
   grow?: number
-  /** It grows no further: what belongs together is not torn apart on a wide screen. */
+  /** Limit of growth, so that related columns stay close on a wide screen. */
   maxWidth?: number
   align?: 'right'
-  /** May be left out where the screen is narrow; the highest number goes first. */
+  /** May be dropped on a narrow screen; the highest number is dropped first. */
   dropPriority?: number
   cell(row: Row): Span
 }
 
 export type FittedColumn<Row> = Column<Row> & { fittedWidth: number }
 
-/** Between two columns, and for the pointer in front of the first. */
+/** Spaces between two columns, and room for the pointer before the first. */
 const gap = 2
 
-/** The columns that fit into `width`, each as wide as it is drawn. The same for every row, so nothing jumps about. */
+/** Returns the columns that fit into `width`, with their final widths, which are the same for every row. */
 export function fitColumns<Row>(columns: readonly Column<Row>[], width: number): FittedColumn<Row>[] {
   let visible = [...columns]
   const requiredWidth = () => visible.reduce((sum, column) => sum + column.width + gap, 0)
@@ -55,7 +55,7 @@ export const headingLine = <Row>(
 
 const spanText = (span: Span) => (typeof span === 'string' ? span : span.text)
 
-/** @param pointer drawn in front of the row; two columns wide. */
+/** @param pointer drawn before the row, two columns wide */
 export const rowLine = <Row>(
   columns: readonly FittedColumn<Row>[],
   row: Row,

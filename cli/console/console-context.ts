@@ -8,7 +8,7 @@ import type { Line } from './spans.ts'
 import type { Store } from './store.ts'
 import type { Theme } from './theme.ts'
 
-/** Where a screen is asked to go when another one opens it. */
+/** Where a screen begins when another one links to it. */
 export type Target = {
   appId?: string
   requestId?: string
@@ -19,18 +19,18 @@ export type Target = {
 export type Field = {
   name: string
   label: string
-  /** What it holds at first. */
+  /** Initial value. */
   initial?: string
-  /** Covered while it is typed. */
+  /** Masked while it is typed. */
   isSecret?: boolean
-  /** One of these, chosen with the arrows instead of typed. */
+  /** The value is one of these, chosen with space or a letter instead of typed. */
   choices?: readonly string[]
-  /** What is wrong with it, in a few words; null where nothing is. */
+  /** Returns an error in a few words, or null if the value is valid. */
   check?(value: string): string | null
 }
 
 export type Dialog =
-  /** Destroys something: done only once the word is typed. */
+  /** Confirms a destructive action: enabled only after `confirmText` is typed. */
   | {
       kind: 'confirm'
       title: string
@@ -51,79 +51,79 @@ export type Dialog =
 
 export type Toast = { text: string; tone: 'good' | 'bad' | 'neutral' }
 
-export type ServerState = 'operational' | 'not ready' | 'lost'
+export type ServerState = 'operational' | 'not ready' | 'unreachable'
 
-/** Where a list is: kept while its screen is closed. */
+/** Selection, scroll position and filter of a list. */
 export type ListState = {
-  /** The selected row; null until there was one. */
+  /** Id of the selected row; null until there is one. */
   id: string | null
-  /** The selected row's position when it was last shown, which is selected when the row is gone. */
+  /** Index where the selected row was last shown; if the row is removed, the row at this index is selected. */
   index: number
-  /** The first visible row. */
+  /** Index of the first visible row. */
   offset: number
   filter: string
-  /** A log stays at its end while rows are added. */
+  /** For logs: the selection stays on the last row while rows are added. */
   isFollowing: boolean
 }
 
-/** What the shell shows around every screen. */
+/** State of the shell, which surrounds every screen. */
 export type Shell = {
   screen: ScreenName
-  /** Grows with every `go`, so that a screen that is open can be asked to go elsewhere. */
+  /** Incremented by every `go`, so that an open screen is mounted again with its new target. */
   visit: number
   target: Target | null
   isUnmasked: boolean
   isPaused: boolean
-  /** The keys that the help lists: those that were active when it was opened. Null while it is closed. */
+  /** The keys listed in the help: those that were active when it was opened. Null while it is closed. */
   help: readonly ActiveBinding[] | null
   server: ServerState
   toast: Toast | null
   dialog: Dialog | null
-  /** Behind the name of the screen: `storefront`, `web`. */
+  /** Path after the title of the screen: `storefront`, `web`. */
   breadcrumbs: readonly string[]
   environment: 'live' | 'test' | null
 }
 
-/** What every screen works with. The object itself never changes; what changes is in its stores. */
+/** The services that every screen uses. The object itself never changes; changing state is in its stores. */
 export type Console = {
   api: Api
-  /** For `followLog`. */
+  /** Needed by `followLog`. */
   context: Context
   connection: ReturnType<Context['connect']>
-  /** Who is logged in; an id where there is no address. */
+  /** Email address of the developer; the developer's id if there is no address. */
   email: string
   isReadOnly: boolean
   theme: Theme
   keys: KeyRouter
   shell: Store<Shell>
-  /** Grows whenever everything is to be asked again. */
+  /** Incremented to load everything on the screen again. */
   refreshCounter: Store<number>
-  /** When the server last answered, in milliseconds since the epoch; 0 before it did. */
+  /** Time of the last response, in milliseconds since the epoch; 0 before the first. */
   answeredAt: Store<number>
-  /** The time in milliseconds since the epoch, anew every second: all that shows it is drawn together. */
+  /** The time in milliseconds since the epoch, updated every second, so that all clocks and ages change together. */
   clock: Store<number>
-  /** Where one is in a list that is longer than the screen: `17 of 200`. */
+  /** Position in a list that is longer than the screen: `17 of 200`. */
   listPosition: Store<string>
-  /** What cannot be asked at present, and why, by the name of the question. */
+  /** Errors of the current polls, by the name of the poll. */
   problems: Store<ReadonlyMap<string, CliError>>
   /** Selection, window and filter of each list, by its name. */
   listStates: Store<ReadonlyMap<string, ListState>>
-  /** What outlives a change of screens, by name. */
+  /** State that is kept while another screen is open, by name. */
   savedState: Map<string, unknown>
   now(): number
-  /** Opens a screen; `target` says where in it. */
+  /** Opens a screen, at `target` if given. */
   go(screen: ScreenName, target?: Target): void
-  /** A line at the bottom for a few seconds. */
+  /** Shows a line at the bottom for a few seconds. */
   toast(text: string, tone?: Toast['tone']): void
-  /** Puts a dialog in front; it closes when `act` is done, and shows the error where it fails. */
+  /** Opens a dialog. It closes when its `submit` resolves, and shows the error if it rejects. */
   openDialog(dialog: Dialog): void
-  /** Asks the server everything on the screen again; after a change. */
+  /** Loads everything on the screen again; call it after a change. */
   refresh(): void
-  /** To the clipboard of the terminal (OSC 52), with a toast that names it: `copied client id`. */
+  /** Copies to the terminal's clipboard (OSC 52) and shows a toast with the name: `copied client id`. */
   copy(text: string, name: string): void
   /** Ends the console. */
   quit(exitCode: ExitCode): void
-  /** A fault of our own: the terminal is restored and the fault is told. */
+  /** Ends the console after an unexpected error (a bug): restores the terminal and reports the error. */
   crash(error: unknown): void
 }
 
@@ -131,9 +131,9 @@ export const ConsoleContext = createContext<Console | null>(null)
 
 export function useConsole(): Console {
   const console = useContext(ConsoleContext)
-  if (console === null) throw new Error('outside the console')
+  if (console === null) throw new Error('useConsole() was called outside <ConsoleContext>.')
   return console
 }
 
-/** What went wrong, in lines: the sentence, then what to do about it. */
+/** Returns the lines of an error: its message, then its hints. */
 export const errorLines = ({ message, hints }: CliError): string[] => [message, ...hints]

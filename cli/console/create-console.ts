@@ -15,7 +15,7 @@ type Dependencies = {
   connection: ReturnType<Context['connect']>
   developer: Pick<DeveloperProfile, 'id' | 'email'>
   options: ConsoleOptions
-  /** Resolved when the user quits; rejected with a bug of ours. */
+  /** Resolved when the user quits; rejected with an unexpected error. */
   exit: Pick<PromiseWithResolvers<ExitCode>, 'resolve' | 'reject'>
 }
 
@@ -36,7 +36,7 @@ const initialShell: Shell = {
   environment: null,
 }
 
-/** Creates the state of the console and starts its clock, which `stop` ends. */
+/** Creates the console's state and services, and starts its clock. `stop` ends the clock and other timers. */
 export function createConsole({ context, connection, developer, options, exit }: Dependencies) {
   const { io, output } = context
   const shell = createStore<Shell>(initialShell)

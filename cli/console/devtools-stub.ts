@@ -1,5 +1,5 @@
 /**
- * Stands in for react-devtools-core, which Ink asks for when DEV=true. The real one is not installed; leaving the
- * import unresolved would build a binary whose every command dies at its start.
+ * Replaces react-devtools-core, which Ink imports when DEV=true. The package is not installed, and a binary with the
+ * import unresolved would crash at the start of every command.
  */
 export default { initialize() {}, connectToDevTools() {} }

@@ -1,2 +1,2 @@
-/** A check for fields of forms that must not stay empty. */
-export const required = (value: string) => (value.trim() === '' ? 'is needed' : null)
+/** Field check that rejects an empty value. */
+export const required = (value: string) => (value.trim() === '' ? 'required' : null)

@@ -1,15 +1,15 @@
 import type { Application, CreatedApplication } from '../client/resources.ts'
 
-/** A credential as the console names it, short enough for a whole value beside it. */
+/** A credential. `label` is short, so that the whole value fits next to it. */
 export type Credential = { name: string; label: string; variable: string; value: string }
 
-/** What was made just now, of which the server will never show the secrets again. */
+/** Credentials that were just created. The server never returns their secrets again. */
 export type IssuedCredentialSet = {
   appName: string
   environment: 'live' | 'test'
   title: string
   about: string
-  /** At the head of a file with it. */
+  /** First line of the file that they are saved to. */
   comment: string
   credentials: readonly Credential[]
 }
@@ -23,7 +23,7 @@ export const credentialNames = {
 
 export type CredentialKey = keyof typeof credentialNames
 
-/** What can be replaced, by the name that the API has for it. */
+/** The credentials that can be rotated, with their names in the API. */
 export const rotations = {
   clientSecret: 'secret',
   apiKey: 'api',
@@ -32,15 +32,17 @@ export const rotations = {
 
 const credentialKeys = ['clientId', 'clientSecret', 'apiKey', 'webhookSecret'] as const
 
+/** Returns the credentials of a new application. */
 export const credentialsFromCreation = (app: CreatedApplication): IssuedCredentialSet => ({
   appName: app.name,
   environment: app.environment,
-  title: `Application ${app.name} (${app.environment}) was created`,
-  about: 'The secret and the API key are shown now and never again.',
+  title: `Application ${app.name} (${app.environment}) created`,
+  about: 'The secret and the API key are shown only once.',
   comment: `otpd application ${withoutLineBreaks(app.name)} (${app.id}, ${app.environment})`,
   credentials: credentialKeys.map((key) => ({ ...credentialNames[key], value: app[key] })),
 })
 
+/** Returns the new credential after a rotation. */
 export function credentialsFromRotation(
   app: Pick<Application, 'id' | 'name' | 'environment'>,
   key: keyof typeof rotations,
@@ -50,15 +52,15 @@ export function credentialsFromRotation(
   return {
     appName: app.name,
     environment: app.environment,
-    title: `New ${name} of ${app.name}`,
+    title: `New ${name} for ${app.name}`,
     about:
       key === 'webhookSecret'
-        ? 'Deliveries are signed with it from now on.'
-        : 'The old one works no more. This one is shown now and never again.',
+        ? 'Webhook deliveries are now signed with it.'
+        : 'The old one no longer works. This one is shown only once.',
     comment: `${name} of the otpd application ${app.id}, ${rotatedAt}`,
     credentials: [{ ...credentialNames[key], value }],
   }
 }
 
-/** A line break in a name must not become a line of the file. */
+/** Keeps a line break in a name from starting a new line of the file. */
 const withoutLineBreaks = (text: string) => text.replaceAll(/\p{Cc}|\u2028|\u2029/gu, ' ')

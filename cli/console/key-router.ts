@@ -1,7 +1,7 @@
 import { sectionBindings, priorityOf, type Binding, type Section } from './keymap.ts'
 import { createStore } from './store.ts'
 
-/** What a key does now: something, or nothing for a reason that is worth telling. */
+/** The effect of a key at the moment: an action, or a reason why there is none. */
 export type Handler =
   | (() => void)
   | { run(): void; label?: string | undefined }
@@ -10,9 +10,9 @@ export type Handler =
 export type Layer = {
   section: Section
   handlers: Partial<Record<string, Handler>>
-  /** Keys that it does not know go no further. */
+  /** Blocks every key that it does not handle from the layers below. */
   isModal: boolean
-  /** Takes typed text, one key or a whole paste at a time; `backspace`, `ctrl-u` and `ctrl-w` come by these names. */
+  /** Receives typed text, one key or one paste at a time, and the editing keys by name. */
   onText?: ((typedInput: TypedInput) => void) | undefined
 }
 
@@ -24,14 +24,14 @@ export type ActiveLayer = {
 
 export type TypedInput = { key: 'backspace' | 'ctrl-u' | 'ctrl-w' } | { text: string }
 
-/** A binding that is in force, as footer and help show it. */
+/** A binding of an active layer, as footer and help show it. */
 export type ActiveBinding = Binding & { action: string; section: Section; unavailable: string | null }
 
 export type KeyRouter = ReturnType<typeof createKeyRouter>
 
-const readOnlyReason = 'not in a console that was started with --read-only'
+const readOnlyReason = 'the console was started with --read-only'
 
-/** Gives each key to the nearest layer that knows it. */
+/** Dispatches each key to the topmost active layer that handles it. */
 export function createKeyRouter({
   isReadOnly,
   notify,
@@ -44,7 +44,7 @@ export function createKeyRouter({
   const version = createStore<number>(0)
   const notifyChange = () => version.set((previous) => previous + 1)
 
-  /** The nearest first, down to the first modal one. */
+  /** Topmost first, down to the first modal layer. */
   function activeLayers(): Layer[] {
     const sorted = entries
       .map(({ layer }, index) => ({ layer, rank: priorityOf(layer.section) * 1000 + index }))
@@ -96,7 +96,7 @@ export function createKeyRouter({
         },
       }
     },
-    /** Every binding in force, the nearest first, without those that a nearer one hides. */
+    /** Returns the active bindings, topmost first, without those whose keys a layer above takes. */
     activeBindings(): ActiveBinding[] {
       const claimedKeys = new Set<string>()
       return activeLayers().flatMap((layer) =>
@@ -107,11 +107,11 @@ export function createKeyRouter({
         }),
       )
     },
-    /** What one key opens, the next one is for: it waits until that is on the screen. */
+    /** Queues a key: it is dispatched once the effect of the key before it is rendered, so that a dialog gets its keys. */
     press(key: string) {
       enqueue(() => dispatchKey(key))
     },
-    /** Pasted text is typed where something takes text, and is nothing elsewhere: it must not act as keys. */
+    /** Passes pasted text to the layer that takes text, and drops it otherwise: a paste must never act as keys. */
     paste(text: string) {
       enqueue(() =>
         activeLayers()
@@ -130,7 +130,7 @@ export function createKeyRouter({
     const [input] = queue
     if (input === undefined) return
     input()
-    // React draws at once what a store tells of, and all else with it.
+    // A store change makes React render synchronously, together with all pending state updates.
     notifyChange()
     setImmediate(() => {
       queue.shift()
@@ -164,7 +164,7 @@ function toTypedInput(key: string): TypedInput | null {
   return [...key].length === 1 && key >= ' ' ? { text: key } : null
 }
 
-/** The text after this was typed at its end. Line breaks of a paste are left out. */
+/** Returns the text after the input was typed at its end. Control characters of a paste are dropped. */
 export function applyTyping(previous: string, typedInput: TypedInput): string {
   if ('text' in typedInput) return previous + typedInput.text.replaceAll(/\p{Cc}/gu, '')
   if (typedInput.key === 'backspace') return [...previous].slice(0, -1).join('')

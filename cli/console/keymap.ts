@@ -1,16 +1,16 @@
-/** One key binding: which keys, and what they are said to do. */
+/** A key binding: its keys and how it is described. */
 export type Binding = {
   /** As `keyName` names them: `j`, `G`, `enter`, `shift-tab`, `ctrl-d`. The first is shown. */
   keys: readonly string[]
-  /** In the footer: a word or two. */
+  /** Shown in the footer: one or two words. */
   label: string
-  /** For the help screen, where the label is too short to be understood. */
+  /** Shown in the help instead of `label`, where that is too short. */
   about?: string
-  /** Changes something on the server, so --read-only takes it away. */
+  /** Changes something on the server; disabled by --read-only. */
   mutates?: true
-  /** Kept out of the footer, where there is little room; the help screen has it. */
+  /** Listed only in the help, to save room in the footer. */
   isHelpOnly?: true
-  /** In the footer before all others, at its end: how to get on, and out again. */
+  /** Always shown, at the right end of the footer: the keys for moving on and getting out. */
   isPinned?: true
 }
 
@@ -20,65 +20,65 @@ export type Binding = {
 const screenKeymap = {
   overview: {
     range: { keys: ['t'], label: 'range', about: '7, 30 or 90 days' },
-    open: { keys: ['enter'], label: 'open', about: 'the request behind the selected failure' },
-    webhook: { keys: ['w'], label: 'webhook', about: 'the webhook that fails' },
+    open: { keys: ['enter'], label: 'open', about: 'open the request behind the selected failure' },
+    webhook: { keys: ['w'], label: 'webhook', about: 'open the failing webhook' },
   },
   apps: {
     open: { keys: ['enter'], label: 'open' },
-    show: { keys: ['v'], label: 'show', about: 'uncover the webhook secret for 30 seconds' },
+    show: { keys: ['v'], label: 'show', about: 'reveal the webhook secret for 30 seconds' },
     copy: { keys: ['y'], label: 'copy' },
-    language: { keys: ['t'], label: 'language', about: 'the same in curl or in TypeScript' },
-    logs: { keys: ['o'], label: 'live log', about: 'the log of this application alone' },
-    nextTab: { keys: [']', 'right'], label: 'tab', about: 'the next tab' },
+    language: { keys: ['t'], label: 'language', about: 'switch between curl and TypeScript' },
+    logs: { keys: ['o'], label: 'live log', about: 'open the log of this application' },
+    nextTab: { keys: [']', 'right'], label: 'tab', about: 'next tab' },
     previousTab: { keys: ['[', 'left'], label: 'previous tab', isHelpOnly: true },
     create: {
       keys: ['n'],
       label: 'new',
-      about: 'a project, an application in it, or a webhook',
+      about: 'create a project, an application or a webhook',
       mutates: true,
     },
-    rotate: { keys: ['R'], label: 'rotate', about: 'replace the credential at once', mutates: true },
-    edit: { keys: ['e'], label: 'edit', about: 'change its name and what else it has', mutates: true },
-    toggle: { keys: ['x'], label: 'disable', about: 'refuse its calls, or take them again', mutates: true },
-    remove: { keys: ['D'], label: 'delete', about: 'delete it, once its name was typed', mutates: true },
+    rotate: { keys: ['R'], label: 'rotate', about: 'replace the credential immediately', mutates: true },
+    edit: { keys: ['e'], label: 'edit', about: 'edit its name and settings', mutates: true },
+    toggle: { keys: ['x'], label: 'disable', about: 'disable it, or enable it again', mutates: true },
+    remove: { keys: ['D'], label: 'delete', about: 'delete it, after you type its name', mutates: true },
   },
   otp: {
-    open: { keys: ['enter'], label: 'open', about: 'all that is known of the request' },
+    open: { keys: ['enter'], label: 'open', about: 'show the details of the request' },
     send: {
       keys: ['S'],
       label: 'send',
-      about: 'send a code, as the application of the environment',
+      about: 'send a code as the application in OTPD_CLIENT_ID',
       mutates: true,
     },
     verify: { keys: ['V'], label: 'verify', about: 'check a code', mutates: true },
-    resend: { keys: ['R'], label: 'resend', about: 'send the same code once more', mutates: true },
-    cancel: { keys: ['D'], label: 'cancel', about: 'make the code worthless', mutates: true },
-    app: { keys: ['a'], label: 'app', about: 'in the list: the next application, then all again' },
-    status: { keys: ['s'], label: 'status', about: 'pending, verified and so on, then all again' },
+    resend: { keys: ['R'], label: 'resend', about: 'send the same code again', mutates: true },
+    cancel: { keys: ['D'], label: 'cancel', about: 'cancel the pending code', mutates: true },
+    app: { keys: ['a'], label: 'app', about: 'filter by application; in a request, open its application' },
+    status: { keys: ['s'], label: 'status', about: 'filter by status: pending, verified and so on' },
     copy: { keys: ['y'], label: 'copy id' },
   },
   logs: {
-    filter: { keys: ['f'], label: 'narrow', about: 'only one application, one type, one phone' },
-    type: { keys: ['t'], label: 'type', about: 'failures, deliveries and so on, then all again' },
-    app: { keys: ['a'], label: 'this app', about: 'only the application of this entry, then all again' },
-    open: { keys: ['enter'], label: 'detail', about: 'everything that is known of the entry' },
-    request: { keys: ['o'], label: 'request', about: 'the OTP request of the entry' },
+    filter: { keys: ['f'], label: 'filter by', about: 'filter by application, type or phone' },
+    type: { keys: ['t'], label: 'type', about: 'filter by type: failures, deliveries and so on' },
+    app: { keys: ['a'], label: 'this app', about: "filter by this entry's application, or show all" },
+    open: { keys: ['enter'], label: 'detail', about: 'show the details of the entry' },
+    request: { keys: ['o'], label: 'request', about: 'open the OTP request of the entry' },
     copy: { keys: ['y'], label: 'copy' },
     back: { keys: ['esc'], label: 'close', isPinned: true },
-    clear: { keys: ['c'], label: 'clear', about: 'begin with an empty list', isHelpOnly: true },
+    clear: { keys: ['c'], label: 'clear', about: 'clear the list', isHelpOnly: true },
   },
   webhooks: {
     open: { keys: ['enter'], label: 'open' },
-    create: { keys: ['n'], label: 'new', about: 'have events sent to a URL', mutates: true },
-    edit: { keys: ['e'], label: 'edit', about: 'change its URL, events or description', mutates: true },
-    test: { keys: ['T'], label: 'test', about: 'send one signed otp.verified now', mutates: true },
+    create: { keys: ['n'], label: 'new', about: 'send events to a URL', mutates: true },
+    edit: { keys: ['e'], label: 'edit', about: 'edit its URL, events or description', mutates: true },
+    test: { keys: ['T'], label: 'test', about: 'send a signed test event now', mutates: true },
     toggle: { keys: ['x'], label: 'disable', about: 'disable it, or enable it again', mutates: true },
-    redeliver: { keys: ['R'], label: 'resend', about: 'send the event once more, now', mutates: true },
-    failures: { keys: ['f'], label: 'failures', about: 'only deliveries that failed, then all again' },
+    redeliver: { keys: ['R'], label: 'redeliver', about: 'send the event again now', mutates: true },
+    failures: { keys: ['f'], label: 'failures', about: 'show only failed deliveries, or all' },
     remove: {
       keys: ['D'],
       label: 'delete',
-      about: 'delete it, with what is on its way there',
+      about: 'delete it and its pending deliveries',
       mutates: true,
     },
     copy: { keys: ['y'], label: 'copy id' },
@@ -93,13 +93,16 @@ export type ScreenName = keyof typeof screenKeymap
 
 const isScreenName = (name: string): name is ScreenName => name in screenKeymap
 
-/** In the order of the header. */
+/** The screens, in the order of the tabs. */
 export const screenNames: readonly ScreenName[] = Object.keys(screenKeymap).filter(isScreenName)
 
+/** Returns the digit that opens a screen. */
+export const screenDigit = (name: ScreenName) => String(screenNames.indexOf(name) + 1)
+
 const digitBindings: Record<string, Binding> = Object.fromEntries(
-  screenNames.map((name, index) => [
+  screenNames.map((name) => [
     name,
-    { keys: [String(index + 1)], label: name, isHelpOnly: true } satisfies Binding,
+    { keys: [screenDigit(name)], label: name, isHelpOnly: true } satisfies Binding,
   ]),
 )
 
@@ -112,10 +115,15 @@ export const keymap = {
   ...screenKeymap,
   screens: digitBindings,
   everywhere: {
-    refresh: { keys: ['r'], label: 'refresh', about: 'ask the server now' },
-    pause: { keys: ['p'], label: 'pause', about: 'stop what moves, or let it move again' },
-    unmask: { keys: ['m'], label: 'phones', about: 'show phone numbers in full, or mask them again' },
-    suspend: { keys: ['ctrl-z'], label: 'suspend', about: 'back to the shell; fg returns', isHelpOnly: true },
+    refresh: { keys: ['r'], label: 'refresh', about: 'fetch from the server now' },
+    pause: { keys: ['p'], label: 'pause', about: 'pause or resume updates' },
+    unmask: { keys: ['m'], label: 'phones', about: 'show or mask phone numbers' },
+    suspend: {
+      keys: ['ctrl-z'],
+      label: 'suspend',
+      about: 'suspend to the shell; fg resumes',
+      isHelpOnly: true,
+    },
     help: { keys: ['?'], label: 'keys', isPinned: true },
     quit: { keys: ['q'], label: 'quit', isPinned: true },
   },
@@ -126,8 +134,8 @@ export const keymap = {
     pageUp: { keys: ['pageup', 'ctrl-b'], label: 'a page up', isHelpOnly: true },
     top: { keys: ['g', 'home'], label: 'top', isHelpOnly: true },
     bottom: { keys: ['G', 'end'], label: 'bottom', isHelpOnly: true },
-    filter: { keys: ['/'], label: 'filter', about: 'show only rows that contain what you type' },
-    clear: { keys: ['esc'], label: 'all rows', about: 'end the filter', isPinned: true },
+    filter: { keys: ['/'], label: 'filter', about: 'show only rows that contain the typed text' },
+    clear: { keys: ['esc'], label: 'all rows', about: 'clear the filter', isPinned: true },
   },
   filter: {
     keep: { keys: ['enter'], label: 'keep the filter' },
@@ -135,9 +143,9 @@ export const keymap = {
   },
   detail: {
     back: { keys: ['esc'], label: 'back', isPinned: true },
-    show: { keys: ['v'], label: 'show', about: 'uncover the secret for 30 seconds' },
+    show: { keys: ['v'], label: 'show', about: 'reveal the secret for 30 seconds' },
     copy: { keys: ['y'], label: 'copy' },
-    nextPane: { keys: ['tab'], label: 'pane', about: 'the other half of the screen', isPinned: true },
+    nextPane: { keys: ['tab'], label: 'pane', about: 'switch to the other pane', isPinned: true },
     previousPane: { keys: ['shift-tab'], label: 'previous pane', isHelpOnly: true },
   },
   help: {
@@ -157,8 +165,8 @@ export const keymap = {
     quit: { keys: ['q'], label: 'quit' },
   },
   issued: {
-    save: { keys: ['s'], label: 'save', about: 'in a new file that only you can read' },
-    show: { keys: ['v'], label: 'show', about: 'uncover the secrets for 30 seconds' },
+    save: { keys: ['s'], label: 'save', about: 'save to a new file that only you can read' },
+    show: { keys: ['v'], label: 'show', about: 'reveal the secrets for 30 seconds' },
     copy: { keys: ['y'], label: 'copy' },
     done: { keys: ['esc', 'enter'], label: 'done' },
     down: { keys: ['j', 'down'], label: 'down', isHelpOnly: true },
@@ -169,13 +177,13 @@ export const keymap = {
 export type Section = keyof typeof keymap
 export type Action<S extends Section> = Extract<keyof (typeof keymap)[S], string>
 
-/** The bindings of a section in the order of the table. */
+/** Returns the bindings of a section, in the order of the table. */
 export const sectionBindings = (section: Section): readonly (readonly [action: string, binding: Binding])[] =>
   Object.entries<Binding>(keymap[section])
 
 const modalSections: ReadonlySet<Section> = new Set(['dialog', 'filter', 'help'])
 
-/** How near to the eye a section is: the higher is asked first. */
+/** Dispatch priority of a section: among the active ones, the highest gets a key first. */
 export function priorityOf(section: Section) {
   if (section === 'everywhere' || section === 'screens') return 0
   if (section === 'list' || section === 'detail') return 1
@@ -194,7 +202,7 @@ const keyLabels: Partial<Record<string, string>> = {
   'shift-tab': 'S-tab',
 }
 
-/** A key as it is written on the screen. */
+/** Formats a key for the screen: `^C`, `PgDn`, `↑`. */
 export const formatKey = (key: string, isAscii: boolean) =>
   key.startsWith('ctrl-') ? `^${key.slice(5).toUpperCase()}` : (!isAscii && keyLabels[key]) || key
 
@@ -217,7 +225,7 @@ type PressedKey = {
   meta: boolean
 }
 
-/** The name of what Ink says was pressed; text stands for itself. Alt is not used: `alt-x` is no `x`. */
+/** Names a key press that Ink reports. Text is its own name; with Alt it becomes `alt-x`, which nothing is bound to. */
 export function keyName(input: string, key: PressedKey): string {
   if (key.upArrow) return 'up'
   if (key.downArrow) return 'down'

@@ -8,7 +8,7 @@ import type { Console } from './console-context.ts'
 
 export type LogRow =
   | { kind: 'entry'; id: string; entry: LogEntry }
-  /** The connection was lost here, or is back. */
+  /** The connection was lost or restored here. */
   | { kind: 'gap'; id: string; text: string }
 
 export type LogTail = {
@@ -16,7 +16,7 @@ export type LogTail = {
   rows: readonly LogRow[]
   state: 'loading' | 'live' | 'disconnected' | 'refused'
   error: CliError | null
-  /** When events came during the last minute before this was drawn, in milliseconds since the epoch. */
+  /** Arrival times of the events of the last minute, in milliseconds since the epoch. */
   arrivals: readonly number[]
 }
 
@@ -25,18 +25,19 @@ export const emptyTail: LogTail = { rows: [], state: 'loading', error: null, arr
 export const rowsMax = 2000
 const backfillLimit = 200
 const retryMs = 2000
-/** However much arrives, it is drawn at most twenty times a second, so that keys are never kept waiting. */
+/** Limits drawing to 20 times a second, so that a busy log does not delay keys. */
 const drawIntervalMs = 50
 
-/** As a place to go on from: the beginning of the log. */
+/** A cursor before the first entry of any log. */
 const logStart = `evt_${'0'.repeat(26)}`
 
 /**
- * The log as it grows, until the signal: the most recent entries, then each as it comes, with a line where the
- * connection was lost and where it is back. `draw` is told at most twenty times a second. `before` is shown until there
- * is an answer.
+ * Follows the log until the signal: loads the most recent entries, then streams new ones, and adds a row where the
+ * connection was lost and where it was restored. Retries every 2 seconds after an error of the server.
  *
- * Rejects with nothing but bugs.
+ * @param draw called with the whole tail, at most 20 times a second
+ * @param initialRows shown until the first response
+ * @throws only unexpected errors (bugs)
  */
 export async function tailLog(
   { api, context, connection, now }: Pick<Console, 'api' | 'context' | 'connection' | 'now'>,
@@ -58,7 +59,7 @@ export async function tailLog(
     timer = undefined
     arrivals = arrivals.filter((at) => at > now() - 60_000)
     rows = rows.slice(-rowsMax)
-    // What was drawn stays as it is: a console that is paused goes on showing it.
+    // A copy: a paused console keeps showing the rows that it was given.
     draw({ rows: [...rows], state, error, arrivals })
   }
   const scheduleDraw = () => {
@@ -98,8 +99,8 @@ export async function tailLog(
         state = event.kind === 'disconnected' ? 'disconnected' : 'live'
         addGap(
           event.kind === 'disconnected'
-            ? `${event.reason}, trying again`
-            : `back after ${formatDuration(event.afterMs)}, nothing is missing`,
+            ? `${event.reason}, retrying`
+            : `reconnected after ${formatDuration(event.afterMs)}, no events missed`,
         )
       }
     } catch (caught) {
@@ -107,7 +108,7 @@ export async function tailLog(
       error = caught
       state = isRetryable(caught) ? 'disconnected' : 'refused'
       scheduleDraw()
-      // Also where it was refused: whoever logs in again goes on where they were.
+      // Also after a refusal: once the user logs in again, the log continues from its last entry.
       await Promise.race([io.sleep(retryMs), whenAborted(signal)])
     }
   }

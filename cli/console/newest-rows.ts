@@ -2,12 +2,12 @@ import type { ApiResponse } from '../client/api.ts'
 
 const pagesMax = 10
 
-/** Newest first. `isCut` where the search ended before the list did, with fewer than were wanted. */
+/** Rows, newest first. `isTruncated` if the search stopped before the end of the list with fewer rows than requested. */
 export type NewestRows<Row> = { rows: Row[]; isTruncated: boolean }
 
 /**
- * The newest rows of a list that is narrowed. The server looks through so many rows a page, and a page may hold fewer
- * than were asked for, or none, with more behind it; ten pages are asked for at the most.
+ * Loads the newest rows of a filtered list. The server scans a limited number of rows per page, so a page may hold fewer
+ * rows than requested, or none, and still have a next page. Loads at most 10 pages.
  */
 export async function newestRows<Row>(
   limit: number,
@@ -30,5 +30,5 @@ export async function newestRows<Row>(
   return { rows, isTruncated: true }
 }
 
-/** A long search is not made every two seconds. */
+/** Poll interval of such a list: slower after a search that needed every page. */
 export const searchIntervalMs = ({ isTruncated }: NewestRows<unknown>) => (isTruncated ? 20_000 : 2000)

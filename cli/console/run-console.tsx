@@ -5,26 +5,28 @@ import { App } from './App.tsx'
 import { ConsoleContext } from './console-context.ts'
 import { createConsole, type ConsoleOptions } from './create-console.ts'
 
-/** A screen that waits longer for an answer is a screen that hangs. */
+/** Shorter than for commands: a screen that waits longer looks frozen. */
 const timeoutDefault = '10s'
 
 /**
- * Opens the console and gives the exit code once it is closed: 0 after `q`, 130 after Ctrl-C, 143 and 129 after SIGTERM
- * and SIGHUP. Throws CliError, before anything is drawn, where there is no terminal, no login or no server; a fault of
- * ours is thrown after the terminal has been restored.
+ * Opens the console. Resolves with the exit code once it is closed: 0 after `q`, 130 after Ctrl-C, 143 after SIGTERM,
+ * 129 after SIGHUP.
+ *
+ * @throws CliError, before anything is drawn, without a terminal, a login or a reachable server; unexpected errors after
+ *   the terminal has been restored
  */
 export async function runConsole(baseContext: Context, options: ConsoleOptions): Promise<ExitCode> {
   const { io, flags, output } = baseContext
   if (!io.stdinIsTerminal || !io.stdoutIsTerminal)
     throw usageError('The console needs a terminal.', 'In a pipe, use the commands: otpd --help')
-  if (io.env.TERM === 'dumb') throw usageError('This terminal has no screen to draw on (TERM=dumb).')
+  if (io.env.TERM === 'dumb') throw usageError('The console cannot draw on this terminal (TERM=dumb).')
   const context = createContext(
     io,
     { ...flags, timeout: flags.timeout ?? io.env.OTPD_TIMEOUT ?? timeoutDefault },
     output,
   )
   const connection = context.connect()
-  // Whoever is not logged in, or has typed the wrong address, reads that where they typed.
+  // Before drawing, so that an error of login or address is printed in the shell.
   const { data: developer } = await connection.api.asDeveloper('GET', '/v1/developer/me')
 
   const exit = Promise.withResolvers<ExitCode>()
@@ -40,11 +42,11 @@ export async function runConsole(baseContext: Context, options: ConsoleOptions):
       maxFps: 30,
       exitOnCtrlC: false,
       patchConsole: false,
-      // Ink takes CI for a pipe; that stdout is a terminal was made sure of.
+      // Ink treats a CI environment as a pipe; stdout was checked above.
       interactive: true,
     },
   )
-  // Only an error in drawing ends Ink by itself.
+  // Ink ends by itself only after an error in rendering.
   ink.waitUntilExit().then(() => exit.resolve(exitCodes.done), exit.reject)
   try {
     return await exit.promise
@@ -56,7 +58,7 @@ export async function runConsole(baseContext: Context, options: ConsoleOptions):
   }
 }
 
-/** Signals and faults that nobody caught end the console in order, so that the terminal is whole afterwards. */
+/** Makes signals and uncaught errors close the console, so that the terminal is restored. */
 function captureProcessEvents({ resolve, reject }: PromiseWithResolvers<ExitCode>) {
   const handlers = {
     SIGINT: () => resolve(exitCodes.interrupted),

@@ -2,35 +2,37 @@ import type { ReactNode } from 'react'
 import type { Target } from './console-context.ts'
 
 /**
- * The contract between the shell and a screen. To write one:
+ * A screen of the console. To add one, write `screens/Name.tsx`, its keys as a section of `screenKeymap` in `keymap.ts`,
+ * and its line in `screens.ts`. Its digit, its tab and its place in the help follow. `screens/Inbox.tsx` is the shortest
+ * example.
  *
- * 1. Its keys are a section of `keymap.ts` under its name. `useKeys('otp', { send: () => …, cancel: { unavailable: 'it
- *    is over' } })` puts them in force while the component is there. Input, footer and `?` follow; nothing else reads
- *    keys. What changes something on the server has `mutates: true`, and --read-only takes it away.
- *    `list` and `detail` are sections to share: `useKeys('detail', { back: close, copy: { run: copyId, label: 'copy id' } })`.
- * 2. It draws `Line`s: strings, or `{ text, paint }`, where `paint` is of `useConsole().theme`. Control characters and
- *    widths are seen to where lines are drawn; never put escape sequences or colours of Ink into a text. A state is a
- *    sign and a word: `theme.status('good', 'active')`.
- * 3. It is exactly `width` × `height`: everything in it has a fixed height (`<Lines>`, `<ListTable>`, `<Rule>`).
- *    `isCompact` is a terminal below 80×24, where the least important is left out.
- * 4. Data: `const apps = useLive('apps', () => api.asDeveloper('GET', '/v1/applications').then(({ data }) => data))`
- *    asks every two seconds, keeps the last answer over changes of the screen, obeys `p` and `r`. While `data` is
- *    undefined, `<Waiting live={…} />` shows that it loads, or what went wrong. An empty list says what to do next.
- *    After a change: `refresh()`. A load that throws anything but CliError is a bug, and ends the console.
- * 5. Lists: `const list = useList({ name: 'otp', rows, height, idOf, textOf })` has selection, window and filter, and
- *    `<ListTable list={list} columns={columns} … />` draws it. Only rows in the window are drawn.
- * 6. Dialogs: `ask({ kind: 'confirm', word: app.name, … })`, `ask({ kind: 'form', … })`; the words are in
- *    `console-context.ts`, and so are `go`, `toast`, `copy`, `refresh`.
- * 7. Secrets: `const secret = useSecret()` covers again by itself. Phones: `usePhone()` masks until `m`. Application
- *    names: `useApplications()`. What outlives a change of screens: `useKept(name, initial)`. The path in the heading:
- *    `useCrumbs(['storefront', 'web'], 'live')`.
+ * 1. Keys: `useKeys('otp', { send: () => …, cancel: { unavailable: 'the request is verified' } })` activates a section of
+ *    the keymap while the component is mounted. Input, footer and `?` follow; nothing else reads keys. Keys that change
+ *    something on the server have `mutates: true`; --read-only disables them. `list` and `detail` are shared sections:
+ *    `useKeys('detail', { back: close, copy: { run: copyId, label: 'copy id' } })`.
+ * 2. Drawing: a `Line` is a string or `{ text, paint }` with a `paint` of `useConsole().theme`. Control characters and
+ *    widths are handled where lines are drawn; never put escape sequences or Ink colours into a text. A state is a symbol
+ *    and a word: `theme.status('good', 'active')`.
+ * 3. Size: a screen is exactly `width` × `height`, and everything in it has a fixed height (`<Lines>`, `<ListTable>`,
+ *    `<Rule>`). `isCompact` means a terminal below 80×24, where the least important parts are left out.
+ * 4. Data: `usePolled('apps', () => api.asDeveloper('GET', '/v1/applications').then(({ data }) => data))` loads every two
+ *    seconds, keeps the last response while another screen is open, and obeys `p` and `r`. While `data` is undefined,
+ *    `<LoadingOrError polled={…} />` shows the state. An empty list says what to do next. Call `refresh()` after a change.
+ *    A load that throws anything but CliError is a bug and ends the console.
+ * 5. Lists: `useList({ name: 'otp', rows, height, getRowId, getFilterText })` manages selection, window and filter, and
+ *    `<ListTable list={list} columns={columns} … />` draws the visible rows.
+ * 6. Dialogs: `openDialog({ kind: 'confirm', confirmText: app.name, … })`, `openDialog({ kind: 'form', … })`; see
+ *    `console-context.ts`, also for `go`, `toast`, `copy` and `refresh`.
+ * 7. Secrets: `useSecret()` masks them again by itself. Phones: `usePhoneFormatter()` masks until `m`. Application names:
+ *    `useApplications()`. State that is kept while another screen is open: `usePersistentState(name, initial)`. Path in
+ *    the heading: `useBreadcrumbs(['storefront', 'web'], 'live')`.
  *
- * `screens/Inbox.tsx` is the shortest example. A screen is listed in `screens.ts`, and its tests drive it in a terminal:
- * `test/helpers/console.ts`.
+ * Nothing is written during render; the linter checks it, and the component tests run under StrictMode
+ * (`test/helpers/console-render.tsx`). End-to-end tests drive a screen in a terminal (`test/helpers/console.ts`).
  */
 export type Screen = {
   title: string
-  /** For `?`: what does the same without the console. */
+  /** Equivalent commands, for the help. */
   commands: readonly string[]
   View(props: ScreenProps): ReactNode
 }
@@ -39,6 +41,6 @@ export type ScreenProps = {
   width: number
   height: number
   isCompact: boolean
-  /** Where another screen wants this one to begin. */
+  /** Where to begin, if another screen linked here. */
   target: Target | null
 }

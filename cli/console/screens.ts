@@ -7,7 +7,7 @@ import { otpScreen } from './screens/Otp.tsx'
 import { overviewScreen } from './screens/Overview.tsx'
 import { webhooksScreen } from './screens/Webhooks.tsx'
 
-/** Every screen, by the name of its section in `keymap.ts`, which also decides their order. */
+/** Every screen, by the name of its keymap section. The keymap also decides their order. */
 export const screens: Readonly<Record<ScreenName, Screen>> = {
   overview: overviewScreen,
   apps: appsScreen,

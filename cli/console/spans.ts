@@ -1,11 +1,11 @@
 import { truncate, printable } from '../terminal/text.ts'
 
-/** Colours a text and leaves its width as it is. */
+/** Colours a text without changing its width. */
 export type Painter = (text: string) => string
 
 /**
- * A piece of a line. The text may come from anywhere: control characters are made harmless where it is drawn, which is
- * also the only place where colours become escape sequences.
+ * A piece of a line. Its text may be untrusted: control characters are replaced where it is drawn, which is also the only
+ * place where colours become escape sequences.
  */
 export type Span = string | { text: string; paint?: Painter | undefined }
 
@@ -20,7 +20,7 @@ export const plainText = (line: Line) =>
     .map((span) => (typeof span === 'string' ? span : span.text))
     .join('')
 
-/** How many columns the line takes, wide characters counted as two. */
+/** Returns the width of a line in columns; wide characters count as two. */
 export const displayWidth = (line: Line) => Bun.stringWidth(printable(plainText(line)))
 
 /** The line as the terminal gets it, at most `width` columns; what is too long ends with `more`. */
@@ -39,7 +39,7 @@ export function drawLine(line: Line, width: number, ellipsis: string): string {
 
 const identity: Painter = (text) => text
 
-/** The span in exactly `width` columns. */
+/** Pads or cuts a span to exactly `width` columns. */
 export function fitSpan(span: Span, width: number, ellipsis: string, align: 'left' | 'right' = 'left'): Span {
   const { text, paint } = typeof span === 'string' ? { text: span } : span
   const visibleText = truncate(printable(text), width, ellipsis)
@@ -47,7 +47,7 @@ export function fitSpan(span: Span, width: number, ellipsis: string, align: 'lef
   return { text: align === 'right' ? spaces + visibleText : visibleText + spaces, paint }
 }
 
-/** One line with `left` at its beginning and `right` at its end; the left gives way where both do not fit. */
+/** Aligns `left` and `right` to the ends of a line; `left` is cut if both do not fit. */
 export function justify(left: Line, right: Line, width: number): readonly Span[] {
   const rightWidth = displayWidth(right)
   const leftRoom = Math.max(0, width - rightWidth - (rightWidth > 0 ? 1 : 0))
@@ -58,7 +58,7 @@ export function justify(left: Line, right: Line, width: number): readonly Span[]
   ]
 }
 
-/** The same spans, cut off behind `width` columns. */
+/** Cuts spans after `width` columns. */
 function truncateSpans(line: Line, width: number): readonly Span[] {
   let columnsLeft = width
   return toSpans(line).flatMap((span) => {
@@ -69,14 +69,14 @@ function truncateSpans(line: Line, width: number): readonly Span[] {
   })
 }
 
-/** The end of a text that is longer than its place, which is where it is typed. */
+/** Returns the end of a text that is too long for its field, where the user types. */
 export function visibleTail(text: string, width: number) {
   let tail = text
   while (Bun.stringWidth(tail) > width) tail = [...tail].slice(1).join('')
   return tail
 }
 
-/** The text in pieces of at most `width` columns, wherever that breaks it. */
+/** Breaks a text into pieces of at most `width` columns, also inside words. */
 export function breakText(text: string, width: number): string[] {
   const pieces: string[] = []
   let remainder = printable(text)
@@ -88,7 +88,7 @@ export function breakText(text: string, width: number): string[] {
   return pieces
 }
 
-/** Words in lines of at most `width` columns; a word that is longer itself is broken. */
+/** Wraps a text into lines of at most `width` columns; words that are longer are broken. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = []
   let line = ''
@@ -108,6 +108,6 @@ export function wrap(text: string, width: number): string[] {
   return [...lines, line]
 }
 
-/** What of a word that is too long goes on this line. */
+/** Returns the part of an overlong word that fits on a line; empty if the word is not too long. */
 const leadingPiece = (word: string, width: number) =>
   width > 1 && Bun.stringWidth(word) > width ? truncate(word, width) : ''

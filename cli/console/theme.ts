@@ -46,12 +46,12 @@ const ascii: Symbols = {
 
 const asciiBars: BarSet = { zero: ' ', bars: ['_', '.', '-', '=', '+', '*', '#'] }
 
-/** What a state is shown as: a sign and a colour together, so that neither is needed alone. */
+/** Look of a state: a symbol and a colour together, so that it can be read without colours. */
 export type Tone = 'good' | 'done' | 'bad' | 'warning' | 'waiting' | 'off' | 'sent' | 'neutral'
 
 /**
- * How things look. The sixteen colours of the terminal's own palette alone, so that its user's choice of light or
- * dark holds; under NO_COLOR `paint` changes nothing.
+ * Colours and symbols. Only the 16 colours of the terminal's palette are used, so that light and dark themes both work;
+ * with NO_COLOR `paint` changes nothing.
  */
 export type Theme = ReturnType<typeof createTheme>
 
@@ -73,7 +73,7 @@ export function createTheme(paint: Paint, isAscii: boolean) {
     isAscii,
     bars: isAscii ? asciiBars : undefined,
     tones,
-    /** `● active`, in its colour. */
+    /** Formats a state: `● active`, in its colour. */
     status: (tone: Tone, label: string) => ({
       text: `${tones[tone].symbol} ${label}`.trimEnd(),
       paint: tones[tone].paint,
@@ -95,5 +95,5 @@ const toneByStatus: Partial<Record<string, Tone>> = {
   disabled: 'off',
 }
 
-/** The tone of a `status` of the API, whichever resource it is of. */
+/** Returns the tone of an API `status`, of any resource. */
 export const statusTone = (status: string): Tone => toneByStatus[status] ?? 'neutral'

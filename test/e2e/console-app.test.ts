@@ -7,7 +7,7 @@ import { createAppsScreen, copyValue, readEnvFile } from '../helpers/console-app
 import { fillForm, submitForm } from '../helpers/console-form.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 
-// A terminal, a server and a dozen commands on a busy machine.
+// Starts a server, a terminal and a dozen commands, which takes long on a busy machine.
 setDefaultTimeout(300_000)
 
 const directory = mkdtempSync(join(tmpdir(), 'otpd-console-'))
@@ -24,7 +24,7 @@ afterAll(() => host.stop())
 const { openApp, sendOtp: send } = createAppsScreen(() => host)
 
 describe('an application', () => {
-  test('shows its credentials as far as they are kept, with the webhook secret covered until v', async () => {
+  test('shows previews of its credentials, and masks the webhook secret until v', async () => {
     const secret = (await host.otpd(['app', 'secret', 'web'])).trim()
     const { clientId } = await host.json<Application>(['app', 'get', 'web'])
     const terminal = await openApp('web')
@@ -34,11 +34,11 @@ describe('an application', () => {
     expect(terminal.screen()[0]).toMatch(/ test  \d\d:/)
     expect(await copyValue(terminal, 'client id')).toBe(clientId)
     terminal.press('R')
-    await terminal.waitForText('R is unavailable: the client id stays the same')
+    await terminal.waitForText('R is unavailable: the client id never changes')
     terminal.press('j', 'y')
-    await terminal.waitForText('y is unavailable: only a hash of it is stored')
+    await terminal.waitForText('y is unavailable: only a hash is stored')
     terminal.press('G')
-    await terminal.waitForText('Deliveries are signed with it')
+    await terminal.waitForText('Signs webhook deliveries')
     expect(await copyValue(terminal, 'webhook secret')).toBe(secret)
     expect(terminal.text()).not.toContain(secret)
     terminal.press('v')
@@ -55,18 +55,18 @@ describe('an application', () => {
     await terminal.close()
   })
 
-  test('gets a new credential once its name was typed; the old one works no more', async () => {
+  test('gets a new credential after its name is typed, and the old one no longer works', async () => {
     const before = readEnvFile(savedFile)
     const terminal = await openApp('web')
     terminal.press('j')
     await terminal.waitForText('▸ secret')
     terminal.press('R')
     await terminal.waitForText('Rotate client secret')
-    await terminal.waitForText('The current one stops working at once.')
+    await terminal.waitForText('The current one stops working immediately.')
     terminal.press('enter')
     await terminal.waitForText('type web first')
     terminal.press('web', 'enter')
-    await terminal.waitForText('New client secret of web')
+    await terminal.waitForText('New client secret for web')
     await terminal.waitForText('esc done')
     const rotatedSecret = await copyValue(terminal, 'client secret')
     expect((await send(before)).status).toBe(401)
@@ -75,7 +75,7 @@ describe('an application', () => {
     terminal.press('s')
     await fillForm(terminal, { file: path })
     await submitForm(terminal)
-    await terminal.waitForText('saved in')
+    await terminal.waitForText('saved to')
     expect(readEnvFile(path)).toEqual({ OTPD_SERVER: host.server.url, OTPD_CLIENT_SECRET: rotatedSecret })
     terminal.press('enter')
     await terminal.waitForText('rotated just now')
@@ -88,7 +88,7 @@ describe('an application', () => {
       terminal.press('R')
       await terminal.waitForText(`Rotate ${name}`)
       terminal.press('web', 'enter')
-      await terminal.waitForText(`New ${name} of web`)
+      await terminal.waitForText(`New ${name} for web`)
       await terminal.waitForText('esc done')
       const value = await copyValue(terminal, name ?? '')
       if (name === 'API key')
@@ -102,7 +102,7 @@ describe('an application', () => {
     await terminal.close()
   })
 
-  test('shows what happened to its codes, and leads to one and to the live log', async () => {
+  test('lists its log, and opens a request and the live log', async () => {
     const terminal = await openApp('web')
     terminal.press(']')
     await terminal.waitForText('[Activity]')
@@ -111,7 +111,7 @@ describe('an application', () => {
     terminal.press('enter')
     await terminal.waitForText(`OTP › ${requestId}`)
     terminal.press('2')
-    // Where one left off.
+    // The tab that was open before.
     await terminal.waitForText('[Activity]')
     terminal.press('esc')
     await terminal.waitForText('Applications in shop')
@@ -128,10 +128,10 @@ describe('an application', () => {
     await terminal.close()
   })
 
-  test('makes a webhook of its own, and leads to its deliveries', async () => {
+  test('creates a webhook for the application, and opens its deliveries', async () => {
     const terminal = await openApp('web')
     terminal.press(']', ']')
-    await terminal.waitForText('Nobody is told of its events yet.')
+    await terminal.waitForText('No webhooks yet.')
     terminal.press('n')
     await terminal.waitForText(/application +web/)
     await fillForm(terminal, { url: 'https://shop.example.com/hooks' })
@@ -143,9 +143,9 @@ describe('an application', () => {
     await terminal.close()
   })
 
-  test('says how to call it, in what runs as it is copied', async () => {
+  test('has a quick start whose code runs as copied', async () => {
     const { clientId } = await host.json<Application>(['app', 'get', 'web'])
-    // Made anew, as the tests before this one have replaced what was saved.
+    // New credentials, as earlier tests rotated the saved ones.
     const freshFile = join(directory, 'fresh.env')
     for (const kind of ['secret', 'api'])
       await host.otpd(['rotate', 'web', kind, '--yes', '--env-file', `${freshFile}.${kind}`])
@@ -180,7 +180,7 @@ describe('an application', () => {
     await terminal.close()
   })
 
-  test('is edited, disabled and deleted from its own page, at the least size too', async () => {
+  test('is edited, disabled and deleted on its page, even at the minimum size', async () => {
     await host.otpd(['app', 'create', 'old', '--project', 'shop', '--env', 'live'])
     const terminal = await openApp('old', [], { columns: 60, rows: 16 })
     expect(terminal.text()).toContain('LIVE  ● active')

@@ -6,13 +6,13 @@ import { createAppsScreen } from '../helpers/console-apps.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 import type { OpenScreen } from '../helpers/screen.ts'
 
-// A thousand applications are made first.
+// Creates a thousand applications first.
 setDefaultTimeout(300_000)
 
 const planFile = join(mkdtempSync(join(tmpdir(), 'otpd-console-')), 'otpd.toml')
 writeFileSync(planFile, '[plans.free]\nprojects = 200\napplications = 2000\n')
 
-/** Wide characters, an accent of its own, a name as long as it may be. */
+/** Wide characters, combining accents, and names of the maximum length. */
 const oddNames = ['東京アプリケーション', 'cafe\u0301 re\u0301sume\u0301', 'x'.repeat(80), '漢'.repeat(80)]
 
 let host: ConsoleHost
@@ -50,14 +50,14 @@ afterAll(() => host.stop())
 
 const { openApps } = createAppsScreen(() => host)
 
-/** In which column of the screen the bar between the panes stands, row by row. */
+/** Returns the screen column of the bar between the panes, for each row. */
 const barColumns = (terminal: OpenScreen) =>
   terminal
     .screen()
     .filter((line) => line.includes('│'))
     .map((line) => Bun.stringWidth(line.slice(0, line.indexOf('│'))))
 
-test('a thousand applications in fifty projects are walked through, found and opened', async () => {
+test('a thousand applications in fifty projects can be browsed, found and opened', async () => {
   const terminal = await openApps()
   await terminal.waitForText(/Projects +50 of 200/)
   await terminal.waitForText('1000 of 2000 in all')
@@ -70,7 +70,7 @@ test('a thousand applications in fifty projects are walked through, found and op
   terminal.press('esc')
   await terminal.waitForText('1 of 50')
 
-  // By the name of an application, whichever project it is in.
+  // The project is found by the name of one of its applications.
   terminal.press('/', 'app-17', 'enter')
   await terminal.waitForTextGone('of 50')
   await terminal.waitForText(/▸ .* 17 +20 │/)
@@ -93,7 +93,7 @@ test('names of every width keep the columns in line, at every size', async () =>
   ]) {
     terminal.resize(size)
     await terminal.waitUntil(() => terminal.screen().length === size.rows, 'the size')
-    // Rows of two names are as wide as each other up to the environment, whatever stands in them.
+    // Rows have the same width up to the environment, whatever their names are.
     await terminal.waitUntil(() => {
       const columns = terminal
         .screen()

@@ -7,7 +7,7 @@ import { fillForm, submitForm } from '../helpers/console-form.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 import { lastCopiedText } from '../helpers/screen.ts'
 
-// A terminal, a server and a dozen commands on a busy machine.
+// Starts a server, a terminal and a dozen commands, which takes long on a busy machine.
 setDefaultTimeout(300_000)
 
 const directory = mkdtempSync(join(tmpdir(), 'otpd-console-'))
@@ -27,14 +27,14 @@ afterAll(() => host.stop())
 const { openApps, openProject, sendOtp: send } = createAppsScreen(() => host)
 
 describe('from an empty account', () => {
-  test('what to do next is said, down to the first application', async () => {
+  test('the console says what to do next, until there is an application', async () => {
     const terminal = await openApps()
     await terminal.waitForText('No projects yet')
     expect(terminal.text()).toContain('otpd project create shop')
     terminal.press('n')
     await terminal.waitForText('New project')
     await submitForm(terminal)
-    await terminal.waitForText('is needed')
+    await terminal.waitForText('required')
     await fillForm(terminal, { name: 'shop', description: 'Customer sign-in' })
     await submitForm(terminal)
     await terminal.waitForText('project created')
@@ -42,24 +42,24 @@ describe('from an empty account', () => {
     await terminal.waitForText('No applications yet.')
     await terminal.waitForText(/Projects +1 of 3/)
     terminal.press('esc')
-    await terminal.waitForText('tab, then n makes one.')
+    await terminal.waitForText('Press tab, then n to create one.')
     await terminal.waitForText('Customer sign-in')
     await terminal.close()
   })
 
-  test('credentials are shown once: covered until v, copied by y, saved by s, and they work', async () => {
+  test('credentials are shown once: masked until v, copied by y, saved by s, and they work', async () => {
     const terminal = await openProject()
     terminal.press('n')
     await terminal.waitForText('New application')
     await fillForm(terminal, { name: 'web', environment: 'test' })
     await submitForm(terminal)
-    await terminal.waitForText('Application web (test) was created')
+    await terminal.waitForText('Application web (test) created')
     await terminal.waitForText('esc done')
     expect(terminal.screen()[0]).toMatch(/ test  \d\d:/)
     expect(terminal.text()).toMatch(/secret +••••••••••••\n/)
     expect(terminal.text()).not.toContain('ph_test_secret_')
 
-    // No other key leads away from what is shown only now.
+    // No other key leaves a page that is shown only once.
     terminal.press('3', 'q', '?', 'v')
     await terminal.waitForText('ph_test_secret_')
     expect(terminal.text()).toContain('[2 Apps]')
@@ -87,11 +87,11 @@ describe('from an empty account', () => {
     await terminal.waitForText('Save the credentials')
     await fillForm(terminal, { file: planFile })
     await submitForm(terminal)
-    await terminal.waitForText('No file is ever overwritten')
+    await terminal.waitForText('Existing files are never overwritten')
     expect(readFileSync(planFile, 'utf8')).toStartWith('[plans.free]')
     await fillForm(terminal, { file: savedFile })
     await submitForm(terminal)
-    await terminal.waitForText('saved in')
+    await terminal.waitForText('saved to')
     expect(statSync(savedFile).mode & 0o777).toBe(0o600)
     expect(readEnvFile(savedFile)).toMatchObject({ ...copied, OTPD_SERVER: host.server.url })
     await host.otpd(['otp', 'send', '+14155550101', '--env-file', savedFile])
@@ -101,12 +101,12 @@ describe('from an empty account', () => {
     await terminal.close()
   })
 
-  test('credentials outlive a terminal that was too small for a moment, and leaving unsaved is asked', async () => {
+  test('new credentials survive a terminal that is too small for a moment, and leaving unsaved asks first', async () => {
     const terminal = await openProject()
     terminal.press('n')
     await fillForm(terminal, { name: 'ios', environment: 'live' })
     await submitForm(terminal)
-    await terminal.waitForText('Application ios (live) was created')
+    await terminal.waitForText('Application ios (live) created')
     await terminal.waitForText('esc done')
     terminal.press('v')
     await terminal.waitForText('ph_live_secret_')
@@ -114,7 +114,7 @@ describe('from an empty account', () => {
     await terminal.waitForText('terminal too small')
     terminal.resize({ columns: 60, rows: 16 })
     await terminal.waitForTextGone('terminal too small')
-    // Whole, though it takes two lines.
+    // In full, on two lines.
     await terminal.waitForText(/ph_live_secret_[0-9a-f]{32}\n +[0-9a-f]{16}/)
     terminal.press('esc')
     await terminal.waitForText('Leave without saving?')
@@ -125,7 +125,7 @@ describe('from an empty account', () => {
 })
 
 describe('projects and applications', () => {
-  test('are edited, and a field that is wrong says so', async () => {
+  test('are edited, and an invalid field shows its error', async () => {
     const terminal = await openApps()
     await terminal.waitForText('▸ shop')
     terminal.press('e')
@@ -139,13 +139,13 @@ describe('projects and applications', () => {
     await terminal.waitForText('Apps › shops')
     terminal.press('/', 'web', 'enter', 'e')
     await terminal.waitForText('Edit application')
-    await fillForm(terminal, { 'codes live, s': 'ten' })
+    await fillForm(terminal, { 'code lifetime, s': 'ten' })
     await submitForm(terminal)
     await terminal.waitForText('seconds, 60 to 600')
-    await fillForm(terminal, { 'codes live, s': '5000' })
+    await fillForm(terminal, { 'code lifetime, s': '5000' })
     await submitForm(terminal)
     await terminal.waitForText('Expected a whole number from 60 to 600')
-    await fillForm(terminal, { 'codes live, s': '120', language: 'de' })
+    await fillForm(terminal, { 'code lifetime, s': '120', language: 'de' })
     await submitForm(terminal)
     await terminal.waitForText('application saved')
     await terminal.waitForText('2 min')
@@ -153,10 +153,10 @@ describe('projects and applications', () => {
     await terminal.close()
   })
 
-  test('an application is disabled and enabled', async () => {
+  test('an application is disabled and enabled again', async () => {
     const terminal = await openProject()
     terminal.press('/', 'web', 'enter', 'x')
-    await terminal.waitForText('Every call with its credentials is refused')
+    await terminal.waitForText('API calls with its credentials are refused')
     terminal.press('enter')
     await terminal.waitForText('○ disabled')
     await terminal.waitForText('x enable')
@@ -167,10 +167,10 @@ describe('projects and applications', () => {
     await terminal.close()
   })
 
-  test('a dialog that was left while the server was slow closes no other one', async () => {
+  test('a dialog that was left while the server was slow does not close the next one', async () => {
     const terminal = await openProject()
     terminal.press('/', 'web', 'enter', 'x')
-    await terminal.waitForText('Every call with its credentials is refused')
+    await terminal.waitForText('API calls with its credentials are refused')
     process.kill(host.server.pid, 'SIGSTOP')
     terminal.press('enter')
     await terminal.waitForText('working')
@@ -188,7 +188,7 @@ describe('projects and applications', () => {
     await terminal.close()
   })
 
-  test('what is made while the console is paused is on the screen, and counted', async () => {
+  test('an application that is created while the console is paused is listed and counted', async () => {
     const terminal = await openProject()
     terminal.press('p')
     await terminal.waitForText('paused')
@@ -206,7 +206,7 @@ describe('projects and applications', () => {
     await terminal.close()
   })
 
-  test('a project with applications cannot be deleted, and says why', async () => {
+  test('a project with applications cannot be deleted, and the key says why', async () => {
     const terminal = await openApps()
     await terminal.waitForText('▸ shops')
     terminal.press('D')
@@ -217,7 +217,7 @@ describe('projects and applications', () => {
     await terminal.close()
   })
 
-  test('what the plan does not allow is said before it is asked for', async () => {
+  test('the key for a new application is unavailable once the limit of the plan is reached', async () => {
     const terminal = await openProject()
     terminal.press('n')
     await fillForm(terminal, { name: 'third' })
@@ -228,11 +228,11 @@ describe('projects and applications', () => {
     terminal.press('enter')
     await terminal.waitForText(/3 of 3 in all/)
     terminal.press('n')
-    await terminal.waitForText('n is unavailable: the plan allows no more than 3 applications')
+    await terminal.waitForText('n is unavailable: the plan allows at most 3 applications')
     await terminal.close()
   })
 
-  test('an application is deleted once its name was typed', async () => {
+  test('an application is deleted after its name is typed', async () => {
     const terminal = await openProject()
     terminal.press('/', 'third', 'enter', 'D')
     await terminal.waitForText('Delete test application')
@@ -240,13 +240,13 @@ describe('projects and applications', () => {
     await terminal.waitForText('type third first')
     terminal.press('third', 'enter')
     await terminal.waitForText('application deleted')
-    await terminal.waitForText('No such rows')
+    await terminal.waitForText('No matching rows')
     terminal.press('esc')
     await terminal.waitForText(/2 of 3 in all/)
     await terminal.close()
   })
 
-  test('an empty project is deleted once its name was typed, however wide and long that is', async () => {
+  test('an empty project is deleted after its name is typed, even if it is long and wide', async () => {
     const name = `${'東京プロジェクト'.repeat(9)} cafe\u0301`
     await host.otpd(['project', 'create', name])
     const terminal = await openApps()
@@ -254,14 +254,14 @@ describe('projects and applications', () => {
     terminal.press('/', '東京', 'enter', 'D')
     await terminal.waitForText('Delete project')
     await terminal.waitForText('Type this to delete')
-    // As a keyboard writes it: one character for the e and its accent.
+    // Composed as a keyboard does it: one character for the e and its accent.
     terminal.press(name.normalize('NFC'), 'enter')
     await terminal.waitForText('project deleted')
     expect(await host.otpd(['project', 'list', '--json'])).not.toContain('東京')
     await terminal.close()
   })
 
-  test('one pane at a time is shown where there is little room, and both after a resize', async () => {
+  test('a small terminal shows one pane at a time, a larger one both', async () => {
     const terminal = await openApps([], { columns: 60, rows: 16 })
     await terminal.waitForText('▸ shops')
     expect(terminal.text()).not.toContain('Applications in')
@@ -283,18 +283,18 @@ describe('projects and applications', () => {
     await terminal.waitForText('▸ shops')
     for (const key of ['n', 'e', 'D']) {
       terminal.press(key)
-      await terminal.waitForText(`${key} is unavailable: not in a console`)
+      await terminal.waitForText(`${key} is unavailable: the console was started with --read-only`)
     }
     terminal.press('enter')
     await terminal.waitForText('▸ ios')
     for (const key of ['n', 'e', 'x', 'D']) {
       terminal.press(key)
-      await terminal.waitForText(`${key} is unavailable: not in a console`)
+      await terminal.waitForText(`${key} is unavailable: the console was started with --read-only`)
     }
     terminal.press('enter')
     await terminal.waitForText('[Credentials]')
     terminal.press('j', 'R')
-    await terminal.waitForText('R is unavailable: not in a console')
+    await terminal.waitForText('R is unavailable: the console was started with --read-only')
     await terminal.close()
   })
 })

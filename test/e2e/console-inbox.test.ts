@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 import { lastCopiedText } from '../helpers/screen.ts'
 
-// A terminal, a server and a dozen commands on a busy machine.
+// Starts a server, a terminal and a dozen commands, which takes long on a busy machine.
 setDefaultTimeout(300_000)
 
 let host: ConsoleHost
@@ -20,8 +20,8 @@ const openInbox = async (size = { columns: 80, rows: 24 }) => {
   return screen
 }
 
-// First, as nothing was sent yet.
-test('an empty inbox says what comes here, and fills by itself', async () => {
+// Must run first, before any code is sent.
+test('an empty inbox says which messages appear in it, and shows a new one without a key press', async () => {
   const screen = await openInbox()
   await screen.waitForText('No messages in the last 24 hours.')
   await host.otpd(['project', 'create', 'shop'])
@@ -41,7 +41,7 @@ test('an empty inbox says what comes here, and fills by itself', async () => {
   await screen.close()
 })
 
-test('the code is copied, the message shown, and enter opens the request', async () => {
+test('y copies the code, the message is shown, and enter opens the request', async () => {
   await host.otpd(['otp', 'send', '+14155550133', '--env-file', 'a.env'])
   const [item] = await host.json<Item[]>(['inbox', '--limit', '1'])
   const screen = await openInbox()
@@ -56,11 +56,11 @@ test('the code is copied, the message shown, and enter opens the request', async
   await screen.close()
 })
 
-test('a code that was used is over', async () => {
+test('a used code is no longer shown', async () => {
   const [item] = await host.json<Item[]>(['inbox', '--limit', '1'])
   const screen = await openInbox({ columns: 60, rows: 16 })
   await screen.waitForText(item?.code ?? '')
   await host.otpd(['otp', 'verify', item?.requestId ?? '', item?.code ?? '', '--env-file', 'a.env'])
-  await screen.waitForText(/▸ .*0133 +over/)
+  await screen.waitForText(/▸ .*0133 +- +used\/expired/)
   await screen.close()
 })

@@ -7,7 +7,7 @@ import { fillForm, submitForm } from '../helpers/console-form.ts'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 import { lastCopiedText } from '../helpers/screen.ts'
 
-// A terminal, a server and a dozen commands on a busy machine.
+// Starts a server, a terminal and a dozen commands, which takes long on a busy machine.
 setDefaultTimeout(300_000)
 
 let host: ConsoleHost
@@ -25,8 +25,8 @@ const openLogs = async (size = { columns: 80, rows: 24 }) => {
   return screen
 }
 
-// First, as nothing has happened yet.
-test('an empty log says how to fill it, and is filled without a key', async () => {
+// Must run first, before any event.
+test('an empty log says how to send a code, and shows new events without a key press', async () => {
   const screen = await openLogs()
   await screen.waitForText('No events yet. Send a code:')
   await host.otpd(['project', 'create', 'shop'])
@@ -39,14 +39,14 @@ test('an empty log says how to fill it, and is filled without a key', async () =
 })
 
 describe('the list', () => {
-  test('follows the newest until another is selected, and G follows again', async () => {
+  test('follows the newest entry until another is selected, and follows again after G', async () => {
     const screen = await openLogs({ columns: 80, rows: 16 })
     for (let index = 10; index < 22; index++) await send(`+141555501${index}`)
     await screen.waitForText(/▸ .*0121/)
     screen.press('k')
     await screen.waitForText(/▸ .*0120/)
     await send('+14155550122')
-    await screen.waitForText('↓ 1 more, G follows')
+    await screen.waitForText('↓ 1 more, G to follow')
     await screen.waitForText(/▸ .*0120/)
     screen.press('G')
     await screen.waitForText(/▸ .*0122/)
@@ -55,7 +55,7 @@ describe('the list', () => {
     await screen.close()
   })
 
-  test('shows all of an entry, of which the JSON and the id can be copied', async () => {
+  test('shows the details of an entry, and copies its JSON or its id', async () => {
     await send('+14155550140')
     const screen = await openLogs()
     await screen.waitForText(/▸ .*0140/)
@@ -74,7 +74,7 @@ describe('the list', () => {
     await screen.close()
   })
 
-  test('is narrowed by type, by application, and by what a form asks for', async () => {
+  test('is filtered by type, by application, and with a form', async () => {
     await send('+14155550150', 'test')
     await host.server.otpd(['otp', 'send', '+14155550151', '--env-file', 'live.env'])
     const screen = await openLogs()
@@ -82,7 +82,7 @@ describe('the list', () => {
     await screen.waitForText(/▸ .*0151 +live/)
     screen.press('t')
     await screen.waitForText('type: failures')
-    await screen.waitForText('No such events yet.')
+    await screen.waitForText('No matching events yet.')
     screen.press('t', 't', 't', 't', 't')
     await screen.waitForText('type: all')
     await screen.waitForText(/▸ .*0151 +live/)
@@ -92,11 +92,11 @@ describe('the list', () => {
     screen.press('a')
     await screen.waitForText('0150')
     screen.press('f')
-    await screen.waitForText('Narrow the log')
-    await fillForm(screen, { 'app, name or id': 'nothing' })
+    await screen.waitForText('Filter the log')
+    await fillForm(screen, { 'app name or id': 'nothing' })
     await submitForm(screen)
-    await screen.waitForText('there is no such one')
-    await fillForm(screen, { 'app, name or id': 'test', 'phone ends in': '0150' })
+    await screen.waitForText('no such application')
+    await fillForm(screen, { 'app name or id': 'test', 'phone ends in': '0150' })
     await submitForm(screen)
     await screen.waitForText('app: test   type: all   phone: 0150')
     await screen.waitForText(/▸ .*0150 +test/)
@@ -104,7 +104,7 @@ describe('the list', () => {
     await screen.close()
   })
 
-  test('shows only rows with what was typed behind /', async () => {
+  test('shows only rows that contain the text typed after /', async () => {
     await send('+14155550160')
     await send('+447911120012')
     const screen = await openLogs()
@@ -119,12 +119,12 @@ describe('the list', () => {
     await screen.close()
   })
 
-  test('stands still while paused, and loses nothing', async () => {
+  test('does not change while paused, and shows the missed events afterwards', async () => {
     await send('+14155550170')
     const screen = await openLogs()
     await screen.waitForText(/▸ .*0170/)
     screen.press('p')
-    await screen.waitForText('paused, p goes on')
+    await screen.waitForText('paused, p resumes')
     await send('+14155550171')
     screen.press('m')
     await screen.waitForText(/▸ .*\+14155550170/)
@@ -135,7 +135,7 @@ describe('the list', () => {
   })
 })
 
-test('a lost connection is a line in the log, and so is its return, with all that happened between', async () => {
+test('the log shows where the connection was lost and restored, and every event in between', async () => {
   const home = mkdtempSync(join(tmpdir(), 'otpd-console-'))
   const own = await startConsoleHost({ home })
   await own.otpd(['project', 'create', 'shop'])
@@ -145,12 +145,12 @@ test('a lost connection is a line in the log, and so is its return, with all tha
   screen.press('4')
   await screen.waitForText('0180')
   await own.server.stop()
-  await screen.waitForText(/── .*, trying again ──/)
+  await screen.waitForText(/── .*, retrying ──/)
   await screen.waitForText('connection lost')
   const { dataDir, url } = own.server
   const restartedServer = await startServer({ home, dataDir, env: { OTPD_LISTEN: new URL(url).host } })
   await own.otpd(['otp', 'send', '+14155550181', '--env-file', 'live.env'])
-  await screen.waitForText(/── back after .*, nothing is missing ──\s*\n.*0181/)
+  await screen.waitForText(/── reconnected after .*, no events missed ──\s*\n.*0181/)
   await screen.waitForText('● live')
   await restartedServer.stop()
   await own.stop()

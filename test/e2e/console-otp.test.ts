@@ -32,7 +32,7 @@ afterAll(() => host.stop())
 const send = (phone: string) =>
   host.json<{ requestId: string; code: string }>(['otp', 'send', phone, '--env-file', envFile])
 
-test('an empty account is told how to send a code', async () => {
+test('an empty account shows how to send a code', async () => {
   const terminal = await host.open()
   terminal.press('3')
   await terminal.waitForText('No codes yet')
@@ -48,7 +48,7 @@ describe('with requests', () => {
     await host.otpd(['otp', 'verify', second.requestId, second.code, '--env-file', envFile])
   })
 
-  test('they are listed newest first with masked phones, which m uncovers', async () => {
+  test('they are listed newest first, with phones masked until m', async () => {
     const terminal = await host.open()
     terminal.press('3')
     await terminal.waitForText('+4477***0123')
@@ -61,29 +61,29 @@ describe('with requests', () => {
     await terminal.close()
   })
 
-  test('a and s choose an application and a status, and all of them again', async () => {
+  test('a and s cycle through the applications and statuses', async () => {
     const terminal = await host.open()
     terminal.press('3')
-    await terminal.waitForText('app all   status all')
+    await terminal.waitForText('app: all   status: all')
     for (const status of ['pending', 'verified']) {
       terminal.press('s')
-      await terminal.waitForText(`status ${status}`)
+      await terminal.waitForText(`status: ${status}`)
     }
     await terminal.waitForTextGone('◌ pending')
     for (const status of ['failed', 'expired', 'canceled', 'all']) {
       terminal.press('s')
-      await terminal.waitForText(`status ${status}`)
+      await terminal.waitForText(`status: ${status}`)
     }
     await terminal.waitForText('◌ pending')
     terminal.press('a')
-    await terminal.waitForText(/app (web|desk)/)
-    if (terminal.text().includes('app web')) terminal.press('a')
-    await terminal.waitForText('app desk')
-    await terminal.waitForText('No such codes')
+    await terminal.waitForText(/app: (web|desk)/)
+    if (terminal.text().includes('app: web')) terminal.press('a')
+    await terminal.waitForText('app: desk')
+    await terminal.waitForText('No matching codes')
     await terminal.close()
   })
 
-  test('/ looks for what is typed in the whole phone number', async () => {
+  test('/ searches the unmasked phone number', async () => {
     const terminal = await host.open()
     terminal.press('3')
     await terminal.waitForText('+4477***0123')
@@ -95,7 +95,7 @@ describe('with requests', () => {
     await terminal.close()
   })
 
-  test('a request opens with its code covered until v', async () => {
+  test('enter opens a request, with its code masked until v', async () => {
     const terminal = await host.open()
     terminal.press('3')
     await terminal.waitForText('+1415***0100')
@@ -126,7 +126,7 @@ describe('with requests', () => {
     await terminal.close()
   })
 
-  test('without credentials of an application the keys say what they need', async () => {
+  test('without credentials of an application the keys say which variables to set', async () => {
     const terminal = await host.open()
     terminal.press('3')
     await terminal.waitForText('(S send)')
@@ -137,7 +137,7 @@ describe('with requests', () => {
 })
 
 describe('as an application', () => {
-  test('a code is sent, refused, verified, and then over', async () => {
+  test('a code is sent; a wrong one is refused, the right one verified, and the keys become unavailable', async () => {
     const terminal = await host.open([], undefined, credentials)
     terminal.press('3')
     await terminal.waitForText('S send')
@@ -165,7 +165,7 @@ describe('as an application', () => {
     await terminal.close()
   })
 
-  test('a code is canceled only once the word is typed', async () => {
+  test('a code is canceled only after the word is typed', async () => {
     await send('+14155550188')
     const terminal = await host.open([], undefined, credentials)
     terminal.press('3')
@@ -181,12 +181,12 @@ describe('as an application', () => {
     await terminal.close()
   })
 
-  test('--read-only takes all of that away', async () => {
+  test('--read-only disables these keys', async () => {
     const terminal = await host.open(['--read-only'], undefined, credentials)
     terminal.press('3')
     await terminal.waitForText('(S send)')
     terminal.press('S')
-    await terminal.waitForText('S is unavailable: not in a console that was started with --read-only')
+    await terminal.waitForText('S is unavailable: the console was started with --read-only')
     await terminal.close()
   })
 })
@@ -194,7 +194,7 @@ describe('as an application', () => {
 test.each([
   { columns: 60, rows: 16 },
   { columns: 200, rows: 60 },
-])('is drawn whole at $columns x $rows', async (size) => {
+])('fits a terminal of $columns x $rows', async (size) => {
   const terminal = await host.open([], size)
   terminal.press('3')
   await terminal.waitForText('▸')

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, setDefaultTimeout, test } from 'bun:test'
 import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 
-// A terminal, a server and a dozen commands on a busy machine.
+// Starts a server, a terminal and a dozen commands, which takes long on a busy machine.
 setDefaultTimeout(300_000)
 
 let host: ConsoleHost
@@ -23,8 +23,8 @@ const failVerification = async (phone: string) => {
   return requestId
 }
 
-// In the order in which an account grows.
-test('an empty account is told what to do, and each step is ticked off as it is done elsewhere', async () => {
+// The order of the tests matters: the account grows.
+test('an empty account shows the first steps, and ticks each one off once it is done elsewhere', async () => {
   const screen = await host.open()
   await screen.waitForText('No codes yet')
   await screen.waitForText('○ otpd project create shop')
@@ -39,7 +39,7 @@ test('an empty account is told what to do, and each step is ticked off as it is 
   await host.otpd(['otp', 'send', '+14155550132', '--env-file', 'live.env'])
   screen.press('r')
   await screen.waitForTextGone('No codes yet')
-  await screen.waitForText('Nothing failed.')
+  await screen.waitForText('No failures.')
   await screen.close()
 })
 
@@ -50,7 +50,7 @@ describe('with codes', () => {
     await failVerification('+447911120012')
   })
 
-  test('are five counts, and bars with their largest day, today and total', async () => {
+  test('there are five counts, and bars with their largest day, today and total', async () => {
     const screen = await host.open()
     await screen.waitForText(/APPLICATIONS +OTP REQUESTS +VERIFIED +SUCCESS +ACTIVE USERS\n 1 +3 +0 +0% +0\n/)
     await screen.waitForText(/ sent +⎽{29}█ +3 +3 +3\n/)
@@ -58,7 +58,7 @@ describe('with codes', () => {
     await screen.close()
   })
 
-  test('t goes on to the next range', async () => {
+  test('t selects the next range', async () => {
     const screen = await host.open()
     await screen.waitForText('[30d]')
     screen.press('t')
@@ -93,14 +93,14 @@ describe('with codes', () => {
     await screen.close()
   })
 
-  test('ASCII has bars of its own', async () => {
+  test('--ascii draws bars with ASCII characters', async () => {
     const screen = await host.open(['--ascii'])
     await screen.waitForText(/ sent +# +3 +3 +3\n/)
     await screen.close()
   })
 })
 
-test('a webhook that fails is named, and w opens it', async () => {
+test('a failing webhook is shown, and w opens it', async () => {
   const receiver = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
@@ -113,7 +113,7 @@ test('a webhook that fails is named, and w opens it', async () => {
   await own.otpd(['webhook', 'create', '--app', 'web', '--url', url, '--events', 'otp.sent'])
   await own.otpd(['otp', 'send', '+14155550132', '--env-file', 'live.env'])
   const screen = await own.open([], { columns: 100, rows: 30 })
-  await screen.waitForText(`▲ webhook of web fails, first just now: ${url}`)
+  await screen.waitForText(`▲ webhook of web is failing, first failure just now: ${url}`)
   screen.press('w')
   await screen.waitForText('[5 Webhooks]')
   await own.stop()

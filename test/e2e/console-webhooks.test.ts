@@ -7,7 +7,7 @@ import { startConsoleHost, type ConsoleHost } from '../helpers/console.ts'
 
 let host: ConsoleHost
 const envFile = join(mkdtempSync(join(tmpdir(), 'otpd-console-')), 'web.env')
-/** What the receiver answers, and what it was sent. */
+/** Response of the receiver, and the bodies that it received. */
 let response = { status: 200, body: 'thanks' }
 const received: string[] = []
 const receiver = Bun.serve({
@@ -28,10 +28,10 @@ afterAll(async () => {
   await receiver.stop(true)
 })
 
-test('an empty account is led to its first application, and then to its first webhook', async () => {
+test('an empty account shows how to create an application, and then a webhook', async () => {
   const terminal = await host.open()
   terminal.press('5')
-  await terminal.waitForText('there is none: 2 opens Apps')
+  await terminal.waitForText('Create an application first: 2 opens Apps')
   terminal.press('n')
   await terminal.waitForText('n is unavailable: there is no application yet')
   await terminal.close()
@@ -45,7 +45,7 @@ test('an empty account is led to its first application, and then to its first we
 })
 
 describe('an endpoint', () => {
-  test('is made in a form that says what is wrong with a field', async () => {
+  test('is created with a form that shows the error of a field', async () => {
     const terminal = await host.open()
     terminal.press('5')
     await terminal.waitForText('No webhooks yet')
@@ -54,7 +54,7 @@ describe('an endpoint', () => {
     await terminal.waitForText(/application +web/)
     await fillForm(terminal, { url, events: 'otp.verified,nothing' })
     await submitForm(terminal)
-    await terminal.waitForText('no event is called nothing')
+    await terminal.waitForText('unknown event type: nothing')
     await fillForm(terminal, { events: '*' })
     await submitForm(terminal)
     await terminal.waitForText('webhook created')
@@ -63,24 +63,24 @@ describe('an endpoint', () => {
     await terminal.close()
   })
 
-  test('is sent a test, and its answer is told', async () => {
+  test('receives a test event, and its response is shown', async () => {
     const terminal = await host.open()
     terminal.press('5')
     await terminal.waitForText('● enabled')
     terminal.press('T')
-    await terminal.waitForText('Sends one signed otp.verified')
+    await terminal.waitForText('Sends a signed otp.verified')
     terminal.press('enter')
     await terminal.waitForText('200 delivered')
     expect(received.at(-1)).toContain('otp.verified')
     response = { status: 503, body: 'no healthy upstream' }
     terminal.press('T')
-    await terminal.waitForText('Sends one signed otp.verified')
+    await terminal.waitForText('Sends a signed otp.verified')
     terminal.press('enter')
     await terminal.waitForText('503, not delivered')
     await terminal.close()
   })
 
-  test('shows its deliveries, each attempt of one with what was answered, and sends it again', async () => {
+  test('shows its deliveries with the response to each attempt, and redelivers one', async () => {
     response = { status: 503, body: 'no healthy upstream' }
     await host.otpd(['otp', 'send', '+14155550100', '--env-file', envFile])
 
@@ -89,7 +89,7 @@ describe('an endpoint', () => {
     await terminal.waitForText(/otp\.sent +◌ pending +1 +503/)
     await terminal.waitForText('▲ failing')
     terminal.press('enter')
-    await terminal.waitForText('R resend')
+    await terminal.waitForText('R redeliver')
     terminal.press('enter')
     await terminal.waitForText('no healthy upstream')
     await terminal.waitForText('Only 200 to 299 says that an event was taken.')
@@ -102,7 +102,7 @@ describe('an endpoint', () => {
     terminal.press('esc')
     await terminal.waitForText(/otp\.sent +● delivered/)
     terminal.press('f')
-    await terminal.waitForText('None failed')
+    await terminal.waitForText('No failed deliveries')
     terminal.press('f')
     await terminal.waitForText(/otp\.sent +● delivered/)
     terminal.press('esc')
@@ -131,7 +131,7 @@ describe('an endpoint', () => {
     await terminal.close()
   })
 
-  test('one at a time is shown where there is little room', async () => {
+  test('shows endpoints or deliveries in a small terminal', async () => {
     const terminal = await host.open([], { columns: 60, rows: 16 })
     terminal.press('5')
     await terminal.waitForText('● enabled')
@@ -149,12 +149,12 @@ describe('an endpoint', () => {
     await terminal.waitForText('● enabled')
     for (const key of ['n', 'e', 'T', 'x', 'D']) {
       terminal.press(key)
-      await terminal.waitForText(`${key} is unavailable: not in a console`)
+      await terminal.waitForText(`${key} is unavailable: the console was started with --read-only`)
     }
     await terminal.close()
   })
 
-  test('is deleted once its host was typed', async () => {
+  test('is deleted after its host is typed', async () => {
     const terminal = await host.open()
     terminal.press('5')
     await terminal.waitForText('● enabled')

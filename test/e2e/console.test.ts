@@ -9,7 +9,7 @@ import { openScreen, type OpenScreen } from '../helpers/screen.ts'
 
 // The console in a real terminal: how it opens, how it ends, and what surrounds every screen.
 
-// A terminal, a server and a dozen commands on a busy machine.
+// Starts a server, a terminal and a dozen commands, which takes long on a busy machine.
 setDefaultTimeout(300_000)
 
 let host: ConsoleHost
@@ -25,11 +25,11 @@ const small = { columns: 80, rows: 24 }
 const titles = ['Overview', 'Apps', 'OTP', 'Logs', 'Webhooks', 'Inbox']
 const path = process.env.PATH ?? ''
 
-/** Keys are read one by one: from here on the terminal has something to be restored from. */
+/** Waits for raw mode: from then on there is something to restore in the terminal. */
 const untilReadingKeys = (screen: OpenScreen) =>
   screen.waitUntil(() => !screen.isRestored(), 'keys to be read')
 
-async function expectWhole(screen: OpenScreen) {
+async function expectRestored(screen: OpenScreen) {
   await screen.waitUntil(() => !screen.isAlternate(), 'the main screen')
   expect(screen.hasCursor()).toBe(true)
   expect(screen.isRestored()).toBe(true)
@@ -38,7 +38,7 @@ async function expectWhole(screen: OpenScreen) {
   )
 }
 
-describe('the terminal is whole again', () => {
+describe('the terminal is restored', () => {
   test.each([
     ['q', 'q', 0],
     ['Ctrl-C', 'ctrl-c', 130],
@@ -48,7 +48,7 @@ describe('the terminal is whole again', () => {
     expect(screen.isAlternate()).toBe(true)
     screen.press(key)
     expect(await screen.exited).toBe(exitCode)
-    await expectWhole(screen)
+    await expectRestored(screen)
   })
 
   test.each([
@@ -60,11 +60,11 @@ describe('the terminal is whole again', () => {
     await untilReadingKeys(screen)
     screen.child.kill(signal)
     expect(await screen.exited).toBe(exitCode)
-    await expectWhole(screen)
+    await expectRestored(screen)
   })
 
-  test('after a fault of our own, which is told then', async () => {
-    // No server of this version leaves the counts out.
+  test('after an unexpected error, which is printed then', async () => {
+    // A response without the counts, which no server of this version sends.
     const server = createScriptedServer(({ path: requestPath }) =>
       Response.json({
         data: requestPath.includes('timeseries')
@@ -77,13 +77,13 @@ describe('the terminal is whole again', () => {
     const env = { PATH: path, HOME: emptyHome, OTPD_TOKEN: 'token', OTPD_SERVER: server.url }
     const screen = openScreen([binaryPath, 'console'], env, small)
     expect(await screen.exited).toBe(1)
-    await expectWhole(screen)
+    await expectRestored(screen)
     await screen.waitForText('this is a bug in otpd')
     await screen.close()
     await server.stop()
   })
 
-  test.skipIf(Bun.which('bash') === null)('while Ctrl-Z has stopped it, and fg brings it back', async () => {
+  test.skipIf(Bun.which('bash') === null)('while Ctrl-Z has suspended it, and fg resumes it', async () => {
     const env = { PATH: path, HOME: host.server.home, OTPD_SERVER: host.server.url, PS1: 'shell> ' }
     const screen = openScreen(['bash', '--norc', '-i'], env, small)
     await screen.waitForText('shell>')
@@ -107,7 +107,7 @@ describe('the terminal is whole again', () => {
 })
 
 describe('it opens', () => {
-  test('with otpd alone on a terminal, and otpd alone in a pipe is the help', async () => {
+  test('with otpd alone in a terminal; in a pipe, otpd alone prints the help', async () => {
     const env = { PATH: path, HOME: host.server.home, OTPD_SERVER: host.server.url }
     const screen = openScreen([binaryPath], env, small)
     await screen.waitForText('[1 Overview]')
@@ -115,7 +115,7 @@ describe('it opens', () => {
     expect((await host.server.otpd([])).stdout).toContain('Usage: otpd')
   })
 
-  test('otpd alone tells who is not logged in of all the commands', async () => {
+  test('not without a login, when otpd alone also names otpd --help', async () => {
     const env = { PATH: path, HOME: emptyHome, OTPD_SERVER: host.server.url }
     const screen = openScreen([binaryPath], env, small)
     expect(await screen.exited).toBe(4)
@@ -131,14 +131,13 @@ describe('it opens', () => {
   })
 
   test.each([
-    ['nobody is logged in', 4, 'Not logged in', 'otpd login'],
+    ['there is no login', 4, 'Not logged in', 'otpd login'],
     ['the token is refused', 4, 'The token came from OTPD_TOKEN.', 'Give it a new one'],
     ['there is no server', 3, 'Cannot reach', 'otpd serve'],
-  ])('not where %s, which is told where it was typed', async (reason, exitCode, expectedText, next) => {
+  ])('not when %s, which is printed in the shell', async (reason, exitCode, expectedText, next) => {
     const refused: Record<string, string> = reason.startsWith('the token') ? { OTPD_TOKEN: 'x' } : {}
-    const otherEnv: Record<string, string> = reason.startsWith('there')
-      ? { OTPD_TOKEN: 'x', OTPD_SERVER: 'http://127.0.0.1:1' }
-      : {}
+    const otherEnv: Record<string, string> =
+      reason === 'there is no server' ? { OTPD_TOKEN: 'x', OTPD_SERVER: 'http://127.0.0.1:1' } : {}
     const env = { PATH: path, HOME: emptyHome, OTPD_SERVER: host.server.url, ...refused, ...otherEnv }
     const screen = openScreen([binaryPath, 'console'], env, small)
     expect(await screen.exited).toBe(exitCode)
@@ -150,7 +149,7 @@ describe('it opens', () => {
 })
 
 describe('around every screen', () => {
-  test('are its name and number, and help says what does the same without it', async () => {
+  test('the title and digit are shown, and the help lists equivalent commands', async () => {
     const screen = await host.open()
     for (const [index, title] of titles.entries()) {
       screen.press(String(index + 1))
@@ -159,7 +158,7 @@ describe('around every screen', () => {
       screen.press('?')
       await screen.waitForText('── Keys ─')
       screen.press('pagedown', 'pagedown')
-      await screen.waitForText('The same without the console')
+      await screen.waitForText('Equivalent commands')
       screen.press('esc')
       await screen.waitForText(`── ${title} ─`)
     }
@@ -170,8 +169,8 @@ describe('around every screen', () => {
     const screen = await host.open([], { columns: 120, rows: 60 })
     for (const [index] of titles.entries()) {
       screen.press(String(index + 1), '?')
-      await screen.waitForText('The same without the console')
-      const lines = screen.text().split('The same without the console')[1] ?? ''
+      await screen.waitForText('Equivalent commands')
+      const lines = screen.text().split('Equivalent commands')[1] ?? ''
       const commands = lines.split('\n').flatMap((line) => /^ {3}otpd ([a-z -]+)/.exec(line)?.[1] ?? [])
       expect(commands.length).toBeGreaterThan(0)
       for (const command of commands) {
@@ -182,7 +181,7 @@ describe('around every screen', () => {
         expect((await runBinary(emptyHome, [...commandWords, '--help'])).exitCode).toBe(0)
       }
       screen.press('esc')
-      await screen.waitForTextGone('The same without the console')
+      await screen.waitForTextGone('Equivalent commands')
     }
     await screen.close()
   })
@@ -204,7 +203,7 @@ describe('around every screen', () => {
     await screen.close()
   })
 
-  test('it follows the size of the terminal, and comes back from one that is too small', async () => {
+  test('the frame follows the size of the terminal, and comes back after one that is too small', async () => {
     const screen = await host.open()
     screen.resize({ columns: 200, rows: 60 })
     await screen.waitUntil(
@@ -224,10 +223,10 @@ describe('around every screen', () => {
     )
     screen.press('q')
     expect(await screen.exited).toBe(0)
-    await expectWhole(screen)
+    await expectRestored(screen)
   })
 
-  test('what is typed outlives a terminal that is too small, which takes no keys', async () => {
+  test('typed text survives a terminal that is too small, which takes no keys', async () => {
     const screen = await host.open()
     screen.press('4', '/', 'shop')
     await screen.waitForText('/ shop█')
@@ -243,7 +242,7 @@ describe('around every screen', () => {
     expect(await screen.exited).toBe(0)
   })
 
-  test('no colour is left under NO_COLOR, and nothing but ASCII with --ascii or without UTF-8', async () => {
+  test('NO_COLOR removes every colour; --ascii and a locale without UTF-8 leave only ASCII', async () => {
     const plain = await host.open([], small, { NO_COLOR: '1' })
     plain.press('?')
     await plain.waitForText('── Keys ─')
@@ -257,17 +256,17 @@ describe('around every screen', () => {
       }
   })
 
-  test('--read-only is said, and what would change something says why it does not', async () => {
+  test('--read-only is shown, and keys that would change something say why they do not', async () => {
     const screen = await host.open(['--read-only'])
     await screen.waitForText('read-only')
     screen.press('5')
     await screen.waitForText('(n new)')
     screen.press('n')
-    await screen.waitForText('n is unavailable: not in a console that was started with --read-only')
+    await screen.waitForText('n is unavailable: the console was started with --read-only')
     await screen.close()
   })
 
-  test('what is pasted is text where text is asked for, and never keys', async () => {
+  test('pasted text is typed into a text field, and never acts as keys', async () => {
     const paste = (text: string) => `\u001b[200~${text}\u001b[201~`
     const screen = await host.open()
     await untilReadingKeys(screen)
@@ -278,11 +277,11 @@ describe('around every screen', () => {
     await screen.close()
   })
 
-  test('p stops what moves, and m shows phones', async () => {
+  test('p pauses updates, and m shows phones', async () => {
     const screen = await host.open()
     screen.press('p', 'm')
     await screen.waitForText('paused')
-    await screen.waitForText('p go on')
+    await screen.waitForText('p resume')
     await screen.waitForText('m mask')
     screen.press('p', 'm')
     await screen.waitForTextGone('paused')
@@ -291,17 +290,17 @@ describe('around every screen', () => {
   })
 })
 
-test('a lost server is a state, and comes back by itself', async () => {
+test('an unreachable server is shown, and the console reconnects by itself', async () => {
   const home = mkdtempSync(join(tmpdir(), 'otpd-console-'))
   const own = await startConsoleHost({ home })
   const screen = await own.open()
   await screen.waitForText('● operational')
   await own.server.stop()
-  await screen.waitForText('✗ server lost')
+  await screen.waitForText('✗ server unreachable')
   screen.press('4')
-  await screen.waitForText('trying again')
+  await screen.waitForText('connection lost, retrying')
   screen.press('1')
-  // The same address and the same accounts.
+  // At the same address, with the same accounts.
   const { dataDir, url } = own.server
   const restartedServer = await startServer({ home, dataDir, env: { OTPD_LISTEN: new URL(url).host } })
   await screen.waitForText('● operational')

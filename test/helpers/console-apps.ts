@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { ConsoleHost } from './console.ts'
 import { lastCopiedText, type OpenScreen, type Size } from './screen.ts'
 
-/** Ways into the Apps screen. */
+/** Helpers that open the Apps screen. */
 export const createAppsScreen = (host: () => ConsoleHost) => {
   async function openApps(args: string[] = [], size?: Size) {
     const terminal = await host().open(args, size)
@@ -11,7 +11,7 @@ export const createAppsScreen = (host: () => ConsoleHost) => {
     return terminal
   }
 
-  /** The applications of the first project. */
+  /** Opens the applications of the first project. */
   async function openProject(args: string[] = [], size?: Size) {
     const terminal = await openApps(args, size)
     await terminal.waitForText('▸ ')
@@ -20,7 +20,7 @@ export const createAppsScreen = (host: () => ConsoleHost) => {
     return terminal
   }
 
-  /** The page of an application in the first project. */
+  /** Opens the page of an application in the first project. */
   async function openApp(name: string, args: string[] = [], size?: Size) {
     const terminal = await openProject(args, size)
     await terminal.waitForText(name)
@@ -53,7 +53,7 @@ export const readEnvFile = (path: string): Record<string, string> =>
     ]),
   )
 
-/** Copies what is selected, and gives what the terminal was told to put into the clipboard. */
+/** Copies the selected value, and returns the text that the console sent to the clipboard. */
 export async function copyValue(terminal: OpenScreen, name: string) {
   terminal.press('y')
   await terminal.waitForText(`copied ${name}`)

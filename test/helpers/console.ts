@@ -6,7 +6,7 @@ const password = 'correct horse battery'
 
 export type ConsoleHost = Awaited<ReturnType<typeof startConsoleHost>>
 
-/** A server with one account, which is logged in, and the consoles that it opens. */
+/** Starts a server with one account, logs in, and opens consoles for it. */
 export async function startConsoleHost(options: ServerOptions = {}) {
   const server = await startServer(options)
   const { home, dataDir, otpd } = server
@@ -23,14 +23,14 @@ export async function startConsoleHost(options: ServerOptions = {}) {
 
   return {
     server,
-    /** A command as the same person; its output, and a failure of the test where it fails. */
+    /** Runs a command as the same developer and returns its output. @throws if it fails */
     otpd: runOrThrow,
-    /** The same as the API answers it. */
+    /** Runs a command with --json and returns the data. */
     async json<T>(args: string[]): Promise<T> {
       const { data }: { data: T } = JSON.parse(await runOrThrow([...args, '--json']))
       return data
     },
-    /** The console in a terminal of its own, from its first frame on. */
+    /** Opens the console in a terminal of its own; resolves after its first frame. */
     async open(
       args: string[] = [],
       size: Size = { columns: 80, rows: 24 },

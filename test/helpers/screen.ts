@@ -3,8 +3,8 @@ import { Terminal as Emulator } from '@xterm/headless'
 export type Size = { columns: number; rows: number }
 
 /**
- * A program in a terminal: a real pseudo-terminal of the system, and an emulator that reads what the program draws.
- * Nothing here waits for a time to pass: `seen` looks again whenever something was drawn.
+ * Runs a program in a real pseudo-terminal, with an emulator that interprets what it draws. Waiting is event-driven: each
+ * condition is checked again after each frame.
  */
 export function openScreen(command: string[], env: Record<string, string>, { columns, rows }: Size) {
   const emulator = new Emulator({ cols: columns, rows, allowProposedApi: true })
@@ -29,12 +29,12 @@ export function openScreen(command: string[], env: Record<string, string>, { col
       rows,
       data(_, bytes) {
         written += decoder.decode(bytes, { stream: true })
-        // Half a frame is no screen: a person does not see one either.
+        // Ignore half-drawn frames, which a terminal does not show either.
         emulator.write(bytes, () => {
           if (!emulator.modes.synchronizedOutputMode) refresh()
         })
       },
-      // What was written before comes out of the emulator before this does.
+      // Queued after all earlier output in the emulator.
       exit: () =>
         emulator.write('', () => {
           refresh()
@@ -48,7 +48,7 @@ export function openScreen(command: string[], env: Record<string, string>, { col
 
   const flagsBefore = terminal.localFlags
 
-  /** Resolves once it is so; fails with the screen where the program ends before, or after a minute. */
+  /** Resolves once the condition is true. Rejects, with the screen, if the program ends first, or after a minute. */
   async function waitUntil(condition: () => boolean, description: string) {
     const changed = Promise.withResolvers<void>()
     const check = () => {
@@ -58,7 +58,7 @@ export function openScreen(command: string[], env: Record<string, string>, { col
     check()
     const ended = exited.then(() => (condition() ? null : 'the program ended'))
     const timedOut = Promise.withResolvers<string>()
-    const timer = setTimeout(() => timedOut.resolve('it did not come in a minute'), 60_000)
+    const timer = setTimeout(() => timedOut.resolve('it did not happen within a minute'), 60_000)
     const failure = await Promise.race([changed.promise.then(() => null), ended, timedOut.promise])
     clearTimeout(timer)
     listeners = listeners.filter((listener) => listener !== check)
@@ -73,16 +73,16 @@ export function openScreen(command: string[], env: Record<string, string>, { col
 
   return {
     child,
-    /** The exit code, once all that the program wrote is on the screen. */
+    /** Resolves with the exit code once all output is on the screen. */
     exited,
-    /** Everything that the program wrote, with its escape sequences. */
+    /** Returns all output, with its escape sequences. */
     written: () => written,
-    /** The rows as a person sees them. */
+    /** Returns the visible rows. */
     screen: () => screenRows,
     text: () => screenRows.join('\n'),
-    /** The alternate screen is shown. */
+    /** Whether the alternate screen is shown. */
     isAlternate: () => emulator.buffer.active.type === 'alternate',
-    /** Presses keys: text as it is, or the name of a key. */
+    /** Presses keys: each is the name of a key, or text to type. */
     press(...keys: string[]) {
       for (const key of keys) terminal.write(namedKeys[key] ?? key)
     },
@@ -95,7 +95,7 @@ export function openScreen(command: string[], env: Record<string, string>, { col
       refresh()
       terminal.resize(size.columns, size.rows)
     },
-    /** Echo, line editing and their kind (termios `c_lflag`) are as the program found them. */
+    /** Whether echo, line editing and the other local modes (termios `c_lflag`) are as before the program. */
     isRestored: () => terminal.localFlags === flagsBefore,
     hasCursor: () => written.lastIndexOf('\u001b[?25h') >= written.lastIndexOf('\u001b[?25l'),
     async close() {
@@ -128,7 +128,7 @@ const namedKeys: Partial<Record<string, string>> = {
   'ctrl-z': '\u001a',
 }
 
-/** What a program copied last, to the clipboard of the terminal (OSC 52). */
+/** Returns the last text that a program copied to the terminal's clipboard (OSC 52). */
 export function lastCopiedText(written: string) {
   // oxlint-disable-next-line no-control-regex -- the sequence begins and ends with one
   const copies = [...written.matchAll(/\u001b\]52;c;([^\u0007]*)\u0007/g)]

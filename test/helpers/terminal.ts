@@ -4,15 +4,15 @@ export type TerminalOptions = {
   env?: Record<string, string>
   columns?: number
   rows?: number
-  /** A line of sh that gets the binary as `$0` and its arguments as `$@`, to redirect some of its streams. */
+  /** Runs this `sh` script instead, with the binary as `$0` and its arguments as `$@`, to redirect streams. */
   shell?: string
 }
 
 export type TerminalRun = ReturnType<typeof runInTerminal>
 
 /**
- * Runs `dist/otpd` with a terminal as its input, output and error output, and nothing of this process's environment but
- * PATH. Colours and cursor movements are left out of what is seen.
+ * Runs `dist/otpd` with a terminal as stdin, stdout and stderr, and only PATH of this process's environment. `text` has no
+ * colours and no cursor movements.
  */
 export function runInTerminal(home: string, args: string[], options: TerminalOptions = {}) {
   const { env = {}, columns = 80, rows = 24, shell } = options
@@ -41,24 +41,24 @@ export function runInTerminal(home: string, args: string[], options: TerminalOpt
       exit: () => closed.resolve(),
     },
   })
-  // What a program printed may be read after it has ended.
+  // Output may arrive after the program has ended.
   const exited = closed.promise.then(() => child.exited)
 
   return {
     text,
-    /** As it came, for what is about colours. */
+    /** Returns the output with its escape sequences. */
     raw: () => raw,
-    /** Resolves once this stands on the terminal. */
+    /** Resolves once the output matches. Rejects if the program ends first. */
     waitFor: (pattern: RegExp) =>
       new Promise<RegExpExecArray>((resolve, reject) => {
         const match = pattern.exec(text())
         if (match) return resolve(match)
         waiters.push({ pattern, resolve })
-        void exited.then(() => reject(new Error(`It ended without ${pattern}:\n${text()}`)))
+        void exited.then(() => reject(new Error(`The program ended without ${pattern}:\n${text()}`)))
       }),
     type: (keys: string) => void child.terminal?.write(keys),
     kill: (signal: NodeJS.Signals) => child.kill(signal),
-    /** The exit code, once everything that was printed has been read. */
+    /** Resolves with the exit code once all output has been read. */
     async waitForExit() {
       const exitCode = await exited
       child.terminal?.close()

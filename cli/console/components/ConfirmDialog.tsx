@@ -8,14 +8,14 @@ import { DialogBox, dialogWidth, wrapLines } from './DialogBox.tsx'
 
 type Props = { dialog: Extract<Dialog, { kind: 'confirm' }>; width: number; height: number }
 
-/** Destroys only once the name was typed: a key that was hit by accident does nothing. */
+/** Confirms a destructive action: it runs only after the name is typed, so that no single key destroys anything. */
 export function ConfirmDialog({ dialog, width, height }: Props) {
   const { theme } = useConsole()
   const { paint, symbols } = theme
   const [input, setInput] = useState('')
   const { isBusy, problem, close, run } = useAction(dialog, dialog.submit)
   const innerWidth = dialogWidth(width)
-  // Keyboards write an accent in one way, and whoever gave the name may have done it in the other.
+  // A keyboard may compose an accent differently (NFC, NFD) from the program that stored the name.
   const isConfirmed = input.normalize() === dialog.confirmText.normalize()
   useKeys(
     'dialog',
@@ -41,7 +41,7 @@ export function ConfirmDialog({ dialog, width, height }: Props) {
   ]
   return <DialogBox title={dialog.title} lines={lines} width={width} height={height} />
 
-  /** A name that is too long for one line has to be read whole all the same. */
+  /** Shows the whole name, on several lines if it is too long for one. */
   function promptLines(): Line[] {
     const promptEnd = ` to ${dialog.verb}, esc to cancel:`
     const oneLine: Line = ['Type ', { text: dialog.confirmText, paint: paint.bold }, promptEnd]

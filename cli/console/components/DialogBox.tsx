@@ -6,28 +6,28 @@ import { Lines } from './Lines.tsx'
 type Props = {
   title: string
   lines: readonly Line[]
-  /** Of the whole body, in whose middle the box stands. */
+  /** Width of the screen body; the box is centred in it. */
   width: number
   height: number
 }
 
 const boxWidthMax = 76
 
-/** How many columns the lines of a dialog have. */
+/** Returns the width of a dialog's lines, in columns. */
 export const dialogWidth = (width: number) => Math.min(boxWidthMax, width - 2) - 4
 
-/** Sentences in as many lines as they need; what is put together of pieces is left as it is. */
+/** Wraps plain sentences to the width of a dialog. Lines made of several spans are not wrapped. */
 export const wrapLines = (lines: readonly Line[], width: number): Line[] =>
   lines.flatMap((line): Line[] => (typeof line === 'string' ? wrap(line, dialogWidth(width)) : [line]))
 
-/** A frame over what is there, with everything under it covered. */
+/** Draws a titled box over the screen. */
 export function DialogBox({ title, lines, width, height }: Props) {
   const { theme } = useConsole()
   const { paint, symbols } = theme
   const innerWidth = dialogWidth(width)
   const [topLeft = '', topRight = '', bottomLeft = '', bottomRight = ''] = symbols.corners
   const side = { text: symbols.bar, paint: paint.yellow }
-  // Where there is no room for all of it, the explanation above gives way to what is typed and answered below.
+  // If the lines do not fit, the explanation at the top is cut, not the input and the errors at the bottom.
   const visibleLines = lines.slice(-Math.max(1, height - 2))
   const heading = ` ${title} `
   const topRule = symbols.rule.repeat(Math.max(0, innerWidth + 1 - displayWidth(heading)))

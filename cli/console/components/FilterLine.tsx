@@ -9,7 +9,7 @@ type Props = {
   width: number
 }
 
-/** The filter of a list while it is typed, and while it holds. */
+/** Shows the filter of a list, and takes its text while it is typed. */
 export function FilterLine({ list, width }: Props) {
   const { theme } = useConsole()
   const { paint, symbols } = theme

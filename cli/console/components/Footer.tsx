@@ -6,12 +6,12 @@ import { useStore } from '../store.ts'
 import type { Theme } from '../theme.ts'
 import { Lines } from './Lines.tsx'
 
-/** The keys that are in force, the nearest first, as many as there is room for; the ways out always. */
+/** Lists the active keys, topmost layer first, as far as they fit. Pinned keys are always shown. */
 export function Footer({ width }: { width: number }) {
   const { keys, theme } = useConsole()
   useStore(keys.version)
   const bindings = keys.activeBindings().filter(({ isHelpOnly }) => isHelpOnly !== true)
-  // Of the ways on, one is enough where there is little room.
+  // esc already leads out of here; tab would take room from the other keys.
   const hasEsc = bindings.some(({ keys: [key] }) => key === 'esc')
   const isPinnedRight = ({ isPinned, keys: [key] }: ActiveBinding) => isPinned && !(hasEsc && key === 'tab')
   const right = bindings.filter(isPinnedRight).flatMap((binding) => hint(binding, theme))
@@ -25,7 +25,7 @@ export function Footer({ width }: { width: number }) {
   return <Lines lines={[justify(left, right, width)]} width={width} />
 }
 
-/** What is unavailable now is dim as a whole, and in brackets where there are no colours to tell it by. */
+/** Formats one key. An unavailable one is dim and in parentheses, so that it is recognizable without colours. */
 function hint({ keys, label, unavailable }: ActiveBinding, { paint, isAscii }: Theme): Span[] {
   const key = formatKey(keys[0] ?? '', isAscii)
   if (unavailable !== null) return [{ text: `(${key} ${label})`, paint: paint.dim }, '  ']

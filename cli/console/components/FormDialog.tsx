@@ -9,7 +9,7 @@ import { DialogBox, dialogWidth, wrapLines } from './DialogBox.tsx'
 type Props = { dialog: Extract<Dialog, { kind: 'form' }>; width: number; height: number }
 type Values = Readonly<Record<string, string>>
 
-/** Fields to fill in; enter goes to the next one and, from the last, does it. */
+/** A form: enter moves to the next field, and submits in the last one. */
 export function FormDialog({ dialog, width, height }: Props) {
   const { theme } = useConsole()
   const { paint, symbols } = theme
@@ -75,7 +75,7 @@ export function FormDialog({ dialog, width, height }: Props) {
     ...fields.flatMap(fieldLines),
     ...(fields.length > 0 ? [''] : []),
     {
-      text: `enter ${isLast ? dialog.verb : 'next field'}, esc cancel${field?.choices ? ', space another' : ''}`,
+      text: `enter ${isLast ? dialog.verb : 'next field'}, esc cancel${field?.choices ? ', space next option' : ''}`,
       paint: paint.dim,
     },
     ...(isBusy ? [{ text: 'working', paint: paint.dim }] : []),
@@ -95,7 +95,7 @@ const validateFields = (fields: readonly Field[], values: Values): Values =>
     }),
   )
 
-/** Space goes on to the next one, a letter to the next that begins with it. */
+/** Space selects the next option, a letter the next option that begins with it. */
 function nextChoice(choices: readonly string[], previous: string, typedInput: TypedInput) {
   if (!('text' in typedInput)) return previous
   const choiceIndex = choices.indexOf(previous)
@@ -107,7 +107,7 @@ function nextChoice(choices: readonly string[], previous: string, typedInput: Ty
   return nextValue ?? previous
 }
 
-/** All of them side by side; where they do not fit, those from the chosen one on. */
+/** Lists the options on one line; if they do not fit, beginning with the chosen one. */
 function choiceSpans(
   choices: readonly string[],
   value: string,

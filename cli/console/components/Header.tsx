@@ -8,9 +8,13 @@ import { justify, displayWidth, type Line, type Span } from '../spans.ts'
 import type { Theme, Tone } from '../theme.ts'
 import { Lines } from './Lines.tsx'
 
-const serverTones: Record<ServerState, Tone> = { operational: 'good', 'not ready': 'warning', lost: 'bad' }
+const serverTones: Record<ServerState, Tone> = {
+  operational: 'good',
+  'not ready': 'warning',
+  unreachable: 'bad',
+}
 
-/** Two lines: where we are connected and in what state, then the six screens. */
+/** Two lines: the server and its state, then the tabs of the screens. */
 export function Header({ width }: { width: number }) {
   const console = useConsole()
   const shell = useShell()
@@ -40,7 +44,10 @@ export function Header({ width }: { width: number }) {
 }
 
 function connectionLine({ connection, email, theme }: Console, { server }: Shell, room: number): Line {
-  const state = theme.status(serverTones[server], server === 'lost' ? 'server lost, trying again' : server)
+  const state = theme.status(
+    serverTones[server],
+    server === 'unreachable' ? 'server unreachable, retrying' : server,
+  )
   const address = connection.server.url.replace(/^https?:\/\//, '')
   const withoutAddress: Span[] = [{ text: ' otpd', paint: theme.paint.bold }, '  ', state]
   const withAddress: Span[] = [{ text: ' otpd', paint: theme.paint.bold }, `  ${address}  `, state]
@@ -48,7 +55,7 @@ function connectionLine({ connection, email, theme }: Console, { server }: Shell
   return [withEmail, withAddress].find((line) => displayWidth(line) < room) ?? withoutAddress
 }
 
-/** Live is where people get messages and money is spent: red, and always in the corner of the eye. */
+/** Names the environments in use. Live is red, since it reaches people and costs money. */
 const badge = (environments: readonly ('live' | 'test')[], { paint }: Theme): Span[] =>
   environments.length === 0
     ? []

@@ -10,7 +10,7 @@ import { Lines } from './Lines.tsx'
 
 type Props = { bindings: readonly ActiveBinding[]; width: number; height: number }
 
-/** Every key that was in force when `?` was pressed, and the commands that do the same. */
+/** Lists the keys that were active when `?` was pressed, and the equivalent commands. */
 export function Help({ bindings, width, height }: Props) {
   const { theme, shell } = useConsole()
   const { screen } = useShell()
@@ -38,7 +38,7 @@ export function Help({ bindings, width, height }: Props) {
     ['   ', { text: `1 to ${screenNames.length}`.padEnd(14), paint: paint.cyan }, 'switch to a screen'],
     ...globalBindings.map(keyLine),
     '',
-    heading('The same without the console'),
+    heading('Equivalent commands'),
     ...commands.map((command): Line => `   ${command}`),
   ]
   const [scrollTop, setScrollTop] = useState(0)

@@ -11,13 +11,13 @@ type Props<Row> = {
   list: List<Row>
   columns: readonly Column<Row>[]
   width: number
-  /** Shown where there is no row at all: what to do to get one. */
+  /** Shown when there are no rows: says how to get one. */
   empty: readonly string[]
-  /** Draws a row that has no columns; null for the others. */
+  /** Returns the line of a row that is drawn without columns; null for other rows. */
   renderLine?(row: Row): Line | null
 }
 
-/** Rows under headings: one line more than the height that `useList` was given. */
+/** Draws the visible rows of a list under column titles: one line more than the height given to `useList`. */
 export function ListTable<Row>({ list, columns, width, empty, renderLine }: Props<Row>) {
   const { theme, listPosition } = useConsole()
   const { paint, symbols } = theme
@@ -32,7 +32,7 @@ export function ListTable<Row>({ list, columns, width, empty, renderLine }: Prop
     return isSelected && list.isActive ? applyPaint(line, paint.bold) : line
   })
   const emptyLines: readonly Line[] = list.hasFilter
-    ? ['', '  No such rows.']
+    ? ['', '  No matching rows.']
     : ['', ...empty.flatMap((line) => wrapSentence(line, width - 2)).map((line) => `  ${line}`)]
   const isLong = list.rows.length > list.height
   const position = isLong && list.isActive ? `${list.index + 1} of ${list.rows.length}` : ''
@@ -50,7 +50,7 @@ export function ListTable<Row>({ list, columns, width, empty, renderLine }: Prop
   )
 }
 
-/** What is indented, as a command is, stays so in every line. */
+/** Wraps a sentence and repeats its indent, which marks a command, on every line. */
 function wrapSentence(text: string, width: number) {
   const indent = text.slice(0, text.search(/\S|$/))
   return wrap(text, width - indent.length).map((line) => indent + line)

@@ -3,7 +3,7 @@ import type { Polled } from '../hooks/use-polled.ts'
 import { wrap, type Line } from '../spans.ts'
 import { Lines } from './Lines.tsx'
 
-/** In place of what is not there yet: that it is being loaded, or why it cannot be. */
+/** Shown instead of data that is not there yet: `Loading`, or the error. */
 export function LoadingOrError({
   polled,
   width,

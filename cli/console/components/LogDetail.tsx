@@ -9,10 +9,10 @@ import type { Line, Span } from '../spans.ts'
 import { Lines } from './Lines.tsx'
 import { Rule } from './Rule.tsx'
 
-/** With the rule above it. */
+/** Height in lines, including the rule above. */
 export const logDetailHeight = 9
 
-/** Everything that is known of one entry. */
+/** Shows every field of a log entry. */
 export function LogDetail({
   entry,
   width,
@@ -33,14 +33,14 @@ export function LogDetail({
     id === null || applicationName(id) === id ? id : `${applicationName(id)}  ${id}`
   const lines: Line[] =
     entry === null
-      ? [' No entry is selected.']
+      ? [' No entry selected.']
       : [
           fact('type', typeSpan(entry, theme)),
           fact('time', `${localTime(entry.at)}  (${entry.at})`),
           fact('application', applicationText(entry.appId)),
           fact('request', entry.requestId),
           fact('phone', formatPhone(entry.phone)),
-          fact('status then', entry.status),
+          fact('status', entry.status),
           fact('detail', entry.detail),
           fact('entry', entry.id),
         ]

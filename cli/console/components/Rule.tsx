@@ -2,7 +2,7 @@ import { useConsole } from '../console-context.ts'
 import { toSpans, displayWidth, type Line } from '../spans.ts'
 import { Lines } from './Lines.tsx'
 
-/** A line across, with a title near its beginning and a remark near its end. */
+/** A horizontal rule with a title at the left and a remark at the right; the remark is dropped on a narrow screen. */
 export function Rule({ width, title = '', remark = '' }: { width: number; title?: Line; remark?: Line }) {
   const { theme } = useConsole()
   const rule = (length: number) => ({

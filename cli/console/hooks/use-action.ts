@@ -3,14 +3,14 @@ import { CliError } from '../../terminal/errors.ts'
 import { errorLines, useConsole, type Dialog } from '../console-context.ts'
 
 /**
- * Does what a dialog asks for, once at a time, and closes the dialog when it is done. A refusal is kept as lines to
- * show, anything else is a bug. What is on the screen is asked again afterwards.
+ * Runs the action of a dialog, one at a time. On success it closes the dialog and refreshes the screen. A `CliError` is
+ * returned as `problem` lines; any other error is a bug and ends the console.
  */
 export function useAction<Args extends unknown[]>(dialog: Dialog, submit: (...args: Args) => Promise<void>) {
   const { shell, refresh, toast, crash } = useConsole()
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<string[]>([])
-  // Whoever left meanwhile may have opened another one.
+  // The user may have left this dialog and opened another one.
   const close = () =>
     shell.set((previous) => (previous.dialog === dialog ? { ...previous, dialog: null } : previous))
   async function execute(args: Args) {

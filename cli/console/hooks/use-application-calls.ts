@@ -7,14 +7,14 @@ import type { Handler } from '../key-router.ts'
 type ApplicationConnection = ReturnType<typeof connectAsApplication>
 
 /**
- * Sending and verifying are an application's to do, not a developer's: its credentials come from the environment, as
- * for the commands. Without them the keys say what is missing.
+ * Connects as an application, which alone may send and verify codes. Its credentials come from environment variables, as
+ * for the commands; without them the keys say which variables to set.
  */
 export function useApplicationCalls() {
   const { context } = useConsole()
   const [connection] = useState(() => tryConnect(() => connectAsApplication(context, {})))
   return {
-    /** The key's handler where there are credentials, and `reason` stands against nothing else. */
+    /** Returns a key handler that is unavailable without credentials, or for `reason`. */
     handler(run: (application: ApplicationConnection) => void, reason: string | null = null): Handler {
       if (connection === null) return { unavailable: missingCredentials }
       return reason === null ? () => run(connection) : { unavailable: reason }
@@ -22,7 +22,7 @@ export function useApplicationCalls() {
   }
 }
 
-/** As long as fits behind the key on 80 columns. */
+/** Fits on 80 columns, after the key. */
 const missingCredentials = 'set OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY'
 
 function tryConnect(connect: () => ApplicationConnection): ApplicationConnection | null {

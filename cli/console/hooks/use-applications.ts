@@ -5,7 +5,7 @@ import { useConsole } from '../console-context.ts'
 import { slowPollMs, usePolled, type Polled } from './use-polled.ts'
 
 export type Applications = Polled<Application[]> & {
-  /** The application's name; its id where it was deleted, `-` where there is none. */
+  /** Returns the name of an application; its id if it was deleted, `-` for null. */
   applicationName(id: string | null): string
 }
 
@@ -15,10 +15,10 @@ export const ApplicationsContext = createContext<Applications>({
   applicationName: (id) => id ?? '-',
 })
 
-/** Every application of the developer. Asked once for all that is on the screen. */
+/** Returns every application of the developer. All components share one poll. */
 export const useApplications = () => useContext(ApplicationsContext)
 
-/** For the shell, which asks. */
+/** Polls the applications; called once, by the root component. */
 export function usePolledApplications(): Applications {
   const { api } = useConsole()
   const { data, error } = usePolled('applications', () => listApplications(api), { intervalMs: slowPollMs })

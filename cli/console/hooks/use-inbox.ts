@@ -2,7 +2,7 @@ import type { InboxItem } from '../../client/resources.ts'
 import { useConsole } from '../console-context.ts'
 import { usePolled, type Polled } from './use-polled.ts'
 
-/** The newest messages that were kept here instead of sent, each with its code while that is good. */
+/** Polls the newest messages that were kept in the inbox instead of sent; each has its code while that is valid. */
 export function useInbox(): Polled<InboxItem[]> {
   const { api } = useConsole()
   return usePolled('inbox', async () => {

@@ -6,13 +6,13 @@ import type { Action, Section } from '../keymap.ts'
 export type KeyOptions = {
   isModal?: boolean
   onText?: Layer['onText']
-  /** Out of force while false. */
+  /** The section is inactive while false. */
   isActive?: boolean
 }
 
 /**
- * Puts a section of the keymap in force while the component is there. Actions that are left out, or undefined, have no
- * key now; one that cannot be done for a reason is `{ unavailable: 'the reason' }`, and says so when it is pressed.
+ * Activates a section of the keymap while the component is mounted. Actions that are left out or undefined have no key.
+ * A handler `{ unavailable: 'reason' }` keeps its key and shows the reason when it is pressed.
  */
 export function useKeys<S extends Section>(
   section: S,

@@ -5,49 +5,49 @@ import { useStore } from '../store.ts'
 import { useKeys } from './use-keys.ts'
 
 export type List<Row> = {
-  /** Those that the filter lets through. */
+  /** The rows that match the filter. */
   rows: readonly Row[]
-  /** Null where there is no row. */
+  /** Null if there are no rows. */
   selected: Row | null
-  /** Of the selected row among `rows`; -1 where there is none. */
+  /** Index of the selected row in `rows`; -1 if there are none. */
   index: number
-  /** The first row that is drawn, and how many there is room for. */
+  /** Index of the first visible row. `height` is the number of visible rows. */
   offset: number
   height: number
   filter: string
-  /** There is a filter, or one is being typed; it takes one of the rows. */
+  /** There is a filter, or one is being typed. It takes the line of one row. */
   hasFilter: boolean
   /** The filter is being typed. */
   isFiltering: boolean
   setFilter(filter: string): void
   endFilter(): void
   isActive: boolean
-  /** It stays at its end while rows are added there. */
+  /** The selection stays on the last row while rows are added. */
   isFollowing: boolean
   getRowId(row: Row): string
   select(id: string): void
 }
 
 type Options<Row> = {
-  /** Of the list; its place and its filter are kept under it. */
+  /** Key under which selection, scroll position and filter are remembered. */
   name: string
   rows: readonly Row[]
-  /** How many rows are visible at once, the heading not counted. */
+  /** Number of visible rows, without the heading. */
   height: number
   getRowId(row: Row): string
-  /** What the filter looks at; without it there is no filter. */
+  /** Returns the text that the filter searches. Without it the list has no filter. */
   getFilterText?(row: Row): string
-  /** Takes keys; false for a pane that is not the one in use. */
+  /** Whether the list takes keys; false for a pane that is not focused. */
   isActive?: boolean
-  /** Rows are added at its end, and that is where it begins: a log. */
+  /** The list is a log: it starts at its end, where rows are added. */
   isTail?: boolean
 }
 
 const initialState: ListState = { id: null, index: 0, offset: 0, filter: '', isFollowing: true }
 
 /**
- * Selection, window and filter of a list. The selection stays on its row when rows come and go, and on its place when
- * the row itself is gone.
+ * Manages the selection, the visible window and the filter of a list. The selection stays on its row while rows are added
+ * and removed; if the row itself is removed, on its position.
  */
 export function useList<Row>({
   name,
@@ -77,11 +77,11 @@ export function useList<Row>({
     : state.id === null
       ? -1
       : visibleRows.findIndex((row) => getRowId(row) === state.id)
-  // A row that left a log has left at its beginning.
+  // A log drops its oldest rows, so a selected row that is gone was at the start.
   const index = foundIndex === -1 ? Math.min(isTail ? 0 : state.index, visibleRows.length - 1) : foundIndex
   const selected = visibleRows[index] ?? null
   const offset = windowOffset(state.offset, index, visibleHeight, visibleRows.length)
-  // Rows arrive and the terminal is resized between two keys: the next render starts from what this one shows.
+  // Rows and terminal size change without a key press, so the next render must start from what this one shows.
   const saveVisible = useEffectEvent(() =>
     update({ id: selected === null ? state.id : getRowId(selected), index: Math.max(0, index), offset }),
   )
@@ -131,7 +131,7 @@ export function useList<Row>({
   }
 }
 
-/** As little as possible from where it was, so that the selected row is inside and no room is left empty. */
+/** Returns the new offset of a window: moved as little as possible to show the selected row and leave no blank lines. */
 export function windowOffset(previous: number, index: number, height: number, count: number) {
   const lastOffset = Math.max(0, count - height)
   const minOffset = Math.max(0, index - height + 1)
@@ -139,7 +139,7 @@ export function windowOffset(previous: number, index: number, height: number, co
   return Math.min(lastOffset, Math.max(minOffset, Math.min(previous, maxOffset)))
 }
 
-/** The states with one list's changed; the same map where nothing changes. */
+/** Returns a copy with one list changed, or the same map if nothing changes. */
 function withChanges(
   states: ReadonlyMap<string, ListState>,
   name: string,

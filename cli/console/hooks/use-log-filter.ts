@@ -4,7 +4,7 @@ import { useApplications } from './use-applications.ts'
 import { usePersistentState } from './use-persistent-state.ts'
 import type { LogSelection } from './use-log.ts'
 
-/** Types that are looked for together, by the word for them. */
+/** Event types by the name of their group. */
 const typesByKind: Record<string, string | undefined> = {
   all: undefined,
   failures: [...failureTypes, 'otp.attempt_failed'].join(','),
@@ -19,7 +19,7 @@ type LogFilter = { appId: string | null; kind: string; phoneEnd: string }
 
 const noFilter: LogFilter = { appId: null, kind: 'all', phoneEnd: '' }
 
-/** Which entries the log shows, and the ways to change that. */
+/** Manages which entries the log shows. */
 export function useLogFilter(target: Target | null) {
   const { openDialog } = useConsole()
   const { data: applications = [], applicationName } = useApplications()
@@ -49,21 +49,21 @@ export function useLogFilter(target: Target | null) {
     openFilterDialog: () =>
       openDialog({
         kind: 'form',
-        title: 'Narrow the log',
-        verb: 'show',
+        title: 'Filter the log',
+        verb: 'apply',
         fields: [
           {
             name: 'app',
-            label: 'app, name or id',
+            label: 'app name or id',
             initial: appId === null ? '' : applicationName(appId),
-            check: (text) => (text === '' || findAppId(text) !== undefined ? null : 'there is no such one'),
+            check: (text) => (text === '' || findAppId(text) !== undefined ? null : 'no such application'),
           },
           { name: 'kind', label: 'type', initial: kind, choices: kindNames },
           {
             name: 'phone',
             label: 'phone ends in',
             initial: phoneEnd,
-            check: (text) => (/^(\+?\d{2,15})?$/.test(text) ? null : 'two digits or more'),
+            check: (text) => (/^(\+?\d{2,15})?$/.test(text) ? null : 'at least 2 digits'),
           },
         ],
         submit: async ({ app = '', kind: chosenKind = 'all', phone = '' }) =>

@@ -1,5 +1,5 @@
 import { useConsole } from '../console-context.ts'
 import { useStore } from '../store.ts'
 
-/** The time in milliseconds since the epoch, every second anew: for clocks, ages, and what ends soon. */
+/** Returns the time in milliseconds since the epoch, and renders the component every second. */
 export const useNow = () => useStore(useConsole().clock)

@@ -3,13 +3,13 @@ import { usePersistentState } from './use-persistent-state.ts'
 import type { List } from './use-list.ts'
 
 /**
- * Selects a row as soon as there is one: that another screen asks for, or that was created a moment ago and is in the
- * next answer. From then on the selection is the reader's own.
+ * Selects a row as soon as it is listed: one that another screen links to, or that was just created and appears in the
+ * next response. After that the user moves the selection.
  *
- * @returns asks for another one
+ * @returns a function that requests another row
  */
 export function usePendingSelection<Row>(name: string, list: List<Row>, initialId?: string) {
-  const [pendingId, setPendingId] = usePersistentState<string | null>(`wanted ${name}`, null, initialId)
+  const [pendingId, setPendingId] = usePersistentState<string | null>(`pending ${name}`, null, initialId)
   const isListed = pendingId !== null && list.rows.some((row) => list.getRowId(row) === pendingId)
   useEffect(() => {
     if (!isListed || pendingId === null) return

@@ -2,13 +2,14 @@ import { useState } from 'react'
 import { useConsole } from '../console-context.ts'
 
 /**
- * State that outlives a change of screens. One name is always of one type: begin it with the name of the screen.
+ * Works like `useState`, but keeps the value while another screen is open.
  *
- * @param override begin with this whatever was kept, as another screen wants it
+ * @param name must always hold the same type; begin it with the name of the screen
+ * @param override initial value that replaces the kept one, for example from a link of another screen
  */
 export function usePersistentState<T>(name: string, initial: T, override?: T): [T, (value: T) => void] {
   const { savedState } = useConsole()
-  // The name stands for the type, which no map can express.
+  // Each name has one type, which a Map cannot express.
   const [value, setValue] = useState(
     () => override ?? (savedState.has(name) ? (savedState.get(name) as T) : initial),
   )

@@ -4,27 +4,26 @@ import { useConsole } from '../console-context.ts'
 import { useStore } from '../store.ts'
 import { useShell } from './use-shell.ts'
 
-/** The last answer is kept while the next one is awaited, and also when that fails. */
+/** `data` is the last response; it is kept while the next one is loading and when that fails. */
 export type Polled<T> = { data: T | undefined; error: CliError | null }
 
 type Options<T> = {
-  /** From one answer to the next question; two seconds. */
+  /** Pause between a response and the next request, in milliseconds; 2000 by default. */
   intervalMs?: number | ((data: T) => number)
-  /** Asks nothing while false. */
+  /** No requests are sent while false. */
   isActive?: boolean
 }
 
 const intervalMsDefault = 2000
 
-/** More rows than one page of them are not asked for every two seconds. */
+/** Poll interval of a list: slower when it needs more than one page, as that is a request each. */
 export const slowPollMs = (rows: readonly unknown[]) => (rows.length > 200 ? 20_000 : intervalMsDefault)
 
 /**
- * What `load` answers, asked again and again while the component is there. `p` stops that, `r` asks at once, and so
- * does a server that is back.
+ * Polls `load` while the component is mounted. `p` pauses polling; `r`, and a server that is reachable again, load at once.
  *
- * @param name of the question, with all that it depends on: `timeseries 7d`. Another name is another question.
- * @param load throws CliError where the server refuses; anything else is a bug and ends the console.
+ * @param name cache key of the query, with everything it depends on: `timeseries 7d`
+ * @param load throws CliError when the server refuses; any other error is a bug and ends the console
  */
 export function usePolled<T>(
   name: string,
@@ -41,7 +40,7 @@ export function usePolled<T>(
   )
 
   useEffect(() => {
-    // While paused, only what is not as new as the last change or `r` is asked.
+    // While paused, load only data that is older than the last refresh.
     if (!isActive || (isPaused && cachedAnswer<T>(savedState, name)?.refreshCount === refreshCount)) return
     let isStopped = false
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -55,7 +54,7 @@ export function usePolled<T>(
         problems.set((previous) => withoutKey(previous, name))
         savedState.set(`live ${name}`, { data, refreshCount } satisfies CachedAnswer<T>)
         pauseMs = pauseAfter(data)
-        // Most answers are the same as before, and then nothing is drawn again.
+        // Most responses equal the one before; then nothing is rendered.
         const json = JSON.stringify(data)
         if (json !== lastJson) setAnswer({ name, polled: { data, error: null } })
         lastJson = json
@@ -81,10 +80,10 @@ export function usePolled<T>(
     : { data: cachedAnswer<T>(savedState, name)?.data, error: null }
 }
 
-/** An answer, and which of the `refreshes` it is as new as. */
+/** A response, and the value of `refreshCounter` when it was requested. */
 type CachedAnswer<T> = { data: T; refreshCount: number }
 
-/** One name is always loaded by one function, so what is kept under it is what that answers. */
+/** A name is always loaded by the same function, so its cached value has that function's type. */
 const cachedAnswer = <T>(savedState: Map<string, unknown>, name: string) =>
   savedState.get(`live ${name}`) as CachedAnswer<T> | undefined
 

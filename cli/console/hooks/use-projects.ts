@@ -3,13 +3,13 @@ import type { DeveloperProfile, Project } from '../../client/resources.ts'
 import { useConsole } from '../console-context.ts'
 import { slowPollMs, usePolled, type Polled } from './use-polled.ts'
 
-/** Every project of the developer, newest first. */
+/** Polls every project of the developer, newest first. */
 export function useProjects(): Polled<Project[]> {
   const { api } = useConsole()
   return usePolled('projects', () => listProjects(api), { intervalMs: slowPollMs })
 }
 
-/** How much the plan allows; null until that is known. */
+/** Polls the developer's plan and its limits; null until they are loaded. */
 export function usePlan(): Pick<DeveloperProfile, 'plan' | 'limits'> | null {
   const { api } = useConsole()
   const developer = usePolled(

@@ -4,7 +4,7 @@ import { useNow } from './use-now.ts'
 
 const visibleMs = 30_000
 
-/** Covers secrets: shown on demand, and covered again after 30 seconds or when the component is gone. */
+/** Masks secrets. `toggle` reveals them for 30 seconds, or until the component is unmounted. */
 export function useSecret() {
   const { theme } = useConsole()
   const nowMs = useNow()
@@ -13,7 +13,7 @@ export function useSecret() {
   return {
     isShown,
     toggle: () => setHideAtMs(isShown ? 0 : nowMs + visibleMs),
-    /** With as many signs whatever its length. */
+    /** The mask has a fixed length, so that it does not reveal the secret's. */
     maskUnlessShown: (secret: string) => (isShown ? secret : theme.symbols.mask.repeat(12)),
   }
 }

@@ -5,8 +5,8 @@ import { useConsole, type ServerState } from '../console-context.ts'
 const pollIntervalMs = 2000
 
 /**
- * Asks the server every two seconds whether it works, also while everything else is paused: a lost server is a state,
- * and when it is back, what is on the screen is asked again.
+ * Polls the server's readiness every two seconds, also while the console is paused. When the server becomes reachable
+ * again, everything on the screen is refreshed.
  */
 export function useServerState() {
   const { connection, shell, refresh, crash } = useConsole()
@@ -39,7 +39,7 @@ async function fetchServerState(
     const { status } = await send({ method: 'GET', path: '/v1/health/ready' })
     return status === 200 ? 'operational' : 'not ready'
   } catch (error) {
-    if (error instanceof CliError) return 'lost'
+    if (error instanceof CliError) return 'unreachable'
     throw error
   }
 }

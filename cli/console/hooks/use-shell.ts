@@ -4,7 +4,7 @@ import { useStore } from '../store.ts'
 
 export const useShell = (): Shell => useStore(useConsole().shell)
 
-/** The path behind the name of the screen, and the environment that it is in, while the component is there. */
+/** Sets the path after the title of the screen, and the environment badge, while the component is mounted. */
 export function useBreadcrumbs(breadcrumbs: readonly string[], environment: 'live' | 'test' | null = null) {
   const { shell } = useConsole()
   const joined = breadcrumbs.join('\n')
@@ -18,12 +18,12 @@ export function useBreadcrumbs(breadcrumbs: readonly string[], environment: 'liv
   }, [shell, joined, environment])
 }
 
-/** Shows a phone: `+1415***2671` until `m` was pressed. */
+/** Returns a function that formats a phone number: masked (`+1415***2671`) until `m` is pressed. */
 export function usePhoneFormatter() {
   const { isUnmasked } = useShell()
   return (phone: string | null) => (phone === null ? '-' : isUnmasked ? phone : maskPhone(phone))
 }
 
-/** The country and its region stay readable, and the last digits, by which people know each other's phones. */
+/** Masks a phone number except for its country and region, and the last digits, which identify it to its owner. */
 export const maskPhone = (phone: string) =>
   phone.length < 9 ? `${phone.slice(0, 2)}***` : `${phone.slice(0, 5)}***${phone.slice(-4)}`

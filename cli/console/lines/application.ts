@@ -5,14 +5,14 @@ import { factLines, type Fact } from './facts.ts'
 import { justify, type Line, type Span } from '../spans.ts'
 import { statusTone, type Theme } from '../theme.ts'
 
-/** Live is red wherever it stands. */
+/** Formats the environment; live is red everywhere. */
 export const environmentSpan = (environment: 'live' | 'test', { paint }: Theme): Span =>
   environment === 'live' ? { text: 'LIVE', paint: paint.red } : { text: 'test', paint: paint.cyan }
 
 export const appStatus = ({ status }: Application, theme: Theme): Span =>
   theme.status(statusTone(status), status)
 
-/** What a pane shows, and how much of what the plan allows there is. */
+/** Formats the title of a pane, with the amount used of the plan at the right. */
 export const paneTitle = (
   title: string,
   amount: string,
@@ -26,6 +26,7 @@ export const paneTitle = (
     width,
   )
 
+/** Formats an amount, with the limit of the plan if it is known: `3 of 10`. */
 export const amountText = (count: number, limit: number | undefined) =>
   limit === undefined ? String(count) : `${count} of ${limit}`
 
@@ -58,14 +59,14 @@ export const appFacts = (app: Application, theme: Theme, nowMs: number): Line[] 
   factLines(
     [
       ['status', [environmentSpan(app.environment, theme), '  ', appStatus(app, theme)]],
-      ['codes live', formatRemaining(app.otpTtlSeconds * 1000)],
+      ['code lifetime', formatRemaining(app.otpTtlSeconds * 1000)],
       ['created', createdText(app.createdAt, nowMs)],
       ['id', app.id],
     ],
     theme,
   )
 
-/** What the messages of an application say, where that is anything of its own. */
+/** Returns the message settings of an application; those that are not set are null. */
 export const messageFacts = (app: Application): Fact[] => [
   ['language', app.defaultLocale],
   ['WebOTP host', app.webOtpDomain],
@@ -73,9 +74,9 @@ export const messageFacts = (app: Application): Fact[] => [
 ]
 
 export const emptyProjects = [
-  'No projects yet. A project holds applications.',
+  'No projects yet. A project groups applications.',
   '',
-  'n makes the first one, and an application in it; or:',
+  'Press n to create a project, and n again for an application; or:',
   '',
   '  otpd project create shop',
   '  otpd app create web --project shop --env test --env-file .env.otpd',
@@ -84,5 +85,5 @@ export const emptyProjects = [
 export const emptyApps = (isActive: boolean) => [
   'No applications yet.',
   '',
-  isActive ? 'n makes one.' : 'tab, then n makes one.',
+  isActive ? 'Press n to create one.' : 'Press tab, then n to create one.',
 ]

@@ -5,10 +5,7 @@ export type CredentialRow = { label: string; value: string; remark?: string | un
 
 const labelWidth = 11
 
-/**
- * One credential after the other, the selected one with the pointer. A value is there to be read whole: what does not
- * fit goes on in the next line.
- */
+/** Formats credentials, one after the other, with a pointer at the selected one. Long values continue on the next line. */
 export function credentialLines(
   rows: readonly CredentialRow[],
   selected: number,

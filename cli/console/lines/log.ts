@@ -16,14 +16,14 @@ const toneByType: Partial<Record<string, Tone>> = {
   'guard.flagged': 'warning',
 }
 
-/** The ends that nobody wanted; the counts of what failed have them too. */
+/** Event types that the server's analytics counts as failures. */
 export const failureTypes = ['otp.failed', 'otp.expired', 'otp.undelivered', 'otp.blocked'] as const
 
-/** `✓ otp.verified` */
+/** Formats the type of an entry: `✓ otp.verified`. */
 export const typeSpan = ({ type }: LogEntry, theme: Theme): Span =>
   theme.status(toneByType[type] ?? 'neutral', type)
 
-/** What happened, in words: `attempt failed`, and what else is known. */
+/** Describes an entry in words: `failed: max attempts`. */
 export const eventText = ({ type, detail }: LogEntry) =>
   [type.replace(/^otp\./, '').replaceAll(/[._]/g, ' '), detail?.replaceAll('_', ' ')]
     .filter(Boolean)

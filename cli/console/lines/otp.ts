@@ -14,18 +14,18 @@ type Context = {
 export const statusSpan = ({ status }: Pick<OtpRequest, 'status'>, theme: Theme): Span =>
   theme.status(statusTone(status), status)
 
-/** How long a code is good for, in a few columns; `-` once it is over. */
+/** Formats the time until the code expires; `-` if the request is no longer pending. */
 export const expiryText = ({ status, expiresAt }: OtpRequest, nowMs: number) =>
   status === 'pending' ? formatTimeUntil(expiresAt, nowMs) : '-'
 
-/** How the message went: `sms by twilio, delivered`. */
+/** Formats channel, provider and delivery status: `sms by twilio, delivered`. */
 const deliveryText = ({ channel, provider, deliveryStatus }: OtpRequest) =>
   `${channel}${provider === null ? '' : ` by ${provider}`}${deliveryStatus === null ? '' : `, ${deliveryStatus}`}`
 
 const resentText = (count: number) =>
   count === 0 ? '' : count === 1 ? ', resent once' : `, resent ${count} times`
 
-/** All that is known of a request, a fact a line. */
+/** Formats the details of a request, one fact per line. */
 export function requestLines(
   request: OtpRequest,
   code: Span,

@@ -8,7 +8,7 @@ export type Range = (typeof ranges)[number]
 
 const formatNumber = (value: number) => value.toLocaleString('en-US')
 
-/** The five counts, side by side under their names. */
+/** Formats the five counts of the summary, side by side under their names. */
 export function countLines(summary: Summary, width: number, { paint, symbols }: Theme): Line[] {
   const counts: [name: string, short: string, value: string][] = [
     ['APPLICATIONS', 'APPS', formatNumber(summary.applications)],
@@ -40,8 +40,8 @@ const numberWidth = 8
 const countKeys = ['sent', 'verified', 'failed'] as const
 
 /**
- * Day by day: bars that grow from zero, each row with a scale of its own and therefore with its largest day, today and
- * its total. Where there are more days than columns a bar is several days, the newest of them whole.
+ * Draws a bar chart by day, one row per count. Each row has its own scale, so it also states its largest day, today's
+ * value and its total. With more days than columns a bar covers several days; only the oldest bar may cover fewer.
  */
 export function chartLines(days: readonly DayCounts[], range: Range, width: number, theme: Theme): Line[] {
   const { paint, bars } = theme
@@ -61,7 +61,7 @@ export function chartLines(days: readonly DayCounts[], range: Range, width: numb
   const today = days.at(-1)
   const total = sumCounts(days)
   const dailyRates = days.filter(({ sent }) => sent > 0).map(verifiedPercent)
-  // The scale of a rate is always the same: full is all.
+  // Rates share one scale, where a full bar is 100 %.
   const rateBars = sparkline([...groups.map(verifiedPercent), 100], groups.length + 1, bars).slice(0, -1)
   return [
     heading,
@@ -86,7 +86,7 @@ type Counts = Pick<DayCounts, (typeof countKeys)[number]>
 
 const percent = (rate: number) => `${Math.round(rate)}%`
 
-/** Of what was sent that day; a code that was sent before midnight may be verified after it. */
+/** Share of the day's codes that were verified; capped, as codes sent before midnight may be verified after it. */
 const verifiedPercent = ({ sent, verified }: Counts) =>
   sent === 0 ? 0 : Math.min(100, (100 * verified) / sent)
 
@@ -110,7 +110,7 @@ const rangeSpans = (range: Range, { bold, dim }: Theme['paint']): Span[] =>
     option === range ? { text: `[${option}]`, paint: bold } : { text: ` ${option} `, paint: dim },
   )
 
-/** What to do in an account where no code has been sent yet; what is done has its tick. */
+/** Lists the first steps of a new account; completed ones are ticked. */
 export function firstStepLines(
   hasProject: boolean,
   hasApplication: boolean,
@@ -125,7 +125,7 @@ export function firstStepLines(
       { text, paint: isDone ? theme.paint.dim : undefined },
     ])
   return [
-    { text: ' No codes yet. To the first one, in another terminal:', paint: theme.paint.bold },
+    { text: ' No codes yet. To send the first one, run in another terminal:', paint: theme.paint.bold },
     '',
     ...step(hasProject, 'otpd project create shop'),
     ...step(hasApplication, 'otpd app create web --project shop --env test --env-file .env.otpd'),

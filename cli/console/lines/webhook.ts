@@ -3,7 +3,7 @@ import { formatTimeUntil } from '../../terminal/text.ts'
 import type { Span } from '../spans.ts'
 import { statusTone, type Theme } from '../theme.ts'
 
-/** An endpoint that is enabled and gets nothing is the one to look at. */
+/** Formats the status of an endpoint; an enabled endpoint whose deliveries fail is a warning. */
 export function endpointStatus(
   { status, disabledReason, failingSince }: WebhookEndpoint,
   theme: Theme,
@@ -16,6 +16,6 @@ export function endpointStatus(
 export const deliveryStatus = ({ status }: Pick<WebhookDelivery, 'status'>, theme: Theme): Span =>
   theme.status(statusTone(status), status)
 
-/** When it is tried again: `in 40 s`; `-` where it is not. */
+/** Formats the time until the next attempt: `in 40 s`; `-` if there is none. */
 export const nextAttemptText = ({ nextAttemptAt }: Pick<WebhookDelivery, 'nextAttemptAt'>, nowMs: number) =>
   nextAttemptAt === null ? '-' : formatTimeUntil(nextAttemptAt, nowMs)

@@ -12,9 +12,9 @@ import { usePhoneFormatter } from '../hooks/use-shell.ts'
 import { typeSpan } from '../lines/log.ts'
 import type { TabProps } from './AppDetail.tsx'
 
-const empty = ['Nothing happened yet. Send a code:', '', '  otpd otp send PHONE --env-file FILE']
+const empty = ['No activity yet. Send a code:', '', '  otpd otp send PHONE --env-file FILE']
 
-/** What happened to its codes, newest first. */
+/** Tab with the application's log, newest first. */
 export function AppActivity({ app, keys, width, height }: TabProps) {
   const { api, theme, copy, go } = useConsole()
   const nowMs = useNow()

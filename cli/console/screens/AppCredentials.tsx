@@ -20,15 +20,15 @@ import type { TabProps } from './AppDetail.tsx'
 const credentialKeys = ['clientId', 'clientSecret', 'apiKey', 'webhookSecret'] as const
 
 const descriptions: Record<CredentialKey, string> = {
-  clientId: 'Says which application calls. It is no secret, and stays the same.',
-  clientSecret: 'Proves that it is your backend that calls. Only a hash of it is stored: R makes a new one.',
-  apiKey: 'Goes with the secret. Only a hash of it is stored: R makes a new one.',
-  webhookSecret: 'Deliveries are signed with it, so that their receiver knows where they come from.',
+  clientId: 'Identifies the application. It is not secret and never changes.',
+  clientSecret: 'Authenticates your backend. Only a hash is stored; R creates a new one.',
+  apiKey: 'Sent together with the secret. Only a hash is stored; R creates a new one.',
+  webhookSecret: 'Signs webhook deliveries, so that receivers can verify where they come from.',
 }
 
-const hashOnlyReason = 'only a hash of it is stored; R makes a new one'
+const hashOnlyReason = 'only a hash is stored; R creates a new one'
 
-/** What calls of the application prove themselves with, as far as the server can still tell. */
+/** Tab with the application's credentials; secrets that are stored as a hash appear as a preview. */
 export function AppCredentials({ app, keys, width, height, onIssued }: TabProps) {
   const console = useConsole()
   const { theme, openDialog, copy } = console
@@ -51,13 +51,13 @@ export function AppCredentials({ app, keys, width, height, onIssued }: TabProps)
     clientId: undefined,
     clientSecret: { unavailable: hashOnlyReason },
     apiKey: { unavailable: hashOnlyReason },
-    webhookSecret: { run: webhookSecret.toggle, label: webhookSecret.isShown ? 'cover' : 'show' },
+    webhookSecret: { run: webhookSecret.toggle, label: webhookSecret.isShown ? 'hide' : 'show' },
   }
   useKeys('apps', {
     ...keys,
     rotate:
       selected === 'clientId'
-        ? { unavailable: 'the client id stays the same for ever' }
+        ? { unavailable: 'the client id never changes' }
         : () => openDialog(rotateDialog(console, app, selected, onIssued)),
     copy: copyHandlers[selected],
     show: showHandlers[selected],
@@ -80,10 +80,10 @@ export function AppCredentials({ app, keys, width, height, onIssued }: TabProps)
     '',
     ...factLines(
       [
-        ['codes live', formatRemaining(app.otpTtlSeconds * 1000)],
+        ['code lifetime', formatRemaining(app.otpTtlSeconds * 1000)],
         ...messageFacts(app),
         ['created', relativeTime(app.createdAt, nowMs)],
-        ['changed', relativeTime(app.updatedAt, nowMs)],
+        ['updated', relativeTime(app.updatedAt, nowMs)],
       ],
       theme,
     ),
@@ -102,7 +102,7 @@ function rotatedText(app: Application, key: CredentialKey, nowMs: number) {
   return rotatedTime === undefined ? '' : `rotated ${relativeTime(rotatedTime, nowMs)}`
 }
 
-/** Asked for only when it is wanted, and forgotten as soon as it is covered again. */
+/** Loads the webhook secret only on demand, and forgets it as soon as it is masked again. */
 function useWebhookSecret(id: string) {
   const { api, toast, crash } = useConsole()
   const { isShown, toggle, maskUnlessShown } = useSecret()

@@ -37,7 +37,7 @@ type Props = ScreenProps & {
   close(): void
 }
 
-/** One application: what proves a call to be its own, what it did, who is told of it, and how to call it. */
+/** Page of an application, with a tab each for credentials, activity, webhooks and the quick start. */
 export function AppDetail(props: Props) {
   const { width, height, id, close } = props
   const { api } = useConsole()
@@ -53,12 +53,12 @@ export function AppDetail(props: Props) {
   return <LoadedApp {...props} app={app.data} />
 }
 
-/** What the keys of the application do, whichever tab is shown. */
+/** Keys that work in every tab. */
 type AppKeys = { [Action in 'nextTab' | 'previousTab' | 'edit' | 'toggle' | 'remove']: Handler }
 
 export type TabProps = {
   app: Application
-  /** To be put in force together with the tab's own. */
+  /** To be activated together with the tab's own keys. */
   keys: AppKeys
   width: number
   height: number

@@ -8,7 +8,7 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { justify, type Line } from '../spans.ts'
 import type { TabProps } from './AppDetail.tsx'
 
-/** How a backend calls the application: to be read, and to be copied whole. */
+/** Tab with sample code that calls the application, to read and to copy. */
 export function AppQuickStart({ app, keys, width, height }: TabProps) {
   const { theme, copy, connection } = useConsole()
   const { paint, symbols } = theme

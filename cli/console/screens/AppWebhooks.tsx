@@ -14,14 +14,14 @@ import type { TabProps } from './AppDetail.tsx'
 import { createDialog } from './webhook-dialogs.ts'
 
 const empty = [
-  'Nobody is told of its events yet.',
+  'No webhooks yet.',
   '',
-  'n has them sent to a URL; or:',
+  'Press n to send its events to a URL; or:',
   '',
   '  otpd webhook create --app APP --url URL --events otp.verified',
 ]
 
-/** Where the events of the application are sent. */
+/** Tab with the application's webhook endpoints. */
 export function AppWebhooks({ app, keys, width, height }: TabProps) {
   const console = useConsole()
   const { api, theme, openDialog, copy, go } = console

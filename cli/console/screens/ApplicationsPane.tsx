@@ -14,7 +14,7 @@ import { withinPlan } from './ProjectsPane.tsx'
 type Props = {
   project: Project
   list: List<Application>
-  /** Of all projects together, as the plan counts them. */
+  /** Applications in all projects, which the plan limits. */
   count: number
   countMax: number | undefined
   width: number
@@ -22,6 +22,7 @@ type Props = {
   onCreated(issued: IssuedCredentialSet, id: string): void
 }
 
+/** Pane with the applications of a project. */
 export function ApplicationsPane({ project, list, count, countMax, width, open, onCreated }: Props) {
   const console = useConsole()
   const { theme, openDialog, copy } = console

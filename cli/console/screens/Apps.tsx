@@ -6,7 +6,7 @@ import { AppDetail, type AppTab } from './AppDetail.tsx'
 import { AppsPanes } from './AppsPanes.tsx'
 import { IssuedCredentials } from './IssuedCredentials.tsx'
 
-/** Projects, their applications, and all that belongs to one of those. */
+/** Screen with the projects, their applications, and the page of an application. */
 export const appsScreen: Screen = {
   title: 'Apps',
   commands: [

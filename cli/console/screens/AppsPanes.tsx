@@ -23,7 +23,7 @@ type Props = ScreenProps & { onIssued(issued: IssuedCredentialSet): void; open(a
 
 const factsHeight = 5
 
-/** Projects on the left, the applications of the selected one on the right; where there is little room, one of the two. */
+/** Shows projects on the left and the selected one's applications on the right; in a small terminal, one of the two. */
 export function AppsPanes({ width, height, isCompact, onIssued, open }: Props) {
   const { theme } = useConsole()
   const nowMs = useNow()
@@ -41,7 +41,7 @@ export function AppsPanes({ width, height, isCompact, onIssued, open }: Props) {
     rows: projects.data ?? [],
     height: bodyHeight - 2,
     getRowId: ({ id }) => id,
-    // Whoever looks for an application need not know which project it is in.
+    // A filter with an application's name finds its project.
     getFilterText: ({ id, name, description }) =>
       [name, id, description, ...(appsByProject.get(id) ?? []).map((app) => app.name)].join(' '),
     isActive: pane === 'projects' || projects.data?.length === 0,

@@ -16,7 +16,7 @@ import { usePhoneFormatter } from '../hooks/use-shell.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import { wrap, type Span } from '../spans.ts'
 
-/** Messages that were kept here instead of sent, with their codes. */
+/** Screen with the messages that were kept here instead of sent, and their codes. */
 export const inboxScreen: Screen = {
   title: 'Inbox',
   commands: ['otpd inbox', 'otpd inbox --limit 1 --json'],
@@ -25,7 +25,7 @@ export const inboxScreen: Screen = {
 
 const empty = [
   'No messages in the last 24 hours.',
-  'Codes stay here while no provider is configured, and codes of test applications always do.',
+  'Codes appear here while no provider is configured. Codes of test applications always do.',
   '',
   'Send one:  otpd otp send +14155550132 --env-file .env.otpd',
 ]
@@ -69,7 +69,9 @@ function InboxView({ width, height, isCompact }: ScreenProps) {
     { title: 'REQUEST', width: 30, dropPriority: 2, cell: (item) => item.requestId ?? '' },
   ]
   const expiredLines =
-    list.selected === null ? [] : [{ text: ' The code is over, and its message with it.', paint: paint.dim }]
+    list.selected === null
+      ? []
+      : [{ text: ' The code was used or has expired; its message is no longer kept.', paint: paint.dim }]
   const messageLines = text === null ? expiredLines : wrap(text, width - 2).map((line) => ` ${line}`)
   return (
     <Box flexDirection="column" width={width} height={height}>
@@ -83,7 +85,7 @@ function InboxView({ width, height, isCompact }: ScreenProps) {
 const codeSpan = (
   { code }: InboxItem,
   { bold, dim }: Record<'bold' | 'dim', (text: string) => string>,
-): Span => (code === null ? { text: 'over', paint: dim } : { text: code, paint: bold })
+): Span => (code === null ? { text: '-', paint: dim } : { text: code, paint: bold })
 
 const expiryText = ({ code, expiresAt }: InboxItem, nowMs: number) =>
-  code === null ? '' : formatTimeUntil(expiresAt, nowMs)
+  code === null ? 'used/expired' : formatTimeUntil(expiresAt, nowMs)

@@ -13,12 +13,12 @@ import { wrap, type Line } from '../spans.ts'
 
 type Props = { issued: IssuedCredentialSet; width: number; height: number; close(): void }
 
-/** The others can be read again. */
+/** Credentials that the server stores only as a hash; the others can be shown again. */
 const shownOnce = new Set(['OTPD_CLIENT_SECRET', 'OTPD_API_KEY'])
 
 /**
- * Credentials that nobody will be shown again. Only its own keys work meanwhile, so that none of them loses what is
- * here; and whoever has neither copied nor saved it is asked before it goes.
+ * Shows credentials that are displayed only once. It blocks all other keys, so that none of them leaves this page, and
+ * asks for confirmation if a secret was neither copied nor saved.
  */
 export function IssuedCredentials({ issued, width, height, close }: Props) {
   const { theme, openDialog, copy, toast, context, connection } = useConsole()
@@ -38,7 +38,7 @@ export function IssuedCredentials({ issued, width, height, close }: Props) {
     {
       down: lastIndex === 0 ? undefined : () => setSelectedIndex(Math.min(lastIndex, selectedIndex + 1)),
       up: lastIndex === 0 ? undefined : () => setSelectedIndex(Math.max(0, selectedIndex - 1)),
-      show: { run: secret.toggle, label: secret.isShown ? 'cover' : 'show' },
+      show: { run: secret.toggle, label: secret.isShown ? 'hide' : 'show' },
       copy: selected && {
         run() {
           copy(selected.value, selected.name)
@@ -63,7 +63,7 @@ export function IssuedCredentials({ issued, width, height, close }: Props) {
     ...blankLine,
     ...credentialLines(rows, selectedIndex, width, theme),
     ...blankLine,
-    { text: ' s saves all of it in a new file that only you can read.', paint: paint.dim },
+    { text: ' Press s to save everything to a new file that only you can read.', paint: paint.dim },
   ]
   return <Lines lines={lines} width={width} height={height} />
 
@@ -72,13 +72,13 @@ export function IssuedCredentials({ issued, width, height, close }: Props) {
     return {
       kind: 'form',
       title: 'Save the credentials',
-      lines: [`A new file in ${shortPath(io.workingDirectory, io.homeDirectory)}, which only you can read.`],
+      lines: [`To a new file in ${shortPath(io.workingDirectory, io.homeDirectory)} that only you can read.`],
       fields: [
         {
           name: 'path',
           label: 'file',
           initial: '.env.otpd',
-          check: (path) => (path.trim() ? null : 'is needed'),
+          check: (path) => (path.trim() ? null : 'required'),
         },
       ],
       verb: 'save',
@@ -87,9 +87,12 @@ export function IssuedCredentials({ issued, width, height, close }: Props) {
         const file = reserveFile(path)
         const values = Object.fromEntries(credentials.map(({ variable, value }) => [variable, value]))
         if (!file.write(issued.comment, { OTPD_SERVER: connection.server.url, ...values }))
-          throw usageError(`${path} could not be written.`, 'Is the disk full? Name a file elsewhere.')
+          throw usageError(
+            `${path} could not be written.`,
+            'Check the free disk space, or choose another directory.',
+          )
         setSavedVariables(new Set(credentials.map(({ variable }) => variable)))
-        toast(`saved in ${path}`, 'good')
+        toast(`saved to ${path}`, 'good')
       },
     }
   }
@@ -100,8 +103,8 @@ export function IssuedCredentials({ issued, width, height, close }: Props) {
     } catch (error) {
       if (!(error instanceof CliError)) throw error
       throw usageError(
-        `${path} exists already, or cannot be made.`,
-        'No file is ever overwritten: name another.',
+        `${path} already exists or cannot be created.`,
+        'Existing files are never overwritten. Choose another name.',
       )
     }
   }
@@ -111,8 +114,8 @@ const leaveDialog = (close: () => void): Dialog => ({
   kind: 'form',
   title: 'Leave without saving?',
   lines: [
-    'Not all of it was saved or copied, and it is not shown again.',
-    'R in the application makes new ones.',
+    'Some secrets were neither saved nor copied. They are not shown again.',
+    'You can rotate them later with R on the page of the application.',
   ],
   fields: [],
   verb: 'leave',

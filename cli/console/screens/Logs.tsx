@@ -20,7 +20,7 @@ import type { Screen, ScreenProps } from '../screen.ts'
 import { justify, type Line, type Span } from '../spans.ts'
 import type { Theme } from '../theme.ts'
 
-/** What happens to codes, as it happens. */
+/** Screen with the live log. */
 export const logsScreen: Screen = {
   title: 'Logs',
   commands: [
@@ -149,8 +149,8 @@ const gapLine = (text: string, { paint, symbols }: Theme): Line => ({
 
 const emptyLines = ({ state }: LogTail, isFiltered: boolean, isCleared: boolean): string[] => {
   if (state === 'loading') return ['Loading']
-  if (isCleared) return ['What comes from now on is shown here.']
-  if (isFiltered) return ['No such events yet. Narrow it differently with f.']
+  if (isCleared) return ['Cleared. New events appear here.']
+  if (isFiltered) return ['No matching events yet. Press f to change the filter.']
   return ['No events yet. Send a code:', '', '  otpd otp send PHONE --env-file FILE']
 }
 
@@ -168,14 +168,14 @@ function stateLine(
   const states = {
     loading: status('waiting', 'loading'),
     live: status('good', `live  ${perMinute}/min`),
-    disconnected: status('bad', 'connection lost, trying again'),
-    refused: status('bad', 'refused by the server, trying again'),
+    disconnected: status('bad', 'connection lost, retrying'),
+    refused: status('bad', 'refused by the server, retrying'),
   }
-  const state = isPaused ? status('warning', 'paused, p goes on') : states[tailState]
+  const state = isPaused ? status('warning', 'paused, p resumes') : states[tailState]
   const left: Line = [' ', state, { text: `   ${filterSummary}`, paint: paint.dim }]
   return justify(
     left,
-    rowsBelow > 0 ? { text: `${symbols.down} ${rowsBelow} more, G follows `, paint: paint.yellow } : '',
+    rowsBelow > 0 ? { text: `${symbols.down} ${rowsBelow} more, G to follow `, paint: paint.yellow } : '',
     width,
   )
 }

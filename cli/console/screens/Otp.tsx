@@ -3,7 +3,7 @@ import type { Screen, ScreenProps } from '../screen.ts'
 import { OtpRequestDetail } from './OtpRequestDetail.tsx'
 import { OtpRequests } from './OtpRequests.tsx'
 
-/** What became of the codes that were sent. */
+/** Screen with the OTP requests and their status. */
 export const otpScreen: Screen = {
   title: 'OTP',
   commands: [

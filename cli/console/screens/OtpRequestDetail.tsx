@@ -21,7 +21,7 @@ import { cancelDialog, resendDialog, verifyDialog } from './otp-dialogs.ts'
 
 type Props = ScreenProps & { id: string; close(): void }
 
-/** One request: all that is known of it, its code where that stayed here, and what happened to it. */
+/** Page of an OTP request: its details, its code if it is in the inbox, and its log. */
 export function OtpRequestDetail({ width, height, id, close }: Props) {
   const { api } = useConsole()
   const request = usePolled(`otp ${id}`, async () => {
@@ -60,31 +60,31 @@ function LoadedRequest({ request, width, height }: RequestProps) {
       (application) => openDialog(cancelDialog(application, request, dialogContext)),
       closedReason,
     ),
-    app: { run: () => go('apps', { appId: request.appId }), label: 'its app' },
+    app: { run: () => go('apps', { appId: request.appId }), label: 'open app' },
     copy: { run: () => copy(request.id, 'request id'), label: 'copy id' },
   })
   useKeys('detail', {
     show:
-      code === null ? undefined : { run: secret.toggle, label: secret.isShown ? 'cover code' : 'show code' },
+      code === null ? undefined : { run: secret.toggle, label: secret.isShown ? 'hide code' : 'show code' },
   })
   const facts = requestLines(request, codeSpan(), { theme, nowMs, formatPhone, applicationName })
   const room = height - facts.length - 3
   return (
     <Box flexDirection="column" width={width} height={height}>
       <Lines lines={['', ...facts, '']} width={width} />
-      {room > 0 && <Rule width={width} title="What happened" />}
+      {room > 0 && <Rule width={width} title="History" />}
       {room > 0 && <RequestLog request={request} width={width} height={room} />}
     </Box>
   )
 
   function codeSpan(): Span {
     if (code !== null) return secret.maskUnlessShown(code)
-    const text = closedReason === null ? 'on its way to the phone, and kept nowhere' : 'over'
+    const text = closedReason === null ? 'sent to the phone, not stored' : 'used/expired'
     return { text, paint: theme.paint.dim }
   }
 }
 
-/** Out of the newest log entries of the application: older ones are left to `otpd logs`. */
+/** Log of the request, as far as it is among the application's newest 200 entries; `otpd logs` finds older ones. */
 function RequestLog({ request, width, height }: RequestProps) {
   const { api, theme } = useConsole()
   const nowMs = useNow()
@@ -100,7 +100,7 @@ function RequestLog({ request, width, height }: RequestProps) {
     entry.detail === null ? '' : { text: `  ${entry.detail.replaceAll('_', ' ')}`, paint: theme.paint.dim },
   ])
   const noEntriesLines: Line[] = [
-    { text: ' Too long ago for the newest entries of the log.', paint: theme.paint.dim },
+    { text: ' Not among the newest 200 log entries of the application.', paint: theme.paint.dim },
   ]
   return (
     <Lines lines={lines.length === 0 ? noEntriesLines : lines.slice(-height)} width={width} height={height} />

@@ -24,7 +24,7 @@ type Status = (typeof statuses)[number]
 
 const newestMax = 200
 
-/** The newest requests, of one application or of one status where that is wanted. */
+/** List of the newest requests, optionally of one application or one status. */
 export function OtpRequests({ width, height, open }: ScreenProps & { open(id: string): void }) {
   const { api, theme, openDialog, copy, toast } = useConsole()
   const formatPhone = usePhoneFormatter()
@@ -83,7 +83,7 @@ export function OtpRequests({ width, height, open }: ScreenProps & { open(id: st
     { title: 'EXPIRES', width: 13, dropPriority: 2, cell: (request) => expiryText(request, nowMs) },
     { title: 'REQUEST', width: 30, dropPriority: 3, cell: ({ id }) => id },
   ]
-  const filters = `app ${appId === null ? 'all' : applicationName(appId)}   status ${status ?? 'all'}`
+  const filters = `app: ${appId === null ? 'all' : applicationName(appId)}   status: ${status ?? 'all'}`
   const remark = rows.length === newestMax ? `the newest ${newestMax}` : ''
   return (
     <Box flexDirection="column" width={width} height={height}>
@@ -101,9 +101,9 @@ export function OtpRequests({ width, height, open }: ScreenProps & { open(id: st
   )
 }
 
-/** The one after `current`, with none at all between the last and the first. */
+/** Returns the option after `current`; null after the last one, and the first one after null. */
 const nextOption = <T,>(options: readonly T[], current: T | null): T | null =>
   current === null ? (options[0] ?? null) : (options[options.indexOf(current) + 1] ?? null)
 
 const empty = ['No codes yet. Send one:', '', '  otpd otp send PHONE --env-file FILE']
-const emptyFiltered = ['No such codes among the newest. a and s choose others.']
+const emptyFiltered = ['No matching codes. Press a or s to change the filter.']

@@ -21,7 +21,7 @@ import { chartLines, countLines, firstStepLines, ranges, type Range } from '../l
 import type { Screen, ScreenProps } from '../screen.ts'
 import type { Line } from '../spans.ts'
 
-/** How the whole account does: counts, the last days, what failed. */
+/** Screen with the account's counts, a chart of the last days, and recent failures. */
 export const overviewScreen: Screen = {
   title: 'Overview',
   commands: [
@@ -110,7 +110,7 @@ function Failures({ width, height }: { width: number; height: number }) {
   const columns: Column<LogEntry>[] = [
     { title: 'TIME', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
     { title: 'PHONE', width: 16, cell: ({ phone }) => formatPhone(phone) },
-    { title: 'WHAT', width: 16, grow: 1, maxWidth: 48, cell: eventText },
+    { title: 'EVENT', width: 16, grow: 1, maxWidth: 48, cell: eventText },
     { title: 'APP', width: 16, dropPriority: 1, cell: ({ appId }) => applicationName(appId) },
   ]
   return (
@@ -123,14 +123,14 @@ function Failures({ width, height }: { width: number; height: number }) {
           list={list}
           columns={columns}
           width={width}
-          empty={[failures.data.isTruncated ? 'Nothing failed lately.' : 'Nothing failed.']}
+          empty={[failures.data.isTruncated ? 'No recent failures.' : 'No failures.']}
         />
       )}
     </Box>
   )
 }
 
-/** The endpoint that has been failing longest, as a line and a way to it. */
+/** Returns a line about the endpoint that has been failing longest, and an action that opens it. */
 function useFailingWebhook() {
   const { api, go, theme } = useConsole()
   const { applicationName } = useApplications()
@@ -152,8 +152,8 @@ function useFailingWebhook() {
   const moreText = others.length === 0 ? '' : `, and ${others.length} more`
   const line: Line = [
     ' ',
-    theme.status('warning', `webhook of ${applicationName(endpoint.appId)} fails`),
-    `, first ${relativeTime(endpoint.failingSince, nowMs)}${moreText}: ${endpoint.url}`,
+    theme.status('warning', `webhook of ${applicationName(endpoint.appId)} is failing`),
+    `, first failure ${relativeTime(endpoint.failingSince, nowMs)}${moreText}: ${endpoint.url}`,
   ]
   return { line, open: () => go('webhooks', { webhookId: endpoint.id }) }
 }

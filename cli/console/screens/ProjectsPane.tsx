@@ -12,13 +12,14 @@ import { editProjectDialog, newProjectDialog, removeProjectDialog } from './proj
 type Props = {
   list: List<Project>
   count: number
-  /** Of the plan, where that is known. */
+  /** Limit of the plan; undefined until it is loaded. */
   countMax: number | undefined
   width: number
   open(): void
   onCreated(id: string): void
 }
 
+/** Pane with the developer's projects. */
 export function ProjectsPane({ list, count, countMax, width, open, onCreated }: Props) {
   const console = useConsole()
   const { theme, openDialog, copy } = console
@@ -52,7 +53,7 @@ export function ProjectsPane({ list, count, countMax, width, open, onCreated }: 
 
 const appCountText = (count: number) => (count === 1 ? 'one application' : `${count} applications`)
 
-/** The key's handler while the plan allows one more. */
+/** Returns the handler, or the reason why it is unavailable once the limit of the plan is reached. */
 export const withinPlan = (
   count: number,
   countMax: number | undefined,
@@ -60,5 +61,5 @@ export const withinPlan = (
   run: () => void,
 ): Handler =>
   countMax !== undefined && count >= countMax
-    ? { unavailable: `the plan allows no more than ${countMax} ${nouns}` }
+    ? { unavailable: `the plan allows at most ${countMax} ${nouns}` }
     : run

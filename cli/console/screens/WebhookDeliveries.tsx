@@ -25,7 +25,7 @@ type Props = {
   onBack(): void
 }
 
-/** The newest deliveries to an endpoint. */
+/** List of the newest deliveries to an endpoint. */
 export function WebhookDeliveries({ endpoint, isActive, width, height, open, onBack }: Props) {
   const { api, theme, openDialog, copy, toast } = useConsole()
   const nowMs = useNow()
@@ -67,13 +67,13 @@ export function WebhookDeliveries({ endpoint, isActive, width, height, open, onB
     { title: 'STATUS', width: 11, cell: (delivery) => deliveryStatus(delivery, theme) },
     { title: 'TRIES', width: 5, align: 'right', cell: ({ attempts }) => String(attempts) },
     {
-      title: 'LAST',
+      title: 'RESULT',
       width: 7,
       grow: 1,
       maxWidth: 15,
       cell: (delivery) => resultText(delivery.lastStatusCode, delivery.lastError),
     },
-    { title: 'NEXT', width: 14, dropPriority: 1, cell: (delivery) => nextAttemptText(delivery, nowMs) },
+    { title: 'RETRY', width: 14, dropPriority: 1, cell: (delivery) => nextAttemptText(delivery, nowMs) },
     { title: 'DELIVERY', width: 30, dropPriority: 2, cell: ({ id }) => id },
   ]
   const title = [
@@ -97,5 +97,5 @@ export function WebhookDeliveries({ endpoint, isActive, width, height, open, onB
   )
 }
 
-const emptyText = ['No deliveries yet. Send a code, or T for a test.']
-const emptyFailedText = ['None failed. f shows all deliveries.']
+const emptyText = ['No deliveries yet. Send a code, or press T to send a test event.']
+const emptyFailedText = ['No failed deliveries. Press f to show all.']

@@ -21,7 +21,7 @@ import { redeliverDialog } from './webhook-dialogs.ts'
 type Props = ScreenProps & { webhookId: string; deliveryId: string; close(): void }
 type Attempt = Detail['attempts'][number]
 
-/** One event on its way to an endpoint: every attempt, and what the receiver said. */
+/** Page of a webhook delivery: each attempt, and the receiver's response. */
 export function WebhookDeliveryDetail({ width, height, webhookId, deliveryId, close }: Props) {
   const { api, theme, openDialog, copy, toast } = useConsole()
   const { paint } = theme
@@ -54,14 +54,14 @@ export function WebhookDeliveryDetail({ width, height, webhookId, deliveryId, cl
   const columns: Column<Attempt>[] = [
     { title: 'ATTEMPT', width: 11, cell: ({ at }) => recentTime(at, nowMs) },
     { title: 'RESULT', width: 16, cell: ({ statusCode, error }) => resultSpan(statusCode, error) },
-    { title: 'TOOK', width: 10, cell: ({ durationMs }) => formatDuration(durationMs) },
+    { title: 'DURATION', width: 10, cell: ({ durationMs }) => formatDuration(durationMs) },
   ]
   const responseHeight = height - factLines.length - listHeight - 1
   return (
     <Box flexDirection="column" width={width} height={height}>
       <Lines lines={factLines} width={width} />
-      <ListTable list={list} columns={columns} width={width} empty={['Not tried yet.']} />
-      {responseHeight > 0 && <Rule width={width} title="What the receiver answered" />}
+      <ListTable list={list} columns={columns} width={width} empty={['No attempts yet.']} />
+      {responseHeight > 0 && <Rule width={width} title="Response" />}
       {responseHeight > 0 && (
         <Lines lines={responseLines(list.selected)} width={width} height={responseHeight} />
       )}
@@ -75,7 +75,7 @@ export function WebhookDeliveryDetail({ width, height, webhookId, deliveryId, cl
         'status',
         [
           deliveryStatus(detail, theme),
-          detail.nextAttemptAt === null ? '' : `  again ${nextAttemptText(detail, nowMs)}`,
+          detail.nextAttemptAt === null ? '' : `  next attempt ${nextAttemptText(detail, nowMs)}`,
         ],
       ],
       ['created', `${recentTime(detail.createdAt, nowMs)}  ${relativeTime(detail.createdAt, nowMs)}`],
@@ -96,7 +96,9 @@ export function WebhookDeliveryDetail({ width, height, webhookId, deliveryId, cl
     const { body, error } = attempt
     const errorLines = error === null ? [] : [{ text: ` ${faultText(error)}`, paint: paint.red }]
     const bodyLines =
-      body === null || body === '' ? [{ text: ' Nothing.', paint: paint.dim }] : wrap(body, width - 2)
+      body === null || body === ''
+        ? [{ text: ' No response body.', paint: paint.dim }]
+        : wrap(body, width - 2)
     return [...errorLines, ...bodyLines.map((line) => (typeof line === 'string' ? ` ${line}` : line))]
   }
 }

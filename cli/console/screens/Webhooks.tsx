@@ -12,13 +12,14 @@ import { useKeys } from '../hooks/use-keys.ts'
 import { useList } from '../hooks/use-list.ts'
 import { usePolled } from '../hooks/use-polled.ts'
 import { usePendingSelection } from '../hooks/use-pending-selection.ts'
+import { screenDigit } from '../keymap.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import { endpointStatus } from '../lines/webhook.ts'
 import { createDialog, editDialog, removeDialog, testDialog, toggleDialog } from './webhook-dialogs.ts'
 import { WebhookDeliveries } from './WebhookDeliveries.tsx'
 import { WebhookDeliveryDetail } from './WebhookDeliveryDetail.tsx'
 
-/** Where events are sent, and what became of them. */
+/** Screen with the webhook endpoints and their deliveries. */
 export const webhooksScreen: Screen = {
   title: 'Webhooks',
   commands: [
@@ -42,7 +43,7 @@ function WebhooksView(props: ScreenProps) {
   )
 }
 
-/** Endpoints above, the deliveries of the selected one below; where there is little room, one of the two. */
+/** Shows endpoints above and the selected one's deliveries below; in a small terminal, one of the two. */
 function Endpoints({
   width,
   height,
@@ -135,9 +136,9 @@ const empty = (hasApplications: boolean) => [
   '',
   ...(hasApplications
     ? [
-        'n has the events of an application sent to a URL; or:',
+        "Press n to send an application's events to a URL; or:",
         '',
         '  otpd webhook create --app APP --url URL --events otp.verified',
       ]
-    : ['Events are of an application, and there is none: 2 opens Apps.']),
+    : [`Create an application first: ${screenDigit('apps')} opens Apps.`]),
 ]

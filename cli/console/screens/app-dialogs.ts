@@ -13,7 +13,7 @@ type Needs = Pick<Console, 'api' | 'toast'>
 
 const checkSeconds = (value: string) => (/^\d{2,4}$/.test(value.trim()) ? null : 'seconds, 60 to 600')
 
-/** @param onIssued is given the credentials, which are never shown again. */
+/** @param onIssued called with the credentials, which are shown only once */
 export const newAppDialog = (
   { api, toast }: Needs,
   project: Project,
@@ -21,7 +21,7 @@ export const newAppDialog = (
 ): Dialog => ({
   kind: 'form',
   title: 'New application',
-  lines: [`In ${project.name}. A test application never sends anything anywhere.`],
+  lines: [`In ${project.name}. A test application never sends real messages.`],
   fields: [
     { name: 'name', label: 'name', check: required },
     { name: 'environment', label: 'environment', choices: ['test', 'live'] },
@@ -43,7 +43,7 @@ export const editAppDialog = ({ api, toast }: Needs, app: Application): Dialog =
     { name: 'name', label: 'name', initial: app.name, check: required },
     {
       name: 'seconds',
-      label: 'codes live, s',
+      label: 'code lifetime, s',
       initial: String(app.otpTtlSeconds),
       check: checkSeconds,
     },
@@ -73,7 +73,7 @@ export const toggleAppDialog = ({ api, toast }: Needs, { id, name, status }: App
     lines: [
       name,
       isActive
-        ? 'Every call with its credentials is refused until it is enabled.'
+        ? 'API calls with its credentials are refused until it is enabled again.'
         : 'Its credentials work again.',
     ],
     fields: [],
@@ -81,12 +81,12 @@ export const toggleAppDialog = ({ api, toast }: Needs, { id, name, status }: App
     async submit() {
       const body = { status: isActive ? ('disabled' as const) : ('active' as const) }
       await api.asDeveloper('PATCH', '/v1/applications/:id', { params: { id }, body })
-      toast(isActive ? 'application disabled' : 'application is active', 'good')
+      toast(isActive ? 'application disabled' : 'application enabled', 'good')
     },
   }
 }
 
-/** @param onRemoved is told that it is gone. */
+/** @param onRemoved called after the application was deleted */
 export const removeAppDialog = (
   { api, toast }: Needs,
   { id, name, environment }: Application,
@@ -94,7 +94,9 @@ export const removeAppDialog = (
 ): Dialog => ({
   kind: 'confirm',
   title: `Delete ${environment} application`,
-  lines: ['Its credentials stop working at once; its webhooks go with it. What it sent stays.'],
+  lines: [
+    'Its credentials stop working immediately and its webhooks are deleted. Its OTP requests are kept.',
+  ],
   confirmText: name,
   verb: 'delete',
   async submit() {
@@ -114,8 +116,8 @@ export const rotateDialog = (
   title: `Rotate ${credentialNames[key].name}`,
   lines: [
     key === 'webhookSecret'
-      ? 'Deliveries are signed with the new one at once; receivers must know it.'
-      : 'The current one stops working at once.',
+      ? 'Deliveries are signed with the new secret immediately. Update your receivers.'
+      : 'The current one stops working immediately.',
   ],
   confirmText: app.name,
   verb: 'rotate',

@@ -6,16 +6,16 @@ import { required } from '../field-checks.ts'
 type ApplicationConnection = ReturnType<typeof connectAsApplication>
 type Toast = Console['toast']
 
-/** Asks for a phone and sends it a code. */
+/** Asks for a phone number and sends it a code. */
 export const sendDialog = (
   { api, credentials }: ApplicationConnection,
   { toast, open }: { toast: Toast; open(id: string): void },
 ): Dialog => ({
   kind: 'form',
   title: 'Send a code',
-  lines: ['As the application that OTPD_CLIENT_ID names.'],
+  lines: ['Sent by the application in OTPD_CLIENT_ID.'],
   fields: [
-    { name: 'phone', label: 'phone', initial: '+', check: (value) => (value === '+' ? 'is needed' : null) },
+    { name: 'phone', label: 'phone', initial: '+', check: (value) => (value === '+' ? 'required' : null) },
   ],
   verb: 'send',
   async submit({ phone = '' }) {
@@ -34,7 +34,7 @@ export const verifyDialog = (
 ): Dialog => ({
   kind: 'form',
   title: 'Verify a code',
-  lines: [`That was sent to ${phone}.`],
+  lines: [`The code that was sent to ${phone}.`],
   fields: [{ name: 'code', label: 'code', check: required }],
   verb: 'verify',
   async submit({ code = '' }) {
@@ -44,24 +44,24 @@ export const verifyDialog = (
   },
 })
 
-/** Sends the same code once more. */
+/** Sends the same code again. */
 export const resendDialog = (
   { api, credentials }: ApplicationConnection,
   { id }: OtpRequest,
   { phone, toast }: { phone: string; toast: Toast },
 ): Dialog => ({
   kind: 'form',
-  title: 'Send the same code once more',
-  lines: [`To ${phone}. The time it is good for stays the same.`],
+  title: 'Resend the code',
+  lines: [`Sends the same code to ${phone} again. It expires at the same time as before.`],
   fields: [],
   verb: 'send',
   async submit() {
     await api.asApplication('POST', '/v1/otp/resend', credentials, { body: { requestId: id } })
-    toast('code sent again', 'good')
+    toast('code resent', 'good')
   },
 })
 
-/** Makes the code worthless. */
+/** Cancels the pending code. */
 export const cancelDialog = (
   { api, credentials }: ApplicationConnection,
   { id }: OtpRequest,
@@ -69,7 +69,7 @@ export const cancelDialog = (
 ): Dialog => ({
   kind: 'confirm',
   title: 'Cancel a code',
-  lines: [`The code that was sent to ${phone} will be worthless at once.`],
+  lines: [`The code that was sent to ${phone} stops working immediately.`],
   confirmText: 'cancel',
   verb: 'cancel the code',
   async submit() {

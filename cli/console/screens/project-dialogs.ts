@@ -9,17 +9,17 @@ const projectFields = (name: string, description: string) => [
   { name: 'description', label: 'description', initial: description },
 ]
 
-/** @param onCreated is told the id of the new one. */
+/** @param onCreated called with the id of the new project */
 export const newProjectDialog = ({ api, toast }: Needs, onCreated: (id: string) => void): Dialog => ({
   kind: 'form',
   title: 'New project',
-  lines: ['A project holds the applications of one product.'],
+  lines: ['A project groups the applications of one product.'],
   fields: projectFields('', ''),
   verb: 'create',
   async submit({ name = '', description = '' }) {
     const body = { name: name.trim(), ...(description.trim() !== '' && { description: description.trim() }) }
     const { data } = await api.asDeveloper('POST', '/v1/projects', { body })
-    toast('project created; n makes its first application', 'good')
+    toast('project created; n adds an application', 'good')
     onCreated(data.id)
   },
 })
@@ -39,7 +39,7 @@ export const editProjectDialog = ({ api, toast }: Needs, project: Project): Dial
 export const removeProjectDialog = ({ api, toast }: Needs, { id, name }: Project): Dialog => ({
   kind: 'confirm',
   title: 'Delete project',
-  lines: ['It holds no applications, so nothing else goes with it.'],
+  lines: ['It has no applications, so nothing else is deleted.'],
   confirmText: name,
   verb: 'delete',
   async submit() {

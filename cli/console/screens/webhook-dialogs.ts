@@ -11,7 +11,7 @@ function checkEvents(value: string) {
   const kinds: readonly string[] = [...eventKinds, '*']
   const requested = value.split(',').map((item) => item.trim())
   const unknown = requested.find((item) => !kinds.includes(item))
-  return unknown === undefined ? null : unknown === '' ? 'is needed' : `no event is called ${unknown}`
+  return unknown === undefined ? null : unknown === '' ? 'required' : `unknown event type: ${unknown}`
 }
 
 const endpointFields = (url: string, events: string, description: string): Field[] => [
@@ -20,11 +20,11 @@ const endpointFields = (url: string, events: string, description: string): Field
   { name: 'description', label: 'description', initial: description },
 ]
 
-const eventsLine = 'Events, separated by commas: otp.verified, otp.failed and so on, or * for all.'
+const eventsLine = 'Event types, separated by commas, for example otp.verified,otp.failed; or * for all.'
 
 /**
- * @param appName what the application is proposed to be.
- * @param onCreated is told the id of the new one.
+ * @param appName default application
+ * @param onCreated called with the id of the new webhook
  */
 export const createDialog = (
   { api, toast }: Needs,
@@ -43,7 +43,7 @@ export const createDialog = (
     const appId = await findApplication(api, app.trim())
     const body = { appId, url: url.trim(), events: readEvents(events), ...(description && { description }) }
     const { data } = await api.asDeveloper('POST', '/v1/webhooks', { body })
-    toast('webhook created; T sends it a test', 'good')
+    toast('webhook created; T sends a test event', 'good')
     onCreated(data.id)
   },
 })
@@ -64,14 +64,14 @@ export const editDialog = ({ api, toast }: Needs, endpoint: WebhookEndpoint): Di
 export const testDialog = ({ api, toast }: Needs, { id, url }: WebhookEndpoint): Dialog => ({
   kind: 'form',
   title: 'Test webhook',
-  lines: ['Sends one signed otp.verified now, to', url],
+  lines: ['Sends a signed otp.verified test event now to:', url],
   fields: [],
   verb: 'send',
   async submit() {
     const { data } = await api.asDeveloper('POST', '/v1/webhooks/:id/test', { params: { id } })
     const { delivered, statusCode, error } = data
     if (delivered) return toast(`${statusCode} delivered`, 'good')
-    const statusText = statusCode === 0 ? 'no answer' : String(statusCode)
+    const statusText = statusCode === 0 ? 'no response' : String(statusCode)
     toast(`${statusText}, not delivered. ${faultText(error ?? faultForStatus(statusCode))}`, 'bad')
   },
 })
@@ -82,7 +82,9 @@ export const toggleDialog = ({ api, toast }: Needs, { id, url, status }: Webhook
     kind: 'form',
     title: isEnabled ? 'Disable webhook' : 'Enable webhook',
     lines: [
-      isEnabled ? 'Nothing is sent there until it is enabled again:' : 'Events are sent there again:',
+      isEnabled
+        ? 'No events are sent to this URL until it is enabled again:'
+        : 'Events are sent to this URL again:',
       url,
     ],
     fields: [],
@@ -98,8 +100,8 @@ export const toggleDialog = ({ api, toast }: Needs, { id, url, status }: Webhook
 export const removeDialog = ({ api, toast }: Needs, { id, url }: WebhookEndpoint): Dialog => ({
   kind: 'confirm',
   title: 'Delete webhook',
-  lines: [url, 'What is on its way there is deleted with it.'],
-  // A webhook has no name, and nobody types an id.
+  lines: [url, 'Its pending deliveries are deleted with it.'],
+  // A webhook has no name, and its id is too long to type.
   confirmText: new URL(url).host,
   verb: 'delete',
   async submit() {
@@ -114,13 +116,13 @@ export const redeliverDialog = (
   { id, type }: Pick<WebhookDelivery, 'id' | 'type'>,
 ): Dialog => ({
   kind: 'form',
-  title: 'Send again',
-  lines: [`Sends the ${type} once more, now, with the same webhook-id.`],
+  title: 'Redeliver event',
+  lines: [`Sends ${type} again now, with the same webhook-id.`],
   fields: [],
   verb: 'send',
   async submit() {
     const path = '/v1/webhooks/:id/deliveries/:deliveryId/redeliver'
     await api.asDeveloper('POST', path, { params: { id: webhookId, deliveryId: id } })
-    toast(`${type} is on its way again`, 'good')
+    toast(`${type} queued for redelivery`, 'good')
   },
 })

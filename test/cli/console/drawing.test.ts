@@ -16,30 +16,30 @@ import {
 const paint = createColors(true)
 
 describe('a line', () => {
-  test('is cut by what it takes on the screen, not by characters', () => {
+  test('is cut by its width on the screen, not by its characters', () => {
     expect(drawLine('東京アプリ', 7, '…')).toBe('東京ア…')
     expect(drawLine('東京アプリ', 6, '…')).toBe('東京…')
     expect(drawLine('e\u0301e\u0301e\u0301', 3, '…')).toBe('e\u0301e\u0301e\u0301')
     expect(drawLine(['a', { text: 'bcd', paint: paint.red }], 3, '~')).toBe(`a${paint.red('b~')}`)
   })
 
-  test('makes control characters harmless, wherever the text is from', () => {
+  test('replaces control characters in every span', () => {
     const output = drawLine(['\u001b[2J', { text: 'a\nb\u202e', paint: paint.green }], 40, '…')
     expect(Bun.stripANSI(output)).toBe('�[2Ja�b�')
     expect(output).not.toContain('\u001b[2J')
   })
 
-  test('spread over the width keeps its right end', () => {
+  test('that is justified keeps its right part', () => {
     expect(drawLine(justify('left', 'right', 20), 20, '…')).toBe('left           right')
     expect(drawLine(justify('much too long for it', 'right', 12), 12, '…')).toBe('much t right')
   })
 
-  test('of words is broken between them, and inside one that is too long', () => {
+  test('is wrapped between words, and inside a word that is too long', () => {
     expect(wrap('one two three', 8)).toEqual(['one two', 'three'])
     expect(wrap('abcdefghij kl', 4)).toEqual(['abcd', 'efgh', 'ij', 'kl'])
   })
 
-  test('that is typed shows its end, and one that has to be read whole goes on below', () => {
+  test('shows its end while it is typed, or is broken into pieces', () => {
     expect(visibleTail('abcdef', 4)).toBe('cdef')
     expect(visibleTail('東京アプリ', 5)).toBe('プリ')
     expect(breakText('abcdef', 4)).toEqual(['abcd', 'ef'])
@@ -48,9 +48,12 @@ describe('a line', () => {
     expect(breakText('', 5)).toEqual([])
   })
 
-  test.each(['short', '東京アプリ', 'a very long text indeed', ''])('cell of %p has its width', (text) => {
-    expect(displayWidth(fitSpan(text, 8, '…'))).toBe(8)
-  })
+  test.each(['short', '東京アプリ', 'a very long text indeed', ''])(
+    'with the cell %p has the width of the cell',
+    (text) => {
+      expect(displayWidth(fitSpan(text, 8, '…'))).toBe(8)
+    },
+  )
 })
 
 describe('columns', () => {
@@ -63,44 +66,47 @@ describe('columns', () => {
   ]
   const titles = (width: number) => fitColumns(columns, width).map(({ title }) => title)
 
-  test('are left out where there is no room, the most spare first', () => {
+  test('are dropped on a narrow screen, in the order of their drop priority', () => {
     expect(titles(40)).toEqual(['ID', 'NAME', 'MORE', 'MOST'])
     expect(titles(39)).toEqual(['ID', 'NAME', 'MORE'])
     expect(titles(20)).toEqual(['ID', 'NAME'])
     expect(titles(5)).toEqual(['ID', 'NAME'])
   })
 
-  test.each([16, 39, 60, 200])('are as wide in every row as in the heading, in %i columns', (width) => {
-    const fitted = fitColumns(columns, width)
-    const heading = drawLine(headingLine(fitted, '…', paint.dim), width, '…')
-    for (const name of ['x', '東京アプリケーション', 'e\u0301'.repeat(40)]) {
-      const row = rowLine(fitted, { id: 'id', name }, '…', '> ')
-      expect(displayWidth(row)).toBe(fitted.reduce((sum, column) => sum + column.fittedWidth + 2, 0))
-      expect(displayWidth(row)).toBeLessThanOrEqual(width)
-      const at = (title: string) => Bun.stripANSI(heading).indexOf(title)
-      expect(at('NAME')).toBe(10)
-    }
-  })
+  test.each([16, 39, 60, 200])(
+    'have the same width in every row and in the heading, on %i columns',
+    (width) => {
+      const fitted = fitColumns(columns, width)
+      const heading = drawLine(headingLine(fitted, '…', paint.dim), width, '…')
+      for (const name of ['x', '東京アプリケーション', 'e\u0301'.repeat(40)]) {
+        const row = rowLine(fitted, { id: 'id', name }, '…', '> ')
+        expect(displayWidth(row)).toBe(fitted.reduce((sum, column) => sum + column.fittedWidth + 2, 0))
+        expect(displayWidth(row)).toBeLessThanOrEqual(width)
+        const at = (title: string) => Bun.stripANSI(heading).indexOf(title)
+        expect(at('NAME')).toBe(10)
+      }
+    },
+  )
 
-  test('grow no further than they should', () => {
+  test('grow at most to their maximum width', () => {
     expect(fitColumns(columns, 200).map(({ fittedWidth: fitted }) => fitted)).toEqual([6, 20, 10, 10])
   })
 })
 
 describe('the window of a list', () => {
   test.each([
-    ['stays where it is while the row is inside', 5, 7, 10, 100, 5],
-    ['moves down by what is needed', 5, 15, 10, 100, 6],
-    ['moves up by what is needed', 5, 3, 10, 100, 3],
-    ['leaves no room empty at the end', 95, 99, 10, 100, 90],
-    ['begins at the top where everything fits', 3, 2, 10, 5, 0],
-    ['of nothing is at the top', 7, -1, 10, 0, 0],
+    ['stays while the row is inside', 5, 7, 10, 100, 5],
+    ['moves down as little as possible', 5, 15, 10, 100, 6],
+    ['moves up as little as possible', 5, 3, 10, 100, 3],
+    ['leaves no blank lines at the end', 95, 99, 10, 100, 90],
+    ['starts at the top when everything fits', 3, 2, 10, 5, 0],
+    ['starts at the top when there are no rows', 7, -1, 10, 0, 0],
   ])('%s', (_, before, index, height, count, offset) => {
     expect(windowOffset(before, index, height, count)).toBe(offset)
   })
 })
 
-test('a phone is masked but for its country and its last digits', () => {
+test('a phone is masked except for its country and its last digits', () => {
   expect(maskPhone('+14155552671')).toBe('+1415***2671')
   expect(maskPhone('+4912345')).toBe('+4***')
 })

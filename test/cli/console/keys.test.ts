@@ -14,7 +14,7 @@ const isSection = (name: string): name is Section => name in keymap
 const sections = Object.keys(keymap).filter(isSection)
 
 describe('the keymap', () => {
-  test.each(sections)('has one meaning for each key of %s', (section) => {
+  test.each(sections)('binds each key of %s once', (section) => {
     const keys = sectionBindings(section).flatMap(([, binding]) => binding.keys)
     expect(keys).toEqual([...new Set(keys)])
   })
@@ -43,7 +43,7 @@ describe('the keymap', () => {
     ])
   })
 
-  test('destroys nothing with a small letter', () => {
+  test('uses no lowercase letter for a destructive action', () => {
     const destroying = sections
       .flatMap((section) => sectionBindings(section))
       .filter(([action]) => /delete|remove|rotate/.test(action))
@@ -79,7 +79,7 @@ test.each([
   ['shift-tab', '', { tab: true, shift: true }],
   ['ctrl-c', 'c', { ctrl: true }],
   ['alt-x', 'x', { meta: true }],
-])('what was pressed is named %s', (name, input, pressed) => {
+])('a key press is named %s', (name, input, pressed) => {
   expect(keyName(input, { ...noKey, ...pressed })).toBe(name)
 })
 
@@ -103,7 +103,7 @@ function createKeyRouterFixture(isReadOnly = false) {
     router,
     layer,
     act: (name: string) => () => void done.push(name),
-    /** Each key when what the one before has done is there. */
+    /** Presses each key after the effect of the one before. */
     async press(...keys: string[]) {
       for (const key of keys) {
         router.press(key)
@@ -114,7 +114,7 @@ function createKeyRouterFixture(isReadOnly = false) {
 }
 
 describe('a key', () => {
-  test('goes to the nearest layer that knows it, whatever order they came in', async () => {
+  test('goes to the topmost layer that handles it, in whatever order they were added', async () => {
     const { router, layer, act, done, press } = createKeyRouterFixture()
     router.add(layer('detail', { back: act('detail') }))
     router.add(layer('everywhere', { quit: act('quit') }))
@@ -125,7 +125,7 @@ describe('a key', () => {
     expect(done).toEqual(['logs', 'detail', 'quit'])
   })
 
-  test('goes no further than a dialog, which is all that is shown then', async () => {
+  test('does not pass a dialog, whose keys are the only active ones', async () => {
     const { router, layer, act, done, press } = createKeyRouterFixture()
     router.add(layer('everywhere', { quit: act('quit'), help: act('help') }))
     router.add(layer('dialog', { cancel: act('cancel') }, { isModal: true }))
@@ -134,7 +134,7 @@ describe('a key', () => {
     expect(router.activeBindings().map(({ action }) => action)).toEqual(['cancel'])
   })
 
-  test('is text where a dialog takes text, and so is a paste; nowhere else is a paste anything', async () => {
+  test('is text in a dialog that takes text, and so is a paste; elsewhere a paste is dropped', async () => {
     const { router, layer, act, done, press } = createKeyRouterFixture()
     router.add(layer('everywhere', { quit: act('quit') }))
     router.paste('q')
@@ -147,7 +147,7 @@ describe('a key', () => {
     expect([text, ...done]).toEqual(['shop andmore', 'accept'])
   })
 
-  test('that cannot do anything now says why', async () => {
+  test('that is unavailable says why', async () => {
     const { router, layer, messages, press } = createKeyRouterFixture()
     router.add(layer('list', { filter: { unavailable: 'there is nothing to filter' } }))
     await press('/')
@@ -157,7 +157,7 @@ describe('a key', () => {
     ])
   })
 
-  test('that changes something does nothing under --read-only, and is shown so', async () => {
+  test('that changes something is unavailable under --read-only, and says so', async () => {
     const mutatingBindings = sections.flatMap((section) =>
       sectionBindings(section).flatMap(([action, { mutates, keys }]) =>
         mutates ? [{ section, action, keys }] : [],
@@ -172,7 +172,7 @@ describe('a key', () => {
     }
   })
 
-  test('hidden by a nearer one is not in the footer', () => {
+  test('that a higher layer takes is not in the footer', () => {
     const { router, layer, act } = createKeyRouterFixture()
     router.add(layer('list', { clear: act('clear') }))
     router.add(layer('logs', { back: act('back') }))
@@ -180,11 +180,11 @@ describe('a key', () => {
   })
 })
 
-test('dialogs are nearer than screens, screens than lists, lists than what works everywhere', () => {
+test('priority decreases from dialogs to screens, lists and global keys', () => {
   expect(['dialog', 'logs', 'list', 'everywhere'].filter(isSection).map(priorityOf)).toEqual([3, 2, 1, 0])
 })
 
-test('footer and help are told of a change only where they would look different', () => {
+test('footer and help are notified only of changes that they show', () => {
   const { router, layer, act } = createKeyRouterFixture()
   const logs = router.add(layer('logs', { clear: act('a') }))
   const before = router.version.get()

@@ -20,7 +20,7 @@ const count = 5000
 const formatEvent = (number: number) =>
   `id: ${createEntry(number).id}\ndata: ${JSON.stringify(createEntry(number))}\n\n`
 
-/** Resolved once the first entry was drawn; the stream of `slow` goes on then. */
+/** Resolved once the first entry was drawn; then the stream of `slow` continues. */
 const firstDrawn = Promise.withResolvers<void>()
 
 const finished = Promise.withResolvers<void>()
@@ -53,7 +53,7 @@ function tailOptions() {
   return { api: connection.api, context, connection, now: io.now }
 }
 
-test('what arrives at once is drawn at once, and only the newest are kept', async () => {
+test('a burst of entries is drawn together, and only the newest are kept', async () => {
   const abort = new AbortController()
   const updates: LogTail[] = []
   await tailLog(tailOptions(), {}, abort.signal, (tail) => {
@@ -67,7 +67,7 @@ test('what arrives at once is drawn at once, and only the newest are kept', asyn
   expect(rows.at(-2)).toMatchObject({ kind: 'entry', id: createEntry(count + 1).id })
 })
 
-test('what was drawn is never changed afterwards', async () => {
+test('a drawn tail is never changed afterwards', async () => {
   const abort = new AbortController()
   const lengths: number[] = []
   const updates: LogTail[] = []
@@ -82,7 +82,7 @@ test('what was drawn is never changed afterwards', async () => {
   expect(updates.map(({ rows }) => rows.length)).toEqual(lengths)
 })
 
-test('what happened in the minute before it was opened counts as of that minute', async () => {
+test('the rate per minute includes events from before the log was opened', async () => {
   const abort = new AbortController()
   const updates: LogTail[] = []
   const at = Date.parse(createEntry(1).at)
@@ -93,7 +93,7 @@ test('what happened in the minute before it was opened counts as of that minute'
   expect(updates[0]?.arrivals).toContain(at)
 })
 
-test('a refusal is drawn, and what is allowed again comes by itself', async () => {
+test('a refusal is drawn, and the log continues by itself once it is allowed again', async () => {
   const abort = new AbortController()
   const updates: LogTail[] = []
   await tailLog(tailOptions(), { appId: 'refused' }, abort.signal, (tail) => {
