@@ -40,6 +40,7 @@ export function fitColumns<Row>(columns: readonly Column<Row>[], width: number):
   })
 }
 
+/** Formats the titles of the columns. */
 export const headingLine = <Row>(
   columns: readonly FittedColumn<Row>[],
   ellipsis: string,
@@ -55,7 +56,11 @@ export const headingLine = <Row>(
 
 const spanText = (span: Span) => (typeof span === 'string' ? span : span.text)
 
-/** @param pointer drawn before the row, two columns wide */
+/**
+ * Formats a row.
+ *
+ * @param pointer drawn before the row, two columns wide
+ */
 export const rowLine = <Row>(
   columns: readonly FittedColumn<Row>[],
   row: Row,

@@ -29,6 +29,9 @@ export type Field = {
   check?(value: string): string | null
 }
 
+/** Field check that rejects an empty value. */
+export const required = (value: string) => (value.trim() === '' ? 'required' : null)
+
 export type Dialog =
   /** Confirms a destructive action: enabled only after `confirmText` is typed. */
   | {
@@ -129,6 +132,7 @@ export type Console = {
 
 export const ConsoleContext = createContext<Console | null>(null)
 
+/** Returns the services of the console. */
 export function useConsole(): Console {
   const console = useContext(ConsoleContext)
   if (console === null) throw new Error('useConsole() was called outside <ConsoleContext>.')

@@ -50,7 +50,7 @@ const screenKeymap = {
       about: 'send a code as the application in OTPD_CLIENT_ID',
       mutates: true,
     },
-    verify: { keys: ['V'], label: 'verify', about: 'check a code', mutates: true },
+    verify: { keys: ['V'], label: 'verify', about: 'verify the code', mutates: true },
     resend: { keys: ['R'], label: 'resend', about: 'send the same code again', mutates: true },
     cancel: { keys: ['D'], label: 'cancel', about: 'cancel the pending code', mutates: true },
     app: { keys: ['a'], label: 'app', about: 'filter by application; in a request, open its application' },
@@ -124,7 +124,7 @@ export const keymap = {
       about: 'suspend to the shell; fg resumes',
       isHelpOnly: true,
     },
-    help: { keys: ['?'], label: 'keys', isPinned: true },
+    help: { keys: ['?'], label: 'keys', about: 'list the active keys', isPinned: true },
     quit: { keys: ['q'], label: 'quit', isPinned: true },
   },
   list: {

@@ -13,8 +13,10 @@ export type Line = Span | readonly Span[]
 
 const isSpanList = (line: Line): line is readonly Span[] => Array.isArray(line)
 
+/** Returns the spans of a line. */
 export const toSpans = (line: Line): readonly Span[] => (isSpanList(line) ? line : [line])
 
+/** Returns the text of a line without colours. */
 export const plainText = (line: Line) =>
   toSpans(line)
     .map((span) => (typeof span === 'string' ? span : span.text))
@@ -23,7 +25,7 @@ export const plainText = (line: Line) =>
 /** Returns the width of a line in columns; wide characters count as two. */
 export const displayWidth = (line: Line) => Bun.stringWidth(printable(plainText(line)))
 
-/** The line as the terminal gets it, at most `width` columns; what is too long ends with `more`. */
+/** Returns a line as it is written to the terminal: at most `width` columns, with `ellipsis` where it is cut. */
 export function drawLine(line: Line, width: number, ellipsis: string): string {
   let columnsLeft = width
   let output = ''

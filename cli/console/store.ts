@@ -7,6 +7,7 @@ export type Store<T> = {
   subscribe(listener: () => void): () => void
 }
 
+/** Creates a store. Listeners are called only when `set` changes the value. */
 export function createStore<T>(initial: T): Store<T> {
   let value = initial
   const listeners = new Set<() => void>()

@@ -55,6 +55,7 @@ export type Tone = 'good' | 'done' | 'bad' | 'warning' | 'waiting' | 'off' | 'se
  */
 export type Theme = ReturnType<typeof createTheme>
 
+/** Creates the colours and symbols; `isAscii` limits all symbols to ASCII. */
 export function createTheme(paint: Paint, isAscii: boolean) {
   const symbols = isAscii ? ascii : unicode
   const tones: Record<Tone, { symbol: string; paint: Painter }> = {

@@ -61,6 +61,6 @@ test('a used code is no longer shown', async () => {
   const screen = await openInbox({ columns: 60, rows: 16 })
   await screen.waitForText(item?.code ?? '')
   await host.otpd(['otp', 'verify', item?.requestId ?? '', item?.code ?? '', '--env-file', 'a.env'])
-  await screen.waitForText(/▸ .*0133 +- +used\/expired/)
+  await screen.waitForText(/▸ .*0133 +- +no longer valid/)
   await screen.close()
 })

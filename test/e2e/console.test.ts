@@ -298,7 +298,7 @@ test('an unreachable server is shown, and the console reconnects by itself', asy
   await own.server.stop()
   await screen.waitForText('✗ server unreachable')
   screen.press('4')
-  await screen.waitForText('connection lost, retrying')
+  await screen.waitForText('retrying')
   screen.press('1')
   // At the same address, with the same accounts.
   const { dataDir, url } = own.server

@@ -11,7 +11,7 @@ function focusedField(screen: OpenScreen): FormField | null {
   return null
 }
 
-/** Presses a key and waits until another field is focused, or the focused one looks different. */
+/** Presses a key and waits until the focused field changes: which one it is, or its content. */
 async function pressInField(screen: OpenScreen, key: string) {
   const before = JSON.stringify(focusedField(screen))
   screen.press(key)
@@ -23,7 +23,7 @@ async function pressInField(screen: OpenScreen, key: string) {
 
 /**
  * Fills in the form that is open, by the labels of its fields: `{ name: 'web', environment: 'live' }`. A value replaces
- * what the field holds; of a choice it is one of its options. Fields that are not named stay as they are.
+ * the content of a text field; in a choice it names an option. Other fields keep their values.
  */
 export async function fillForm(screen: OpenScreen, values: Readonly<Record<string, string>>) {
   await screen.waitUntil(() => focusedField(screen) !== null, `a form with ${Object.keys(values).join(', ')}`)

@@ -24,7 +24,7 @@ export function useLogFilter(target: Target | null) {
   const { openDialog } = useConsole()
   const { data: applications = [], applicationName } = useApplications()
   const [filter, setFilter] = usePersistentState<LogFilter>(
-    'logs narrowing',
+    'logs filter',
     noFilter,
     target?.appId === undefined ? undefined : { ...noFilter, appId: target.appId },
   )

@@ -52,7 +52,7 @@ export function usePolled<T>(
         if (isStopped) return
         answeredAt.set(now)
         problems.set((previous) => withoutKey(previous, name))
-        savedState.set(`live ${name}`, { data, refreshCount } satisfies CachedAnswer<T>)
+        savedState.set(`polled ${name}`, { data, refreshCount } satisfies CachedAnswer<T>)
         pauseMs = pauseAfter(data)
         // Most responses equal the one before; then nothing is rendered.
         const json = JSON.stringify(data)
@@ -85,7 +85,7 @@ type CachedAnswer<T> = { data: T; refreshCount: number }
 
 /** A name is always loaded by the same function, so its cached value has that function's type. */
 const cachedAnswer = <T>(savedState: Map<string, unknown>, name: string) =>
-  savedState.get(`live ${name}`) as CachedAnswer<T> | undefined
+  savedState.get(`polled ${name}`) as CachedAnswer<T> | undefined
 
 function withoutKey<Value>(map: ReadonlyMap<string, Value>, name: string): ReadonlyMap<string, Value> {
   if (!map.has(name)) return map

@@ -2,6 +2,7 @@ import { useEffect } from 'react'
 import { useConsole, type Shell } from '../console-context.ts'
 import { useStore } from '../store.ts'
 
+/** Returns the state of the shell, and renders the component when it changes. */
 export const useShell = (): Shell => useStore(useConsole().shell)
 
 /** Sets the path after the title of the screen, and the environment badge, while the component is mounted. */

@@ -9,6 +9,7 @@ import { statusTone, type Theme } from '../theme.ts'
 export const environmentSpan = (environment: 'live' | 'test', { paint }: Theme): Span =>
   environment === 'live' ? { text: 'LIVE', paint: paint.red } : { text: 'test', paint: paint.cyan }
 
+/** Formats the status of an application: `● active`. */
 export const appStatus = ({ status }: Application, theme: Theme): Span =>
   theme.status(statusTone(status), status)
 
@@ -35,6 +36,7 @@ export const projectColumns: Column<Project>[] = [
   { title: 'APPS', width: 4, align: 'right', cell: ({ applicationCount }) => String(applicationCount) },
 ]
 
+/** Returns the columns of a list of applications. */
 export const appColumns = (theme: Theme, nowMs: number): Column<Application>[] => [
   { title: 'NAME', width: 12, grow: 1, maxWidth: 60, cell: ({ name }) => name },
   { title: 'ENV', width: 4, cell: ({ environment }) => environmentSpan(environment, theme) },
@@ -45,6 +47,7 @@ export const appColumns = (theme: Theme, nowMs: number): Column<Application>[] =
 
 const createdText = (iso: string, nowMs: number) => `${recentTime(iso, nowMs)}  ${relativeTime(iso, nowMs)}`
 
+/** Formats the details of a project, one fact per line. */
 export const projectFacts = (project: Project, theme: Theme, nowMs: number): Line[] =>
   factLines(
     [
@@ -55,6 +58,7 @@ export const projectFacts = (project: Project, theme: Theme, nowMs: number): Lin
     theme,
   )
 
+/** Formats the details of an application, one fact per line. */
 export const appFacts = (app: Application, theme: Theme, nowMs: number): Line[] =>
   factLines(
     [
@@ -82,6 +86,7 @@ export const emptyProjects = [
   '  otpd app create web --project shop --env test --env-file .env.otpd',
 ]
 
+/** Returns the text of an empty list of applications. */
 export const emptyApps = (isActive: boolean) => [
   'No applications yet.',
   '',

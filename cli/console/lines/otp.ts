@@ -11,6 +11,7 @@ type Context = {
   applicationName(id: string | null): string
 }
 
+/** Formats the status of a request: `◌ pending`. */
 export const statusSpan = ({ status }: Pick<OtpRequest, 'status'>, theme: Theme): Span =>
   theme.status(statusTone(status), status)
 

@@ -13,6 +13,7 @@ export function endpointStatus(
   return failingSince === null ? theme.status('good', 'enabled') : theme.status('warning', 'failing')
 }
 
+/** Formats the status of a delivery: `● delivered`. */
 export const deliveryStatus = ({ status }: Pick<WebhookDelivery, 'status'>, theme: Theme): Span =>
   theme.status(statusTone(status), status)
 

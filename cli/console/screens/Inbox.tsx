@@ -57,7 +57,7 @@ function InboxView({ width, height, isCompact }: ScreenProps) {
     { title: 'SENT', width: 11, cell: ({ sentAt }) => recentTime(sentAt, nowMs) },
     { title: 'PHONE', width: 16, cell: ({ phone }) => formatPhone(phone) },
     { title: 'CODE', width: 8, cell: (item) => codeSpan(item, paint) },
-    { title: 'EXPIRES', width: 14, cell: (item) => expiryText(item, nowMs) },
+    { title: 'EXPIRES', width: 15, cell: (item) => expiryText(item, nowMs) },
     {
       title: 'APP',
       width: 12,
@@ -71,7 +71,7 @@ function InboxView({ width, height, isCompact }: ScreenProps) {
   const expiredLines =
     list.selected === null
       ? []
-      : [{ text: ' The code was used or has expired; its message is no longer kept.', paint: paint.dim }]
+      : [{ text: ' The code is no longer valid, and its message is no longer kept.', paint: paint.dim }]
   const messageLines = text === null ? expiredLines : wrap(text, width - 2).map((line) => ` ${line}`)
   return (
     <Box flexDirection="column" width={width} height={height}>
@@ -88,4 +88,4 @@ const codeSpan = (
 ): Span => (code === null ? { text: '-', paint: dim } : { text: code, paint: bold })
 
 const expiryText = ({ code, expiresAt }: InboxItem, nowMs: number) =>
-  code === null ? 'used/expired' : formatTimeUntil(expiresAt, nowMs)
+  code === null ? 'no longer valid' : formatTimeUntil(expiresAt, nowMs)

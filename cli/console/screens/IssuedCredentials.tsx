@@ -3,7 +3,7 @@ import { reserveEnvFile } from '../../client/credentials.ts'
 import { CliError, usageError } from '../../terminal/errors.ts'
 import { shortPath } from '../../terminal/text.ts'
 import { Lines } from '../components/Lines.tsx'
-import { useConsole, type Dialog } from '../console-context.ts'
+import { required, useConsole, type Dialog } from '../console-context.ts'
 import { credentialLines } from '../lines/credentials.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { useSecret } from '../hooks/use-secret.ts'
@@ -78,7 +78,7 @@ export function IssuedCredentials({ issued, width, height, close }: Props) {
           name: 'path',
           label: 'file',
           initial: '.env.otpd',
-          check: (path) => (path.trim() ? null : 'required'),
+          check: required,
         },
       ],
       verb: 'save',

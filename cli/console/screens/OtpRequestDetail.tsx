@@ -79,7 +79,7 @@ function LoadedRequest({ request, width, height }: RequestProps) {
 
   function codeSpan(): Span {
     if (code !== null) return secret.maskUnlessShown(code)
-    const text = closedReason === null ? 'sent to the phone, not stored' : 'used/expired'
+    const text = closedReason === null ? 'sent to the phone, not stored' : 'no longer valid'
     return { text, paint: theme.paint.dim }
   }
 }

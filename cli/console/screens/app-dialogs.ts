@@ -1,6 +1,5 @@
 import type { Application, Project } from '../../client/resources.ts'
-import type { Console, Dialog } from '../console-context.ts'
-import { required } from '../field-checks.ts'
+import { required, type Console, type Dialog } from '../console-context.ts'
 import {
   credentialNames,
   credentialsFromCreation,
@@ -13,7 +12,11 @@ type Needs = Pick<Console, 'api' | 'toast'>
 
 const checkSeconds = (value: string) => (/^\d{2,4}$/.test(value.trim()) ? null : 'seconds, 60 to 600')
 
-/** @param onIssued called with the credentials, which are shown only once */
+/**
+ * Creates an application.
+ *
+ * @param onIssued called with the credentials, which are shown only once
+ */
 export const newAppDialog = (
   { api, toast }: Needs,
   project: Project,
@@ -36,6 +39,7 @@ export const newAppDialog = (
   },
 })
 
+/** Edits name and message settings of an application. */
 export const editAppDialog = ({ api, toast }: Needs, app: Application): Dialog => ({
   kind: 'form',
   title: 'Edit application',
@@ -65,6 +69,7 @@ export const editAppDialog = ({ api, toast }: Needs, app: Application): Dialog =
   },
 })
 
+/** Disables an application, or enables it again. */
 export const toggleAppDialog = ({ api, toast }: Needs, { id, name, status }: Application): Dialog => {
   const isActive = status === 'active'
   return {
@@ -86,7 +91,11 @@ export const toggleAppDialog = ({ api, toast }: Needs, { id, name, status }: App
   }
 }
 
-/** @param onRemoved called after the application was deleted */
+/**
+ * Deletes an application, after its name is typed.
+ *
+ * @param onRemoved called after the application was deleted
+ */
 export const removeAppDialog = (
   { api, toast }: Needs,
   { id, name, environment }: Application,
@@ -106,6 +115,7 @@ export const removeAppDialog = (
   },
 })
 
+/** Replaces a credential, after the name of the application is typed. */
 export const rotateDialog = (
   { api, toast }: Needs,
   app: Application,

@@ -1,7 +1,6 @@
 import type { connectAsApplication } from '../../client/credentials.ts'
 import type { OtpRequest } from '../../client/resources.ts'
-import type { Console, Dialog } from '../console-context.ts'
-import { required } from '../field-checks.ts'
+import { required, type Console, type Dialog } from '../console-context.ts'
 
 type ApplicationConnection = ReturnType<typeof connectAsApplication>
 type Toast = Console['toast']

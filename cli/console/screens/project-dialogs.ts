@@ -1,6 +1,5 @@
 import type { Project } from '../../client/resources.ts'
-import type { Console, Dialog } from '../console-context.ts'
-import { required } from '../field-checks.ts'
+import { required, type Console, type Dialog } from '../console-context.ts'
 
 type Needs = Pick<Console, 'api' | 'toast'>
 
@@ -9,7 +8,11 @@ const projectFields = (name: string, description: string) => [
   { name: 'description', label: 'description', initial: description },
 ]
 
-/** @param onCreated called with the id of the new project */
+/**
+ * Creates a project.
+ *
+ * @param onCreated called with the id of the new project
+ */
 export const newProjectDialog = ({ api, toast }: Needs, onCreated: (id: string) => void): Dialog => ({
   kind: 'form',
   title: 'New project',
@@ -24,6 +27,7 @@ export const newProjectDialog = ({ api, toast }: Needs, onCreated: (id: string) 
   },
 })
 
+/** Edits name and description of a project. */
 export const editProjectDialog = ({ api, toast }: Needs, project: Project): Dialog => ({
   kind: 'form',
   title: 'Edit project',
@@ -36,6 +40,7 @@ export const editProjectDialog = ({ api, toast }: Needs, project: Project): Dial
   },
 })
 
+/** Deletes an empty project, after its name is typed. */
 export const removeProjectDialog = ({ api, toast }: Needs, { id, name }: Project): Dialog => ({
   kind: 'confirm',
   title: 'Delete project',

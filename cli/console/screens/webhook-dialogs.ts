@@ -2,8 +2,7 @@ import { eventKinds, readEvents } from '../../webhooks/event-kinds.ts'
 import { findApplication } from '../../client/find.ts'
 import type { WebhookDelivery, WebhookEndpoint } from '../../client/resources.ts'
 import { faultForStatus, faultText } from '../../terminal/webhook-text.ts'
-import type { Console, Dialog, Field } from '../console-context.ts'
-import { required } from '../field-checks.ts'
+import { required, type Console, type Dialog, type Field } from '../console-context.ts'
 
 type Needs = Pick<Console, 'api' | 'toast'>
 
@@ -23,6 +22,8 @@ const endpointFields = (url: string, events: string, description: string): Field
 const eventsLine = 'Event types, separated by commas, for example otp.verified,otp.failed; or * for all.'
 
 /**
+ * Creates a webhook endpoint.
+ *
  * @param appName default application
  * @param onCreated called with the id of the new webhook
  */
@@ -48,6 +49,7 @@ export const createDialog = (
   },
 })
 
+/** Edits URL, events and description of an endpoint. */
 export const editDialog = ({ api, toast }: Needs, endpoint: WebhookEndpoint): Dialog => ({
   kind: 'form',
   title: 'Edit webhook',
@@ -61,6 +63,7 @@ export const editDialog = ({ api, toast }: Needs, endpoint: WebhookEndpoint): Di
   },
 })
 
+/** Sends a test event to an endpoint. */
 export const testDialog = ({ api, toast }: Needs, { id, url }: WebhookEndpoint): Dialog => ({
   kind: 'form',
   title: 'Test webhook',
@@ -76,6 +79,7 @@ export const testDialog = ({ api, toast }: Needs, { id, url }: WebhookEndpoint):
   },
 })
 
+/** Disables an endpoint, or enables it again. */
 export const toggleDialog = ({ api, toast }: Needs, { id, url, status }: WebhookEndpoint): Dialog => {
   const isEnabled = status === 'enabled'
   return {
@@ -97,6 +101,7 @@ export const toggleDialog = ({ api, toast }: Needs, { id, url, status }: Webhook
   }
 }
 
+/** Deletes an endpoint, after its host is typed. */
 export const removeDialog = ({ api, toast }: Needs, { id, url }: WebhookEndpoint): Dialog => ({
   kind: 'confirm',
   title: 'Delete webhook',
@@ -110,6 +115,7 @@ export const removeDialog = ({ api, toast }: Needs, { id, url }: WebhookEndpoint
   },
 })
 
+/** Sends the event of a delivery again. */
 export const redeliverDialog = (
   { api, toast }: Needs,
   webhookId: string,
@@ -119,7 +125,7 @@ export const redeliverDialog = (
   title: 'Redeliver event',
   lines: [`Sends ${type} again now, with the same webhook-id.`],
   fields: [],
-  verb: 'send',
+  verb: 'redeliver',
   async submit() {
     const path = '/v1/webhooks/:id/deliveries/:deliveryId/redeliver'
     await api.asDeveloper('POST', path, { params: { id: webhookId, deliveryId: id } })
