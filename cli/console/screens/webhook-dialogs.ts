@@ -129,6 +129,6 @@ export const redeliverDialog = (
   async submit() {
     const path = '/v1/webhooks/:id/deliveries/:deliveryId/redeliver'
     await api.asDeveloper('POST', path, { params: { id: webhookId, deliveryId: id } })
-    toast(`${type} queued for redelivery`, 'good')
+    toast(`redelivery of ${type} attempted`, 'good')
   },
 })
