@@ -65,7 +65,8 @@ export function createRouter(needs: RouterNeeds) {
     onCircuitChange,
     onDispatched: needs.onDispatched,
     attemptMs: needs.attemptMs,
-    candidatesFor: ({ request, channels }) => routing.candidatesFor(toDestination(request), channels),
+    candidatesFor: ({ request, channels }) =>
+      routing.routesFor(toDestination(request)).candidatesFor(channels),
     callbackUrl: (name) => callbackUrl({ name, isLocal: localProviders.has(name) }),
   })
 
@@ -92,8 +93,7 @@ export function createRouter(needs: RouterNeeds) {
   }
 
   const delivery: Delivery = {
-    channelsFor: (destination) => routing.channelsFor(destination),
-    candidatesFor: (destination, channels) => routing.candidatesFor(destination, channels),
+    routesFor: (destination) => routing.routesFor(destination),
     dispatch: dispatcher.dispatch,
     render: messages.render,
   }

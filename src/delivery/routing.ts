@@ -1,10 +1,13 @@
-import { inboxProvider, type Destination, type Route, type Candidate } from '../domain/model/delivery.ts'
+import {
+  inboxProvider,
+  type Delivery,
+  type Destination,
+  type DestinationRoutes,
+  type Route,
+} from '../domain/model/delivery.ts'
 import type { Channel } from '../domain/model/request.ts'
 
-export type Routing = {
-  channelsFor(destination: Destination): Channel[]
-  candidatesFor(destination: Destination, channels: readonly Channel[]): Candidate[]
-}
+export type Routing = Pick<Delivery, 'routesFor'>
 
 /**
  * Picks the providers for a destination. For each channel the first matching route wins; channels are tried
@@ -14,7 +17,7 @@ export type Routing = {
 export function createRouting(routes: readonly Route[]): Routing {
   const isInboxOnly = ({ environment, isVirtual }: Destination) =>
     environment === 'test' || isVirtual || routes.length === 0
-  const routesFor = (destination: Destination) => {
+  const firstRouteByChannel = (destination: Destination) => {
     const firstByChannel = new Map<Channel, Route>()
     for (const route of routes) {
       if (!firstByChannel.has(route.channel) && matchesRoute(route, destination))
@@ -24,16 +27,23 @@ export function createRouting(routes: readonly Route[]): Routing {
   }
 
   return {
-    channelsFor: (destination) => (isInboxOnly(destination) ? ['sms'] : [...routesFor(destination).keys()]),
-
-    candidatesFor(destination, channels) {
-      if (isInboxOnly(destination)) return channels.map((channel) => ({ channel, provider: inboxProvider }))
-      const routesByChannel = routesFor(destination)
-      return channels.flatMap((channel) =>
-        (routesByChannel.get(channel)?.providers ?? []).map((provider) => ({ channel, provider })),
-      )
+    routesFor(destination) {
+      if (isInboxOnly(destination)) return inboxRoutes
+      const routesByChannel = firstRouteByChannel(destination)
+      return {
+        channels: [...routesByChannel.keys()],
+        candidatesFor: (channels) =>
+          channels.flatMap((channel) =>
+            (routesByChannel.get(channel)?.providers ?? []).map((provider) => ({ channel, provider })),
+          ),
+      }
     },
   }
+}
+
+const inboxRoutes: DestinationRoutes = {
+  channels: ['sms'],
+  candidatesFor: (channels) => channels.map((channel) => ({ channel, provider: inboxProvider })),
 }
 
 function matchesRoute(

@@ -22,7 +22,8 @@ const route = (changes: Partial<Route>): Route => ({
 })
 const routedProviders = (routes: Route[], destination = dutch) =>
   createRouting(routes)
-    .candidatesFor(destination, ['sms'])
+    .routesFor(destination)
+    .candidatesFor(['sms'])
     .map(({ provider }) => provider)
 
 describe('only the first matching route counts', () => {
@@ -59,7 +60,7 @@ test('channels are in the order of their routes', () => {
     route({ channel: 'voice' }),
     route({}),
   ]
-  expect(createRouting(routes).channelsFor(dutch)).toEqual(['whatsapp', 'voice', 'sms'])
+  expect(createRouting(routes).routesFor(dutch).channels).toEqual(['whatsapp', 'voice', 'sms'])
 })
 
 test('messages stay in the inbox without providers, from test applications and to virtual numbers', () => {

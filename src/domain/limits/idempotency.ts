@@ -38,23 +38,14 @@ type StoredResult =
       }
     }
 
-/** For work that goes on after its transaction: how its answer is found again where it was never written down. */
-export type DeferredResult<T> = {
-  /** Whether the work goes on, so that its answer is yet to come. `saveResult` writes it down. */
-  isPending(value: T): boolean
-  /** @returns the answer as things stand, or undefined while the work goes on */
-  resolve(tx: Stores, value: T): Promise<T | ServiceError | undefined>
-}
-
 /**
- * Does the work once for each key: a repeat within 24 hours gets the first call's answer and does nothing. The claim
- * of the key, the work and its answer are one transaction.
+ * Runs `work` once per idempotency key: a retry within 24 hours gets the first call's result and changes nothing. The
+ * claim of the key, the work and its saved result are one transaction.
  *
- * @param work returns its value or the refusal that is final; what it wrote stays in both cases. What it throws
- *   undoes everything, the claim included, so that the call may be repeated.
- * @param options.open the answer is final only later, and lost with a process that dies meanwhile
- * @param options.withhold the value holds credentials and must not be stored; a repeat is refused
- * @throws what `work` threw or returned as a refusal; IDEMPOTENCY_KEY_REUSED the key came with another body;
+ * @param work returns its value or a final refusal; what it wrote is kept in both cases. A throw rolls back everything,
+ *   the claim included, so that the call can be retried.
+ * @param options.redact the value holds credentials and must not be stored; a retry is refused
+ * @throws what `work` threw or returned as a refusal; IDEMPOTENCY_KEY_REUSED when the key came with another body;
  *   CONFLICT (IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_RESULT_NOT_STORED)
  */
 export async function runIdempotently<T>(
@@ -62,19 +53,15 @@ export async function runIdempotently<T>(
   clock: Clock,
   scope: IdempotencyScope | undefined,
   work: (tx: Stores) => Promise<T | ServiceError>,
-  options: { redact?: boolean; deferred?: DeferredResult<T> } = {},
+  options: { redact?: boolean } = {},
 ): Promise<IdempotentResult<T>> {
-  const result = await store.write(async (tx): Promise<IdempotentResult<T | ServiceError>> => {
-    if (scope) {
-      const now = clock.now()
-      const existing = await tx.idempotency.claim(scope, now, now - idempotencyLifetimeMs)
-      if (existing) return { value: await replay(tx, existing, scope, options.deferred), replayed: true }
-    }
+  const { value, replayed } = await store.write(async (tx): Promise<IdempotentResult<T | ServiceError>> => {
+    const earlier = await claimKey<T>(tx, scope, clock.now())
+    if (earlier) return { value: earlier.value, replayed: true }
     const value = await work(tx)
-    if (scope) await tx.idempotency.finish(scope, JSON.stringify(toStoredResult(value, options)))
+    await saveResult(tx, scope, value, options)
     return { value, replayed: false }
   })
-  const { value, replayed } = result
   if (value instanceof ServiceError) throw replayed ? new ReplayedError(value) : value
   return { value, replayed }
 }
@@ -86,36 +73,31 @@ export class ReplayedError extends ServiceError {
   }
 }
 
-/** Writes down what the call with this key has come to. */
-export const saveResult = (tx: Stores, scope: IdempotencyScope, result: unknown): Promise<void> =>
-  tx.idempotency.finish(scope, JSON.stringify(toStoredResult(result)))
+/** The saved result of an earlier call. `isPending`: its work went on after the transaction and may still change it. */
+export type EarlierResult<T> = { value: T | ServiceError; isPending: boolean }
 
-function toStoredResult<T>(
-  value: T | ServiceError,
-  { redact = false, deferred }: { redact?: boolean; deferred?: DeferredResult<T> } = {},
-): StoredResult {
-  if (value instanceof ServiceError) {
-    const { code, message, reason, metadata } = value
-    return { refusal: { code, message, reason, metadata } }
-  }
-  if (redact) return { withheld: true }
-  return deferred?.isPending(value) ? { value, open: true } : { value }
-}
-
-async function replay<T>(
+/**
+ * Claims the key for this call, inside the call's transaction.
+ *
+ * @returns undefined when the key is now ours (or the call has none), otherwise the earlier call's result
+ * @throws IDEMPOTENCY_KEY_REUSED when the key came with another body; CONFLICT (IDEMPOTENCY_IN_PROGRESS,
+ *   IDEMPOTENCY_RESULT_NOT_STORED)
+ */
+export async function claimKey<T>(
   tx: Stores,
-  record: IdempotencyRecord,
-  scope: IdempotencyScope,
-  deferred: DeferredResult<T> | undefined,
-): Promise<T | ServiceError> {
+  scope: IdempotencyScope | undefined,
+  now: number,
+): Promise<EarlierResult<T> | undefined> {
+  const record = scope && (await tx.idempotency.claim(scope, now, now - idempotencyLifetimeMs))
+  if (!record) return undefined
   if (record.bodyHash !== scope.bodyHash) {
     throw new ServiceError(
       'IDEMPOTENCY_KEY_REUSED',
       'This idempotency key was already used with a different body. Use a new key.',
     )
   }
-  if (record.answer === null) throw inProgress()
-  // Written by toStored of this very route, with this very body.
+  if (record.answer === null) throw idempotencyInProgress()
+  // Written by toStoredResult for this very route, with this very body.
   const stored = JSON.parse(record.answer) as StoredResult
   if ('withheld' in stored) {
     throw new ServiceError(
@@ -124,21 +106,42 @@ async function replay<T>(
       { reason: 'IDEMPOTENCY_RESULT_NOT_STORED' },
     )
   }
-  if ('refusal' in stored)
-    return new ServiceError(stored.refusal.code, stored.refusal.message, stored.refusal)
-  const value = stored.value as T
-  if (!stored.open || !deferred) return value
-  const resolved = await deferred.resolve(tx, value)
-  if (resolved === undefined) throw inProgress()
-  return resolved
+  if ('refusal' in stored) {
+    const { code, message, ...extras } = stored.refusal
+    return { value: new ServiceError(code, message, extras), isPending: false }
+  }
+  return { value: stored.value as T, isPending: stored.open === true }
 }
 
-const inProgress = () =>
-  new ServiceError(
-    'CONFLICT',
-    'The first request with this idempotency key is still in progress. Retry in a second.',
-    {
-      reason: 'IDEMPOTENCY_IN_PROGRESS',
-      retryAfterSeconds: 1,
-    },
-  )
+/**
+ * Saves the result of the call that holds the key; does nothing without one.
+ *
+ * @param options.isPending the work goes on after this transaction; a later save replaces this result
+ */
+export async function saveResult(
+  tx: Stores,
+  scope: IdempotencyScope | undefined,
+  result: unknown,
+  options: { redact?: boolean; isPending?: boolean } = {},
+): Promise<void> {
+  if (scope) await tx.idempotency.finish(scope, JSON.stringify(toStoredResult(result, options)))
+}
+
+function toStoredResult(
+  result: unknown,
+  { redact = false, isPending = false }: { redact?: boolean; isPending?: boolean },
+): StoredResult {
+  if (result instanceof ServiceError) {
+    const { code, message, reason, metadata } = result
+    return { refusal: { code, message, reason, metadata } }
+  }
+  if (redact) return { withheld: true }
+  return isPending ? { value: result, open: true } : { value: result }
+}
+
+/** CONFLICT (IDEMPOTENCY_IN_PROGRESS) */
+export const idempotencyInProgress = () =>
+  new ServiceError('CONFLICT', 'The first call with this idempotency key is still being worked on.', {
+    reason: 'IDEMPOTENCY_IN_PROGRESS',
+    retryAfterSeconds: 1,
+  })

@@ -9,25 +9,24 @@ const minuteMs = 60_000
 const shortWindow = { limit: 5, windowMs: 10 * minuteMs }
 const dayWindow = { limit: 20, windowMs: 24 * 60 * minuteMs }
 
+/** A measured send budget that the send has not been charged to yet. */
+export type SendBudget = { limit: RateLimit; usage: Usage; isExceeded: boolean }
+
 /**
- * Counts a send to one phone of one application: at most 5 in 10 minutes and 20 a day are ordinary.
+ * Measures the send budget of a phone in one application: 5 sends in 10 minutes and 20 a day. Charges nothing;
+ * `chargeSendBudget` does, once every other limit has admitted the send.
  *
- * @param subject application and phone, the phone hashed
- * @param beforeCharge asked where the budget lets the send pass and before it is counted, so that a refusal has nothing to undo
- * @returns whether this send is over the budget
- * @throws RATE_LIMITED (PHONE_SEND_BUDGET) it is, and the budget is enforced
+ * @param subject application id and hashed phone
+ * @returns undefined in mode `off`
+ * @throws RATE_LIMITED (PHONE_SEND_BUDGET) when the budget is exceeded and enforced
  */
-export async function chargePhoneBudget(
+export async function requireSendBudget(
   tx: Stores,
   mode: SendBudgetMode,
   subject: string,
   now: number,
-  beforeCharge: () => Promise<void> = () => Promise.resolve(),
-): Promise<boolean> {
-  if (mode === 'off') {
-    await beforeCharge()
-    return false
-  }
+): Promise<SendBudget | undefined> {
+  if (mode === 'off') return undefined
   const dayLimit = toLimit(subject, dayWindow)
   const dayUsage = await measureUsage(tx, dayLimit, now)
   let waitMs = await waitMsIfExhausted(tx, dayLimit, dayUsage, now)
@@ -46,10 +45,12 @@ export async function chargePhoneBudget(
       },
     )
   }
-  await beforeCharge()
-  await recordAdmission(tx, dayLimit, dayUsage, now)
-  return waitMs > 0
+  return { limit: dayLimit, usage: dayUsage, isExceeded: waitMs > 0 }
 }
+
+/** Charges one send to a budget that was measured in the same transaction. */
+export const chargeSendBudget = (tx: Stores, { limit, usage }: SendBudget, now: number): Promise<void> =>
+  recordAdmission(tx, limit, usage, now)
 
 const toLimit = (subject: string, window: { limit: number; windowMs: number }): RateLimit => ({
   policy: 'phone-send',

@@ -95,11 +95,17 @@ export type DispatchResult =
   | { kind: 'refused'; failure: Failure }
   | { kind: 'deferred'; failure: Failure | null; excluded: string[]; waitMs: number }
 
+/** The routes to one destination. */
+export type DestinationRoutes = {
+  /** Channels that reach the destination, first choice first. Empty if no route matches. */
+  channels: readonly Channel[]
+  /** Candidates on these channels in order; only `inbox` if the message stays in otpd. */
+  candidatesFor(channels: readonly Channel[]): Candidate[]
+}
+
 export type Delivery = {
-  /** The channels that lead to this destination, the first choice first. Empty where none does. */
-  channelsFor(destination: Destination): Channel[]
-  /** Who carries these channels to it, in order; only `inbox` where the message stays. */
-  candidatesFor(destination: Destination, channels: readonly Channel[]): Candidate[]
+  /** Matches the routes with a destination. */
+  routesFor(destination: Destination): DestinationRoutes
   /** Offers the letter by one way after the other, until somebody has it or may have it. Never rejects. */
   dispatch(job: DeliveryJob): Promise<DispatchResult>
   /**

@@ -15,6 +15,7 @@ import {
 import { closeRequests, publishClosed } from './lifecycle.ts'
 import { isExpired, type Channel, type OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
+import { saveResult, type IdempotencyScope } from '../limits/idempotency.ts'
 import type { Store, Stores } from '../store/store.ts'
 
 export type DeliveryNeeds = {
@@ -32,8 +33,8 @@ export type DeliveryNeeds = {
   onError(error: unknown): void
 }
 
-/** Written in the transaction that ends an attempt. @param refusal what the caller is told, undefined where nothing */
-export type OnAttempted = (tx: Stores, refusal: ServiceError | undefined) => Promise<void>
+/** An idempotent result that the first attempt makes final: the value, or the attempt's refusal instead. */
+export type PendingResult = { scope: IdempotencyScope | undefined; value: unknown }
 
 type AttemptResult = {
   refusal?: ServiceError
@@ -59,7 +60,7 @@ export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
 export function createDeliveryAttempts(needs: DeliveryNeeds) {
   const { store, clock, newId, keys, delivery, owner, earlyReceipts, onError, onUndeliverable } = needs
 
-  async function dispatchAndSettle(claim: ClaimedMessage, onAttempted: OnAttempted | undefined) {
+  async function dispatchAndSettle(claim: ClaimedMessage, pendingResult: PendingResult | undefined) {
     const loaded = await store.read.otpDeliveries.load(claim)
     if (!loaded) return undefined
     const { request, message, application } = loaded
@@ -76,7 +77,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
         })
     const attemptResult = await store.write(async (tx) => {
       const result = await settle(tx, loaded, claim, dispatchResult, clock.now())
-      await onAttempted?.(tx, result.refusal)
+      if (pendingResult) await saveResult(tx, pendingResult.scope, result.refusal ?? pendingResult.value)
       return result
     })
     const { refusal, failedRequests } = attemptResult
@@ -141,10 +142,10 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
    */
   async function attempt(
     claim: ClaimedMessage,
-    onAttempted?: OnAttempted,
+    pendingResult?: PendingResult,
   ): Promise<ServiceError | undefined> {
     try {
-      return await dispatchAndSettle(claim, onAttempted)
+      return await dispatchAndSettle(claim, pendingResult)
     } catch (error) {
       onError(error)
       return undefined
@@ -158,9 +159,9 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
       await tx.otpDeliveries.insert({ ...key, channels }, owner, now, now + messageLeaseMs)
     },
 
-    /** The attempt that `plan` keeps for us. As `attempt`. */
-    makeFirstAttempt: (key: MessageKey, onAttempted?: OnAttempted): Promise<ServiceError | undefined> =>
-      attempt({ ...key, owner, attempt: 1 }, onAttempted),
+    /** Makes the attempt that `enqueue` leased to this process; see `attempt`. Saves `pendingResult` with its outcome. */
+    makeFirstAttempt: (key: MessageKey, pendingResult: PendingResult): Promise<ServiceError | undefined> =>
+      attempt({ ...key, owner, attempt: 1 }, pendingResult),
 
     attempt,
 

@@ -125,7 +125,7 @@ function nextExclusions(
   // A resend is under way already, or has been: it is the one that counts.
   if (request.status !== 'pending' || isExpired(request, now) || request.resends !== message.message)
     return undefined
-  const candidates = delivery.candidatesFor(toDestination(request), message.channels)
+  const candidates = delivery.routesFor(toDestination(request)).candidatesFor(message.channels)
   const { channel } = request
   const isNumberFault = failure?.permanent === true && failure.at === 'number'
   const excluded = new Set([...message.excluded, candidateKey({ channel, provider })])

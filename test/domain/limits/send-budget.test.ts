@@ -1,6 +1,11 @@
 import { expect, test } from 'bun:test'
-import { chargePhoneBudget, type SendBudgetMode } from '../../../src/domain/limits/send-budget.ts'
+import {
+  chargeSendBudget,
+  requireSendBudget,
+  type SendBudgetMode,
+} from '../../../src/domain/limits/send-budget.ts'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
+import type { Stores } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 
@@ -9,12 +14,17 @@ const start = 1_800_000_000_000
 
 describeEachDatabase('the send budget of a phone', (database) => {
   let subjects = 0
+  const charge = async (tx: Stores, mode: SendBudgetMode, subject: string, now: number) => {
+    const budget = await requireSendBudget(tx, mode, subject, now)
+    if (budget) await chargeSendBudget(tx, budget, now)
+    return budget?.isExceeded ?? false
+  }
   /** One phone of one application: `true` over the budget, a number of seconds where it was refused. */
   const newPhone = () => {
     const subject = `app:phone ${subjects++}`
     return async (now: number, mode: SendBudgetMode = 'enforce') => {
       try {
-        return await createStore(database()).write((tx) => chargePhoneBudget(tx, mode, subject, now))
+        return await createStore(database()).write((tx) => charge(tx, mode, subject, now))
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error
         expect(error).toMatchObject({ code: 'RATE_LIMITED', reason: 'PHONE_SEND_BUDGET' })

@@ -1,0 +1,130 @@
+// The pure, synchronous half of sending: what a send or resend becomes. Reads and writes nothing.
+
+import type { CallingApplication } from '../apps/authentication.ts'
+import { deriveCode, hashCode, type CodeSource } from '../model/code.ts'
+import { inboxProvider, type DestinationRoutes } from '../model/delivery.ts'
+import { ServiceError } from '../model/errors.ts'
+import type { Keys } from '../model/keys.ts'
+import type { Phone } from '../model/phone.ts'
+import { resendAfterMs, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
+
+export type SendInput = {
+  phone: string
+  channel?: Channel | undefined
+  locale?: string | undefined
+  /** Defaults to the application's. */
+  ttlSeconds?: number | undefined
+  metadata?: Record<string, string> | undefined
+  /** End user's IP address. */
+  clientIp?: string | undefined
+}
+
+export type SentOtp = {
+  requestId: string
+  phone: string
+  status: 'pending'
+  expiresAt: number
+  /** Number of the message that goes to a provider; null if it stays in the inbox. */
+  message: number | null
+}
+
+export const toSentOtp = (request: OtpRequest): SentOtp => ({
+  requestId: request.id,
+  phone: request.phone,
+  status: 'pending',
+  expiresAt: request.expiresAt,
+  message: request.provider === inboxProvider ? null : request.resends,
+})
+
+/**
+ * Builds the request of a send.
+ *
+ * @param channels those that its message may take, in order
+ */
+export function buildRequest(
+  keys: Keys,
+  { id, codeSalt }: Pick<CodeSource, 'id' | 'codeSalt'>,
+  application: CallingApplication,
+  { phone, country }: Phone,
+  input: SendInput,
+  routes: DestinationRoutes,
+  channels: readonly Channel[],
+  now: number,
+): OtpRequest {
+  const { environment } = application
+  const ttlSeconds = input.ttlSeconds ?? application.otpTtlSeconds
+  return {
+    id,
+    developerId: application.developerId,
+    projectId: application.projectId,
+    appId: application.id,
+    environment,
+    phone,
+    country,
+    status: 'pending',
+    failureReason: null,
+    ...startDelivery(routes, channels, { channel: 'sms', provider: null }),
+    locale: input.locale ?? null,
+    clientIp: input.clientIp ?? null,
+    metadata: input.metadata ?? null,
+    codeSalt,
+    codeHash: hashCode(keys, id, deriveCode(keys, { id, codeSalt, phone, environment })),
+    attempts: 0,
+    resends: 0,
+    createdAt: now,
+    sentAt: now,
+    expiresAt: now + ttlSeconds * 1000,
+    verifiedAt: null,
+    updatedAt: now,
+  }
+}
+
+/**
+ * How a message begins: in the inbox, or queued for a provider.
+ *
+ * @param previous the channel if none leads to the destination, and the provider until another has the message
+ */
+export function startDelivery(
+  routes: DestinationRoutes,
+  channels: readonly Channel[],
+  previous: Pick<OtpRequest, 'channel' | 'provider'>,
+): Pick<OtpRequest, 'channel' | 'provider' | 'deliveryStatus'> {
+  const channel = channels[0] ?? previous.channel
+  const isInboxOnly = routes.candidatesFor(channels)[0]?.provider === inboxProvider
+  if (isInboxOnly) return { channel, provider: inboxProvider, deliveryStatus: null }
+  const provider = previous.provider === inboxProvider ? null : previous.provider
+  return { channel, provider, deliveryStatus: 'queued' }
+}
+
+/**
+ * Channels of a resend, in order: from the channel of the last message on, or from the one after it if that message
+ * was undelivered.
+ */
+export function resendChannels(
+  routes: DestinationRoutes,
+  request: OtpRequest,
+  requested: Channel | undefined,
+): Channel[] {
+  if (requested) return [requested]
+  const index = routes.channels.indexOf(request.channel)
+  if (index === -1) return [request.channel]
+  const remaining = routes.channels.slice(request.deliveryStatus === 'undelivered' ? index + 1 : index)
+  return remaining.length > 0 ? remaining : [...routes.channels]
+}
+
+export const canResend = ({ resends, sentAt }: OtpRequest, now: number): boolean =>
+  resends < resendsMax && sentAt + resendAfterMs <= now
+
+/** Why a pending request cannot be sent again now. Too soon is thrown: a refused call counts for no limit. */
+export function resendRefusal(request: OtpRequest, now: number): ServiceError {
+  if (request.resends >= resendsMax) {
+    return new ServiceError('CONFLICT', 'This code was sent as often as it may be. Ask for a new one.', {
+      reason: 'RESENDS_EXHAUSTED',
+      metadata: { resendsMax },
+    })
+  }
+  throw new ServiceError('RATE_LIMITED', 'This code was sent a moment ago. Wait and try again.', {
+    reason: 'RESEND_TOO_SOON',
+    retryAfterSeconds: Math.max(1, Math.ceil((request.sentAt + resendAfterMs - now) / 1000)),
+  })
+}

@@ -1,0 +1,69 @@
+import { firstAttemptResult } from './delivery-attempts.ts'
+import { ServiceError } from '../model/errors.ts'
+import { withGuard, type Guard } from '../guard/guard.ts'
+import {
+  claimKey,
+  idempotencyInProgress,
+  saveResult,
+  type EarlierResult,
+  type IdempotencyScope,
+} from '../limits/idempotency.ts'
+import type { OtpNeeds } from './lifecycle.ts'
+import type { RateState } from '../limits/rate-limit.ts'
+import { toSentOtp, type SentOtp } from './outgoing.ts'
+import type { OtpRequest } from '../model/request.ts'
+import type { Stores } from '../store/store.ts'
+
+/** The committed outcome of a new send: a request whose message goes out, or a refusal that was charged. */
+export type Outcome = { replayed: false; rate: RateState | undefined; result: OtpRequest | ServiceError }
+
+/** The result of an earlier call with the same idempotency key. */
+export type Replay = { replayed: true; result: SentOtp | ServiceError }
+
+type SendTransaction = (tx: Stores, guard: Guard, now: number) => Promise<Outcome>
+
+/**
+ * Commits `transaction` together with its idempotent result, or replays an earlier call's. Replays come before the
+ * limits and cost nothing. If the guard itself fails, the transaction runs again without it (fail open).
+ */
+export function commitOnce(
+  { guard, store, clock }: Pick<OtpNeeds, 'guard' | 'store' | 'clock'>,
+  scope: IdempotencyScope | undefined,
+  transaction: SendTransaction,
+): Promise<Outcome | Replay> {
+  return withGuard(guard, (trackedGuard) =>
+    store.write(async (tx) => {
+      const now = clock.now()
+      const earlier = await claimKey<SentOtp>(tx, scope, now)
+      if (earlier) return replay(tx, earlier, now)
+      const outcome = await transaction(tx, trackedGuard, now)
+      await savePreliminaryResult(tx, scope, outcome.result)
+      return outcome
+    }),
+  )
+}
+
+/** Saves a refusal or an inbox message as final; a message for a provider stays pending until its first attempt. */
+function savePreliminaryResult(
+  tx: Stores,
+  scope: IdempotencyScope | undefined,
+  result: OtpRequest | ServiceError,
+): Promise<void> {
+  if (result instanceof ServiceError) return saveResult(tx, scope, result)
+  const sent = toSentOtp(result)
+  return saveResult(tx, scope, sent, { isPending: sent.message !== null })
+}
+
+/** @throws CONFLICT (IDEMPOTENCY_IN_PROGRESS) while the earlier call makes its first attempt */
+async function replay(
+  tx: Stores,
+  { value, isPending }: EarlierResult<SentOtp>,
+  now: number,
+): Promise<Replay> {
+  if (value instanceof ServiceError || !isPending || value.message === null)
+    return { replayed: true, result: value }
+  const { requestId, message } = value
+  const attempt = await firstAttemptResult(tx, { requestId, message }, now)
+  if (!attempt) throw idempotencyInProgress()
+  return { replayed: true, result: attempt.refusal ?? value }
+}
