@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { recordAudit, type AuditAction, type Client } from './audit.ts'
 import { ServiceError } from '../model/errors.ts'
+import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
@@ -45,7 +46,7 @@ export function createLoginAttempts(needs: { store: Store; clock: Clock; newId: 
     ): Promise<{ markSucceeded(): Promise<void> }> {
       const subject = createHash('sha256').update(`${email}\n${network}`).digest('base64url')
       type StartedAttempt = { attempt: LoginAttempt; entryId: string | undefined }
-      const result = await store.write(async (tx): Promise<StartedAttempt | ServiceError> => {
+      const result = await store.write(async (tx): Promise<StartedAttempt | Rejected> => {
         const now = clock.now()
         const account = await tx.accounts.findByEmail(email)
         if (account) await tx.developers.lock(account.developerId)
@@ -53,7 +54,7 @@ export function createLoginAttempts(needs: { store: Store; clock: Clock; newId: 
         const failures = await tx.loginAttempts.list(subject, now - loginWindowMs)
         const [oldest] = failures
         if (oldest && failures.length >= loginAttemptsMax)
-          return tooManyAttempts(oldest.at + loginWindowMs - now)
+          return reject(tooManyAttempts(oldest.at + loginWindowMs - now))
         const attempt = { at: now, seq: (failures.at(-1)?.seq ?? 0) + 1 }
         await tx.loginAttempts.insert(subject, attempt)
         if (!account) return { attempt, entryId: undefined }
@@ -62,8 +63,7 @@ export function createLoginAttempts(needs: { store: Store; clock: Clock; newId: 
         const details = { action: failureAction, targetId: developerId }
         return { attempt, entryId: await recordAudit(tx, newId, unknownActor, details, now) }
       })
-      if (result instanceof ServiceError) throw result
-      const { attempt, entryId } = result
+      const { attempt, entryId } = unwrap(result)
       return {
         markSucceeded: () =>
           store.write(async (tx) => {

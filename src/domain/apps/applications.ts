@@ -18,6 +18,7 @@ import { isId, type NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { MessageSettings } from '../model/message-settings.ts'
+import { reject, type Rejected } from '../model/rejected.ts'
 import { resolvePlan, type Plans } from '../model/plans.ts'
 import type { Clock, Random } from '../model/clock.ts'
 import { planLimitReached } from './projects.ts'
@@ -202,15 +203,15 @@ export function createApplicationService(needs: {
       input: { name: string; projectId: string; environment: Environment },
       idempotency?: IdempotencyScope,
     ): Promise<IdempotentResult<CreatedApplication>> {
-      const work = async (tx: Stores) => {
-        if (!isId('prj', input.projectId)) return notFound()
+      const work = async (tx: Stores): Promise<CreatedApplication | Rejected> => {
+        if (!isId('prj', input.projectId)) return reject(notFound())
         // Lock order: parents first, as in the deletion of a developer, to avoid deadlock.
         await tx.developers.lock(developer.id)
         await tx.projects.lock(input.projectId)
-        if (!(await tx.projects.find(developer.id, input.projectId))) return notFound()
+        if (!(await tx.projects.find(developer.id, input.projectId))) return reject(notFound())
         const limit = resolvePlan(plans, developer.plan).applications
         if ((await tx.applications.count(developer.id)) >= limit) {
-          return planLimitReached('applications', limit, developer.plan)
+          return reject(planLimitReached('applications', limit, developer.plan))
         }
         const id = newId('app')
         const now = clock.now()

@@ -3,6 +3,7 @@ import { notFound, ServiceError } from '../model/errors.ts'
 import { runIdempotently, type IdempotentResult, type IdempotencyScope } from '../limits/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
+import { reject } from '../model/rejected.ts'
 import { resolvePlan, type Plans } from '../model/plans.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Developer } from '../accounts/developers.ts'
@@ -74,7 +75,7 @@ export function createProjectService(needs: { store: Store; clock: Clock; newId:
         await tx.developers.lock(developer.id)
         const limit = resolvePlan(plans, developer.plan).projects
         if ((await tx.projects.count(developer.id)) >= limit) {
-          return planLimitReached('projects', limit, developer.plan)
+          return reject(planLimitReached('projects', limit, developer.plan))
         }
         const now = clock.now()
         const project: Project = {

@@ -1,5 +1,6 @@
 import { utcDay } from '../log/analytics.ts'
 import { ServiceError } from '../model/errors.ts'
+import { reject, type Rejected } from '../model/rejected.ts'
 import { recordEvent } from '../log/events.ts'
 import type { GuardVerdict } from './guard.ts'
 import type { NewId } from '../model/ids.ts'
@@ -18,7 +19,7 @@ export async function recordBlockedSend(
   request: OtpRequest,
   { violatedRules }: GuardVerdict,
   now: number,
-): Promise<ServiceError> {
+): Promise<Rejected> {
   const blockedRequest = {
     ...request,
     status: 'failed',
@@ -29,7 +30,7 @@ export async function recordBlockedSend(
   await tx.otpRequests.insert(blockedRequest)
   await tx.analytics.add(request.developerId, utcDay(now), { requests: 1, failed: 1 })
   await recordEvent(tx, newId, 'otp.blocked', blockedRequest, now, violatedRules.join(' '))
-  return destinationBlocked(request.id)
+  return reject(destinationBlocked(request.id))
 }
 
 /** The request stays as it was: the message that went out before may still be answered. */
@@ -39,9 +40,9 @@ export async function recordBlockedResend(
   request: OtpRequest,
   { violatedRules }: GuardVerdict,
   now: number,
-): Promise<ServiceError> {
+): Promise<Rejected> {
   await recordEvent(tx, newId, 'otp.blocked', request, now, `resend ${violatedRules.join(' ')}`)
-  return destinationBlocked(request.id)
+  return reject(destinationBlocked(request.id))
 }
 
 /** Notes in the log what the guard would have blocked. */

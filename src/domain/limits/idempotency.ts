@@ -1,4 +1,5 @@
 import { ServiceError, type ErrorCode } from '../model/errors.ts'
+import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store, Stores } from '../store/store.ts'
 
@@ -42,27 +43,27 @@ type StoredResult =
  * Runs `work` once per idempotency key: a retry within 24 hours gets the first call's result and changes nothing. The
  * claim of the key, the work and its saved result are one transaction.
  *
- * @param work returns its value or a final refusal; what it wrote is kept in both cases. A throw rolls back everything,
- *   the claim included, so that the call can be retried.
+ * @param work returns its value or, as `Rejected`, a final refusal: both commit and are saved. A throw rolls back
+ *   everything, the claim included, so that the call can be retried.
  * @param options.redact the value holds credentials and must not be stored; a retry is refused
- * @throws what `work` threw or returned as a refusal; IDEMPOTENCY_KEY_REUSED when the key came with another body;
+ * @throws what `work` threw or rejected; IDEMPOTENCY_KEY_REUSED when the key came with another body;
  *   CONFLICT (IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_RESULT_NOT_STORED)
  */
 export async function runIdempotently<T>(
   store: Store,
   clock: Clock,
   scope: IdempotencyScope | undefined,
-  work: (tx: Stores) => Promise<T | ServiceError>,
+  work: (tx: Stores) => Promise<T | Rejected>,
   options: { redact?: boolean } = {},
 ): Promise<IdempotentResult<T>> {
-  const { value, replayed } = await store.write(async (tx): Promise<IdempotentResult<T | ServiceError>> => {
+  const { value, replayed } = await store.write(async (tx): Promise<IdempotentResult<T | Rejected>> => {
     const earlier = await claimKey<T>(tx, scope, clock.now())
     if (earlier) return { value: earlier.value, replayed: true }
     const value = await work(tx)
     await saveResult(tx, scope, value, options)
     return { value, replayed: false }
   })
-  if (value instanceof ServiceError) throw replayed ? new ReplayedError(value) : value
+  if (isRejected(value)) throw replayed ? new ReplayedError(value.rejected) : value.rejected
   return { value, replayed }
 }
 
@@ -74,7 +75,7 @@ export class ReplayedError extends ServiceError {
 }
 
 /** The saved result of an earlier call. `isPending`: its work went on after the transaction and may still change it. */
-export type EarlierResult<T> = { value: T | ServiceError; isPending: boolean }
+export type EarlierResult<T> = { value: T | Rejected; isPending: boolean }
 
 /**
  * Claims the key for this call, inside the call's transaction.
@@ -108,7 +109,7 @@ export async function claimKey<T>(
   }
   if ('refusal' in stored) {
     const { code, message, ...extras } = stored.refusal
-    return { value: new ServiceError(code, message, extras), isPending: false }
+    return { value: reject(new ServiceError(code, message, extras)), isPending: false }
   }
   return { value: stored.value as T, isPending: stored.open === true }
 }
@@ -131,8 +132,8 @@ function toStoredResult(
   result: unknown,
   { redact = false, isPending = false }: { redact?: boolean; isPending?: boolean },
 ): StoredResult {
-  if (result instanceof ServiceError) {
-    const { code, message, reason, metadata } = result
+  if (isRejected(result)) {
+    const { code, message, reason, metadata } = result.rejected
     return { refusal: { code, message, reason, metadata } }
   }
   if (redact) return { withheld: true }

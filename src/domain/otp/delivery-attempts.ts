@@ -1,6 +1,7 @@
 import type { DispatchResult, Delivery, FailureClass } from '../model/delivery.ts'
 import { applyReceipt, type EarlyReceipt, type EarlyReceipts } from './delivery-receipts.ts'
 import { ServiceError } from '../model/errors.ts'
+import { reject, type Rejected } from '../model/rejected.ts'
 import { recordEvent } from '../log/events.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
@@ -37,7 +38,7 @@ export type DeliveryNeeds = {
 export type PendingResult = { scope: IdempotencyScope | undefined; value: unknown }
 
 type AttemptResult = {
-  refusal?: ServiceError
+  rejected?: Rejected
   failedRequests: OtpRequest[]
   earlyReceipt?: EarlyReceipt | undefined
 }
@@ -77,13 +78,13 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
         })
     const attemptResult = await store.write(async (tx) => {
       const result = await settle(tx, loaded, claim, dispatchResult, clock.now())
-      if (pendingResult) await saveResult(tx, pendingResult.scope, result.refusal ?? pendingResult.value)
+      if (pendingResult) await saveResult(tx, pendingResult.scope, result.rejected ?? pendingResult.value)
       return result
     })
-    const { refusal, failedRequests } = attemptResult
+    const { rejected, failedRequests } = attemptResult
     attemptResult.earlyReceipt?.forget()
     for (const failedRequest of failedRequests) await onUndeliverable(failedRequest)
-    return refusal
+    return rejected
   }
 
   /** @returns what the caller is told where nobody takes the message, and the request if that was its end */
@@ -109,7 +110,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
     }
     if (outcome.status !== 'refused') return emptyResult
     const failedRequests = await recordRefusal(tx, request, claim, outcome.failure, now)
-    return { refusal: deliveryFailed(request.id, outcome.failure), failedRequests }
+    return { rejected: deliveryFailed(request.id, outcome.failure), failedRequests }
   }
 
   /** The request fails where no message of it can arrive any more. */
@@ -143,7 +144,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
   async function attempt(
     claim: ClaimedMessage,
     pendingResult?: PendingResult,
-  ): Promise<ServiceError | undefined> {
+  ): Promise<Rejected | undefined> {
     try {
       return await dispatchAndSettle(claim, pendingResult)
     } catch (error) {
@@ -160,7 +161,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
     },
 
     /** Makes the attempt that `enqueue` leased to this process; see `attempt`. Saves `pendingResult` with its outcome. */
-    makeFirstAttempt: (key: MessageKey, pendingResult: PendingResult): Promise<ServiceError | undefined> =>
+    makeFirstAttempt: (key: MessageKey, pendingResult: PendingResult): Promise<Rejected | undefined> =>
       attempt({ ...key, owner, attempt: 1 }, pendingResult),
 
     attempt,
@@ -224,14 +225,12 @@ function toMessageOutcome(
 }
 
 /** Says whether the number is at fault, and nothing of who was asked to carry the message or why they would not. */
-const deliveryFailed = (requestId: string, failure: FailureClass | null) =>
-  new ServiceError(
-    'DELIVERY_FAILED',
-    'The code could not be delivered to this phone number. Check the number, or try another channel.',
-    {
+const deliveryFailed = (requestId: string, failure: FailureClass | null): Rejected =>
+  reject(
+    new ServiceError('DELIVERY_FAILED', 'The code could not be delivered to this number.', {
       reason: failure !== null && phoneNumberFailures.has(failure) ? failure.toUpperCase() : 'NO_ROUTE',
       metadata: { requestId },
-    },
+    }),
   )
 
 const phoneNumberFailures: ReadonlySet<FailureClass> = new Set([
@@ -250,10 +249,10 @@ export async function firstAttemptResult(
   tx: Stores,
   key: MessageKey,
   now: number,
-): Promise<{ refusal: ServiceError | undefined } | undefined> {
+): Promise<{ rejected: Rejected | undefined } | undefined> {
   const message = await tx.otpDeliveries.find(key)
-  if (!message) return { refusal: undefined }
+  if (!message) return { rejected: undefined }
   const { status, attempts, leaseUntil, failure } = message
   if (status === 'pending' && attempts === 1 && leaseUntil !== null && leaseUntil > now) return undefined
-  return { refusal: status === 'refused' ? deliveryFailed(key.requestId, failure) : undefined }
+  return { rejected: status === 'refused' ? deliveryFailed(key.requestId, failure) : undefined }
 }

@@ -1,7 +1,7 @@
 import { utcDay } from '../log/analytics.ts'
 import type { DeliveryAttempts } from './delivery-attempts.ts'
 import type { Delivery } from '../model/delivery.ts'
-import type { ServiceError } from '../model/errors.ts'
+import { reject, type Rejected } from '../model/rejected.ts'
 import { recordEvent } from '../log/events.ts'
 import type { Guard } from '../guard/guard.ts'
 import type { NewId } from '../model/ids.ts'
@@ -84,17 +84,19 @@ export async function publishClosed(
 }
 
 /**
- * Why nothing more can be done with a request, or undefined while it is pending. Writes the expiry down where nobody
- * has yet.
+ * Rejects a call on a request that is closed. Closes the request first if it has expired but was not closed yet: the
+ * result must be returned from the transaction, so that this is committed.
+ *
+ * @returns undefined while the request is pending
  */
-export async function terminalErrorFor(
+export async function rejectIfClosed(
   tx: Stores,
   newId: NewId,
   request: OtpRequest,
   now: number,
-): Promise<ServiceError | undefined> {
-  if (request.status !== 'pending') return closedRequestError(request)
+): Promise<Rejected | undefined> {
+  if (request.status !== 'pending') return reject(closedRequestError(request))
   if (!isExpired(request, now)) return undefined
   const expired = await closeAndPublish(tx, newId, request.id, { status: 'expired' }, now)
-  return closedRequestError(expired ?? (await tx.otpRequests.find(request.id)) ?? request)
+  return reject(closedRequestError(expired ?? (await tx.otpRequests.find(request.id)) ?? request))
 }

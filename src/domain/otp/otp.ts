@@ -1,14 +1,9 @@
 import { revalidateCaller, type CallingApplication } from '../apps/authentication.ts'
 import type { Developer } from '../accounts/developers.ts'
-import { notFound, ServiceError } from '../model/errors.ts'
+import { notFound } from '../model/errors.ts'
+import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { isId } from '../model/ids.ts'
-import {
-  closeAndPublish,
-  closeRequests,
-  publishClosed,
-  terminalErrorFor,
-  type OtpNeeds,
-} from './lifecycle.ts'
+import { closeAndPublish, closeRequests, publishClosed, rejectIfClosed, type OtpNeeds } from './lifecycle.ts'
 import type { OtpRequest, OtpStatus } from '../model/request.ts'
 import { otpRateLimit, type RatedOperation } from './rates.ts'
 import { createOtpSend } from './send.ts'
@@ -34,17 +29,18 @@ export function createOtpService(needs: OtpNeeds) {
 
     /** @throws NOT_FOUND; ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED it has ended */
     async cancel(application: CallingApplication, requestId: string): Promise<OtpRequest> {
-      const result = await store.write(async (tx): Promise<OtpRequest | ServiceError> => {
+      const result = await store.write(async (tx): Promise<OtpRequest | Rejected> => {
         const now = clock.now()
         await revalidateCaller(tx, application)
         const request = isId('otp', requestId) ? await tx.otpRequests.find(requestId) : undefined
-        if (request?.appId !== application.id) return notFound()
-        const refusal = await terminalErrorFor(tx, newId, request, now)
-        if (refusal) return refusal
-        return (await closeAndPublish(tx, newId, requestId, { status: 'canceled' }, now)) ?? notFound()
+        if (request?.appId !== application.id) return reject(notFound())
+        const rejected = await rejectIfClosed(tx, newId, request, now)
+        if (rejected) return rejected
+        return (
+          (await closeAndPublish(tx, newId, requestId, { status: 'canceled' }, now)) ?? reject(notFound())
+        )
       })
-      if (result instanceof ServiceError) throw result
-      return result
+      return unwrap(result)
     },
 
     /** Newest first. A page looks at so many requests only, whatever the filter leaves of them. @throws INVALID_ARGUMENT (CURSOR_INVALID) */

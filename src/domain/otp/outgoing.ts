@@ -4,6 +4,7 @@ import type { CallingApplication } from '../apps/authentication.ts'
 import { deriveCode, hashCode, type CodeSource } from '../model/code.ts'
 import { inboxProvider, type DestinationRoutes } from '../model/delivery.ts'
 import { ServiceError } from '../model/errors.ts'
+import { reject, type Rejected } from '../model/rejected.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Phone } from '../model/phone.ts'
 import { resendAfterMs, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
@@ -115,13 +116,22 @@ export function resendChannels(
 export const canResend = ({ resends, sentAt }: OtpRequest, now: number): boolean =>
   resends < resendsMax && sentAt + resendAfterMs <= now
 
-/** Why a pending request cannot be sent again now. Too soon is thrown: a refused call counts for no limit. */
-export function resendRefusal(request: OtpRequest, now: number): ServiceError {
+/**
+ * Refuses a resend of a pending request. A request without resends left is rejected, so that the call counts.
+ *
+ * @throws RATE_LIMITED (RESEND_TOO_SOON) rolled back, so that the call counts for no limit
+ */
+export function rejectResend(request: OtpRequest, now: number): Rejected {
   if (request.resends >= resendsMax) {
-    return new ServiceError('CONFLICT', 'This code was sent as often as it may be. Ask for a new one.', {
-      reason: 'RESENDS_EXHAUSTED',
-      metadata: { resendsMax },
-    })
+    const error = new ServiceError(
+      'CONFLICT',
+      'This code was sent as often as it may be. Ask for a new one.',
+      {
+        reason: 'RESENDS_EXHAUSTED',
+        metadata: { resendsMax },
+      },
+    )
+    return reject(error)
   }
   throw new ServiceError('RATE_LIMITED', 'This code was sent a moment ago. Wait and try again.', {
     reason: 'RESEND_TOO_SOON',

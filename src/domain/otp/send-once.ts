@@ -1,5 +1,5 @@
 import { firstAttemptResult } from './delivery-attempts.ts'
-import { ServiceError } from '../model/errors.ts'
+import { isRejected, type Rejected } from '../model/rejected.ts'
 import { withGuard, type Guard } from '../guard/guard.ts'
 import {
   claimKey,
@@ -15,10 +15,10 @@ import type { OtpRequest } from '../model/request.ts'
 import type { Stores } from '../store/store.ts'
 
 /** The committed outcome of a new send: a request whose message goes out, or a refusal that was charged. */
-export type Outcome = { replayed: false; rate: RateState | undefined; result: OtpRequest | ServiceError }
+export type Outcome = { replayed: false; rate: RateState | undefined; result: OtpRequest | Rejected }
 
 /** The result of an earlier call with the same idempotency key. */
-export type Replay = { replayed: true; result: SentOtp | ServiceError }
+export type Replay = { replayed: true; result: SentOtp | Rejected }
 
 type SendTransaction = (tx: Stores, guard: Guard, now: number) => Promise<Outcome>
 
@@ -47,9 +47,9 @@ export function commitOnce(
 function savePreliminaryResult(
   tx: Stores,
   scope: IdempotencyScope | undefined,
-  result: OtpRequest | ServiceError,
+  result: OtpRequest | Rejected,
 ): Promise<void> {
-  if (result instanceof ServiceError) return saveResult(tx, scope, result)
+  if (isRejected(result)) return saveResult(tx, scope, result)
   const sent = toSentOtp(result)
   return saveResult(tx, scope, sent, { isPending: sent.message !== null })
 }
@@ -60,10 +60,9 @@ async function replay(
   { value, isPending }: EarlierResult<SentOtp>,
   now: number,
 ): Promise<Replay> {
-  if (value instanceof ServiceError || !isPending || value.message === null)
-    return { replayed: true, result: value }
+  if (isRejected(value) || !isPending || value.message === null) return { replayed: true, result: value }
   const { requestId, message } = value
   const attempt = await firstAttemptResult(tx, { requestId, message }, now)
   if (!attempt) throw idempotencyInProgress()
-  return { replayed: true, result: attempt.refusal ?? value }
+  return { replayed: true, result: attempt.rejected ?? value }
 }

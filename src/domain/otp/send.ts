@@ -1,7 +1,8 @@
 import { utcDay } from '../log/analytics.ts'
 import { revalidateCaller, type CallingApplication } from '../apps/authentication.ts'
 import { toDestination, inboxProvider } from '../model/delivery.ts'
-import { notFound, ServiceError } from '../model/errors.ts'
+import { notFound, type ServiceError } from '../model/errors.ts'
+import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { recordEvent } from '../log/events.ts'
 import { recordBlockedResend, recordBlockedSend, recordFlagged } from '../guard/blocked.ts'
 import type { GuardVerdict } from '../guard/guard.ts'
@@ -9,13 +10,13 @@ import { ReplayedError, type IdempotencyScope } from '../limits/idempotency.ts'
 import { isId } from '../model/ids.ts'
 import { hashPhone } from '../model/keys.ts'
 import { deriveCode, type CodeSource } from '../model/code.ts'
-import { terminalErrorFor, type OtpNeeds } from './lifecycle.ts'
+import { rejectIfClosed, type OtpNeeds } from './lifecycle.ts'
 import { otpRateLimit } from './rates.ts'
 import {
   buildRequest,
   canResend,
   resendChannels,
-  resendRefusal,
+  rejectResend,
   startDelivery,
   toSentOtp,
   type SendInput,
@@ -96,11 +97,11 @@ export function createOtpSend(needs: OtpNeeds) {
         const existing = isId('otp', input.requestId) ? await tx.otpRequests.find(input.requestId) : undefined
         const request = existing?.appId === application.id ? existing : undefined
         const { rate, isOverBudget } = await chargeLimits(tx, application, request?.phone, now)
-        if (!request) return charged(rate, notFound())
-        const closedError = await terminalErrorFor(tx, newId, request, now)
-        if (closedError) return charged(rate, closedError)
+        if (!request) return charged(rate, reject(notFound()))
+        const rejected = await rejectIfClosed(tx, newId, request, now)
+        if (rejected) return charged(rate, rejected)
         // Checked before the guard, which counts every message that it lets pass.
-        if (!canResend(request, now)) return charged(rate, resendRefusal(request, now))
+        if (!canResend(request, now)) return charged(rate, rejectResend(request, now))
         const destination = toDestination(request)
         const routes = delivery.routesFor(destination)
         const channels = resendChannels(routes, request, input.channel)
@@ -108,7 +109,7 @@ export function createOtpSend(needs: OtpNeeds) {
         if (verdict.blocked) return charged(rate, await recordBlockedResend(tx, newId, request, verdict, now))
         const nextDelivery = startDelivery(routes, channels, request)
         const resent = await tx.otpRequests.countResend(request.id, nextDelivery, now)
-        if (!resent) return charged(rate, resendRefusal(request, now))
+        if (!resent) return charged(rate, rejectResend(request, now))
         await enqueue(tx, resent, channels, now)
         await tx.analytics.add(resent.developerId, utcDay(now), { sent: 1 })
         const inboxOwnerId = await findInboxOwnerId(tx, destination, application)
@@ -132,7 +133,7 @@ export function createOtpSend(needs: OtpNeeds) {
   ): Promise<SendResult> {
     if (committed.replayed) {
       const sent = committed.result
-      if (sent instanceof ServiceError) throw new ReplayedError(sent)
+      if (isRejected(sent)) throw new ReplayedError(sent.rejected)
       return {
         ...sent,
         replayed: true,
@@ -141,10 +142,10 @@ export function createOtpSend(needs: OtpNeeds) {
       }
     }
     const { result, rate } = committed
-    if (result instanceof ServiceError) throw withRate(result, rate)
+    if (isRejected(result)) throw withRate(result, rate)
     const sent = toSentOtp(result)
-    const refusal = await makeFirstAttempt(sent, scope)
-    if (refusal) throw withRate(refusal, rate)
+    const failed = await makeFirstAttempt(sent, scope)
+    if (failed) throw withRate(failed, rate)
     return { ...sent, replayed: false, rate, code: codeToShow(application, result) }
   }
 
@@ -236,14 +237,14 @@ export function createOtpSend(needs: OtpNeeds) {
 }
 
 /** The outcome of a transaction that charged the limits. */
-const charged = (rate: RateState | undefined, result: OtpRequest | ServiceError): Outcome => ({
+const charged = (rate: RateState | undefined, result: OtpRequest | Rejected): Outcome => ({
   replayed: false,
   rate,
   result,
 })
 
-/** Adds the rate to a refusal that was charged, for the `RateLimit` headers. */
-function withRate(refusal: ServiceError, rate: RateState | undefined): ServiceError {
-  refusal.rate = rate
-  return refusal
+/** The error of a refusal that was charged, with the rate for its `RateLimit` headers. */
+function withRate({ rejected }: Rejected, rate: RateState | undefined): ServiceError {
+  rejected.rate = rate
+  return rejected
 }

@@ -1,13 +1,14 @@
 import { utcDay } from '../log/analytics.ts'
 import { revalidateCaller, type CallingApplication } from '../apps/authentication.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
+import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { recordEvent } from '../log/events.ts'
 import { withGuard, type Guard } from '../guard/guard.ts'
 import { recordVerification } from './identities.ts'
 import { isId } from '../model/ids.ts'
 import { hashPhone } from '../model/keys.ts'
 import { matchesCode } from '../model/code.ts'
-import { closeRequests, publishClosed, terminalErrorFor, type OtpNeeds } from './lifecycle.ts'
+import { closeRequests, publishClosed, rejectIfClosed, type OtpNeeds } from './lifecycle.ts'
 import { otpRateLimit } from './rates.ts'
 import { attemptsMax, closedRequestError, type OtpRequest } from '../model/request.ts'
 import { afterFailure, afterSuccess, requireCheckBudget, type CheckBudget } from '../limits/phone-budgets.ts'
@@ -49,12 +50,12 @@ export function createOtpVerify(needs: OtpNeeds) {
     budget: ReturnType<typeof trackCheckBudget>,
     guard: Guard,
     now: number,
-  ): Promise<OtpRequest | ServiceError> {
-    const refusal = await terminalErrorFor(tx, newId, request, now)
-    if (refusal) return refusal
+  ): Promise<OtpRequest | Rejected> {
+    const rejected = await rejectIfClosed(tx, newId, request, now)
+    if (rejected) return rejected
     const isRight = matchesCode(keys, request.id, code, request.codeHash)
     const attempt = await tx.otpRequests.countAttempt(request.id, isRight, now)
-    if (!attempt) return closedRequestError((await tx.otpRequests.find(request.id)) ?? request)
+    if (!attempt) return reject(closedRequestError((await tx.otpRequests.find(request.id)) ?? request))
     const countedRequest = { ...request, ...attempt }
     if (!isRight) {
       await budget?.fail(now)
@@ -64,9 +65,9 @@ export function createOtpVerify(needs: OtpNeeds) {
         attemptsRemaining === 0 ? await closeRequests(tx, [request.id], terminalState, now) : []
       await recordEvent(tx, newId, 'otp.attempt_failed', countedRequest, now)
       for (const closedRequest of closedRequests) await publishClosed(tx, newId, closedRequest, now)
-      return new ServiceError('INVALID_CODE', 'The code is wrong. Check it and enter it again.', {
-        metadata: { attemptsRemaining },
-      })
+      return reject(
+        new ServiceError('INVALID_CODE', 'The code is wrong.', { metadata: { attemptsRemaining } }),
+      )
     }
     await budget?.succeed()
     await guard.recordConversion(tx, countedRequest, now)
@@ -111,12 +112,15 @@ export function createOtpVerify(needs: OtpNeeds) {
           const budget = request && trackCheckBudget(tx, application, request.phone)
           await budget?.require(now)
           const rate = await chargeRateLimit(tx, otpRateLimit(plans, application, 'verify'), now, 'APP_RATE')
-          return { rate, result: request ? await check(tx, request, code, budget, guard, now) : notFound() }
+          return {
+            rate,
+            result: request ? await check(tx, request, code, budget, guard, now) : reject(notFound()),
+          }
         }),
       )
-      if (result instanceof ServiceError) {
-        result.rate = rate
-        throw result
+      if (isRejected(result)) {
+        result.rejected.rate = rate
+        throw result.rejected
       }
       return { request: result, rate }
     },

@@ -61,7 +61,8 @@ export type Store = {
   readonly read: Stores
 
   /**
-   * Runs `body` in one transaction and resolves once it is durable. A throw rolls back all of it.
+   * Runs `body` in one transaction and resolves once it is durable. A throw rolls it back; a returned refusal is a
+   * `Rejected` and commits.
    *
    * `body` must await only `tx`, and must be idempotent in memory: it may be retried before it commits.
    *

@@ -6,6 +6,7 @@ import { runIdempotently, type IdempotentResult, type IdempotencyScope } from '.
 import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Keys } from '../model/keys.ts'
+import { reject } from '../model/rejected.ts'
 import type { Clock, Random } from '../model/clock.ts'
 import type { Store, Stores } from '../store/store.ts'
 import type { DisabledReason } from './auto-disable.ts'
@@ -196,9 +197,9 @@ export function createWebhookEndpointService(needs: {
       return runIdempotently(store, clock, idempotency, async (tx) => {
         const isLocked =
           isId('app', input.appId) && (await tx.webhookEndpoints.lockApplication(developer.id, input.appId))
-        if (!isLocked) return notFound()
+        if (!isLocked) return reject(notFound())
         if ((await tx.webhookEndpoints.count(input.appId)) >= endpointsMax)
-          return endpointLimitReached(endpointsMax)
+          return reject(endpointLimitReached(endpointsMax))
         const now = clock.now()
         const endpoint: WebhookEndpoint = {
           ...input,

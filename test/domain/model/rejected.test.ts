@@ -1,0 +1,37 @@
+import { expect, test } from 'bun:test'
+import { notFound } from '../../../src/domain/model/errors.ts'
+import { isRejected, reject, unwrap } from '../../../src/domain/model/rejected.ts'
+import { createStore } from '../../../src/store/store.ts'
+import { describeEachDatabase } from '../../helpers/databases.ts'
+
+const budget = { refilledAt: 1, consecutiveFailures: 1, lockedUntil: null }
+
+describeEachDatabase('a refusal of a transaction', (database) => {
+  test('that is returned commits what was written', async () => {
+    const store = createStore(database())
+    const result = await store.write(async (tx) => {
+      await tx.checkBudgets.put('app_1', 'returned', budget)
+      return reject(notFound())
+    })
+    expect(await store.read.checkBudgets.find('app_1', 'returned')).toEqual(budget)
+    expect(() => unwrap<string>(result)).toThrow('There is no such resource.')
+  })
+
+  test('that is thrown rolls back what was written', async () => {
+    const store = createStore(database())
+    const result = store.write(async (tx) => {
+      await tx.checkBudgets.put('app_1', 'thrown', budget)
+      throw notFound()
+    })
+    await expect(result).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    expect(await store.read.checkBudgets.find('app_1', 'thrown')).toBeUndefined()
+  })
+})
+
+test('only a rejection is taken for one', () => {
+  expect(isRejected(reject(notFound()))).toBe(true)
+  for (const value of [undefined, null, 'rejected', notFound(), { rejected: true }, {}]) {
+    expect(isRejected<unknown>(value)).toBe(false)
+    expect(unwrap<unknown>(value)).toBe(value)
+  }
+})
