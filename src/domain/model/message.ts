@@ -3,8 +3,32 @@ import type { MessageSettings } from './message-settings.ts'
 import type { Channel, OtpRequest } from './request.ts'
 
 /**
- * Of one message. `pending`: nobody has it yet, it is being sent or waits. `unknown`: a provider may have it. `refused`:
- * nobody would take it. `void`: its request ended first.
+ * State of one message.
+ *
+ * - `pending`: waits for an attempt, or is leased to a sender that makes one.
+ * - `sent`: a provider accepted it.
+ * - `unknown`: a provider may have it, for example after a timeout.
+ * - `delivered`, `undelivered`: what the provider's receipt said.
+ * - `refused`: no provider accepted it, and none will be asked again.
+ * - `void`: superseded by a resend, or cancelled because its request closed or its application was deleted. The stored
+ *   word is older than these two.
+ *
+ * ```mermaid
+ * stateDiagram-v2
+ *   [*] --> pending: enqueued with its request, leased for the first attempt
+ *   pending --> pending: attempt deferred (exponential backoff), or lease expired
+ *   pending --> sent: accepted by a provider
+ *   pending --> unknown: a provider may have accepted it
+ *   pending --> refused: no candidate left, or too little time until the code expires
+ *   pending --> void: superseded by a resend while not leased
+ *   pending --> void: request closed or expired, or application deleted, before an attempt
+ *   unknown --> sent: receipt sent
+ *   sent --> delivered: receipt delivered
+ *   unknown --> delivered: receipt delivered
+ *   sent --> undelivered: receipt undelivered
+ *   unknown --> undelivered: receipt undelivered
+ *   undelivered --> pending: reopened by the same receipt, if another candidate is left for the newest message
+ * ```
  */
 export type MessageStatus = 'pending' | 'sent' | 'unknown' | 'delivered' | 'undelivered' | 'refused' | 'void'
 

@@ -14,7 +14,24 @@ export const attemptsMax = 5
 export const resendsMax = 3
 export const resendAfterMs = 30_000
 
-/** One code for one phone number. Never the code itself: it is derived from id and salt when it is needed. */
+/**
+ * One code for one phone number. Never holds the code itself, which is derived from id and salt when it is needed.
+ *
+ * ```mermaid
+ * stateDiagram-v2
+ *   [*] --> pending: send
+ *   [*] --> failed: send blocked by the guard (blocked)
+ *   pending --> pending: resend, or wrong code 1 to 4
+ *   pending --> verified: right code before expiresAt
+ *   pending --> failed: wrong code 5 (max_attempts)
+ *   pending --> failed: no message can arrive any more (delivery_failed)
+ *   pending --> expired: swept, verified, resent or canceled after expiresAt
+ *   pending --> canceled: cancel before expiresAt
+ * ```
+ *
+ * `verified`, `failed`, `expired` and `canceled` are final. A pending request past `expiresAt` is treated as expired
+ * before that is stored; see `isExpired`. Retention deletes requests in any state.
+ */
 export type OtpRequest = {
   id: string
   developerId: string

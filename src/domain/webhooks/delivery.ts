@@ -60,14 +60,17 @@ export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number]
  *
  * ```mermaid
  * stateDiagram-v2
- *   [*] --> pending: event recorded
- *   pending --> pending: attempt failed, retry scheduled
+ *   [*] --> pending: event recorded while the endpoint subscribes to it
+ *   pending --> pending: attempt failed (next one scheduled), released, or lease expired
  *   pending --> delivered: attempt succeeded
- *   pending --> failed: last attempt failed
- *   failed --> pending: recovered
- *   failed --> delivered: redelivered
- *   delivered --> [*]
+ *   pending --> failed: last scheduled attempt failed, or the receiver answered 410
+ *   pending --> delivered: manual redelivery succeeded
+ *   failed --> delivered: manual redelivery succeeded
+ *   delivered --> delivered: manual redelivery, whatever its result
+ *   failed --> pending: recovered, with a new schedule
  * ```
+ *
+ * A manual redelivery that fails changes no status. The deliveries of a disabled endpoint wait as they are.
  */
 export type WebhookDelivery = {
   id: string
