@@ -4,7 +4,8 @@ import { ServiceError } from '../model/errors.ts'
 import type { NewId } from '../model/ids.ts'
 import { makeVirtualPhone } from '../model/phone.ts'
 import { resolvePlan, type Plan, type Plans } from '../model/plans.ts'
-import type { Clock, Random } from '../model/clock.ts'
+import type { Clock } from '../model/clock.ts'
+import type { Random } from '../model/random.ts'
 import type { Store, Stores } from '../store/store.ts'
 
 /** A developer account (tenant): owns projects and everything in them. */

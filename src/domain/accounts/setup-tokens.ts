@@ -1,7 +1,8 @@
 import { hostOrigin, recordAudit } from './audit.ts'
 import type { NewId } from '../model/ids.ts'
 import { hashToken, newToken } from '../model/tokens.ts'
-import type { Clock, Random } from '../model/clock.ts'
+import type { Clock } from '../model/clock.ts'
+import type { Random } from '../model/random.ts'
 import type { Store, Stores } from '../store/store.ts'
 
 export type SetupToken = {

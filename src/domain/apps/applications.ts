@@ -20,7 +20,8 @@ import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagi
 import type { MessageSettings } from '../model/message-settings.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import { resolvePlan, type Plans } from '../model/plans.ts'
-import type { Clock, Random } from '../model/clock.ts'
+import type { Clock } from '../model/clock.ts'
+import type { Random } from '../model/random.ts'
 import { planLimitReached } from './projects.ts'
 import type { Store, Stores } from '../store/store.ts'
 

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { hmac, type Keys } from '../model/keys.ts'
-import type { Random } from '../model/clock.ts'
+import type { Random } from '../model/random.ts'
 
 export type Environment = 'live' | 'test'
 

@@ -58,6 +58,3 @@ export function createClockStepDetector(clock: Clock, wallClock: Clock): () => n
     return aheadMs
   }
 }
-
-/** Fills the array with bytes that nobody can predict. */
-export type Random = (bytes: Uint8Array<ArrayBuffer>) => unknown

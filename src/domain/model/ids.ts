@@ -1,4 +1,5 @@
 import type { Clock } from './clock.ts'
+import type { Random } from './random.ts'
 
 /** What an id names: developer, project, application, OTP request, webhook endpoint, event, delivery, identity, audit entry, HTTP request. */
 export type IdPrefix = 'dev' | 'prj' | 'app' | 'otp' | 'whk' | 'evt' | 'dlv' | 'idn' | 'aud' | 'req'
@@ -15,7 +16,7 @@ const alphabet = Buffer.from(base32)
  *
  * @param random fills an array with random bytes
  */
-export function createIds(clock: Clock, random: (bytes: Uint8Array<ArrayBuffer>) => unknown): NewId {
+export function createIds(clock: Clock, random: Random): NewId {
   const bytes = new Uint8Array(16)
   let lastMs = 0
   let counter = 0

@@ -1,6 +1,6 @@
 import { parsePhoneNumberFromString } from 'libphonenumber-js/max/es6'
 import { ServiceError } from './errors.ts'
-import type { Random } from './clock.ts'
+import type { Random } from './random.ts'
 
 /** E.164, and the ISO code of the country it belongs to where one does. */
 export type Phone = { phone: string; country: string | null; isVirtual: boolean }

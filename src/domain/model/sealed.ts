@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import type { Random } from './clock.ts'
+import type { Random } from './random.ts'
 
 const ivBytes = 12
 const tagBytes = 16

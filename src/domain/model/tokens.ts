@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Random } from './clock.ts'
+import type { Random } from './random.ts'
 
 /**
  * A secret that only its holder knows: the prefix, which says what it is for, and random bytes in base64url.

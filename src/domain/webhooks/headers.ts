@@ -1,6 +1,6 @@
 import { invalidField } from '../model/errors.ts'
 import type { Keys } from '../model/keys.ts'
-import type { Random } from '../model/clock.ts'
+import type { Random } from '../model/random.ts'
 import { seal, unseal } from '../model/sealed.ts'
 
 /**

@@ -14,7 +14,7 @@ import {
   type RotationType,
 } from '../../../src/domain/apps/credentials.ts'
 import { deriveKeys } from '../../../src/domain/model/keys.ts'
-import type { Random } from '../../../src/domain/model/clock.ts'
+import type { Random } from '../../../src/domain/model/random.ts'
 
 const random: Random = (bytes) => crypto.getRandomValues(bytes)
 /** Returns the bytes 0, 1, 2, … across calls. */
