@@ -7,7 +7,9 @@ import type { Guard } from '../guard/guard.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { closedRequestError, isExpired, type OtpTerminalState, type OtpRequest } from '../model/request.ts'
-import type { Plans } from '../model/plans.ts'
+import { resolvePlan, type Plans } from '../model/plans.ts'
+import type { CallingApplication } from '../apps/authentication.ts'
+import type { RateLimit } from '../limits/rate-limit.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
 import type { SendBudgetMode } from '../limits/send-budget.ts'
@@ -27,6 +29,24 @@ export type OtpNeeds = {
   checkFailuresMax: number
   sendBudget: SendBudgetMode
   guard: Guard
+}
+
+/** Operations with a rate limit. A resend counts as a send. */
+export type RatedOperation = 'send' | 'verify'
+
+/** Rate limit of one application for an operation, as its developer's plan sets it. */
+export function otpRateLimit(
+  plans: Plans,
+  application: CallingApplication,
+  operation: RatedOperation,
+): RateLimit {
+  const plan = resolvePlan(plans, application.plan)
+  return {
+    policy: `otp-${operation}`,
+    subject: application.id,
+    limit: operation === 'send' ? plan.sendPerMinute : plan.verifyPerMinute,
+    windowMs: 60_000,
+  }
 }
 
 /**

@@ -3,9 +3,16 @@ import type { Developer } from '../accounts/developers.ts'
 import { notFound } from '../model/errors.ts'
 import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { isId } from '../model/ids.ts'
-import { closeAndPublish, closeRequests, publishClosed, rejectIfClosed, type OtpNeeds } from './lifecycle.ts'
+import {
+  otpRateLimit,
+  type RatedOperation,
+  closeAndPublish,
+  closeRequests,
+  publishClosed,
+  rejectIfClosed,
+  type OtpNeeds,
+} from './lifecycle.ts'
 import type { OtpRequest, OtpStatus } from '../model/request.ts'
-import { otpRateLimit, type RatedOperation } from './rates.ts'
 import { createOtpSend } from './send.ts'
 import { createOtpVerify } from './verify.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'

@@ -10,8 +10,7 @@ import { ReplayedError, type IdempotencyScope } from '../limits/idempotency.ts'
 import { isId } from '../model/ids.ts'
 import { hashPhone } from '../model/keys.ts'
 import { deriveCode, type CodeSource } from '../model/code.ts'
-import { rejectIfClosed, type OtpNeeds } from './lifecycle.ts'
-import { otpRateLimit } from './rates.ts'
+import { otpRateLimit, rejectIfClosed, type OtpNeeds } from './lifecycle.ts'
 import {
   buildRequest,
   canResend,
