@@ -1,9 +1,9 @@
-/** An address as a number, of 32 or 128 bits. */
+/** An IP address as an integer of 32 or 128 bits. */
 type Address = { bits: bigint; size: 32 | 128 }
 
 export type AddressRange = Address & { prefixLength: number }
 
-/** @param cidr valid, as the configuration has checked it */
+/** Parses a CIDR range or single address, which the configuration has validated. */
 export function parseRange(cidr: string): AddressRange {
   const [text = '', prefixLength] = cidr.split('/')
   const address = parseAddress(text)
@@ -11,6 +11,7 @@ export function parseRange(cidr: string): AddressRange {
   return { ...address, prefixLength: prefixLength === undefined ? address.size : Number(prefixLength) }
 }
 
+/** Tells whether an address is in one of the ranges. False for text that is no address. */
 export function isInRange(text: string, ranges: readonly AddressRange[]): boolean {
   const address = ranges.length > 0 ? parseAddress(text) : undefined
   if (!address) return false
@@ -21,8 +22,8 @@ export function isInRange(text: string, ranges: readonly AddressRange[]): boolea
 }
 
 /**
- * What counts as one client: an IPv4 address, and of IPv6 the /64 that one customer has (RFC 6177), as whoever sends
- * from one has 2^64 more. Undefined where the text is no address.
+ * Identifies one client: its IPv4 address, or the /64 of its IPv6 address, since a customer gets at least a
+ * /64 and can send from all 2^64 of its addresses (RFC 6177). Undefined for text that is no address.
  */
 export function clientKey(text: string): string | undefined {
   const address = parseAddress(text)
@@ -31,7 +32,7 @@ export function clientKey(text: string): string | undefined {
   return size === 32 ? `4:${bits.toString(16)}` : `6:${(bits >> 64n).toString(16)}`
 }
 
-/** An IPv4 address that is written as an IPv6 one (RFC 4291 §2.5.5.2) is the IPv4 address. */
+/** Parses an address. An IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) becomes the IPv4 address. */
 function parseAddress(text: string): Address | undefined {
   if (!text.includes(':')) {
     const bits = parseIpv4(text)

@@ -8,10 +8,10 @@ import type { OtpRequest } from '../model/request.ts'
 import type { Stores } from '../store/store.ts'
 
 /**
- * Writes down that a send was blocked: the request, ended before it began, its event and its counters.
+ * Records a blocked send: the request, failed from the start, its event and its counters.
  *
  * @param request as it would have been sent
- * @returns DESTINATION_BLOCKED. The cause stays in the log: whoever is behind the sends must not learn the limits.
+ * @returns DESTINATION_BLOCKED. The violated rules stay in the log: an attacker must not learn the limits.
  */
 export async function recordBlockedSend(
   tx: Stores,
@@ -33,7 +33,10 @@ export async function recordBlockedSend(
   return reject(destinationBlocked(request.id))
 }
 
-/** The request stays as it was: the message that went out before may still be answered. */
+/**
+ * Records a blocked resend. The request stays pending, as the code of its earlier message can still be
+ * verified.
+ */
 export async function recordBlockedResend(
   tx: Stores,
   newId: NewId,
@@ -45,7 +48,7 @@ export async function recordBlockedResend(
   return reject(destinationBlocked(request.id))
 }
 
-/** Notes in the log what the guard would have blocked. */
+/** Records in the log that a message was sent although it violates rules (mode `monitor`). */
 export async function recordFlagged(
   tx: Stores,
   newId: NewId,

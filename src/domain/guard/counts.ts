@@ -4,12 +4,12 @@ const minuteMs = 60_000
 export const guardHourMs = 60 * minuteMs
 export const guardDayMs = 24 * guardHourMs
 
-/** The windows that are counted in; an hour or a day takes in every window that it touches. */
+/** Length of a counting window. An hour or a day includes every window that it overlaps. */
 export const guardWindowMs = 15 * minuteMs
-/** How far back a country's history counts. */
+/** How many days of a country's history count. */
 export const guardHistoryDays = 14
 
-/** How long each kind of count is looked at. */
+/** How long each kind of count is used. */
 export const guardLifetimes = {
   windowsMs: guardDayMs + guardWindowMs,
   addressCountriesMs: guardDayMs,
@@ -17,19 +17,28 @@ export const guardLifetimes = {
   decisionsMs: guardDayMs + guardHourMs,
 }
 
-/** Every message of a request counts at the time of its first one, where its verification finds it again. */
+/**
+ * Start of a window. All messages of a request count in the window of `createdAt`, where its verification
+ * finds them.
+ */
 export const windowStart = (at: number) => Math.floor(at / guardWindowMs) * guardWindowMs
 
-/** Messages and what became of them, counted in windows. The subjects tell neither a phone nor an address. */
+/**
+ * Unverified and verified messages, counted per subject and window. Subjects reveal neither phones nor
+ * addresses.
+ */
 export type GuardStore = {
-  /** Of up to three subjects; those of which nothing is known are left out. Only windows that start after the times. */
+  /**
+   * Usage of up to three subjects, in windows that start after the given times. Omits subjects without
+   * counts.
+   */
   usage(subjects: readonly string[], after: { hour: number; day: number }): Promise<Map<string, GuardUsage>>
-  /** One unverified message more for each. */
+  /** Counts one more unverified message for each subject. */
   addUnverified(subjects: readonly string[], startsAt: number): Promise<void>
   /**
-   * Takes messages back from the unverified ones of a window, never below none, and adds verified codes.
+   * Subtracts messages from the unverified ones of a window, not below 0, and adds verified codes.
    *
-   * @returns whether any of the subjects was counted in that window
+   * @returns whether any of the subjects has counts in that window
    */
   adjustCounts(
     subjects: readonly string[],
@@ -37,28 +46,32 @@ export type GuardStore = {
     change: { messages: number; verified: number },
   ): Promise<boolean>
 
-  /** Countries that the address sent to after a time, and whether a code of theirs was verified after it. */
+  /** Countries that the address sent to after a time, and whether it verified a code of theirs after it. */
   addressCountries(subject: string, after: number): Promise<Array<{ country: string; verified: boolean }>>
   addAddressCountry(subject: string, country: string, at: number): Promise<void>
   verifyAddressCountry(subject: string, country: string, at: number): Promise<void>
 
-  /** The most codes verified on one day, from that day on. */
+  /** The most codes verified on any one day since `fromDay`. */
   maxVerifiedInDay(subject: string, fromDay: number): Promise<number>
   addVerified(subject: string, day: number): Promise<void>
   sentOn(subject: string, day: number): Promise<number>
   /**
-   * Counts a message if fewer than `max` were sent: one guarded statement.
+   * Counts a message if fewer than `max` were sent, in one guarded statement.
    *
-   * @returns how many there are now; undefined where it was not counted
+   * @returns the new count; undefined if the message was not counted
    */
   addSent(subject: string, day: number, max: number): Promise<number | undefined>
 
   addDecision(decision: { hour: number; rule: GuardRule; country: string; blocked: boolean }): Promise<void>
-  /** From that hour on. */
+  /** Decisions since an hour. */
   decisions(fromHour: number): Promise<GuardDecisions[]>
-  /** About `chunk` rows of each kind that no rule looks at any more. False when none was left. */
+  /**
+   * Deletes about `batchSize` rows of each kind that no rule uses any more.
+   *
+   * @returns false when none was left
+   */
   deleteOldest(now: number, batchSize: number): Promise<boolean>
 }
 
-/** How often a rule had its say about a country. */
+/** How often a rule flagged or blocked messages to a country. */
 export type GuardDecisions = { rule: GuardRule; country: string; flagged: number; blocked: number }

@@ -17,36 +17,46 @@ import type { Store, Stores } from '../store/store.ts'
 
 export type GuardVerdict = { blocked: boolean; violatedRules: GuardRule[] }
 
-/** What of a request the guard looks at. */
+/** Fields of a request that the guard uses. */
 export type GuardedRequest = Pick<
   OtpRequest,
   'appId' | 'environment' | 'phone' | 'country' | 'clientIp' | 'provider' | 'createdAt' | 'resends'
 >
 
-/** Each call is part of the transaction that it speaks of. Whoever calls holds the application's row. */
+/**
+ * SMS-pumping protection. Calls are part of the caller's transaction, which must hold the application's row
+ * lock.
+ */
 export type Guard = {
-  /** Whether a message of this request may go out; what may is counted. */
+  /** Decides whether a message of this request may be sent, and counts it if so. */
   evaluate(tx: Stores, request: GuardedRequest, now: number): Promise<GuardVerdict>
-  /** Somebody gave the code back: its messages are no longer unverified. */
+  /** Records that the code was verified: its messages no longer count as unverified. */
   recordConversion(tx: Stores, request: GuardedRequest, now: number): Promise<void>
-  /** No message of the request went out, so that none can be verified. What the caps count stays counted. */
+  /**
+   * Stops counting the request's messages as unverified because none was delivered. The caps keep their
+   * counts.
+   */
   revert(tx: Stores, request: GuardedRequest): Promise<void>
-  /** Told when the guard itself failed. */
+  /** Called when the guard itself fails. */
   onFault(error: unknown): void
 }
 
-/** The country of numbers that belong to none, as ITU-T's shared codes do: satellites, and much of the fraud. */
+/**
+ * Represents the country of numbers without one: ITU-T shared codes such as satellites, a common target of
+ * fraud.
+ */
 export const noCountry = '001'
 
 const unlimited = 2_147_483_647
 const allowedVerdict: GuardVerdict = { blocked: false, violatedRules: [] }
 
 /**
- * Watches for SMS pumping: somebody makes applications send codes to numbers that earn by the message. Conversion
- * is counted for each application alone, so that nobody can have another's countries blocked.
+ * Creates the guard against SMS pumping: fraud that makes applications send codes to numbers that earn money
+ * per message. Conversion is counted per application, so that one application cannot get another's countries
+ * blocked.
  *
- * What was blocked is not counted as unverified: the limits bound what goes out, and an attack that goes on keeps
- * nobody out for longer.
+ * Blocked messages do not count as unverified: the limits bound what is sent, and a continuing attack does
+ * not prolong the block.
  */
 export function createGuard(needs: {
   settings: GuardSettings
@@ -59,7 +69,7 @@ export function createGuard(needs: {
     recordConversion: (tx, request, now) => evaluator.recordConversion(tx, request, now),
     revert: (tx, request) => evaluator.revert(tx, request),
     onFault: needs.onFault,
-    /** From the next message on. What was counted stays. */
+    /** Applies new settings from the next message on. Counts are kept. */
     configure(settings) {
       evaluator = createEvaluator(settings, needs.keys)
     },
@@ -73,7 +83,8 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
   function isExempt({ environment, phone, country, clientIp, provider }: GuardedRequest): boolean {
     return (
       mode === 'off' ||
-      // Nobody earns by what stays in the inbox. Who enforces may want to see the rules work before a provider does.
+      // Inbox messages cost nothing. Mode `enforce` judges them too, so that operators can test rules without
+      // a provider.
       (mode === 'monitor' && provider === inboxProvider) ||
       environment === 'test' ||
       isVirtualPhone(phone) ||
@@ -94,7 +105,7 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
     }
   }
 
-  /** What the counts say about one message more. */
+  /** Finds the rules that one more message would violate, by the counts so far. */
   async function violatedUsageRules(
     tx: Stores,
     subjects: ReturnType<typeof toSubjects>,
@@ -119,7 +130,7 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
     return violatedRules
   }
 
-  /** Counts a message for the caps, unless one of them is reached and `enforced`: then for none. */
+  /** Counts a message against the daily caps. If `enforced` and a cap is reached, counts it against none. */
   async function chargeCaps(
     tx: Stores,
     application: string,
@@ -132,7 +143,7 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
     if (hasCap && (await tx.guard.sentOn(application, day)) >= applicationPerDay)
       violatedRules.push('APPLICATION_DAILY')
     if (enforced && violatedRules.length > 0) return violatedRules
-    // The one count that applications share: what stands in it is only known when it is taken.
+    // The one count that applications share: it is only known once this transaction has incremented it.
     if (totalPerDay > 0) {
       const sent = await tx.guard.addSent('total', day, enforced ? totalPerDay : unlimited)
       if (sent === undefined || sent > totalPerDay) violatedRules.push('TOTAL_DAILY')
@@ -160,7 +171,8 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
       const subjects = toSubjects(request)
       const enforced = mode === 'enforce'
       const violatedRules = violatedListRules(settings, country)
-      // A list that forbids needs no counts beside it; who only watches wants to know all.
+      // When enforcing, a country list that forbids the message decides alone; monitor mode evaluates every
+      // rule.
       if (!enforced || violatedRules.length === 0)
         violatedRules.push(...(await violatedUsageRules(tx, subjects, country, now)))
       if (!enforced || violatedRules.length === 0) {
@@ -180,7 +192,7 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
       if (isExempt(request)) return
       const subjects = toSubjects(request)
       const change = { messages: 1 + request.resends, verified: 1 }
-      // A code that went out uncounted says nothing about the ones that were counted.
+      // A message that was sent uncounted must not improve the conversion of those that were counted.
       if (!(await tx.guard.adjustCounts(countedSubjects(subjects), windowStart(request.createdAt), change)))
         return
       await tx.guard.addVerified(subjects.country, utcDay(request.createdAt))
@@ -219,8 +231,9 @@ const noopGuard: Guard = {
 }
 
 /**
- * Tells the guard that no message of a request arrived, so that an outage of a provider is no reason to block its
- * countries. A transaction of its own, which first takes the application's row, as sends do. Never rejects.
+ * Reverts the guard's counts of a request whose messages were not delivered, so that a provider outage does
+ * not get countries blocked. Runs a transaction of its own, which locks the application's row first, as sends
+ * do. Never rejects.
  */
 export async function revertGuardCounts(
   store: Pick<Store, 'write'>,
@@ -229,7 +242,7 @@ export async function revertGuardCounts(
 ): Promise<void> {
   try {
     await store.write(async (tx) => {
-      // For its lock alone, whatever has become of the application.
+      // Only for the row lock; the application's state does not matter.
       await tx.applications.lockAndCheckCredentials(request.appId, 0)
       await guard.revert(tx, request)
     })
@@ -239,9 +252,10 @@ export async function revertGuardCounts(
 }
 
 /**
- * Runs a transaction that asks the guard. Where the guard itself fails, its part of the transaction cannot be undone
- * alone (PostgreSQL gives up the whole), so that the transaction is run once more without it: a code that somebody
- * waits for is worth more than a count.
+ * Runs a transaction that uses the guard, and fails open: if the guard itself fails, the transaction runs
+ * again without it, since a user waiting for a code matters more than a count. The whole transaction is
+ * repeated because the guard's part cannot be rolled back alone (after an error PostgreSQL aborts the
+ * transaction).
  */
 export async function withGuard<T>(guard: Guard, run: (guard: Guard) => Promise<T>): Promise<T> {
   let fault: { error: unknown } | undefined

@@ -1,6 +1,6 @@
 /**
- * What the guard looks for, in the words of log entries and of `otpd guard status`. Messages that nobody verifies are
- * how SMS pumping shows: whoever earns by the message has no use for the code.
+ * Rules of the guard, as log entries and `otpd guard status` name them. Unverified messages are the sign of
+ * SMS pumping: fraudsters who earn by the message have no use for its code.
  */
 export const guardRules = [
   'COUNTRY_NOT_ALLOWED',
@@ -19,22 +19,22 @@ export const guardRules = [
 export type GuardRule = (typeof guardRules)[number]
 
 export type GuardSettings = {
-  /** `off` counts nothing, `monitor` notes what it would have blocked, `enforce` blocks. */
+  /** `off` counts nothing, `monitor` logs what it would have blocked, `enforce` blocks. */
   mode: 'off' | 'monitor' | 'enforce'
-  /** ISO codes, `001` for networks of no country. The only ones that get messages; empty: all. */
+  /** ISO codes of the only countries that get messages, `001` for numbers without one. Empty allows all. */
   countries: readonly string[]
   deniedCountries: readonly string[]
-  /** What goes past the guard, unseen and uncounted. */
+  /** Exempt from the guard and its counts. */
   trusted: {
     countries: readonly string[]
-    /** `+` and the first digits. */
+    /** E.164 prefixes with `+`. */
     prefixes: readonly string[]
-    /** CIDRs of clients. */
+    /** CIDR ranges of client addresses. */
     addresses: readonly string[]
   }
   /**
-   * How many unverified messages are in order, however few were verified. 0 turns the rule off. An address is a
-   * client's: an IPv4 address, or the /64 of an IPv6 one.
+   * Unverified messages that are allowed regardless of conversion. 0 turns the rule off. An address is a
+   * client's IPv4 address or the /64 of its IPv6 address.
    */
   unverified: {
     countryPerHour: number
@@ -43,34 +43,34 @@ export type GuardSettings = {
     prefixPerDay: number
     addressPerHour: number
     addressPerDay: number
-    /** Countries that one address may send to in a day without a code of theirs being verified. */
+    /** Countries that one address may send to in a day without verifying a code there. */
     addressCountries: number
   }
-  /** How many unverified messages are in order beside the verified ones, of a hundred of these. */
+  /** Unverified messages that are allowed, as a percentage of the verified ones. */
   hourlyPercent: number
   dailyPercent: number
-  /** Messages in a UTC day; 0 is no limit. */
+  /** Messages per UTC day; 0 means no limit. */
   caps: { applicationPerDay: number; totalPerDay: number }
 }
 
-/** Of one subject: a country, a prefix or an address, as one application sees it. */
+/** Counts of one subject: a country, a phone prefix or a client address of one application. */
 export type GuardUsage = {
-  /** Messages whose code nobody gave back. */
+  /** Messages whose code was not verified. */
   unverifiedHour: number
   unverifiedDay: number
-  /** Codes that somebody gave back. */
+  /** Codes that were verified. */
   verifiedHour: number
   verifiedDay: number
 }
 
 export const noUsage: GuardUsage = { unverifiedHour: 0, unverifiedDay: 0, verifiedHour: 0, verifiedDay: 0 }
 
-/** Peak hours: an hour may take a sixth of what a day takes. */
+/** Peak hours: one hour may have a sixth of a day's messages. */
 const busyHoursPerDay = 6
 
 type ListSettings = Pick<GuardSettings, 'countries' | 'deniedCountries'>
 
-/** What the two lists of countries say. */
+/** Finds the country-list rules that a message to this country violates. */
 export function violatedListRules(
   { countries, deniedCountries }: ListSettings,
   country: string,
@@ -82,10 +82,11 @@ export function violatedListRules(
 }
 
 /**
- * Whether one message more to a country is too much, by what was verified there. The formulas and floors are those of
- * authgear-server's fraud protection (docs/specs/fraud-protection.md).
+ * Finds the country rules that one more message would violate, given the country's conversion. Formulas and
+ * floors are those of authgear-server's fraud protection (docs/specs/fraud-protection.md).
  *
- * @param readMaxVerifiedInDay the most codes verified on one of the last 14 days or today; asked only where it decides
+ * @param readMaxVerifiedInDay reads the most codes verified on one of the last 14 days or today; called only
+ *   if it decides
  */
 export async function violatedCountryRules(
   settings: GuardSettings,
@@ -111,7 +112,7 @@ export async function violatedCountryRules(
   return rules
 }
 
-/** The same for a prefix or an address, which have no history: only the last day counts. */
+/** As `violatedCountryRules`, for a prefix or an address. They have no history: only the last day counts. */
 export function violatedSubjectRules(
   settings: GuardSettings,
   kind: 'prefix' | 'address',
@@ -130,6 +131,8 @@ export function violatedSubjectRules(
   return rules
 }
 
-/** Whether one more goes over the floor and over what the verified ones allow. A floor of 0 turns the rule off. */
+/**
+ * Tells whether one more exceeds both the floor and what conversion allows. A floor of 0 turns the rule off.
+ */
 const exceeds = (unverified: number, floor: number, allowed: number) =>
   floor > 0 && unverified + 1 > Math.max(floor, allowed)

@@ -4,22 +4,22 @@ import type { Store } from '../store/store.ts'
 
 export type GuardStatus = {
   mode: GuardSettings['mode']
-  /** Of the decisions: the last 24 hours, from a full hour on. */
+  /** Start of the counted decisions: about 24 hours ago, on a full hour. */
   since: string
   rules: Array<{
     rule: GuardRule
-    /** What the settings say of it, in words; null where it is off. */
+    /** The configured limit in words; null if the rule is off. */
     limit: string | null
     flagged: number
     blocked: number
   }>
-  /** Most of them first. */
+  /** Decisions by rule and country, most frequent first. */
   countries: GuardDecisions[]
 }
 
 const hours = 24
 
-/** What the guard did of late, rule by rule and country by country. */
+/** Reads the guard's decisions of the last 24 hours by rule and by country. */
 export async function readGuardStatus(
   store: Store,
   settings: GuardSettings,

@@ -3,30 +3,33 @@ import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store, Stores } from '../store/store.ts'
 
-/** Whose call this is, and what it asks for. The same key of another caller or route is another key. */
+/** Identifies a call. The same key from another caller or on another route is a different key. */
 export type IdempotencyScope = { caller: string; route: string; key: string; bodyHash: string }
 
-/** A result, and whether it is the one of an earlier call with the same key. */
+/** A result, and whether it was replayed from an earlier call with the same key. */
 export type IdempotentResult<T> = { value: T; replayed: boolean }
 
 export type IdempotencyRecord = { bodyHash: string; answer: string | null }
 
 export type IdempotencyStore = {
   /**
-   * Takes the key for this call. Of several calls at once exactly one takes it.
+   * Claims the key for this call. Of several concurrent calls exactly one succeeds.
    *
    * @param expiredBefore a record from before this time counts as absent
-   * @returns undefined when the key is now ours, otherwise what the earlier call left
+   * @returns undefined when this call now holds the key, otherwise the earlier call's record
    */
   claim(scope: IdempotencyScope, now: number, expiredBefore: number): Promise<IdempotencyRecord | undefined>
   finish(scope: IdempotencyScope, result: string): Promise<void>
-  /** About `chunk` of the oldest, up to a time. False when none was left. */
+  /** Deletes about `batchSize` of the oldest records, up to `until`. @returns false when none was left */
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
 export const idempotencyLifetimeMs = 24 * 60 * 60 * 1000
 
-/** What is kept: the value, the refusal, or only that it was done, where the value held credentials. */
+/**
+ * Stored form of a result: the value, the refusal, or only that the call succeeded if its value held
+ * credentials.
+ */
 type StoredResult =
   | { value: unknown; open?: true }
   | { withheld: true }
@@ -40,13 +43,13 @@ type StoredResult =
     }
 
 /**
- * Runs `work` once per idempotency key: a retry within 24 hours gets the first call's result and changes nothing. The
- * claim of the key, the work and its saved result are one transaction.
+ * Runs `work` once per idempotency key: a retry within 24 hours gets the first call's result and changes
+ * nothing. The claim of the key, the work and its saved result are one transaction.
  *
- * @param work returns its value or, as `Rejected`, a final refusal: both commit and are saved. A throw rolls back
- *   everything, the claim included, so that the call can be retried.
+ * @param work returns its value or, as `Rejected`, a final refusal: both commit and are saved. A throw rolls
+ *   back everything, the claim included, so that the call can be retried.
  * @param options.redact the value holds credentials and must not be stored; a retry is refused
- * @throws what `work` threw or rejected; IDEMPOTENCY_KEY_REUSED when the key came with another body;
+ * @throws what `work` threw or rejected; IDEMPOTENCY_KEY_REUSED when the key was used with a different body;
  *   CONFLICT (IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_RESULT_NOT_STORED)
  */
 export async function runIdempotently<T>(
@@ -67,22 +70,25 @@ export async function runIdempotently<T>(
   return { value, replayed }
 }
 
-/** A refusal of an earlier call, told again. */
+/** A refusal replayed from an earlier call. */
 export class ReplayedError extends ServiceError {
   constructor(refusal: ServiceError) {
     super(refusal.code, refusal.message, { reason: refusal.reason, metadata: refusal.metadata })
   }
 }
 
-/** The saved result of an earlier call. `isPending`: its work went on after the transaction and may still change it. */
+/**
+ * The saved result of an earlier call. `isPending`: its work went on after the transaction and may still
+ * change it.
+ */
 export type EarlierResult<T> = { value: T | Rejected; isPending: boolean }
 
 /**
  * Claims the key for this call, inside the call's transaction.
  *
- * @returns undefined when the key is now ours (or the call has none), otherwise the earlier call's result
- * @throws IDEMPOTENCY_KEY_REUSED when the key came with another body; CONFLICT (IDEMPOTENCY_IN_PROGRESS,
- *   IDEMPOTENCY_RESULT_NOT_STORED)
+ * @returns undefined when this call now holds the key, or has none, otherwise the earlier call's result
+ * @throws IDEMPOTENCY_KEY_REUSED when the key was used with a different body; CONFLICT
+ *   (IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_RESULT_NOT_STORED)
  */
 export async function claimKey<T>(
   tx: Stores,
@@ -140,9 +146,9 @@ function toStoredResult(
   return isPending ? { value: result, open: true } : { value: result }
 }
 
-/** CONFLICT (IDEMPOTENCY_IN_PROGRESS) */
+/** CONFLICT (IDEMPOTENCY_IN_PROGRESS). */
 export const idempotencyInProgress = () =>
-  new ServiceError('CONFLICT', 'The first call with this idempotency key is still being worked on.', {
+  new ServiceError('CONFLICT', 'The first call with this idempotency key is still in progress.', {
     reason: 'IDEMPOTENCY_IN_PROGRESS',
     retryAfterSeconds: 1,
   })

@@ -1,8 +1,8 @@
 import { ServiceError } from '../model/errors.ts'
 
-/** Failed checks of one phone in one application, over all its requests. */
+/** Check budget: failed attempts of one phone in one application, across all its requests. */
 export type CheckBudget = {
-  /** When the last of the failures so far is forgiven: one an hour. */
+  /** When the last failure so far is forgiven. One is forgiven per hour. */
   refilledAt: number
   /** Failures since the last success. */
   consecutiveFailures: number
@@ -12,17 +12,24 @@ export type CheckBudget = {
 export type CheckBudgetStore = {
   find(appId: string, phoneHash: string): Promise<CheckBudget | undefined>
   put(appId: string, phoneHash: string, budget: CheckBudget): Promise<void>
-  /** @returns the applications that had one */
+  /** @returns ids of the applications that had one */
   deleteByPhone(phoneHash: string): Promise<string[]>
-  /** @returns of how many phones */
+  /** @returns how many budgets were deleted */
   deleteByApplication(appId: string): Promise<number>
-  /** About `chunk` of those that were refilled first, up to a time. False when none was left. */
+  /**
+   * Deletes about `batchSize` budgets that were refilled first, up to `until`.
+   *
+   * @returns false when none was left
+   */
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
 const hourMs = 3_600_000
 
-/** After so long without a failure the budget is full and no lock is left: the row of failures begins anew. */
+/**
+ * Budgets without a failure for this long are deleted: full, unlocked, and the consecutive failures start
+ * over.
+ */
 export const checkBudgetLifetimeMs = 30 * 24 * hourMs
 
 /** NIST SP 800-63B §5.2.2: no more than 100 consecutive failed attempts on one account. */
@@ -32,11 +39,11 @@ const lockMs = 24 * hourMs
 const fullBudget: CheckBudget = { refilledAt: 0, consecutiveFailures: 0, lockedUntil: null }
 
 /**
- * Whether the phone's codes may be tried at all. Without this budget the five attempts of a request mean little:
- * whoever guesses asks for new requests until one of them is hit.
+ * Checks that the phone's codes may be attempted. Without this budget the limit of five attempts per request
+ * would mean little: an attacker would start new requests until a guess hits.
  *
- * @param failuresMax how many failures the budget holds, one more each hour; 0 turns it off
- * @throws RATE_LIMITED (PHONE_CHECK_BUDGET)
+ * @param failuresMax capacity of the budget, which refills by one per hour; 0 turns it off
+ * @throws RATE_LIMITED (PHONE_CHECK_BUDGET) when the budget is spent or the phone is locked
  */
 export function requireCheckBudget(budget: CheckBudget | undefined, failuresMax: number, now: number): void {
   if (failuresMax === 0 || !budget) return
@@ -55,7 +62,7 @@ export function requireCheckBudget(budget: CheckBudget | undefined, failuresMax:
   )
 }
 
-/** The budget after one more failure. */
+/** Returns the budget after one more failure. Every 100th consecutive one locks the phone for 24 hours. */
 export function afterFailure(budget: CheckBudget = fullBudget, now: number): CheckBudget {
   const consecutiveFailures = budget.consecutiveFailures + 1
   return {
@@ -65,5 +72,5 @@ export function afterFailure(budget: CheckBudget = fullBudget, now: number): Che
   }
 }
 
-/** A success ends the row of failures and does not refill the budget. */
+/** Returns the budget after a success, which ends the consecutive failures and does not refill the budget. */
 export const afterSuccess = (budget: CheckBudget): CheckBudget => ({ ...budget, consecutiveFailures: 0 })

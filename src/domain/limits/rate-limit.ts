@@ -1,10 +1,10 @@
 import { ServiceError } from '../model/errors.ts'
 import type { Stores } from '../store/store.ts'
 
-/** At most `limit` admissions in any `windowMs`, for each subject. A limit of 0 admits everything. */
+/** At most `limit` admissions of a subject in any window of `windowMs`. A limit of 0 admits everything. */
 export type RateLimit = { policy: string; subject: string; limit: number; windowMs: number }
 
-/** What the `RateLimit` headers tell. */
+/** State of a limit, for the `RateLimit` headers. */
 export type RateState = {
   policy: string
   limit: number
@@ -15,40 +15,47 @@ export type RateState = {
 
 export type RateLimitStore = {
   newest(subject: string, policy: string): Promise<Admission | undefined>
-  /** The oldest admission later than `after`, or with `skip` the one that has so many such before it. */
+  /** The oldest admission later than `after`, or the one that follows after skipping `skip` of them. */
   oldestAfter(subject: string, policy: string, after: number, skip: number): Promise<Admission | undefined>
   insert(subject: string, policy: string, admission: Admission): Promise<void>
-  /** Forgets the admissions that no window reaches any more. */
+  /** Deletes admissions up to `time`, which no window reaches any more. */
   deleteUntil(subject: string, policy: string, time: number): Promise<void>
-  /** Forgets admissions of a clock that was wrong. */
+  /** Deletes admissions after `time`, recorded by a clock that was wrong. */
   deleteAfter(subject: string, policy: string, time: number): Promise<void>
-  /** The subjects that count for a phone, with every application. */
+  /** Lists the subjects of a phone in every application. */
   listSubjectsByPhone(phoneHash: string): Promise<string[]>
-  /** Under every policy. @returns how many admissions */
+  /** Deletes a subject's admissions under every policy. @returns how many */
   deleteSubject(subject: string): Promise<number>
-  /** Of the application itself, and of every phone with it. @returns how many admissions */
+  /** Deletes admissions of the application and of all its phones. @returns how many */
   deleteByApplication(appId: string): Promise<number>
-  /** Of every subject: what is later than `time` happened at `time`. */
+  /** Moves admissions of all subjects that are later than `now` back to `now`. */
   clampToNow(now: number): Promise<void>
-  /** Of every subject: forgets about `chunk` of the oldest admissions, up to a time. False when none was left. */
+  /**
+   * Deletes about `batchSize` of the oldest admissions up to `until`, of any subject.
+   *
+   * @returns false when none was left
+   */
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
-/** seq counts within subject and policy, so that the admissions between two of them are a difference. */
+/**
+ * `seq` counts within subject and policy, so that the number of admissions between two of them is a
+ * difference.
+ */
 export type Admission = { at: number; seq: number }
 
-/** The longest window of any limit. */
+/** Longest window of any limit. */
 export const admissionLifetimeMs = 24 * 60 * 60 * 1000
 
-/** Old admissions are removed now and then, not each time. */
+/** Expired admissions are deleted once per this many, not each time. */
 const pruneEvery = 8
 
 /**
- * Admits a call or refuses it, by a log of the admissions of the last window: the only one of the usual algorithms
- * that holds in *every* window of that length (a fixed window and a token bucket let twice as many through).
- * Whoever calls holds the subject's row, so that no other transaction counts at the same time.
+ * Sliding-window log rate limiter: admits and records a call, or refuses it. Of the usual algorithms only
+ * this one holds in *every* window of that length; a fixed window and a token bucket can admit twice as many.
+ * The caller must hold the row lock on the subject.
  *
- * @returns undefined where there is no limit
+ * @returns undefined if there is no limit
  * @throws RATE_LIMITED (`reason`) nothing was written
  */
 export async function chargeRateLimit(
@@ -64,7 +71,7 @@ export async function chargeRateLimit(
   return toRateState(tx, limit, { ...usage, used: usage.used + 1 }, now)
 }
 
-/** What `admit` would find, without a call being counted. @returns undefined where there is no limit */
+/** Reads the state of a limit without counting a call. @returns undefined if there is no limit */
 export async function peekRateLimit(
   tx: Stores,
   limit: RateLimit,
@@ -82,9 +89,9 @@ export async function peekRateLimit(
 export type Usage = { used: number; oldestAt: number | undefined; newest: Admission | undefined }
 
 /**
- * How many admissions the window that ends now holds.
+ * Counts the admissions in the window that ends now.
  *
- * @param prefetched the newest admission, for who has read it already
+ * @param prefetched the newest admission, if the caller has already read it
  */
 export async function measureUsage(
   tx: Stores,
@@ -103,9 +110,12 @@ export async function measureUsage(
   return { used: newest.seq - oldest.seq + 1, oldestAt: oldest.at, newest }
 }
 
-/** The clock of another node runs ahead. What it wrote must not block the subject until that time comes. */
+/**
+ * Detects an admission from a clock that ran far ahead. It must not block the subject until that time comes.
+ */
 const isAhead = (newest: Admission, { windowMs }: RateLimit, now: number) => newest.at > now + windowMs
 
+/** Appends an admission to the log and prunes it from time to time. */
 export async function recordAdmission(
   tx: Stores,
   limit: RateLimit,
@@ -114,16 +124,16 @@ export async function recordAdmission(
 ): Promise<void> {
   const { subject, policy, windowMs } = limit
   const seq = (usage.newest?.seq ?? 0) + 1
-  // Where two nodes' clocks differ a little the log must not go backwards.
+  // The log must not go backwards if the clocks of two nodes differ a little.
   const at = Math.max(now, usage.newest?.at ?? 0)
   await tx.rateLimits.insert(subject, policy, { at, seq })
   if (seq % pruneEvery === 0) await tx.rateLimits.deleteUntil(subject, policy, now - windowMs)
 }
 
-/** How long until another call is admitted, or while calls are left, until there is one more. */
+/** Milliseconds until another call is admitted or, while calls remain, until one more becomes available. */
 export async function waitMsFor(tx: Stores, limit: RateLimit, usage: Usage, now: number): Promise<number> {
   const { subject, policy, windowMs } = limit
-  // A limit that was lowered: more admissions than it allows must leave the window.
+  // If the limit was lowered, more than one admission must leave the window first.
   const excess = usage.used - limit.limit
   const last =
     excess > 0 ? await tx.rateLimits.oldestAfter(subject, policy, now - windowMs, excess) : undefined

@@ -2,7 +2,10 @@ import { ServiceError } from '../model/errors.ts'
 import { measureUsage, recordAdmission, waitMsFor, type RateLimit, type Usage } from './rate-limit.ts'
 import type { Stores } from '../store/store.ts'
 
-/** What happens to a send over the phone's budget: nothing is counted, it is noted in the log, or it is refused. */
+/**
+ * Treatment of sends over the phone's budget: `off` counts nothing, `monitor` logs them, `enforce` refuses
+ * them.
+ */
 export type SendBudgetMode = 'off' | 'monitor' | 'enforce'
 
 const minuteMs = 60_000
@@ -13,8 +16,8 @@ const dayWindow = { limit: 20, windowMs: 24 * 60 * minuteMs }
 export type SendBudget = { limit: RateLimit; usage: Usage; isExceeded: boolean }
 
 /**
- * Measures the send budget of a phone in one application: 5 sends in 10 minutes and 20 a day. Charges nothing;
- * `chargeSendBudget` does, once every other limit has admitted the send.
+ * Measures the send budget of a phone in one application: 5 sends in 10 minutes and 20 a day. Charges
+ * nothing; `chargeSendBudget` does, once every other limit has admitted the send.
  *
  * @param subject application id and hashed phone
  * @returns undefined in mode `off`
@@ -58,6 +61,6 @@ const toLimit = (subject: string, window: { limit: number; windowMs: number }): 
   ...window,
 })
 
-/** How long until one more fits, in milliseconds. */
+/** Milliseconds until one more send fits; 0 if it fits now. */
 const waitMsIfExhausted = async (tx: Stores, limit: RateLimit, usage: Usage, now: number): Promise<number> =>
   usage.used >= limit.limit ? waitMsFor(tx, limit, usage, now) : 0

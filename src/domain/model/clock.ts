@@ -1,22 +1,22 @@
-/** What the rules need from the outside world. Tests pass their own. */
-
+/** Source of time for the domain. Tests pass their own. */
 export type Clock = {
   /** Milliseconds since the epoch; never falls while the process lives. */
   now(): number
 }
 
-/** An uptime in whole seconds wavers by one against a clock of milliseconds. */
+/** Uptime has a resolution of one second, so it can differ by that much from a clock in milliseconds. */
 const uptimeToleranceMs = 2000
 
-/** Asking the machine takes longer than all else of reading the clock. */
+/** Reading the uptime is the slowest part of reading the clock, so it is cached for this long. */
 const uptimeReadIntervalMs = 1
 
 /**
- * A clock that follows the wall at its start and monotonic time from then on, so that a step of the system
- * clock neither frees a rate limit early nor expires a code. While a machine sleeps monotonic time stands still, and
- * other people's does not: their tokens would come from the future. So it is moved on by what its uptime tells of sleep.
+ * Creates a clock that starts at wall time and follows monotonic time from then on, so that a step of the
+ * system clock neither frees a rate limit early nor expires a code. Monotonic time stops while the machine is
+ * suspended, which would make tokens of other machines appear to come from the future; the clock therefore
+ * adds the suspended time, which it derives from the uptime.
  *
- * @param uptimeSeconds since the machine's start, sleep included
+ * @param uptimeSeconds seconds since boot, time in suspend included
  */
 export function systemClock(
   wallNow: () => number,
@@ -40,14 +40,14 @@ export function systemClock(
   }
 }
 
-/** How far the two may be apart: what a careful administrator's `date` or a leap second may do. */
+/** Smaller differences, from a leap second or a manual `date`, are not reported. */
 const stepMinMs = 5000
 
 /**
- * Watches the system's clock for steps, which `systemClock` does not follow.
+ * Detects steps of the system clock, which `systemClock` does not follow.
  *
- * @returns to be called now and then; how far the wall is ahead of the clock where that has changed since it was last
- *   told, by more than five seconds
+ * @returns a function to call periodically: milliseconds by which the wall clock is ahead, or undefined
+ *   unless that changed by more than 5 s since the last report
  */
 export function createClockStepDetector(clock: Clock, wallClock: Clock): () => number | undefined {
   let lastReportedMs = 0

@@ -1,9 +1,10 @@
 /**
- * Runs rounds of work one at a time. A `wake` during a round, or during the rest that follows the last one, makes
- * another round follow, so that whatever was there before the `wake` is seen by a round that begins after it.
+ * Single-flight loop: runs rounds of work one at a time and coalesces wakes. A `wake` during a round, or
+ * during `onIdle`, causes another round, so that all work that existed before the `wake` is seen by a round
+ * that starts after it.
  *
- * @param runRound does what waits; true asks for another round at once. Must not reject
- * @param onIdle runs once nothing asks for a round, such as setting a timer. Must not reject
+ * @param runRound does the pending work; true requests another round at once. Must not reject
+ * @param onIdle runs when no round is requested, for example to set a timer. Must not reject
  */
 export function createCoalescingRunner(
   runRound: () => Promise<boolean>,
@@ -18,19 +19,19 @@ export function createCoalescingRunner(
       if (await runRound()) isRequested = true
       if (!isRequested) await onIdle()
     }
-    // In the same step as the look at `asked`: a wake between the two would be lost.
+    // In the same tick as the check of `isRequested`: a wake between the two would be lost.
     running = undefined
   }
 
   return {
-    /** Costs nothing where it is called often. */
+    /** Requests a round. Cheap to call often. */
     wake(): void {
       isRequested = true
-      // Not at once: a round that wakes the pump in its first step must find it running.
+      // Deferred by a tick: a round that calls `wake` synchronously must find `running` set.
       running ??= Promise.resolve().then(run)
     },
 
-    /** The run under way, or undefined while nothing runs. */
+    /** The current run, or undefined when idle. */
     running: () => running,
   }
 }

@@ -2,10 +2,10 @@ import type { MessageSettings } from './message-settings.ts'
 import type { Channel, OtpRequest } from './request.ts'
 import { isVirtualPhone } from './phone.ts'
 
-/** The provider of what never leaves otpd: such a message lies in a developer's inbox. */
+/** Provider of messages that never leave otpd and go to a developer's inbox instead. */
 export const inboxProvider = 'inbox'
 
-/** Why a message did not go out or did not arrive. The list is closed: every provider maps its own words to it. */
+/** Why a message was not sent or not delivered. A closed list that every provider maps its own codes to. */
 export type FailureClass =
   | 'invalid_number'
   | 'unreachable'
@@ -22,19 +22,22 @@ export type FailureClass =
 
 export type Failure = {
   class: FailureClass
-  /** Another try by the same way cannot help. */
+  /** Retrying with the same candidate cannot help. */
   permanent: boolean
-  /** What is at fault: this phone number, this way to it (sender, country, network), or the account as a whole. */
+  /**
+   * The cause: this phone number, the route to it (sender, country, network), or the provider account as a
+   * whole.
+   */
   at: 'number' | 'route' | 'account'
-  /** The provider's own word or number for it; goes to the operator's log, never to a caller. */
+  /** The provider's own error code; goes to the operator's log, never to a caller. */
   providerCode: string | null
-  /** Where the provider said when to come back. */
+  /** Present if the provider asked for a delay. */
   retryAfterSeconds?: number
 }
 
-/** What a provider tells later about a message that it took. */
+/** Delivery receipt: a provider's later report about a message that it accepted. */
 export type Receipt = {
-  /** One of the two is there. */
+  /** At least one of `messageId` and `requestId` is set. */
   messageId: string | null
   requestId: string | null
   status: 'sent' | 'delivered' | 'undelivered'
@@ -42,52 +45,54 @@ export type Receipt = {
 }
 
 export type Destination = Pick<OtpRequest, 'environment' | 'phone' | 'country' | 'appId'> & {
-  /** A virtual number of a developer. */
+  /** True for a developer's virtual number. */
   isVirtual: boolean
 }
 
-/** One provider of the operator's: its settings are those of its kind, secrets among them. */
+/** One configured provider: the settings of its kind, secrets included. */
 export type ProviderSettings = { name: string; kind: string; values: Readonly<Record<string, string>> }
 
-/** Who carries one channel to some of the phones. A list that is empty leaves nobody out. */
+/** Providers of one channel for matching destinations. An empty list matches everything. */
 export type Route = {
   channel: Channel
-  /** ISO codes. */
+  /** ISO country codes. */
   countries: readonly string[]
-  /** Beginnings of numbers in E.164. */
+  /** E.164 prefixes. */
   prefixes: readonly string[]
-  /** Ids. */
+  /** Application ids. */
   applications: readonly string[]
-  /** Names, in the order in which they are asked; or `inbox` alone. */
+  /** Provider names in the order in which they are tried; or `inbox` alone. */
   providers: readonly string[]
 }
 
 export type DeliverySettings = { providers: readonly ProviderSettings[]; routes: readonly Route[] }
 
-/** A provider on one of its channels. */
+/** A provider on one of its channels: one way to send a message. */
 export type Candidate = { channel: Channel; provider: string }
 
-/** A way as a message remembers it. */
+/** Stored form of a candidate, as in a message's `excluded`. */
 export const candidateKey = ({ channel, provider }: Candidate) => `${channel}/${provider}`
 
-/** One message to be carried, and how it fared so far. */
+/** One attempt to send a message. */
 export type DeliveryJob = {
   request: OtpRequest
   code: string
   application: MessageSettings
-  /** Those that it may take, in order. */
+  /** Channels that the message may take, in order. */
   channels: readonly Channel[]
-  /** From 1. */
+  /** Number of this attempt, from 1. */
   attempt: number
-  /** Ways that will never carry it, as `candidateKey` writes them. */
+  /** Candidates that must not be tried again, as `candidateKey` formats them. */
   excluded: readonly string[]
 }
 
 /**
- * How one round over the ways ended.
+ * Outcome of one attempt over the candidates.
  *
- * `accepted`: a provider has it. `uncertain`: one may have it, so that nobody else may get it for now. `refused`: nobody
- * will ever take it. `later`: nobody has it, and somebody may take it in `waitMs` or later.
+ * - `accepted`: a provider accepted the message.
+ * - `uncertain`: a provider may have accepted it, so no other one may get it for now.
+ * - `refused`: every candidate refused it permanently.
+ * - `deferred`: no provider has it; another attempt may succeed after `waitMs`.
  */
 export type DispatchResult =
   | { kind: 'accepted'; candidate: Candidate; messageId: string | null }
@@ -104,20 +109,22 @@ export type DestinationRoutes = {
 }
 
 export type Delivery = {
-  /** Matches the routes with a destination. */
+  /** Finds the routes to a destination. */
   routesFor(destination: Destination): DestinationRoutes
-  /** Offers the letter by one way after the other, until somebody has it or may have it. Never rejects. */
+  /**
+   * Tries the candidates in order until a provider accepts, or may have accepted, the message. Never rejects.
+   */
   dispatch(job: DeliveryJob): Promise<DispatchResult>
   /**
-   * The message of a code, as the phone shows it.
+   * Renders the text of a code's message.
    *
-   * @param application null once it is deleted: such a message names nobody
-   * @param sentAtMs when it is sent, for the minutes that it tells
+   * @param application null once it is deleted: the text then names no sender
+   * @param sentAtMs time of sending, from which the text derives the remaining minutes
    */
   render(request: OtpRequest, code: string, application: MessageSettings | null, sentAtMs: number): string
 }
 
-/** Where the messages of a request go to. */
+/** The destination of a request's messages. */
 export const toDestination = (request: Omit<Destination, 'isVirtual'>): Destination => ({
   environment: request.environment,
   phone: request.phone,

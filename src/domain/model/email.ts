@@ -1,12 +1,13 @@
 import { invalidField, ServiceError } from './errors.ts'
 
-/** Addresses are compared as people type them: without spaces around and in lower case. */
+/** Normalizes an address for comparison: trimmed and in lower case. */
 export const cleanEmail = (text: string) => text.trim().toLowerCase()
 
 /**
- * An address in the form that is stored. Whether mail arrives there is not asked.
+ * Validates an address and returns it in its stored form. Does not check that it receives mail.
  *
- * @throws INVALID_ARGUMENT not one `@` with something on both sides, or over 254 characters (RFC 5321 §4.5.3.1.3)
+ * @throws INVALID_ARGUMENT unless it is text, one `@` and text, of at most 254 characters (RFC 5321
+ *   §4.5.3.1.3)
  */
 export function requireEmail(text: string): string {
   const email = cleanEmail(text)
@@ -14,6 +15,7 @@ export function requireEmail(text: string): string {
   throw invalidField('body', 'email', 'Expected an email address, such as ada@example.com.')
 }
 
+/** CONFLICT (EMAIL_TAKEN). */
 export const emailTaken = () =>
   new ServiceError('CONFLICT', 'An account with this email address already exists. Use another address.', {
     reason: 'EMAIL_TAKEN',

@@ -1,6 +1,6 @@
 import type { RateState } from '../limits/rate-limit.ts'
 
-/** Every code that the API can answer with. The list is closed: a client may switch on it. */
+/** Every error code of the API. A closed list: clients may switch on it. */
 export type ErrorCode =
   | 'INVALID_ARGUMENT'
   | 'MALFORMED_JSON'
@@ -26,7 +26,7 @@ export type ErrorCode =
   | 'DELIVERY_FAILED'
   | 'UNAVAILABLE'
 
-/** One fault of a request that is not valid: where it is and what was expected there. Never the value. */
+/** One fault of an invalid request: where it is and what was expected. Never holds the value. */
 export type ErrorDetail = {
   in: 'body' | 'query' | 'path' | 'header'
   path: string
@@ -35,19 +35,19 @@ export type ErrorDetail = {
 }
 
 export type ErrorExtras = {
-  /** A finer machine word than the code. */
+  /** More specific machine-readable reason. */
   reason?: string | undefined
   details?: ErrorDetail[]
-  /** Every part of the message that changes from call to call. */
+  /** Machine-readable values of this occurrence: everything in the message that varies. */
   metadata?: Record<string, string | number | boolean | null>
-  /** Whole seconds until the call is worth repeating; becomes `Retry-After`. */
+  /** Whole seconds until a retry can succeed; becomes `Retry-After`. */
   retryAfterSeconds?: number
   cause?: unknown
 }
 
 /**
- * A failure that is part of the contract. Its message may be shown to anyone and never holds a value of the
- * caller's. Anything else that is thrown is a bug and is answered with INTERNAL.
+ * A failure that is part of the API contract. Its message is safe to show to anyone and never contains input
+ * values. Any other thrown value is a bug and becomes INTERNAL.
  */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError'
@@ -56,7 +56,7 @@ export class ServiceError extends Error {
   readonly details: ErrorDetail[] | undefined
   readonly metadata: Record<string, string | number | boolean | null> | undefined
   readonly retryAfterSeconds: number | undefined
-  /** Where a rate limit was asked on the way here, what it said; becomes the `RateLimit` headers. */
+  /** State of the rate limit that the call was checked against, if any; becomes the `RateLimit` headers. */
   rate: RateState | undefined
 
   constructor(code: ErrorCode, message: string, extras: ErrorExtras = {}) {
@@ -69,14 +69,14 @@ export class ServiceError extends Error {
   }
 }
 
-/** The one answer for "not there", "not yours" and "another application's": nobody learns that an id exists. */
+/** One error for absent resources and for those of another owner, so that callers cannot learn which ids exist. */
 export const notFound = () =>
   new ServiceError(
     'NOT_FOUND',
     'Resource not found. Check its id and that it belongs to this account or application.',
   )
 
-/** A request that breaks the contract's form: one detail for each fault, none with the caller's value. */
+/** INVALID_ARGUMENT with one detail per fault. */
 export const invalidRequest = (details: ErrorDetail[], reason?: string) =>
   new ServiceError('INVALID_ARGUMENT', describeFaults(details), { reason, details })
 
@@ -88,6 +88,6 @@ function describeFaults([first, ...others]: ErrorDetail[]): string {
   return `Invalid request. ${field}${first.message}${more}`
 }
 
-/** One field that is not what it should be. @param message ends with a full stop */
+/** INVALID_ARGUMENT for a single field. @param message ends with a full stop */
 export const invalidField = (location: ErrorDetail['in'], path: string, message: string) =>
   invalidRequest([{ in: location, path, code: 'INVALID', message }])

@@ -2,12 +2,12 @@ import { base32 } from './ids.ts'
 
 const alphabet = Buffer.from(base32)
 
-/** Version 7, variant 2 (RFC 9562 §5.7), and zeros where other ids have random bits. */
+/** Version 7 and variant 2 (RFC 9562 §5.7), with zeros where other ids have random bits. */
 const versionAndVariant = 'e008'
 
 /**
- * The id of the log entry with this number: a TypeID like all others, whose UUIDv7 has the number where random bits may
- * stand, so that entries need no column and no index for it.
+ * Encodes the id of a log entry: a TypeID like all others, whose UUIDv7 holds the entry's sequence number
+ * instead of random bits, so that entries need neither a column nor an index for their id.
  *
  * @param at milliseconds since the epoch
  */
@@ -17,19 +17,19 @@ export function encodeEventId(at: number, seq: number): string {
   return idBuffer.toString('latin1')
 }
 
-/** Written anew for every id: to put its digits together as text takes several times as long. */
+/** Reused for every id: building the id by string concatenation is several times slower. */
 const idBuffer = Buffer.from(`evt_${'0'.repeat(10)}${versionAndVariant}${'0'.repeat(12)}`)
 
-/** What `encodeEventId` was given; undefined for ids that it cannot have made. */
+/** Reverses `encodeEventId`. @returns undefined for an id of another form */
 export function decodeEventId(id: string): { at: number; seq: number } | undefined {
   if (id.slice(14, 18) !== versionAndVariant) return undefined
   const [at, seq] = [readBase32(id.slice(4, 14)), readBase32(id.slice(18))]
   return Number.isSafeInteger(seq) ? { at, seq } : undefined
 }
 
-/** In base32, in the place of so many digits. */
+/** Writes a number as `length` base32 digits into the buffer, from position `from`. */
 function writeBase32(number: number, from: number, length: number) {
-  // Six digits are what the operators of bits can hold.
+  // Bitwise operators work on 32 bits, which hold six base32 digits.
   const high = Math.floor(number / 2 ** 30)
   const low = number - high * 2 ** 30
   for (let i = 0; i < length; i++) {

@@ -1,4 +1,4 @@
-/** What can happen to an OTP request, in the words that webhook endpoints subscribe with. */
+/** Events of an OTP request that webhook endpoints can subscribe to. */
 export const eventKinds = [
   'otp.sent',
   'otp.delivered',
@@ -12,12 +12,12 @@ export const eventKinds = [
 
 export type EventKind = (typeof eventKinds)[number]
 
-/** `*` stands for every kind, those that later versions add included. */
+/** `*` subscribes to every kind, including kinds that later versions add. */
 export const subscriptions = [...eventKinds, '*'] as const
 
 export type Subscription = (typeof subscriptions)[number]
 
-/** What a log entry can be: every kind of webhook event, and what only the log tells. */
+/** Types of log entries: every webhook event, and three that only the log has. */
 export const logTypes = [...eventKinds, 'otp.attempt_failed', 'webhook.disabled', 'guard.flagged'] as const
 
 export type LogType = (typeof logTypes)[number]

@@ -1,20 +1,21 @@
 import type { Clock } from './clock.ts'
 import type { Random } from './random.ts'
 
-/** What an id names: developer, project, application, OTP request, webhook endpoint, event, delivery, identity, audit entry, HTTP request. */
+/**
+ * Prefixes of developers, projects, applications, OTP requests, webhook endpoints, events, deliveries,
+ * identities, audit entries, HTTP requests.
+ */
 export type IdPrefix = 'dev' | 'prj' | 'app' | 'otp' | 'whk' | 'evt' | 'dlv' | 'idn' | 'aud' | 'req'
 
 export type NewId = (prefix: IdPrefix) => string
 
-/** The digits of ids, in their order. */
+/** Base32 digits of ids, in ascending order. */
 export const base32 = '0123456789abcdefghjkmnpqrstvwxyz'
 const alphabet = Buffer.from(base32)
 
 /**
- * Makes TypeIDs (spec 0.3): the prefix, `_`, and a UUIDv7 in 26 characters of base32. Ids of one process sort in the
- * order in which they were made, also within a millisecond.
- *
- * @param random fills an array with random bytes
+ * Creates a generator of TypeIDs (spec 0.3): the prefix, `_`, and a UUIDv7 in 26 characters of base32. Ids of
+ * one process sort in the order of their creation, also within a millisecond.
  */
 export function createIds(clock: Clock, random: Random): NewId {
   const bytes = new Uint8Array(16)
@@ -46,14 +47,14 @@ export function createIds(clock: Clock, random: Random): NewId {
   }
 }
 
-/** The lowest id that can have been made at that time, to find by id what was made since. */
+/** The lowest possible id of that time, for range queries by id: all later ids are greater. */
 export function lowestId(prefix: IdPrefix, timeMs: number): string {
   const bytes = new Uint8Array(16)
   new DataView(bytes.buffer).setBigUint64(0, BigInt(timeMs) << 16n)
   return `${prefix}_${encode(bytes)}`
 }
 
-/** 128 bits as 26 digits of five bits, the first of which holds only three. */
+/** Encodes 128 bits as 26 digits of five bits; the first digit holds only three. */
 function encode(bytes: Uint8Array): string {
   let length = 0
   let buffer = 0
@@ -69,17 +70,17 @@ function encode(bytes: Uint8Array): string {
   return encodedDigits.toString('latin1')
 }
 
-/** Written anew for every id: to put 26 strings together takes twice as long. */
+/** Reused for every id: concatenating 26 strings takes twice as long. */
 const encodedDigits = Buffer.alloc(26)
 
 const suffix = '[0-7][0-9a-hjkmnp-tv-z]{25}'
 
-/** The pattern of an id, for schemas. */
+/** Regular expression of an id, for schemas. */
 export const idPattern = (prefix: IdPrefix) => `^${prefix}_${suffix}$`
 
 const patterns = new Map<IdPrefix, RegExp>()
 
-/** Whether `value` has the form of an id of that kind; not whether there is such a thing. */
+/** Checks the form of an id, not that the resource exists. */
 export function isId(prefix: IdPrefix, value: string): boolean {
   let pattern = patterns.get(prefix)
   if (!pattern) patterns.set(prefix, (pattern = new RegExp(idPattern(prefix))))

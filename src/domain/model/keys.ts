@@ -1,6 +1,6 @@
 import { createHmac, hkdfSync } from 'node:crypto'
 
-/** Sub-keys of the master key, one for each purpose, so that no two uses ever share a key. */
+/** Subkeys of the master key: one per purpose, so that no two uses share a key. */
 export type Keys = {
   /** Derives codes. */
   code: Buffer
@@ -8,17 +8,17 @@ export type Keys = {
   codeHash: Buffer
   /** Derives client IDs. */
   clientId: Buffer
-  /** Hashes phone numbers where a table needs to find one without holding it. */
+  /** Hashes phone numbers for tables that look them up without storing them. */
   phone: Buffer
-  /** Makes what stands for a phone number in old records. */
+  /** Derives the pseudonyms of phone numbers in old records. */
   pseudonym: Buffer
-  /** Hashes what the guard counts by. */
+  /** Hashes the phone prefixes and client addresses that the guard counts by. */
   guard: Buffer
   /** Derives the tokens of callback URLs. */
   callback: Buffer
   /** Encrypts the private keys of the built-in identity provider. */
   signingKey: Buffer
-  /** Encrypts the values of the headers that webhook endpoints ask for. */
+  /** Encrypts the values of custom webhook headers. */
   webhookHeader: Buffer
   /** Derives the successors of refresh tokens. */
   refreshToken: Buffer
@@ -26,7 +26,11 @@ export type Keys = {
 
 export const masterKeyBytes = 32
 
-/** @param masterKey 32 random bytes that never stand in the database or a backup */
+/**
+ * Derives all subkeys with HKDF-SHA256.
+ *
+ * @param masterKey 32 random bytes, never stored in the database or a backup
+ */
 export function deriveKeys(masterKey: Uint8Array): Keys {
   const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', masterKey, '', `otpd ${purpose} v1`, 32))
   return {
@@ -43,12 +47,15 @@ export function deriveKeys(masterKey: Uint8Array): Keys {
   }
 }
 
-/** What the database keeps of the master key: enough to notice a wrong one, nothing to find the right one. */
+/**
+ * Derives the check value that the database stores: it detects a wrong master key and does not reveal the
+ * right one.
+ */
 export const masterKeyCheck = (masterKey: Uint8Array) =>
   Buffer.from(hkdfSync('sha256', masterKey, '', 'otpd check v1', 16)).toString('hex')
 
-/** HMAC-SHA256 of what `update` is given. */
+/** Starts an HMAC-SHA256. */
 export const hmac = (key: Uint8Array) => createHmac('sha256', key)
 
-/** A phone number as a table knows it that only counts: the same number gives the same text, and nothing leads back. */
+/** Keyed, irreversible hash of a phone number, for tables that only count by phone. */
 export const hashPhone = (keys: Keys, phone: string) => hmac(keys.phone).update(phone).digest('base64url')

@@ -10,8 +10,8 @@ import type { Channel, OtpRequest } from './request.ts'
  * - `unknown`: a provider may have it, for example after a timeout.
  * - `delivered`, `undelivered`: what the provider's receipt said.
  * - `refused`: no provider accepted it, and none will be asked again.
- * - `void`: superseded by a resend, or cancelled because its request closed or its application was deleted. The stored
- *   word is older than these two.
+ * - `void`: superseded by a resend, or cancelled because its request closed or its application was deleted.
+ *   The stored word is older than these two.
  *
  * ```mermaid
  * stateDiagram-v2
@@ -27,31 +27,34 @@ import type { Channel, OtpRequest } from './request.ts'
  *   unknown --> delivered: receipt delivered
  *   sent --> undelivered: receipt undelivered
  *   unknown --> undelivered: receipt undelivered
- *   undelivered --> pending: reopened by the same receipt, if another candidate is left for the newest message
+ *   undelivered --> pending: reopened by the same receipt (newest message, candidates left)
  * ```
  */
 export type MessageStatus = 'pending' | 'sent' | 'unknown' | 'delivered' | 'undelivered' | 'refused' | 'void'
 
-/** What a request tells of its delivery: how its last message fares, or that an earlier one has arrived. */
+/** Delivery state of a request: that of its newest message, or `delivered` once any of its messages was. */
 export type DeliveryStatus = 'queued' | 'sent' | 'unknown' | 'delivered' | 'undelivered'
 
-/** A message of a request: 0 is the first one, then its resends. */
+/** Identifies a message of a request: number 0 is the first, resends follow. */
 export type MessageKey = { requestId: string; message: number }
 
-/** A message that one sender holds. `attempt` counts from 1 and, with the owner, fences what that sender writes. */
+/**
+ * A message leased to one sender. `attempt` counts from 1 and, with the owner, is the fencing token of its
+ * writes.
+ */
 export type ClaimedMessage = MessageKey & { attempt: number; owner: string }
 
 export type Message = MessageKey & {
-  /** Those that it may take, in order. */
+  /** Channels that it may take, in order. */
   channels: Channel[]
   status: MessageStatus
-  /** Who has it, or may have it. */
+  /** Provider that has, or may have, the message. */
   provider: string | null
-  /** The provider's own name for it. */
+  /** The provider's id of the message. */
   messageId: string | null
-  /** Of the last refusal or receipt. */
+  /** Failure of the last refused attempt or receipt. */
   failure: FailureClass | null
-  /** Ways that will never carry it, as `candidateKey` writes them. */
+  /** Candidates that must not be tried again, as `candidateKey` formats them. */
   excluded: string[]
   attempts: number
   leaseUntil: number | null
@@ -65,54 +68,62 @@ export type LoadedMessage = {
 }
 
 export type MessageOutcome = Pick<Message, 'status' | 'provider' | 'messageId' | 'failure'> & {
-  /** Where another attempt follows. */
+  /** Null if no attempt follows. */
   nextAttemptAt: number | null
   excluded: readonly string[]
 }
 
-/** The outbox of messages to phones: neither codes nor texts, which are made when they are sent. */
+/** Transactional outbox of messages to phones. Holds neither codes nor texts, which each attempt derives. */
 export type OtpDeliveryStore = {
-  /** Writes a message down as held by its sender, who makes the first attempt at once. */
+  /** Inserts a message that is leased to its sender, which makes the first attempt at once. */
   insert(
     message: MessageKey & { channels: Channel[] },
     owner: string,
     now: number,
     leaseUntil: number,
   ): Promise<void>
-  /** Lets this message take the place of earlier ones that wait. */
+  /** Marks earlier messages of the request that wait, and are not leased, as `void`. */
   supersede(key: MessageKey, now: number): Promise<void>
   find(key: MessageKey): Promise<Message | undefined>
   load(key: MessageKey): Promise<LoadedMessage | undefined>
-  /** All of one request, the first one first. */
+  /** Messages of one request, oldest first. */
   list(requestId: string): Promise<Message[]>
 
-  /** Takes what is due, the longest waiting first. Nobody else gets the same until `leaseUntil`. */
+  /** Leases due messages, the longest waiting first, exclusively until `leaseUntil`. */
   claim(request: { owner: string; now: number; leaseUntil: number; limit: number }): Promise<ClaimedMessage[]>
 
-  /** Ends an attempt. @returns false: the message has gone to another sender meanwhile, and nothing was written */
+  /**
+   * Ends an attempt and its lease.
+   *
+   * @returns false if another sender holds the lease by now; nothing was written
+   */
   finish(claim: ClaimedMessage, outcome: MessageOutcome, now: number): Promise<boolean>
 
-  /** The message that a receipt of this provider's is about: by the provider's name for it, else by the request. */
+  /** Finds the message of a receipt: by the provider's message id, otherwise by request id. */
   findForReceipt(
     provider: string,
     receipt: Pick<Receipt, 'messageId' | 'requestId'>,
   ): Promise<MessageKey | undefined>
 
-  /** Notes what a provider says of a message that it has. @returns false: a later word was there before */
+  /** Applies a receipt, only forwards. @returns false if the message already has this or a later status */
   receive(key: MessageKey, provider: string, receipt: Receipt, now: number): Promise<boolean>
 
-  /** Gives a message that did not arrive to whoever is left. */
+  /** Makes an undelivered message pending again, for the candidates that are not excluded. */
   reopen(key: MessageKey, excluded: readonly string[], now: number): Promise<void>
 
-  /** Makes every lease void. Only where no other process can hold one. */
+  /** Releases every lease. Only safe while no other process can hold one. */
   releaseAll(): Promise<void>
 
-  /** About `chunk` of the oldest, up to a time. False when none was left. */
+  /**
+   * Deletes about `batchSize` of the oldest messages created up to `until`.
+   *
+   * @returns false when none was left
+   */
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
-/** Outlasts an attempt, so that nobody else takes a message that is still under way. */
+/** Longer than any attempt, so that a message is not leased again while its attempt runs. */
 export const messageLeaseMs = 20_000
 
-/** Receipts that come later than this match nothing any more. */
+/** Messages are deleted after this; later receipts match nothing. */
 export const messageLifetimeMs = 7 * 24 * 60 * 60 * 1000

@@ -1,7 +1,7 @@
 import { ServiceError } from './errors.ts'
 import { isId, type IdPrefix } from './ids.ts'
 
-/** Which part of a list: the newest `limit` rows older than the one that the cursor names. */
+/** Keyset pagination: the newest `limit` rows older than the cursor's. */
 export type PageRequest = { limit: number; cursor?: string | undefined }
 
 export type Page<T> = { items: T[]; nextCursor: string | null; limit: number }
@@ -9,10 +9,13 @@ export type Page<T> = { items: T[]; nextCursor: string | null; limit: number }
 export const pageLimitDefault = 50
 export const pageLimitMax = 200
 
-/** Opaque to callers, so that what a list is sorted by may change. It grants nothing: every query names the caller. */
+/**
+ * Encodes a cursor, opaque so that sort keys can change. It grants no access: every query also filters by
+ * owner.
+ */
 export const encodeCursor = (position: string) => Buffer.from(`1:${position}`).toString('base64url')
 
-/** @throws INVALID_ARGUMENT (CURSOR_INVALID) it was not made by encodeCursor */
+/** Reverses `encodeCursor`. @throws INVALID_ARGUMENT (CURSOR_INVALID) for any other text */
 export function decodeCursor(cursor: string): string {
   const text = Buffer.from(cursor, 'base64url').toString('utf8')
   const position = /^1:([0-9a-z_]{1,64})$/.exec(text)?.[1]
@@ -21,9 +24,10 @@ export function decodeCursor(cursor: string): string {
 }
 
 /**
- * Where a page of a list that is sorted by id begins: behind that id. Undefined for the first page.
+ * Reads the cursor of a list that is sorted by id. Undefined for the first page.
  *
- * @throws INVALID_ARGUMENT (CURSOR_INVALID) the cursor was not given out, or by a list of something else
+ * @throws INVALID_ARGUMENT (CURSOR_INVALID) when the cursor is malformed or belongs to a list of other
+ *   resources
  */
 export function readIdCursor({ cursor }: PageRequest, prefix: IdPrefix): string | undefined {
   if (cursor === undefined) return undefined
@@ -32,7 +36,7 @@ export function readIdCursor({ cursor }: PageRequest, prefix: IdPrefix): string 
   return position
 }
 
-/** The same for a list that is sorted by numbers. */
+/** As `readIdCursor`, for a list that is sorted by sequence number. */
 export function readSeqCursor({ cursor }: Pick<PageRequest, 'cursor'>): number | undefined {
   if (cursor === undefined) return undefined
   const position = decodeCursor(cursor)
@@ -58,10 +62,10 @@ const invalidCursor = () =>
   )
 
 /**
- * Cuts one page from rows that were read with a limit of one more, which tells whether another page follows.
+ * Cuts one page from rows that were read with `limit + 1`; the extra row shows that another page follows.
  *
- * @param getPosition what the list is sorted by
- * @param scannedTo the last position that was looked at, where older ones were not: the next page begins behind it,
+ * @param getPosition reads the sort key
+ * @param scannedTo the last position scanned, if the scan stopped early: the next page begins after it,
  *   though this one may be short or empty
  */
 export function toPage<T>(

@@ -2,22 +2,25 @@ import { parsePhoneNumberFromString } from 'libphonenumber-js/max/es6'
 import { ServiceError } from './errors.ts'
 import type { Random } from './random.ts'
 
-/** E.164, and the ISO code of the country it belongs to where one does. */
+/** A phone number in E.164, with the ISO code of its country if it has one. */
 export type Phone = { phone: string; country: string | null; isVirtual: boolean }
 
-/** A country code that no network routes: such a number lives within otpd only. */
+/** Virtual numbers exist only within otpd: no network routes country code 999. */
 const virtualPattern = /^\+999[0-9]{10}$/
 
+/** Tells whether an E.164 number is a developer's virtual number. */
 export const isVirtualPhone = (phone: string) => virtualPattern.test(phone)
 
 /**
- * Reads a phone number as people write it; undefined where it cannot be one. Whether its length is possible is
- * checked, and not whether it is assigned: the lists of assigned numbers lag behind the networks.
+ * Parses a phone number as people write it. Checks that its length is possible, not that it is assigned:
+ * lists of assigned numbers lag behind the networks.
+ *
+ * @returns undefined if it cannot be a phone number
  */
 export function tryParsePhone(text: string): Phone | undefined {
   const compact = text.replaceAll(/[ \-.()]/g, '').replace(/^00/, '+')
   if (virtualPattern.test(compact)) return { phone: compact, country: null, isVirtual: true }
-  // Nothing else stands in the text: to look for a number within it takes three times as long as to read it.
+  // The text is nothing but the number, and `extract`, which searches for one, takes three times as long.
   const number = /^\+[1-9]\d{6,14}$/.test(compact)
     ? parsePhoneNumberFromString(compact, { extract: false })
     : undefined
@@ -25,13 +28,14 @@ export function tryParsePhone(text: string): Phone | undefined {
   return { phone: number.number, country: number.country ?? null, isVirtual: false }
 }
 
-/** As readPhone. @throws INVALID_PHONE_NUMBER */
+/** As `tryParsePhone`. @throws INVALID_PHONE_NUMBER */
 export function parsePhone(text: string): Phone {
   const phone = tryParsePhone(text)
   if (!phone) throw invalidPhone()
   return phone
 }
 
+/** INVALID_PHONE_NUMBER. */
 export const invalidPhone = () =>
   new ServiceError(
     'INVALID_PHONE_NUMBER',
@@ -48,7 +52,7 @@ export const invalidPhone = () =>
     },
   )
 
-/** A new number for a developer. 64 random bits make the bias of the remainder vanish. */
+/** Generates a developer's virtual number. With 64 random bits the modulo bias is negligible. */
 export function makeVirtualPhone(random: Random): string {
   const bytes = new Uint8Array(8)
   random(bytes)

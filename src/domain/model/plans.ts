@@ -1,4 +1,4 @@
-/** What a developer on a plan may have and do. The two rates are per application; a rate of 0 is no limit. */
+/** Limits of a plan. The two rates apply to each application; 0 means no limit. */
 export type Plan = {
   projects: number
   applications: number
@@ -6,10 +6,10 @@ export type Plan = {
   verifyPerMinute: number
 }
 
-/** Every plan of this installation by name. `free` always exists. */
+/** All plans of this installation by name. `free` always exists. */
 export type Plans = Readonly<{ free: Plan; [name: string]: Plan }>
 
-/** The free plan as the service's document states it; the operator may change its numbers. */
+/** Default limits of the free plan; the operator can change them. */
 export const FREE_PLAN: Readonly<Plan> = {
   projects: 10,
   applications: 5,
@@ -18,10 +18,8 @@ export const FREE_PLAN: Readonly<Plan> = {
 }
 
 /**
- * The numbers that hold for a developer whose stored plan is `name`.
- *
- * A name that the operator has since removed from the configuration counts as `free`: the account goes on
- * working, with the smallest promise.
+ * Finds the limits of a developer's plan. A plan that the operator has since removed from the configuration
+ * counts as `free`, so that the account keeps working.
  */
 export function resolvePlan(plans: Plans, name: string): Plan {
   const plan = Object.hasOwn(plans, name) ? plans[name] : undefined

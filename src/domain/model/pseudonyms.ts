@@ -1,20 +1,20 @@
 import { hmac, type Keys } from './keys.ts'
 
-/** 84 bits: a thousand million numbers of one developer have different ones, and rows that get them grow little. */
+/** 84 bits: a billion numbers of one developer do not collide, and rows that get a pseudonym grow little. */
 const pseudonymLength = 14
 
 /**
- * What stands for a phone number once its time is over: the same for all records of one developer, so that they still
- * belong together, another for everybody else, and nothing leads back to the number but the master key and the number
- * itself.
+ * Derives the pseudonym that replaces a phone number after its retention. It is the same in all records of
+ * one developer, which therefore stay linked, and different for every other developer. Only the master key
+ * together with the number itself leads back to it.
  */
 export function derivePseudonym(keys: Pick<Keys, 'pseudonym'>, developerId: string, phone: string): string {
   const digest = hmac(keys.pseudonym).update(`${developerId}\n${phone}`).digest('base64url')
   return `anon_${digest.slice(0, pseudonymLength)}`
 }
 
-/** What stands for a phone number that was erased: the same for everybody. */
+/** Replaces an erased phone number; the same for all of them. */
 export const erasedPhone = 'erased'
 
-/** Whether a record still holds the number itself, which E.164 begins with a plus. */
+/** Tells whether a record still holds the number itself: E.164 begins with a plus. */
 export const isPlainPhone = (phone: string | null): phone is string => phone?.startsWith('+') === true

@@ -1,15 +1,18 @@
 import { ServiceError } from './errors.ts'
 
 /**
- * A refusal that commits. Inside `Store.write` there are two ways to refuse a call, and they differ in what is kept:
+ * A refusal that commits. Inside `Store.write` there are two ways to refuse a call, and they differ in what
+ * is kept:
  *
- * - `return reject(error)` **commits**: everything that the transaction wrote stays (the charged rate limit, the counted
- *   attempt, the log entry, the result under the idempotency key), and the caller gets the error afterwards.
- * - `throw error` **rolls back**: nothing that the transaction wrote stays, its claim of an idempotency key included, so
- *   that the caller can retry.
+ * - `return reject(error)` **commits**: everything that the transaction wrote stays (the charged rate limit,
+ *   the counted attempt, the log entry, the result under the idempotency key), and the caller gets the error
+ *   afterwards.
+ * - `throw error` **rolls back**: nothing that the transaction wrote stays, its claim of an idempotency key
+ *   included, so that the caller can retry.
  *
- * Functions that write and then refuse return a `Rejected`, never a bare `ServiceError`: their caller must return it
- * from the transaction. Outside the transaction, `unwrap` turns it into the error that the caller gets.
+ * Functions that write and then refuse return a `Rejected`, never a bare `ServiceError`: their caller must
+ * return it from the transaction. Outside the transaction, `unwrap` turns it into the error that the caller
+ * gets.
  */
 export type Rejected = { readonly rejected: ServiceError }
 

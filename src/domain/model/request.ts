@@ -15,7 +15,8 @@ export const resendsMax = 3
 export const resendAfterMs = 30_000
 
 /**
- * One code for one phone number. Never holds the code itself, which is derived from id and salt when it is needed.
+ * One code for one phone number. Never holds the code itself, which is derived from id and salt when it is
+ * needed.
  *
  * ```mermaid
  * stateDiagram-v2
@@ -29,8 +30,8 @@ export const resendAfterMs = 30_000
  *   pending --> canceled: cancel before expiresAt
  * ```
  *
- * `verified`, `failed`, `expired` and `canceled` are final. A pending request past `expiresAt` is treated as expired
- * before that is stored; see `isExpired`. Retention deletes requests in any state.
+ * `verified`, `failed`, `expired` and `canceled` are final. A pending request past `expiresAt` is treated as
+ * expired before that is stored; see `isExpired`. Retention deletes requests in any state.
  */
 export type OtpRequest = {
   id: string
@@ -41,11 +42,11 @@ export type OtpRequest = {
   phone: string
   country: string | null
   status: OtpStatus
-  /** Set exactly where the status is `failed`. */
+  /** Set if and only if the status is `failed`. */
   failureReason: FailureReason | null
   channel: Channel
   provider: string | null
-  /** Null where the message stays in the inbox. */
+  /** Null if the message stays in the inbox. */
   deliveryStatus: DeliveryStatus | null
   locale: string | null
   clientIp: string | null
@@ -55,7 +56,7 @@ export type OtpRequest = {
   attempts: number
   resends: number
   createdAt: number
-  /** Of the last message. */
+  /** Time of the newest message. */
   sentAt: number
   expiresAt: number
   verifiedAt: number | null
@@ -65,39 +66,43 @@ export type OtpRequest = {
 export type OtpListQuery = {
   developerId: string
   appId?: string | undefined
-  /** A request whose time is over counts as expired. */
+  /** A pending request past `expiresAt` counts as expired. */
   status?: OtpStatus | undefined
   now: number
   limit: number
   before?: string | undefined
-  /** The lowest id. */
+  /** Lowest id to list. */
   from?: string | undefined
 }
 
-/** What an attempt changes of a request, and what a message that went out meanwhile does. */
+/** Fields that an attempt changes, and the channel, which a concurrent resend may have changed. */
 export type CountedAttempt = Pick<OtpRequest, 'status' | 'attempts' | 'verifiedAt' | 'updatedAt' | 'channel'>
 
 /**
- * Every change is one guarded statement: it does nothing, and returns undefined, unless the request is still pending
- * and what the change supposes holds. So of several callers at once exactly one passes.
+ * Every change is one guarded statement (compare-and-set): it does nothing and returns undefined unless the
+ * request is still pending and the change's precondition holds. Of several concurrent callers exactly one
+ * succeeds.
  */
 export type OtpRequestStore = {
   find(id: string): Promise<OtpRequest | undefined>
   list(query: OtpListQuery): Promise<OtpRequest[]>
-  /** Pending requests whose time is over. */
+  /** Pending requests past `expiresAt`. */
   listExpired(now: number, limit: number): Promise<OtpRequest[]>
   insert(request: OtpRequest): Promise<void>
-  /** One more attempt, if fewer than `attemptsMax` were made and the code still lives. With the right code it verifies. */
+  /**
+   * Counts an attempt, if fewer than `attemptsMax` were made and the code has not expired. A right one
+   * verifies.
+   */
   countAttempt(id: string, isRight: boolean, now: number): Promise<CountedAttempt | undefined>
-  /** One more message, if resends are left and the last one is `resendAfterMs` old. */
+  /** Counts a resend, if resends are left and the last message is at least `resendAfterMs` old. */
   countResend(
     id: string,
     nextMessage: Pick<OtpRequest, 'channel' | 'provider' | 'deliveryStatus'>,
     now: number,
   ): Promise<OtpRequest | undefined>
   /**
-   * Notes how a message fares, whatever the state of the request: the last one, or an earlier one that has arrived.
-   * What has arrived stays so.
+   * Updates the delivery state, whatever the status of the request: for the newest message, or for an older
+   * one that was delivered. `delivered` is final.
    */
   setDelivery(
     key: MessageKey,
@@ -105,18 +110,22 @@ export type OtpRequestStore = {
     now: number,
   ): Promise<OtpRequest | undefined>
   close(id: string, terminalState: OtpTerminalState, now: number): Promise<OtpRequest | undefined>
-  /** Some of the oldest, with their messages, up to a time. False when none was left. */
+  /**
+   * Deletes about `batchSize` of the oldest requests created up to `until`, with their messages.
+   *
+   * @returns false when none was left
+   */
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
 export type OtpTerminalState =
   { status: 'expired' | 'canceled' } | { status: 'failed'; failureReason: FailureReason }
 
-/** A pending request whose time is over counts as expired, whether or not anybody has written that down yet. */
+/** Tells whether a pending request is past its `expiresAt`. It counts as expired before that is stored. */
 export const isExpired = (request: OtpRequest, now: number) =>
   request.status === 'pending' && request.expiresAt <= now
 
-/** How a request that has ended answers every further verify, resend and cancel. */
+/** The error of every verify, resend and cancel on a closed request. */
 export function closedRequestError(request: OtpRequest): ServiceError {
   switch (request.status) {
     case 'verified':

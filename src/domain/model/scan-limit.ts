@@ -1,26 +1,29 @@
 /**
- * How many rows a page of a filtered list looks at. Those that match may be few or none, and looking through a long
- * history would hold up all other calls; the cursor of such a page leads on from where it stopped looking. Who follows
- * the log, which has no such cursor, looks at as many at a time.
+ * Most rows that one page of a filtered list scans. Few or none may match, and scanning a long history would
+ * block all other calls. The page's cursor resumes where the scan stopped; followers of the log, which have
+ * no such cursor, scan as many rows at a time.
  */
 export const scanRowsMax = 2000
 
-/** The last row that a page looks at; undefined where no more than `scanRowsMax` are left. */
+/** The last row that a page scans; undefined if at most `scanRowsMax` rows are left. */
 export type ScanBoundary<K> = { key: K; developerId: string } | undefined
 
 type Owner = {
   developerId: string
-  /** Rows of this application instead, whosever it is. */
+  /**
+   * Scans the rows of this application instead. Its owner is not checked: compare `developerId` of the
+   * result.
+   */
   appId?: string | undefined
 }
 
-/** Ends of windows, each counted by an index alone. Newest first; `before` is a key, and only lower ones are counted. */
+/** Finds scan boundaries from an index alone. Newest first; `before` is a key, and only lower keys count. */
 export type ScanLimitStore = {
   forRequests(owner: Owner, before?: string): Promise<ScanBoundary<string>>
   forEvents(owner: Owner, before?: number): Promise<ScanBoundary<number>>
-  /** The other way: oldest first, and only later ones are counted. `id` is that of the entry. */
+  /** Oldest first, and only keys after `after` count. `id` is the entry's. */
   forEventsForward(owner: Owner, after: number): Promise<(ScanBoundary<number> & { id: string }) | undefined>
   forAudit(developerId: string, before?: string): Promise<string | undefined>
-  /** Of one endpoint, whose owner the caller has checked. */
+  /** Deliveries of one endpoint. The caller has checked its owner. */
   forDeliveries(endpointId: string, before?: string): Promise<string | undefined>
 }

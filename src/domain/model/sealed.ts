@@ -5,10 +5,11 @@ const ivBytes = 12
 const tagBytes = 16
 
 /**
- * Encrypts a text with AES-256-GCM, for a column of the database.
+ * Encrypts a text with AES-256-GCM for a database column.
  *
- * @param key 32 bytes, of that purpose alone
- * @param context where it is kept: a copy that is put elsewhere does not open
+ * @param key 32 bytes, used for this purpose only
+ * @param context identifies the place of storage (additional authenticated data): a copy moved elsewhere does
+ *   not decrypt
  */
 export function seal(key: Uint8Array, context: string, text: string, random: Random): string {
   const iv = new Uint8Array(ivBytes)
@@ -18,7 +19,7 @@ export function seal(key: Uint8Array, context: string, text: string, random: Ran
   return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
 }
 
-/** Throws where it was sealed with another key, for another place, or changed since. */
+/** Decrypts a sealed text. Throws if it was sealed with another key or context, or was changed since. */
 export function unseal(key: Uint8Array, context: string, stored: string): string {
   const bytes = Buffer.from(stored, 'base64url')
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes), {

@@ -5,13 +5,14 @@ const callbackToken = (keys: Keys, provider: string) =>
   hmac(keys.callback).update(provider).digest('base64url')
 
 /**
- * Where a provider tells of receipts. Nobody else can find it, as not every provider signs what it posts; derived from
- * its name, so that it stays the same over restarts and need not be kept.
+ * Path of a provider's delivery-receipt callback. It contains a secret token, since not every provider signs
+ * its callbacks; derived from the provider's name, so that it is stable across restarts and need not be
+ * stored.
  */
 export const callbackPath = (keys: Keys, provider: string) =>
   `/v1/callbacks/${provider}/${callbackToken(keys, provider)}`
 
-/** Takes as long for a token that is nearly right as for one that is not. */
+/** Compares a callback token in constant time. */
 export function isCallbackToken(keys: Keys, provider: string, token: string): boolean {
   const expected = Buffer.from(callbackToken(keys, provider))
   const actual = Buffer.from(token)

@@ -25,12 +25,14 @@ export type DeliveryNeeds = {
   newId: NewId
   keys: Keys
   delivery: Delivery
-  /** Names this sender; no other one, past or present, has the same. */
+  /** Unique name of this sender across all processes, past and present. */
   owner: string
   earlyReceipts: EarlyReceipts
-  /** Told, once that is committed, of a request that failed because no message of it can arrive. Never rejects. */
+  /**
+   * Called after commit with a request that failed because none of its messages can arrive. Never rejects.
+   */
   onUndeliverable(request: OtpRequest): Promise<void>
-  /** Told of what is nobody's fault outside; the message is tried again. */
+  /** Called with unexpected errors; the message is retried. */
   onError(error: unknown): void
 }
 
@@ -45,23 +47,25 @@ type AttemptResult = {
 
 const emptyResult: AttemptResult = { failedRequests: [] }
 
-/** A code that arrives with less to live helps nobody. */
+/** A code that would arrive with less time left is not sent. */
 const remainingLifetimeMinMs = 5_000
 const retryAfterMaxMs = 30_000
 
-/** 2 s after the first attempt, then twice as long each time. */
+/** Exponential backoff: 2 s after the first attempt, doubling to 30 s. */
 const retryAfterMs = (attempt: number) => Math.min(retryAfterMaxMs, 1000 * 2 ** attempt)
 
 export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
 
 /**
- * Messages on their way out. Each is written down with its request, in one transaction, before anybody is asked to carry
- * it, so that no crash loses one; its code is derived for every attempt anew, so that no attempt has another.
+ * Delivery attempts of messages (transactional outbox). A message is stored with its request, in one
+ * transaction, before any provider is tried, so that no crash loses it. Every attempt derives the code again
+ * and so sends the same one.
  */
 export function createDeliveryAttempts(needs: DeliveryNeeds) {
   const { store, clock, newId, keys, delivery, owner, earlyReceipts, onError, onUndeliverable } = needs
 
   async function dispatchAndSettle(claim: ClaimedMessage, pendingResult: PendingResult | undefined) {
+    // Also for a first attempt: the application's texts, and a cancel or a deletion since the commit.
     const loaded = await store.read.otpDeliveries.load(claim)
     if (!loaded) return undefined
     const { request, message, application } = loaded
@@ -87,7 +91,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
     return rejected
   }
 
-  /** @returns what the caller is told where nobody takes the message, and the request if that was its end */
+  /** Writes the outcome of an attempt: message, request, counters and log entries. */
   async function settle(
     tx: Stores,
     { request, message }: LoadedMessage,
@@ -113,7 +117,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
     return { rejected: deliveryFailed(request.id, outcome.failure), failedRequests }
   }
 
-  /** The request fails where no message of it can arrive any more. */
+  /** Records a refused message, and fails its request if no other message of it can still arrive. */
   async function recordRefusal(
     tx: Stores,
     request: OtpRequest,
@@ -134,12 +138,12 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
   }
 
   /**
-   * Makes one attempt, and writes down how it ended: message, request, events and counters in one transaction.
+   * Makes one attempt and stores its outcome (message, request, events and counters) in one transaction.
    *
-   * Never rejects. Where the end could not be written the message is sent again when its lease has run out, with the
-   * same code.
+   * Never rejects. If the outcome could not be stored, the message is sent again with the same code once its
+   * lease has expired.
    *
-   * @returns DELIVERY_FAILED nobody takes the message, and nobody will
+   * @returns DELIVERY_FAILED when every provider refused permanently
    */
   async function attempt(
     claim: ClaimedMessage,
@@ -154,31 +158,36 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
   }
 
   return {
-    /** Writes a message down, its first attempt as ours to make. Part of the transaction of the send. */
+    /** Stores a message, leased to this process for its first attempt. Part of the send's transaction. */
     async enqueue(tx: Stores, key: MessageKey, channels: Channel[], now: number): Promise<void> {
       if (key.message > 0) await tx.otpDeliveries.supersede(key, now)
       await tx.otpDeliveries.insert({ ...key, channels }, owner, now, now + messageLeaseMs)
     },
 
-    /** Makes the attempt that `enqueue` leased to this process; see `attempt`. Saves `pendingResult` with its outcome. */
+    /**
+     * Makes the attempt that `enqueue` leased to this process; see `attempt`. Saves `pendingResult` with its
+     * outcome.
+     */
     makeFirstAttempt: (key: MessageKey, pendingResult: PendingResult): Promise<Rejected | undefined> =>
       attempt({ ...key, owner, attempt: 1 }, pendingResult),
 
     attempt,
 
-    /** Takes messages that wait. */
+    /** Leases due messages. */
     claimDue: (limit: number): Promise<ClaimedMessage[]> =>
       store.write((tx) => {
         const now = clock.now()
         return tx.otpDeliveries.claim({ owner, now, leaseUntil: now + messageLeaseMs, limit })
       }),
 
-    /** To be called before the first call is served, where no other process works on this database. */
+    /**
+     * Releases leases of a previous run. Call before serving, and only if no other process uses the database.
+     */
     releaseAllLeases: (): Promise<void> => store.write((tx) => tx.otpDeliveries.releaseAll()),
   }
 }
 
-/** A message of such a status may yet arrive, or has. */
+/** Statuses of messages that have arrived or still may. */
 const deliverableStatuses: ReadonlySet<string> = new Set(['pending', 'sent', 'unknown', 'delivered'])
 
 function toMessageOutcome(
@@ -224,7 +233,10 @@ function toMessageOutcome(
   }
 }
 
-/** Says whether the number is at fault, and nothing of who was asked to carry the message or why they would not. */
+/**
+ * DELIVERY_FAILED. Says whether the number is at fault, but neither which providers were tried nor why they
+ * refused.
+ */
 const deliveryFailed = (requestId: string, failure: FailureClass | null): Rejected =>
   reject(
     new ServiceError('DELIVERY_FAILED', 'The code could not be delivered to this number.', {
@@ -241,9 +253,10 @@ const phoneNumberFailures: ReadonlySet<FailureClass> = new Set([
 ])
 
 /**
- * How a call whose answer was never written down has to be answered now: with the refusal, if there is one.
+ * Reconstructs the result of a first attempt whose saved result is still pending, from the state of its
+ * message.
  *
- * @returns undefined while the first attempt is under way
+ * @returns undefined while the first attempt is in progress
  */
 export async function firstAttemptResult(
   tx: Stores,

@@ -8,20 +8,20 @@ import type { Store, Stores } from '../store/store.ts'
 
 type ReceiptIds = Pick<Receipt, 'messageId' | 'requestId'>
 
-/** Receipts that came before the answer of the send that they belong to. */
+/** Receipts that arrived before the provider's response to the send they belong to. */
 export type EarlyReceipts = {
   hold(provider: string, receipt: Receipt): void
   find(provider: string, ids: ReceiptIds): EarlyReceipt | undefined
 }
 
-/** It is forgotten only once what it tells is committed: the transaction that finds it may have to be run again. */
+/** A held receipt. Call `forget` only after commit: the transaction that uses it may be retried. */
 export type EarlyReceipt = { receipt: Receipt; forget(): void }
 
-/** Longer than any attempt lasts. */
+/** Longer than any attempt. */
 const holdMs = 60_000
 const heldReceiptsMax = 1_000
 
-/** Kept in memory: what is lost by a crash is the word that a message arrived, never the message. */
+/** Holds early receipts in memory: a crash can lose the news of a delivery, never a message. */
 export function createEarlyReceipts(clock: Clock): EarlyReceipts {
   let heldReceipts: Array<{ provider: string; receipt: Receipt; until: number }> = []
 
@@ -32,7 +32,7 @@ export function createEarlyReceipts(clock: Clock): EarlyReceipts {
       heldReceipts.push({ provider, receipt, until: now + holdMs })
     },
 
-    /** The last word on it, if several came. */
+    /** Finds the latest receipt, preferring final ones over `sent`. */
     find(provider, ids) {
       const matches = (entry: (typeof heldReceipts)[number]) =>
         entry.provider === provider &&
@@ -55,21 +55,23 @@ type ReceiptNeeds = {
   newId: NewId
   delivery: Delivery
   earlyReceipts: EarlyReceipts
-  /** Told that a message waits for another way. */
+  /** Called when a message was reopened for another candidate. */
   onReopened(): void
 }
 
 export type DeliveryReceipts = ReturnType<typeof createDeliveryReceipts>
 
-/** What providers tell of messages that they took. */
+/** Applies the delivery receipts of providers. */
 export function createDeliveryReceipts(needs: ReceiptNeeds & { store: Store }) {
   const { store, clock, earlyReceipts, onReopened } = needs
   return {
     /**
-     * Notes that a message was sent, has arrived or has not: message, request and event in one transaction. Late ones
-     * count as well, repeats and those of unknown messages do nothing, and nothing ever goes backwards.
+     * Applies receipts to message, request and log in one transaction. Late receipts count, repeated ones do
+     * nothing, and no state ever goes backwards. Receipts of unknown messages are held, as their send may
+     * still be in progress.
      *
-     * A message that has not arrived goes to the next way, with the same code, while its request still waits.
+     * An undelivered message fails over to the next candidate, with the same code, while its request is
+     * pending.
      */
     async receive(provider: string, receipts: readonly Receipt[]): Promise<void> {
       const hasReopened = await store.write(async (tx) => {
@@ -87,7 +89,7 @@ export function createDeliveryReceipts(needs: ReceiptNeeds & { store: Store }) {
   }
 }
 
-/** @returns whether the message waits for another way now */
+/** Applies one receipt. @returns whether the message was reopened for another candidate */
 export async function applyReceipt(
   tx: Stores,
   { newId, delivery }: Pick<ReceiptNeeds, 'newId' | 'delivery'>,
@@ -114,7 +116,10 @@ export async function applyReceipt(
   return false
 }
 
-/** What is out of question for a message that has not arrived, or undefined where nothing else is left to be tried. */
+/**
+ * Exclusions of an undelivered message for its next attempt; undefined if no candidate is left or it is
+ * obsolete.
+ */
 function nextExclusions(
   delivery: Delivery,
   { request, message }: LoadedMessage,
@@ -122,7 +127,7 @@ function nextExclusions(
   { failure }: Receipt,
   now: number,
 ): string[] | undefined {
-  // A resend is under way already, or has been: it is the one that counts.
+  // A newer resend replaces this message.
   if (request.status !== 'pending' || isExpired(request, now) || request.resends !== message.message)
     return undefined
   const candidates = delivery.routesFor(toDestination(request)).candidatesFor(message.channels)

@@ -7,7 +7,7 @@ import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagi
 import { derivePseudonym } from '../model/pseudonyms.ts'
 import type { Store, Stores } from '../store/store.ts'
 
-/** A phone number that somebody proved to hold. One for each developer and phone. */
+/** A phone number whose possession was verified. One per developer and phone. */
 export type Identity = {
   id: string
   developerId: string
@@ -18,21 +18,25 @@ export type Identity = {
   lastVerifiedAt: number
 }
 
-/** @param applications ids of those that verified it, in the order of their creation */
+/** An identity with the ids of the applications that verified it, in the order of their creation. */
 export type IdentityWithApplications = Identity & { applications: string[] }
 
 export type IdentityStore = {
-  /** The one with this phone, or else with the pseudonym that stands for it. */
+  /** Finds the identity by phone or by the phone's pseudonym. */
   findByPhone(developerId: string, phone: string, pseudonym: string): Promise<Identity | undefined>
   applicationsByIdentity(identityIds: string[]): Promise<Map<string, string[]>>
   list(developerId: string, limit: number, before?: string): Promise<Identity[]>
-  /** False where the developer has one of this phone already. */
+  /** @returns false if the developer already has one for this phone */
   insert(identity: Identity): Promise<boolean>
-  /** Puts the number back where its pseudonym still stands. */
+  /** Replaces the pseudonym of an identity by its number. */
   restorePhone(existing: Identity, phone: string): Promise<void>
-  /** Counts one more verification. False where there was another since `known` was read, or its phone was replaced. */
+  /**
+   * Counts a verification.
+   *
+   * @returns false if `existing` is stale: another one was counted, or its phone was replaced
+   */
   countVerification(existing: Identity, now: number): Promise<boolean>
-  /** Does nothing where the application is there already. */
+  /** Links the application; does nothing if it is already linked. */
   addApplication(identityId: string, appId: string): Promise<void>
 }
 
@@ -45,11 +49,11 @@ export type Verification = {
 }
 
 /**
- * Makes the identity at its first verification and counts the later ones. Part of the transaction that verifies. Holds
- * also where several applications of one developer verify the same phone at once, and where it was away for so long that
- * a pseudonym stands for it.
+ * Creates the identity at its first verification and counts later ones, in the transaction that verifies.
+ * Correct also if several applications of one developer verify the same phone concurrently, and if the phone
+ * was pseudonymized since its last verification.
  *
- * @returns what it changes in the count of active identities
+ * @returns the UTC days to adjust in the count of active identities
  */
 export async function recordVerification(
   tx: Stores,
@@ -70,7 +74,7 @@ export async function recordVerification(
     const isWritten = existing
       ? await tx.identities.countVerification(existing, verifiedAt)
       : await tx.identities.insert(identity)
-    // Another application was faster. What it wrote is committed by now.
+    // Another application was faster. Its write is committed by now: read again.
     if (!isWritten) continue
     await tx.identities.addApplication(identity.id, appId)
     if (!existing) return { removedFromDay: undefined, addedToDay: today }
@@ -93,6 +97,7 @@ const newIdentity = (newId: NewId, { developerId, phone, country, verifiedAt }: 
 
 export type IdentityService = ReturnType<typeof createIdentityService>
 
+/** Reads identities for their developer. */
 export function createIdentityService(needs: { store: Store; keys: Pick<Keys, 'pseudonym'> }) {
   const { identities } = needs.store.read
 
@@ -102,7 +107,7 @@ export function createIdentityService(needs: { store: Store; keys: Pick<Keys, 'p
   }
 
   return {
-    /** Newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+    /** Lists identities, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(developer: Developer, page: PageRequest): Promise<Page<IdentityWithApplications>> {
       const before = readIdCursor(page, 'idn')
       const rows = await identities.list(developer.id, page.limit + 1, before)
@@ -110,13 +115,13 @@ export function createIdentityService(needs: { store: Store; keys: Pick<Keys, 'p
       return { ...identityPage, items: await withApplications(identityPage.items) }
     },
 
-    /** @param phone E.164 @throws NOT_FOUND */
+    /** Finds the identity of a phone. @param phone E.164 @throws NOT_FOUND */
     async getByPhone(developerId: string, phone: string): Promise<IdentityWithApplications> {
       const pseudonym = derivePseudonym(needs.keys, developerId, phone)
       const found = await identities.findByPhone(developerId, phone, pseudonym)
       const [identity] = found ? await withApplications([found]) : []
       if (!identity) throw notFound()
-      // Whoever asks for the number knows it.
+      // The stored phone may be a pseudonym; the caller knows the number.
       return { ...identity, phone }
     },
   }

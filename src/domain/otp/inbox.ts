@@ -9,13 +9,13 @@ import { toPage, readSeqCursor, type Page, type PageRequest } from '../model/pag
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 
-/** That a message of a request lies in somebody's inbox. Never its text: that is made when it is read. */
+/** A message in a developer's inbox. Never holds its text, which is rendered when it is read. */
 export type InboxMessage = {
-  /** The number of the `otp.sent` entry that put it there. */
+  /** Sequence number of its `otp.sent` log entry. */
   seq: number
   developerId: string
   requestId: string
-  /** 0 where another developer sent it, whose ids are nobody else's business. */
+  /** 0 if another developer sent it, whose ids must stay hidden; otherwise 1. */
   requestVisible: number
   sentAt: number
 }
@@ -28,9 +28,9 @@ export type ListedMessage = InboxMessage & {
 
 export type InboxStore = {
   insert(message: InboxMessage): Promise<void>
-  /** Newest first, with the requests that they belong to, and what is left of their applications. */
+  /** Newest first, with their requests and message settings. */
   list(developerId: string, since: number, limit: number, before?: number): Promise<ListedMessage[]>
-  /** About `chunk` of the oldest, up to a time. False when none was left. */
+  /** Deletes about `batchSize` of the oldest, up to `until`. @returns false when none was left */
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
@@ -39,7 +39,7 @@ export type InboxItem = {
   requestId: string | null
   appId: string | null
   phone: string
-  /** Null once the request has ended, as is the text. */
+  /** Code and text are null once the request is closed. */
   code: string | null
   text: string | null
   sentAt: number
@@ -50,7 +50,11 @@ export const inboxLifetimeMs = 24 * 60 * 60 * 1000
 
 export type InboxService = ReturnType<typeof createInboxService>
 
-/** @param needs.render writes the message of a code, as the phone would show it */
+/**
+ * Lists the messages that developers receive instead of a phone.
+ *
+ * @param needs.render renders the text of a message
+ */
 export function createInboxService(needs: {
   store: Store
   clock: Clock
@@ -59,7 +63,7 @@ export function createInboxService(needs: {
 }) {
   const { store, clock, keys, render } = needs
   return {
-    /** The messages of the last day, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+    /** Lists the messages of the last 24 hours, newest first. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
     async list(developer: Developer, page: PageRequest): Promise<Page<InboxItem>> {
       const now = clock.now()
       const before = readSeqCursor(page)

@@ -15,7 +15,7 @@ import type { Random } from '../model/random.ts'
 import type { SendBudgetMode } from '../limits/send-budget.ts'
 import type { Store, Stores } from '../store/store.ts'
 
-/** What the operations on OTP requests share. */
+/** Dependencies of the operations on OTP requests. */
 export type OtpNeeds = {
   store: Store
   clock: Clock
@@ -25,7 +25,7 @@ export type OtpNeeds = {
   delivery: Delivery
   attempts: DeliveryAttempts
   random: Random
-  /** Failed checks that a phone's budget holds; 0 turns it off. */
+  /** Failed attempts that a phone's check budget allows; 0 turns it off. */
   checkFailuresMax: number
   sendBudget: SendBudgetMode
   guard: Guard
@@ -50,9 +50,10 @@ export function otpRateLimit(
 }
 
 /**
- * Ends a pending request and tells everybody: state, event, deliveries and counters in the one transaction.
+ * Closes a pending request and publishes it: state, counters, log entry and webhook deliveries in one
+ * transaction.
  *
- * @returns undefined when another caller ended it before
+ * @returns undefined if it was already closed
  */
 export async function closeAndPublish(
   tx: Stores,
@@ -67,11 +68,11 @@ export async function closeAndPublish(
 }
 
 /**
- * The first half of ending requests: their states and what is counted of them. `publishClosed` must follow for each. The
- * numbers of log entries are the last thing that a transaction takes: whoever has one holds up all others, so that
- * waiting for anything after it could wait for ever.
+ * Closes requests: their states and counters. `publishClosed` must follow for each of them. The two are
+ * separate because allocating a log sequence number takes a lock until commit; take it last or transactions
+ * can deadlock.
  *
- * @returns those that nobody had ended before
+ * @returns the requests that were still pending
  */
 export async function closeRequests(
   tx: Stores,
@@ -93,7 +94,7 @@ export async function closeRequests(
   return closedRequests
 }
 
-/** @param request as it is after its end */
+/** Records the log entry and webhook deliveries of a closed request. @param request in its final state */
 export async function publishClosed(
   tx: Stores,
   newId: NewId,
@@ -105,8 +106,8 @@ export async function publishClosed(
 }
 
 /**
- * Rejects a call on a request that is closed. Closes the request first if it has expired but was not closed yet: the
- * result must be returned from the transaction, so that this is committed.
+ * Rejects a call on a request that is closed. Closes the request first if it has expired but was not closed
+ * yet: the result must be returned from the transaction, so that this is committed.
  *
  * @returns undefined while the request is pending
  */

@@ -22,7 +22,7 @@ export type OtpService = ReturnType<typeof createOtpService>
 
 export type OtpFilter = { appId?: string | undefined; status?: OtpStatus | undefined }
 
-/** Everything that can be done with one-time passcodes: send, resend, verify, cancel, look. */
+/** Operations on one-time passcodes: send, resend, verify, cancel, list, get, expire. */
 export function createOtpService(needs: OtpNeeds) {
   const { store, clock, newId, plans } = needs
 
@@ -30,11 +30,17 @@ export function createOtpService(needs: OtpNeeds) {
     ...createOtpSend(needs),
     ...createOtpVerify(needs),
 
-    /** What is left of an application's rate, without a call being counted. Undefined where there is no limit. */
+    /**
+     * Reads the state of an application's rate limit without counting a call. Undefined if there is no limit.
+     */
     peekRate: (application: CallingApplication, operation: RatedOperation): Promise<RateState | undefined> =>
       peekRateLimit(store.read, otpRateLimit(plans, application, operation), clock.now()),
 
-    /** @throws NOT_FOUND; ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED it has ended */
+    /**
+     * Cancels a pending request.
+     *
+     * @throws NOT_FOUND; ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when it is closed
+     */
     async cancel(application: CallingApplication, requestId: string): Promise<OtpRequest> {
       const result = await store.write(async (tx): Promise<OtpRequest | Rejected> => {
         const now = clock.now()
@@ -50,7 +56,11 @@ export function createOtpService(needs: OtpNeeds) {
       return unwrap(result)
     },
 
-    /** Newest first. A page looks at so many requests only, whatever the filter leaves of them. @throws INVALID_ARGUMENT (CURSOR_INVALID) */
+    /**
+     * Lists requests, newest first. A filtered page scans at most `scanRowsMax` rows and may be short.
+     *
+     * @throws INVALID_ARGUMENT (CURSOR_INVALID)
+     */
     async list(developer: Developer, filter: OtpFilter, page: PageRequest): Promise<Page<OtpRequest>> {
       const before = readIdCursor(page, 'otp')
       const matchesNothing = filter.appId !== undefined && !isId('app', filter.appId)
@@ -64,7 +74,7 @@ export function createOtpService(needs: OtpNeeds) {
       return toPage(rows, page.limit, (request) => request.id, boundary?.key)
     },
 
-    /** @param owner whose request it must be: a developer, or one application @throws NOT_FOUND */
+    /** Finds a request. @param owner the developer or application that it must belong to @throws NOT_FOUND */
     async get(owner: { developerId: string } | { appId: string }, id: string): Promise<OtpRequest> {
       const request = isId('otp', id) ? await store.read.otpRequests.find(id) : undefined
       const isOwned =
@@ -74,9 +84,10 @@ export function createOtpService(needs: OtpNeeds) {
     },
 
     /**
-     * Ends what nobody asked for again. Works in chunks, each a transaction of its own, and may run at any time.
+     * Closes expired requests (sweep). Works in batches, each in its own transaction, and may run at any
+     * time.
      *
-     * @returns how many requests expired
+     * @returns how many requests it found expired
      */
     async expireRequests(batchSize = 100): Promise<number> {
       let expiredCount = 0
@@ -85,7 +96,7 @@ export function createOtpService(needs: OtpNeeds) {
         if (expiredRequests.length === 0) return expiredCount
         await store.write(async (tx) => {
           const now = clock.now()
-          // Always in the same order, so that two nodes at once wait for each other and not in a ring.
+          // Sorted so that concurrent nodes lock rows in the same order (no deadlock).
           const ids = expiredRequests.map(({ id }) => id).toSorted()
           const closedRequests = await closeRequests(tx, ids, { status: 'expired' }, now)
           for (const request of closedRequests) await publishClosed(tx, newId, request, now)

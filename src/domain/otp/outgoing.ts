@@ -83,7 +83,8 @@ export function buildRequest(
 /**
  * How a message begins: in the inbox, or queued for a provider.
  *
- * @param previous the channel if none leads to the destination, and the provider until another has the message
+ * @param previous the channel if none leads to the destination, and the provider until another has the
+ *   message
  */
 export function startDelivery(
   routes: DestinationRoutes,
@@ -98,8 +99,8 @@ export function startDelivery(
 }
 
 /**
- * Channels of a resend, in order: from the channel of the last message on, or from the one after it if that message
- * was undelivered.
+ * Channels of a resend, in order: from the channel of the last message on, or from the one after it if that
+ * message was undelivered.
  */
 export function resendChannels(
   routes: DestinationRoutes,
@@ -123,17 +124,13 @@ export const canResend = ({ resends, sentAt }: OtpRequest, now: number): boolean
  */
 export function rejectResend(request: OtpRequest, now: number): Rejected {
   if (request.resends >= resendsMax) {
-    const error = new ServiceError(
-      'CONFLICT',
-      'This code was sent as often as it may be. Ask for a new one.',
-      {
-        reason: 'RESENDS_EXHAUSTED',
-        metadata: { resendsMax },
-      },
-    )
+    const error = new ServiceError('CONFLICT', 'This code cannot be resent again. Request a new one.', {
+      reason: 'RESENDS_EXHAUSTED',
+      metadata: { resendsMax },
+    })
     return reject(error)
   }
-  throw new ServiceError('RATE_LIMITED', 'This code was sent a moment ago. Wait and try again.', {
+  throw new ServiceError('RATE_LIMITED', 'This code was just sent. Wait and try again.', {
     reason: 'RESEND_TOO_SOON',
     retryAfterSeconds: Math.max(1, Math.ceil((request.sentAt + resendAfterMs - now) / 1000)),
   })

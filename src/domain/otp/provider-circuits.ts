@@ -1,9 +1,9 @@
 import type { FailureClass } from '../model/delivery.ts'
 
-/** A provider that gets no messages for a while, because it refused several in a row. */
+/** A provider whose circuit is open: it gets no messages until `openUntil`. */
 export type OpenCircuit = { name: string; failure: FailureClass; openUntil: number }
 
-/** What the running server says of its providers, for commands that run beside it. */
+/** Open circuits, published by the running server for commands in other processes. */
 export type ProviderCircuitStore = {
   put(circuit: OpenCircuit): Promise<void>
   remove(name: string): Promise<void>

@@ -23,8 +23,9 @@ export type Replay = { replayed: true; result: SentOtp | Rejected }
 type SendTransaction = (tx: Stores, guard: Guard, now: number) => Promise<Outcome>
 
 /**
- * Commits `transaction` together with its idempotent result, or replays an earlier call's. Replays come before the
- * limits and cost nothing. If the guard itself fails, the transaction runs again without it (fail open).
+ * Commits `transaction` together with its idempotent result, or replays an earlier call's. Replays come
+ * before the limits and cost nothing. If the guard itself fails, the transaction runs again without it (fail
+ * open).
  */
 export function commitOnce(
   { guard, store, clock }: Pick<OtpNeeds, 'guard' | 'store' | 'clock'>,
@@ -43,7 +44,10 @@ export function commitOnce(
   )
 }
 
-/** Saves a refusal or an inbox message as final; a message for a provider stays pending until its first attempt. */
+/**
+ * Saves a refusal or an inbox message as final; a message for a provider stays pending until its first
+ * attempt.
+ */
 function savePreliminaryResult(
   tx: Stores,
   scope: IdempotencyScope | undefined,

@@ -36,8 +36,9 @@ export type SendResult = SentOtp & {
 }
 
 /**
- * Sends and resends codes. Each operation reads top to bottom: one transaction that authenticates, charges the limits,
- * builds the message, asks the guard and persists; then, once that is committed, the first attempt at delivery.
+ * Sends and resends codes. Each operation reads top to bottom: one transaction that authenticates, charges
+ * the limits, builds the message, asks the guard and persists; then, once that is committed, the first
+ * attempt at delivery.
  */
 export function createOtpSend(needs: OtpNeeds) {
   const { store, newId, keys, plans, delivery, attempts } = needs
@@ -46,10 +47,10 @@ export function createOtpSend(needs: OtpNeeds) {
     /**
      * Creates a code for a phone and sends it. Atomic: the request, its events, its message and its counters.
      *
-     * @throws INVALID_PHONE_NUMBER; RATE_LIMITED (APP_RATE, PHONE_SEND_BUDGET) nothing was written; UNAUTHENTICATED
-     *   or FORBIDDEN the application changed since its credentials were checked; IDEMPOTENCY_KEY_REUSED; CONFLICT;
-     *   DELIVERY_FAILED every provider refused permanently: the request has failed; DESTINATION_BLOCKED by the guard:
-     *   the request has failed
+     * @throws INVALID_PHONE_NUMBER; RATE_LIMITED (APP_RATE, PHONE_SEND_BUDGET) nothing was written;
+     *   UNAUTHENTICATED or FORBIDDEN the application changed since its credentials were checked;
+     *   IDEMPOTENCY_KEY_REUSED; CONFLICT; DELIVERY_FAILED every provider refused permanently: the request has
+     *   failed; DESTINATION_BLOCKED by the guard: the request has failed
      */
     async send(
       application: CallingApplication,
@@ -83,8 +84,9 @@ export function createOtpSend(needs: OtpNeeds) {
     /**
      * Sends the same code once more: same request, attempts and expiry. Counts as a send.
      *
-     * @throws NOT_FOUND; ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED; CONFLICT (RESENDS_EXHAUSTED);
-     *   RATE_LIMITED (RESEND_TOO_SOON, and as for a send); DESTINATION_BLOCKED by the guard: the request stays pending
+     * @throws NOT_FOUND; ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED; CONFLICT
+     *   (RESENDS_EXHAUSTED); RATE_LIMITED (RESEND_TOO_SOON, and as for a send); DESTINATION_BLOCKED by the
+     *   guard: the request stays pending
      */
     async resend(
       application: CallingApplication,
@@ -120,8 +122,8 @@ export function createOtpSend(needs: OtpNeeds) {
   }
 
   /**
-   * Makes the first attempt of a committed message: nothing can undo its request any more, so a code that is on its
-   * way can be verified.
+   * Makes the first attempt of a committed message: nothing can undo its request any more, so a code that is
+   * on its way can be verified.
    *
    * @throws the refusal of the transaction, of the attempt (DELIVERY_FAILED) or of the earlier call
    */
@@ -166,8 +168,8 @@ export function createOtpSend(needs: OtpNeeds) {
   }
 
   /**
-   * Charges the application's rate and, for a known phone, the phone's send budget. Both are checked before either is
-   * charged, so that a refusal has nothing to undo.
+   * Charges the application's rate and, for a known phone, the phone's send budget. Both are checked before
+   * either is charged, so that a refusal has nothing to undo.
    */
   async function chargeLimits(
     tx: Stores,
@@ -184,7 +186,11 @@ export function createOtpSend(needs: OtpNeeds) {
     return { rate, isOverBudget: budget?.isExceeded ?? false }
   }
 
-  /** Finds whose inbox a message to this phone goes to. @throws INVALID_PHONE_NUMBER a virtual number without owner */
+  /**
+   * Finds whose inbox a message to this phone goes to.
+   *
+   * @throws INVALID_PHONE_NUMBER a virtual number without owner
+   */
   async function findInboxOwnerId(
     tx: Stores,
     { phone, isVirtual }: { phone: string; isVirtual: boolean },
@@ -202,7 +208,10 @@ export function createOtpSend(needs: OtpNeeds) {
     await attempts.enqueue(tx, { requestId: request.id, message: request.resends }, channels, now)
   }
 
-  /** Writes the log entries of a message and, if it stays there, its inbox row. Last in the transaction: lock order. */
+  /**
+   * Writes the log entries of a message and, if it stays there, its inbox row. Last in the transaction: lock
+   * order.
+   */
   async function recordSent(
     tx: Stores,
     sent: {

@@ -16,10 +16,11 @@ import type { Stores } from '../store/store.ts'
 
 export type VerifyResult = { request: OtpRequest; rate: RateState | undefined }
 
+/** Verifies codes. */
 export function createOtpVerify(needs: OtpNeeds) {
   const { store, clock, newId, keys, plans } = needs
 
-  /** The failures of one phone; absent where they do not count. */
+  /** Tracks the failed attempts of one phone; undefined if they do not count. */
   function trackCheckBudget(tx: Stores, application: CallingApplication, phone: string) {
     if (needs.checkFailuresMax === 0 || application.environment === 'test') return undefined
     const phoneHash = hashPhone(keys, phone)
@@ -38,9 +39,8 @@ export function createOtpVerify(needs: OtpNeeds) {
   }
 
   /**
-   * Counts the attempt, and with a right code verifies the request, by one guarded statement: what the comparison says
-   * counts for nothing where that finds the request ended or its attempts used up. What it returns is committed, a
-   * refusal too.
+   * Counts the attempt and, with the right code, verifies the request in one guarded statement. If that
+   * statement finds the request closed or its attempts used up, the result of the comparison is discarded.
    */
   async function check(
     tx: Stores,
@@ -92,14 +92,15 @@ export function createOtpVerify(needs: OtpNeeds) {
     /**
      * Checks a code and, if it is right, marks the request verified.
      *
-     * An attempt that is not counted tells nothing, so that guesses at once cannot pass the limit of five; a wrong one is
-     * answered after its commit, so that no crash gives it back. Of several right calls exactly one succeeds.
+     * An attempt that is not counted reveals nothing, so that concurrent guesses cannot pass the limit of
+     * five. A wrong code is answered after its attempt is committed, so that no crash returns it. Of several
+     * concurrent calls with the right code exactly one succeeds.
      *
      * @param code six ASCII digits
-     * @throws INVALID_CODE with the attempts that remain; NOT_FOUND no such request of this application;
-     *   ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED it has ended; RATE_LIMITED (APP_RATE,
-     *   PHONE_CHECK_BUDGET) neither an attempt nor the rate was touched; UNAUTHENTICATED or FORBIDDEN the application
-     *   changed since its credentials were checked
+     * @throws INVALID_CODE with the remaining attempts; NOT_FOUND no such request of this application;
+     *   ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when it is closed; RATE_LIMITED
+     *   (APP_RATE, PHONE_CHECK_BUDGET) neither an attempt nor the rate was charged; UNAUTHENTICATED or
+     *   FORBIDDEN when the application changed since its credentials were checked
      */
     async verify(application: CallingApplication, requestId: string, code: string): Promise<VerifyResult> {
       const { rate, result } = await withGuard(needs.guard, (guard) =>

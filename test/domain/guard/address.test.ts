@@ -13,7 +13,7 @@ test.each([
   'fe80::1%eth0',
   '::1.2.3',
   'nobody',
-])('no address is %p', (text) => {
+])('%p is not an address', (text) => {
   expect(clientKey(text)).toBeUndefined()
   expect(isInRange(text, [parseRange('0.0.0.0/0'), parseRange('::/0')])).toBe(false)
 })

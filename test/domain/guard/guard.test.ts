@@ -33,13 +33,13 @@ const unverified = (limits: Partial<GuardSettings['unverified']>) => ({
 const passed = (count: number) => Array<string>(count).fill('')
 
 describe('a country', () => {
-  test('gets the fourth unverified message of an hour no more', async () => {
+  test('is denied the fourth unverified message of an hour', async () => {
     const { send, clock } = createBench(unverified({ countryPerHour: 3 }))
     expect((await send(5)).rules).toEqual([...passed(3), 'COUNTRY_HOURLY', 'COUNTRY_HOURLY'])
     expect((await send(1, { country: 'BE' })).rules).toEqual([''])
     expect((await send(1, { appId: 'app_2' })).rules).toEqual([''])
     clock.advance(hourMs + 15 * minuteMs)
-    // What was blocked never counted: the attack that went on holds nobody up.
+    // Blocked messages never counted, so the continuing attack does not prolong the block.
     expect((await send(4)).rules).toEqual([...passed(3), 'COUNTRY_HOURLY'])
   })
 
@@ -54,7 +54,7 @@ describe('a country', () => {
     for (const at of sentAt) expect(sentAt.filter((t) => t >= at && t < at + hourMs).length).toBeLessThan(4)
   })
 
-  test('gets the twenty-first unverified message of a day no more', async () => {
+  test('is denied the twenty-first unverified message of a day', async () => {
     const { send, clock } = createBench(unverified({ countryPerDay: 20 }))
     for (let hour = 0; hour < 20; hour++) {
       expect((await send(1)).rules).toEqual([''])
@@ -65,13 +65,13 @@ describe('a country', () => {
     expect((await send(2)).rules).toEqual(['', 'COUNTRY_DAILY'])
   })
 
-  test('that verifies gets more: a fifth of the verified in an hour, three tenths in a day', async () => {
+  test('with verified codes may get more: 20 % of them in an hour, 30 % in a day', async () => {
     const { send, verify } = createBench(unverified({ countryPerHour: 3, countryPerDay: 20 }))
     for (let user = 0; user < 100; user++) await verify((await send(1)).request)
     expect((await send(21)).rules).toEqual([...passed(20), 'COUNTRY_HOURLY'])
   })
 
-  test('is measured by its best day of the last fourteen', async () => {
+  test('is measured by its best day of the last 14', async () => {
     const { send, verify, clock } = createBench(unverified({ countryPerHour: 3, countryPerDay: 20 }))
     for (let user = 0; user < 120; user++) await verify((await send(1)).request)
     clock.advance(14 * dayMs)
@@ -81,7 +81,7 @@ describe('a country', () => {
     expect((await send(4)).rules).toEqual([...passed(3), 'COUNTRY_HOURLY'])
   })
 
-  test('takes a resend for what it is: another message, and all of them back with the verification', async () => {
+  test('counts a resend as another message, and a verification takes back all messages of its request', async () => {
     const { evaluate, createRequest, verify, send } = createBench(unverified({ countryPerHour: 3 }))
     const request = createRequest()
     await evaluate(request)
@@ -92,7 +92,7 @@ describe('a country', () => {
     expect((await send(4)).rules).toEqual([...passed(3), 'COUNTRY_HOURLY'])
   })
 
-  test('is not blamed for messages that no provider took', async () => {
+  test('is not charged for messages that no provider accepted', async () => {
     const { send, revert: withdraw } = createBench(unverified({ countryPerHour: 3 }))
     for (let outage = 0; outage < 5; outage++) {
       const { request, rules } = await send(1)
@@ -102,20 +102,20 @@ describe('a country', () => {
     expect((await send(4)).rules).toEqual([...passed(3), 'COUNTRY_HOURLY'])
   })
 
-  test('outside the list, or on the other one, gets nothing', async () => {
+  test('outside the allow-list or on the deny-list gets nothing', async () => {
     const { send } = createBench({ countries: ['NL', 'BE'], deniedCountries: ['BE'] })
     expect((await send(1, { country: 'NL' })).rules).toEqual([''])
     expect((await send(1, { country: 'BE' })).rules).toEqual(['COUNTRY_DENIED'])
     expect((await send(1, { country: 'CU' })).rules).toEqual(['COUNTRY_NOT_ALLOWED'])
-    // A satellite's number has no country, and is not let through for it.
+    // A satellite number has no country and is not exempt for that.
     expect((await send(1, { country: null, phone: '+881612345678' })).rules).toEqual(['COUNTRY_NOT_ALLOWED'])
   })
 })
 
-describe('a prefix', () => {
+describe('a phone prefix', () => {
   const near = (n: number): Partial<GuardedRequest> => ({ phone: `+31611111${String(n).padStart(3, '0')}` })
 
-  test('gets the sixth unverified message of an hour no more, whatever the last four digits', async () => {
+  test('is denied the sixth unverified message of an hour, whatever the last four digits', async () => {
     const { evaluate, createRequest } = createBench(unverified({ prefixPerHour: 5 }))
     const verdicts = []
     for (let n = 0; n < 6; n++)
@@ -124,7 +124,7 @@ describe('a prefix', () => {
     expect((await evaluate(createRequest({ phone: '+31611121000' }))).blocked).toBe(false)
   })
 
-  test('gets the eleventh of a day no more, and more where it verifies', async () => {
+  test('is denied the eleventh of a day, and gets more if it verifies', async () => {
     const { send, verify, clock } = createBench(unverified({ prefixPerDay: 10 }))
     expect((await send(11, near(1))).rules).toEqual([...passed(10), 'PREFIX_DAILY'])
     clock.advance(dayMs + 15 * minuteMs)
@@ -136,7 +136,7 @@ describe('a prefix', () => {
 describe('a client address', () => {
   const from = (clientIp: string) => ({ clientIp })
 
-  test('sends the sixth unverified message of an hour no more, nor does its /64', async () => {
+  test('is denied the sixth unverified message of an hour, as is its whole /64', async () => {
     const { send } = createBench(unverified({ addressPerHour: 5 }))
     expect((await send(6, from('203.0.113.9'))).rules).toEqual([...passed(5), 'ADDRESS_HOURLY'])
     expect((await send(1, from('203.0.113.10'))).rules).toEqual([''])
@@ -147,7 +147,7 @@ describe('a client address', () => {
     expect((await send(1, from('::ffff:203.0.113.9'))).rules).toEqual(['ADDRESS_HOURLY'])
   })
 
-  test('sends the eleventh of a day no more, and more where it verifies', async () => {
+  test('is denied the eleventh of a day, and gets more if it verifies', async () => {
     const { send, verify, clock } = createBench(unverified({ addressPerDay: 10 }))
     expect((await send(11, from('203.0.113.9'))).rules).toEqual([...passed(10), 'ADDRESS_DAILY'])
     clock.advance(dayMs + 15 * minuteMs)
@@ -155,7 +155,7 @@ describe('a client address', () => {
     expect((await send(13, from('203.0.113.9'))).rules).toEqual([...passed(12), 'ADDRESS_DAILY'])
   })
 
-  test('sends to three countries that verify nothing, and to no fourth', async () => {
+  test('may send to three countries without verifying there, and to no fourth', async () => {
     const { send, verify, clock } = createBench(unverified({ addressCountries: 3 }))
     const to = async (country: string) => (await send(1, { country, ...from('203.0.113.9') })).rules[0]
     expect(await to('NL')).toBe('')
@@ -173,7 +173,7 @@ describe('a client address', () => {
 })
 
 describe('a cap', () => {
-  test('of an application ends at midnight UTC', async () => {
+  test('on an application resets at midnight UTC', async () => {
     const { send, clock } = createBench({ caps: { applicationPerDay: 4, totalPerDay: 0 } })
     expect((await send(5)).rules).toEqual([...passed(4), 'APPLICATION_DAILY'])
     expect((await send(1, { appId: 'app_2' })).rules).toEqual([''])
@@ -183,7 +183,7 @@ describe('a cap', () => {
     expect((await send(5)).rules).toEqual([...passed(4), 'APPLICATION_DAILY'])
   })
 
-  test('of all counts every application, and only what goes out', async () => {
+  test('on the total counts every application, and only messages that are sent', async () => {
     const { send } = createBench({ deniedCountries: ['BE'], caps: { applicationPerDay: 3, totalPerDay: 5 } })
     await send(9, { country: 'BE' })
     expect((await send(4)).rules).toEqual([...passed(3), 'APPLICATION_DAILY'])
@@ -194,7 +194,7 @@ describe('a cap', () => {
   })
 })
 
-describe('what is trusted', () => {
+describe('the exemptions', () => {
   const everything = { countryPerHour: 1, prefixPerHour: 1, addressPerHour: 1, addressCountries: 1 }
 
   test.each<[string, Partial<GuardSettings['trusted']>, Partial<GuardedRequest>]>([
@@ -203,7 +203,7 @@ describe('what is trusted', () => {
     ['a prefix', { prefixes: ['+3161'] }, { phone: '+31611111111' }],
     ['an address', { addresses: ['203.0.113.0/24'] }, { clientIp: '203.0.113.77' }],
     ['an IPv6 network', { addresses: ['2001:db8::/32'] }, { clientIp: '2001:db8:5::1' }],
-  ])('%s passes every rule, uncounted', async (_, trusted, overrides) => {
+  ])('let %s pass every rule without counting it', async (_, trusted, overrides) => {
     const settings = {
       ...unverified(everything),
       countries: ['BE'],
@@ -223,15 +223,15 @@ describe('what is trusted', () => {
     )
   })
 
-  test('are also test applications and virtual numbers', async () => {
+  test('cover test applications and virtual numbers', async () => {
     const { send } = createBench({ countries: ['BE'] })
     expect((await send(1, { environment: 'test' })).rules).toEqual([''])
     expect((await send(1, { phone: '+9991234567890', country: null })).rules).toEqual([''])
   })
 })
 
-describe('a guard that only watches', () => {
-  test('lets everything out, counts it, and names every rule', async () => {
+describe('a guard in monitor mode', () => {
+  test('allows and counts everything, and names every violated rule', async () => {
     const { send, createRequest, evaluate } = createBench({
       mode: 'monitor',
       ...unverified({ countryPerHour: 2, prefixPerHour: 2, addressPerHour: 2 }),
@@ -259,7 +259,7 @@ describe('a guard that only watches', () => {
     })
   })
 
-  test('and one that is off counts nothing', async () => {
+  test('counts nothing once it is off', async () => {
     const { send, verify } = createBench({
       mode: 'off',
       deniedCountries: ['NL'],
@@ -272,7 +272,7 @@ describe('a guard that only watches', () => {
   })
 })
 
-test('new settings hold from the next message on, and what was counted stays', async () => {
+test('new settings apply from the next message on, and counts are kept', async () => {
   const { send, guard } = createBench(unverified({ countryPerHour: 3 }))
   await send(3)
   guard.configure({ ...guardOff, ...unverified({ countryPerHour: 5 }) })

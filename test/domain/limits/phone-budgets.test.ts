@@ -10,7 +10,7 @@ import {
 const hourMs = 3_600_000
 const start = 1_800_000_000_000
 
-/** The seconds to wait, or 0 where the phone's codes may be tried. */
+/** Seconds to wait, or 0 if the phone's codes may be attempted. */
 function waitSeconds(budget: CheckBudget | undefined, now: number, failuresMax = 25): number {
   try {
     requireCheckBudget(budget, failuresMax, now)
@@ -43,7 +43,7 @@ describe('the check budget of a phone', () => {
     expect(waitSeconds(exhausted, start + hourMs)).toBe(0)
   })
 
-  test('gets one failure back each hour and all 25 in 25 hours', () => {
+  test('regains one failure per hour and all 25 in 25 hours', () => {
     let budget = failRepeatedly(25, start)
     for (let hour = 1; hour <= 5; hour++) {
       const now = start + hour * hourMs
@@ -56,7 +56,7 @@ describe('the check budget of a phone', () => {
     expect(waitSeconds(failRepeatedly(25, later, budget), later)).toBe(3600)
   })
 
-  test('is not refilled by a success, which ends the row of failures', () => {
+  test('is not refilled by a success, which ends the consecutive failures', () => {
     const budget = failRepeatedly(25, start)
     if (!budget) throw new Error('no budget')
     const succeeded = afterSuccess(budget)
@@ -64,7 +64,7 @@ describe('the check budget of a phone', () => {
     expect(waitSeconds(succeeded, start)).toBe(3600)
   })
 
-  test('is stopped for 24 hours by 100 failures in a row, whatever was refilled', () => {
+  test('is locked for 24 hours by 100 consecutive failures, whatever was refilled', () => {
     let budget: CheckBudget | undefined
     for (let i = 0; i < 99; i++) budget = afterFailure(budget, start + i * hourMs)
     const hundredthFailureAt = start + 99 * hourMs
@@ -75,13 +75,13 @@ describe('the check budget of a phone', () => {
     expect(waitSeconds(budget, hundredthFailureAt + 24 * hourMs)).toBe(0)
   })
 
-  test('is not stopped where a success stands between 99 failures and more', () => {
+  test('is not locked if a success interrupts 99 failures', () => {
     const budget = failRepeatedly(99, start)
     if (!budget) throw new Error('no budget')
     expect(failRepeatedly(99, start, afterSuccess(budget))?.lockedUntil).toBeNull()
   })
 
-  test('of 0 is off, and a stopped phone may try again', () => {
+  test('of 0 is off, and a locked phone may try again', () => {
     expect(waitSeconds(failRepeatedly(100, start), start, 0)).toBe(0)
   })
 })

@@ -9,7 +9,7 @@ import { describeEachDatabase } from '../../helpers/databases.ts'
 const windowMs = 60_000
 const minute = (subject: string, limit: number): RateLimit => ({ policy: 'test', subject, limit, windowMs })
 
-/** The seconds to wait, or undefined when the call was admitted. */
+/** Seconds to wait, or undefined if the call was admitted. */
 async function tryAdmit(tx: Stores, limit: RateLimit, now: number): Promise<number | undefined> {
   try {
     await chargeRateLimit(tx, limit, now, 'APP_RATE')
@@ -33,7 +33,7 @@ describeEachDatabase('a rate limit', (database, kind) => {
     return row?.count ?? 0
   }
 
-  test('tells what is left and when it resets', async () => {
+  test('reports the remaining calls and when it resets', async () => {
     const limit = minute(newSubject(), 3)
     const states = await write(async (tx) => [
       await peekRateLimit(tx, limit, start),
@@ -54,7 +54,7 @@ describeEachDatabase('a rate limit', (database, kind) => {
     ])
   })
 
-  test('that refuses names policy and numbers, and writes nothing', async () => {
+  test('names policy and numbers when it refuses, and writes nothing', async () => {
     const limit = minute(newSubject(), 1)
     await write((tx) => chargeRateLimit(tx, limit, start, 'APP_RATE'))
     const before = await rows()
@@ -78,7 +78,7 @@ describeEachDatabase('a rate limit', (database, kind) => {
     expect(await rows()).toBe(before)
   })
 
-  test('counts each subject and each policy by itself', async () => {
+  test('counts each subject and each policy separately', async () => {
     const [one, other] = [minute(newSubject(), 1), minute(newSubject(), 1)]
     await write(async (tx) => {
       expect(await tryAdmit(tx, one, start)).toBeUndefined()
@@ -88,10 +88,10 @@ describeEachDatabase('a rate limit', (database, kind) => {
     })
   })
 
-  // Elsewhere each call costs a round trip.
+  // On PGlite and PostgreSQL each call costs a round trip.
   const limitMax = kind === 'SQLite' ? 10_000 : 200
 
-  test(`of ${limitMax} admits exactly so many in a window, again in the next, and keeps a log of one window`, async () => {
+  test(`of ${limitMax} admits exactly that many per window, again in the next one, and keeps the log of one window`, async () => {
     const limit = minute(newSubject(), limitMax)
     const before = await rows()
     for (const at of [start, start + windowMs]) {

@@ -19,7 +19,7 @@ describeEachDatabase('the send budget of a phone', (database) => {
     if (budget) await chargeSendBudget(tx, budget, now)
     return budget?.isExceeded ?? false
   }
-  /** One phone of one application: `true` over the budget, a number of seconds where it was refused. */
+  /** Charges a send to a new phone: true if over the budget, seconds to wait if refused. */
   const newPhone = () => {
     const subject = `app:phone ${subjects++}`
     return async (now: number, mode: SendBudgetMode = 'enforce') => {
@@ -33,7 +33,7 @@ describeEachDatabase('the send budget of a phone', (database) => {
     }
   }
 
-  test('enforced, refuses the sixth in 10 minutes and says exactly for how long', async () => {
+  test('in enforce mode refuses the sixth send in 10 minutes and says exactly for how long', async () => {
     const send = newPhone()
     for (let i = 0; i < 5; i++) expect(await send(start + i * 1000)).toBe(false)
     expect(await send(start + 5_000)).toBe(595)
@@ -42,21 +42,21 @@ describeEachDatabase('the send budget of a phone', (database) => {
     expect(await send(start + 10 * minuteMs)).toBe(1)
   })
 
-  test('enforced, refuses the twenty-first of a day', async () => {
+  test('in enforce mode refuses the twenty-first send of a day', async () => {
     const send = newPhone()
     for (let i = 0; i < 20; i++) expect(await send(start + i * 3 * minuteMs)).toBe(false)
     expect(await send(start + 60 * minuteMs)).toBe(23 * 3600)
     expect(await send(start + 24 * 60 * minuteMs)).toBe(false)
   })
 
-  test('does not count what it refuses', async () => {
+  test('does not count refused sends', async () => {
     const send = newPhone()
     for (let i = 0; i < 5; i++) await send(start)
     for (let i = 0; i < 50; i++) expect(await send(start + 1)).toBe(600)
     expect(await send(start + 10 * minuteMs)).toBe(false)
   })
 
-  test('monitored, counts on and tells of each send that is over', async () => {
+  test('in monitor mode keeps counting and reports each send over the budget', async () => {
     const send = newPhone()
     for (let i = 0; i < 5; i++) expect(await send(start, 'monitor')).toBe(false)
     for (let i = 0; i < 5; i++) expect(await send(start + 1, 'monitor')).toBe(true)
@@ -64,20 +64,20 @@ describeEachDatabase('the send budget of a phone', (database) => {
     expect(await send(start + 20 * minuteMs, 'monitor')).toBe(false)
   })
 
-  test('enforced after it was monitored, waits until enough have left the window', async () => {
+  test('switched from monitor to enforce waits until enough sends have left the window', async () => {
     const send = newPhone()
     for (let i = 0; i < 8; i++) await send(start + i * minuteMs, 'monitor')
-    // Eight at 0 to 7 minutes: the fourth of them must be 10 minutes old.
+    // Eight sends at minutes 0 to 7: the fourth of them must be 10 minutes old.
     expect(await send(start + 8 * minuteMs)).toBe(5 * 60)
   })
 
-  test('that is off neither counts nor asks', async () => {
+  test('that is off neither counts nor refuses', async () => {
     const send = newPhone()
     for (let i = 0; i < 10; i++) expect(await send(start, 'off')).toBe(false)
     expect(await send(start)).toBe(false)
   })
 
-  test('is each phone its own', async () => {
+  test('is separate for each phone', async () => {
     const [one, other] = [newPhone(), newPhone()]
     for (let i = 0; i < 5; i++) await one(start)
     expect(await one(start)).toBe(600)

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { testClock } from '../../helpers/clock.ts'
 import { createClockStepDetector, systemClock } from '../../../src/domain/model/clock.ts'
 
-describe('the clock of the system', () => {
-  /** A machine in the test's hands, in milliseconds; as the real one it tells its uptime in whole seconds. */
+describe('the system clock', () => {
+  /** A simulated machine in milliseconds; like a real one it reports its uptime in whole seconds. */
   function startMachine() {
     const machine = { wall: 1_700_000_000_400, monotonic: 250, uptime: 90_900 }
     const clock = systemClock(
@@ -23,7 +23,7 @@ describe('the clock of the system', () => {
     return { machine, clock, advanceTime, sleep }
   }
 
-  test('follows the wall while nothing happens to it', () => {
+  test('follows wall time while that does not step', () => {
     const { machine, clock, advanceTime } = startMachine()
     for (const ms of [0, 1, 99, 100, 900, 60_000]) {
       advanceTime(ms)
@@ -31,7 +31,7 @@ describe('the clock of the system', () => {
     }
   })
 
-  test('is not moved by a step of the wall', () => {
+  test('ignores steps of the wall clock', () => {
     const { machine, clock, advanceTime } = startMachine()
     const before = clock.now()
     machine.wall += 7_200_000
@@ -42,7 +42,7 @@ describe('the clock of the system', () => {
     expect(clock.now()).toBe(before + 20)
   })
 
-  test('has moved on after a sleep of the machine, and goes on from there', () => {
+  test('includes the time that the machine was suspended, and continues from there', () => {
     const { machine, clock, advanceTime, sleep } = startMachine()
     for (const ms of [8 * 3_600_000, 45_000]) {
       sleep(ms)
@@ -55,7 +55,7 @@ describe('the clock of the system', () => {
   })
 })
 
-describe('a watch on the system clock', () => {
+describe('the clock step detector', () => {
   const createDetector = (start: number) => {
     const clock = testClock(start)
     const wallClock = testClock(start)
@@ -67,7 +67,7 @@ describe('a watch on the system clock', () => {
     }
   }
 
-  test('tells a step once, in either direction, and when it is taken back', () => {
+  test('reports a step once, in either direction, and again when it is undone', () => {
     const { nextStep, advanceTime, wallClock } = createDetector(1_700_000_000_000)
     for (const [stepMs, expectedStep] of [
       [0, undefined],
@@ -83,7 +83,7 @@ describe('a watch on the system clock', () => {
     }
   })
 
-  test('keeps small ones to itself, until together they are more', () => {
+  test('ignores small steps until they add up', () => {
     const { nextStep, wallClock } = createDetector(0)
     wallClock.advance(4_000)
     expect(nextStep()).toBeUndefined()

@@ -19,7 +19,7 @@ test('runs one round at a time, and one more for all the wakes during it', async
   expect(runner.running()).toBeUndefined()
 })
 
-test('goes on while a round asks for another', async () => {
+test('continues while a round requests another', async () => {
   let roundsLeft = 3
   const runner = createCoalescingRunner(async () => --roundsLeft > 0)
   runner.wake()
@@ -27,7 +27,7 @@ test('goes on while a round asks for another', async () => {
   expect(roundsLeft).toBe(0)
 })
 
-test('a wake during the rest makes a round follow', async () => {
+test('a wake during onIdle causes another round', async () => {
   let roundCount = 0
   let restCount = 0
   const runner = createCoalescingRunner(

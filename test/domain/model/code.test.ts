@@ -13,13 +13,13 @@ const source = (overrides: Partial<CodeSource> = {}): CodeSource => ({
 const codes = (count: number) =>
   Array.from({ length: count }, (_, i) => deriveCode(keys, source({ id: `otp_${i}` })))
 
-test('a code is six digits, leading zeros kept', () => {
+test('a code is six digits, with leading zeros kept', () => {
   const sampleCodes = codes(20_000)
   expect(sampleCodes.filter((code) => !/^[0-9]{6}$/.test(code))).toEqual([])
   expect(sampleCodes.filter((code) => code.startsWith('0')).length).toBeGreaterThan(1_800)
 })
 
-test('the same request gives the same code again, another id, salt or key another', () => {
+test('the same request gives the same code again; another id, salt or key gives another one', () => {
   expect(deriveCode(keys, source())).toBe(deriveCode(keys, source()))
   const otherSources = [
     deriveCode(keys, source({ id: 'otp_02' })),
@@ -29,7 +29,7 @@ test('the same request gives the same code again, another id, salt or key anothe
   expect(otherSources).not.toContain(deriveCode(keys, source()))
 })
 
-test('every part of the million is equally likely', () => {
+test('every range of the million codes is equally likely', () => {
   const bins = Array.from({ length: 100 }, () => 0)
   const drawCount = 200_000
   for (const code of codes(drawCount)) {
@@ -42,7 +42,7 @@ test('every part of the million is equally likely', () => {
   expect(chiSquare).toBeLessThan(160)
 })
 
-test('every digit is equally likely at every place', () => {
+test('every digit is equally likely at every position', () => {
   const sampleCodes = codes(100_000)
   for (let place = 0; place < 6; place++) {
     const bins = Array.from(
@@ -54,7 +54,7 @@ test('every digit is equally likely at every place', () => {
   }
 })
 
-test('numbers kept for fiction have their code in the test environment only', () => {
+test('fictional numbers have the fixed code in the test environment only', () => {
   for (const phone of ['+14155550100', '+14155550199', '+12125550142']) {
     expect(deriveCode(keys, source({ phone, environment: 'test' }))).toBe('424242')
     expect(deriveCode(keys, source({ phone, environment: 'live' }))).not.toBe('424242')

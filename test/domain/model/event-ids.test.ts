@@ -6,7 +6,7 @@ import { createIds, isId } from '../../../src/domain/model/ids.ts'
 const times = fc.nat({ max: 2 ** 48 - 1 })
 const numbers = fc.nat({ max: Number.MAX_SAFE_INTEGER })
 
-test('the id of a log entry is a TypeID that leads back to its time and number', () => {
+test('the id of a log entry is a TypeID that decodes to its time and sequence number', () => {
   fc.assert(
     fc.property(times, numbers, (at, seq) => {
       const id = encodeEventId(at, seq)
@@ -16,7 +16,7 @@ test('the id of a log entry is a TypeID that leads back to its time and number',
   )
 })
 
-test('such ids are in the order of time, then of numbers', () => {
+test('event ids sort by time, then by sequence number', () => {
   const entry = fc.tuple(times, numbers)
   fc.assert(
     fc.property(entry, entry, (a, b) => {
@@ -26,7 +26,7 @@ test('such ids are in the order of time, then of numbers', () => {
   )
 })
 
-test('they begin as other ids of that time do', () => {
+test('event ids share the time prefix of other ids', () => {
   const at = Date.UTC(2027, 0, 1)
   const newId = createIds({ now: () => at }, (bytes) => bytes.fill(0))
   expect(encodeEventId(at, 1).slice(0, 14)).toBe(newId('evt').slice(0, 14))

@@ -20,7 +20,7 @@ test('an id is its prefix and a UUIDv7 in base32', () => {
   expect('89ab').toContain(uuid[16] ?? '')
 })
 
-test('ids sort in the order in which they were made, also within one millisecond and when the clock falls', () => {
+test('ids sort in the order of their creation, also within one millisecond and when the clock goes back', () => {
   const clock = testClock()
   const newId = createIds(clock, random)
   const ids: string[] = []
@@ -33,7 +33,7 @@ test('ids sort in the order in which they were made, also within one millisecond
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-test('two processes in the same millisecond make different ids', () => {
+test('two processes generate different ids in the same millisecond', () => {
   const clock = testClock()
   const [one, other] = [createIds(clock, random), createIds(clock, random)]
   const ids = Array.from({ length: 1_000 }, () => [one('app'), other('app')]).flat()

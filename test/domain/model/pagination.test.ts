@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { decodeCursor, encodeCursor } from '../../../src/domain/model/pagination.ts'
 
-test('whatever this service did not give out is refused', () => {
+test('refuses every cursor that the service did not issue', () => {
   const refused = expect.objectContaining({ code: 'INVALID_ARGUMENT', reason: 'CURSOR_INVALID' })
   for (const cursor of [
     '',

@@ -36,8 +36,8 @@ describe('a phone number', () => {
     ['a zero byte', '+14155552671\0'],
     ['digits of another script', '+１４１５５５５２６７１'],
     ['an unknown country code', '+2101234567'],
-    ['too few digits behind 999', '+999123456789'],
-    ['too many digits behind 999', '+99912345678901'],
+    ['too few digits after 999', '+999123456789'],
+    ['too many digits after 999', '+99912345678901'],
   ])('with %s is none', (_, text) => {
     expect(tryParsePhone(text)).toBeUndefined()
     expect(() => parsePhone(text)).toThrow(expect.objectContaining({ code: 'INVALID_PHONE_NUMBER' }))
@@ -55,7 +55,7 @@ describe('a phone number', () => {
 })
 
 describe('a virtual number', () => {
-  test('is +999 and ten digits, of no country', () => {
+  test('is +999 and ten digits, without a country', () => {
     expect(tryParsePhone('+999 0123456789')).toEqual({
       phone: '+9990123456789',
       country: null,
@@ -63,7 +63,7 @@ describe('a virtual number', () => {
     })
   })
 
-  test('is made of ten digits, zeros kept', () => {
+  test('is generated with ten digits, zeros kept', () => {
     expect(makeVirtualPhone((bytes) => bytes.fill(0).set([42], 7))).toBe('+9990000000042')
     expect(tryParsePhone(makeVirtualPhone((bytes) => bytes.fill(255)))?.isVirtual).toBe(true)
     expect(tryParsePhone(makeVirtualPhone((bytes) => bytes.fill(0)))?.isVirtual).toBe(true)

@@ -28,7 +28,7 @@ describeEachDatabase('a refusal of a transaction', (database) => {
   })
 })
 
-test('only a rejection is taken for one', () => {
+test('nothing else is mistaken for a rejection', () => {
   expect(isRejected(reject(notFound()))).toBe(true)
   for (const value of [undefined, null, 'rejected', notFound(), { rejected: true }, {}]) {
     expect(isRejected<unknown>(value)).toBe(false)
