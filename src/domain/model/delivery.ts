@@ -91,7 +91,7 @@ export type DeliveryJob = {
  *
  * - `accepted`: a provider accepted the message.
  * - `uncertain`: a provider may have accepted it, so no other one may get it for now.
- * - `refused`: every candidate refused it permanently.
+ * - `refused`: every candidate refused it permanently, or there is none.
  * - `deferred`: no provider has it; another attempt may succeed after `waitMs`.
  */
 export type DispatchResult =

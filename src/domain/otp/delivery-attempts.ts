@@ -143,7 +143,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
    * Never rejects. If the outcome could not be stored, the message is sent again with the same code once its
    * lease has expired.
    *
-   * @returns DELIVERY_FAILED when every provider refused permanently
+   * @returns DELIVERY_FAILED when no provider accepted the message and none will be tried again
    */
   async function attempt(
     claim: ClaimedMessage,

@@ -29,6 +29,7 @@ export type SentOtp = {
   message: number | null
 }
 
+/** The part of a request that answers a send, and that is saved under its idempotency key. */
 export const toSentOtp = (request: OtpRequest): SentOtp => ({
   requestId: request.id,
   phone: request.phone,
@@ -114,6 +115,7 @@ export function resendChannels(
   return remaining.length > 0 ? remaining : [...routes.channels]
 }
 
+/** Tells whether a resend is left and the last message is old enough. */
 export const canResend = ({ resends, sentAt }: OtpRequest, now: number): boolean =>
   resends < resendsMax && sentAt + resendAfterMs <= now
 

@@ -49,8 +49,8 @@ export function createOtpSend(needs: OtpNeeds) {
      *
      * @throws INVALID_PHONE_NUMBER; RATE_LIMITED (APP_RATE, PHONE_SEND_BUDGET) nothing was written;
      *   UNAUTHENTICATED or FORBIDDEN the application changed since its credentials were checked;
-     *   IDEMPOTENCY_KEY_REUSED; CONFLICT; DELIVERY_FAILED every provider refused permanently: the request has
-     *   failed; DESTINATION_BLOCKED by the guard: the request has failed
+     *   IDEMPOTENCY_KEY_REUSED; CONFLICT; DELIVERY_FAILED no provider accepted the message and none will be
+     *   tried again: the request has failed; DESTINATION_BLOCKED by the guard: the request has failed
      */
     async send(
       application: CallingApplication,
