@@ -148,7 +148,11 @@ function toStoredResult(
 
 /** CONFLICT (IDEMPOTENCY_IN_PROGRESS). */
 export const idempotencyInProgress = () =>
-  new ServiceError('CONFLICT', 'The first call with this idempotency key is still in progress.', {
-    reason: 'IDEMPOTENCY_IN_PROGRESS',
-    retryAfterSeconds: 1,
-  })
+  new ServiceError(
+    'CONFLICT',
+    'The first request with this idempotency key is still in progress. Retry in a second.',
+    {
+      reason: 'IDEMPOTENCY_IN_PROGRESS',
+      retryAfterSeconds: 1,
+    },
+  )

@@ -239,10 +239,14 @@ function toMessageOutcome(
  */
 const deliveryFailed = (requestId: string, failure: FailureClass | null): Rejected =>
   reject(
-    new ServiceError('DELIVERY_FAILED', 'The code could not be delivered to this number.', {
-      reason: failure !== null && phoneNumberFailures.has(failure) ? failure.toUpperCase() : 'NO_ROUTE',
-      metadata: { requestId },
-    }),
+    new ServiceError(
+      'DELIVERY_FAILED',
+      'The code could not be delivered to this phone number. Check the number, or try another channel.',
+      {
+        reason: failure !== null && phoneNumberFailures.has(failure) ? failure.toUpperCase() : 'NO_ROUTE',
+        metadata: { requestId },
+      },
+    ),
   )
 
 const phoneNumberFailures: ReadonlySet<FailureClass> = new Set([

@@ -126,14 +126,22 @@ export const canResend = ({ resends, sentAt }: OtpRequest, now: number): boolean
  */
 export function rejectResend(request: OtpRequest, now: number): Rejected {
   if (request.resends >= resendsMax) {
-    const error = new ServiceError('CONFLICT', 'This code cannot be resent again. Request a new one.', {
-      reason: 'RESENDS_EXHAUSTED',
-      metadata: { resendsMax },
-    })
+    const error = new ServiceError(
+      'CONFLICT',
+      `This code was already resent ${resendsMax} times, the maximum. Send a new code.`,
+      {
+        reason: 'RESENDS_EXHAUSTED',
+        metadata: { resendsMax },
+      },
+    )
     return reject(error)
   }
-  throw new ServiceError('RATE_LIMITED', 'This code was just sent. Wait and try again.', {
-    reason: 'RESEND_TOO_SOON',
-    retryAfterSeconds: Math.max(1, Math.ceil((request.sentAt + resendAfterMs - now) / 1000)),
-  })
+  throw new ServiceError(
+    'RATE_LIMITED',
+    `This code was sent less than ${resendAfterMs / 1000} seconds ago. Wait, then resend.`,
+    {
+      reason: 'RESEND_TOO_SOON',
+      retryAfterSeconds: Math.max(1, Math.ceil((request.sentAt + resendAfterMs - now) / 1000)),
+    },
+  )
 }

@@ -65,7 +65,9 @@ export function createOtpVerify(needs: OtpNeeds) {
       await recordEvent(tx, newId, 'otp.attempt_failed', countedRequest, now)
       for (const closedRequest of closedRequests) await publishClosed(tx, newId, closedRequest, now)
       return reject(
-        new ServiceError('INVALID_CODE', 'The code is wrong.', { metadata: { attemptsRemaining } }),
+        new ServiceError('INVALID_CODE', 'The code is wrong. Check it and enter it again.', {
+          metadata: { attemptsRemaining },
+        }),
       )
     }
     await budget?.succeed()
