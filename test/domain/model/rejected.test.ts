@@ -14,7 +14,7 @@ describeEachDatabase('a refusal of a transaction', (database) => {
       return reject(notFound())
     })
     expect(await store.read.checkBudgets.find('app_1', 'returned')).toEqual(budget)
-    expect(() => unwrap<string>(result)).toThrow('There is no such resource.')
+    expect(() => unwrap<string>(result)).toThrow(notFound().message)
   })
 
   test('that is thrown rolls back what was written', async () => {
