@@ -3,25 +3,26 @@ import { dirname, join, normalize } from 'node:path'
 const root = join(import.meta.dir, '../..')
 
 /**
- * One import of a file. `target` is a path from the top of the project for our own files (`src/domain/otp/otp.ts`), the
- * package or module otherwise (`drizzle-orm`, `node:fs`).
+ * One import of a file. `target` is a path from the project root for the project's own files (`src/domain/otp/otp.ts`),
+ * and the name of the package or module otherwise (`drizzle-orm`, `node:fs`).
  */
 export type Import = { target: string; kind: 'static' | 'dynamic' | 'type' }
 
 export type Source = { path: string; text: string; imports: Import[] }
 
-/** Every TypeScript file below the folders, with its imports. */
+/** Reads every TypeScript file below the folders, with its imports. */
 export async function readSources(...folders: string[]): Promise<Source[]> {
   const paths = folders.flatMap((folder) => [...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync(root)])
   const read = async (path: string) => parseSource(path, await Bun.file(join(root, path)).text())
   return Promise.all(paths.toSorted().map(read))
 }
 
+/** Lists the files that match a glob, as sorted paths from the project root. */
 export function listFiles(pattern: string): string[] {
   return [...new Bun.Glob(pattern).scanSync(root)].toSorted()
 }
 
-/** Bun's transpiler drops imports that only name types, so what it leaves is what runs. */
+/** Lists the imports of a file. Bun's transpiler drops type imports, so those it leaves are needed at run time. */
 export function parseSource(path: string, text: string): Source {
   const scanned = new Bun.Transpiler({ loader: path.endsWith('x') ? 'tsx' : 'ts' }).scanImports(text)
   const imports = new Map<string, Import>()
@@ -40,30 +41,43 @@ export function parseSource(path: string, text: string): Source {
   return { path, text, imports: [...imports.values()] }
 }
 
-/** The text without comments, for rules about code. Good enough for our own style, not for every program. */
+/** Removes comments. Recognizes them as this project writes them; a comment behind code on its line stays. */
 export function withoutComments(text: string): string {
   return text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '')
 }
 
-/** A chain of files that import one another in a ring at run time, or undefined. */
-export function findCycle(sources: readonly Source[]): string[] | undefined {
-  const byPath = new Map(sources.map((source) => [source.path, source]))
+/** Maps each file to the files that it imports. `isCounted` chooses the imports; targets outside `sources` are left out. */
+export function importGraph(
+  sources: readonly Source[],
+  isCounted: (path: string, one: Import) => boolean,
+): Map<string, string[]> {
+  const paths = new Set(sources.map(({ path }) => path))
+  return new Map(
+    sources.map(({ path, imports }) => [
+      path,
+      imports.filter((one) => paths.has(one.target) && isCounted(path, one)).map(({ target }) => target),
+    ]),
+  )
+}
+
+/** Finds a cycle of the graph by depth-first search. Its first node is repeated at the end. */
+export function findCycle(graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
   const finished = new Set<string>()
 
-  function visit(path: string, visited: readonly string[]): string[] | undefined {
-    const begin = visited.indexOf(path)
-    if (begin >= 0) return [...visited.slice(begin), path]
-    if (finished.has(path)) return undefined
-    for (const { target, kind } of byPath.get(path)?.imports ?? []) {
-      const cycle = kind === 'static' ? visit(target, [...visited, path]) : undefined
+  function visit(node: string, visited: readonly string[]): string[] | undefined {
+    const begin = visited.indexOf(node)
+    if (begin >= 0) return [...visited.slice(begin), node]
+    if (finished.has(node)) return undefined
+    for (const next of graph.get(node) ?? []) {
+      const cycle = visit(next, [...visited, node])
       if (cycle) return cycle
     }
-    finished.add(path)
+    finished.add(node)
     return undefined
   }
 
-  for (const { path } of sources) {
-    const cycle = visit(path, [])
+  for (const node of graph.keys()) {
+    const cycle = visit(node, [])
     if (cycle) return cycle
   }
   return undefined
