@@ -2,18 +2,18 @@ import type { WebhookEndpoint } from '../../src/domain/webhooks/endpoints.ts'
 import { readOpenApi, type Operation } from './openapi.ts'
 import { createTestService, type TestApplication, type TestDeveloper, type TestOptions } from './service.ts'
 
-/** Stands in whatever a test sends that must not come back. */
+/** Marker in requests. No response may contain it, because errors must not echo input. */
 export const canary = 'cAnArY7f3a'
 
 export type ApiTester = Awaited<ReturnType<typeof createApiTester>>
 
 export type ApiTestRequest = {
-  /** In place of the operation's own, with its parameters filled in. */
+  /** Replaces the operation's path with its parameters filled in. */
   path?: string
-  /** With its question mark. */
+  /** Query string, with its question mark. */
   query?: string
   body?: string | Uint8Array<ArrayBuffer> | undefined
-  /** In place of those of the caller whom the operation is for. */
+  /** Replaces the credentials of the caller that the operation is meant for. */
   as?: Record<string, string> | undefined
   headers?: Record<string, string>
 }
@@ -22,20 +22,20 @@ export type ApiTestResponse = { status: number; headers: Headers; text: string; 
 
 const unlimitedPlan = { projects: 10_000, applications: 10_000, sendPerMinute: 0, verifyPerMinute: 0 }
 
-/** Everything that a developer can have, one of each kind. */
+/** A developer (tenant) with one resource of each kind. */
 export type Tenant = {
   developer: TestDeveloper
   application: TestApplication
-  /** Of the application, pending. */
+  /** A pending OTP request of the application. */
   requestId: string
   webhookId: string
-  /** Of that webhook. */
+  /** A delivery of that webhook. */
   deliveryId: string
-  /** Of an identity. */
+  /** Phone of a verified identity. */
   phone: string
 }
 
-/** What no developer has one of. */
+/** Well-formed ids of resources that do not exist. */
 export const nonexistentIds = {
   projectId: 'prj_01h455vb4pex5vsknk084sn02q',
   appId: 'app_01h455vb4pex5vsknk084sn02q',
@@ -46,7 +46,7 @@ export const nonexistentIds = {
   phone: '+14155550199',
 }
 
-/** A service in which nothing is ever too often, its OpenAPI document, and calls that are judged by it. */
+/** Creates a service without rate limits, and calls that are checked against its OpenAPI document. */
 export async function createApiTester(options: TestOptions = {}) {
   const service = await createTestService({
     plans: { free: unlimitedPlan },
@@ -85,7 +85,7 @@ export async function createApiTester(options: TestOptions = {}) {
     return { developer, application, requestId, webhookId, deliveryId, phone }
   }
 
-  /** The values of an operation's path parameters, for somebody's belongings. */
+  /** Fills the parameters of an operation's path with the ids of a tenant. */
   function fillPath({ path }: Operation, tenant: Tenant): string {
     const [, , resource = ''] = path.split('/')
     const ids: Record<string, string> = {
@@ -98,16 +98,16 @@ export async function createApiTester(options: TestOptions = {}) {
       const { deliveryId } = tenant
       const phoneNumber = encodeURIComponent(tenant.phone)
       const value = { id: ids[resource], type: 'secret', phoneNumber, deliveryId }[name]
-      if (value === undefined) throw new Error(`Nothing is known that ${path} names.`)
+      if (value === undefined) throw new Error(`No value is defined for a parameter of ${path}.`)
       return value
     })
   }
 
-  /** A body that the operation takes. */
+  /** Returns a body that the operation accepts. */
   function validBody(operation: Operation, tenant: Tenant): Record<string, unknown> {
     const body = validBodies(tenant)[operation.operationId]
     if (!body || !api.acceptsBody(operation, body))
-      throw new Error(`No right body for ${operation.operationId}.`)
+      throw new Error(`No valid body is defined for ${operation.operationId}.`)
     return body
   }
 
@@ -117,7 +117,7 @@ export async function createApiTester(options: TestOptions = {}) {
     return 'console' in first ? tenant.developer.headers : tenant.application.headers
   }
 
-  /** @param operation undefined: a call that no operation is for */
+  /** @param operation undefined for a call that matches no operation */
   async function sendRequest(
     operation: Operation | undefined,
     method: string,
@@ -153,8 +153,8 @@ export async function createApiTester(options: TestOptions = {}) {
     headersFor,
 
     /**
-     * Calls an operation and judges the answer by all that holds for every answer. Each fault is a sentence; none of
-     * them repeats what was sent.
+     * Calls an operation and checks the response against the document and the rules for all responses. Each fault is a
+     * sentence, and none of them repeats the request.
      */
     async callAndCheck(operation: Operation, request: ApiTestRequest = {}) {
       const response = await sendRequest(operation, operation.method, request)
@@ -168,7 +168,7 @@ export async function createApiTester(options: TestOptions = {}) {
       }
     },
 
-    /** The same for a call that no operation is for: its answer must be an error. */
+    /** Checks a call that matches no operation: the response must be an error. */
     async callUnknownRoute(method: string, path: string, request: Omit<ApiTestRequest, 'path'> = {}) {
       const response = await sendRequest(undefined, method, { ...request, path })
       const faults = [...findGeneralFaults(response), ...api.findErrorBodyFaults(response.json)]
@@ -206,7 +206,7 @@ const validBodies = (tenant: Tenant): Record<string, Record<string, unknown>> =>
   recoverWebhook: { since: '2026-11-20T00:00:00.000Z' },
 })
 
-/** What holds for every answer, whatever was asked. */
+/** Checks the rules for all responses: headers, content type, trace id, no echo of the request. */
 function findGeneralFaults({ status, headers, text, json }: ApiTestResponse): string[] {
   const faults: string[] = []
   const expect = (isMet: boolean, message: string) => void (isMet || faults.push(message))
@@ -234,7 +234,7 @@ function findGeneralFaults({ status, headers, text, json }: ApiTestResponse): st
 const isEventStream = (headers: Headers) =>
   headers.get('content-type')?.startsWith('text/event-stream') ?? false
 
-/** All of it; of a stream, which has no end, what it begins with. */
+/** Reads the whole body, or only the first chunk of a stream, which does not end. */
 export async function readResponseText(response: Response): Promise<string> {
   if (!isEventStream(response.headers) || response.body === null) return response.text()
   const reader = response.body.getReader()

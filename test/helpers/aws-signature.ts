@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto'
 import type { ProviderCall } from './provider-server.ts'
 
 /**
- * Signs a call anew by AWS's own description of Signature Version 4, without the library that signed it.
+ * Computes AWS Signature Version 4 from its specification, independently of the library that signed the call.
  *
  * @returns the signature that the call should have
  */

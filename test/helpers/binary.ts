@@ -2,31 +2,31 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
-/** The built one; another where the environment names it. */
+/** Path of the compiled binary: `OTPD_TEST_BINARY`, or `dist/otpd`. */
 export const binaryPath = resolve(process.env['OTPD_TEST_BINARY'] ?? join(import.meta.dir, '../../dist/otpd'))
 
 export type RunResult = { exitCode: number; stdout: string; stderr: string }
 
 export type RunOptions = {
   env?: Record<string, string>
-  /** Piped in; without it standard input is empty. Never a terminal. */
+  /** Text piped into standard input, which is empty by default and never a terminal. */
   input?: string
   cwd?: string
 }
 
 export type ServerOptions = {
-  /** Behind `serve`. */
+  /** Arguments after `serve`. */
   args?: string[]
   env?: Record<string, string>
-  /** One that outlives the server; without it a new one, removed by `stop`. */
+  /** Data directory that outlives the server. By default a new one, removed by `stop`. */
   dataDir?: string
-  /** One that outlives the server; without it a new, empty one, removed by `stop`. */
+  /** Home directory that outlives the server. By default a new, empty one, removed by `stop`. */
   home?: string
 }
 
 export type RunningServer = Awaited<ReturnType<typeof startServer>>
 
-/** Runs `dist/otpd` to its end, with nothing of this process's environment but PATH. */
+/** Runs the binary until it exits. It inherits only PATH from this process's environment. */
 export async function runBinary(
   home: string,
   args: string[],
@@ -49,8 +49,9 @@ export async function runBinary(
 }
 
 /**
- * Starts `dist/otpd serve` on a free port and waits until it is ready. Throws with what it printed where it ends
- * instead. Call `stop` in the end; it also removes what was made here.
+ * Starts `otpd serve` on a free port and waits until it is ready. `stop` also removes the directories created here.
+ *
+ * @throws Error with the server's output if it exits before it is ready
  */
 export async function startServer(options: ServerOptions = {}) {
   assertBinaryExists()
@@ -75,7 +76,9 @@ export async function startServer(options: ServerOptions = {}) {
   if (url === null) {
     child.kill()
     await child.exited
-    throw new Error(`otpd serve did not get ready (${child.exitCode}): ${output.text()}${errors.text()}`)
+    throw new Error(
+      `otpd serve exited before it was ready (${child.exitCode}): ${output.text()}${errors.text()}`,
+    )
   }
 
   return {
@@ -84,19 +87,19 @@ export async function startServer(options: ServerOptions = {}) {
     dataDir,
     pid: child.pid,
     exited: child.exited,
-    /** What the server has printed so far. */
+    /** Returns everything the server has printed so far. */
     log: () => output.text() + errors.text(),
-    /** Resolves once the server has printed this, as often as that. */
+    /** Resolves once the server has printed the text that many times. */
     waitForLog: (text: string, times = 1) =>
       Promise.race([output.waitFor(text, times), errors.waitFor(text, times)]),
-    /** Reads nothing of stderr any more. */
+    /** Stops reading stderr, as a supervisor that hangs would. */
     stopReadingStderr: errors.close,
-    /** The token that makes the first account, as it stands in the data directory. */
+    /** Reads the setup token, which creates the first account, from the data directory. */
     setupToken: () => readFileSync(join(dataDir, 'setup-token'), 'utf8').trim(),
-    /** A command of somebody whose home this is, who talks to this server. */
+    /** Runs a command in the server's home, against this server. */
     otpd: (args: string[], runOptions: RunOptions = {}) =>
       runBinary(home, args, { ...runOptions, env: { OTPD_SERVER: url, ...runOptions.env } }),
-    /** Ends the server and gives its exit code. */
+    /** Stops the server and returns its exit code. */
     async stop(signal: NodeJS.Signals = 'SIGTERM') {
       child.kill(signal)
       const exitCode = await child.exited
@@ -122,7 +125,7 @@ function readyUrl(line: string) {
   return isReady && 'url' in entry && typeof entry.url === 'string' ? entry.url : null
 }
 
-/** Reads a stream for as long as it goes, so that the process never waits for its reader. */
+/** Collects a stream until it ends, so that the process never blocks on a full pipe. */
 export function collectOutput(stream: ReadableStream<Uint8Array>) {
   let text = ''
   let waiters: { isMatched: () => boolean; resolve: () => void }[] = []

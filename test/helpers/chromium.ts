@@ -4,17 +4,16 @@ import { join } from 'node:path'
 
 export const chromiumPath =
   Bun.which('chromium') ?? Bun.which('chromium-browser') ?? Bun.which('google-chrome')
-if (chromiumPath === null)
-  process.stderr.write('Left out: tests in a browser. Install chromium to run them.\n')
+if (chromiumPath === null) process.stderr.write('Skipped: browser tests. Install Chromium to run them.\n')
 
 export type BrowserPage = {
-  /** Every address that the page asked for. */
+  /** URLs that the page has requested. */
   requests: string[]
-  /** What the console and the browser complained of, violations of the content security policy included. */
+  /** Warnings and errors of the page and the browser, violations of the content security policy included. */
   consoleErrors: string[]
-  /** The value of an expression in the page. */
+  /** Evaluates an expression in the page. */
   evaluate(expression: string): Promise<unknown>
-  /** A PNG, in base64. */
+  /** Takes a screenshot: a PNG, base64-encoded. */
   screenshot(): Promise<string>
   close(): Promise<void>
 }
@@ -28,12 +27,12 @@ type Message = {
 }
 
 /**
- * Opens a page in a fresh Chromium without a window.
+ * Opens a page in a headless Chromium with a new profile.
  *
- * @param readyWhen an expression that is true once the page shows what it has to show
+ * @param readyWhen an expression that is true once the page has loaded its content
  */
 export async function openPage(url: string, readyWhen: string): Promise<BrowserPage> {
-  if (chromiumPath === null) throw new Error('There is no Chromium.')
+  if (chromiumPath === null) throw new Error('Chromium is not installed.')
   const profile = mkdtempSync(join(tmpdir(), 'otpd-chromium-'))
   const browser = Bun.spawn(
     [
@@ -109,7 +108,7 @@ export async function openPage(url: string, readyWhen: string): Promise<BrowserP
   )
   for (const domain of ['Network', 'Runtime', 'Log', 'Page']) await call(`${domain}.enable`)
   await call('Page.navigate', { url })
-  // The page tells itself; each look gives it a frame to work in.
+  // The page polls the expression itself, once per animation frame.
   await evaluate(
     `new Promise((done) => { const look = () => (${readyWhen}) ? done() : requestAnimationFrame(look); look() })`,
   ).catch(() => undefined)
@@ -129,7 +128,7 @@ export async function openPage(url: string, readyWhen: string): Promise<BrowserP
   }
 }
 
-/** Where a browser that has just been started listens to its debugger. */
+/** Reads the URL of the DevTools socket from the output of a browser that was just started. */
 async function debuggerUrl(stderr: ReadableStream<Uint8Array>): Promise<string> {
   let text = ''
   for await (const chunk of stderr) {
@@ -140,7 +139,7 @@ async function debuggerUrl(stderr: ReadableStream<Uint8Array>): Promise<string> 
   throw new Error(`Chromium did not start: ${text}`)
 }
 
-/** A property of a message that came from the browser. */
+/** Reads a nested property of a message from the browser. */
 const readPath = (value: unknown, ...path: string[]): unknown =>
   path.reduce<unknown>(
     (current, name) =>

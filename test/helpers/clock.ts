@@ -2,7 +2,7 @@ import type { Clock } from '../../src/domain/model/clock.ts'
 
 export type TestClock = Clock & { advance(ms: number): void; set(ms: number): void }
 
-/** A clock that stands still until it is moved. */
+/** Creates a clock that stops at `startMs` until the test moves it. */
 export function testClock(startMs = Date.parse('2026-11-20T12:00:00.000Z')): TestClock {
   let now = startMs
   return {

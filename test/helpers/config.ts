@@ -1,12 +1,12 @@
 import { expect } from 'bun:test'
 import { loadConfig, type Config, type ConfigInput } from '../../src/config/config.ts'
 
-/** Files by path; an error is thrown as the file system would. */
+/** Contents by path. An `Error` instead of a text is thrown by the read. */
 export type LoadOptions = Partial<Omit<ConfigInput, 'readFile'>> & {
   files?: Record<string, string | Uint8Array | Error>
 }
 
-/** Loads a configuration for somebody called Ada, out of nothing but the arguments. */
+/** Loads a configuration from the arguments alone, with the home directory of a user called Ada. */
 export function load({ files = {}, ...rest }: LoadOptions = {}) {
   const readFile = (path: string) => {
     const content = files[path] ?? Object.assign(new Error('none'), { code: 'ENOENT' })
@@ -30,7 +30,7 @@ export function loadFile(text: string | Uint8Array, rest: LoadOptions = {}) {
 
 export function requireConfig(loaded: ReturnType<typeof loadConfig>): Config {
   expect(loaded.problems).toEqual([])
-  if (loaded.config === null) throw new Error('There is no configuration.')
+  if (loaded.config === null) throw new Error('The configuration has problems.')
   return loaded.config
 }
 

@@ -1,15 +1,15 @@
-/** One server-sent event, or an `id` that stands alone. */
+/** One block of a stream of server-sent events: an event, a bare `id` or a comment. */
 export type StreamMessage = { id?: string; event?: string; data?: string; comment?: string }
 
 /** Reads a stream of server-sent events, one block at a time, as a client would. */
 export function readEventStream(body: ReadableStream<Uint8Array> | null) {
-  if (!body) throw new Error('the answer has no body')
+  if (!body) throw new Error('the response has no body')
   const reader = body.getReader()
   const decoder = new TextDecoder()
   let text = ''
 
   const stream = {
-    /** The next block; undefined at the end. */
+    /** Reads the next block. Undefined at the end. */
     async next(): Promise<StreamMessage | undefined> {
       for (;;) {
         const end = text.indexOf('\n\n')
@@ -23,7 +23,7 @@ export function readEventStream(body: ReadableStream<Uint8Array> | null) {
         text += decoder.decode(value, { stream: true })
       }
     },
-    /** The ids of the next entries, with everything else passed over. */
+    /** Reads the ids of the next log entries and skips other blocks. */
     async nextEntryIds(count: number): Promise<string[]> {
       const ids: string[] = []
       while (ids.length < count) {

@@ -2,18 +2,18 @@ import { collectOutput } from './binary.ts'
 
 export type ExternalProgram = Awaited<ReturnType<typeof startExternalProgram>>
 
-/** The programs of Debian's daemons are not on everybody's path. */
+/** Finds a program, also in the `sbin` folders, where Debian installs daemons and which PATH may lack. */
 export const findProgram = (name: string) =>
   Bun.which(name, { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/usr/local/sbin` })
 
-// Whatever ends the tests, and be it SIGKILL, ends what they started.
+// The kernel kills the program when the test process dies, even by SIGKILL.
 const setpriv = findProgram('setpriv')
 const killWithParent = setpriv === null ? [] : [setpriv, '--pdeathsig', 'KILL', '--']
 
 /**
- * Starts a program that is not ours and waits until it prints that text, on either of its outputs.
+ * Starts a third-party program and waits until it prints the `ready` text on stdout or stderr.
  *
- * @throws with all that it printed, where it ends instead
+ * @throws Error with its output if it exits first
  */
 export async function startExternalProgram(command: string[], ready: string) {
   const child = Bun.spawn([...killWithParent, ...command], {
@@ -30,9 +30,9 @@ export async function startExternalProgram(command: string[], ready: string) {
   if (!isReady) throw new Error(`${command[0]} ended (${child.exitCode}): ${output.text()}${errors.text()}`)
 
   return {
-    /** What it has printed to standard output. */
+    /** Returns its standard output so far. */
     output: output.text,
-    /** Resolves once it has printed that there. */
+    /** Resolves once it has printed the text to standard output. */
     waitForOutput: output.waitFor,
     async stop() {
       child.kill('SIGKILL')
@@ -41,7 +41,11 @@ export async function startExternalProgram(command: string[], ready: string) {
   }
 }
 
-/** What is found as soon as it is there. Waits for a minute at most: nobody tells when a file or a log has grown. */
+/**
+ * Polls until `find` returns a value, because files and logs of other programs send no notification.
+ *
+ * @throws Error after a minute
+ */
 export async function waitFor<T>(description: string, find: () => T | undefined): Promise<T> {
   const deadline = performance.now() + 60_000
   while (performance.now() < deadline) {
@@ -49,5 +53,5 @@ export async function waitFor<T>(description: string, find: () => T | undefined)
     if (found !== undefined) return found
     await Bun.sleep(20)
   }
-  throw new Error(`There was no ${description}.`)
+  throw new Error(`Timed out: no ${description}.`)
 }

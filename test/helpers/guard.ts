@@ -4,7 +4,7 @@ import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { testClock } from './clock.ts'
 
-/** Every rule off, so that a test sees the one that it turns on. */
+/** Settings with every rule off. A test turns on the rule that it is about. */
 export const guardOff: GuardSettings = {
   mode: 'enforce',
   countries: [],
@@ -24,14 +24,14 @@ export const guardOff: GuardSettings = {
   caps: { applicationPerDay: 0, totalPerDay: 0 },
 }
 
-/** A guard on a real store, asked as sends and verifications ask it. */
+/** Creates a guard on a real store, called as sends and verifications call it. */
 export function createGuardFixture(store: Store, settings: GuardSettings, clock = testClock()) {
   const faults: unknown[] = []
   const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
   const guard = createGuard({ settings, keys, onFault: (error) => void faults.push(error) })
   let lastNumber = 0
 
-  /** Every call a number of its own, four digits from the end on, unless it is given. */
+  /** Creates a request with a phone of its own. Phones differ in the digits before the last four. */
   function createRequest(overrides: Partial<GuardedRequest> = {}): GuardedRequest {
     lastNumber++
     return {
@@ -56,7 +56,7 @@ export function createGuardFixture(store: Store, settings: GuardSettings, clock 
     faults,
     createRequest,
     evaluate,
-    /** Sends so many. @returns the request of the last one, and what the guard said of each */
+    /** Sends `count` times. @returns the last request, and the verdict on each */
     async send(count: number, overrides: Partial<GuardedRequest> = {}) {
       const rules: string[] = []
       let request = createRequest(overrides)

@@ -7,18 +7,18 @@ import { requireConfig, loadEnv } from './config.ts'
 import type { TestService } from './service.ts'
 
 type IdentityOptions = {
-  /** `OTPD_*` variables; without an issuer the built-in provider is in charge. */
+  /** `OTPD_*` variables. Without an issuer the built-in identity provider is used. */
   env?: Record<string, string>
   clock?: Clock
-  /** What the provider's clock shows; the same if left out. */
+  /** Clock of the identity provider. The service's clock by default. */
   wallClock?: Clock
-  /** Where the server says that it is; its own address if left out. */
+  /** Public URL of the server. Its own address by default. */
   publicUrl?: string
 }
 
 /**
- * A server that listens on a loopback port, over the store of a test service. Its peer is a trusted proxy, so that a
- * test may call from anywhere by `X-Forwarded-For`.
+ * Starts a server on a loopback port, with the store of a test service. It trusts its peer as a proxy, so that a test
+ * can choose its client address with `X-Forwarded-For`.
  */
 export async function startIdentityServer(service: TestService, options: IdentityOptions = {}) {
   let url = ''

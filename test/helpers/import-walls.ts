@@ -207,7 +207,7 @@ const walls: readonly Wall[] = [
     types: ['src/http/app.ts'],
     packages: anyPackage,
   },
-  // What one run of the command line works with: profile, client, output.
+  // State of one command: profile, API client and output.
   { room: 'cli/context.ts', imports: cli('client', 'session', 'terminal'), packages: anyPackage },
   // Host commands load the server's code only when they run.
   {

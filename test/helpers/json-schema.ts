@@ -1,4 +1,4 @@
-/** The part of JSON Schema that the OpenAPI document uses. */
+/** Subset of JSON Schema that the OpenAPI document uses. */
 export type Schema = {
   $ref?: string
   type?: string | string[]
@@ -33,7 +33,7 @@ const supportedKeywords = new Set<string>(
   ).split(' '),
 )
 
-/** The keywords of a schema that {@link findSchemaFaults} would pass over. */
+/** Lists the keywords of a schema that {@link findSchemaFaults} ignores. */
 export function findUnknownKeywords(schema: Schema): string[] {
   const { properties, patternProperties, items, anyOf = [] } = schema
   const inner = [properties, patternProperties].flatMap((named) => Object.values(named ?? {}))
@@ -44,17 +44,17 @@ export function findUnknownKeywords(schema: Schema): string[] {
 }
 
 const formats: Record<string, RegExp> = {
-  // RFC 3339 as the API writes it: UTC, with milliseconds.
+  // RFC 3339 in the form that the API uses: UTC with milliseconds.
   'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
   ipv4: /^(\d{1,3}\.){3}\d{1,3}$/,
   ipv6: /^[0-9a-f:.]*:[0-9a-f:.]*$/i,
 }
 
 /**
- * What is wrong with a value, one sentence a fault.
+ * Validates a value. Returns one sentence per fault.
  *
  * @param schemas `components.schemas` of the document
- * @param isClosed whether a property that the schema does not name is a fault even where the schema would allow it
+ * @param isClosed true to report undeclared properties even where the schema allows them
  */
 export function findSchemaFaults(
   schema: Schema,
@@ -122,7 +122,7 @@ export function findSchemaFaults(
 
 function getFormat(name: string): RegExp {
   const format = formats[name]
-  if (!format) throw new Error(`The check of schemas does not know the format ${name}.`)
+  if (!format) throw new Error(`The format ${name} is not supported by this validator.`)
   return format
 }
 

@@ -9,19 +9,18 @@ const bearerbox = findProgram('bearerbox')
 const smsbox = findProgram('smsbox')
 
 export const hasKannel = bearerbox !== null && smsbox !== null
-if (!hasKannel)
-  process.stderr.write('Left out: codes through Kannel. Install it to send them: apt-get install kannel\n')
+if (!hasKannel) process.stderr.write('Skipped: codes through Kannel. To run them: apt-get install kannel\n')
 
 export type Kannel = Awaited<ReturnType<typeof startKannel>>
 
-/** A line of Kannel's access log about a message that the operator took. */
+/** Line of Kannel's access log about a message that the mobile operator accepted. */
 export type KannelLogEntry = { line: string; to: string; coding: number; text: string }
 
 const username = 'otpd'
 
 /**
- * Kannel, the SMS gateway, with its HTTP interface in front and an SMSC of ours behind it, all of it on loopback. Its own
- * stand-in for an operator would listen on every address.
+ * Starts Kannel, the SMS gateway, with its HTTP interface and with our own SMSC behind it, all on loopback. Kannel's own
+ * fake SMSC would listen on every address.
  */
 export async function startKannel(password: string) {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-kannel-'))
@@ -45,9 +44,9 @@ export async function startKannel(password: string) {
   return {
     username,
     url: `http://127.0.0.1:${httpPort}`,
-    /** Where Kannel takes its messages. */
+    /** SMSC that receives Kannel's messages. */
     smsc,
-    /** What its log says of the message to this phone, as soon as it says it. */
+    /** Waits for the line of the access log about the message to this phone. */
     waitForMessageTo: (phone: string): Promise<KannelLogEntry> =>
       waitFor(`message to ${phone} in Kannel's log`, () =>
         parseAccessLog(readFileSync(accessLog, 'utf8')).find(({ to }) => `+${to}` === phone),
@@ -70,7 +69,7 @@ type KannelSettings = {
   password: string
 }
 
-/** Groups end with an empty line. */
+/** Builds Kannel's configuration. An empty line ends a group. */
 const kannelConfig = ({ accessLog, adminPort, boxPort, httpPort, smscPort, password }: KannelSettings) => `
 group = core
 admin-port = ${adminPort}
@@ -105,7 +104,7 @@ max-messages = 3
 concatenation = true
 `
 
-/** Texts in the GSM alphabet stand there as they are, with dots for what is not ASCII; UCS-2 (coding 2) in hexadecimal. */
+/** Parses the access log. Kannel logs GSM texts with dots for non-ASCII characters, and UCS-2 (coding 2) in hexadecimal. */
 const parseAccessLog = (log: string): KannelLogEntry[] =>
   [
     ...log.matchAll(

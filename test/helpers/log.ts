@@ -1,7 +1,7 @@
 import { createLog, type LogFields, type LogLevel } from '../../src/log/log.ts'
 import { testClock } from './clock.ts'
 
-/** A log that writes into a text. */
+/** Creates a log whose output is collected in memory. */
 export function collectLog(format: 'text' | 'json' = 'json', level: LogLevel = 'info') {
   let text = ''
   const write = async (lines: string) => void (text += lines)
@@ -15,14 +15,14 @@ export function collectLog(format: 'text' | 'json' = 'json', level: LogLevel = '
   }
 }
 
-/** The line that one call writes, for people. */
+/** Returns the line that one call writes in the text format. */
 export async function textLine(msg: string, fields?: LogFields) {
   const { log, text } = collectLog('text')
   log.info(msg, fields)
   return text()
 }
 
-/** The object that one call writes. */
+/** Returns the object that one call writes in the JSON format. */
 export async function jsonLine(
   msg: string,
   fields?: LogFields,

@@ -1,4 +1,4 @@
-/** A person's browser as far as logins need one: it keeps cookies, follows redirects and fills in forms. */
+/** Creates a minimal browser for logins: it keeps cookies, follows redirects and submits forms. */
 export function createLoginBrowser() {
   const cookies = new Map<string, string>()
 
@@ -23,8 +23,8 @@ export function createLoginBrowser() {
   return {
     navigate,
     /**
-     * Goes through the development pages of `oidc-provider`: who it is, then their consent, and on to where they lead.
-     * With `refuses` the person turns back instead.
+     * Submits the development pages of `oidc-provider`, login and consent, and follows the redirect to the client.
+     * With `refuses` the person aborts the login.
      */
     async logIn(url: string, login: string, { refuses = false } = {}) {
       let page = await navigate(url)

@@ -11,13 +11,13 @@ import {
 } from 'jose'
 import * as oidc from 'oidc-provider'
 
-/** Whom the real provider vouches for. */
+/** Person whose claims the provider puts into ID tokens. */
 export type Person = { subject: string; email?: string; emailVerified?: boolean; name?: string }
 
 /**
- * A certified OpenID provider (the `oidc-provider` package) on a loopback port, with a public native client
- * that may use the device flow, the code flow with PKCE on any loopback port, and refresh tokens. Its
- * development login pages accept any password, the login name being the subject.
+ * Starts a certified OpenID provider (the `oidc-provider` package) on a loopback port. Its one client is public and
+ * native, and may use the device flow, the code flow with PKCE on any loopback port, and refresh tokens. The development
+ * login pages accept any password and use the login name as the subject.
  */
 export async function startOidcProvider() {
   const server = createServer()
@@ -62,7 +62,7 @@ export async function startOidcProvider() {
     }),
     ttl: { IdToken: 300, AccessToken: 300, DeviceCode: 60, Session: 600, Grant: 600, Interaction: 600 },
   })
-  // Its devices are asked to wait five seconds between two questions.
+  // The provider asks devices to poll every five seconds.
   provider.use(async (context, next) => {
     await next()
     if (context.path === '/device/auth') Object.assign(context.body, { interval: 0.05 })
@@ -88,7 +88,7 @@ export async function startOidcProvider() {
     issuer,
     clientId,
 
-    /** Approves a device login as if the person had typed the code into the provider's page. */
+    /** Approves a device login as if the person had entered the user code on the provider's page. */
     async approveDevice(userCode: string, person: Person): Promise<void> {
       people.set(person.subject, person)
       const scope = 'openid email profile offline_access'
@@ -114,7 +114,7 @@ export async function startOidcProvider() {
       await code.save()
     },
 
-    /** Logs a person in by the device flow and gives the ID token that the provider's token endpoint answers. */
+    /** Logs a person in by the device flow and returns the ID token from the token endpoint. */
     async idTokenFor(person: Person): Promise<string> {
       const device = await post('/device/auth', { client_id: clientId, scope: 'openid email profile' })
       await this.approveDevice(String(device['user_code']), person)
@@ -148,21 +148,21 @@ export async function makeSigningKey(alg: string, kid?: string): Promise<Signing
   return { kid: keyId, alg, privateKey, publicKey, publicJwk: { ...jwk, kid: keyId, alg, use: 'sig' } }
 }
 
-/** How the forging provider answers a request for its keys. */
+/** How the fake provider answers a request for its keys (JWKS). */
 export type JwksMode = 'ok' | 'error' | 'hang' | 'endless' | 'redirect' | 'garbage' | 'empty'
 
 type FakeProviderState = {
   keys: JWK[]
   mode: JwksMode
-  /** Laid over the good discovery document. */
+  /** Overrides fields of the valid discovery document. */
   discovery: Record<string, unknown>
   jwksFetchCount: number
   discoveryFetchCount: number
 }
 
 /**
- * A provider that is wholly in the test's hands: what it publishes, how it fails, and what it signs. It
- * counts the requests for its keys and for its discovery document.
+ * Starts a provider whose documents, failures and tokens the test controls. It counts the requests for its keys and for
+ * its discovery document.
  */
 export async function startFakeOidcProvider() {
   const key = await makeSigningKey('RS256', 'k1')
@@ -206,10 +206,10 @@ export async function startFakeOidcProvider() {
     issuer,
     audience: 'client-1',
     key,
-    /** Read and written by tests at any time. */
+    /** Tests may read and change it at any time. */
     state,
 
-    /** Signs what a good token holds, changed by what is given; a claim set to undefined is left out. */
+    /** Signs a valid token with overridden claims and header. A claim set to undefined is omitted. */
     sign(
       nowMs: number,
       claims: JWTPayload = {},

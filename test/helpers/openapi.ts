@@ -33,13 +33,13 @@ export type DocumentedOperation = {
 
 export type Operation = DocumentedOperation & {
   method: string
-  /** With `{name}` for each parameter. */
+  /** Path template, with `{name}` for each parameter. */
   path: string
-  /** Of the JSON body that it takes, if it takes one. */
+  /** Schema of the JSON request body, if the operation has one. */
   body: Schema | undefined
 }
 
-/** The document that a server gives out, and what it says of requests and answers. */
+/** Reads the OpenAPI document of a server and validates requests and responses against it. */
 export async function readOpenApi(get: (path: string) => Promise<string>) {
   const document: OpenApiDocument = JSON.parse(await get('/v1/openapi.json'))
   const { schemas } = document.components
@@ -53,11 +53,11 @@ export async function readOpenApi(get: (path: string) => Promise<string>) {
     document,
     operations,
 
-    /** Whether the document allows this body. */
+    /** True if the document allows this body. */
     acceptsBody: (operation: Operation, body: unknown) =>
       operation.body !== undefined && findSchemaFaults(operation.body, body, schemas, false).length === 0,
 
-    /** What is wrong with an answer: a status that is not documented, a field that is not declared, … */
+    /** Lists faults of a response: an undocumented status, an undeclared field, … */
     findResponseFaults(operation: Operation, status: number, body: unknown): string[] {
       const documented = operation.responses[status]
       if (!documented) return [`${status} is not documented`]
@@ -66,7 +66,7 @@ export async function readOpenApi(get: (path: string) => Promise<string>) {
       return schema ? findSchemaFaults(schema, body, schemas, true) : [`${status} has no schema`]
     },
 
-    /** What is wrong with an error that belongs to no operation, like that of an unknown route. */
+    /** Lists faults of an error that belongs to no operation, such as that of an unknown route. */
     findErrorBodyFaults: (body: unknown) =>
       findSchemaFaults({ $ref: '#/components/schemas/Error' }, body, schemas, true),
   }

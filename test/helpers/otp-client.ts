@@ -40,28 +40,28 @@ export type LogData = {
 
 type Headers = Record<string, string | undefined>
 
-/** A number that is not one of those kept for fiction. */
+/** A possible number outside the ranges reserved for fiction. */
 export const phone = '+14155552671'
 
 export type OtpClient = ReturnType<typeof createOtpClient>
 
-/** What tests of codes call again and again. */
+/** Creates the calls that tests of codes share. */
 export function createOtpClient(service: TestService) {
   const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
   const post = <T>(path: string, as: TestCaller, body: unknown, headers?: Headers) =>
     service.request<T>('POST', `/v1/otp/${path}`, { as, body, ...(headers && { headers }) })
 
-  /** The code that the phone would show. */
+  /** Returns the code that the phone would show. */
   async function getCode(requestId: string): Promise<string> {
     const request = await service.store.read.otpRequests.find(requestId)
-    if (!request) throw new Error('there is no such request')
+    if (!request) throw new Error('no such request')
     return deriveCode(keys, request)
   }
 
   const client = {
     getCode,
 
-    /** One of the 999,999 others. */
+    /** Returns one of the 999,999 wrong codes. */
     getWrongCode: async (requestId: string, distance = 1): Promise<string> =>
       String((Number(await getCode(requestId)) + distance) % 1_000_000).padStart(6, '0'),
 
@@ -83,7 +83,7 @@ export function createOtpClient(service: TestService) {
     get: (as: TestCaller, requestId: string) =>
       service.request<OtpRequestData>('GET', `/v1/otp/${requestId}`, { as }),
 
-    /** Sends and expects to succeed. */
+    /** Sends a code. @throws Error if the send fails */
     async sendOrThrow(as: TestCaller, body: object = {}): Promise<SentOtpData> {
       const response = await client.send(as, body)
       if (response.status !== 201) throw new Error(`${response.status} ${response.text}`)
@@ -96,7 +96,7 @@ export function createOtpClient(service: TestService) {
     verifyWrongCode: async (as: TestCaller, requestId: string) =>
       client.verify(as, requestId, await client.getWrongCode(requestId)),
 
-    /** The newest 200 entries of the log about a request, oldest first. */
+    /** Lists the newest 200 log entries about a request, oldest first. */
     async listLogEntries(developer: TestCaller, requestId: string): Promise<LogData[]> {
       const response = await service.request<LogData[]>('GET', '/v1/logs?limit=200', { as: developer })
       return response.data.filter((entry) => entry.requestId === requestId)
@@ -105,15 +105,15 @@ export function createOtpClient(service: TestService) {
   return client
 }
 
-/** The body of a refusal without what differs from call to call. */
+/** Removes the trace id from an error body, so that two bodies can be compared. */
 export const withoutTraceId = (text: string) => text.replace(/"traceId":"req_\w{26}"/, '')
 
-/** No limit that a test of something else could meet. */
+/** Plans without limits that a test of something else could reach. */
 export const unlimitedPlans = {
   free: { projects: 10_000, applications: 10_000, sendPerMinute: 0, verifyPerMinute: 0 },
 }
 
-/** How many answers of each kind there are, by status and code, and where there is one, reason. */
+/** Counts responses by status, error code and, if present, reason. */
 export function countByOutcome(responses: Array<TestResponse<unknown>>): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status, error } of responses) {
@@ -123,5 +123,5 @@ export function countByOutcome(responses: Array<TestResponse<unknown>>): Record<
   return counts
 }
 
-/** The guard against SMS pumping would note the numbers of tests, which are close together, in the log. */
+/** Turns off the guard, which would log the adjacent phone numbers of tests as SMS pumping. */
 export const guardOffEnv = { OTPD_GUARD_MODE: 'off' }

@@ -1,6 +1,6 @@
 import type { OtpRequest } from '../../src/domain/model/request.ts'
 
-/** A request that was sent at that time and waits for its code, of made-up owners. */
+/** Creates a pending request that was sent at `createdAt`. Its owners do not exist. */
 export const createPendingRequest = (createdAt: number, overrides: Partial<OtpRequest> = {}): OtpRequest => ({
   id: 'otp_0',
   developerId: 'dev',

@@ -3,15 +3,15 @@ import type { Callback, OutgoingMessage } from '../../src/delivery/kit/provider.
 import { createCallback, makeProvider, providerNeeds, readCallback, sendTo } from './provider-server.ts'
 import { startProviderServer } from './provider-server.ts'
 
-/** A text with all that has to be escaped somewhere. */
+/** Text with every character that some format must escape. */
 export const trickyText = '482913 is your "ACME & Co" code: 100% yours +1 \\ €\n@acme.example #482913'
 
 export type ProviderApi = ReturnType<typeof startProviderApi>
 
 /**
- * A provider of that kind in front of a local server that answers what the test says.
+ * Creates a provider of a kind whose API is a local server. The test sets the responses.
  *
- * @param settings all but the `baseUrl`, or a function of the server's address
+ * @param settings all settings except `baseUrl`, or a function of the server's address
  */
 export function startProviderApi(
   kind: ProviderKind,
@@ -24,7 +24,7 @@ export function startProviderApi(
   return {
     provider,
     now: () => needs.clock.now(),
-    /** The same in whole seconds, as headers have it. */
+    /** Current time in whole seconds, as headers contain it. */
     nowSeconds: () => Math.floor(needs.clock.now() / 1000),
     setResponse: server.setResponse,
     takeCall: server.takeCall,

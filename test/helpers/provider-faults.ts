@@ -5,7 +5,7 @@ import { sendTo, createOutgoingMessage, startProviderServer } from './provider-s
 
 export type FaultyServer = { url: string; port: number; stop(): void }
 
-/** A server of bare TCP, for what no HTTP server does. */
+/** Starts a plain TCP server, for faults that an HTTP server cannot produce. */
 export async function startFaultyServer(onConnection: (socket: net.Socket) => void): Promise<FaultyServer> {
   const sockets = new Set<net.Socket>()
   const server = net.createServer((socket) => {
@@ -27,7 +27,7 @@ export async function startFaultyServer(onConnection: (socket: net.Socket) => vo
   }
 }
 
-/** A port where nobody listens. */
+/** Finds a port on which nothing listens. */
 export async function findUnusedPort(): Promise<number> {
   const server = await startFaultyServer(() => {})
   server.stop()
@@ -35,13 +35,13 @@ export async function findUnusedPort(): Promise<number> {
 }
 
 /**
- * What every provider over HTTP must make of a connection that fails and of statuses that none documents otherwise.
+ * Defines the tests that every HTTP provider must pass: broken connections, and statuses without a documented meaning.
  *
- * @param makeProviderAt the provider, with its interface at this address
+ * @param makeProviderAt creates the provider with its API at this URL
  */
 export function describeHttpFaults(makeProviderAt: (baseUrl: string) => Provider) {
-  describe('when the way to the provider fails', () => {
-    test('refuses where nobody listens', async () => {
+  describe('when the connection to the provider fails', () => {
+    test('the message is refused if nothing listens', async () => {
       const provider = makeProviderAt(`http://127.0.0.1:${await findUnusedPort()}`)
       expect(await sendTo(provider)).toEqual({
         kind: 'refused',
@@ -49,7 +49,7 @@ export function describeHttpFaults(makeProviderAt: (baseUrl: string) => Provider
       })
     })
 
-    test('is uncertain where the connection ends after the message was read', async () => {
+    test('the outcome is uncertain if the connection is reset after the message was read', async () => {
       const server = await startFaultyServer((socket) => socket.once('data', () => socket.resetAndDestroy()))
       expect(await sendTo(makeProviderAt(server.url))).toMatchObject({
         kind: 'uncertain',
@@ -58,7 +58,7 @@ export function describeHttpFaults(makeProviderAt: (baseUrl: string) => Provider
       server.stop()
     })
 
-    test('is uncertain where the connection ends within the answer', async () => {
+    test('the outcome is uncertain if the connection ends within the response', async () => {
       const server = await startFaultyServer((socket) =>
         socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 200\r\n\r\n{"half')),
       )
@@ -66,7 +66,7 @@ export function describeHttpFaults(makeProviderAt: (baseUrl: string) => Provider
       server.stop()
     })
 
-    test('is uncertain where no answer came in time', async () => {
+    test('the outcome is uncertain if no response arrives in time', async () => {
       const abort = new AbortController()
       const server = await startFaultyServer((socket) => socket.once('data', () => abort.abort()))
       expect(await makeProviderAt(server.url).send(createOutgoingMessage(), abort.signal)).toMatchObject({
@@ -87,7 +87,7 @@ export function describeHttpFaults(makeProviderAt: (baseUrl: string) => Provider
       [429, 'refused', 'throttled', 'route'],
       [404, 'refused', 'unknown', 'route'],
       [302, 'refused', 'unknown', 'route'],
-    ])('HTTP %i alone is %s: %s, of the %s', async (status, kind, failureClass, at) => {
+    ])('HTTP %i without a known body is %s: %s, at the %s', async (status, kind, failureClass, at) => {
       const server = startProviderServer()
       server.setResponse(status, '<html>no JSON here</html>', { location: `${server.url}/elsewhere` })
       const outcome = await sendTo(makeProviderAt(server.url))
@@ -96,7 +96,7 @@ export function describeHttpFaults(makeProviderAt: (baseUrl: string) => Provider
       server.stop()
     })
 
-    test('comes back when the provider says so', async () => {
+    test('the retry waits as long as Retry-After says', async () => {
       const server = startProviderServer()
       server.setResponse(429, '', { 'retry-after': '17' })
       const outcome = await sendTo(makeProviderAt(server.url))

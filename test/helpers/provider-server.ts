@@ -5,10 +5,10 @@ import { findSettingFaults } from '../../src/delivery/kit/provider-kinds.ts'
 import type { Callback, OutgoingMessage, Provider } from '../../src/delivery/kit/provider.ts'
 import { testClock } from './clock.ts'
 
-/** A call as a provider's server got it. */
+/** Request that reached the provider's server. */
 export type ProviderCall = {
   method: string
-  /** With its query. */
+  /** Path with query. */
   path: string
   headers: Record<string, string>
   body: string
@@ -16,9 +16,7 @@ export type ProviderCall = {
 
 export type ProviderServer = ReturnType<typeof startProviderServer>
 
-/**
- * A real server in a provider's place. It keeps every call, and answers as it was last told to.
- */
+/** Starts a fake API of a provider on loopback. It records every call and sends the configured response. */
 export function startProviderServer() {
   const calls: ProviderCall[] = []
   let respond: (call: ProviderCall) => Response | Promise<Response> = () =>
@@ -43,14 +41,14 @@ export function startProviderServer() {
   return {
     url: `http://127.0.0.1:${server.port}`,
     calls,
-    /** The only call that came since the last look. */
+    /** Returns the only call since the last `takeCall`. @throws Error if there was none, or more than one */
     takeCall(): ProviderCall {
       const [call, ...others] = calls.splice(0)
       if (!call || others.length > 0)
-        throw new Error(`one call was expected, ${others.length + (call ? 1 : 0)} came`)
+        throw new Error(`expected one call, received ${others.length + (call ? 1 : 0)}`)
       return call
     },
-    /** A body that is not text goes out as JSON. */
+    /** Sets the response to every call. A body that is not a string is sent as JSON. */
     setResponse(status: number, body: unknown = '', headers: Record<string, string> = {}) {
       const isText = typeof body === 'string'
       const type = isText ? 'text/plain' : 'application/json'
@@ -67,12 +65,12 @@ export function startProviderServer() {
   }
 }
 
-/** What a provider of a test gets: the real client and a clock that stands still. */
+/** Returns the dependencies of a provider: the real HTTP client and a stopped clock. */
 export function providerNeeds(http: ProviderHttp = createProviderHttp()): ProviderNeeds {
   return { http, clock: testClock() }
 }
 
-/** A provider with settings that must be right. */
+/** Creates a provider. @throws Error if the settings are invalid */
 export function makeProvider(
   kind: ProviderKind,
   values: Readonly<Record<string, string>>,
@@ -83,7 +81,7 @@ export function makeProvider(
   return kind.create(values, needs)
 }
 
-/** A message with every field filled. */
+/** Creates a message with every field set. */
 export function createOutgoingMessage(changes: Partial<OutgoingMessage> = {}): OutgoingMessage {
   return {
     requestId: 'otp_01jd3m2k5xe8r9s0t1v2w3x4y5',
@@ -101,14 +99,14 @@ export function createOutgoingMessage(changes: Partial<OutgoingMessage> = {}): O
   }
 }
 
-/** Long enough that only a fault of the test ends by it. */
+/** Creates a signal that aborts only if a test hangs. */
 export const longTimeout = () => AbortSignal.timeout(60_000)
 
-/** Sends the message as it stands. */
+/** Sends a message with the given fields changed. */
 export const sendTo = (provider: Provider, changes: Partial<OutgoingMessage> = {}) =>
   provider.send(createOutgoingMessage(changes), longTimeout())
 
-/** A call to the callback URL. */
+/** Creates a call to the callback URL. */
 export function createCallback(changes: Partial<Callback> = {}): Callback {
   return {
     method: 'POST',
@@ -119,8 +117,8 @@ export function createCallback(changes: Partial<Callback> = {}): Callback {
   }
 }
 
-/** What the provider makes of a call; fails where it takes none. */
+/** Reads a callback with the provider. @throws Error if the provider has no callbacks */
 export async function readCallback(provider: Provider, request: Callback, nowMs = testClock().now()) {
-  if (!provider.readCallback) throw new Error('this provider takes no callbacks')
+  if (!provider.readCallback) throw new Error('this provider has no callbacks')
   return provider.readCallback(request, nowMs)
 }

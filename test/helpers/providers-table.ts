@@ -1,7 +1,7 @@
 import { providerKinds } from '../../src/delivery/providers/all-provider-kinds.ts'
 
 /**
- * The table of the kinds of providers as the README has it, in Markdown. Run this file to print it:
+ * Builds the README's table of provider kinds, in Markdown. Run this file to print it:
  *
  *     npx bun test/helpers/providers-table.ts | npx prettier --parser markdown
  */

@@ -6,10 +6,10 @@ export type RawExchange = {
 }
 
 /**
- * Sends bytes to a server on this machine as they are, which no HTTP client would.
+ * Sends raw bytes to a server on this machine, including requests that an HTTP client would not send.
  *
- * @param parts sent one after the other, each once the one before is on its way
- * @param responsesMax resolves once so many answers have come; without them when the server closes the connection
+ * @param parts sent in order, each after the previous one was written
+ * @param responsesMax resolves after this many responses, or when the server closes the connection
  */
 export function exchangeRaw(
   port: number,
@@ -35,7 +35,7 @@ export function exchangeRaw(
             const written = socket.write(bytes.subarray(sent))
             if (written < 0) return
             sent += written
-            // Lets the answer in, and the socket drain.
+            // Lets the socket drain and responses arrive.
             await new Promise((next) => setImmediate(next))
           }
         }
@@ -54,7 +54,7 @@ export function exchangeRaw(
   return promise
 }
 
-/** The whole answers at the beginning of a text. */
+/** Parses the complete responses at the beginning of a text. */
 function parseResponses(text: string): RawResponse[] {
   const responses: RawResponse[] = []
   let rest = text

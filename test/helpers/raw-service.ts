@@ -7,7 +7,7 @@ import { exchangeRaw, type RawResponse } from './raw-http.ts'
 
 export type RawService = Awaited<ReturnType<typeof startRawService>>
 
-/** The real application behind the real listener, for requests that no HTTP client would send. */
+/** Starts the real application behind the real listener, for requests that an HTTP client would not send. */
 export async function startRawService() {
   const apiTester = await createApiTester()
   const calls: CompletedRequest[] = []
@@ -25,7 +25,7 @@ export async function startRawService() {
 
   return {
     port,
-    /** What was answered and what went wrong, since the last `forget`. */
+    /** Responses and errors since the last `forget`. */
     calls,
     bugs,
     reset() {
@@ -33,10 +33,10 @@ export async function startRawService() {
       bugs.length = 0
       waiters = []
     },
-    /** Resolves when the next call has been answered, whether or not anybody is there to hear it. */
+    /** Resolves when the next call has been answered, even if its client is gone. */
     nextResponse: () => new Promise<void>((resolve) => waiters.push(resolve)),
 
-    /** The one answer to a request. */
+    /** Sends a request and returns its only response. */
     async request(...parts: string[]): Promise<RawResponse> {
       const { responses } = await exchangeRaw(port, parts)
       const [response, ...others] = responses
@@ -44,7 +44,7 @@ export async function startRawService() {
       return response
     },
 
-    /** Fails unless the answer is an error as the OpenAPI document has it, as safe as every other answer. */
+    /** Fails unless the response is an error that matches the OpenAPI document and has the security headers. */
     expectError(response: RawResponse, status: number, error: Record<string, unknown>) {
       const body: unknown = JSON.parse(response.body)
       expect([response.status, body]).toMatchObject([status, { error }])

@@ -1,6 +1,6 @@
 export type RecordingProxy = ReturnType<typeof startRecordingProxy>
 
-/** Stands between a client and a server, and keeps the bodies that the server answered. */
+/** Starts a proxy in front of a server that records the response bodies. */
 export function startRecordingProxy(target: string) {
   const bodies: string[] = []
   let onStream = () => {}
@@ -32,7 +32,7 @@ export function startRecordingProxy(target: string) {
   return {
     url: `http://127.0.0.1:${server.port}`,
     bodies,
-    /** Resolves once the server has begun to answer a stream. */
+    /** Resolves once the server has started to send a stream. */
     waitForStream: () => new Promise<void>((resolve) => (onStream = resolve)),
     stop: () => server.stop(true),
   }

@@ -6,12 +6,12 @@ import {
 } from '../../src/domain/upkeep/retention.ts'
 import type { TestService } from './service.ts'
 
-/** The keys of every test service. */
+/** Derived keys of every test service. */
 export const testKeys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
 
 const defaultSettings: RetentionSettings = { phoneDays: 30, logDays: 90, requestDays: 0, auditDays: 365 }
 
-/** What the server does every ten minutes, as a restarted one would: nothing is remembered but what is stored. */
+/** Creates the purge that the server runs every ten minutes. Each call starts from the stored state, as after a restart. */
 export function createPurger(service: Pick<TestService, 'store' | 'clock'>, settings = defaultSettings) {
   return async (throttle: Partial<PurgeThrottle> = {}) => {
     const retention = createRetention({ ...service, keys: testKeys, settings })

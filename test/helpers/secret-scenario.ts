@@ -1,6 +1,6 @@
 import type { WebhookReceiver } from './webhook-receiver.ts'
 
-// Nothing else that is written down looks like these.
+// Distinctive, so that a search for them finds nothing else.
 const password = 'correct hOrSe bAtTeRy sTaPlE'
 const newPassword = 'another hOrSe bAtTeRy sTaPlE'
 const wrongPassword = 'wrong hOrSe bAtTeRy sTaPlE'
@@ -10,16 +10,16 @@ export type SecretScenario = ReturnType<typeof createSecretScenario>
 
 type Answer = { status: number; json: { data: Record<string, string> } & Record<string, string> }
 
-/** What was given out or taken, and where it was refused. */
+/** Creates a scenario that issues and uses every kind of secret, and records the secrets and the refusals. */
 export function createSecretScenario() {
-  /** Every secret, by what it is. */
+  /** Secrets by description. */
   const secrets = new Map<string, string>()
   const webhookSecrets = new Set<string>()
   const codes = new Set<string>()
   const refusals: Array<{ status: number; text: string }> = []
   let calls = 0
 
-  /** From the first start of a server on, with all that can go wrong. */
+  /** Runs the scenario on a new server, including every kind of failure. */
   async function run(server: { url: string; setupToken: string | undefined }, receiver: WebhookReceiver) {
     async function call(
       method: string,
@@ -49,13 +49,13 @@ export function createSecretScenario() {
     }
 
     const recordSecret = (name: string, value: string | undefined) => {
-      if (value === undefined) throw new Error(`${name} was not given out`)
+      if (value === undefined) throw new Error(`${name} was not issued`)
       secrets.set(name, value)
       if (value.startsWith('whsec_')) webhookSecrets.add(value)
       return value
     }
 
-    // The account, in every way.
+    // The account: setup, logins, refresh, revocation, and their failures.
     const setupToken = recordSecret('setup token', server.setupToken)
     for (const one of [password, newPassword, wrongPassword]) secrets.set(one, one)
     await grant('the first login', {
@@ -93,7 +93,7 @@ export function createSecretScenario() {
     })
     const bearer = { authorization: `Bearer ${login['id_token']}` }
 
-    // Two applications, one project, every rotation.
+    // Two applications of one project, and every rotation.
     const project = await call('POST', '/v1/projects', bearer, { name: 'Shop' })
     const createApplication = async (environment: string) => {
       const { json } = await call(
@@ -140,7 +140,7 @@ export function createSecretScenario() {
     })
     await call('POST', `/v1/webhooks/${webhook.json.data['id']}/test`, bearer)
 
-    // Codes: sent, repeated, resent, wrong, right, canceled.
+    // Codes: sent, retried, resent, wrong, right, canceled.
     for (const phone of phones) {
       const sent = await call(
         'POST',
@@ -179,7 +179,7 @@ export function createSecretScenario() {
     const sentInTest = await call('POST', '/v1/otp/send', testHeaders, { phone: phones[0] })
     codes.add(sentInTest.json.data['code'] ?? '')
 
-    // Every secret where it does not belong.
+    // Every secret in places where it does not belong.
     for (const secret of [...secrets.values(), ...codes, ...phones]) {
       const encodedSecret = encodeURIComponent(secret)
       await call('GET', `/v1/projects/${encodedSecret}`, bearer)
@@ -214,15 +214,15 @@ export function createSecretScenario() {
   return { secrets, webhookSecrets, codes, refusals, phones, calls: () => calls, run }
 }
 
-/** A code on its own, not six digits of a longer number. */
+/** True if the text contains the code on its own, not as six digits of a longer number. */
 export const containsCode = (text: string, code: string) =>
   new RegExp(`(?<![0-9A-Za-z])${code}(?![0-9A-Za-z])`).test(text)
 
-/** The forms in which something could be written down. */
+/** Lists the encodings in which a secret could have been written. */
 export const listEncodings = (secret: string) => [
   secret,
   encodeURIComponent(secret),
   Buffer.from(secret).toString('base64').replace(/=+$/, '').slice(0, -1),
-  // Of a credential, what follows its prefix.
+  // A credential without its prefix.
   secret.replace(/^(ph_(live|test)_\w+_|whsec_|st_|rt_)/, ''),
 ]

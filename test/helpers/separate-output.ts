@@ -6,13 +6,13 @@ import { runInTerminal } from './terminal.ts'
 export type SeparateOutputOptions = {
   env: Record<string, string>
   input: string | undefined
-  /** When Ctrl-C comes. */
+  /** Sends Ctrl-C when it resolves. */
   interruptAfter: Promise<void> | undefined
-  /** A terminal of 80 columns is standard output, and standard input where nothing is piped in. */
+  /** Makes standard output a terminal of 80 columns, and standard input too unless text is piped in. */
   isTerminal: boolean
 }
 
-/** Runs `dist/otpd` to its end, standard output and standard error told apart on a terminal too. */
+/** Runs the binary until it exits, with standard output and standard error separate even on a terminal. */
 export async function runWithSeparateOutput(
   home: string,
   args: string[],

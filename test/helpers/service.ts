@@ -16,12 +16,12 @@ import { testClock } from './clock.ts'
 import { requireConfig, loadEnv } from './config.ts'
 import { openTestSqlite } from './databases.ts'
 
-/** Whoever may call: a developer with a token, an application with its three headers. */
+/** Caller of the API: a developer with a token, or an application with its three headers. */
 export type TestCaller = { headers: Record<string, string> }
 
 export type TestDeveloper = TestCaller & { developer: Actor }
 
-/** What the create call answered, and the headers made of it. */
+/** Response to the creation of an application, and the headers made from it. */
 export type TestApplication = TestCaller & {
   id: string
   projectId: string
@@ -33,9 +33,9 @@ export type TestApplication = TestCaller & {
 
 export type TestRequest = {
   as?: TestCaller | undefined
-  /** An object is sent as JSON; text as it is, still as `application/json`. */
+  /** An object is sent as JSON, a string unchanged. Both have the type `application/json`. */
   body?: unknown
-  /** Those that are undefined are left out. */
+  /** Headers with the value undefined are omitted. */
   headers?: Record<string, string | undefined>
 }
 
@@ -43,10 +43,10 @@ export type TestResponse<T> = {
   status: number
   headers: Headers
   text: string
-  /** Present where the call succeeded; reading it of a refusal fails the test. */
+  /** Present if the call succeeded. */
   data: T
   pagination: { limit: number; nextCursor: string | null }
-  /** Present where the call was refused. */
+  /** Present if the call failed. */
   error: {
     code: ErrorCode
     message: string
@@ -62,23 +62,23 @@ export type TestService = Awaited<ReturnType<typeof createTestService>>
 export type TestOptions = {
   /** `OTPD_*` variables, as the operator would set them. */
   env?: Record<string, string>
-  /** In place of the configured ones. */
+  /** Overrides the configured plans. */
   plans?: Plans
-  /** Providers and routes; without them everything stays in the inbox. */
+  /** Providers and routes. By default there are none, and messages stay in the inbox. */
   delivery?: DeliverySettings
   messaging?: ServiceNeeds['messaging']
   report?: ServiceNeeds['report']
-  /** Of the caller's, who closes it; otherwise a new SQLite file. */
+  /** Database that the test opened and closes. By default a new SQLite file. */
   database?: Database
 }
 
-// Always the same: several services may stand on one database.
+// Fixed, so that several services can share a database.
 const masterKey = new Uint8Array(masterKeyBytes).fill(7)
 const publicUrl = 'http://otpd.test'
 
 /**
- * The real application on a real store, with a clock that stands still. It listens to nothing: requests are handed to
- * the application itself.
+ * Creates the real application on a real store, with a stopped clock. It opens no port: requests are passed to the
+ * application directly.
  */
 export async function createTestService(options: TestOptions = {}) {
   const ownDatabase = options.database ? undefined : await openTestSqlite()
@@ -136,7 +136,7 @@ export async function createTestService(options: TestOptions = {}) {
     return { ...parsed, status: response.status, headers: response.headers, text }
   }
 
-  /** A token that the built-in provider might have given out, but that outlives every move of the clock. */
+  /** Signs an ID token like the built-in provider, but valid for 400 days, so that tests can move the clock. */
   async function signIdToken(subject: string): Promise<string> {
     const { kid, privateKey } = await signingKeys.current()
     const nowSeconds = Math.floor(clock.now() / 1000)
@@ -147,7 +147,7 @@ export async function createTestService(options: TestOptions = {}) {
       .sign(privateKey)
   }
 
-  /** Creates something that the test only needs. */
+  /** Creates a resource. @throws Error unless the response is 201 */
   async function createResource<T>(path: string, as: TestCaller, body: unknown): Promise<T> {
     const response = await request<T>('POST', path, { as, body })
     if (response.status !== 201) throw new Error(`POST ${path}: ${response.status} ${response.text}`)
@@ -179,14 +179,14 @@ export async function createTestService(options: TestOptions = {}) {
         now: clock.now(),
       }
       const developer = await store.write((tx) => insertDeveloper(tx, newDeveloper, random))
-      if (!developer) throw new Error('the developer was not made')
+      if (!developer) throw new Error('the developer was not created')
       return {
         developer: { ...developer, origin: hostOrigin },
         headers: { authorization: `Bearer ${await signIdToken(id)}` },
       }
     },
 
-    /** @param wishes.projectId without one a project is made first */
+    /** @param applicationOptions.projectId creates a project if missing */
     async createApplication(
       as: TestDeveloper,
       applicationOptions: { name?: string; projectId?: string; environment?: 'live' | 'test' } = {},
@@ -201,7 +201,7 @@ export async function createTestService(options: TestOptions = {}) {
       return { ...created, headers: credentialHeaders(created) }
     },
 
-    /** Closes what was opened here. Fails where the application reported a bug. */
+    /** Closes everything opened here. @throws AggregateError if the application reported bugs */
     async dispose(): Promise<void> {
       if (options.delivery) await services.messaging.stop(0)
       await ownDatabase?.dispose()

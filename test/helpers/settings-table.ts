@@ -1,7 +1,7 @@
 import { settingList } from '../../src/config/config.ts'
 
 /**
- * The table of settings as the README has it, in Markdown. Run this file to print it:
+ * Builds the README's table of settings, in Markdown. Run this file to print it:
  *
  *     npx bun test/helpers/settings-table.ts | npx prettier --parser markdown
  */

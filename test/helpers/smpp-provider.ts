@@ -4,7 +4,7 @@ import { createSmpp, smpp } from '../../src/delivery/providers/smpp.ts'
 import { startSmsc } from './smsc.ts'
 
 export const smppTimes = { bindMs: 30_000, responseMs: 1_000, backoffMinMs: 5, backoffMaxMs: 20 }
-/** A pause that no test outlives. */
+/** Backoff longer than any test. */
 export const longPause = { ...smppTimes, backoffMinMs: 600_000, backoffMaxMs: 600_000 }
 
 export const smppValues = {
@@ -17,7 +17,7 @@ export const smppValues = {
 
 export type SmppTest = Awaited<ReturnType<typeof startSmppTest>>
 
-/** An SMSC, and providers in front of it. */
+/** Starts an SMSC and creates SMPP providers that connect to it. */
 export async function startSmppTest() {
   const smsc = await startSmsc()
   const providers: Provider[] = []
@@ -32,7 +32,7 @@ export async function startSmppTest() {
           field.default === undefined ? [] : [[name, field.default]],
         ),
       )
-      // What `defineKind` does, but with times that fit a test; what was looked for is what the type says.
+      // Does the work of `defineKind`, but with short times. `findSettingFaults` has checked what the cast asserts.
       const provider = createSmpp({ ...defaults, ...values } as Parameters<typeof createSmpp>[0], times)
       providers.push(provider)
       return provider

@@ -1,7 +1,7 @@
-"""An SMSC of another make, on a free loopback port: takes every message, prints it, and sends a receipt.
+"""Third-party SMSC on a free loopback port: accepts and prints every message, and sends a delivery receipt.
 
-One JSON object a line: first {"port"}, then {"bound"}, {"to", …, "hex"} and {"receipt"}, the status of its answer.
-A phone whose number ends in 00 is not there.
+Prints one JSON object per line: first {"port"}, then {"bound"}, {"to", …, "hex"} and {"receipt"}, the status with which
+the client answered the receipt. Messages to numbers that end in 00 are undeliverable.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import socket
 import smpp34
 
 
-def tell(**event):
+def report(**event):
     print(json.dumps(event), flush=True)
 
 
@@ -30,25 +30,25 @@ async def send_receipt(esme, submitted, message_id):
     answer = await esme.deliver_sm(
         submitted.source_addr, text.encode(), source_addr=submitted.destination_addr, esm_class=4
     )
-    tell(receipt=answer.command_status)
+    report(receipt=answer.command_status)
 
 
 async def main():
     port = free_port()
     server = smpp34.Server("127.0.0.1", port, system_id="SMSC")
     await server.start()
-    tell(port=port)
+    report(port=port)
     esmes, count = {}, 0
     while True:
         event = await server.next()
         if isinstance(event, smpp34.Esme):
             esmes[event.session_id] = event
-            tell(bound=event.system_id)
+            report(bound=event.system_id)
         elif isinstance(event, smpp34.SubmitSmEvent):
             count += 1
             message_id = f"id_{count}"
             event.accept(message_id)
-            tell(
+            report(
                 **{"from": event.source_addr},
                 to=event.destination_addr,
                 dataCoding=event.data_coding,

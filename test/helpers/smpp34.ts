@@ -6,16 +6,16 @@ const python = process.env['OTPD_TEST_SMPP_PYTHON']
 export const hasSmpp34 = python !== undefined && python !== ''
 if (!hasSmpp34)
   process.stderr.write(
-    'Left out: codes through an SMSC of another make. To send them: python3 -m venv v && v/bin/pip install ' +
+    'Skipped: codes through a third-party SMSC. To run them: python3 -m venv v && v/bin/pip install ' +
       'smpp34==1.5.0, then set OTPD_TEST_SMPP_PYTHON to v/bin/python.\n',
   )
 
 export type Smpp34 = Awaited<ReturnType<typeof startSmpp34>>
 
-/** What the SMSC printed of a message. */
+/** Message as the SMSC printed it. */
 export type Smpp34Message = { from: string; to: string; dataCoding: number; hex: string }
 
-/** An SMSC that is built with `smpp34`, a library that shares nothing with ours. It sends receipts. */
+/** Starts an SMSC built with the Python library `smpp34`, which shares no code with ours. It sends delivery receipts. */
 export async function startSmpp34() {
   const smsc = await startExternalProgram([python ?? '', join(import.meta.dir, 'smpp34-smsc.py')], '}\n')
   const eventsWith = <T>(name: string): T[] =>
@@ -28,7 +28,7 @@ export async function startSmpp34() {
 
   return {
     port: eventsWith<{ port: number }>('port')[0]?.port ?? 0,
-    /** The message to this phone, as soon as it is there. */
+    /** Waits for the message to this phone. */
     async waitForMessageTo(phone: string) {
       const message = await waitFor(`message to ${phone} at the SMSC`, () =>
         eventsWith<Smpp34Message>('hex').find(({ to }) => `+${to}` === phone),
@@ -39,7 +39,7 @@ export async function startSmpp34() {
   }
 }
 
-/** The characters of our messages that are elsewhere in the GSM alphabet than in ASCII (3GPP TS 23.038 §6.2.1). */
+/** Characters of our messages whose GSM code differs from ASCII (3GPP TS 23.038 §6.2.1). */
 const gsmCharacters: Readonly<Record<string, string>> = { '\x00': '@', '\x05': 'é' }
 
 function decode({ dataCoding, hex }: Smpp34Message): string {

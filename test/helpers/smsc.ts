@@ -6,8 +6,8 @@ type Handler = (session: ServerSession, pdu: Pdu) => void
 export type Smsc = Awaited<ReturnType<typeof startSmsc>>
 
 /**
- * An SMSC that takes every message and keeps it. Built with the library that the client uses, so that it cannot tell
- * where both misread the protocol.
+ * Starts an SMSC that accepts and records every message. It uses the same library as the client, so it cannot reveal a
+ * misreading of the protocol that both share; `smpp34.ts` can.
  */
 export async function startSmsc({
   key,
@@ -72,16 +72,16 @@ export async function startSmsc({
     onBind: (handler: Handler) => void (onBind = handler),
     onSubmit: (handler: Handler) => void (onSubmit = handler),
     onEnquire: (handler: Handler) => void (onEnquire = handler),
-    /** Answers every submit with that status. */
+    /** Answers every submit_sm with this command status. */
     refuseSubmits: (status: number) =>
       void (onSubmit = (session, pdu) => session.send(pdu.response({ command_status: status }))),
-    /** The only connection. */
+    /** Returns the only connection. */
     session(): ServerSession {
       const [session] = sessions
-      if (!session) throw new Error('nobody is connected')
+      if (!session) throw new Error('no client is connected')
       return session
     },
-    /** Resolves as soon as that holds. */
+    /** Resolves as soon as the condition holds. */
     waitUntil(condition: () => boolean): Promise<void> {
       if (condition()) return Promise.resolve()
       return new Promise((resolve) => waiters.push({ condition, resolve }))

@@ -1,17 +1,17 @@
-/** What stands behind a request that has no clear end, and must never be answered. */
+/** Request hidden behind one with an ambiguous end. It must never be answered. */
 export const smuggledRequest = 'GET /v1/health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
-/** The head of a request with a body. */
+/** Builds the head of a request with a body. */
 export const postHead = (...headers: string[]) =>
   ['POST /v1/otp/send HTTP/1.1', 'Host: localhost', ...headers, '', ''].join('\r\n')
 
 const getHead = (...headers: string[]) =>
   ['GET /v1/health HTTP/1.1', 'Host: localhost', ...headers, 'Connection: close', '', ''].join('\r\n')
 
-/** Requests whose end two readers may see at different places (RFC 9112 §6.3), with one hidden behind it. */
+/** Request-smuggling attempts: two parsers may disagree where the request ends (RFC 9112 §6.3). */
 export const smugglingRequests: ReadonlyArray<readonly [name: string, bytes: string]> = [
   [
-    'a length beside chunks',
+    'a length and chunks',
     postHead('Content-Length: 5', 'Transfer-Encoding: chunked') + `0\r\n\r\n${smuggledRequest}`,
   ],
   ['two lengths', postHead('Content-Length: 0', 'Content-Length: 44') + smuggledRequest],
@@ -22,7 +22,7 @@ export const smugglingRequests: ReadonlyArray<readonly [name: string, bytes: str
     postHead('Transfer-Encoding: chunked', 'Transfer-Encoding: identity') + `0\r\n\r\n${smuggledRequest}`,
   ],
   [
-    'a coding behind a space',
+    'a coding after a space',
     postHead('Transfer-Encoding : chunked', 'Content-Length: 5') + `0\r\n\r\n${smuggledRequest}`,
   ],
   ['a folded header', postHead('X: a', ' Transfer-Encoding: chunked', 'Content-Length: 0') + smuggledRequest],

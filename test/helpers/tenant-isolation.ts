@@ -7,9 +7,9 @@ export const isForApplications = ({ security }: Operation) => security.some((sch
 
 export type TenantIsolationChecker = ReturnType<typeof createTenantIsolationChecker>
 
-/** Calls about what belongs to another tenant beside the same calls about what belongs to nobody. */
+/** Compares calls about another tenant's resources with the same calls about resources that do not exist. */
 export function createTenantIsolationChecker(apiTester: ApiTester) {
-  /** What a caller can tell apart: everything but the name of the call. */
+  /** Returns what a caller can observe: everything except the trace id. */
   async function callAsCaller(operation: Operation, request: ApiTestRequest) {
     const { response, faults } = await apiTester.callAndCheck(operation, request)
     expect(faults).toEqual([])
@@ -18,7 +18,7 @@ export function createTenantIsolationChecker(apiTester: ApiTester) {
     return { status: response.status, headers, body: response.text.replaceAll(traceId, 'req') }
   }
 
-  /** The same call about somebody's thing and about nobody's. */
+  /** Makes the same call about another tenant's resource and about one that does not exist. */
   async function compare(
     operation: Operation,
     as: Record<string, string>,
@@ -50,7 +50,7 @@ export function createTenantIsolationChecker(apiTester: ApiTester) {
     callAsCaller,
     compare,
     operationsWithIds,
-    /** Which kinds of caller an operation must be tried by, with what it names in its path or body. */
+    /** Lists the kinds of caller that must try an operation, with the resources in its path or body. */
     forConsole: [
       ...operationsWithIds.filter(isForConsole),
       ...apiTester.operations.filter(({ operationId }) =>

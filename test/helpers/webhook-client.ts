@@ -7,9 +7,9 @@ const email = 'ada@example.com'
 const password = 'correct horse battery'
 
 /**
- * A home for `startServer`, with an account in it, no limits, and receivers on this machine allowed.
+ * Creates a home for `startServer` with an account and no limits. Webhook receivers on this machine are allowed.
  *
- * @param plan in place of what every account has
+ * @param plan overrides the plan of the accounts
  */
 export function makeServerHome(plan = {}): Required<Pick<ServerOptions, 'home' | 'args' | 'env'>> {
   const home = mkdtempSync(join(tmpdir(), 'otpd-webhooks-'))
@@ -34,16 +34,14 @@ export type TestApp = { id: string; webhookSecret: string; headers: Record<strin
 
 export type WebhookClient = Awaited<ReturnType<typeof logIn>>
 
-/** What `makeServerHome` gives its account. */
+/** Credentials of the account that `makeServerHome` creates. */
 export const login = { username: email, password }
 
-/**
- * Calls a server that runs, as the developer of `makeServerHome` or another one. Everything throws where it is refused.
- */
+/** Logs in to a running server, by default as the developer of `makeServerHome`. Its calls throw if they are refused. */
 export async function logIn(url: string, { username, password } = login) {
   const form = { grant_type: 'password', username, password }
   const tokens = await fetch(`${url}/v1/auth/token`, { method: 'POST', body: new URLSearchParams(form) })
-  // Of a server of ours, whose answers have the shape that the caller names.
+  // The server is the one under test; its callers know the shape of the response.
   const { id_token: token } = (await tokens.json()) as { id_token: string }
 
   async function call<T>(method: string, path: string, body?: object, headers = {}): Promise<T> {
@@ -61,7 +59,7 @@ export async function logIn(url: string, { username, password } = login) {
     token,
     call,
 
-    /** A test application, whose codes go nowhere, unless another is wanted. */
+    /** Creates an application, by default of the environment `test`, whose codes are not sent. */
     async createApplication(name = 'Webhooks', environment: 'live' | 'test' = 'test'): Promise<TestApp> {
       projectId ??= (await call<{ id: string }>('POST', '/v1/projects', { name })).id
       const application = await call<
@@ -80,7 +78,7 @@ export async function logIn(url: string, { username, password } = login) {
   }
 }
 
-/** Makes an `otp.sent` event. @returns the id of its request; undefined where the server did not say that it stands */
+/** Sends a code, which causes an `otp.sent` event. @returns the request id, or undefined if it was not acknowledged */
 export async function sendOtp(url: string, app: TestApp, phone: string): Promise<string | undefined> {
   try {
     const response = await fetch(`${url}/v1/otp/send`, {

@@ -7,9 +7,9 @@ export type ReceivedWebhook = { path: string; headers: Record<string, string>; b
 export type WebhookReceiver = Awaited<ReturnType<typeof startReceiver>>
 
 /**
- * A real server that webhooks can be sent to.
+ * Starts a webhook receiver on a free port.
  *
- * @param respond what it does with one; 200 and `ok` where nothing is given
+ * @param respond answers a webhook; by default 200 with the body `ok`
  */
 export async function startReceiver(
   respond: (received: ReceivedWebhook) => Response | Promise<Response> = () => new Response('ok'),
@@ -40,7 +40,7 @@ export async function startReceiver(
     url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${server.port}`,
     port: server.port ?? 0,
     received,
-    /** Resolves once that many have come. */
+    /** Resolves once this many webhooks have arrived. */
     waitForCount(count: number): Promise<void> {
       if (received.length >= count) return Promise.resolve()
       return new Promise((resolve) => waiters.push({ count, resolve }))
@@ -49,16 +49,16 @@ export async function startReceiver(
   }
 }
 
-/** A door that tests open by hand. */
+/** Creates a promise that a test resolves by calling `open`. */
 export function createGate() {
   const { promise, resolve } = Promise.withResolvers<void>()
   return { opened: promise, open: resolve }
 }
 
 export const hasOpenssl = Bun.which('openssl') !== null
-if (!hasOpenssl) process.stderr.write('Left out: tests of webhooks over TLS. Install openssl to run them.\n')
+if (!hasOpenssl) process.stderr.write('Skipped: tests of webhooks over TLS. Install openssl to run them.\n')
 
-/** A key and a certificate for that name, signed by itself: whoever trusts `cert` trusts the server. */
+/** Creates a key and a self-signed certificate for a name. A client that trusts `cert` trusts the server. */
 export function makeCertificate(name: string): { key: string; cert: string } {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-tls-'))
   try {
