@@ -1,8 +1,8 @@
 import type { TestApp } from '../helpers/webhook-client.ts'
 
-/** An answer, or what came instead of one. */
+/** Response to a call, or the lack of one. */
 export type CallResult = {
-  /** 0 where the connection ended, or the time did, before an answer came. */
+  /** 0 if the connection ended or the timeout passed before a response arrived. */
   status: number
   ms: number
   headers: Headers
@@ -15,7 +15,7 @@ type CallOptions = { headers?: Record<string, string>; body?: object; timeoutMs?
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null
 
-/** Never rejects: that there is no answer is an answer here. Each call has a connection of its own. */
+/** Calls the API on a new connection. Never rejects: a missing response is a result here. */
 export async function callApi(method: string, url: string, options: CallOptions = {}): Promise<CallResult> {
   const { headers = {}, body, timeoutMs = 20_000 } = options
   const startedAt = performance.now()
@@ -45,7 +45,7 @@ export async function callApi(method: string, url: string, options: CallOptions 
 
 let phones = 0
 
-/** A number that no other call has had. */
+/** Returns a phone number that no other call has used. */
 export const newPhone = () => `+1415${String(2_000_000 + (phones++ % 7_000_000))}`
 
 export const send = (url: string, { headers }: Pick<TestApp, 'headers'>, phone = newPhone()) =>
@@ -58,7 +58,7 @@ export const verify = (
   code: unknown,
 ) => callApi('POST', `${url}/v1/otp/verify`, { headers, body: { requestId, code } })
 
-/** Asks for the server's health all the time, until it is stopped. */
+/** Polls the liveness probe until it is stopped. */
 export function watchHealth(url: string, everyMs = 20) {
   const results: CallResult[] = []
   const controller = new AbortController()
@@ -81,7 +81,7 @@ export function watchHealth(url: string, everyMs = 20) {
   }
 }
 
-/** How often each status was answered: `201 × 40, 503 × 2`. */
+/** Counts the statuses: `201 × 40, 503 × 2`. */
 export function countStatuses(results: readonly CallResult[]): string {
   const counts = new Map<number, number>()
   for (const { status } of results) counts.set(status, (counts.get(status) ?? 0) + 1)
@@ -91,7 +91,7 @@ export function countStatuses(results: readonly CallResult[]): string {
     .join(', ')
 }
 
-/** Whether it becomes true within that time. */
+/** Polls the condition for `ms` milliseconds. Returns whether it became true. */
 export async function waitUntil(ms: number, condition: () => boolean | Promise<boolean>): Promise<boolean> {
   const deadline = performance.now() + ms
   for (;;) {
@@ -101,5 +101,5 @@ export async function waitUntil(ms: number, condition: () => boolean | Promise<b
   }
 }
 
-/** The sentences whose condition does not hold. */
+/** Returns the sentence as a violation if the condition is not met. */
 export const violationUnless = (isMet: boolean, sentence: string): string[] => (isMet ? [] : [sentence])

@@ -2,8 +2,8 @@ import { logIn, type TestApp, type WebhookClient } from '../helpers/webhook-clie
 import { callApi, send, violationUnless, verify, waitUntil, type CallResult } from './calls.ts'
 import type { FaultFamily, Trial } from './family.ts'
 import { makeHome, startServerAt, type Home } from './server.ts'
-import { buildShim } from './shim.ts'
-import { createFakeWallClock, type FakeWallClock } from './wall.ts'
+import { buildShim } from './disk-shim.ts'
+import { createFakeWallClock, type FakeWallClock } from './fake-wall-clock.ts'
 
 const hourMs = 3_600_000
 const steps = { '2 hours ahead': 2, '2 hours back': -2, '1 day ahead': 24, '1 day back': -24 } as const
@@ -13,15 +13,15 @@ const ttlMs = 300_000
 
 export const clocks: FaultFamily = {
   name: 'clocks',
-  description: 'the time of day jumps, while the server runs and while it does not',
+  description: 'the time of day jumps, while the server runs and while it is stopped',
   async run(trial) {
-    const library = buildShim(trial.folder, 'wall')
+    const library = buildShim(trial.folder, 'fake-wall-clock')
     const running = Object.entries(steps).map(async ([description, hours]) => {
       const wallClock = createFakeWallClock(library, trial.folder)
       await stepWhileRunning(trial, wallClock, description, hours * hourMs)
       wallClock.close()
     })
-    // Those wait most of the time.
+    // These trials wait most of the time, so they run concurrently.
     for (const [description, hours] of Object.entries(steps)) {
       const wallClock = createFakeWallClock(library, trial.folder)
       await stepOverRestart(trial, wallClock, description, hours * hourMs)
@@ -33,7 +33,7 @@ export const clocks: FaultFamily = {
 
 type Receiver = { url: string; status: number; timestamps: number[]; stop(): void }
 
-/** Keeps the time that each webhook says it was sent at, in milliseconds. */
+/** Starts a receiver that records the timestamp of each webhook, in milliseconds. */
 function startReceiver(): Receiver {
   const server = Bun.serve({
     hostname: '127.0.0.1',
@@ -55,7 +55,7 @@ function startReceiver(): Receiver {
 const start = (serverHome: Home, wallClock: FakeWallClock) =>
   startServerAt(serverHome, { ...wallClock.env, OTPD_SEND_PER_MINUTE: String(sendsPerMinute) })
 
-/** As many sends as are admitted, at once. */
+/** Sends until the rate limit is reached, all at once. */
 async function sendAll(url: string, app: TestApp): Promise<CallResult[]> {
   const responses = await Promise.all(Array.from({ length: sendsPerMinute + 1 }, () => send(url, app)))
   return responses.toSorted((a, b) => a.status - b.status)
@@ -108,7 +108,7 @@ async function stepWhileRunning(
     trial.report({
       scenario: `the time of day is set ${description} while the server runs`,
       guarantee:
-        'limits neither free nor hold, codes live on, nobody is thrown out, signatures have the new time, the log says so',
+        'rate limits and codes keep their remaining time, sessions stay valid, signatures have the new time, the log reports it',
       figures: {
         'after the limit': stepped.status,
         'Retry-After': retryAfter(stepped),
@@ -122,19 +122,19 @@ async function stepWhileRunning(
           isLimitReached(sentBefore),
           `before: ${sentBefore.map(({ status }) => status).join(' ')}`,
         ),
-        ...violationUnless(stepped.status === 429, `the limit let a send through: ${stepped.status}`),
+        ...violationUnless(stepped.status === 429, `the rate limit admitted a send: ${stepped.status}`),
         ...violationUnless(
           retryAfter(stepped) > 0 && retryAfter(stepped) <= 60,
           `Retry-After ${retryAfter(stepped)}`,
         ),
-        ...violationUnless(verified.status === 200, `the code of before was ${verified.status}`),
+        ...violationUnless(verified.status === 200, `verifying the earlier code was ${verified.status}`),
         ...violationUnless(ttl > ttlMs - trial.allowMs(5_000) && ttl <= ttlMs, `a new code lives ${ttl} ms`),
-        ...violationUnless(isStillServed, 'the session of before is no longer served'),
+        ...violationUnless(isStillServed, 'the earlier session is no longer accepted'),
         ...violationUnless(
           arrived && timestampErrorMs < trial.allowMs(10_000),
           `the signature's time is ${timestampErrorMs} ms off`,
         ),
-        ...violationUnless(isLogged, 'the log says nothing'),
+        ...violationUnless(isLogged, 'the log does not report it'),
         ...violationUnless(
           heldMs === undefined || (heldMs >= 60_000 && heldMs < 65_000),
           `the limit held ${heldMs} ms`,
@@ -188,10 +188,10 @@ async function stepOverRestart(
     const retriedAfterMs = Math.round(performance.now() - startedAt)
     const login = await logIn(server.url).then(isServed, () => false)
     trial.report({
-      scenario: `the time of day is set ${description} while the server does not run`,
+      scenario: `the time of day is set ${description} while the server is stopped`,
       guarantee: isBack
-        ? 'limits hold for their minute, codes for their five, retries come when they were due; the log says so'
-        : 'as after so long a pause: limits are free, codes are over, retries come at once',
+        ? 'rate limits last one minute, codes five, retries arrive when they were due; the log reports it'
+        : 'as after a pause of that length: rate limits are free, codes have expired, retries arrive at once',
       figures: {
         'after the limit': stepped.status,
         'Retry-After': retryAfter(stepped),
@@ -202,7 +202,7 @@ async function stepOverRestart(
       violations: [
         ...violationUnless(
           isLimitReached(sentBefore) && isAttempted,
-          'the limit was not reached, or nothing to retry',
+          'the rate limit was not reached, or there was nothing to retry',
         ),
         ...violationUnless(stepped.status === (isBack ? 429 : 201), `the next send was ${stepped.status}`),
         ...violationUnless(
@@ -211,12 +211,12 @@ async function stepOverRestart(
         ),
         ...violationUnless(
           verified.status === (isBack ? 200 : 410),
-          `the code of before was ${verified.status}`,
+          `verifying the earlier code was ${verified.status}`,
         ),
-        ...violationUnless(!isBack || (ttl > 0 && ttl <= ttlMs), `the code of before lives ${ttl} ms`),
-        ...violationUnless(isRetried, 'the retry did not come within 15 s'),
-        ...violationUnless(login, 'nobody can log in'),
-        ...violationUnless(!isBack || server.log().includes('was set back'), 'the log says nothing'),
+        ...violationUnless(!isBack || (ttl > 0 && ttl <= ttlMs), `the earlier code lives ${ttl} ms`),
+        ...violationUnless(isRetried, 'the retry did not arrive within 15 s'),
+        ...violationUnless(login, 'logging in fails'),
+        ...violationUnless(!isBack || server.log().includes('was set back'), 'the log does not report it'),
       ],
     })
   } finally {

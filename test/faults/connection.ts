@@ -1,9 +1,9 @@
-/** `id` is the one that the server gave the call: its x-request-id. */
+/** `id` is the `x-request-id` that the server assigned. */
 export type HttpResponse = { status: number; id: string; body: string }
 
 export type Connection = Awaited<ReturnType<typeof openConnection>>
 
-/** A request as it goes over the wire. */
+/** Encodes a request as it is sent over the wire. */
 export function encodeRequest(
   method: string,
   path: string,
@@ -18,8 +18,10 @@ export function encodeRequest(
 }
 
 /**
- * One keep-alive connection with one call at a time, many times cheaper than `fetch`: the load and the server share
- * the machine. Nobody waits longer than some twenty seconds. Throws where nobody listens.
+ * Opens a keep-alive connection with one call at a time. It costs much less CPU than `fetch`, because the load and the
+ * server share the machine. A call times out after about 20 s.
+ *
+ * @throws Error if nothing listens
  */
 export async function openConnection(url: string) {
   let text = ''
@@ -62,12 +64,12 @@ export async function openConnection(url: string) {
   })
 
   return {
-    /** The whole answer; undefined where the connection ended first, so that nobody knows what became of the call. */
+    /** Returns the whole response. Undefined if the connection ended first: the outcome of the call is unknown. */
     send(request: string): Promise<HttpResponse | undefined> {
       if (closed) return Promise.resolve(undefined)
       return new Promise((resolve) => {
         pendingCall = resolve
-        // Counts from here, whatever moves meanwhile.
+        // An absolute timeout: traffic does not restart it.
         socket.timeout(20)
         socket.write(request)
       })

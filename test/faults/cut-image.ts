@@ -3,17 +3,17 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestApp } from '../helpers/webhook-client.ts'
-import { checkFile, checkInvariants } from './check.ts'
+import { checkFile, checkInvariants } from './database-checks.ts'
 import { encodeRequest, openConnection } from './connection.ts'
 import { startServerAt, type Home } from './server.ts'
 
-/** What must stand, because a caller was told so. */
+/** State that must survive, because it was acknowledged to a caller. */
 export type ExpectedState = Map<string, { attempts: number; verifiedAt: string | undefined }>
 
-/** Memory is enough for what is looked at once, and spares the disk gigabytes. */
+/** Images are read once, so they are kept in memory, which saves gigabytes of disk writes. */
 const imagesRoot = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 
-/** Lays the files that a cut has left into a home of their own, which the caller removes. */
+/** Writes the files that survived a power cut into a new home, which the caller removes. */
 export function writeImage(from: Home, files: ReadonlyMap<string, Buffer>): Home {
   const home = mkdtempSync(join(imagesRoot, 'otpd-cut-'))
   const dataDir = join(home, 'data')
@@ -23,7 +23,7 @@ export function writeImage(from: Home, files: ReadonlyMap<string, Buffer>): Home
   return { ...from, home, dataDir }
 }
 
-/** Opens what a cut has left with SQLite itself. @returns what is missing or damaged */
+/** Opens the files that survived a power cut with SQLite alone. @returns what is missing or damaged */
 export function checkImage({ dataDir }: Home, expected: ExpectedState): string[] {
   const path = join(dataDir, 'otpd.db')
   if (!existsSync(path)) return expected.size === 0 ? [] : ['there is no database']
@@ -58,7 +58,7 @@ function checkExpectedState(database: Database, expected: ExpectedState): string
   })
 }
 
-/** Starts otpd on what a cut has left, asks it, and looks at the database that it leaves. @returns what is wrong */
+/** Starts otpd on the files that survived, calls it, and checks the database afterwards. @returns what is wrong */
 export async function bootImage(home: Home, expected: ExpectedState, apps: TestApp[]): Promise<string[]> {
   const server = await startServerAt(home).catch((error: unknown) => String(error))
   if (typeof server === 'string') return [`otpd does not start: ${server}`]

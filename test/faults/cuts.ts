@@ -7,11 +7,11 @@ import { createLedger, type Acknowledged } from './ledger.ts'
 import { startLoad } from './load.ts'
 import { createDisk, losses, readOperations, type Loss } from './replay.ts'
 import { makeHome, startServerAt, type Home } from './server.ts'
-import { buildShim, createShim } from './shim.ts'
+import { buildShim, createShim } from './disk-shim.ts'
 
 const cutsPerRun = 500
 const acknowledgedPerRun = 1_500
-/** Few callers make small commits, many make large ones. */
+/** Numbers of connections. By group commit, few callers cause small transactions and many cause large ones. */
 const connectionChoices = [1, 8, 32]
 const bootEvery = 50
 const applications = 4
@@ -20,7 +20,7 @@ type Run = { home: Home; log: string; acknowledged: Acknowledged[]; apps: TestAp
 
 export const cuts: FaultFamily = {
   name: 'cuts',
-  description: 'power cuts, by replaying what the server wrote up to some moment',
+  description: 'power cuts, simulated by replaying the writes of the server up to a random call',
   counts: { cuts: { full: 1_000, short: 150 } },
   async run(trial) {
     const cutsWanted = trial.count('cuts')
@@ -45,7 +45,7 @@ export const cuts: FaultFamily = {
         process.stdout.write(`   ${figures.cuts} cuts, broken: ${violations.length}\n`)
     }
     trial.report({
-      scenario: `${figures.cuts} power cuts; of what was not synced ${losses.map((loss) => `${loss} ${byLoss[loss]}`).join(', ')}`,
+      scenario: `${figures.cuts} power cuts; kept of the unsynced writes: ${losses.map((loss) => `${loss} ${byLoss[loss]}`).join(', ')}`,
       guarantee: 'the database opens whole, with everything that was acknowledged before the cut',
       figures,
       violations,
@@ -53,7 +53,7 @@ export const cuts: FaultFamily = {
   },
 }
 
-/** A short life of a server, with everything it wrote. */
+/** Runs a server under load for a short time and records everything it writes. */
 async function recordRun(trial: Trial, library: string, index: number): Promise<Run> {
   const home = makeHome(trial, `cuts-${index}`)
   const shim = createShim(library, trial.folder, home.dataDir)

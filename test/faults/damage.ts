@@ -20,32 +20,32 @@ const pageBytes = 4096
 
 export const damage: FaultFamily = {
   name: 'damage',
-  description: 'garbage in the write-ahead log, and a page of the database that a disk has spoilt',
+  description: 'garbage in the write-ahead log, and a database page damaged by the disk',
   counts: { damages: { full: 10, short: 1 } },
   async run(trial) {
     const times = trial.count('damages')
     await repeatDamage(trial, times, {
-      scenario: 'a write-ahead log of random bytes beside a database that was closed',
-      guarantee: 'the server starts, and has all that was acknowledged',
+      scenario: 'a write-ahead log of random bytes next to a cleanly closed database',
+      guarantee: 'the server starts with everything that was acknowledged',
       signal: 'SIGTERM',
       corrupt: (serverHome) =>
         writeFileSync(walPath(serverHome), randomBytes(trial, 64 * 1024), { mode: 0o600 }),
     })
     await repeatDamage(trial, times, {
-      scenario: 'random bytes behind the write-ahead log of a server that was killed',
-      guarantee: 'the server starts, and has all that was acknowledged',
+      scenario: 'random bytes at the end of the write-ahead log of a killed server',
+      guarantee: 'the server starts with everything that was acknowledged',
       signal: 'SIGKILL',
       corrupt: (serverHome) =>
         appendFileSync(walPath(serverHome), randomBytes(trial, 1 + Math.floor(trial.random() * 64 * 1024))),
     })
     await repeatDamage(trial, times, {
-      scenario: 'no shared memory beside the write-ahead log of a server that was killed, but noise',
-      guarantee: 'the server starts, and has all that was acknowledged',
+      scenario: 'random bytes in the shared-memory index of the write-ahead log of a killed server',
+      guarantee: 'the server starts with everything that was acknowledged',
       signal: 'SIGKILL',
       corrupt: (serverHome) =>
         writeFileSync(`${databasePath(serverHome)}-shm`, randomBytes(trial, 32 * 1024), { mode: 0o600 }),
     })
-    // A start reads the requests; of the log it sees nothing, unless it looks for damage.
+    // A start reads requests anyway, but reads the event log only when it checks for damage.
     for (const table of ['otp_requests', 'events']) {
       for (let i = 0; i < times; i++) await corruptPage(trial, table, i)
     }
@@ -66,7 +66,7 @@ type Damage = {
 
 let homes = 0
 
-/** A home with acknowledged requests, whose server has ended. */
+/** Creates a home with acknowledged requests whose server has stopped. */
 async function createUsedHome(trial: Trial, signal: Damage['signal'], sends: number) {
   const serverHome = makeHome(trial, `used-${homes++}`)
   const server = await startServerAt(serverHome)
@@ -99,7 +99,7 @@ async function repeatDamage(
       await server.stop()
       violations.push(
         ...(await findLost(serverHome, acknowledged)),
-        ...violationUnless(verified.status === 200, `a code of before was ${verified.status}`),
+        ...violationUnless(verified.status === 200, `verifying an earlier code was ${verified.status}`),
       )
     } catch (error) {
       violations.push(String(error).slice(0, 300))
@@ -117,7 +117,7 @@ async function repeatDamage(
   })
 }
 
-/** Behind the back of SQLite, after a stop that was not clean. */
+/** Overwrites a page of the file directly, after an unclean stop. */
 async function corruptPage(trial: Trial, table: string, number: number): Promise<void> {
   const { serverHome } = await createUsedHome(trial, 'SIGTERM', 200)
   const page = choosePage(trial, serverHome, table)
@@ -139,20 +139,20 @@ async function corruptPage(trial: Trial, table: string, number: number): Promise
   const isReported = /damaged|could not be checked/.test(output) && !output.includes('is whole')
   const pageAfter = readFileSync(databasePath(serverHome)).subarray((page - 1) * pageBytes, page * pageBytes)
   trial.report({
-    scenario: `page ${page} of the database, in ${table}, is overwritten, and the last stop was not clean (${number + 1})`,
-    guarantee: 'the start is refused, or the log says that the database is damaged; the damage is not hidden',
+    scenario: `page ${page} of the database, in ${table}, is overwritten after an unclean stop (${number + 1})`,
+    guarantee: 'the start is refused, or the log reports that the database is damaged',
     figures: { told: isReported ? 'yes' : 'no' },
     violations: [
-      ...violationUnless(isReported, `it says nothing: ${output.slice(-300)}`),
+      ...violationUnless(isReported, `the damage is not reported: ${output.slice(-300)}`),
       ...violationUnless(
         pageAfter.equals(fileBefore.subarray((page - 1) * pageBytes, page * pageBytes)),
-        'the page was written over',
+        'otpd overwrote the damaged page',
       ),
     ],
   })
 }
 
-/** A leaf of a table, where rows lie. */
+/** Chooses a random leaf page of a table, which holds rows. */
 function choosePage({ random }: Trial, serverHome: Home, table: string): number {
   const bytes = readFileSync(databasePath(serverHome))
   const connection = new Database(databasePath(serverHome), { readonly: true })
@@ -162,7 +162,7 @@ function choosePage({ random }: Trial, serverHome: Home, table: string): number 
   connection.close()
   const children: number[] = []
   const start = ((root ?? 1) - 1) * pageBytes
-  // Interior pages have a header of 12 bytes and an array of cells, each beginning with the number of a child.
+  // An interior page has a header of 12 bytes and an array of cells that begin with the page number of a child.
   const cells = bytes.readUInt16BE(start + 3)
   for (let cell = 0; cell < cells; cell++) {
     children.push(bytes.readUInt32BE(start + bytes.readUInt16BE(start + 12 + cell * 2)))

@@ -3,14 +3,14 @@ import type { Socket } from 'bun'
 import { logIn } from '../helpers/webhook-client.ts'
 import { callApi, send, violationUnless, waitUntil } from './calls.ts'
 import type { FaultFamily, Trial } from './family.ts'
-import { residentMb } from './misbehaviours.ts'
+import { residentMb } from './misbehaving-server.ts'
 import { makeHome, startServerAt } from './server.ts'
 
 const recoversMsMax = 15_000
 
 export const descriptors: FaultFamily = {
   name: 'descriptors',
-  description: 'no file descriptors left, and thousands of connections that say half of a request',
+  description: 'no file descriptors left, and thousands of connections that send half a request',
   counts: { connections: { full: 5_000, short: 1_000 } },
   async run(trial) {
     await exhaust(trial, {
@@ -35,7 +35,7 @@ type Exhaustion = {
   scenario: string
   limit?: number
   connections: number
-  /** Whether descriptors are left for others. */
+  /** True if descriptors are left for other connections. */
   expectsHealth: boolean
 }
 
@@ -66,7 +66,7 @@ async function exhaust(trial: Trial, { name, scenario, limit, connections, expec
   const healthDuring = await callApi('GET', `${server.url}/v1/health`, { timeoutMs: trial.allowMs(3_000) })
   const memoryPeak = residentMb(server.pid)
 
-  // In the full form nobody lets go: the server has to.
+  // In the full form the clients keep the connections open, and the server has to close them.
   if (trial.short) for (const socket of sockets) socket.terminate()
   const openedAt = performance.now()
   const isRecovered = await waitUntil(
@@ -80,7 +80,7 @@ async function exhaust(trial: Trial, { name, scenario, limit, connections, expec
   const exitCode = await server.stop()
   trial.report({
     scenario,
-    guarantee: `sends work again within 15 s${trial.short ? ' of their end' : ', though they stay'}; every descriptor is freed; the process lives`,
+    guarantee: `sends work again within 15 s${trial.short ? ' after they close' : ', although they stay open'}; every descriptor is freed; the process survives`,
     figures: {
       connected: sockets.length,
       descriptors: `${filesBefore} → ${filesPeak} → ${isFreed ? 'freed' : 'kept'}`,

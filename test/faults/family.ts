@@ -1,46 +1,46 @@
-/** What one trial of a fault came to. */
+/** Result of one trial of a fault. */
 export type Finding = {
-  /** What was done to the server, in words. */
+  /** Describes the fault. */
   scenario: string
-  /** What must hold all the same. */
+  /** Describes what must hold despite the fault. */
   guarantee: string
-  /** Counts and times that the reader wants to see. */
+  /** Counts and durations for the report. */
   figures?: Record<string, number | string>
-  /** Each break of the promise, in words; none where it was kept. */
+  /** One sentence per violation of the guarantee. */
   violations: string[]
 }
 
-/** What a family is run with. */
+/** Parameters of a run of a family. */
 export type Trial = {
-  /** Repeats the run, as far as the machine's timing does. */
+  /** Seed that reproduces the run, apart from the machine's timing. */
   seed: number
-  /** From the seed: a number from 0 up to, not including, 1. */
+  /** Returns the next number in [0, 1) of the seed's sequence. */
   random: () => number
-  /** How often this family tries something, as its `counts` and the command line have it. */
+  /** Returns how often to try something, by `counts` and the command line. */
   count: (name: string) => number
-  /** The short form, for checks of every change. */
+  /** True for the short form, which checks every change. */
   short: boolean
-  /** How long something may take that takes so long at most: ten times that in the short form, which runs beside others. */
+  /** Relaxes a time limit: ten times as long in the short form, which shares the machine with other checks. */
   allowMs: (ms: number) => number
-  /** An empty folder, removed after the family. */
+  /** Empty folder, removed after the run. */
   folder: string
   report: (finding: Finding) => void
 }
 
-/** One kind of fault, and the program that tries it on the compiled binary. */
+/** A kind of fault, and the program that tries it on the compiled binary. */
 export type FaultFamily = {
-  /** A word for `--only`. */
+  /** Name for `--only`. */
   name: string
   description: string
-  /** Only its short form is run where nobody asks for it by name. */
+  /** Runs in its short form unless `--only` names it. */
   takesLong?: true
-  /** How often things are tried in full and in the short form. Each is an option: `kills` is `--kills N`. */
+  /** Counts for the full and the short form. Each is an option: `kills` is `--kills N`. */
   counts?: Record<string, { full: number; short: number }>
-  /** Reports each finding as it is made. What it throws counts as a broken promise. */
+  /** Runs the trials and reports each finding at once. An exception counts as a violation. */
   run: (trial: Trial) => Promise<void>
 }
 
-/** Numbers that repeat with the seed (mulberry32). */
+/** Creates a pseudo-random generator with a seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

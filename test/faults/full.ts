@@ -13,17 +13,17 @@ import {
 } from './calls.ts'
 import type { FaultFamily, Trial } from './family.ts'
 import { makeHome, startServerAt, type Home } from './server.ts'
-import { buildShim, createShim, errno } from './shim.ts'
+import { buildShim, createShim, errno } from './disk-shim.ts'
 
 const healsMsMax = 5_000
 const callsWhileFull = 200
 
-/** A disk that can be filled and freed. */
+/** Disk that can be filled up and freed. */
 type Disk = { fill(): void; free(): void; remove(): void; env: Record<string, string> }
 
 export const full: FaultFamily = {
   name: 'full',
-  description: 'a disk without space, and with space again',
+  description: 'a full disk, and free space again',
   counts: { fillings: { full: 10, short: 1 } },
   async run(trial) {
     const library = buildShim(trial.folder)
@@ -38,7 +38,7 @@ export const full: FaultFamily = {
       })
     }
     if (process.getuid?.() !== 0) {
-      process.stdout.write(' - skipped: only root makes a small disk of memory\n')
+      process.stdout.write(' - skipped: only root can mount a small tmpfs\n')
       return
     }
     for (let i = 0; i < trial.count('fillings'); i++) {
@@ -81,7 +81,7 @@ async function tryDisk(trial: Trial, serverHome: Home, scenario: string, disk: D
     const stopWatch = watchHealth(server.url)
 
     disk.fill()
-    // What still fits into the log's pages that are there already may be stored, and is then promised.
+    // Sends that fit into existing pages of the write-ahead log may succeed, and must then survive.
     const whileFull = await Promise.all(
       Array.from({ length: callsWhileFull }, async () => await send(server.url, app)),
     )
@@ -119,7 +119,7 @@ async function tryDisk(trial: Trial, serverHome: Home, scenario: string, disk: D
     trial.report({
       scenario: `${scenario}: ${callsWhileFull} sends at once, then space again, then kill -9`,
       guarantee:
-        'what is not stored is 503 with Retry-After, reads and health answer, healed within 5 s, nothing lost',
+        'writes that fail are 503 with Retry-After, reads and health work, recovery within 5 s, nothing lost',
       figures: {
         answered: countStatuses(whileFull),
         'verify while full': verifyWhileFull.status,
@@ -131,7 +131,7 @@ async function tryDisk(trial: Trial, serverHome: Home, scenario: string, disk: D
         lost: lost.length,
       },
       violations: [
-        ...violationUnless(unexpected.length === 0, `answers that are neither: ${countStatuses(unexpected)}`),
+        ...violationUnless(unexpected.length === 0, `unexpected responses: ${countStatuses(unexpected)}`),
         ...violationUnless(accepted.length < callsWhileFull, 'the disk was not full: nothing was refused'),
         ...violationUnless(
           withoutRetryAfter.length === 0,
@@ -141,13 +141,16 @@ async function tryDisk(trial: Trial, serverHome: Home, scenario: string, disk: D
           verifyWhileFull.status === 503 || verifyWhileFull.status === 200,
           `a verification was ${verifyWhileFull.status}`,
         ),
-        ...violationUnless(reads > 0, 'what is stored could not be read'),
+        ...violationUnless(reads > 0, 'reads failed'),
         ...violationUnless(ready.status === 503 || accepted.length > 0, `readiness was ${ready.status}`),
         ...violationUnless(health.failed === 0, `health failed ${health.failed} times`),
-        ...violationUnless(isHealed, `not healed after ${healedMs} ms`),
+        ...violationUnless(isHealed, `not recovered after ${healedMs} ms`),
         ...violationUnless(exitedEarly === null, `the server ended with ${exitedEarly}`),
         ...violationUnless(lost.length === 0, `lost ${lost.slice(0, 3).join(', ')}`),
-        ...violationUnless(verified.status === 200, `afterwards a code of before was ${verified.status}`),
+        ...violationUnless(
+          verified.status === 200,
+          `afterwards verifying an earlier code was ${verified.status}`,
+        ),
       ],
     })
   } finally {
@@ -160,7 +163,7 @@ async function sendMany(url: string, app: TestApp, count: number): Promise<Sent[
   return responses.filter(({ status }) => status === 201).map(toSent)
 }
 
-/** The requests that were acknowledged and do not stand; or what is wrong with the file. */
+/** Lists acknowledged requests that are missing, or what is wrong with the file. */
 export async function findLost({ dataDir }: Home, acknowledged: readonly Sent[]): Promise<string[]> {
   const database = new Database(join(dataDir, 'otpd.db'), { readonly: true })
   try {

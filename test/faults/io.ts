@@ -2,13 +2,13 @@ import { Database } from 'bun:sqlite'
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { logIn, type TestApp } from '../helpers/webhook-client.ts'
-import { checkFile, checkRequests, checkInvariants } from './check.ts'
+import { checkFile, checkRequests, checkInvariants } from './database-checks.ts'
 import { encodeRequest, openConnection } from './connection.ts'
 import type { FaultFamily, Trial } from './family.ts'
 import { createLedger } from './ledger.ts'
 import { startLoad } from './load.ts'
 import { makeHome, startServerAt, type Home } from './server.ts'
-import { buildShim, createShim, errno } from './shim.ts'
+import { buildShim, createShim, errno } from './disk-shim.ts'
 
 const acknowledgedPerRun = 100
 const connections = 2
@@ -24,7 +24,7 @@ const errors = Object.entries(errno)
 
 export const io: FaultFamily = {
   name: 'io',
-  description: 'each write, sync, truncation and removal of a run fails once',
+  description: 'each write, sync, truncation and deletion of a run fails once',
   counts: { calls: { full: 100, short: 5 } },
   async run(trial) {
     const library = buildShim(trial.folder)
@@ -68,13 +68,13 @@ export const io: FaultFamily = {
   },
 }
 
-/** Evenly, the first and the last among them. */
+/** Spreads positions evenly over the calls, the first and the last included. */
 function spreadEvenly(calls: number, countMax: number): number[] {
   const count = Math.min(calls, countMax)
   return Array.from({ length: count }, (_, i) => 1 + Math.floor((i * (calls - 1)) / Math.max(1, count - 1)))
 }
 
-/** @param fresh an empty home, whose faults are those of a first start */
+/** Creates the home that each attempt copies. @param fresh leaves it empty, for faults during a first start */
 async function makeTemplate(trial: Trial, fresh: boolean): Promise<Template> {
   const home = makeHome(trial, fresh ? 'fresh' : 'used')
   if (fresh) return { home, apps: [] }
@@ -83,12 +83,12 @@ async function makeTemplate(trial: Trial, fresh: boolean): Promise<Template> {
     const client = await logIn(server.url)
     return { home, apps: [await client.createApplication(), await client.createApplication()] }
   } finally {
-    // Leaves a write-ahead log to recover.
+    // SIGKILL leaves a write-ahead log to recover.
     await server.stop('SIGKILL')
   }
 }
 
-/** One life with one fault, and the life after it. */
+/** Runs a server with one fault, then starts it again without. */
 async function runAttempt(
   trial: Trial,
   template: Template,
@@ -130,7 +130,7 @@ async function runAttempt(
     if (shim.get('failedCall') === 0) outcome = 'not reached'
     else outcome = ended ? 'ended by itself' : 'recovered'
     const exitCode = await server.stop('SIGKILL')
-    if (ended && exitCode === 0) violations.push('it ended as if all were well')
+    if (ended && exitCode === 0) violations.push('it exited with 0 despite the failure')
   }
   const calls = shim.get('calls')
   shim.close()
@@ -139,7 +139,7 @@ async function runAttempt(
   return { outcome, calls, acknowledged: ledger.count.acknowledged, violations }
 }
 
-/** Starts it without a fault, and looks at what is there. @returns what is wrong */
+/** Starts the server without a fault and checks its data. @returns what is wrong */
 async function restartAndCheck(
   trial: Trial,
   home: Home,
@@ -163,7 +163,7 @@ async function restartAndCheck(
   }
 }
 
-/** Whether a code can be sent; or, where there is no application, whether it says that it is ready. */
+/** Returns whether a code can be sent or, without an application, whether the readiness probe succeeds. */
 async function canServe(
   trial: Trial,
   url: string,

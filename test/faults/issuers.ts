@@ -1,12 +1,12 @@
 import { makeSigningKey, startFakeOidcProvider, type JwksMode, type SigningKey } from '../helpers/oidc.ts'
 import { callApi, send, violationUnless, watchHealth, type CallResult } from './calls.ts'
 import type { FaultFamily, Trial } from './family.ts'
-import { residentMb } from './misbehaviours.ts'
+import { residentMb } from './misbehaving-server.ts'
 import { makeHome, startServerAt } from './server.ts'
 
 const answerMsMax = 10_000
 const growthMbMax = 40
-/** How long a key id that nobody knows may cost the provider nothing: the new key of a rotation waits for it. */
+/** The server refetches keys for an unknown key id at most this often, so a rotated key may wait that long. */
 const rotationMsMax = 31_000
 const callCount = 20
 
@@ -26,7 +26,7 @@ export const issuers: FaultFamily = {
 
 async function startWithIssuer(trial: Trial, name: string, issuer: string, audience: string) {
   const serverHome = makeHome(trial, name)
-  // The account of the home would need a login first.
+  // Removes the built-in account, because an identity provider is configured.
   const { OTPD_ADMIN_EMAIL: _email, OTPD_ADMIN_PASSWORD_FILE: _file, ...env } = serverHome.env
   serverHome.env = { ...env, OTPD_OIDC_ISSUER: issuer, OTPD_OIDC_AUDIENCE: audience, OTPD_SIGNUP: 'open' }
   return startServerAt(serverHome)
@@ -53,7 +53,7 @@ const isUnavailable = ({ status, error, headers }: CallResult) =>
   error['reason'] === 'IDENTITY_PROVIDER_UNAVAILABLE' &&
   Number(headers.get('retry-after')) > 0
 
-/** With keys that were loaded before, and with a server that starts meanwhile. */
+/** Tries a misbehavior on a server that has already fetched the keys and on one that has not. */
 async function tryMode(trial: Trial, mode: (typeof modes)[number]): Promise<void> {
   const provider = await startFakeOidcProvider()
   const warmServer = await startWithIssuer(trial, `known-${mode}`, provider.issuer, provider.audience)
@@ -77,14 +77,14 @@ async function tryMode(trial: Trial, mode: (typeof modes)[number]): Promise<void
     const growthMb = residentMb(coldServer.pid) - memoryBefore
     const fetches = provider.state.jwksFetchCount
     const longestMs = Math.max(...coldResults.map(({ ms }) => ms))
-    // A set without keys, or without this one, is an answer: the provider does not know the key.
+    // A set without this key is a valid response: the provider does not have the key.
     const expectedColdResults = coldResults.filter((result) =>
       mode === 'empty' ? result.status === 401 || isUnavailable(result) : isUnavailable(result),
     )
     trial.report({
-      scenario: `the identity provider's keys: ${mode}; ${callCount} calls at once to a server with its keys and to one without`,
+      scenario: `the identity provider's keys: ${mode}; ${callCount} concurrent calls to a server that has its keys and to one that has not`,
       guarantee:
-        'with keys all is as before; without, 503 with Retry-After within 10 s; applications notice nothing',
+        'with keys nothing changes; without, 503 with Retry-After within 10 s; applications are not affected',
       figures: {
         'with keys': summarizeStatuses(warmResults),
         without: summarizeStatuses(coldResults),
@@ -103,7 +103,7 @@ async function tryMode(trial: Trial, mode: (typeof modes)[number]): Promise<void
           expectedColdResults.length === callCount,
           `without: ${summarizeStatuses(coldResults)}`,
         ),
-        ...violationUnless(longestMs <= trial.allowMs(answerMsMax), `an answer took ${longestMs} ms`),
+        ...violationUnless(longestMs <= trial.allowMs(answerMsMax), `a response took ${longestMs} ms`),
         ...violationUnless(
           sends.every(({ status }) => status === 201),
           `sends: ${summarizeStatuses(sends)}`,
@@ -112,7 +112,7 @@ async function tryMode(trial: Trial, mode: (typeof modes)[number]): Promise<void
           unknownKeyResult.status === 503 || unknownKeyResult.status === 401,
           `an unknown key: ${unknownKeyResult.status}`,
         ),
-        ...violationUnless(fetches <= 6, `the provider was asked ${fetches} times`),
+        ...violationUnless(fetches <= 6, `the keys were fetched ${fetches} times`),
         ...violationUnless(health.failed === 0, `health failed ${health.failed} times`),
         ...violationUnless(growthMb < growthMbMax, `${growthMb.toFixed(1)} MB more`),
       ],
@@ -123,7 +123,7 @@ async function tryMode(trial: Trial, mode: (typeof modes)[number]): Promise<void
   }
 }
 
-/** Nobody listens where the provider should be, from before the start on. */
+/** Starts the server while nothing listens at the provider's address. */
 async function tryMissingProvider(trial: Trial): Promise<void> {
   const provider = await startFakeOidcProvider()
   const token = await provider.sign(Date.now())
@@ -136,7 +136,7 @@ async function tryMissingProvider(trial: Trial): Promise<void> {
   )
   const exitCode = await server.stop()
   trial.report({
-    scenario: `no identity provider from before the start on, ${callCount} calls at once`,
+    scenario: `no identity provider since before the start, ${callCount} concurrent calls`,
     guarantee: 'the server starts; 503 with Retry-After, never 401',
     figures: { answered: summarizeStatuses(responses), 'exit code': exitCode },
     violations: [
@@ -146,7 +146,7 @@ async function tryMissingProvider(trial: Trial): Promise<void> {
   })
 }
 
-/** New keys in place of the old ones, as after a theft. */
+/** Replaces the provider's keys, as after a theft. */
 async function tryRotation(trial: Trial): Promise<void> {
   const provider = await startFakeOidcProvider()
   const server = await startWithIssuer(trial, 'rotation', provider.issuer, provider.audience)
@@ -176,7 +176,7 @@ async function tryRotation(trial: Trial): Promise<void> {
   await provider.stop()
   trial.report({
     scenario: 'the identity provider signs with a new key, and publishes it alone',
-    guarantee: 'tokens of the new key are taken within 31 s, those of the old one no more',
+    guarantee: 'tokens of the new key are accepted within 31 s, those of the old key are refused',
     figures: {
       before,
       'taken after ms': tookMs,
@@ -185,7 +185,7 @@ async function tryRotation(trial: Trial): Promise<void> {
     },
     violations: [
       ...violationUnless(before === 200, `before: ${before}`),
-      ...violationUnless(isAccepted, 'the new key was not taken'),
+      ...violationUnless(isAccepted, 'the new key was not accepted'),
       ...violationUnless(unexpectedStatus === 0, `meanwhile: ${unexpectedStatus}`),
       ...violationUnless(old === 401, `the old key: ${old}`),
       ...violationUnless(exitCode === 0, `it ended with ${exitCode}`),

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import type { RunningServer } from '../helpers/binary.ts'
 import { logIn, type TestApp } from '../helpers/webhook-client.ts'
-import { checkFile, checkRequests, checkInvariants, countUnacknowledged } from './check.ts'
+import { checkFile, checkRequests, checkInvariants, countUnacknowledged } from './database-checks.ts'
 import type { FaultFamily, Trial } from './family.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { startLoad } from './load.ts'
@@ -11,7 +11,7 @@ import { makeHome, startServerAt, type Home } from './server.ts'
 
 const applications = 8
 const connections = 64
-/** After that many kills the next installation begins: the checks of a large database take longer than its load. */
+/** Kills per installation. Then a new one begins, because checking a large database takes longer than the load. */
 const killsPerHome = 50
 const checkAllEvery = 10
 const restartMedianMsMax = 1_000
@@ -28,7 +28,7 @@ type Totals = {
 
 export const kills: FaultFamily = {
   name: 'kills',
-  description: 'kill -9 under load, 50 to 300 ms after some moment of it',
+  description: 'kill -9 under load, 50 to 300 ms after a random moment',
   counts: { kills: { full: 100, short: 12 }, acknowledged: { full: 100_000, short: 3_000 } },
   async run(trial) {
     const kills = trial.count('kills')
@@ -49,11 +49,11 @@ export const kills: FaultFamily = {
     const sorted = totals.startsMs.toSorted((a, b) => a - b)
     const medianMs = Math.round(sorted[sorted.length >> 1] ?? 0)
     if (medianMs > trial.allowMs(restartMedianMsMax))
-      violations.push(`a restart took ${medianMs} ms, in the median`)
+      violations.push(`the median restart took ${medianMs} ms`)
     trial.report({
       scenario: `${totals.kills} kills, ${connections} connections`,
       guarantee:
-        'nothing acknowledged is lost, nobody is verified twice, attempts never fall, restart in a second',
+        'nothing acknowledged is lost, no request is verified twice, attempts never decrease, restart in a second',
       figures: {
         ...total,
         'console changes': totals.changes,
@@ -66,7 +66,7 @@ export const kills: FaultFamily = {
   },
 }
 
-/** One installation and its kills. @returns what was broken */
+/** Kills one installation repeatedly. @returns the violations */
 async function runKills(trial: Trial, ledger: Ledger, totals: Totals, killsUntil: number, perKill: number) {
   const home = makeHome(trial, `home-${totals.kills}`)
   let server = await startServerAt(home)
@@ -100,7 +100,7 @@ async function runKills(trial: Trial, ledger: Ledger, totals: Totals, killsUntil
 async function loadAndKill(trial: Trial, run: KillRun, server: RunningServer, perKill: number) {
   const { ledger, apps, management } = run
   const { random } = trial
-  // Some kills come at once and some late, so that on average as much is acknowledged as was asked for.
+  // Uniform from 0 to twice the target, so that the average number of acknowledgements per kill is the target.
   const target = ledger.count.acknowledged + random() * 2 * perKill
   const load = startLoad({ url: server.url, apps, ledger, random, connections })
   const changes = management.run(server.url, () => false)
@@ -111,7 +111,7 @@ async function loadAndKill(trial: Trial, run: KillRun, server: RunningServer, pe
   await Promise.all([load.ended, changes])
 }
 
-/** Settles what the last kill left open. */
+/** Resolves the outcomes that the last kill left unknown. */
 async function loadAndStop(trial: Trial, { ledger, apps }: KillRun, server: RunningServer) {
   const load = startLoad({ url: server.url, apps, ledger, random: trial.random, connections: 8 })
   const deadline = performance.now() + 10_000
@@ -119,7 +119,7 @@ async function loadAndStop(trial: Trial, { ledger, apps }: KillRun, server: Runn
   await load.stop()
 }
 
-/** Beside the server that has just started. */
+/** Checks the database while the server that has just started runs. */
 async function checkAfterKill(
   run: KillRun,
   server: RunningServer,
@@ -132,7 +132,7 @@ async function checkAfterKill(
     const violations = [...checkFile(database, 'quick_check'), ...management.check(database)]
     if (checksEverything) violations.push(...checkAll(run, database))
     else violations.push(...checkRequests(database, ledger.takeTouched()))
-    if (server.log().includes('damaged')) violations.push('the server calls the database damaged')
+    if (server.log().includes('damaged')) violations.push('the server reports a damaged database')
     return [...violations, ...(await management.checkKeys(server.url))]
   } finally {
     database.close()

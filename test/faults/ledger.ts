@@ -1,39 +1,39 @@
 import type { TestApp } from '../helpers/webhook-client.ts'
 
-/** What a caller knows of a request: what he was told, and what he asked for without hearing the outcome. */
+/** A caller's knowledge of a request: acknowledged outcomes, and calls whose outcome is unknown. */
 export type TrackedRequest = {
   id: string
   app: TestApp
   code: string
-  /** Wrong attempts that were answered as counted. */
+  /** Wrong attempts that were acknowledged. */
   wrong: number
-  /** Attempts without an answer: each may have been counted or not. */
+  /** Attempts without a response. Each may have been counted or not. */
   unanswered: number
-  /** As it was answered, by a verification or by the refusal of another; undefined before. */
+  /** As reported by a verification or by the refusal of a later one. Undefined until then. */
   verifiedAt: string | undefined
-  /** A verification was answered as done. */
+  /** True once a verification was acknowledged. */
   isVerified: boolean
-  /** A verification had no answer. */
+  /** True once a verification had no response. */
   maybeVerified: boolean
-  /** The highest number of attempts that the database has shown. */
+  /** Highest number of attempts seen in the database. */
   attemptsSeen: number
 }
 
 export type Ledger = ReturnType<typeof createLedger>
 
-/** One acknowledgement. `answerId` names the answer that it came with, `at` the time in it. */
+/** An acknowledgement. `answerId` is the id of the response, `at` the time in it. */
 export type Acknowledged = { kind: 'sent' | 'verified' | 'wrong'; answerId: string; id: string; at?: string }
 
 /**
- * The memory of an outside observer: every acknowledgement that a caller has heard, across restarts of the server.
+ * Creates the record of an outside observer: every acknowledgement that a caller has received, across restarts.
  *
- * @param onAcknowledged told of each
+ * @param onAcknowledged called with each
  */
 export function createLedger(onAcknowledged: (acknowledged: Acknowledged) => void = () => {}) {
   const requests = new Map<string, TrackedRequest>()
-  /** Changed since the last check. */
+  /** Requests that changed since the last check. */
   let touched = new Set<TrackedRequest>()
-  /** To be verified again once the server is back: nobody knows whether they are. */
+  /** Requests to verify again after the restart, because it is unknown whether they are verified. */
   const unconfirmed: TrackedRequest[] = []
   const violations: string[] = []
   const unexpectedAnswers = new Map<string, number>()
@@ -43,7 +43,7 @@ export function createLedger(onAcknowledged: (acknowledged: Acknowledged) => voi
     requests,
     unconfirmed,
     violations,
-    /** Answers that are neither an acknowledgement nor a refusal that was asked for, by status and code. */
+    /** Counts responses that are neither an acknowledgement nor an expected refusal, by status and code. */
     unexpectedAnswers,
     count,
 
@@ -69,7 +69,7 @@ export function createLedger(onAcknowledged: (acknowledged: Acknowledged) => voi
     },
     verified(answerId: string, tracked: TrackedRequest, verifiedAt: string) {
       if (tracked.isVerified) violations.push(`${tracked.id} was verified twice`)
-      // Of two calls at once the refused one may be heard first.
+      // If two calls are concurrent, the refused one may be answered first.
       if (tracked.verifiedAt !== undefined && tracked.verifiedAt !== verifiedAt)
         violations.push(`${tracked.id} has another verifiedAt`)
       tracked.isVerified = true
@@ -79,10 +79,10 @@ export function createLedger(onAcknowledged: (acknowledged: Acknowledged) => voi
       count.verified++
       count.acknowledged++
     },
-    /** It was told that the request had been verified before. */
+    /** Records the response that the request was already verified. */
     alreadyVerified(tracked: TrackedRequest, verifiedAt: string) {
       if (tracked.verifiedAt === undefined && !tracked.maybeVerified)
-        violations.push(`${tracked.id} is verified by nobody`)
+        violations.push(`${tracked.id} was not verified by any call`)
       if (tracked.verifiedAt !== undefined && tracked.verifiedAt !== verifiedAt)
         violations.push(`${tracked.id} has another verifiedAt`)
       tracked.verifiedAt = verifiedAt
@@ -96,7 +96,7 @@ export function createLedger(onAcknowledged: (acknowledged: Acknowledged) => voi
       count.wrong++
       count.acknowledged++
     },
-    /** An attempt had no answer, or one that leaves open whether it counts. */
+    /** Records an attempt without a response, or with one that does not say whether it counted. */
     unanswered(tracked: TrackedRequest, isRightCode: boolean) {
       tracked.unanswered++
       tracked.maybeVerified ||= isRightCode

@@ -20,8 +20,8 @@ type ResponseBody = {
 let phones = 0
 
 /**
- * Callers that send codes, guess some of them wrong, verify most, and some again; each waits for its answer and writes
- * down what it was told. A caller ends with its connection.
+ * Starts callers that send codes, make wrong guesses, verify most codes, and verify some again. Each waits for its
+ * response and records it in the ledger. A caller ends with its connection.
  */
 export function startLoad({ url, apps, ledger, random, connections }: LoadOptions) {
   let stopped = false
@@ -73,7 +73,7 @@ export function startLoad({ url, apps, ledger, random, connections }: LoadOption
     if (response?.status === 200) ledger.verified(response.id, tracked, data?.['verifiedAt'] ?? '')
     else if (error?.code === 'ALREADY_VERIFIED')
       ledger.alreadyVerified(tracked, error.metadata?.['verifiedAt'] ?? '')
-    // Used up, by the attempts of nobody knows how many that were counted.
+    // Exhausted, given that each unanswered attempt may have been counted.
     else if (error?.code === 'ATTEMPTS_EXHAUSTED' && tracked.wrong + tracked.unanswered >= 5) return
     else {
       ledger.unanswered(tracked, true)
@@ -87,7 +87,7 @@ export function startLoad({ url, apps, ledger, random, connections }: LoadOption
   function recordUnexpected(response: HttpResponse) {
     const kind = `${response.status} ${parseBody(response).error?.code ?? ''}`
     ledger.unexpected(kind)
-    if (response.status !== 503) ledger.violations.push(`an answer that nothing explains: ${kind}`)
+    if (response.status !== 503) ledger.violations.push(`unexplained response: ${kind}`)
   }
 
   const callers = Promise.all(Array.from({ length: connections }, (_, index) => runCaller(index)))
@@ -102,8 +102,8 @@ export function startLoad({ url, apps, ledger, random, connections }: LoadOption
   }
 }
 
-/** Most people type it right. */
+/** Chooses the number of wrong guesses. Most people make none. */
 const chooseWrongGuesses = (chance: number) => (chance < 0.7 ? 0 : chance < 0.9 ? 1 : chance < 0.97 ? 2 : 5)
 
-// Of a server of ours, whose answers are JSON of this shape.
+// The server under test answers with JSON of this shape.
 const parseBody = ({ body }: HttpResponse): ResponseBody => JSON.parse(body) as ResponseBody

@@ -4,17 +4,17 @@ import { encodeRequest, openConnection, type Connection } from './connection.ts'
 
 type Project = { name: string; maybeName?: string; deleted: boolean; maybeDeleted: boolean }
 
-/** The keys of an application that are rotated over and over. */
+/** An application whose API key is rotated repeatedly. */
 type RotatedKeys = { app: TestApp; previous: string | undefined; isUncertain: boolean }
 
 export type Management = ReturnType<typeof createManagement>
 
 /**
- * What developers change in the console, and what they were told of it: projects that are made, renamed and deleted,
- * and an application whose API key is rotated.
+ * Creates the changes that developers make in the console, and records which were acknowledged: projects are created,
+ * renamed and deleted, and the API key of an application is rotated.
  *
- * @param token of a developer
- * @param app one that nobody else uses
+ * @param token ID token of a developer
+ * @param app application that no other load uses
  */
 export function createManagement(token: string, app: TestApp) {
   const projects = new Map<string, Project>()
@@ -23,13 +23,13 @@ export function createManagement(token: string, app: TestApp) {
   const bearer = { authorization: `Bearer ${token}` }
   let nextNumber = 0
 
-  /** Whether it was acknowledged; `data` of the answer. */
+  /** Makes a call. Returns whether it was acknowledged, and `data` of the response. */
   async function call(connection: Connection, method: string, path: string, body?: object) {
     const response = await connection.send(encodeRequest(method, path, bearer, body))
     if (!response || response.status === 503) return undefined
     if (response.status >= 300)
-      throw new Error(`${method} ${path} was answered ${response.status} ${response.body}`)
-    // Of a server of ours; no body comes with 204.
+      throw new Error(`${method} ${path} responded ${response.status} ${response.body}`)
+    // The server is the one under test. 204 has no body.
     return response.body === '' ? {} : (JSON.parse(response.body) as { data: Record<string, string> }).data
   }
 
@@ -70,7 +70,7 @@ export function createManagement(token: string, app: TestApp) {
   return {
     count,
 
-    /** Goes on until the connection ends. @param stopped asked before each change */
+    /** Makes changes until the connection ends. @param stopped checked before each change */
     async run(url: string, stopped: () => boolean) {
       const connection = await openConnection(url).catch(() => undefined)
       if (!connection) return
@@ -87,7 +87,7 @@ export function createManagement(token: string, app: TestApp) {
       connection.close()
     },
 
-    /** Whether the database has what was acknowledged. @returns what it has not */
+    /** Compares the database with what was acknowledged. @returns the differences */
     check(database: Database): string[] {
       const find = database.query<{ name: string }, [string]>('select name from projects where id = ?')
       const violations: string[] = []
@@ -98,7 +98,7 @@ export function createManagement(token: string, app: TestApp) {
           project.deleted = true
           continue
         }
-        if (project.deleted) violations.push(`project ${id} was deleted and is there`)
+        if (project.deleted) violations.push(`project ${id} was deleted but exists`)
         if (row.name !== project.name && row.name !== project.maybeName) {
           violations.push(`project ${id} was named ${project.name} and is ${row.name}`)
         }
@@ -109,7 +109,7 @@ export function createManagement(token: string, app: TestApp) {
       return violations
     },
 
-    /** Whether the last key works and the one before does not. @returns where it is otherwise */
+    /** Checks that the current key works and the previous one does not. @returns the violations */
     async checkKeys(url: string): Promise<string[]> {
       const connection = await openConnection(url)
       const path = '/v1/users/%2B14155550100'
@@ -119,11 +119,10 @@ export function createManagement(token: string, app: TestApp) {
       const previousKeyStatus = keys.previous === undefined ? 401 : await statusForKey(keys.previous)
       connection.close()
       const violations: string[] = []
-      // A rotation that nobody answered may have been made.
+      // A rotation without a response may have been made.
       if (status !== 404 && !(keys.isUncertain && status === 401))
-        violations.push(`the last key is answered ${status}`)
-      if (previousKeyStatus !== 401)
-        violations.push(`the key before the last is answered ${previousKeyStatus}`)
+        violations.push(`the current key gets ${status}`)
+      if (previousKeyStatus !== 401) violations.push(`the previous key gets ${previousKeyStatus}`)
       return violations
     },
   }

@@ -7,7 +7,7 @@ import { binaryPath } from '../helpers/binary.ts'
 import { violationUnless } from './calls.ts'
 import type { FaultFamily, Trial } from './family.ts'
 import { makeHome, type Home } from './server.ts'
-import { buildShim, createShim, errno, type Shim } from './shim.ts'
+import { buildShim, createShim, errno, type Shim } from './disk-shim.ts'
 
 export const migrations: FaultFamily = {
   name: 'migrations',
@@ -28,7 +28,7 @@ export const migrations: FaultFamily = {
 
 type OldDatabase = { version: number; file: string; dump: string; name: string }
 
-/** A database as an earlier otpd left it, with a developer in it. */
+/** Creates a database of an earlier schema version, with a developer in it. */
 async function makeOldDatabase(trial: Trial, version: number): Promise<OldDatabase> {
   const file = join(trial.folder, `old-${version}.db`)
   const connection = connect(file, 0)
@@ -43,7 +43,7 @@ async function makeOldDatabase(trial: Trial, version: number): Promise<OldDataba
   return { version, file, dump: dump(file), name: `${sqliteMigrations[version - 1]?.name ?? ''}` }
 }
 
-/** The whole content, but for what every start writes. */
+/** Dumps the whole content, except what every start writes. */
 function dump(file: string): string {
   const connection = new Database(file, { readonly: true })
   try {
@@ -97,7 +97,7 @@ async function migrateUp(
   return { stderr, exitCode: child.signalCode === null ? exitCode : null }
 }
 
-/** What is wrong with the file: it must be as it was, or whole and new. Says which. */
+/** Checks that the file is either unchanged or completely upgraded. Returns which one, and the violations. */
 function checkUpgrade(
   serverHome: Home,
   oldDatabase: OldDatabase,
@@ -132,7 +132,7 @@ function checkUpgrade(
   }
 }
 
-/** Whether it is upgraded once nothing is in the way. */
+/** Runs the upgrade without a fault. @returns the violations */
 async function retryUpgrade(serverHome: Home, oldDatabase: OldDatabase): Promise<string[]> {
   const { exitCode, stderr } = await migrateUp(serverHome)
   const { state, violations } = checkUpgrade(serverHome, oldDatabase)
@@ -143,7 +143,7 @@ async function retryUpgrade(serverHome: Home, oldDatabase: OldDatabase): Promise
   ]
 }
 
-/** Each statement in turn finds what it makes there already. */
+/** Makes each statement in turn fail, because the table or column that it creates already exists. */
 async function failStatements(trial: Trial, oldDatabase: OldDatabase): Promise<void> {
   const sql = sqliteMigrations
     .slice(oldDatabase.version)
@@ -165,7 +165,7 @@ async function failStatements(trial: Trial, oldDatabase: OldDatabase): Promise<v
     try {
       connection.run(obstacle)
     } catch {
-      // Of a table that an earlier statement of the same upgrade makes.
+      // The table is created by an earlier statement of the same upgrade.
       continue
     } finally {
       connection.close()
@@ -183,14 +183,14 @@ async function failStatements(trial: Trial, oldDatabase: OldDatabase): Promise<v
     rmSync(serverHome.home, { recursive: true })
   }
   trial.report({
-    scenario: `an upgrade from ${oldDatabase.name} of which one statement fails, ${triedCount} statements in turn`,
-    guarantee: 'exit code 9 with a reason, the old database',
+    scenario: `an upgrade from ${oldDatabase.name} in which one statement fails, ${triedCount} statements in turn`,
+    guarantee: 'exit code 9 with a reason, the database unchanged',
     figures: { statements: triedCount },
     violations,
   })
 }
 
-/** Each write, sync, truncation and removal in turn fails once. */
+/** Makes each write, sync, truncation and deletion in turn fail once. */
 async function failCalls(
   trial: Trial,
   oldDatabase: OldDatabase,
@@ -221,7 +221,10 @@ async function failCalls(
     const isFalseSuccess = migration.exitCode === 0 && state !== 'new'
     violations.push(
       ...upgradeViolations.map((one) => `call ${failAt}: ${one}`),
-      ...violationUnless(!isFalseSuccess, `call ${failAt}: it said that it was done, and is not`),
+      ...violationUnless(
+        !isFalseSuccess,
+        `call ${failAt}: it reported success, but the upgrade is incomplete`,
+      ),
       ...violationUnless(
         migration.exitCode === 0 || migration.exitCode === 9,
         `call ${failAt}: it ended with ${migration.exitCode}: ${migration.stderr.slice(0, 300)}`,
@@ -231,9 +234,9 @@ async function failCalls(
     rmSync(serverHome.home, { recursive: true })
   }
   trial.report({
-    scenario: `an upgrade from ${oldDatabase.name} of which one call to the disk fails with ${error}, ${callCount} of ${fullRun.calls} calls in turn`,
+    scenario: `an upgrade from ${oldDatabase.name} in which one disk call fails with ${error}, ${callCount} of ${fullRun.calls} calls in turn`,
     guarantee:
-      'the old database or the new one, whole; exit code 0 only for the new one, else 9; the next upgrade works',
+      'the old or the new database, intact; exit code 0 only for the new one, else 9; the next upgrade works',
     figures: { ...states, exits: [...exits].map(([code, count]) => `${code} × ${count}`).join(', ') },
     violations,
   })
@@ -255,7 +258,7 @@ async function killUpgrades(trial: Trial, oldDatabase: OldDatabase): Promise<voi
   }
   trial.report({
     scenario: `an upgrade from ${oldDatabase.name} that is killed, ${trial.count('upgrades')} times`,
-    guarantee: 'the old database or the new one, whole; the next upgrade works',
+    guarantee: 'the old or the new database, intact; the next upgrade works',
     figures: states,
     violations,
   })

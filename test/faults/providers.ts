@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs'
 import { logIn, type TestApp } from '../helpers/webhook-client.ts'
 import { countStatuses, send, violationUnless, watchHealth, type CallResult } from './calls.ts'
 import type { FaultFamily } from './family.ts'
-import { misbehaviours, residentMb, startMisbehavingServer } from './misbehaviours.ts'
+import { misbehaviours, residentMb, startMisbehavingServer } from './misbehaving-server.ts'
 import { makeHome, startServerAt } from './server.ts'
 
 const providerMs = 8_000
@@ -11,7 +11,7 @@ const growthMbMax = 40
 
 export const providers: FaultFamily = {
   name: 'providers',
-  description: 'providers of messages that refuse, hang, fail, or never end',
+  description: 'message providers that refuse, hang, fail, or never finish a response',
   counts: { sends: { full: 100, short: 10 } },
   async run(trial) {
     const goodProvider = Bun.serve({
@@ -65,14 +65,14 @@ export const providers: FaultFamily = {
         const growthMb = residentMb(server.pid) - memoryBefore
         const longestMs = Math.max(...responses.map(({ ms }) => ms))
         trial.report({
-          scenario: `a provider that ${name}: ${responses.length} sends to it at once, and another application's beside`,
+          scenario: `a provider that ${name}: ${responses.length} concurrent sends to it, and sends of another application`,
           guarantee:
-            '201 within 9 s: the message waits, or may be there; the other application as before; under 40 MB more',
+            '201 within 9 s; the message is queued or may have arrived; the other application is not slowed; under 40 MB more',
           figures: {
             answered: countStatuses(responses),
             'longest ms': longestMs,
             'other alone p50 ms': median(baseline),
-            'other beside p50 ms': median(concurrent),
+            'other meanwhile p50 ms': median(concurrent),
             'health p99 ms': health.p99Ms,
             'grown MB': growthMb.toFixed(1),
           },
@@ -83,7 +83,7 @@ export const providers: FaultFamily = {
             ),
             ...violationUnless(
               longestMs <= providerMs + trial.allowMs(overheadMsMax),
-              `an answer took ${longestMs} ms`,
+              `a response took ${longestMs} ms`,
             ),
             ...violationUnless(
               concurrent.every(({ status }) => status === 201),

@@ -1,7 +1,7 @@
 import { logIn } from '../helpers/webhook-client.ts'
 import { callApi, newPhone, send, violationUnless, waitUntil } from './calls.ts'
 import type { FaultFamily } from './family.ts'
-import { misbehaviours, residentMb, startMisbehavingServer } from './misbehaviours.ts'
+import { misbehaviours, residentMb, startMisbehavingServer } from './misbehaving-server.ts'
 import { makeHome, startServerAt } from './server.ts'
 
 const arrivesMsMax = 2_000
@@ -9,7 +9,7 @@ const growthMbMax = 40
 
 export const receivers: FaultFamily = {
   name: 'receivers',
-  description: 'receivers of webhooks that refuse, hang, fail, or never end, beside one that works',
+  description: 'webhook receivers that refuse, hang, fail, or never finish a response, and one that works',
   counts: { events: { full: 500, short: 50 } },
   async run(trial) {
     const arrivals = new Map<string, number>()
@@ -44,8 +44,8 @@ export const receivers: FaultFamily = {
       const growthMb = residentMb(server.pid) - memoryBefore
       const readiness = await callApi('GET', `${server.url}/v1/health/ready`)
       trial.report({
-        scenario: `${sentAt.size} events to a receiver that works, and to five that do not (${misbehaviours.join(', ')})`,
-        guarantee: 'the one that works gets each within 2 s; under 40 MB more',
+        scenario: `${sentAt.size} events to a working receiver and to five broken ones (${misbehaviours.join(', ')})`,
+        guarantee: 'the working receiver gets each event within 2 s; under 40 MB more',
         figures: {
           arrived: times.filter(Number.isFinite).length,
           'longest ms': Math.round(Math.max(...times)),
@@ -58,7 +58,7 @@ export const receivers: FaultFamily = {
             times.every(Number.isFinite),
             `${times.filter((ms) => !Number.isFinite(ms)).length} did not arrive`,
           ),
-          ...violationUnless(Math.max(...times) <= trial.allowMs(arrivesMsMax), 'an event came late'),
+          ...violationUnless(Math.max(...times) <= trial.allowMs(arrivesMsMax), 'an event arrived late'),
           ...violationUnless(growthMb < growthMbMax, `${growthMb.toFixed(1)} MB more`),
           ...violationUnless(readiness.status === 200, `readiness was ${readiness.status}`),
         ],
@@ -71,7 +71,7 @@ export const receivers: FaultFamily = {
         figures: { ms: Math.round(performance.now() - stopStartedAt), 'exit code': exitCode },
         violations: violationUnless(
           exitCode === 0 && performance.now() - stopStartedAt <= trial.allowMs(10_000),
-          'it did not end in time',
+          'it did not exit in time',
         ),
       })
     } finally {

@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import type { Trial } from './family.ts'
 import { startServerAt, type Home } from './server.ts'
 
-/** A way to make a start impossible. */
+/** A condition under which a start must be refused. */
 export type Refusal = {
   scenario: string
-  /** Breaks a home that was in use. May give what ends the trial. */
+  /** Breaks a home that was in use. May return a function that cleans up. */
   corrupt(serverHome: Home, trial: Trial): (() => unknown) | void | Promise<(() => unknown) | void>
   env?: (serverHome: Home) => Record<string, string>
   args?: string[]
-  /** Root may read and write everything, so that rights are tried as somebody else. */
+  /** User to run as. Permissions do not restrict root, so they are tried as an unprivileged user. */
   as?: 'nobody'
 }
 
@@ -45,7 +45,7 @@ export const refusalCases: Refusal[] = [
       truncateSync(databasePath(serverHome), statSync(databasePath(serverHome)).size - 4096),
   },
   {
-    scenario: 'a text file in place of the database',
+    scenario: 'a text file instead of the database',
     corrupt: (serverHome) =>
       writeFileSync(
         databasePath(serverHome),
@@ -53,7 +53,7 @@ export const refusalCases: Refusal[] = [
       ),
   },
   {
-    scenario: "another program's SQLite database in place of ours",
+    scenario: "another program's SQLite database instead of otpd's",
     corrupt(serverHome) {
       rmSync(databasePath(serverHome))
       runSql(serverHome, 'create table songs (title text)')
@@ -74,12 +74,12 @@ export const refusalCases: Refusal[] = [
       runSql(serverHome, "update migrations set checksum = 'x' where name = '0001_initial'"),
   },
   {
-    scenario: 'a data directory without the right to write',
+    scenario: 'a data directory without write permission',
     corrupt: (serverHome) => chmodSync(serverHome.dataDir, 0o500),
     as: 'nobody',
   },
   {
-    scenario: 'a database without the right to write',
+    scenario: 'a database without write permission',
     corrupt: (serverHome) => chmodSync(databasePath(serverHome), 0o400),
     as: 'nobody',
   },
@@ -90,7 +90,7 @@ export const refusalCases: Refusal[] = [
   },
   { scenario: 'no master key', corrupt: (serverHome) => rmSync(join(serverHome.dataDir, 'master.key')) },
   {
-    scenario: 'a master key that is none',
+    scenario: 'an invalid master key',
     corrupt: (serverHome) => writeFileSync(join(serverHome.dataDir, 'master.key'), 'x\n'),
   },
   {
@@ -105,7 +105,7 @@ export const refusalCases: Refusal[] = [
     },
   },
   {
-    scenario: 'a port that another program has',
+    scenario: 'a port that another program uses',
     async corrupt(serverHome) {
       const server = createServer()
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -116,7 +116,7 @@ export const refusalCases: Refusal[] = [
     },
   },
   {
-    scenario: 'a configuration that is no TOML',
+    scenario: 'a configuration that is not TOML',
     corrupt: (serverHome) => writeFileSync(serverHome.config, '[plans.free\nprojects = '),
   },
   {
@@ -124,9 +124,9 @@ export const refusalCases: Refusal[] = [
     corrupt: (serverHome) =>
       writeFileSync(serverHome.config, 'lissten = "x"\n[plans.free]\nprojects = "many"\n'),
   },
-  { scenario: 'a configuration file that is not there', corrupt: (serverHome) => rmSync(serverHome.config) },
+  { scenario: 'a missing configuration file', corrupt: (serverHome) => rmSync(serverHome.config) },
   {
-    scenario: 'an address to listen on that is none',
+    scenario: 'an invalid listen address',
     corrupt: (serverHome) => void (serverHome.env['OTPD_LISTEN'] = 'nowhere'),
   },
   {

@@ -7,7 +7,7 @@ import type { FaultFamily, Trial } from './family.ts'
 import { refusalCases, type Refusal } from './refusal-cases.ts'
 import { makeHome, startServerAt, type Home } from './server.ts'
 
-/** What one start came to. */
+/** Result of one start. */
 type StartResult = { exitCode: number | null; ms: number; stderr: string }
 
 const startMsMax = 2_000
@@ -39,7 +39,7 @@ export const refusals: FaultFamily = {
   },
 }
 
-/** A data directory that was in use and was left in peace. */
+/** Creates a data directory that was in use and cleanly closed. */
 async function makeTemplate(trial: Trial): Promise<Home> {
   const serverHome = makeHome(trial, 'template')
   const server = await startServerAt(serverHome)
@@ -79,7 +79,7 @@ async function tryRefusal(trial: Trial, template: Home, refusal: Refusal) {
   }
 }
 
-/** To a user without rights, with the way to it open. */
+/** Gives a home to an unprivileged user, and makes the folders above it accessible. */
 function giveToNobody(folder: string, home: string): void {
   chmodSync(folder, 0o711)
   const chownTree = (path: string) => {
@@ -115,7 +115,7 @@ async function startOnce(serverHome: Home, { as, args = [] }: Refusal): Promise<
   }
 }
 
-/** Of every file below: its content, rights included. */
+/** Maps every file below the folder to its content and permissions. */
 function fingerprint(folder: string): Map<string, string> {
   const fingerprints = new Map<string, string>()
   const visit = (path: string, name: string) => {

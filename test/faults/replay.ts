@@ -1,22 +1,22 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 
-/** A call that the shim has logged: a write, sync, truncation or removal of a file, or an answer to a caller. */
+/** Call that the shim has logged: a write, sync, truncation or deletion of a file, or a response to a caller. */
 export type Operation = {
   type: 'W' | 'S' | 'T' | 'U' | 'A'
-  /** Its name; empty for an answer. */
+  /** File name. Empty for a response. */
   file: string
   offset: number
   data: Buffer
 }
 
-/** What of the unsynced the disk has kept: nothing; some whole writes; some sectors of some. */
+/** Unsynced writes that a disk keeps: none, some whole writes, or some sectors of some writes. */
 export const losses = ['none', 'some', 'torn'] as const
 export type Loss = (typeof losses)[number]
 
 const sectorBytes = 512
 
-/** Every call of a log, in order. The last one may be cut short, by a kill. */
+/** Reads every call of a log, in order. A kill may have truncated the last one. */
 export function readOperations(log: string): Operation[] {
   const bytes = readFileSync(log)
   const operations: Operation[] = []
@@ -39,12 +39,12 @@ const isOperationType = (type: string): type is Operation['type'] => 'WSTUA'.inc
 
 type Change = { offset: number; data: Buffer | undefined }
 
-/** A file whose bytes grow in place. */
+/** Creates a file in memory that grows as it is written. */
 function createImage() {
   let bytes = Buffer.alloc(1 << 16)
   let length = 0
   return {
-    /** @param data undefined: ends the file there */
+    /** Applies a change. @param data undefined to truncate the file at the offset */
     apply({ offset, data }: Change) {
       const end = offset + (data?.length ?? 0)
       if (end > bytes.length)
@@ -65,10 +65,10 @@ type Image = ReturnType<typeof createImage>
 type File = { synced: Image | undefined; unsynced: Change[]; removed: Image | undefined }
 
 /**
- * What a disk holds while the calls go by: the synced part of each file, and what has been asked for since. A removal
- * stands once its directory is synced. The index of the write-ahead log is left out; SQLite makes it anew.
+ * Simulates a disk while calls are replayed: the synced content of each file, and the changes since. A deletion is
+ * durable once its directory is synced. The index of the write-ahead log is omitted, because SQLite rebuilds it.
  *
- * @param directory the name of the folder that the files lie in
+ * @param directory name of the folder that contains the files
  */
 export function createDisk(directory: string) {
   const files = new Map<string, File>()
@@ -101,7 +101,7 @@ export function createDisk(directory: string) {
       else files.set(name, { synced: undefined, unsynced: [], removed: file.synced ?? file.removed })
     },
 
-    /** The files as a power cut leaves them now. */
+    /** Returns the files as a power cut would leave them now. */
     cut(loss: Loss, random: () => number): Map<string, Buffer> {
       const survivors = new Map<string, Buffer>()
       const survives = () => loss !== 'none' && random() < 0.5
@@ -123,7 +123,7 @@ export function createDisk(directory: string) {
   }
 }
 
-/** Half of the sectors of a write. */
+/** Keeps about half of the sectors of a write. */
 function tear({ offset, data }: Change, random: () => number): Change[] {
   if (data === undefined) return [{ offset, data }]
   const sectors: Change[] = []

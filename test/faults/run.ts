@@ -21,8 +21,8 @@ import { soak } from './soak.ts'
 import { stops } from './stops.ts'
 import { webhooks } from './webhooks.ts'
 
-// Faults on the compiled binary, and what is left of its promises: `npm run faults -- [--only kills,cuts] [--short]
-// [--seed N] [--kills N] …`. Ends with 1 where a promise was broken. Needs Linux and gcc.
+// Injects faults into the compiled binary and checks its guarantees: `npm run faults -- [--only kills,cuts] [--short]
+// [--seed N] [--kills N] …`. Exits with 1 if a guarantee was violated. Needs Linux and gcc.
 
 const families: FaultFamily[] = [
   kills,
@@ -64,25 +64,25 @@ function selectFamilies(only: string | undefined): FaultFamily[] {
     const family = families.find((candidate) => candidate.name === name)
     if (!family)
       throw new Error(
-        `There is no ${name}. There is ${families.map((candidate) => candidate.name).join(', ')}.`,
+        `Unknown family ${name}. Choose from ${families.map((candidate) => candidate.name).join(', ')}.`,
       )
     return family
   })
 }
 
-/** A whole number from the command line; `otherwise` where nothing was said. */
+/** Reads a whole number from the command line. Returns `fallback` if the option is missing. */
 function wholeNumber(option: string, fallback: number): number {
   const text: unknown = Object.entries(values).find(([name]) => name === option)?.[1]
   if (text === undefined) return fallback
   const number = Number(text)
-  if (!Number.isSafeInteger(number) || number < 0) throw new Error(`--${option} is a whole number`)
+  if (!Number.isSafeInteger(number) || number < 0) throw new Error(`--${option} must be a whole number`)
   return number
 }
 
-/** Returns whether every promise was kept. */
+/** Runs the families. Returns whether every guarantee held. */
 async function runAll(chosen: FaultFamily[]): Promise<boolean> {
   const seed = wholeNumber('seed', Date.now() % 1_000_000)
-  print(`seed ${seed}${values.short ? '; what is promised within some time may take ten times that' : ''}`)
+  print(`seed ${seed}${values.short ? '; time limits are ten times as long' : ''}`)
   const violations = new Map<string, number>()
   for (const family of chosen) {
     const startedAt = performance.now()
@@ -91,11 +91,11 @@ async function runAll(chosen: FaultFamily[]): Promise<boolean> {
   }
   const failed = [...violations].filter(([, count]) => count > 0)
   const summary = failed.map(([name, count]) => `${name} (${count})`).join(', ')
-  print(failed.length === 0 ? '\nevery promise was kept' : `\nbroken promises: ${summary}, seed ${seed}`)
+  print(failed.length === 0 ? '\nevery guarantee held' : `\nviolated guarantees: ${summary}, seed ${seed}`)
   return failed.length === 0
 }
 
-/** Returns how many promises were broken. */
+/** Runs a family. Returns the number of violations. */
 async function runFamily(family: FaultFamily, seed: number): Promise<number> {
   print(`\n== ${family.name}: ${family.description}`)
   const folder = mkdtempSync(join(tmpdir(), `otpd-${family.name}-`))
@@ -113,7 +113,7 @@ async function runFamily(family: FaultFamily, seed: number): Promise<number> {
     const allowMs = (ms: number) => (short ? 10 : 1) * ms
     await family.run({ seed, random: seededRandom(seed), count, short, allowMs, folder, report })
   } catch (error) {
-    report({ scenario: 'the whole family', guarantee: 'it runs to its end', violations: [String(error)] })
+    report({ scenario: 'the whole family', guarantee: 'it completes', violations: [String(error)] })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -7,7 +7,7 @@ export const account = { email: 'ada@example.com', password: 'correct horse batt
 
 export type Home = { home: string; dataDir: string; config: string; env: Record<string, string> }
 
-/** A home with an account and no limits, for servers that follow one another. @param name of the folder */
+/** Creates a home with an account and no limits, which consecutive servers share. @param name name of the folder */
 export function makeHome({ folder }: Pick<Trial, 'folder'>, name: string): Home {
   const home = join(folder, name)
   mkdirSync(home, { recursive: true })
@@ -18,7 +18,7 @@ export function makeHome({ folder }: Pick<Trial, 'folder'>, name: string): Home 
   const lines = Object.entries(plan).map(([name, value]) => `${name} = ${value}`)
   writeFileSync(config, `[plans.free]\n${lines.join('\n')}\n`)
   const env = {
-    // The port changes with every start, and the tokens of the console must not.
+    // The port changes with every start, but ID tokens name the public URL and must stay valid.
     OTPD_PUBLIC_URL: 'http://127.0.0.1',
     OTPD_ADMIN_EMAIL: account.email,
     OTPD_ADMIN_PASSWORD_FILE: passwordFile,
@@ -29,7 +29,7 @@ export function makeHome({ folder }: Pick<Trial, 'folder'>, name: string): Home 
   return { home, dataDir: join(home, 'data'), config, env }
 }
 
-/** Starts the binary there, and waits until it is ready. Throws with what it printed where it ends instead. */
+/** Starts the binary in a home and waits until it is ready. @throws Error with its output if it exits first */
 export const startServerAt = (serverHome: Home, env: Record<string, string> = {}): Promise<RunningServer> =>
   startServer({
     home: serverHome.home,

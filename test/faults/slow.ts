@@ -3,25 +3,25 @@ import { join } from 'node:path'
 import type { RunningServer } from '../helpers/binary.ts'
 import { logIn, type TestApp } from '../helpers/webhook-client.ts'
 import { watchHealth } from './calls.ts'
-import { checkFile, checkRequests, checkInvariants } from './check.ts'
+import { checkFile, checkRequests, checkInvariants } from './database-checks.ts'
 import type { FaultFamily, Trial } from './family.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { startLoad } from './load.ts'
 import { makeHome, startServerAt, type Home } from './server.ts'
-import { buildShim, createShim, errno, type Shim } from './shim.ts'
+import { buildShim, createShim, errno, type Shim } from './disk-shim.ts'
 
 const slowDisks = [
   { delayMs: 1, connections: 64 },
   { delayMs: 50, connections: 256 },
 ]
-/** From the first sync that fails to the end of the process. */
+/** Limit from the first failing sync to the exit of the process. */
 const endsMsMax = 1_000
 
 type ServerUnderTest = { home: Home; shim: Shim; server: RunningServer; apps: TestApp[]; ledger: Ledger }
 
 export const slow: FaultFamily = {
   name: 'slow',
-  description: 'a disk that takes long to sync, and one that fails to',
+  description: 'a disk that syncs slowly, and one that fails to sync',
   counts: { seconds: { full: 10, short: 1 }, failures: { full: 20, short: 2 } },
   async run(trial) {
     const library = buildShim(trial.folder)
@@ -61,8 +61,7 @@ async function trySlow(trial: Trial, underTest: ServerUnderTest, delayMs: number
   shim.close()
   const refused = [...ledger.unexpectedAnswers].map(([kind, count]) => `${count} answers were ${kind}`)
   const unanswered = ledger.count.unanswered > 0 ? [`${ledger.count.unanswered} calls had no answer`] : []
-  const failed =
-    health.failed > 0 ? [`${health.failed} of ${health.requests} questions for health failed`] : []
+  const failed = health.failed > 0 ? [`${health.failed} of ${health.requests} health checks failed`] : []
   trial.report({
     scenario: `each sync takes ${delayMs} ms more, ${connections} connections`,
     guarantee: 'every call is answered, none refused, nothing acknowledged is lost',
@@ -95,7 +94,7 @@ async function tryFailures(trial: Trial, library: string) {
     const exitCode = await Promise.race([server.exited, Bun.sleep(trial.allowMs(5_000))])
     endsMs.push(performance.now() - failedAt)
     if (exitCode === undefined) violations.push('it did not end')
-    if (exitCode === 0) violations.push('it ended as if all were well')
+    if (exitCode === 0) violations.push('it exited with 0 despite the failure')
     await server.stop('SIGKILL')
     await load.ended
     shim.close()
@@ -106,13 +105,13 @@ async function tryFailures(trial: Trial, library: string) {
   if (longestMs > trial.allowMs(endsMsMax)) violations.push(`it took ${Math.round(longestMs)} ms to end`)
   trial.report({
     scenario: `every sync fails with EIO, ${endsMs.length} times`,
-    guarantee: `the server ends within ${endsMsMax} ms, and everything acknowledged is there at the next start`,
+    guarantee: `the server exits within ${endsMsMax} ms, and the next start has everything that was acknowledged`,
     figures: { acknowledged, 'longest ms': Math.round(longestMs) },
     violations,
   })
 }
 
-/** Starts it on a sound disk. @returns what is missing then */
+/** Starts the server on a working disk. @returns what is missing */
 async function restartAndCheck({ home, ledger }: ServerUnderTest): Promise<string[]> {
   const server = await startServerAt(home)
   const database = new Database(join(home.dataDir, 'otpd.db'), { readonly: true })

@@ -5,16 +5,16 @@ import type { Trial } from './family.ts'
 import { createLedger } from './ledger.ts'
 import { startLoad } from './load.ts'
 import { startServerAt, type Home } from './server.ts'
-import { buildShim } from './shim.ts'
-import { createFakeWallClock } from './wall.ts'
+import { buildShim } from './disk-shim.ts'
+import { createFakeWallClock } from './fake-wall-clock.ts'
 
 const dayMs = 24 * 60 * 60_000
 const purgeEveryMs = 10 * 60_000
-/** A purge that is under way, and the one before it. */
+/** Deadline for a purge: one interval, plus half of one for the purge in progress. */
 const purgedWithinMs = 1.5 * purgeEveryMs
 const purges = 6
 
-/** The least that can be kept. */
+/** Minimum retention that can be configured. */
 export const retention = { phoneDays: 1, logDays: 2, requestDays: 2 }
 
 export const retentionEnv = {
@@ -24,10 +24,10 @@ export const retentionEnv = {
 }
 
 /**
- * Fills a database with requests, so old that each purge of an hour finds some whose phones are to be forgotten and
- * some that are to go.
+ * Fills a database with requests of such an age that each purge during the next hour finds phones to pseudonymize and
+ * requests to delete.
  *
- * @param changes about so many, in all
+ * @param changes approximate number of both
  */
 export async function fillWithAgedRequests(trial: Trial, serverHome: Home, changes: number): Promise<void> {
   const wallClock = createFakeWallClock(buildShim(trial.folder, 'wall'), trial.folder)
@@ -41,13 +41,13 @@ export async function fillWithAgedRequests(trial: Trial, serverHome: Home, chang
       while (ledger.count.acknowledged < changes / purges / 2) await Bun.sleep(5)
       await load.stop()
       const exitCode = await server.stop()
-      if (exitCode !== 0) throw new Error(`the server of long ago ended with ${exitCode}`)
+      if (exitCode !== 0) throw new Error(`the server with the old clock ended with ${exitCode}`)
     }
   }
   wallClock.close()
 }
 
-/** What a purge should have touched, had it all of its time. */
+/** Counts requests and phones that a purge should already have processed. */
 export function countOverdue({ dataDir }: Home) {
   const database = new Database(join(dataDir, 'otpd.db'), { readonly: true })
   const count = (where: string, days: number) =>

@@ -4,14 +4,14 @@ import type { ExpectedCall } from './soak-calls.ts'
 
 export type ErrorCounter = ReturnType<typeof createErrorCounter>
 
-/** Answers that were not those expected, by what was called and what came. */
+/** Counts unexpected responses by call and outcome. */
 export function createErrorCounter() {
   let recent = new Map<string, number>()
   let total = 0
   return {
-    /** @returns whether it was the expected one */
+    /** Returns whether the response was the expected one. */
     check({ kind, expected, onExpected: done }: ExpectedCall, response: HttpResponse | undefined): boolean {
-      // Of a server of ours, whose answers have this shape.
+      // The server under test answers in this shape.
       const body = JSON.parse(response?.body || '{}') as {
         data?: Record<string, unknown>
         error?: { code: string }
@@ -26,7 +26,7 @@ export function createErrorCounter() {
       total++
       return false
     },
-    /** Those since the last time it was asked, in words. */
+    /** Returns the errors since the last call, as text. */
     takeSummary() {
       const lines = [...recent].map(([label, times]) => `${times} × ${label}`)
       recent = new Map()
@@ -38,14 +38,14 @@ export function createErrorCounter() {
 
 const credentials = { secret: 'x-client-secret', api: 'x-api-key' } as const
 const rotateEveryMs = 5_000
-/** Two thirds of a token's life. */
+/** Two thirds of the lifetime of a token. */
 const logInEveryMs = 10 * 60_000
 
 /**
- * What happens now and then: a credential of an application that nobody else uses is rotated, so that the old one is
- * refused and the new one is not; and the developer logs in again.
+ * Starts occasional tasks: rotates a credential of a separate application and checks that the old one is refused and
+ * the new one accepted, and logs the developer in again.
  *
- * @param onLogIn given the new login
+ * @param onLogIn called with the new login
  */
 export async function startBackgroundTasks(
   url: string,

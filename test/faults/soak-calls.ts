@@ -1,7 +1,7 @@
 import type { TestApp } from '../helpers/webhook-client.ts'
 import { newPhone } from './calls.ts'
 
-/** One call of the mix. `expected` is the status, or the code of the error. */
+/** A call of the mix. `expected` is the status, or the error code. */
 export type ExpectedCall = {
   kind: string
   method: string
@@ -9,7 +9,7 @@ export type ExpectedCall = {
   headers: Record<string, string>
   body?: object
   expected: string
-  /** Told of the answer, where it was the expected one. */
+  /** Called with the response if it was the expected one. */
   onExpected?: (data: Record<string, unknown>) => void
 }
 
@@ -23,26 +23,26 @@ type SentCode = {
 }
 
 export type CallMixOptions = {
-  /** Their codes come with the answer. */
+  /** Test applications, whose codes are in the response. */
   apps: TestApp[]
-  /** Its codes are never verified: they lie in the inbox, and run out. */
+  /** Live application. Its codes stay in the inbox, and expire without being verified. */
   live: TestApp
-  /** The credentials of the developer, as they are now. */
+  /** Returns the current credentials of the developer. */
   bearer: () => Record<string, string>
   random: () => number
-  /** Told of each event that an answer stands for; a resend is one more `otp.sent`. */
+  /** Called for each event that a response implies. A resend is another `otp.sent`. */
   onEvent(type: 'otp.sent' | 'otp.verified', requestId: string): void
 }
 
-/** Those above wait for nobody, and run out as codes do. */
+/** Limit of remembered codes. The ones beyond it are dropped and expire. */
 const codesMax = 500
 const awaitingResendMax = 400
-/** The server wants thirty seconds; its clock and ours meet in an answer. */
+/** The server requires 30 s between resends. The margin covers the time until the response arrived. */
 const resendRefusedBeforeMs = 20_000
 const resendAllowedAfterMs = 32_000
 const wrongMax = 3
 
-/** What callers and a console ask for, in the proportions of `shares`. @returns the next call */
+/** Creates a generator of calls by applications and a console, in the proportions of `shares`. */
 export function createCallMix({ apps, live, bearer, random, onEvent }: CallMixOptions): () => ExpectedCall {
   const codes: SentCode[] = []
   const awaitingResend: SentCode[] = []

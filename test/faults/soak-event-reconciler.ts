@@ -3,9 +3,9 @@ import type { TestApp } from '../helpers/webhook-client.ts'
 
 type EventBody = { type: string; requestId?: string | null; data?: { requestId: string } }
 
-/** Pairs what callers were told with what arrives, in whichever order the two come, and however often. */
+/** Matches acknowledged events with arrived ones, in any order and number. */
 export function createEventReconciler() {
-  /** How many more times it was told than it arrived; nothing where both are the same. */
+  /** Acknowledgements minus arrivals of each event. Balanced events are removed. */
   const openBalances = new Map<string, number>()
   const count = { acknowledged: 0, arrived: 0 }
   const add = (key: string, change: number) => {
@@ -25,16 +25,16 @@ export function createEventReconciler() {
       count.arrived++
       add(`${type} ${requestId}`, -1)
     },
-    /** Told and not arrived. */
+    /** Counts acknowledged events that have not arrived. */
     missing: () => sumBalances(1),
-    /** Arrived without a caller who was told, or more often. */
+    /** Counts events that arrived without an acknowledgement, or too often. */
     surplus: () => sumBalances(-1),
   }
 }
 
 export type EventReconciler = ReturnType<typeof createEventReconciler>
 
-/** For the endpoints of all applications, by their number in the path. */
+/** Starts one receiver for the endpoints of all applications, by their number in the path. */
 export function startSoakReceiver(apps: readonly TestApp[], reconciler: EventReconciler) {
   let forged = 0
   const server = Bun.serve({
@@ -58,9 +58,9 @@ export function startSoakReceiver(apps: readonly TestApp[], reconciler: EventRec
 }
 
 /**
- * Reads the log as it grows, and comes back to its place when its token has run out.
+ * Streams the log, and resumes from its position when the token has expired.
  *
- * @param bearer with a token that is valid now
+ * @param bearer returns headers with a currently valid token
  */
 export function followLog(url: string, bearer: () => Record<string, string>, reconciler: EventReconciler) {
   const controller = new AbortController()
@@ -76,7 +76,7 @@ export function followLog(url: string, bearer: () => Record<string, string>, rec
       signal: controller.signal,
     })
     count.opened++
-    if (!response.ok || !response.body) throw new Error(`the stream was answered ${response.status}`)
+    if (!response.ok || !response.body) throw new Error(`the stream responded ${response.status}`)
     const decoder = new TextDecoder()
     let text = ''
     for await (const bytes of response.body) {
@@ -97,7 +97,7 @@ export function followLog(url: string, bearer: () => Record<string, string>, rec
     if (fieldValue('event') !== 'end') {
       const { type, requestId }: EventBody = JSON.parse(data)
       reconciler.arrive(type, requestId ?? '')
-    } else if (!data.includes('token_expired')) violations.push(`the stream was ended: ${data}`)
+    } else if (!data.includes('token_expired')) violations.push(`the server ended the stream: ${data}`)
   }
 
   const loop = (async () => {

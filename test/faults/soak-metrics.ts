@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { median, percentile } from '../bench/stats.ts'
-import { residentMb } from './misbehaviours.ts'
+import { residentMb } from './misbehaving-server.ts'
 
 export type Sample = {
-  /** Since the load began. */
+  /** Milliseconds since the load began. */
   atMs: number
   memoryMb: number
-  /** Of that: pages of files, the program's own foremost. */
+  /** Share of `memoryMb` in mapped files, mostly the executable. */
   mappedMb: number
   files: number
   walMb: number
@@ -18,7 +18,7 @@ export type Window = { fromMs: number; toMs: number }
 
 const sizeMb = (path: string) => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) / 2 ** 20
 
-/** What a server holds at this moment. @param atMs since the load began */
+/** Measures the resources of a server. @param atMs milliseconds since the load began */
 export function takeSample(pid: number, dataDir: string, atMs: number): Sample {
   const database = join(dataDir, 'otpd.db')
   return {
@@ -34,7 +34,7 @@ export function takeSample(pid: number, dataDir: string, atMs: number): Sample {
 export const samplesInWindow = (samples: readonly Sample[], { fromMs, toMs }: Window): Sample[] =>
   samples.filter(({ atMs }) => atMs > fromMs && atMs <= toMs)
 
-/** How calls were answered since the last time it was asked. */
+/** Records latencies and summarizes those since the last summary. */
 export function createLatencyRecorder() {
   let latencies: number[] = []
   return {
@@ -48,10 +48,10 @@ export function createLatencyRecorder() {
 }
 
 /**
- * From the first sixth after the warm-up, itself a sixth of the run, to the last sixth: of an hour, the second ten
- * minutes and the last ten. Medians, so that no single sample decides.
+ * Compares the second sixth of a run (the first is the warm-up) with the last: in an hour, the second ten minutes with
+ * the last ten. Uses medians, so that no single sample decides.
  *
- * @param value of a sample
+ * @param value selects the value of a sample
  */
 export function medianGrowth(samples: readonly Sample[], durationMs: number, value: (one: Sample) => number) {
   const medianBetween = (fromMs: number, toMs: number) =>

@@ -2,7 +2,7 @@ import { openConnection, type Connection, type HttpResponse } from './connection
 
 export type Pool = Awaited<ReturnType<typeof openPool>>
 
-/** Keep-alive connections that take turns; a call waits where all are busy. Throws where nobody listens. */
+/** Opens a pool of keep-alive connections. A call waits while all are busy. @throws Error if nothing listens */
 export async function openPool(url: string, size: number) {
   const connections = await Promise.all(Array.from({ length: size }, () => openConnection(url)))
   const idle = [...connections]
@@ -20,14 +20,14 @@ export async function openPool(url: string, size: number) {
   }
 
   return {
-    /** Undefined where the connection ended first. */
+    /** Sends a call. Undefined if the connection ended before the response. */
     async send(call: string): Promise<HttpResponse | undefined> {
       const connection = await acquire()
       const response = await connection.send(call)
       release(connection.isClosed() ? await openConnection(url).catch(() => connection) : connection)
       return response
     },
-    /** How many calls wait for a connection. */
+    /** Number of calls that wait for a connection. */
     waiting: () => waiting.length,
     close: () => {
       for (const connection of idle) connection.close()

@@ -7,13 +7,13 @@ import { medianGrowth, type createLatencyRecorder, type Sample, type Window } fr
 
 const growthMax = 0.1
 const growthMaxBeforeSettled = 0.5
-/** A runtime that has answered for minutes only has not compiled all that it will, nor filled its caches. */
+/** Until then the runtime is still compiling code and filling caches, so growth is not judged. */
 const settledMs = 30 * 60_000
-/** Connections to receivers come and go: two to each of nine endpoints, beside those of callers who come once. */
+/** Range for descriptors of short-lived connections: two to each of nine endpoints, and those of one-time callers. */
 const filesBandMax = 24
 const filesDriftMax = 4
 const walMbMax = 64
-/** The first purge is ten minutes after the start, and what it finds may lie there for fifteen. */
+/** The first purge runs ten minutes after the start, and overdue rows may remain for 15 minutes. */
 const purgedMs = 30 * 60_000
 
 const seconds = (ms: number) => Math.round(ms / 1000)
@@ -23,7 +23,7 @@ const formatRange = (values: readonly number[]) => `${Math.min(...values)}–${M
 const formatMedian = (samples: readonly Sample[], value: (sample: Sample) => number) =>
   median(samples.map(value)).toFixed(1)
 
-/** @param errors of the window */
+/** Reports a time window of the run. @param errors unexpected responses in the window */
 export function reportWindow(
   trial: Trial,
   { fromMs, toMs }: Window,
@@ -33,7 +33,7 @@ export function reportWindow(
 ): void {
   trial.report({
     scenario: `seconds ${seconds(fromMs)} to ${seconds(toMs)}, ${samples.length} samples`,
-    guarantee: 'no answer but those expected',
+    guarantee: 'no unexpected response',
     figures: {
       answers: latencies.answers,
       'p50 ms': latencies.p50Ms.toFixed(1),
@@ -48,7 +48,7 @@ export function reportWindow(
   })
 }
 
-/** What the samples of the whole run say of its promises. */
+/** Checks memory, descriptors and file sizes over the whole run. */
 export function reportSamples(trial: Trial, samples: readonly Sample[], durationMs: number): void {
   const isLong = durationMs >= settledMs
   const growthLimit = isLong ? growthMax : growthMaxBeforeSettled
@@ -68,7 +68,7 @@ export function reportSamples(trial: Trial, samples: readonly Sample[], duration
   const afterWarmUp = samples.filter(({ atMs }) => atMs > durationMs / 6)
   const counts = afterWarmUp.map((sample) => sample.files)
   const files = medianGrowth(samples, durationMs, (sample) => sample.files)
-  // Few samples of connections that come and go have no steady middle.
+  // With few samples, the median of short-lived connections is not stable.
   const driftMax = isLong ? filesDriftMax : filesBandMax
   const walMb = Math.max(...samples.map((sample) => sample.walMb))
   trial.report({
@@ -93,13 +93,13 @@ export function reportSamples(trial: Trial, samples: readonly Sample[], duration
   })
 }
 
-/** Whether what came of age while the server ran is gone; nothing where the run was too short for a purge. */
+/** Checks that rows that became overdue during the run were purged. Skipped if the run was too short for a purge. */
 export function reportRetention(trial: Trial, serverHome: Home, durationMs: number): void {
   if (durationMs < purgedMs || trial.count('old') === 0) return
   const { requests, phones } = countOverdue(serverHome)
   trial.report({
-    scenario: `requests that became ${retention.requestDays} days old in these minutes, and phones ${retention.phoneDays}`,
-    guarantee: 'the purges of every ten minutes have removed the ones and forgotten the others',
+    scenario: `requests that reached ${retention.requestDays} days during the run, and phones that reached ${retention.phoneDays}`,
+    guarantee: 'the purges every ten minutes have deleted the requests and pseudonymized the phones',
     figures: { 'overdue requests': requests, 'overdue phones': phones },
     violations: violationUnless(
       requests === 0 && phones === 0,

@@ -102,7 +102,7 @@ async function soakServer(trial: Trial, serverHome: Home, server: RunningServer)
   let waitingMax = 0
 
   while (elapsedMs() < durationMs) {
-    // However late the timer or the answers: what is due is called.
+    // Open-loop load: every due call is made, however late the timer or the responses are.
     for (; callCount < (elapsedMs() / 1000) * rate; callCount++) {
       const task: Promise<void> = makeCall(startedAt + (callCount / rate) * 1000).finally(() =>
         inFlight.delete(task),
@@ -138,35 +138,35 @@ async function soakServer(trial: Trial, serverHome: Home, server: RunningServer)
 
   trial.report({
     scenario: `${callCount} calls in ${durationMs / 1000} s, due at fixed times; ${backgroundTasks.count.rotated} rotations`,
-    guarantee: 'each is answered as its kind is; no 5xx; it ends with 0',
+    guarantee: 'each call gets the expected response; no 5xx; exit code 0',
     figures: {
       'waited for a connection, at most': waitingMax,
       'times logged in': backgroundTasks.count.loggedIn,
     },
     violations: [
-      ...violationUnless(errorCounter.total() === 0, `${errorCounter.total()} answers were others`),
+      ...violationUnless(errorCounter.total() === 0, `${errorCounter.total()} responses were unexpected`),
       ...violationUnless(exitCode === 0, `it ended with ${exitCode}`),
     ],
   })
   trial.report({
-    scenario: `${webhookEvents.count.acknowledged} sends and verifications, their webhooks, and a reader of the log`,
-    guarantee: 'each arrives, signed, once; the log has each, once',
+    scenario: `${webhookEvents.count.acknowledged} sends and verifications, their webhooks, and a log stream`,
+    guarantee: 'each webhook arrives once and is signed; the stream has each entry once',
     figures: {
       webhooks: webhookEvents.count.arrived,
       entries: streamEvents.count.arrived,
       'times the log was opened': stream.count.opened,
     },
     violations: [
-      ...violationUnless(webhookEvents.missing() === 0, `${webhookEvents.missing()} webhooks never came`),
+      ...violationUnless(webhookEvents.missing() === 0, `${webhookEvents.missing()} webhooks never arrived`),
       ...violationUnless(
         webhookEvents.surplus() === 0,
-        `${webhookEvents.surplus()} webhooks came twice or of nothing`,
+        `${webhookEvents.surplus()} webhooks arrived twice or without an event`,
       ),
       ...violationUnless(receiver.forged() === 0, `${receiver.forged()} webhooks were not signed`),
       ...violationUnless(streamEvents.missing() === 0, `${streamEvents.missing()} entries were not streamed`),
       ...violationUnless(
         streamEvents.surplus() === 0,
-        `${streamEvents.surplus()} entries were streamed twice or of nothing`,
+        `${streamEvents.surplus()} entries were streamed twice or without an event`,
       ),
       ...stream.violations,
     ],

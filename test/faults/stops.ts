@@ -16,7 +16,7 @@ export const stops: FaultFamily = {
     for (let i = 0; i < trial.count('stops'); i++) runs.push(await stopUnderLoad(trial, i))
     trial.report({
       scenario: `SIGTERM under 200 sends a second; servers: ${runs.length}`,
-      guarantee: 'every call that was under way is answered, exit code 0 within 10 s, nothing lost',
+      guarantee: 'every call in progress is answered, exit code 0 within 10 s, nothing lost',
       figures: {
         'answered before': countStatuses(runs.flatMap(({ before }) => before)),
         'answered after': countStatuses(runs.flatMap(({ after }) => after)),
@@ -39,7 +39,7 @@ async function stopUnderLoad(trial: Trial, number: number): Promise<StopResult> 
   const app = await (await logIn(server.url)).createApplication()
   const sent: Promise<Sent>[] = []
   const controller = new AbortController()
-  // 200 a second, whether the answers come or not, each on a connection of its own.
+  // Open-loop load of 200 calls a second, each on a new connection.
   const loadLoop = (async () => {
     while (!controller.signal.aborted) {
       const startedAt = performance.now()
@@ -72,8 +72,8 @@ async function stopUnderLoad(trial: Trial, number: number): Promise<StopResult> 
     after: callsAfter,
     tookMs,
     violations: [
-      ...violationUnless(failed.length === 0, `${failed.length} calls under way failed`),
-      ...violationUnless(unexpected.length === 0, `odd answers: ${countStatuses(unexpected)}`),
+      ...violationUnless(failed.length === 0, `${failed.length} calls in progress failed`),
+      ...violationUnless(unexpected.length === 0, `unexpected responses: ${countStatuses(unexpected)}`),
       ...violationUnless(exitCode === 0, `it ended with ${exitCode}`),
       ...violationUnless(tookMs <= trial.allowMs(endsMsMax), `it took ${tookMs} ms`),
       ...violationUnless(lost.length === 0, `lost ${lost.slice(0, 3).join(', ')}`),
@@ -83,7 +83,7 @@ async function stopUnderLoad(trial: Trial, number: number): Promise<StopResult> 
 
 const sendDelayMs = 4_000
 
-/** The message of a call that is under way is longer on its way than callers are waited for. */
+/** Stops the server while the provider takes longer for a message than the shutdown waits for callers. */
 async function stopDuringSend(trial: Trial): Promise<void> {
   const providerReached = Promise.withResolvers<void>()
   const provider = Bun.serve({
@@ -121,7 +121,7 @@ async function stopDuringSend(trial: Trial): Promise<void> {
   })
 }
 
-/** A call that its client does not finish holds the server for seconds; whoever asks twice does not wait for it. */
+/** An unfinished request delays the shutdown by seconds; a second signal skips the wait. */
 async function stopTwice(trial: Trial): Promise<void> {
   const server = await startServerAt(makeHome(trial, 'stopped-twice'))
   const { hostname, port } = new URL(server.url)
@@ -129,7 +129,7 @@ async function stopTwice(trial: Trial): Promise<void> {
   connection.write(
     'POST /v1/otp/send HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{',
   )
-  // One that was sent later has been answered, so the server knows of this one.
+  // A later request was answered, so the server has received this one.
   await callApi('GET', `${server.url}/v1/health`)
   process.kill(server.pid, 'SIGTERM')
   await server.waitForLog('Shutting down')
@@ -143,7 +143,7 @@ async function stopTwice(trial: Trial): Promise<void> {
     guarantee: 'the second signal ends it at once, with exit code 143',
     figures: { ms: tookMs, 'exit code': exitCode },
     violations: [
-      ...violationUnless(exitedEarly === null, 'the first signal had ended it already'),
+      ...violationUnless(exitedEarly === null, 'the first signal had already ended it'),
       ...violationUnless(exitCode === 143, `it ended with ${exitCode}`),
       ...violationUnless(tookMs <= trial.allowMs(500), `it took ${tookMs} ms`),
     ],

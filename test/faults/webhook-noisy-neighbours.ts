@@ -9,8 +9,8 @@ import {
   type WebhookClient,
 } from '../helpers/webhook-client.ts'
 
-// Good receivers beside bad ones on the compiled binary, in one run: how long an event takes to arrive before and after
-// the neighbours turn bad, and what the server's memory does. `bun test/faults/webhook-neighbours.ts [seconds] [events a second]`
+// Noisy neighbors: how long events take to reach good webhook receivers before and after other receivers turn bad, and
+// how the server's memory changes. `bun test/faults/webhook-noisy-neighbours.ts [SECONDS] [EVENTS_PER_SECOND]`
 
 const seconds = Number(process.argv[2] ?? 60)
 const goodEndpointCount = 5
@@ -21,7 +21,7 @@ const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 const percentile = (values: number[], share: number) =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? NaN
 
-/** Answers at once, and keeps when an event has come. */
+/** Arrival times by event, recorded by receivers that answer at once. */
 const arrivals = new Map<string, number>()
 const goodReceiver = Bun.serve({
   hostname: '127.0.0.1',
@@ -74,7 +74,7 @@ const memoryMb = () =>
 
 type Measured = { delays: number[]; lost: number }
 
-/** Sends at a steady pace for a while. @returns how long each event took from the call that made it to its receiver */
+/** Sends at a constant rate. @returns how long each event took from the API call to its receiver */
 async function measure(app: TestApp, durationSeconds: number): Promise<Measured> {
   const sent = new Map<string, number>()
   const start = performance.now()
@@ -96,7 +96,7 @@ async function measure(app: TestApp, durationSeconds: number): Promise<Measured>
 }
 let phone = 0
 
-/** Which errors made a good receiver get an event a second time. */
+/** Counts the errors that caused a retry to a good receiver. */
 async function countRetryErrors(client: WebhookClient): Promise<Record<string, number>> {
   const errors: Record<string, number> = {}
   for (const id of goodIds) {
@@ -148,9 +148,11 @@ try {
     print(`| ${name} | ${delays.length} | ${lost} | ${figures.map((ms) => ms.toFixed(1)).join(' | ')} |`)
   }
   const ratio = percentile(withNeighbours.delays, 0.5) / percentile(baseline.delays, 0.5)
-  print(`median beside / alone: ${ratio.toFixed(2)}`)
-  print(`memory, alone and at each quarter beside: ${memory.map((mb) => mb.toFixed(0)).join(', ')} MB`)
-  print(`good receivers tried again for: ${JSON.stringify(retryErrors)}`)
+  print(`median with bad neighbors / alone: ${ratio.toFixed(2)}`)
+  print(
+    `memory, alone and at each quarter with bad neighbors: ${memory.map((mb) => mb.toFixed(0)).join(', ')} MB`,
+  )
+  print(`retries to good receivers, by error: ${JSON.stringify(retryErrors)}`)
   if (withNeighbours.lost > 0 || percentile(withNeighbours.delays, 0.99) > 2_000) process.exitCode = 1
 } finally {
   await server.stop()

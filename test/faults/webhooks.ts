@@ -56,7 +56,7 @@ export const webhooks: FaultFamily = {
       }
       const sending = Promise.all(Array.from({ length: senders }, send))
       for (let kills = 0; kills < killsMin || acknowledged.size < events; kills++) {
-        // By progress, so that the kills are spread over the events, and at some moment of that.
+        // Kills depend on progress, so that they are spread over the events, with a random offset.
         const step = Math.ceil((events / killsMin) * (0.5 + trial.random() * 0.8))
         const target = Math.min(events, acknowledged.size + step)
         const deadline = performance.now() + 20_000
@@ -80,7 +80,7 @@ export const webhooks: FaultFamily = {
       'were not signed': count.forged,
     }
     trial.report({
-      scenario: `${startTimesMs.length} kills; receivers that answer 500 or never`,
+      scenario: `${startTimesMs.length} kills; receivers that answer 500 or hang`,
       guarantee: 'every event arrives, signed, and each repetition has the same webhook-id',
       figures: {
         events: acknowledged.size,
@@ -97,14 +97,14 @@ export const webhooks: FaultFamily = {
   },
 }
 
-/** One for the endpoints of all applications, by their number in the path. */
+/** Starts one receiver for the endpoints of all applications, by their number in the path. */
 function startReceiver({ random, short }: Trial, apps: TestApp[]) {
-  /** Of each request: the ids that it was delivered under. */
+  /** Webhook ids that each request's event was delivered with. */
   const delivered = new Map<string, Set<string>>()
   const refusedOnce = new Set<string>()
   const seenIds = new Set<string>()
   const count = { deliveries: 0, duplicates: 0, failed: 0, hung: 0, forged: 0 }
-  // An attempt that hangs takes longer than the short form may.
+  // A hanging attempt takes longer than the short form allows.
   const hangShare = short ? 0 : hangingShare
 
   const receiver = Bun.serve({
@@ -120,7 +120,7 @@ function startReceiver({ random, short }: Trial, apps: TestApp[]) {
       } catch {
         count.forged++
       }
-      // Never twice in a row: the third attempt is five minutes later, and nothing new would be learned by waiting.
+      // Never twice in a row: the third attempt is five minutes later, and waiting for it would test nothing new.
       const chance = refusedOnce.has(id) ? 1 : random()
       if (chance < failingShare + hangShare) {
         refusedOnce.add(id)

@@ -1,4 +1,4 @@
-// Preloaded into the server: slows, fails and logs what it does to the files of one folder. `shim.ts` has the other half.
+// LD_PRELOAD library: delays, fails and logs file operations of the server below one path. `disk-shim.ts` controls it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// The same order as in shim.ts.
+// Same order as in disk-shim.ts.
 enum { SYNC_DELAY_US, SYNC_ERRNO, WRITE_ERRNO, FAIL_AT, FAIL_ERRNO, CALLS, FAILED_CALL };
 
 static volatile int64_t *page;
@@ -61,7 +61,7 @@ static int find(int fd, char *path) {
   return is_ours(path);
 }
 
-// A record: letter, length of the path, offset, length of the data (little endian), path, data.
+// Appends a record: letter, path length, offset, data length (little endian), path, data.
 static void record(char letter, const char *path, uint64_t offset, uint64_t length, const void *data) {
   if (log_file < 0) return;
   char head[21];
@@ -76,7 +76,7 @@ static void record(char letter, const char *path, uint64_t offset, uint64_t leng
   pthread_mutex_unlock(&log_lock);
 }
 
-// Counts a call. Returns the errno that it is to fail with, or 0.
+// Counts a call. Returns the errno that it must fail with, or 0.
 static int fault(char letter, int slot) {
   int64_t number = __sync_add_and_fetch(&page[CALLS], 1);
   if (page[FAIL_AT] == number) {
@@ -133,7 +133,7 @@ int unlink(const char *path) {
   return result;
 }
 
-// What leaves for a caller is logged before it leaves: whatever he can know stands before it in the log.
+// Logs a response before it is sent, so that every write that a caller may know of precedes it in the log.
 static void record_answer(const void *data, size_t length) {
   if (page && log_file >= 0 && length > 12 && memcmp(data, "HTTP/1.1 ", 9) == 0) record('A', "", 0, length, data);
 }

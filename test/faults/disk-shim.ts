@@ -1,20 +1,20 @@
 import { closeSync, openSync, readSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Where each 64-bit number stands in the page that the shim shares with us; `shim.c` has the same list. */
+/** Index of each 64-bit number in the page of memory shared with the shim. `disk-shim.c` has the same list. */
 const slots = {
-  /** How long each sync of a file takes. */
+  /** Delay that is added to each sync of a file. */
   syncDelayUs: 0,
   /** Errno that every sync fails with; 0 for none. */
   syncErrno: 1,
   /** Errno that every write and truncation fails with; 0 for none. */
   writeErrno: 2,
-  /** Which call of those counted fails, once; 0 for none. */
+  /** Number of the counted call that fails once; 0 for none. */
   failAt: 3,
   failErrno: 4,
-  /** How many calls the shim has counted: writes, syncs, truncations, removals. */
+  /** Number of calls that the shim has counted: writes, syncs, truncations, deletions. */
   calls: 5,
-  /** The letter of the call that was failed by `failAt`; 0 while none was. */
+  /** Letter of the call that `failAt` made fail; 0 until then. */
   failedCall: 6,
 } as const
 
@@ -22,8 +22,8 @@ export const errno = { EIO: 5, ENOSPC: 28 } as const
 
 export type Shim = ReturnType<typeof createShim>
 
-/** Compiles a library to be preloaded into the folder. @returns its path */
-export function buildShim(folder: string, name: 'shim' | 'wall' = 'shim'): string {
+/** Compiles a library for LD_PRELOAD into the folder. @returns its path */
+export function buildShim(folder: string, name: 'disk-shim' | 'fake-wall-clock' = 'disk-shim'): string {
   const library = join(folder, `${name}.so`)
   const source = join(import.meta.dir, `${name}.c`)
   const command = ['gcc', '-O2', '-Wall', '-Werror', '-shared', '-fPIC', '-o', library, source]
@@ -33,10 +33,10 @@ export function buildShim(folder: string, name: 'shim' | 'wall' = 'shim'): strin
 }
 
 /**
- * Stands between a process and its files: what `env` is given to a server, `set` changes while it runs.
+ * Controls a shim between a process and its files. Pass `env` to the server; `set` changes its behavior while it runs.
  *
- * @param library of `buildShim`
- * @param pathPrefix only files whose path begins so are touched
+ * @param library path from `buildShim`
+ * @param pathPrefix only files whose path has this prefix are affected
  */
 export function createShim(library: string, folder: string, pathPrefix: string) {
   const page = join(folder, `shim-${Bun.randomUUIDv7()}.page`)
@@ -46,7 +46,7 @@ export function createShim(library: string, folder: string, pathPrefix: string) 
   const buffer = Buffer.alloc(8)
 
   return {
-    /** Every write, sync, truncation and removal, and every answer that was sent, in their order; see `shim.c`. */
+    /** Log of every write, sync, truncation and deletion, and of every response, in order; see `disk-shim.c`. */
     log,
     env: (options: { log?: boolean } = {}): Record<string, string> => ({
       LD_PRELOAD: library,

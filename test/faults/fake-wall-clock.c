@@ -1,4 +1,4 @@
-// Preloaded into the server: moves what it takes for the time of day, and nothing else. `wall.ts` has the other half.
+// LD_PRELOAD library: moves the time of day that the server sees, and no other clock. `fake-wall-clock.ts` controls it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// How far ahead the wall is, in milliseconds.
+// How far the time of day is ahead, in milliseconds.
 static volatile int64_t *ahead_ms;
 static int (*real_clock)(clockid_t, struct timespec *);
 
@@ -24,7 +24,7 @@ __attribute__((constructor)) static void start(void) {
 }
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
-  // Before our own start, by the loader.
+  // The loader calls this before the constructor has run.
   if (!real_clock) real_clock = dlsym(RTLD_NEXT, "clock_gettime");
   int result = real_clock(clock, time);
   if (result == 0 && ahead_ms && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 export type FakeWallClock = ReturnType<typeof createFakeWallClock>
 
 /**
- * The time of day as a process sees it; monotonic time and timers stay as they are. `env` is given to a server.
+ * Controls the time of day that a process sees. Monotonic time and timers do not change. Pass `env` to the server.
  *
- * @param library of `buildShim`
+ * @param library path from `buildShim`
  */
 export function createFakeWallClock(library: string, folder: string) {
   const page = join(folder, `wall-${Bun.randomUUIDv7()}.page`)
@@ -16,7 +16,7 @@ export function createFakeWallClock(library: string, folder: string) {
 
   return {
     env: { LD_PRELOAD: library, WALL_PAGE: page },
-    /** From now on it is so far ahead of the real time. */
+    /** Sets how far the time of day is ahead of the real one. */
     set(ms: number) {
       aheadMs = ms
       const word = Buffer.alloc(8)

@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 
-/** What the other side of a connection may do wrong. */
+/** Faults of the other side of a connection. */
 export const misbehaviours = ['refuses', 'hangs', 'endless', 'resets', 'fails'] as const
 export type Misbehaviour = (typeof misbehaviours)[number]
 
 export type MisbehavingServer = {
   url: string
-  /** Requests that reached it. */ calls(): number
+  /** Counts the requests that reached it. */ calls(): number
   stop(): void
 }
 
 const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
 
-/** A server of bare TCP, for what no HTTP server does. */
+/** Starts a plain TCP server with a fault that an HTTP server cannot produce. */
 export async function startMisbehavingServer(misbehaviour: Misbehaviour): Promise<MisbehavingServer> {
   const sockets = new Set<Socket>()
   let calls = 0
@@ -33,7 +33,7 @@ export async function startMisbehavingServer(misbehaviour: Misbehaviour): Promis
     for (const socket of sockets) socket.destroy()
     server.close()
   }
-  // A port that was somebody's a moment ago, and is nobody's now.
+  // Closing the server leaves a port on which nothing listens.
   if (misbehaviour === 'refuses') stop()
   return { url: `http://127.0.0.1:${port}`, calls: () => calls, stop }
 }
@@ -54,6 +54,6 @@ const behaviours: Record<Misbehaviour, (socket: Socket) => void> = {
     void socket.end('HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n'),
 }
 
-/** What a process holds in memory. */
+/** Returns the resident memory of a process, in MB. */
 export const residentMb = (pid: number) =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024

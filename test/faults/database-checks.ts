@@ -5,7 +5,7 @@ type Row = { status: string; attempts: number; verified_at: number | null }
 
 const selectRow = `select status, attempts, verified_at from otp_requests where id = ?`
 
-/** Whether the database has what was acknowledged of these requests. @returns what it has not */
+/** Compares the database with what was acknowledged about these requests. @returns the differences */
 export function checkRequests(database: Database, requests: Iterable<TrackedRequest>): string[] {
   const find = database.prepare<Row, [string]>(selectRow)
   const violations: string[] = []
@@ -27,7 +27,8 @@ function compareRow(tracked: TrackedRequest, row: Row): string[] {
   if (verifiedAt !== undefined) {
     if (!isVerified) violations.push(`${id} was verified and is ${row.status}`)
     else if (row.verified_at !== Date.parse(verifiedAt)) violations.push(`${id} was verified at another time`)
-  } else if (isVerified && !tracked.maybeVerified) violations.push(`${id} is verified, and nobody did that`)
+  } else if (isVerified && !tracked.maybeVerified)
+    violations.push(`${id} is verified, but no call verified it`)
   const success = verifiedAt === undefined ? 0 : 1
   const attemptsMin = tracked.wrong + success
   const attemptsMax = tracked.wrong + tracked.unanswered + success
@@ -41,7 +42,7 @@ function compareRow(tracked: TrackedRequest, row: Row): string[] {
   return violations
 }
 
-/** Sums that hold between the tables, whatever was acknowledged: a transaction stands whole or not at all. */
+/** Differences between tables that must be 0 whatever was acknowledged, because transactions are atomic. */
 const invariantQueries: Record<string, string> = {
   'requests and their otp.sent events': `select (select count(*) from otp_requests)
      - (select count(distinct request_id) from events where type = 'otp.sent')`,
@@ -58,7 +59,7 @@ const invariantQueries: Record<string, string> = {
   'events and their numbers': `select (select value from counters where name = 'event_seq') - (select coalesce(max(seq), 0) from events)`,
 }
 
-/** Whether the tables agree with one another. @returns where they do not */
+/** Checks that the tables are consistent with one another. @returns the violations */
 export function checkInvariants(database: Database): string[] {
   return Object.entries(invariantQueries).flatMap(([name, query]) => {
     const difference = Object.values(database.query<Record<string, number>, []>(query).get() ?? {})[0]
@@ -66,14 +67,14 @@ export function checkInvariants(database: Database): string[] {
   })
 }
 
-/** @param pragma `integrity_check` looks at indexes too, and takes several times as long */
+/** Runs a SQLite integrity check. @param pragma `integrity_check` includes indexes and takes several times as long */
 export function checkFile(database: Database, pragma: 'quick_check' | 'integrity_check'): string[] {
   const row = database.query<Record<string, string>, []>(`PRAGMA ${pragma}(1)`).get()
   const [response] = Object.values(row ?? {})
   return response === 'ok' ? [] : [`${pragma}: ${response}`]
 }
 
-/** How many requests are there that nobody was told of. */
+/** Counts stored requests that were never acknowledged to a caller. */
 export function countUnacknowledged(database: Database, ledger: Ledger): number {
   const row = database.query<{ n: number }, []>('select count(*) as n from otp_requests').get()
   return (row?.n ?? 0) - ledger.requests.size
