@@ -3,30 +3,30 @@ import type { LoadSettings, Sample } from './service.ts'
 
 export type BenchContext = {
   binary: string
-  /** Empty at the start, and gone afterwards. */
+  /** Empty folder, removed afterwards. */
   folder: string
   loadSettings: LoadSettings
   applications: number
-  /** For the server that is measured. */
+  /** Environment of the measured server. */
   env: Record<string, string>
 }
 
-/** Rows of the table that are made in one go, on a fresh server. */
+/** A case measures one or more rows of the table on a new server. */
 export type BenchCase = {
-  /** Names, and what they are called in the table. */
+  /** Titles in the table, by row name. */
   rows: Readonly<Record<string, string>>
   /**
    * Called once, before all rounds.
    *
-   * @param folder stays until the end of the run
-   * @returns why the case must be left out
+   * @param folder remains until the end of the run
+   * @returns the reason to skip the case, if any
    */
   prepare?(folder: string): string | undefined
-  /** @param isWanted rows that nobody wants may be left out */
+  /** @param isWanted false for rows that may be skipped */
   run(context: BenchContext, isWanted: (row: string) => boolean): Promise<Record<string, Sample>>
 }
 
-/** Stops the server whatever becomes of the work. */
+/** Runs work on a server, and stops the server afterwards even if the work fails. */
 export async function withServer<S extends Server, T>(server: S, run: (server: S) => Promise<T>): Promise<T> {
   try {
     return await run(server)

@@ -10,9 +10,9 @@ const version = '1.7.7'
 const folder = join(cacheFolder, `better-auth-${version}`)
 
 /**
- * Installs better-auth into a folder of its own below `$XDG_CACHE_HOME`, unless it is there.
+ * Installs better-auth into its own folder below `$XDG_CACHE_HOME` unless it is already installed.
  *
- * @returns why it cannot be had
+ * @returns the reason if the installation fails
  */
 export function installBetterAuth(): string | undefined {
   const isInstalled = () => existsSync(join(folder, 'node_modules/better-auth/package.json'))
@@ -26,7 +26,7 @@ export function installBetterAuth(): string | undefined {
 }
 
 export async function startBetterAuth(context: BenchContext, favourable: boolean): Promise<Service> {
-  // Imports are looked for beside the file that has them.
+  // Imports resolve relative to the file that contains them.
   const script = join(folder, 'server.mjs')
   copyFileSync(join(import.meta.dir, 'servers/better-auth.mjs'), script)
   const command = [

@@ -10,7 +10,7 @@ import { measureFlow, measureRepeated, type Sample, type Service } from './servi
 import { makeSlowDisk } from './slow-disk.ts'
 import { webhooks } from './webhooks.ts'
 
-/** A server that answers a send and does nothing else. */
+/** Creates the case of a baseline server that answers a send and does nothing else. */
 const floorCase = (row: string, title: string): BenchCase => ({
   rows: { [row]: title },
   async run({ loadSettings }) {
@@ -37,7 +37,7 @@ function flowCase(
   }
 }
 
-/** The same on a disk whose fsync takes 1 ms more. */
+/** Repeats a case on a disk whose fsync takes 1 ms longer. */
 function onSlowDisk(baseCase: BenchCase): BenchCase {
   const slowRow = (row: string) => `slow-${row}`
   const renameRows = <T>(rows: Readonly<Record<string, T>>, change: (value: T) => T) =>

@@ -1,14 +1,14 @@
 import type { Sample } from './service.ts'
 import { median } from './stats.ts'
 
-/** What one round measured, by the name of the row. */
+/** Measurements of one round, by row name. */
 export type Round = Readonly<Record<string, Sample>>
 
 export type Goal = {
   text: string
   rows: readonly string[]
   ratio(...samples: Sample[]): number
-  /** Without either bound it is only told. */
+  /** Without a bound the ratio is only reported. */
   atLeast?: number
   atMost?: number
 }
@@ -17,7 +17,7 @@ const throughputRatio = (a: Sample, b: Sample) => a.requestsPerSecond / b.reques
 const slowdownRatio = (a: Sample, b: Sample) => b.requestsPerSecond / a.requestsPerSecond
 const cpuRatio = (a: Sample, b: Sample) => a.cpuMicros / b.cpuMicros
 const tailLatencyRatio = (a: Sample, b: Sample) => a.p99Ms / b.p99Ms
-/** Sends with their verifications. */
+/** Sends and their verifications per second. */
 const flowsPerSecond = (send: Sample, verify: Sample) =>
   1 / (1 / send.requestsPerSecond + 1 / verify.requestsPerSecond)
 const flowThroughputRatio = (send: Sample, verify: Sample, otherSend: Sample, otherVerify: Sample) =>
@@ -104,7 +104,7 @@ export const goals: readonly Goal[] = [
 
 export type GoalResult = { goal: Goal; ratios: number[]; ratio: number; isMet: boolean }
 
-/** The ratio is taken within each round, where the machine was the same for both, and then the median of them. */
+/** Computes the ratio in each round, because the machine is the same for both rows there, and takes the median. */
 export function evaluateGoal(goal: Goal, rounds: readonly Round[]): GoalResult | undefined {
   const ratios: number[] = []
   for (const round of rounds) {

@@ -8,8 +8,8 @@ import { measureRound, openServer, type Samples, type BenchServer } from './grow
 import { callsTable, factsTable, type SizeResult } from './growth/table.ts'
 import { memoryMegabytes, moveToLoadCore } from './machine.ts'
 
-// `npm run bench:growth [-- OPTIONS]`: what a long history costs. Fills a database of each size, runs a server on each at
-// the same time, and asks them in turn.
+// `npm run bench:growth [-- OPTIONS]`: measures the cost of a long history. Fills a database of each size, runs a server
+// on each at the same time, and calls them in turn.
 
 const usage = `npm run bench:growth -- [options]
 
@@ -48,7 +48,7 @@ async function fillAll(root: string): Promise<FilledDatabase[]> {
   })
 }
 
-/** All sizes in turn, round after round. */
+/** Measures all sizes in turn, round after round. */
 async function measureRepeatedly<T>(
   label: string,
   all: readonly T[],
@@ -64,7 +64,7 @@ async function measureRepeatedly<T>(
 
 async function callAll(servers: readonly BenchServer[]): Promise<Samples[][]> {
   const samples = servers.map((): Samples[] => [])
-  // The first one warms up.
+  // Round 0 warms up.
   for (const round of [0, ...rounds]) {
     logProgress(`calls ${round} of ${rounds.length}`)
     const measured = await measureRound(servers, Number(values.seconds))

@@ -5,7 +5,7 @@ const loadSettings = { connections: 4, seconds: 60 }
 let server: Bun.TCPSocketListener | undefined
 afterEach(() => server?.stop(true))
 
-/** Answers each request with the given pieces, each in a write of its own. */
+/** Starts a server that answers each request with the given pieces, each in a separate write. */
 function serveResponse(...pieces: string[]): { port: number; requests: string[] } {
   const requests: string[] = []
   server = Bun.listen({
@@ -29,7 +29,7 @@ const requests = Array.from({ length: 20 }, (_, index) => encodeRequest(`/${inde
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'
 
 describe('the load', () => {
-  test('sends every request once and counts whole answers', async () => {
+  test('sends every request once and counts complete responses', async () => {
     const { port, requests: received } = serveResponse(`${ok}hello`)
     const load = await runLoad(port, requests, loadSettings)
     expect(load.responses).toBe(20)
@@ -37,17 +37,17 @@ describe('the load', () => {
     expect(load.p99Ms).toBeGreaterThanOrEqual(load.p50Ms)
   })
 
-  test('puts together answers that come in pieces', async () => {
+  test('reassembles responses that arrive in pieces', async () => {
     const { port } = serveResponse('HTTP/1.1 200 OK\r\nContent', '-Length: 5\r\n\r\nhe', 'll', 'o')
     expect((await runLoad(port, requests, loadSettings)).responses).toBe(20)
   })
 
-  test('takes a head without a body that follows later', async () => {
+  test('accepts a head whose body arrives later', async () => {
     const { port } = serveResponse(ok, 'hello')
     expect((await runLoad(port, requests, loadSettings)).responses).toBe(20)
   })
 
-  test('ends with the time, each request under way being waited for', async () => {
+  test('ends when the time is over and waits for each request in progress', async () => {
     const { port } = serveResponse(`${ok}hello`)
     const load = await runLoad(port, requests, { connections: 4, seconds: 0, repeat: true })
     expect(load.responses).toBeGreaterThanOrEqual(4)
@@ -66,7 +66,7 @@ describe('the load', () => {
     return expect(runLoad(server.port, requests, loadSettings)).rejects.toThrow('closed a connection')
   })
 
-  test('refuses to send nothing', () => {
+  test('refuses an empty list of requests', () => {
     return expect(runLoad(1, [], loadSettings)).rejects.toThrow('nothing to send')
   })
 })
@@ -81,7 +81,7 @@ test('the length of a body is counted in bytes', () => {
   expect(text).toContain('content-length: 4\r\n')
 })
 
-test('an answer that does not tell its length is refused', () => {
+test('refuses a response of unknown length', () => {
   expect(() => responseLength(Buffer.from('HTTP/1.1 200 OK\r\nx-length: 5\r\n\r\n'))).toThrow(
     'unknown length',
   )

@@ -7,7 +7,7 @@ export type Load = {
   p99Ms: number
 }
 
-/** An HTTP request as it goes over the wire, made before the clock runs. Without a body it is a GET. */
+/** Encodes an HTTP request in advance, so that the measurement excludes it. Without a body it is a GET. */
 export function encodeRequest(path: string, headers: Record<string, string>, body?: unknown): Uint8Array {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   if (body === undefined) return encode(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${lines.join('')}\r\n`)
@@ -20,24 +20,24 @@ export function encodeRequest(path: string, headers: Record<string, string>, bod
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-/** How many bytes an answer has, told by its head. Undefined while the head is not whole. */
+/** Returns the length of a response in bytes, from its head. Undefined while the head is incomplete. */
 export function responseLength(start: Buffer): number | undefined {
   const headEnd = start.indexOf('\r\n\r\n')
   if (headEnd === -1) return undefined
   const head = start.toString('latin1', 0, headEnd)
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-  if (length === undefined) throw new Error(`an answer of unknown length: ${head}`)
+  if (length === undefined) throw new Error(`a response of unknown length: ${head}`)
   return headEnd + 4 + Number(length)
 }
 
 type Connection = { sentAt: number; head: Buffer | undefined; bytesLeft: number }
 
 /**
- * Sends requests over keep-alive connections, the next one of a connection as soon as its answer is whole, until the
- * time is over or they are used up. What is under way then is waited for and counts.
+ * Generates closed-loop load over keep-alive connections: each connection sends the next request as soon as its response
+ * is complete, until the time is over or no request is left. Requests in progress at the end are awaited and count.
  *
- * @param options.repeat begins again where the requests are used up
- * @throws Error at the first answer that is not 2xx, and at a connection that breaks
+ * @param options.repeat starts over when all requests were sent
+ * @throws Error at the first response that is not 2xx, and when a connection breaks
  */
 export async function runLoad(
   port: number,
@@ -62,7 +62,7 @@ export async function runLoad(
     next++
     socket.data.sentAt = now
     socket.data.bytesLeft = 0
-    // A short write would leave half a request behind; ours fit any socket buffer.
+    // A partial write would send half a request. These requests fit any socket buffer.
     if (socket.write(request) !== request.length) done.reject(new Error('a request was cut'))
   }
 
@@ -84,7 +84,7 @@ export async function runLoad(
     state.head = length === undefined ? Buffer.from(start) : undefined
     if (length === undefined) return
     // "HTTP/1.1 2…"
-    if (start[9] !== 0x32) throw new Error(`an answer that is no success:\n${start.toString()}`)
+    if (start[9] !== 0x32) throw new Error(`an unsuccessful response:\n${start.toString()}`)
     state.bytesLeft = length - start.length
     if (state.bytesLeft === 0) finish(socket)
   }

@@ -2,21 +2,21 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** Where there are two cores and taskset, servers run on core 0 and the load on core 1. */
+/** True if there are two cores and taskset: servers run on core 0 and the load on core 1. */
 export const isPinned = Bun.which('taskset') !== null && navigator.hardwareConcurrency > 1
 
 const onCore = (core: number, command: string[]) =>
   isPinned ? ['taskset', '-c', String(core), ...command] : command
 
-/** Moves this process, all its threads, and whatever it starts, to the core of the load. */
+/** Pins this process, all its threads and its future children to the core of the load. */
 export function moveToLoadCore(): void {
   if (isPinned) Bun.spawnSync(['taskset', '-acp', '1', String(process.pid)])
 }
 
-/** Below the home of its user, which lies on a disk: an fsync in `/tmp` may cost nothing. */
+/** Folder on a real disk, below the user's home: an fsync in `/tmp` may be free. */
 export const cacheFolder = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'otpd')
 
-/** Killed with this process, however it ends. */
+/** Servers to kill when this process exits. */
 const children = new Set<Bun.Subprocess>()
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL')
@@ -25,7 +25,7 @@ process.on('exit', () => {
 export type Server = {
   port: number
   pid: number
-  /** Between the start of the process and its being ready. */
+  /** Milliseconds from the start of the process until it is ready. */
   startMs: number
   /** @param signal default SIGKILL */
   stop(signal?: NodeJS.Signals): Promise<void>
@@ -34,7 +34,7 @@ export type Server = {
 /**
  * Starts a server that prints its port, or a JSON line with its `url`, once it is ready.
  *
- * @param options.core of the server; default 0
+ * @param options.core core to run on, 0 by default
  */
 export async function startServer(
   command: string[],
@@ -58,11 +58,11 @@ export async function startServer(
   let text = ''
   while (!text.includes('\n')) {
     const { value, done } = await reader.read()
-    if (done) throw new Error(`${command.join(' ')} ended before it was ready`)
+    if (done) throw new Error(`${command.join(' ')} exited before it was ready`)
     text += Buffer.from(value).toString()
   }
   const startMs = performance.now() - startedAt
-  // The rest is read too: a full pipe would stop the server.
+  // Keeps reading, because a full pipe would block the server.
   void (async () => {
     while (!(await reader.read()).done);
   })()
@@ -76,15 +76,15 @@ function parsePort(line: string): number {
   return Number(new URL(ready.url ?? '').port)
 }
 
-/** User and system time of a process, all its threads. In ticks of 10 ms. */
+/** Returns the user and system time of a process with all its threads, in seconds. Resolution: 10 ms. */
 export function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The name of the program, in parentheses, may hold anything.
+  // The program's name, in parentheses, may contain any character.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
-/** What the whole machine has worked so far, or lost to its host: all but idle and waiting. */
+/** Returns the CPU seconds of the whole machine since boot, time stolen by the host included, idle and I/O wait not. */
 export function machineSeconds(): number {
   const line = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0] ?? ''
   const [user = 0, nice = 0, system = 0, , , interrupts = 0, soft = 0, stolen = 0] = line

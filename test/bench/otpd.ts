@@ -8,7 +8,7 @@ import type { Service } from './service.ts'
 const email = 'ada@example.com'
 const password = 'correct horse battery'
 
-/** No call is refused, and the limiter has all of its work: more cannot be set than 10,000 a minute. */
+/** Highest rates that can be set, 10,000 a minute: the limiter does all of its work but refuses nothing. */
 const plans =
   '[plans.free]\nprojects = 10\napplications = 1000\nsendPerMinute = 10000\nverifyPerMinute = 10000\n'
 
@@ -17,8 +17,8 @@ export type Otpd = Service & {
 }
 
 /**
- * The compiled binary with everything as it is by default, but for the rates of the plan. Its applications are live,
- * and since no provider is configured, messages stay in the inbox, where the codes are read.
+ * Starts the compiled binary with the default settings, except for the rates of the plan. Its applications are live, and
+ * no provider is configured, so messages stay in the inbox, from which codes are read.
  */
 export async function startOtpd(context: BenchContext): Promise<Otpd> {
   const { server, url, headers } = await startAndLogIn({ ...context, command: [context.binary] })
@@ -27,7 +27,7 @@ export async function startOtpd(context: BenchContext): Promise<Otpd> {
 
 type StartOptions = { command: string[] } & Pick<BenchContext, 'folder' | 'env'>
 
-/** On whatever its data directory holds. */
+/** Starts the server on an existing or empty data directory. */
 export async function startOtpdServer({ command, folder, env }: StartOptions): Promise<Server> {
   const passwordFile = join(folder, 'password')
   writeFileSync(passwordFile, password, { mode: 0o600 })
@@ -45,14 +45,14 @@ export async function startOtpdServer({ command, folder, env }: StartOptions): P
   })
 }
 
-/** The same, logged in. */
+/** Starts the server and logs in. */
 export async function startAndLogIn(options: StartOptions) {
   const server = await startOtpdServer(options)
   const url = `http://127.0.0.1:${server.port}`
   return { server, url, headers: await logIn(url) }
 }
 
-/** @param applications its applications, that send in turn */
+/** Creates the load on a running otpd. @param applications applications that send in turn */
 export function createOtpdService(
   server: Server,
   url: string,
@@ -81,7 +81,7 @@ export function createOtpdService(
 export async function call<T>(url: string, init: RequestInit = {}): Promise<T> {
   const response = await fetch(url, init)
   if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`)
-  // Of a server of ours, whose answers have the shape that the caller names.
+  // The server is the one under test; callers know the shape of the response.
   return (await response.json()) as T
 }
 

@@ -12,7 +12,7 @@ const paths = {
   series: '/v1/analytics/timeseries?range=90d',
 }
 
-/** What a console reads, over a few ten thousand events, beside a route that only answers the same page of the log. */
+/** Reads of a console over tens of thousands of events, compared with a route that only returns the same log page. */
 export const reads: BenchCase = {
   rows: {
     page: 'Elysia: the same page of the log',

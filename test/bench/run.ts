@@ -10,7 +10,7 @@ import { median } from './stats.ts'
 import { figuresTable, goalsTable } from './table.ts'
 
 // `npm run bench [-- OPTIONS]`: all figures of a table come from one run. The cases take turns in each round, each on a
-// fresh server with an empty database, warmed up before the clock runs. Any answer that is not 2xx ends the run.
+// new server with an empty database, after a warm-up. Any response other than 2xx ends the run.
 
 const usage = `npm run bench -- [options]
 
@@ -41,7 +41,7 @@ const onlyRows = values.only?.split(',')
 const isWanted = (row: string) => onlyRows?.includes(row) ?? true
 const unknownRow = onlyRows?.find((row) => titles[row] === undefined)
 if (unknownRow !== undefined) {
-  logProgress(`There is no row ${unknownRow}. --list tells the rows.`)
+  logProgress(`Unknown row ${unknownRow}. --list prints the rows.`)
   process.exit(2)
 }
 if (values.help || values.list) {
@@ -50,8 +50,8 @@ if (values.help || values.list) {
 }
 const roundCount = Number(values.rounds ?? (values.quick ? 2 : 5))
 const seconds = Number(values.seconds ?? (values.quick ? 1 : 2))
-// Three seconds of sends and as many of verifications: after about 15,000 of each nothing is left to compile. Servers live
-// for months, and half as long would show their compiler's work for a sixth of the cost of a call.
+// Three seconds each of sends and verifications: after about 15,000 of each the JIT compiler has finished. Servers run for
+// months; with half of the warm-up, compilation would be a sixth of the measured cost of a call.
 const loadSettings = { connections: 64, seconds, warmUpSeconds: 3 }
 
 async function runCase(benchCase: BenchCase, root: string, round: number): Promise<Record<string, Sample>> {
@@ -73,7 +73,7 @@ async function runRounds(root: string): Promise<Round[]> {
   const ready = selectedCases.filter((benchCase) => {
     const skipReason = benchCase.prepare?.(root)
     if (skipReason !== undefined)
-      logProgress(`left out: ${Object.values(benchCase.rows).join('; ')}: ${skipReason}`)
+      logProgress(`skipped: ${Object.values(benchCase.rows).join('; ')}: ${skipReason}`)
     return skipReason === undefined
   })
   const rounds: Round[] = []

@@ -1,23 +1,23 @@
 import { runLoad, type Load } from './load.ts'
 import { cpuSeconds, machineSeconds, memoryMegabytes, type Server } from './machine.ts'
 
-/** A server that sends codes and verifies them, and how to talk to it. */
+/** A server that sends and verifies codes, and the encoded requests for it. */
 export type Service = Server & {
   encodeSend(index: number, phone: string): Uint8Array
-  /** One request for each code that was sent and not verified yet. */
+  /** Encodes a verification of each code that was sent and is not yet verified. */
   encodeVerifies(): Promise<Uint8Array[]>
 }
 
 export type Sample = Load & {
   cpuMicros: number
   memoryMegabytes: number
-  /** How many cores somebody else had: neither the server nor the load. */
+  /** Cores used by processes other than the server and the load. */
   otherCores: number
 }
 
 export type LoadSettings = { connections: number; seconds: number; warmUpSeconds: number }
 
-/** @returns what tells the cost of so many answers since then */
+/** Starts measuring CPU time. @returns a function that computes the cost per response since then */
 export function startMeter({ pid }: Server) {
   const readCounters = () => ({
     at: performance.now() / 1000,
@@ -38,7 +38,7 @@ export function startMeter({ pid }: Server) {
   }
 }
 
-/** Load on a server, with what it cost there. */
+/** Runs load on a server and measures its cost there. */
 export async function measure(
   server: Server,
   requests: readonly Uint8Array[],
@@ -49,7 +49,7 @@ export async function measure(
   return { ...load, ...readCost(load.responses) }
 }
 
-/** One request over and over. */
+/** Measures one request, repeated. */
 export async function measureRepeated(
   server: Server,
   request: Uint8Array,
@@ -60,14 +60,14 @@ export async function measureRepeated(
   return measure(server, [request], { connections, seconds, repeat: true })
 }
 
-/** Distinct phones in no order, as those of people are: 3,000,017 has no divisor in common with 8,000,000. */
+/** Returns distinct phones in no order, like real ones: 3,000,017 and 8,000,000 are coprime. */
 const phoneAt = (index: number) => `+1415${2_000_000 + ((index * 3_000_017) % 8_000_000)}`
 
 const sendsPerSecondMax = 40_000
 
 /**
- * Sends for the given time, then verifies what was sent for as long at most. The same before, shorter, to warm up: its
- * figures are thrown away.
+ * Sends for the given time, then verifies the sent codes for at most the same time. A shorter warm-up precedes, whose
+ * figures are discarded.
  */
 export async function measureFlow(
   service: Service,

@@ -4,8 +4,8 @@ import { median, percentile } from './stats.ts'
 describe('the median', () => {
   test('is the middle value of any order', () => expect(median([9, 1, 5])).toBe(5))
   test('is the mean of two middle values', () => expect(median([4, 1, 2, 100])).toBe(3))
-  test('of nothing is no number', () => expect(median([])).toBeNaN())
-  test('leaves the values as they are', () => {
+  test('of an empty list is NaN', () => expect(median([])).toBeNaN())
+  test('does not change the list', () => {
     const values = [3, 1, 2]
     median(values)
     expect(values).toEqual([3, 1, 2])
@@ -23,5 +23,5 @@ describe('a percentile', () => {
     [0, 1],
   ])('%p of 1 to 100 is %p', (share, value) => expect(percentile(hundred, share)).toBe(value))
   test('of one value is that value', () => expect(percentile([7], 0.99)).toBe(7))
-  test('of nothing is no number', () => expect(percentile([], 0.5)).toBeNaN())
+  test('of an empty list is NaN', () => expect(percentile([], 0.5)).toBeNaN())
 })

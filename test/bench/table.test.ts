@@ -19,7 +19,7 @@ const goal: Goal = {
   ratio: (a, b) => a.requestsPerSecond / b.requestsPerSecond,
   atLeast: 0.7,
 }
-// The ratio of the medians, 800 / 200, would be another.
+// The ratio of the medians, 800 / 200, would differ.
 const rounds: Round[] = [
   { a: sample(1000), b: sample(10_000) },
   { a: sample(300), b: sample(200) },
@@ -45,7 +45,7 @@ describe('a goal', () => {
     expect(evaluateGoal({ text, rows, ratio, ...bound }, rounds)?.isMet).toBe(isMet)
   })
 
-  test('is left out where one of its rows was not measured', () => {
+  test('is omitted if one of its rows was not measured', () => {
     expect(evaluateGoal(goal, [{ a: sample(1) }])).toBeUndefined()
   })
 })
@@ -61,11 +61,11 @@ describe('the table', () => {
     ])
   })
 
-  test('shows a dash for what has no figure', () => {
+  test('shows a dash for a missing figure', () => {
     expect(figuresTable([{ a: sample(1000, NaN) }], { a: 'mine' })).toContain('| mine | 1,000 | 1.23 | – |')
   })
 
-  test('says of each goal whether it is met, and only tells a ratio without one', () => {
+  test('shows whether each goal is met, and shows a ratio without a bound', () => {
     const { text, rows, ratio } = goal
     const results = [goal, { ...goal, atLeast: 2 }, { text, rows, ratio }, { text, rows, ratio, atMost: 1 }]
     const lines = goalsTable(results.flatMap((one) => evaluateGoal(one, rounds) ?? [])).split('\n')

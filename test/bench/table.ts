@@ -16,7 +16,7 @@ const columns: { head: string; value(sample: Sample): number; digits: number }[]
   { head: 'memory MB', value: (sample) => sample.memoryMegabytes, digits: 0 },
 ]
 
-/** The medians of all rounds, one line a row. @param titles of the rows to show, by their names */
+/** Builds the table of the medians of all rounds. @param titles titles of the rows to show, by row name */
 export function figuresTable(rounds: readonly Round[], titles: Readonly<Record<string, string>>): string {
   const lines = Object.entries(titles).flatMap(([row, title]) => {
     const samples = rounds.flatMap((round) => round[row] ?? [])

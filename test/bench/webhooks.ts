@@ -4,7 +4,7 @@ import { startServer } from './machine.ts'
 import { call, startOtpd, type Otpd } from './otpd.ts'
 import { measureFlow, startMeter, type Sample } from './service.ts'
 
-/** An endpoint for each application, told of each send and each verification. */
+/** Creates an endpoint for each application, subscribed to each send and each verification. */
 async function subscribe({ port, console }: Otpd, receiverPort: number): Promise<void> {
   for (const appId of console.applicationIds) {
     await call(`http://127.0.0.1:${port}/v1/webhooks`, {
@@ -19,7 +19,7 @@ async function subscribe({ port, console }: Otpd, receiverPort: number): Promise
   }
 }
 
-/** What still waits to be delivered, with no other load. A delivery has no latency of its own. */
+/** Measures the delivery of the backlog, without other load. A delivery has no latency figure. */
 async function measureDeliveries(otpd: Otpd, receiverPort: number, seconds: number): Promise<Sample> {
   const count = () => call<number>(`http://127.0.0.1:${receiverPort}/count`)
   const before = await count()
@@ -31,12 +31,12 @@ async function measureDeliveries(otpd: Otpd, receiverPort: number, seconds: numb
   return { responses: delivered, requestsPerSecond, p50Ms: NaN, p99Ms: NaN, ...readCost(delivered) }
 }
 
-/** The receiver is a server of its own on the core of the load, which the load therefore has less of. */
+/** The receiver is a separate process on the core of the load, so the load has less CPU there. */
 export const webhooks: BenchCase = {
   rows: {
     'webhook-send': 'otpd with webhooks: send',
     'webhook-verify': 'otpd with webhooks: verify',
-    'webhook-delivery': 'otpd: deliveries of webhooks that wait',
+    'webhook-delivery': 'otpd: deliveries of waiting webhooks',
   },
   run: async (context) =>
     withServer(

@@ -16,15 +16,15 @@ import { readMasterKey } from '../../../src/store/files/data-dir.ts'
 import { call, createApplications, startAndLogIn, type Application } from '../otpd.ts'
 import { writeHistory } from './history.ts'
 
-/** A data directory with that many requests in it, and who may send. */
+/** Data directory with `requests` OTP requests, and the credentials to send more. */
 export type FilledDatabase = {
   requests: number
   folder: string
   applications: Application[]
   endpointId: string
-  /** Of the database, once it was filled. */
+  /** Size of the database after it was filled. */
   bytes: number
-  /** Of the busy developer, verified. */
+  /** Verified phone of the busy developer. */
   phone: string
 }
 
@@ -32,7 +32,7 @@ type TemplateInfo = Pick<FilledDatabase, 'applications' | 'endpointId' | 'bytes'
 
 const databasePath = (folder: string) => join(folder, 'data', 'otpd.db')
 
-/** One that holds the busy developer, his 200 applications and a webhook endpoint of the first of them. */
+/** Creates the data directory to copy: the busy developer, 200 applications, and a webhook endpoint of the first. */
 export async function makeTemplate(binary: string, folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true })
   const { server, url, headers } = await startAndLogIn({
@@ -58,7 +58,7 @@ export async function makeTemplate(binary: string, folder: string): Promise<void
   }
 }
 
-/** Makes the database of that size, unless it is there, from a copy of the model. */
+/** Fills a copy of the template with requests, unless a database of that size exists. */
 export function fill(templateFolder: string, folder: string, requests: number): FilledDatabase {
   if (!existsSync(folder)) {
     const partialFolder = `${folder}.part`
@@ -75,7 +75,7 @@ export function fill(templateFolder: string, folder: string, requests: number): 
       },
       pseudonym: (developerId, phone) => derivePseudonym(keys, developerId, phone),
     })
-    // Later runs on a database that is kept add to it.
+    // Later runs add requests to a database that is kept.
     const { size } = statSync(databasePath(partialFolder))
     writeFileSync(
       join(partialFolder, 'model.json'),

@@ -50,7 +50,7 @@ const shortIdSql = (id: string) => `(select number from short_ids where id = '${
 const queryNumber = (question: string, ...values: (string | number)[]) =>
   Number(db.query<never, (string | number)[]>(question).values(...values)[0]?.[0])
 
-test('a history has its requests, each with a beginning and an end in the log', () => {
+test('each request of a history has a first and a final log entry', () => {
   expect(queryNumber('select count(*) from otp_requests')).toBe(requests)
   expect(queryNumber(`select count(*) from otp_requests where status = 'pending'`)).toBe(0)
   expect(queryNumber(`select count(*) from events where type = 'otp.sent'`)).toBe(requests)
@@ -61,7 +61,7 @@ test('a history has its requests, each with a beginning and an end in the log', 
   )
 })
 
-test('the counters of a history are those of its requests and identities', () => {
+test('the counters of a history match its requests and identities', () => {
   expect(queryNumber('select sum(requests) from daily_counts')).toBe(requests)
   for (const [name, status] of [
     ['verified', `= 'verified'`],
@@ -79,7 +79,7 @@ test('the counters of a history are those of its requests and identities', () =>
   )
 })
 
-test('in a history pseudonyms stand for the phones of before 30 days, and only for those', () => {
+test('a history has pseudonyms for exactly the phones older than 30 days', () => {
   const cutoff = now - 30 * dayMs
   const isPlainSql = `phone like '+%'`
   expect(
@@ -92,7 +92,7 @@ test('in a history pseudonyms stand for the phones of before 30 days, and only f
   expect(queryNumber(`select count(*) from events where at > ? and not ${isPlainSql}`, cutoff)).toBe(0)
 })
 
-test('one developer has a fifth of a history, and one of his applications nothing that went wrong', () => {
+test('one developer has a fifth of a history, and one application of that developer has no failures', () => {
   const ownRequests = queryNumber(
     `select count(*) from otp_requests where developer_id = ${shortIdSql('dev_busy')}`,
   )

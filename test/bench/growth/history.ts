@@ -6,19 +6,19 @@ import { pseudonymizeIdentities, pseudonymizePhones, type Pseudonym } from './ps
 
 const dayMs = 24 * 60 * 60 * 1000
 const historyMs = 90 * dayMs
-/** As is the default. */
+/** The default retention of phones. */
 const phoneRetentionMs = 30 * dayMs
-/** How many others are asked before somebody has answered. */
+/** Maximum number of pending requests at a time. */
 const pendingMax = 100
 const batchSize = 2000
 
 /**
- * Fills a database, whose server is stopped, with OTP requests of the last 90 days, oldest first, each changed by
- * what became of it, so that rows lie in their pages as a server would have left them. 72 of 100 are verified, 26 expire,
- * one fails after five attempts and one is canceled; a phone is asked three times on average. Numbers older than 30 days
- * have made way for pseudonyms. What serves for a day only (inbox, limits) is left out.
+ * Fills the database of a stopped server with OTP requests of the last 90 days. Requests are inserted oldest first and
+ * updated later by their outcome, so that rows are laid out in pages as a server would have left them. Of 100 requests, 72
+ * are verified, 26 expire, one fails after five attempts and one is canceled; each phone has three on average. Phones
+ * older than 30 days are pseudonymized. Data kept for a day only (inbox, limits) is omitted.
  *
- * @param options.owner whose 20 % of all requests are; 399 others share the rest
+ * @param options.owner developer with 20 % of all requests; 399 others share the rest
  */
 export function writeHistory(
   path: string,
@@ -60,7 +60,7 @@ export function writeHistory(
   db.close()
 }
 
-/** @param alwaysSucceeds of the application whose requests all end well */
+/** Draws the outcome of a request. @param alwaysSucceeds true for the application without failures */
 function randomEnding(alwaysSucceeds: boolean): Ending {
   const share = Math.random()
   if (share < 0.72 || alwaysSucceeds) return 'verified'

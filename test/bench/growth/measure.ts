@@ -3,7 +3,7 @@ import { measure, type Sample } from '../service.ts'
 import { encodeRead, readNames } from './reads.ts'
 import type { FilledDatabase } from './databases.ts'
 
-/** By the row of the table. */
+/** Samples by row name. */
 export type Samples = Record<string, Sample>
 
 export type BenchServer = { filled: FilledDatabase; otpd: Otpd }
@@ -14,7 +14,7 @@ export async function openServer(
   env: Record<string, string> = {},
 ): Promise<BenchServer> {
   const { server, url, headers } = await startAndLogIn({ command, folder: filled.folder, env })
-  // The first two applications are read from.
+  // The first two applications are only read.
   return { filled, otpd: createOtpdService(server, url, headers, filled.applications.slice(2)) }
 }
 
@@ -28,7 +28,7 @@ export const encodeSends = (otpd: Otpd, count: number): Uint8Array[] =>
 const connections = 8
 const sendsPerSecondMax = 10_000
 
-/** Each call for a while, on each server in turn, so that all sizes meet the same machine. */
+/** Measures each call on each server in turn, so that all sizes have the same machine conditions. */
 export async function measureRound(servers: readonly BenchServer[], seconds: number): Promise<Samples[]> {
   const samples = servers.map((): Samples => ({}))
   const measureInTurn = async (

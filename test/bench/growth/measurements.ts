@@ -7,15 +7,15 @@ import { startOtpdServer } from '../otpd.ts'
 import type { FilledDatabase } from './databases.ts'
 import { encodeSends, openServer, type BenchServer } from './measure.ts'
 
-/** Figures of one size that are no call, by the row of their table. */
+/** Figures of one size that are not API calls, by row name. */
 export type Measurements = Record<string, number>
 
 const seconds = 3
 
-/** Until a server that was started is idle. */
+/** Time until a started server is idle. */
 const idleMs = 1000
 
-/** @param stop how this server is ended, which the next start has to deal with. */
+/** Measures a start. @param stop signal that ends this server, which affects the next start */
 async function measureStart(
   binary: string,
   filled: FilledDatabase,
@@ -28,9 +28,9 @@ async function measureStart(
   return { 'ready, ms': server.startMs, 'memory when idle, MB': megabytes }
 }
 
-/** Starts after a clean stop, and after a kill. */
+/** Measures a start after a clean stop, and one after a kill. */
 export async function measureStarts(binary: string, filled: FilledDatabase): Promise<Measurements> {
-  // As after a clean stop, even if the server before was ended while it checked the database.
+  // Same state as after a clean stop, even if the previous server was stopped during its integrity check.
   const database = new Database(join(filled.folder, 'data', 'otpd.db'))
   database.run('PRAGMA wal_checkpoint(TRUNCATE)')
   database.close()
@@ -42,7 +42,7 @@ export async function measureStarts(binary: string, filled: FilledDatabase): Pro
 const measureSends = ({ otpd }: BenchServer, time: number) =>
   runLoad(otpd.port, encodeSends(otpd, time * 10_000), { connections: 8, seconds: time })
 
-/** A backup on the core of the load, as another process would make one, and the sends meanwhile. */
+/** Measures a backup by another process on the core of the load, and sends during the backup. */
 export async function measureBackup(binary: string, subject: BenchServer): Promise<Measurements> {
   const file = join(subject.filled.folder, 'backup.db')
   rmSync(file, { force: true })
@@ -66,8 +66,8 @@ export async function measureBackup(binary: string, subject: BenchServer): Promi
 }
 
 /**
- * Sends while what is older than 45 days is purged, on a copy. The purge of a server begins after ten minutes: this
- * server is the source, started by a program for which ten minutes are one second.
+ * Measures sends while rows older than 45 days are purged from a copy. A server starts its purge after ten minutes, so
+ * this one runs from source with that delay shortened to one second.
  */
 export async function measurePurge(filled: FilledDatabase): Promise<Measurements> {
   const folder = `${filled.folder}.purge`

@@ -14,7 +14,7 @@ const readCheckpoint = (db: Database, scan: string) =>
 const writeCheckpoint = (db: Database, scan: string, checkpoint: string) =>
   db.run('insert or replace into retention_marks (walk, position) values (?, ?)', [scan, checkpoint])
 
-/** What a purge would have done by then to requests and events of up to `until`. */
+/** Pseudonymizes requests and events up to `cutoff`, as a purge would have done by then. */
 export function pseudonymizePhones(db: Database, pseudonym: Pseudonym, cutoff: number): void {
   const requests = db
     .query<Row, [string, string]>(
@@ -39,7 +39,7 @@ export function pseudonymizePhones(db: Database, pseudonym: Pseudonym, cutoff: n
   writeCheckpoint(db, 'events', String(events.at(-1)?.seq ?? readCheckpoint(db, 'events')))
 }
 
-/** The same to identities that were not verified since. */
+/** Pseudonymizes identities that were not verified since `cutoff`. */
 export function pseudonymizeIdentities(db: Database, pseudonym: Pseudonym, cutoff: number): void {
   const selectIdentities = db.query<Row, [string, number]>(
     `select id, ${developerId}, phone from identities where id > ? and last_verified_at <= ? order by id limit 5000`,

@@ -2,7 +2,7 @@ import { encodeRequest } from '../load.ts'
 import type { BenchServer } from './measure.ts'
 import type { FilledDatabase } from './databases.ts'
 
-/** What a console asks of the busy developer's history, by the row of the table. */
+/** Reads of a console over the busy developer's history, by row name. */
 const pathBuilders: Readonly<Record<string, (filled: FilledDatabase) => string>> = {
   'log, newest 50': () => '/v1/logs?limit=50',
   'log of one application': ({ applications }) => `/v1/logs?limit=50&appId=${applications[1]?.id}`,

@@ -7,13 +7,13 @@ export type SentRequest = NewRequest & { id: string; at: number }
 export type Ending = 'verified' | 'expired' | 'failed' | 'canceled'
 
 const lifetimeMs = 300_000
-/** Where providers carry messages, what is known of each stays for so long. */
+/** Retention of message records when providers deliver messages. */
 const messageRetentionMs = 7 * 24 * 60 * 60 * 1000
 
-/** What stands for an id of a developer, project or application. */
+/** Builds SQL for the integer key of a developer, project or application id. */
 const shortIdSql = (id: string) => `(select number from short_ids where id = ${id})`
 
-/** Writes what otpd writes about a request and its end, in the words of the tables. */
+/** Creates the rows that otpd writes for a request and its outcome, directly in the tables. */
 export function createRecords(db: Database, newId: NewId) {
   let seq = 0
   const counts = new Map<string, { requests: number; verified: number; failed: number; active: number }>()
@@ -123,7 +123,7 @@ export function createRecords(db: Database, newId: NewId) {
       recordEvent(sent, `otp.${ending}`, ending, at)
     },
 
-    /** @param auditEntryCount how many entries the busy developer's trail gets */
+    /** @param auditEntryCount number of audit entries for the busy developer */
     finish(developerId: string, auditEntryCount: number, now: number): void {
       db.run(`update counters set value = ? where name = 'event_seq'`, [seq])
       const day = db.prepare(

@@ -1,15 +1,15 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import type { NewId } from '../../../src/domain/model/ids.ts'
 
-/** The busy developer. Of a fifth of his requests each are the first application and the second. */
+/** The busy developer. The first and the second application have a fifth of the developer's requests each. */
 export type Owner = { developerId: string; applicationIds: readonly string[] }
 
-/** Whose request it is. */
+/** Owner of a request. */
 export type Source = {
   developerId: string
   projectId: string
   appId: string
-  /** Its requests all end well. */
+  /** True if all its requests are verified. */
   alwaysSucceeds: boolean
 }
 
@@ -19,7 +19,7 @@ const otherDevelopers = 399
 const applicationsEach = 4
 const ownerShare = 0.2
 
-/** Adds the other developers, and says who asks next, and for which phone: one of as many as a third of all requests. */
+/** Adds the other developers. Chooses the source and phone of the next request; there are a third as many phones. */
 export function createRequestSources(db: Database, newId: NewId, owner: Owner, requests: number) {
   const project = db
     .query<{ project_id: string }, [string]>('select project_id from applications where id = ?')
@@ -46,7 +46,7 @@ export function createRequestSources(db: Database, newId: NewId, owner: Owner, r
       const source = sources[Math.floor(position)]
       if (!source) throw new Error('a developer without an application')
       const phone = Math.floor(Math.random() * (isOwner ? ownPhones : otherPhones))
-      // Numbers of no order, as those of people are.
+      // Phones in no order, like real ones.
       return { source, phone: `+1415${2_000_000 + (((phone + index * 7919) * 3_000_017) % 8_000_000)}` }
     },
   }

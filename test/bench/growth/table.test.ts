@@ -23,8 +23,8 @@ const large: SizeResult = {
   facts: [{ 'ready, ms': 70 }],
 }
 
-test('growth is taken within a round, where the machine was the same for both', () => {
-  // Of the medians it would be 3.
+test('growth is computed within a round, in which both sizes had the same machine conditions', () => {
+  // The ratio of the medians would be 3.
   expect(growthRatio(small, large, 'send', ({ p50Ms }) => p50Ms)).toBeCloseTo(1.2)
   expect(growthRatio(small, large, 'send', ({ cpuMicros }) => cpuMicros)).toBeCloseTo(1.25)
 })

@@ -3,7 +3,7 @@ import { markdownTable } from '../table.ts'
 import type { Measurements } from './measurements.ts'
 import type { Samples } from './measure.ts'
 
-/** No call may be this many times slower than with the smallest history. */
+/** Limit: slowdown of a call compared with the smallest history. */
 export const slowdownMax = 1.3
 
 export type SizeResult = { requests: number; rounds: readonly Samples[]; facts: readonly Measurements[] }
@@ -15,8 +15,8 @@ const figures = [
 ]
 
 /**
- * The medians of all rounds, beside how many times slower each size is than the first: the median of what the rounds say
- * for themselves.
+ * Builds the table of the medians of all rounds, and how many times slower each size is than the first: the median of
+ * the ratios within each round.
  */
 export function callsTable(sizes: readonly SizeResult[]): string {
   const rows = Object.keys(sizes[0]?.rounds[0] ?? {})
@@ -45,7 +45,7 @@ export function callsTable(sizes: readonly SizeResult[]): string {
   return markdownTable(head, lines)
 }
 
-/** How many times more it is with the larger history, within a round. */
+/** Returns the median ratio between the larger and the smaller history, computed within each round. */
 export function growthRatio(
   first: SizeResult | undefined,
   size: SizeResult,

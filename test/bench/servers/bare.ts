@@ -1,4 +1,4 @@
-/** The floor: Bun's own server, JSON in and out, nothing else. Prints its port. */
+/** Baseline: Bun's own server with JSON in and out, and nothing else. Prints its port. */
 export const server = Bun.serve({
   port: 0,
   hostname: '127.0.0.1',

@@ -3,13 +3,13 @@ import { betterAuth } from 'better-auth'
 import { getMigrations } from 'better-auth/db/migration'
 import { phoneNumber } from 'better-auth/plugins'
 
-// better-auth's phone-number plugin on Bun, as durable as otpd. It has less to do: no application is authenticated, no
-// rate is limited, no session is made, no event is written, and codes are stored as they are. A verification makes a user
-// where otpd makes an identity.
+// better-auth's phone-number plugin on Bun, as durable as otpd. It does less work: no authentication of applications, no
+// rate limits, no sessions, no events, and codes stored in plain text. A verification creates a user where otpd creates an
+// identity.
 //
-// bun better-auth.mjs FILE [favourable]. Prints its port. GET /sent tells, once, the codes sent so far. By default each
-// verification deletes what has expired, which scans a table without an index: `favourable` turns that off and
-// adds the index.
+// bun better-auth.mjs FILE [favourable]. Prints its port. GET /sent returns, once, the codes sent so far. By default each
+// verification deletes expired rows, which scans a table without an index: `favourable` turns that off and adds the
+// index.
 
 const [file, setting] = process.argv.slice(2)
 const favourable = setting === 'favourable'

@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia'
 
-// The framework that otpd uses, with a send's body validated and nothing done.
+// Baseline: otpd's web framework, which validates the body of a send and does nothing else.
 const app = new Elysia()
   .post(
     '/v1/otp/send',

@@ -1,14 +1,14 @@
 import { Database } from 'bun:sqlite'
 
-// What the machine can do: Bun's own server, JSON in and out, and the rows that cannot be done without, by group commit
-// with synchronous=FULL: everything that became ready in one turn of the event loop is one transaction, and the
-// answers leave after its fsync. No authentication, no validation, no hashing, no limiter, no counters, no delivery.
+// Upper limit of the machine: Bun's own server, JSON in and out, and only the indispensable rows, written by group commit
+// with synchronous=FULL: all requests of one turn of the event loop share a transaction, and their responses are sent
+// after its fsync. No authentication, validation, hashing, rate limits, counters or delivery.
 //
 // A send inserts the request and its event. A verification reads the request, updates its attempts and status, inserts the
-// event, and inserts or updates the identity. Two secondary indexes. As many applications as otpd is given, of one
-// developer.
+// event, and inserts or updates the identity. Two secondary indexes. The same number of applications as for
+// otpd, of one developer.
 //
-// bun limit.ts FILE APPLICATIONS. Prints its port. GET /sent tells, once, the ids of the requests sent so far.
+// bun limit.ts FILE APPLICATIONS. Prints its port. GET /sent returns, once, the ids of the requests sent so far.
 
 const [file = '', applications = '200'] = process.argv.slice(2)
 const db = new Database(file, { create: true, strict: true })
@@ -98,7 +98,7 @@ function verify(id: string): Promise<Response> {
   })
 }
 
-// The bodies are the load's own, so that they have the shape that they should.
+// Only the load calls this server, so bodies need no validation.
 const server = Bun.serve({
   port: 0,
   hostname: '127.0.0.1',

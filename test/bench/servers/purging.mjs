@@ -1,4 +1,4 @@
-// `otpd serve` from its source, whose first purge does not wait for ten minutes.
+// `otpd serve` from source, with a first purge that does not wait ten minutes.
 
 const purgeEveryMs = 10 * 60_000
 const wait = globalThis.setTimeout

@@ -1,4 +1,4 @@
-/** Takes webhooks. `GET /count` tells how many so far. */
+/** Webhook receiver. `GET /count` returns the number of webhooks so far. */
 let count = 0
 export const server = Bun.serve({
   port: 0,

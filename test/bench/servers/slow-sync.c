@@ -1,4 +1,4 @@
-// Preloaded, it makes each fsync last SLOW_SYNC_US microseconds longer, as on an ordinary cloud disk.
+// LD_PRELOAD library: makes each fsync take SLOW_SYNC_US microseconds longer, as on an ordinary cloud disk.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
