@@ -15,6 +15,7 @@ import {
   readSources,
   withoutComments,
   type Import,
+  type Source,
 } from './helpers/sources.ts'
 
 const sources = await readSources('src', 'cli', 'test')

@@ -30,7 +30,7 @@ export const retentionEnv = {
  * @param changes approximate number of both
  */
 export async function fillWithAgedRequests(trial: Trial, serverHome: Home, changes: number): Promise<void> {
-  const wallClock = createFakeWallClock(buildShim(trial.folder, 'wall'), trial.folder)
+  const wallClock = createFakeWallClock(buildShim(trial.folder, 'fake-wall-clock'), trial.folder)
   for (const days of [retention.requestDays, retention.phoneDays]) {
     for (let purge = 0; purge < purges; purge++) {
       wallClock.set(purge * purgeEveryMs - days * dayMs)

@@ -1,35 +1,35 @@
-/** What all parts are asked with. */
+/** Options of all parts. */
 export type FuzzOptions = {
-  /** Of each property, and of each corpus that is mutated. */
+  /** Runs of each property and mutations of each corpus. */
   runs: number
-  /** Of each operation of the OpenAPI document. */
+  /** Cases per operation of the OpenAPI document. */
   cases: number
-  /** Of each race. */
+  /** Rounds of each race. */
   rounds: number
   seed: number
 }
 
 export type FuzzPart = {
-  /** As `--only` takes it. */
+  /** Name for `--only`. */
   name: string
   title: string
-  /** Why this part cannot run here, if it cannot. */
+  /** Returns the reason if this part cannot run on this machine. */
   skipReason?(): string | undefined
   /**
-   * Prints a line for each thing that was tried, with its figures.
+   * Runs the part and prints one line with figures per trial.
    *
-   * @returns the findings: each a text with all that it takes to see it again
+   * @returns the findings, each with everything needed to reproduce it
    */
   run(options: FuzzOptions, print: (line: string) => void): Promise<string[]>
 }
 
 export const formatElapsed = (fromMs: number) => `${((performance.now() - fromMs) / 1000).toFixed(1)} s`
 
-/** What went wrong, with its cause, for people. */
+/** Describes an error and its cause for people. */
 export const describeError = (error: unknown) =>
   error instanceof Error ? (error.stack ?? error.message) : Bun.inspect(error)
 
-/** Numbers in [0, 1) that are the same for the same seed (mulberry32). */
+/** Creates a pseudo-random generator of numbers in [0, 1) with a seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

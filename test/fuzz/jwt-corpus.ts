@@ -7,7 +7,7 @@ export type Forgery = { name: string; token: string }
 const base64url = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
-/** Tokens that no verifier may take, each wrong in one way, of a provider whose every key and claim is known. */
+/** Creates tokens that no verifier may accept. Each has one fault. The provider's keys and claims are known. */
 export async function makeForgeries(
   provider: Awaited<ReturnType<typeof startFakeOidcProvider>>,
   nowMs: number,
@@ -41,17 +41,17 @@ export async function makeForgeries(
 
   const claims: Array<[string, Record<string, unknown>]> = [
     ['a foreign issuer', { iss: 'https://elsewhere.example' }],
-    ['the issuer with a slash more', { iss: `${issuer}/` }],
+    ['the issuer with an extra slash', { iss: `${issuer}/` }],
     ['the issuer in capitals', { iss: issuer.toUpperCase() }],
     ['a list of issuers', { iss: [issuer] }],
     ['no issuer', { iss: undefined }],
     ['a foreign audience', { aud: 'client-9' }],
-    ['the audience with a space more', { aud: `${audience} ` }],
+    ['the audience with an extra space', { aud: `${audience} ` }],
     ['an empty list of audiences', { aud: [] }],
     ['no audience', { aud: undefined }],
     ['several audiences without an authorized party', { aud: [audience, 'client-9'] }],
     ['a foreign authorized party', { azp: 'client-9' }],
-    ['an authorized party that is no text', { azp: [audience] }],
+    ['an authorized party that is not a string', { azp: [audience] }],
     ['an empty subject', { sub: '' }],
     ['a subject that is a number', { sub: 5 }],
     ['a subject that is a list', { sub: ['user-1'] }],
@@ -72,17 +72,17 @@ export async function makeForgeries(
   ]
   const headers: Array<[string, Record<string, unknown>]> = [
     ['the type of an access token', { typ: 'at+jwt' }],
-    ['the type of an access token in other words', { typ: 'application/AT+JWT' }],
+    ['the type of an access token as a media type', { typ: 'application/AT+JWT' }],
     ['the type of a logout token', { typ: 'logout+jwt' }],
     ['an unknown kid', { kid: 'k9' }],
     ['a kid that is a path', { kid: '../../dev/null' }],
     ['a kid that is SQL', { kid: "k1' OR '1'='1" }],
-    ['a critical header that nobody knows', { crit: ['x'], x: 1 }],
+    ['an unknown critical header', { crit: ['x'], x: 1 }],
     ['an empty list of critical headers', { crit: [] }],
     ['a payload that is not encoded', { b64: false, crit: ['b64'] }],
-    ['another algorithm than that of its signature', { alg: 'PS256' }],
+    ['an algorithm other than that of the signature', { alg: 'PS256' }],
     ['an algorithm that is not on the list', { alg: 'RS512' }],
-    ['an algorithm in small letters', { alg: 'rs256' }],
+    ['an algorithm in lower case', { alg: 'rs256' }],
     ['an algorithm that is a list', { alg: ['RS256'] }],
     ['no algorithm at all', { alg: undefined }],
   ]
@@ -99,9 +99,9 @@ export async function makeForgeries(
       'a key of its own embedded, without kid',
       signToken(good, { jwk: otherKey.publicJwk, kid: undefined }, otherKey),
     ],
-    ['an address of keys', signToken(good, { jku: `${issuer}/elsewhere`, kid: 'k9' }, otherKey)],
+    ['a URL of keys', signToken(good, { jku: `${issuer}/elsewhere`, kid: 'k9' }, otherKey)],
     ['a certificate of its own', signToken(good, { x5c: [der.toString('base64')] }, otherKey)],
-    ['an address of certificates', signToken(good, { x5u: `${issuer}/elsewhere` }, otherKey)],
+    ['a URL of certificates', signToken(good, { x5u: `${issuer}/elsewhere` }, otherKey)],
     ...['none', 'None', 'NONE', 'nOnE', ''].flatMap((alg): Array<[string, string]> => [
       [`the algorithm "${alg}" without a signature`, `${base64url({ alg, kid: key.kid })}.${payload}.`],
       [`the algorithm "${alg}" with one`, `${base64url({ alg, kid: key.kid })}.${payload}.${signature}`],
@@ -121,7 +121,7 @@ export async function makeForgeries(
     ['four parts', `${token}.x`],
     ['five parts, as an encrypted token has', `${header}.${payload}.${signature}.${signature}.${signature}`],
     ['an empty header', `.${payload}.${signature}`],
-    ['a header that is no object', `${base64url('1')}.${payload}.${signature}`],
+    ['a header that is not an object', `${base64url('1')}.${payload}.${signature}`],
     ['no claims', `${header}..${signature}`],
     ['a JSON serialisation', JSON.stringify({ payload, signatures: [{ protected: header, signature }] })],
     ['more than 8 KiB', signToken({ ...good, padding: 'x'.repeat(8192) })],

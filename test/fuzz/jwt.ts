@@ -39,7 +39,7 @@ export const jwt: FuzzPart = {
         }
       }
       if ((await fetchStatus(good)) !== 200)
-        findings.push('The good token was refused, so that nothing is shown.')
+        findings.push('The valid token was refused, so the refusals prove nothing.')
       print(`${forgeries.length} forged and ${runs} damaged tokens, ${formatElapsed(started)}`)
       return findings
     } finally {
@@ -49,7 +49,7 @@ export const jwt: FuzzPart = {
   },
 }
 
-/** One to three characters are replaced, added, removed or swapped. */
+/** Replaces, adds, removes or swaps one to three characters. */
 function mutate(token: string, random: () => number): string {
   let text = token
   for (let remaining = 1 + Math.floor(random() * 3); remaining > 0; remaining--) {
@@ -65,7 +65,7 @@ function mutate(token: string, random: () => number): string {
   return text
 }
 
-/** The last character of a signature has bits that stand for nothing (RFC 4648 §3.5). */
+/** True if only the padding bits in the last character of the signature differ (RFC 4648 §3.5). */
 function isEquivalent(mutant: string, token: string): boolean {
   const split = (text: string): [string, string] => {
     const dot = text.lastIndexOf('.')

@@ -4,7 +4,7 @@ import { properties } from './properties/all.ts'
 test.each(properties.map((property) => [property.name, property] as const))(
   '%s',
   async (_, property) => {
-    // The same values each time; `npm run fuzz` makes up others.
+    // A fixed seed gives the same values each time; `npm run fuzz` generates others.
     expect(await property.check(property.shortRuns, 1)).toBeUndefined()
   },
   300_000,

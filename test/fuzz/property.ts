@@ -1,18 +1,18 @@
 import * as fc from 'fast-check'
 import { describeError } from './fuzz-part.ts'
 
-/** What always holds. A unit test runs it in short, `npm run fuzz` at length. */
+/** Property that always holds. A unit test checks it briefly, `npm run fuzz` at length. */
 export type FuzzProperty = {
   name: string
-  /** How often a unit test runs it. */
+  /** Number of runs in a unit test. */
   shortRuns: number
-  /** @returns what to see a failure again with; undefined where there was none */
+  /** Checks the property. @returns how to reproduce a failure, or undefined if there was none */
   check(runs: number, seed?: number): Promise<string | undefined>
 }
 
 type OpenProperty<T> = { property: fc.IRawProperty<T>; close?(): Promise<unknown> }
 
-/** @param open makes what all runs share */
+/** Defines a property. @param open creates the state that all runs share */
 export function defineProperty<T>(
   name: string,
   shortRuns: number,

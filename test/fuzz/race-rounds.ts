@@ -3,7 +3,7 @@ import { describeError, formatElapsed, seededRandom, type FuzzPart } from './fuz
 import { races as all } from './races/all.ts'
 import { concurrentCalls, requireAllOutcomes } from './races/race.ts'
 
-/** A database of its own for each so many rounds, so that none grows without end. */
+/** A new database is opened after this many rounds, so that none grows without bound. */
 const roundsPerDatabase = 500
 
 const url = process.env['OTPD_TEST_POSTGRES_URL']
@@ -14,7 +14,7 @@ const databases = [
 
 export const races: FuzzPart = {
   name: 'races',
-  title: `up to ${concurrentCalls} calls at once, on ${databases.map(({ kind }) => kind).join(' and ')}`,
+  title: `up to ${concurrentCalls} concurrent calls, on ${databases.map(({ kind }) => kind).join(' and ')}`,
   async run({ rounds, seed }, print) {
     const findings: string[] = []
     for (const { kind, open } of databases) {

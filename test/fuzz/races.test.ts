@@ -4,7 +4,7 @@ import { seededRandom } from './fuzz-part.ts'
 import { races } from './races/all.ts'
 import { runRounds } from './races/race.ts'
 
-describeEachDatabase('calls at once:', (database, kind) => {
+describeEachDatabase('concurrent calls:', (database, kind) => {
   const rounds = kind === 'PGlite' ? 3 : 30
 
   const applicableRaces = races.filter(({ sqliteOnly }) => !sqliteOnly || kind === 'SQLite')

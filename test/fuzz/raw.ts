@@ -3,21 +3,21 @@ import { startServer } from '../helpers/binary.ts'
 import { smuggledRequest, postHead, smugglingRequests } from '../helpers/smuggling.ts'
 import { formatElapsed, seededRandom, type FuzzPart } from './fuzz-part.ts'
 
-/** How many connections are open at once. */
+/** Maximum number of open connections. */
 const concurrency = 32
-/** Longer than Bun waits for the rest of a request, which is at most some 12 seconds. */
+/** Longer than Bun waits for the rest of a request, about 12 s. */
 const timeoutMs = 60_000
 
 type Random = () => number
 type Attack = {
   name: string
   bytes: string
-  /** No call may succeed: all that could is hidden. */ isHidden: boolean
+  /** True if no call may succeed, because the only valid request is hidden in another. */ isHidden: boolean
 }
 
 export const raw: FuzzPart = {
   name: 'raw',
-  title: 'bytes that no HTTP client would send, against the compiled binary',
+  title: 'raw bytes that an HTTP client would not send, against the compiled binary',
   async run({ runs, seed }, print) {
     const started = performance.now()
     const server = await startServer({ env: { OTPD_LOG_LEVEL: 'warn' } })
@@ -36,12 +36,12 @@ export const raw: FuzzPart = {
       const report = (problem: string) =>
         findings.push(`${name}: ${problem}, seed ${seed}, ${JSON.stringify(bytes)}`)
       if (response === noResponse) report('neither answered nor closed')
-      // Of these Bun answers one itself: an HTTP version that is none (RFC 9110 §15.6.6).
+      // Bun itself answers 505 to an invalid HTTP version (RFC 9110 §15.6.6).
       if (statusCodes.some((status) => status >= '500' && status !== '505'))
         report(`answered ${statusCodes.join()}`)
       if (isHidden && statusCodes.some((status) => status < '400' && status !== '100'))
         report(`answered ${statusCodes.join()}`)
-      if (/ at |\.ts\b|node_modules|SQLITE/.test(response)) report('the answer tells of the inside')
+      if (/ at |\.ts\b|node_modules|SQLITE/.test(response)) report('the response reveals internals')
     }
 
     try {
@@ -52,11 +52,11 @@ export const raw: FuzzPart = {
       }
       await Promise.all(Array.from({ length: concurrency }, worker))
       const health = await fetch(`${server.url}/v1/health`)
-      if (health.status !== 200) findings.push(`The server is no longer well: ${health.status}.`)
+      if (health.status !== 200) findings.push(`The server is no longer healthy: ${health.status}.`)
       for (const line of server.log().split('\n')) if (line.includes('"level":"error"')) findings.push(line)
       const counts = Object.entries(statuses).map(([status, count]) => `${count} × ${status}`)
       print(
-        `${smugglingRequests.length} forms and ${3 * runs} of chance, ${formatElapsed(started)}: ${counts.join(', ')}`,
+        `${smugglingRequests.length} fixed and ${3 * runs} random requests, ${formatElapsed(started)}: ${counts.join(', ')}`,
       )
       return findings
     } finally {
@@ -68,8 +68,8 @@ export const raw: FuzzPart = {
 function* makeAttacks(runs: number, random: Random): Generator<Attack> {
   for (const [name, bytes] of smugglingRequests) yield { name, bytes, isHidden: true }
   for (let run = 0; run < runs; run++) {
-    yield { name: 'a request inside of a body', bytes: embedSmuggledRequest(random), isHidden: true }
-    yield { name: 'an end that is not clear', bytes: ambiguousLengthRequest(random), isHidden: true }
+    yield { name: 'a request inside a body', bytes: embedSmuggledRequest(random), isHidden: true }
+    yield { name: 'an ambiguous end', bytes: ambiguousLengthRequest(random), isHidden: true }
     const [, bytes] = pick(smugglingRequests, random)
     yield { name: 'damaged bytes', bytes: mutate(bytes, random), isHidden: false }
   }
@@ -82,7 +82,7 @@ const pick = <T>(list: readonly T[], random: Random): T => {
 }
 const repeat = <T>(times: number, make: () => T): T[] => Array.from({ length: times }, make)
 
-/** Headers that say nothing of where the request ends. */
+/** Returns random headers that do not affect where the request ends. */
 function randomHeaders(random: Random): string[] {
   const letters = 'abcXYZ019-_.!~'
   const randomWord = (max: number) =>
@@ -113,7 +113,7 @@ function randomHeaders(random: Random): string[] {
   )
 }
 
-/** A right request that carries another one in its body. */
+/** Builds a valid request with another one in its body. */
 function embedSmuggledRequest(random: Random): string {
   const body = repeat(1 + Math.floor(random() * 3), () =>
     pick([smuggledRequest, '{}', '\r\n', '0\r\n\r\n'], random),
@@ -133,7 +133,7 @@ function embedSmuggledRequest(random: Random): string {
   return `${postHead(...more, 'Transfer-Encoding: chunked')}${chunks.join('')}0\r\n\r\n`
 }
 
-/** A request whose end is told twice, or in a way that nobody should understand. */
+/** Builds a request whose length is given twice, or in an invalid way. */
 function ambiguousLengthRequest(random: Random): string {
   const lengths = ['-1', '+5', '0x5', '5, 6', '5 5', '99999999999999999999', '1e1', '5;', '٥', 'NaN', '0,44']
   const codings = [
@@ -201,7 +201,7 @@ function mutate(bytes: string, random: Random): string {
 
 const noResponse = '(hanging)'
 
-/** Sends all of it and ends. @returns what came until the other side closed */
+/** Sends bytes and half-closes. @returns everything received until the server closed the connection */
 function send(host: string, port: number, bytes: string): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   let received = ''

@@ -1,6 +1,6 @@
 import type { SchemaFixture } from './schema-fixture.ts'
 
-/** A value that Schemathesis takes now and then where it would make one up. */
+/** Known value that Schemathesis sometimes uses instead of a generated one. */
 type KnownValue = {
   operations: string[]
   /** `path.id`, `body.appId`, … */
@@ -9,17 +9,17 @@ type KnownValue = {
   probability: number
 }
 
-/** The configuration of Schemathesis: who calls, what it may know, and where its idea of a right answer is not ours. */
+/** Builds the configuration of Schemathesis: credentials, known values, and statuses that are correct here. */
 export function schemathesisConfig(fixture: SchemaFixture): string {
   const lines = [
     'hooks = "schemathesis_hooks"',
     'request-timeout = 20.0',
-    // How fast values are made up, and how many are dropped, tells of the machine and of the seed.
+    // Health checks measure how fast values are generated and how many are filtered, which depends on machine and seed.
     'suppress-health-check = ["all"]',
     'continue-on-failure = true',
     'warnings = false',
     '',
-    // Good for an hour. Logging in again would be refused after all the wrong passwords that were tried.
+    // Valid for an hour. Logging in again would be refused after the wrong passwords that the run has tried.
     '[auth.openapi.console]',
     `bearer = ${JSON.stringify(fixture.token)}`,
     ...Object.entries(fixture.credentials).flatMap(([scheme, value]) => [
@@ -27,11 +27,11 @@ export function schemathesisConfig(fixture: SchemaFixture): string {
       `api_key = ${JSON.stringify(value)}`,
     ]),
     '',
-    // No text has a NUL in it, which the schemas do not say of each.
+    // No string may contain NUL, which the schemas do not state for each.
     '[generation]',
     'allow-x00 = false',
     '',
-    // Without end, and silent where nothing happens: each takes that long. The first bytes have to come in it too.
+    // A stream does not end and may be silent, so each call takes this long. The first bytes must arrive within it.
     '[[operations]]',
     'include-operation-id = "streamLogs"',
     'request-timeout = 3.0',
@@ -47,7 +47,7 @@ export function schemathesisConfig(fixture: SchemaFixture): string {
     lines.push('[operations.parameters]')
     lines.push(`${JSON.stringify(location)} = { dictionary = "${name}", probability = ${probability} }`, '')
   }
-  // A cursor that nobody was given.
+  // A cursor that was never issued.
   const cursors: (typeof allowedRefusals)[number] = [fixture.lists, ['400']]
   for (const [operations, statuses] of [...allowedRefusals, cursors]) {
     lines.push('[[operations]]', `include-operation-id = ${JSON.stringify(operations)}`)
@@ -60,22 +60,22 @@ export function schemathesisConfig(fixture: SchemaFixture): string {
   return lines.join('\n')
 }
 
-/** Where a call that is right by its schema may be refused, for what a schema cannot say. */
+/** Refusals of calls that match their schema, for reasons that a schema cannot express. */
 const allowedRefusals: [operations: string[], statuses: string[]][] = [
-  // A phone number that cannot be one.
+  // An impossible phone number.
   [['sendOtp'], ['400', '422']],
-  // A wrong code, a request that is over, one that was sent a moment ago.
+  // A wrong code, a closed request, a request that was just sent.
   [
     ['verifyOtp', 'cancelOtp'],
     ['400', '410'],
   ],
   [['resendOtp'], ['400', '410', '422', '429']],
-  // A place in the log that nobody was given; what was tried too often.
+  // A log position that was never issued; too many calls.
   [
     ['streamLogs', 'testWebhook', 'redeliverWebhook'],
     ['400', '429'],
   ],
-  // A URL that no webhook may have; a key that was used before.
+  // A forbidden webhook URL; an idempotency key that was already used.
   [
     ['createWebhook', 'updateWebhook', 'recoverWebhook'],
     ['400', '422'],
@@ -136,7 +136,7 @@ function listKnownValues({
       probability: 0.9,
     },
     { operations: ['getUser'], location: 'path.phoneNumber', values: phones, probability: commonProbability },
-    // Next to a pattern, Schemathesis leaves out the longest text that a schema takes.
+    // If a schema has a pattern, Schemathesis does not generate the longest allowed string.
     body('name', ['createProject', 'updateProject', 'createApplication', 'updateApplication'], longNames),
     body('projectId', ['createApplication'], persistent.projectIds),
     body('appId', ['createWebhook'], persistent.appIds),

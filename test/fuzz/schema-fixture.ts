@@ -8,14 +8,14 @@ export type SchemaFixture = Awaited<ReturnType<typeof startSchemaFixture>>
 
 type SentOtp = { requestId: string }
 
-/** Whom the credentials belong to: not the one with the token, who might delete the application that is needed. */
+/** Owner of the application. Not the developer with the token, whose calls might delete the application. */
 const otherLogin = { username: 'grace@example.com', password: login.password }
 
 /**
- * The compiled binary with no limit that many calls would meet, one developer with some of everything, and the
- * application of another one.
+ * Starts the compiled binary without limits, with a developer who has resources of every kind, and an application of
+ * another developer.
  *
- * @param count how many things of each kind that calls may end
+ * @param count number of resources of each kind that calls may use up
  */
 export async function startSchemaFixture(count: number) {
   const receiver = await startReceiver()
@@ -54,7 +54,7 @@ export async function startSchemaFixture(count: number) {
   const createEndpoints = () => repeat(() => ada.createEndpoint(app, `${receiver.url}/hook`, ['*'], {}), 10)
   const persistentEndpoints = await createEndpoints()
   const ownRequests = await repeat((index) => send(ada, app.headers, index), 20)
-  // Somebody to look up.
+  // Verified users to look up.
   for (const requestId of ownRequests.slice(10)) {
     await ada.call('POST', '/v1/otp/verify', { requestId, code: '424242' }, app.headers)
   }
@@ -65,18 +65,18 @@ export async function startSchemaFixture(count: number) {
 
   return {
     url: server.url,
-    /** The names of the operations that walk through pages. */
+    /** Ids of the paginated operations. */
     lists: operations
       .filter(({ parameters = [] }) => parameters.some(({ name }) => name === 'cursor'))
       .map(({ operationId }) => operationId),
     token: ada.token,
-    /** By the name of their security scheme. */
+    /** Credentials by security scheme. */
     credentials: {
       clientId: credentials['x-client-id'] ?? '',
       clientSecret: credentials['x-client-secret'] ?? '',
       apiKey: credentials['x-api-key'] ?? '',
     },
-    /** What no call deletes on purpose. */
+    /** Resources that no call deletes on purpose. */
     persistent: {
       projectIds: (await createProjects()).map(toId),
       appIds: persistentApps.map(toId),
@@ -89,7 +89,7 @@ export async function startSchemaFixture(count: number) {
       webhookIds: (await createEndpoints()).map(toId),
     },
     ownRequestIds: ownRequests,
-    /** Of the application that calls. */
+    /** Resources of the calling application. */
     requestIds: await repeat((index) => send(grace, credentials, index), 20 * count),
     phones,
     log: server.log,

@@ -6,7 +6,7 @@ import { schemathesisConfig } from './schema-config.ts'
 import { startSchemaFixture } from './schema-fixture.ts'
 import { installSchemathesis, schemathesisSkipReason } from './schemathesis.ts'
 
-/** The part of Schemathesis' JSON report that is printed here. */
+/** Part of Schemathesis' JSON report that is printed. */
 type Report = {
   operations: { tested: number }
   test_cases: { generated: number }
@@ -31,7 +31,7 @@ export const schema: FuzzPart = {
         checks: 'all',
         'max-examples': cases,
         seed,
-        // CPython 3.11 counts the depth of `ast.parse` for all threads together, and fails where two of them parse at once:
+        // CPython 3.11 shares the depth counter of `ast.parse` between threads, so concurrent parsing fails:
         // https://github.com/python/cpython/issues/106905
         workers: 1,
         'generation-database': 'none',
@@ -85,7 +85,7 @@ export const schema: FuzzPart = {
   },
 }
 
-/** What the server itself says of the calls, at its most talkative. */
+/** Reads the server's log of the calls, at the level `debug`. */
 function readLog(text: string) {
   let calls = 0
   const serverErrors: string[] = []

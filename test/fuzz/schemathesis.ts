@@ -2,24 +2,24 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** Fuzzes an API by its OpenAPI document: https://schemathesis.readthedocs.io. A Python package. */
+/** Version of Schemathesis, a Python package that fuzzes an API by its OpenAPI document: https://schemathesis.readthedocs.io */
 const version = '4.32.5'
 
 const findPython = () => Bun.which('python3')
 
-/** Why Schemathesis cannot be had on this machine, if it cannot. */
+/** Returns the reason if Schemathesis cannot run on this machine. */
 export function schemathesisSkipReason(): string | undefined {
   const path = findPython()
-  if (path === null) return 'there is no python3'
+  if (path === null) return 'python3 is missing'
   const imports = 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 10))'
   if (Bun.spawnSync([path, '-c', imports]).exitCode === 0) return undefined
   return 'python3 is older than 3.10 or has no venv'
 }
 
 /**
- * Installs Schemathesis into a Python environment of its own below `$XDG_CACHE_HOME`, unless it is there.
+ * Installs Schemathesis into its own Python environment below `$XDG_CACHE_HOME` unless it is already installed.
  *
- * @returns the program
+ * @returns path of the program
  */
 export async function installSchemathesis(): Promise<string> {
   const cache = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')

@@ -1,4 +1,4 @@
-"""A key that is used again gets the first answer again, of a project that may be deleted by then: no key comes twice."""
+"""Makes every Idempotency-Key unique: a reused key replays the first response, about a project that may be deleted."""
 
 import re
 import uuid

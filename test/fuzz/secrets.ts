@@ -12,7 +12,7 @@ const roundsPerScenario = 50
 
 export const secrets: FuzzPart = {
   name: 'secrets',
-  title: 'every secret that was ever issued, looked for wherever the compiled binary writes',
+  title: 'a search for every issued secret in everything that the compiled binary writes',
   async run({ rounds }, print) {
     const findings: string[] = []
     for (
@@ -25,7 +25,7 @@ export const secrets: FuzzPart = {
       const places = Object.entries(texts)
       for (const [place, text] of places) {
         findings.push(
-          ...findSecrets(scenario, text, place).map((secretName) => `${secretName} stands in ${place}`),
+          ...findSecrets(scenario, text, place).map((secretName) => `${secretName} appears in ${place}`),
         )
       }
       const bytes = places.reduce((sum, [, text]) => sum + text.length, 0)
@@ -38,7 +38,7 @@ export const secrets: FuzzPart = {
   },
 }
 
-/** A life of the binary with a backup in it. It is killed, so that what stands in the WAL stays there. */
+/** Runs the binary, with a backup, and kills it, so that the write-ahead log keeps its content. */
 async function runScenario() {
   const home = mkdtempSync(join(tmpdir(), 'otpd-secrets-'))
   const receiver = await startReceiver()
@@ -62,7 +62,7 @@ async function runScenario() {
     const files = readdirSync(home, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name))
-      // Their own files, which nobody else may read.
+      // The files of these two secrets, which only their owner may read.
       .filter((path) => path !== masterKey && path !== setupToken)
     const texts: Record<string, string> = {
       'the log': server.log(),
@@ -84,7 +84,7 @@ async function runScenario() {
   }
 }
 
-/** Values of a row stand side by side in the file, so that a code would be taken for a part of its neighbour. */
+/** Dumps a database by values. In the file they are adjacent, so a code would look like part of the value next to it. */
 function dumpRows(path: string): string {
   const connection = new Database(path)
   try {
@@ -99,7 +99,7 @@ function dumpRows(path: string): string {
   }
 }
 
-/** The names of what is found. A file holds phones, and the secrets that sign webhooks; nothing else does. */
+/** Names the secrets found in a text. Only the database may contain phones and webhook signing secrets. */
 function findSecrets(
   scenario: Awaited<ReturnType<typeof runScenario>>['scenario'],
   text: string,

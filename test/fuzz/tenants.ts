@@ -4,12 +4,12 @@ import { createApiTester } from '../helpers/api-tester.ts'
 import { createTenantIsolationChecker } from '../helpers/tenant-isolation.ts'
 import { describeError, formatElapsed, seededRandom, type FuzzPart } from './fuzz-part.ts'
 
-/** Tenants that are made anew now and then, so that no call meets only what others left. */
+/** New tenants are created after this many rounds, so that calls still find resources that others have not deleted. */
 const roundsPerTenantPair = 25
 
 export const tenants: FuzzPart = {
   name: 'tenants',
-  title: 'every operation about what belongs to another tenant, and about what belongs to nobody',
+  title: 'every operation on resources of another tenant, and on resources that do not exist',
   async run({ rounds, seed }, print) {
     const started = performance.now()
     const random = seededRandom(seed)

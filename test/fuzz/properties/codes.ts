@@ -17,7 +17,7 @@ const otherKeys = deriveKeys(new Uint8Array(32).fill(2))
 const code = fc.integer({ min: 0, max: 999_999 }).map((n) => String(n).padStart(6, '0'))
 const hourMs = 3_600_000
 
-/** The seconds to wait, or 0 where the phone's codes may be tried. */
+/** Returns the seconds to wait, or 0 if codes of the phone may be checked. */
 function waitSeconds(budget: CheckBudget | undefined, now: number, failuresMax: number): number {
   try {
     requireCheckBudget(budget, failuresMax, now)
@@ -55,7 +55,7 @@ export const codeProperties = [
     },
   ),
 
-  defineProperty('a hash matches its own code of its own request alone', 2_000, () => ({
+  defineProperty('a hash matches only the code of its own request', 2_000, () => ({
     property: fc.property(code, code, fc.string({ minLength: 1 }), (right, other, id) => {
       const stored = hashCode(keys, id, right)
       expect(matchesCode(keys, id, right, stored)).toBe(true)
@@ -65,7 +65,7 @@ export const codeProperties = [
     }),
   })),
 
-  defineProperty('ids are of their kind alone, and sort in the order in which they were made', 1_000, () => ({
+  defineProperty('ids have only their own kind, and sort in order of creation', 1_000, () => ({
     property: fc.property(
       fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 2, maxLength: 50 }),
       fc.infiniteStream(fc.nat(255)),
@@ -85,7 +85,7 @@ export const codeProperties = [
     ),
   })),
 
-  defineProperty('a phone is never checked wrongly more often than its budget and one an hour', 300, () => {
+  defineProperty('a phone never has more failed checks than its budget plus one an hour', 300, () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 2 * hourMs }), { maxLength: 200 })
     const property = fc.property(gaps, fc.integer({ min: 1, max: 30 }), (gapsMs, failuresMax) => {
       let budget: CheckBudget | undefined

@@ -106,20 +106,20 @@ function checkLoaded(loaded: ReturnType<typeof load>) {
   expect(config === null).toBe(problems.length > 0)
   for (const { message, remedy, source } of problems) {
     expect([message, remedy, source].every((text) => text.length > 0)).toBe(true)
-    // A line each, for people.
+    // Each is one printable line.
     expect(message + source).not.toMatch(/\p{Cc}/u)
   }
   expect(settings.length).toBeGreaterThan(20)
 }
 
 export const configProperties = [
-  defineProperty('a configuration file of any content is right, or its problems are told', 2_000, () => ({
+  defineProperty('a configuration file of any content is valid, or its problems are reported', 2_000, () => ({
     property: fc.property(file, (content) => {
       checkLoaded(load({ flags: { config: '/etc/o.toml' }, files: { '/etc/o.toml': content } }))
     }),
   })),
 
-  defineProperty('variables of any content are right, or their problems are told', 2_000, () => {
+  defineProperty('variables of any content are valid, or their problems are reported', 2_000, () => {
     const env = fc.dictionary(
       fc.oneof(fc.constantFrom(...variables), fc.constantFrom('OTPD_X', 'HOME', 'XDG_DATA_HOME')),
       value,
@@ -128,7 +128,7 @@ export const configProperties = [
     return { property: fc.property(env, (environment) => checkLoaded(load({ env: environment }))) }
   }),
 
-  defineProperty('a master key of any content never stands in a problem', 1_000, () => {
+  defineProperty('a problem never contains the master key', 1_000, () => {
     const key = fc.oneof(
       fc.string({ unit: 'binary', minLength: 6 }),
       fc.string({ unit: fc.constantFrom(...'0123456789abcdefg'), minLength: 60, maxLength: 68 }),

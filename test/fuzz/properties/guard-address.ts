@@ -7,7 +7,7 @@ import { defineProperty } from '../property.ts'
 const parseAddress = (text: string) => ipaddr.process(text)
 const address = fc.oneof(
   fc.ipV4(),
-  // RFC 4291 §2.5.5.1 gave up this form, and the reference takes it for a mapped address (§2.5.5.2).
+  // RFC 4291 §2.5.5.1 deprecates this form, and the reference reads it as a mapped address (§2.5.5.2).
   fc.ipV6().filter((text) => !/^::\d+\./.test(text)),
   fc.ipV4().map((v4) => `::ffff:${v4}`),
 )

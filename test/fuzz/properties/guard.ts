@@ -33,7 +33,7 @@ const uncapped: GuardSettings = {
 
 type Message = { request: GuardedRequest; at: number; verifiedAt: number | null }
 
-/** The rules as the README tells them, over a list of all messages. */
+/** Reference implementation of the rules in the README, over a list of all messages. */
 function createReferenceGuard(settings: GuardSettings) {
   const { mode, caps } = settings
   const messages: Message[] = []
@@ -137,7 +137,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       kind: fc.constant('wait' as const),
       ms: fc.oneof(
         fc.constantFrom(60_000, quarterMs - 1, quarterMs, hourMs - 1, hourMs, 5 * hourMs, dayMs, 13 * dayMs),
-        // Out of the hour and within the day: rules of a day are seldom met otherwise.
+        // More than an hour and less than a day: otherwise daily rules are rarely reached.
         fc.constant(5 * quarterMs),
       ),
     }),
@@ -190,7 +190,7 @@ const guardProperty = (mode: 'enforce' | 'monitor') =>
     })
     const close = async () => {
       await dispose()
-      // Every rule but the list that is left empty here had its say.
+      // Every rule blocked something, except the list, which is empty here.
       expect([...seen].toSorted()).toEqual(rules)
     }
     return { property, close }

@@ -24,7 +24,7 @@ export const httpProperties = [
       fc.base64String({ minLength: 1 }),
       fc
         .string({ unit: fc.constantFrom(...'abcxyz_019'), minLength: 1, maxLength: 64 })
-        // What is sorted by numbers gives out those.
+        // Lists sorted by a number issue numeric positions, so those are valid.
         .filter((position) => !/^\d+$/.test(position))
         .map(encodeCursor),
       fc.constantFrom('prj', 'dev', 'xxx').map((prefix) => encodeCursor(`${prefix}_${'0'.repeat(27)}`)),
@@ -39,7 +39,7 @@ export const httpProperties = [
   }),
 
   defineProperty(
-    'an idempotency key gives its first answer again for a day, and takes no other body',
+    'an idempotency key replays its first response for a day, and refuses a different body',
     100,
     async () => {
       const service = await createTestService({ plans: unlimitedPlans, env: guardOffEnv })

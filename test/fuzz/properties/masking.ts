@@ -15,7 +15,7 @@ const base64url = (length: number) =>
     maxLength: length,
   })
 
-/** What is to be hidden, and the part of it that must not be seen. */
+/** A secret, and the part of it that must not be visible. */
 const secret = fc.oneof(
   fc.tuple(
     fc.constantFrom('ph_live_secret_', 'ph_test_secret_', 'ph_live_api_', 'ph_test_api_', 'whsec_'),
@@ -42,18 +42,18 @@ const phoneForm = possiblePhone.chain((phone) =>
     .map((form) => ({ phone, form })),
 )
 
-/** What stands around it; words would make another one of it. */
+/** Text around a secret, without word characters that would extend it. */
 const surroundingText = fc.string({
   unit: fc.constantFrom(...'abc xyz ,;:.!?"\'{}[]/\n\t=&é✓'),
   maxLength: 40,
 })
 const separator = fc.constantFrom(' ', '"', '\n', ', ', '(', ': ')
 
-/** Without what may stand between the digits of a number. */
+/** Removes separators between the digits of a number. */
 const digitsOnly = (text: string) => text.replaceAll(/[^0-9•]/g, '')
 
 export const maskingProperties = [
-  defineProperty('no secret comes through, whatever stands around it', 2_000, () => ({
+  defineProperty('no secret is visible, whatever surrounds it', 2_000, () => ({
     property: fc.property(
       surroundingText,
       separator,
@@ -68,26 +68,22 @@ export const maskingProperties = [
     ),
   })),
 
-  defineProperty(
-    'of a phone number its country and its last four digits come through at most',
-    2_000,
-    () => ({
-      property: fc.property(
-        surroundingText,
-        separator,
-        phoneForm,
-        separator,
-        surroundingText,
-        (before, left, { phone, form }, right, after) => {
-          const scrubbed = digitsOnly(scrub(before + left + form + right + after))
-          expect(scrubbed).not.toContain(phone.slice(-5))
-          expect(scrubbed).not.toContain(phone.slice(2, 7))
-        },
-      ),
-    }),
-  ),
+  defineProperty('at most the country and the last four digits of a phone number are visible', 2_000, () => ({
+    property: fc.property(
+      surroundingText,
+      separator,
+      phoneForm,
+      separator,
+      surroundingText,
+      (before, left, { phone, form }, right, after) => {
+        const scrubbed = digitsOnly(scrub(before + left + form + right + after))
+        expect(scrubbed).not.toContain(phone.slice(-5))
+        expect(scrubbed).not.toContain(phone.slice(2, 7))
+      },
+    ),
+  })),
 
-  defineProperty('a code that stands alone never comes through', 2_000, () => ({
+  defineProperty('a code on its own is never visible', 2_000, () => ({
     property: fc.property(
       surroundingText,
       separator,
@@ -101,7 +97,7 @@ export const maskingProperties = [
   })),
 
   defineProperty(
-    'a call of the log is one line, whatever is in it, and of JSON where JSON is asked for',
+    'a log call writes one line, whatever it contains, and valid JSON in the JSON format',
     1_000,
     () => {
       const fields = fc.dictionary(

@@ -10,13 +10,13 @@ const ttlMs = 300_000
 
 type Step = 'right' | 'wrong' | 'resend' | 'cancel' | 'sweep' | number
 
-/** Calls, the sweep of what expired, and the milliseconds that pass. */
+/** Step of a run: a call, the expiry sweep, or time that passes. */
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.constantFrom<Step>('right', 'wrong', 'wrong', 'wrong', 'resend', 'cancel', 'sweep'),
   fc.constantFrom<Step>(1, 29_999, 30_000, 30_000, ttlMs - 1, ttlMs),
 )
 
-/** What a call may be answered once the request has ended so, and never otherwise. */
+/** Status of a request by the refusal that only this status may cause. */
 const statusByRefusal: Record<string, string> = {
   ALREADY_VERIFIED: 'verified',
   OTP_CANCELED: 'canceled',
@@ -25,7 +25,7 @@ const statusByRefusal: Record<string, string> = {
 }
 const refusals = ['INVALID_CODE', 'RESEND_TOO_SOON', 'RESENDS_EXHAUSTED', ...Object.keys(statusByRefusal)]
 
-/** A service whose transactions begin in the order that the scheduler of a run chooses. */
+/** Creates a service whose transactions begin in the order chosen by the scheduler of a run. */
 async function openFixture() {
   const { database, dispose } = await openTestSqlite()
   let scheduler: fc.Scheduler | undefined
@@ -41,7 +41,7 @@ async function openFixture() {
     scheduledTurn,
     otp: createOtpClient(service),
     application: await service.createApplication(developer),
-    /** Runs the calls, all of them under way at once. */
+    /** Runs the calls concurrently. */
     async interleave<T>(runScheduler: fc.Scheduler, calls: Array<() => Promise<T>>): Promise<T[]> {
       scheduler = runScheduler
       try {
@@ -71,7 +71,7 @@ const count = <T>(list: readonly T[], predicate: (item: T) => boolean) => list.f
 
 export const otpLifecycleProperties = [
   defineProperty(
-    'a request ends once and for one reason, in every order of calls, expiry and sweep',
+    'a request is closed once and for one reason, in every order of calls, expiry and sweep',
     150,
     async () => {
       const { service, scheduledTurn, otp, application, interleave, listEventTypes, close } =

@@ -12,13 +12,13 @@ const start = 1_800_000_000_000
 const subject = 'somebody'
 const createLimit = (limit: number): RateLimit => ({ policy: 'test', subject, limit, windowMs })
 
-/** Mostly close together, now and then a whole window apart. */
+/** Gaps between calls: mostly short, sometimes a whole window. */
 const gap = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 0, max: 8_000 }) },
   { weight: 1, arbitrary: fc.constantFrom(1, 59_999, 60_000, 60_001) },
 )
 
-/** The seconds to wait, or undefined when the call was admitted. */
+/** Returns the seconds to wait, or undefined if the call was admitted. */
 async function tryAdmit(tx: Stores, limit: number, now: number): Promise<number | undefined> {
   try {
     await chargeRateLimit(tx, createLimit(limit), now, 'APP_RATE')
@@ -35,7 +35,7 @@ async function openStore() {
   return { store: createStore(opened.database), close: opened.dispose }
 }
 
-/** One transaction that starts from nothing and leaves nothing. */
+/** Runs the body in a transaction, and deletes the subject's admissions at its end. */
 const inTransaction = (store: Store, body: (tx: Stores) => Promise<void>) =>
   store.write(async (tx) => {
     await body(tx)
@@ -44,7 +44,7 @@ const inTransaction = (store: Store, body: (tx: Stores) => Promise<void>) =>
 
 export const rateLimitProperties = [
   defineProperty(
-    'a rate limit admits exactly where fewer than N were in the last 60 seconds, and Retry-After is exact',
+    'a rate limit admits a call exactly if fewer than N were admitted in the last 60 seconds, and Retry-After is exact',
     400,
     async () => {
       const { store, close } = await openStore()
@@ -76,7 +76,7 @@ export const rateLimitProperties = [
   ),
 
   defineProperty(
-    'no window of real time holds more than N when the clock is set back over restarts, and none waits over 60 s',
+    'if the clock is set back across restarts, no real window has more than N calls, and no wait exceeds 60 s',
     400,
     async () => {
       const { store, close } = await openStore()

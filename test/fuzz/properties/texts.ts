@@ -9,7 +9,7 @@ import { defineProperty } from '../property.ts'
 const anyText = fc.string({ unit: 'binary' })
 const dialled = fc.string({ unit: fc.constantFrom(...'+0123456789 -.()'), maxLength: 24 })
 
-/** Numbers that are possible, of countries whose lengths differ. */
+/** Possible phone numbers of countries with different lengths. */
 export const possiblePhone = fc.oneof(
   fc.integer({ min: 2_000_000_000, max: 9_899_999_999 }).map((digits) => `+1${digits}`),
   fc.integer({ min: 7_000_000_000, max: 7_999_999_999 }).map((digits) => `+44${digits}`),
@@ -25,7 +25,7 @@ const position = fc.string({
 
 const cursorInvalid = expect.objectContaining({ code: 'INVALID_ARGUMENT', reason: 'CURSOR_INVALID' })
 
-/** As the header comes in: Fetch takes the spaces around it away. */
+/** Header values as received: Fetch trims surrounding spaces. */
 const keyText = fc.oneof(
   fc.string({ unit: 'binary-ascii', maxLength: 300 }),
   fc.string({ unit: fc.constantFrom(...'aZ~!#"'), maxLength: 260 }),
@@ -34,7 +34,7 @@ const keyText = fc.oneof(
 
 export const textProperties = [
   defineProperty(
-    'a phone number that was read is read as itself, and nothing makes the reader throw',
+    'parsing a parsed phone number returns it unchanged, and no input makes the parser throw',
     5_000,
     () => ({
       property: fc.property(fc.oneof(anyText, dialled), (text) => {
@@ -64,14 +64,14 @@ export const textProperties = [
     return { property }
   }),
 
-  defineProperty('a cursor leads back to its position and to no other', 2_000, () => ({
+  defineProperty('a cursor decodes to its own position', 2_000, () => ({
     property: fc.property(position, position, (at, other) => {
       expect(decodeCursor(encodeCursor(at))).toBe(at)
       if (at !== other) expect(encodeCursor(at)).not.toBe(encodeCursor(other))
     }),
   })),
 
-  defineProperty('a cursor that this service did not give out is refused', 2_000, () => {
+  defineProperty('a cursor that this service did not issue is refused', 2_000, () => {
     const forged = fc.oneof(
       anyText,
       fc.base64String(),
@@ -90,51 +90,52 @@ export const textProperties = [
     return { property }
   }),
 
-  defineProperty('pages cut from one more row than asked for are the whole list, each row once', 500, () => ({
-    property: fc.property(
-      fc.integer({ min: 0, max: 60 }),
-      fc.integer({ min: 1, max: 20 }),
-      (count, limit) => {
-        const newestFirst = Array.from({ length: count }, (_, i) => `id${String(count - i).padStart(3, '0')}`)
-        const seen: string[] = []
-        for (let cursor: string | null | undefined; cursor !== null;) {
-          const before = cursor === undefined ? undefined : decodeCursor(cursor)
-          const rows = newestFirst.filter((id) => before === undefined || id < before).slice(0, limit + 1)
-          const page = toPage(rows, limit, (id) => id)
-          expect(page.limit).toBe(limit)
-          expect(page.items.length).toBeLessThanOrEqual(limit)
-          seen.push(...page.items)
-          cursor = page.nextCursor
-        }
-        expect(seen).toEqual(newestFirst)
-      },
-    ),
-  })),
-
   defineProperty(
-    'an Idempotency-Key is taken exactly where the document says so, quoted or bare',
-    2_000,
-    () => {
-      const keyPattern = new RegExp(idempotencyKey.schema.pattern)
-      const parseScope = (key: string | undefined, body: unknown = {}) =>
-        idempotencyScope(key === undefined ? {} : { 'idempotency-key': key }, 'app_1', 'send', body)
-      const property = fc.property(keyText, fc.json(), fc.json(), (text, one, other) => {
-        expect(parseScope(undefined)).toBeUndefined()
-        if (!keyPattern.test(text)) {
-          expect(() => parseScope(text)).toThrow(
-            expect.objectContaining({ reason: 'IDEMPOTENCY_KEY_INVALID' }),
+    'pages cut from one row more than the limit make up the whole list, each row once',
+    500,
+    () => ({
+      property: fc.property(
+        fc.integer({ min: 0, max: 60 }),
+        fc.integer({ min: 1, max: 20 }),
+        (count, limit) => {
+          const newestFirst = Array.from(
+            { length: count },
+            (_, i) => `id${String(count - i).padStart(3, '0')}`,
           )
-          return
-        }
-        const scope = parseScope(text, one)
-        expect(scope?.key.length).toBeLessThanOrEqual(255)
-        expect(parseScope(`"${scope?.key}"`, one)).toEqual(scope)
-        expect(parseScope(scope?.key, one)).toEqual(scope)
-        expect(parseScope(text, other)?.bodyHash === scope?.bodyHash).toBe(
-          JSON.stringify(one) === JSON.stringify(other),
-        )
-      })
-      return { property }
-    },
+          const seen: string[] = []
+          for (let cursor: string | null | undefined; cursor !== null;) {
+            const before = cursor === undefined ? undefined : decodeCursor(cursor)
+            const rows = newestFirst.filter((id) => before === undefined || id < before).slice(0, limit + 1)
+            const page = toPage(rows, limit, (id) => id)
+            expect(page.limit).toBe(limit)
+            expect(page.items.length).toBeLessThanOrEqual(limit)
+            seen.push(...page.items)
+            cursor = page.nextCursor
+          }
+          expect(seen).toEqual(newestFirst)
+        },
+      ),
+    }),
   ),
+
+  defineProperty('an Idempotency-Key is accepted exactly as documented, quoted or bare', 2_000, () => {
+    const keyPattern = new RegExp(idempotencyKey.schema.pattern)
+    const parseScope = (key: string | undefined, body: unknown = {}) =>
+      idempotencyScope(key === undefined ? {} : { 'idempotency-key': key }, 'app_1', 'send', body)
+    const property = fc.property(keyText, fc.json(), fc.json(), (text, one, other) => {
+      expect(parseScope(undefined)).toBeUndefined()
+      if (!keyPattern.test(text)) {
+        expect(() => parseScope(text)).toThrow(expect.objectContaining({ reason: 'IDEMPOTENCY_KEY_INVALID' }))
+        return
+      }
+      const scope = parseScope(text, one)
+      expect(scope?.key.length).toBeLessThanOrEqual(255)
+      expect(parseScope(`"${scope?.key}"`, one)).toEqual(scope)
+      expect(parseScope(scope?.key, one)).toEqual(scope)
+      expect(parseScope(text, other)?.bodyHash === scope?.bodyHash).toBe(
+        JSON.stringify(one) === JSON.stringify(other),
+      )
+    })
+    return { property }
+  }),
 ]

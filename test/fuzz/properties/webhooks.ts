@@ -6,8 +6,8 @@ import { signWebhook } from '../../../src/webhooks/signature.ts'
 import { createTargetGuard } from '../../../src/webhooks/targets.ts'
 import { defineProperty } from '../property.ts'
 
-/** The addresses that no webhook may reach, from IANA's registries of special purposes, in another library's hands. */
-// One list for each family: an IPv4 address would match IPv6 rules in its mapped form.
+/** Addresses that no webhook may reach, from IANA's special-purpose registries, matched by an independent library. */
+// One list per address family: in a shared list an IPv4 address would match IPv6 rules in its mapped form.
 const specialIpv4Ranges = new BlockList()
 const specialIpv6Ranges = new BlockList()
 for (const [network, bits] of [
@@ -36,14 +36,14 @@ for (const [network, bits] of [
 ] as const) {
   specialIpv6Ranges.addSubnet(network, bits, 'ipv6')
 }
-// All that is not 2000::/3 is not public: RFC 4291 §2.4.
+// Only 2000::/3 is public: RFC 4291 §2.4.
 for (const first of [0, 4, 6, 8, 0xa, 0xc, 0xe])
   specialIpv6Ranges.addSubnet(`${first.toString(16)}000::`, 3, 'ipv6')
 
 const strictGuard = createTargetGuard({ hosts: [], cidrs: [] })
 
 const octets = (address: number) => [24, 16, 8, 0].map((shift) => (address >>> shift) & 255)
-/** Of every part of the space, and of the special ranges above all. */
+/** IPv4 addresses of the whole space, with many from the special ranges. */
 const ipv4 = fc
   .oneof(
     fc.nat(0xffff_ffff),
@@ -53,7 +53,7 @@ const ipv4 = fc
   )
   .map((number) => octets(number).join('.'))
 
-/** The same address as people and as readers of URLs write it (WHATWG URL §3.5). */
+/** Spellings of an address that people use and URL parsers accept (WHATWG URL §3.5). */
 const ipv4Form = ipv4.chain((text) => {
   const [a = 0, b = 0, c = 0, d = 0] = text.split('.').map(Number)
   const addressNumber = a * 0x100_0000 + b * 0x1_0000 + c * 0x100 + d
@@ -87,25 +87,21 @@ const ipv6 = fc
 const hexSecret = fc
   .uint8Array({ minLength: 24, maxLength: 24 })
   .map((bytes) => `whsec_${Buffer.from(bytes).toString('hex')}`)
-/** The library goes by the clock, and refuses what is five minutes old. */
+/** Real time, because the library uses the clock and refuses timestamps older than five minutes. */
 const nowMs = fc.constant(null).map(() => Date.now())
 
 export const webhookProperties = [
-  defineProperty(
-    'an IPv4 address is reached exactly where it is public, in every way to write it',
-    5_000,
-    () => ({
-      property: fc.property(ipv4Form, ({ text, form }) => {
-        const isSpecial = specialIpv4Ranges.check(text, 'ipv4')
-        expect(strictGuard.allows('host.example', text)).toBe(!isSpecial)
-        expect(strictGuard.findFault(`https://${form}/hook`) === undefined).toBe(!isSpecial)
-      }),
+  defineProperty('an IPv4 address is reachable exactly if it is public, in every spelling', 5_000, () => ({
+    property: fc.property(ipv4Form, ({ text, form }) => {
+      const isSpecial = specialIpv4Ranges.check(text, 'ipv4')
+      expect(strictGuard.allows('host.example', text)).toBe(!isSpecial)
+      expect(strictGuard.findFault(`https://${form}/hook`) === undefined).toBe(!isSpecial)
     }),
-  ),
+  })),
 
-  defineProperty('an IPv6 address is reached exactly where it is public', 5_000, () => ({
+  defineProperty('an IPv6 address is reachable exactly if it is public', 5_000, () => ({
     property: fc.property(ipv6, (text) => {
-      // Mapped ones are IPv4 addresses.
+      // Mapped addresses count as IPv4.
       if (text.startsWith('0:0:0:0:0:ffff:')) return
       const isSpecial = specialIpv6Ranges.check(text, 'ipv6')
       expect(strictGuard.allows('host.example', text)).toBe(!isSpecial)
@@ -113,7 +109,7 @@ export const webhookProperties = [
     }),
   })),
 
-  defineProperty('a URL that may be registered is https, names nobody and has no fragment', 5_000, () => {
+  defineProperty('a URL that may be registered is https and has no user name and no fragment', 5_000, () => {
     const piece = fc.constantFrom(
       'https:',
       'http:',

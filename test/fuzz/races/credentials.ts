@@ -4,7 +4,7 @@ import type { TestResponse } from '../../helpers/service.ts'
 import { runConcurrently, concurrentCalls, type Race } from './race.ts'
 import { openRaceFixture } from './fixture.ts'
 
-/** What takes the right to call away from an application, and what its calls are answered from then on. */
+/** Changes that revoke an application's credentials, and the status of its calls afterwards. */
 const revocations = [
   { title: 'a rotation of the key', path: '/rotate/api', method: 'POST', body: undefined, refusal: 401 },
   {
@@ -18,7 +18,7 @@ const revocations = [
   { title: 'a deletion', path: '', method: 'DELETE', body: undefined, refusal: 401 },
 ]
 
-/** Some turns of the event loop from now: a call has several on its way. */
+/** Waits for some turns of the event loop. A call takes several. */
 async function afterTurns(turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate)
 }
@@ -26,12 +26,12 @@ async function afterTurns(turns: number): Promise<void> {
 export const credentialRaces: Race[] = revocations.flatMap(
   ({ title, path, method, body, refusal }): Race[] => [
     {
-      name: `of the operations under way none takes effect after ${title}`,
+      name: `no operation in progress takes effect after ${title}`,
       async open(database) {
         const { service, developer, close } = await openRaceFixture(database)
-        const outcomeCounts = { done: 0, refused: 0, 'done without right': 0 }
+        const outcomeCounts = { done: 0, refused: 0, 'done after revocation': 0 }
 
-        /** An operation as all of them are built, that looks again at the end of its transaction. */
+        /** Runs an operation that, like all of them, revalidates the caller at the end of its transaction. */
         const runOperation = (caller: CallingApplication) =>
           service.store.write(async (tx): Promise<keyof typeof outcomeCounts> => {
             const refused = await revalidateCaller(tx, caller).then(
@@ -43,13 +43,13 @@ export const credentialRaces: Race[] = revocations.flatMap(
             const now = await tx.applications.find(caller.developerId, caller.id)
             const isAuthorized =
               now?.status === 'active' && now.credentialsVersion === caller.credentialsVersion
-            return isAuthorized ? 'done' : 'done without right'
+            return isAuthorized ? 'done' : 'done after revocation'
           })
 
         return {
           close,
           finish() {
-            expect(outcomeCounts['done without right']).toBe(0)
+            expect(outcomeCounts['done after revocation']).toBe(0)
             expect(Math.min(outcomeCounts.done, outcomeCounts.refused)).toBeGreaterThan(0)
           },
           async round(_, random) {
@@ -66,7 +66,7 @@ export const credentialRaces: Race[] = revocations.flatMap(
               if (typeof outcome === 'string') outcomeCounts[outcome]++
               else expect(outcome.status).toBe(200)
             }
-            expect(outcomeCounts['done without right']).toBe(0)
+            expect(outcomeCounts['done after revocation']).toBe(0)
             expect(await runOperation(caller)).toBe('refused')
           },
         }
@@ -74,7 +74,7 @@ export const credentialRaces: Race[] = revocations.flatMap(
     },
 
     {
-      name: `calls that keep coming are refused from the answer to ${title} on`,
+      name: `continuous calls are refused as soon as ${title} has been answered`,
       sqliteOnly: true,
       async open(database) {
         const { service, developer, otp, close } = await openRaceFixture(database)

@@ -9,7 +9,7 @@ export const unlimitedPlans = {
 
 export type RaceFixture = Awaited<ReturnType<typeof openRaceFixture>>
 
-/** A service on a database, an application in it, and what it knows of a request. */
+/** Creates a service and an application on a database, and reads the state of requests. */
 export async function openRaceFixture(database: Database, plans = unlimitedPlans) {
   const service = await createTestService({ plans, env: guardOffEnv, database })
   const developer = await service.createDeveloper()
@@ -22,7 +22,7 @@ export async function openRaceFixture(database: Database, plans = unlimitedPlans
     newPhone: () => `+1415${2_000_000 + (phones++ % 7_000_000)}`,
     findRow: (requestId: string) => service.store.read.otpRequests.find(requestId),
 
-    /** What the log has about a request, each kind with its number. */
+    /** Counts the log entries about a request by type. */
     async countEvents(requestId: string) {
       const { events } = database.tables
       const rows = await database.read

@@ -13,7 +13,7 @@ const errorCode = (error: unknown) => (error instanceof ServiceError ? error.cod
 
 export const limitRaces: Race[] = [
   {
-    name: `${concurrentCalls} sends at once: exactly five go out`,
+    name: `${concurrentCalls} concurrent sends: exactly five are admitted`,
     async open(database) {
       const { service, otp, developer, close } = await openRaceFixture(database, plansWithRates(5, 10))
       return {
@@ -35,14 +35,14 @@ export const limitRaces: Race[] = [
   },
 
   {
-    name: `${concurrentCalls} verifications over different requests: exactly ten are looked at`,
+    name: `${concurrentCalls} verifications of different requests: exactly ten are checked`,
     async open(database) {
       const { service, otp, developer, close } = await openRaceFixture(database, plansWithRates(0, 10))
       return {
         close,
         async round(_, random) {
           const application = await service.createApplication(developer)
-          // Five verifications of each, so that no request runs out of attempts before the limit is met.
+          // Five verifications per request, so that no request exhausts its attempts before the limit is reached.
           const requests = await runConcurrently(concurrentCalls / 5, random, (index) =>
             otp.sendOrThrow(application, { phone: testPhone(index) }),
           )
@@ -58,7 +58,7 @@ export const limitRaces: Race[] = [
   },
 
   {
-    name: `${concurrentCalls} projects at once: exactly the ten of the free plan`,
+    name: `${concurrentCalls} concurrent projects: exactly the ten of the free plan are created`,
     async open(database) {
       const service = await createTestService({ database })
       return {
@@ -80,7 +80,7 @@ export const limitRaces: Race[] = [
   },
 
   {
-    name: `${concurrentCalls} applications at once: exactly the five of the free plan`,
+    name: `${concurrentCalls} concurrent applications: exactly the five of the free plan are created`,
     async open(database) {
       const service = await createTestService({ database })
       return {

@@ -5,7 +5,7 @@ import { openRaceFixture, type RaceFixture } from './fixture.ts'
 
 type Round = (index: number, random: () => number) => Promise<void>
 
-/** @param prepare @returns a round, and the ends that all rounds together must have come to */
+/** Defines a race. @param prepare returns a round, and the outcomes that all rounds together must have produced */
 const otpRace = (
   name: string,
   prepare: (fixture: RaceFixture) => {
@@ -27,7 +27,7 @@ const otpRace = (
 
 export const otpRaces: Race[] = [
   otpRace(
-    `${concurrentCalls} with the right code make exactly one success, one event and one identity`,
+    `${concurrentCalls} with the right code cause exactly one success, one event and one identity`,
     (fixture) => ({
       async round(_, random) {
         const { otp, application, service, developer, countEvents, findRow } = fixture
@@ -74,7 +74,7 @@ export const otpRaces: Race[] = [
     }),
   ),
 
-  otpRace('right and wrong ones leave one end and never more than five attempts', (fixture) => {
+  otpRace('right and wrong guesses lead to one outcome and at most five attempts', (fixture) => {
     const terminalStatuses = new Set<string>()
     return {
       terminalStatuses,
@@ -123,7 +123,7 @@ export const otpRaces: Race[] = [
     },
   })),
 
-  otpRace(`${concurrentCalls} with one idempotency key make one request`, (fixture) => ({
+  otpRace(`${concurrentCalls} with one idempotency key create one request`, (fixture) => ({
     async round(index, random) {
       const { otp, application, service, developer } = fixture
       const body = { phone: fixture.newPhone() }
@@ -139,7 +139,7 @@ export const otpRaces: Race[] = [
     },
   })),
 
-  otpRace('a cancellation and a verification: one of them ends the request', (fixture) => {
+  otpRace('a cancellation and a verification: one of them closes the request', (fixture) => {
     const terminalStatuses = new Set<string>()
     return {
       terminalStatuses,
@@ -160,7 +160,7 @@ export const otpRaces: Race[] = [
     }
   }),
 
-  otpRace('an expiry is told once, whoever notices it', (fixture) => ({
+  otpRace('an expiry is logged once, whichever call notices it', (fixture) => ({
     async round(_, random) {
       const { otp, application, countEvents, findRow, service } = fixture
       const { requestId } = await otp.sendOrThrow(application, { phone: fixture.newPhone() })
@@ -175,7 +175,7 @@ export const otpRaces: Race[] = [
     },
   })),
 
-  otpRace('wrong guesses over many requests for one phone are compared 25 times', (fixture) => ({
+  otpRace('wrong guesses at many requests for one phone are compared 25 times', (fixture) => ({
     async round(_, random) {
       const { otp, application, findRow } = fixture
       const phone = fixture.newPhone()
@@ -195,7 +195,7 @@ export const otpRaces: Race[] = [
     },
   })),
 
-  otpRace('a send and the deletion of whom it would tell both succeed', (fixture) => ({
+  otpRace('a send and the deletion of the webhook that it would notify both succeed', (fixture) => ({
     async round(_, random) {
       const { otp, application, service, developer } = fixture
       const path = '/v1/webhooks'

@@ -1,25 +1,25 @@
 import type { Database } from '../../../src/store/engine/database.ts'
 
-/** What holds however many calls come at once. A unit test runs few rounds on each database, `npm run fuzz` many. */
+/** Property of concurrent calls. A unit test runs few rounds on each database, `npm run fuzz` many. */
 export type Race = {
   name: string
-  /** It is about calls over HTTP, and of no database. */
+  /** Set if the race is about HTTP calls and not about a database. */
   sqliteOnly?: true
   open(database: Database): Promise<OpenRace>
 }
 
 export type OpenRace = {
-  /** @param random chooses who goes first. Throws where something did not hold. */
+  /** Runs a round. @param random chooses the order of the calls. @throws Error if the property does not hold */
   round(index: number, random: () => number): Promise<void>
-  /** Throws where the rounds did not show all that they should: then they were no race. */
+  /** @throws Error if the rounds did not produce all expected outcomes, so that the calls did not really race */
   finish?(): void
   close(): Promise<void>
 }
 
-/** How many calls race each other. */
+/** Number of calls that race each other. */
 export const concurrentCalls = 50
 
-/** Starts so many calls, in an order of chance. @returns what they came to, by their index */
+/** Starts calls in random order. @returns their results, by index */
 export async function runConcurrently<T>(
   count: number,
   random: () => number,
@@ -31,16 +31,16 @@ export async function runConcurrently<T>(
   return Promise.all(started)
 }
 
-/** Runs so many rounds, and more of them where they have not shown all that they should. */
+/** Runs rounds, and more of them if some expected outcome has not occurred. */
 export async function runRounds(race: OpenRace, rounds: number, random: () => number) {
   for (let index = 0; index < rounds; index++) await race.round(index, random)
   await requireAllOutcomes(race, rounds, random)
 }
 
-/** An outcome that one round in fifty has on some machines is missed by so many not once in a hundred million times. */
+/** Even an outcome with a chance of 1 in 50 per round fails to occur in this many with a chance below 1 in 100 million. */
 const moreRoundsMax = 1_000
 
-/** Chance may give one outcome for many rounds: many more before that counts as a finding. */
+/** Runs more rounds until every expected outcome has occurred, before a missing one counts as a finding. */
 export async function requireAllOutcomes(race: OpenRace, roundsDone: number, random: () => number) {
   const end = roundsDone + moreRoundsMax
   for (let index = roundsDone; index < end && !hasShownAllOutcomes(race); index++)
