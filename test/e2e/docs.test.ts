@@ -6,7 +6,7 @@ let server: RunningServer
 beforeAll(async () => void (server = await startServer()))
 afterAll(() => server.stop())
 
-test('the executable holds the documentation, its script and its style', async () => {
+test('the executable contains the docs page, its script and its style sheet', async () => {
   for (const [path, type, sizeMin] of [
     ['/v1/docs', 'text/html; charset=utf-8', 300],
     ['/v1/docs/start.js', 'text/javascript; charset=utf-8', 50],

@@ -7,14 +7,14 @@ import { hasKannel, startKannel, type Kannel } from '../helpers/kannel.ts'
 import { credentialHeaders } from '../helpers/service.ts'
 import { hasSmpp34, startSmpp34, type Smpp34 } from '../helpers/smpp34.ts'
 
-/** The compiled server and gateways that others wrote: codes are read where the gateway has them, never from otpd. */
+/** Tests the compiled server with third-party gateways. Codes are read at the gateway, never from otpd. */
 
 type Otpd = Awaited<ReturnType<typeof startOtpd>>
 type OtpRequestState = { status: string; deliveryStatus: string; provider: string }
 
 const secret = 'gateway-secret'
 
-/** A server with this provider, and a live application whose messages have the line from which browsers read codes. */
+/** Starts a server with a provider, and a live application whose messages have the origin-bound line for browsers. */
 async function startOtpd(provider: string) {
   const home = mkdtempSync(join(tmpdir(), 'otpd-gateways-'))
   const configFile = join(home, 'otpd.toml')
@@ -41,7 +41,7 @@ async function startOtpd(provider: string) {
       headers: { ...credentialHeaders(application), 'content-type': 'application/json' },
       ...(body && { body: JSON.stringify(body) }),
     })
-    // What the test expects there; anything else fails it.
+    // The caller names the expected shape; any other fails the test.
     const { data }: { data: T } = JSON.parse(await response.text())
     return { status: response.status, data }
   }
@@ -56,7 +56,7 @@ async function startOtpd(provider: string) {
       (await call<OtpRequestState>('GET', `/v1/otp/${requestId}`)).data,
     verify: async (requestId: string, code: string) =>
       (await call('POST', '/v1/otp/verify', { requestId, code })).status,
-    /** What the log has of that type. */
+    /** Lists the log entries of a type. */
     async events(type: string) {
       const { stdout } = await otpd(['api', 'GET', `/v1/logs?type=${type}`])
       const { data }: { data: Array<{ requestId: string; detail: string | null }> } = JSON.parse(stdout)
@@ -71,7 +71,7 @@ async function startOtpd(provider: string) {
 
 const codeIn = (text: string) => /\d{6}/.exec(text)?.[0] ?? ''
 
-/** What the phone shows, in the GSM alphabet (`en`) and in UCS-2 (`ru`). */
+/** Expected texts, in the GSM alphabet (`en`) and in UCS-2 (`ru`). */
 const texts = {
   en: (code: string) =>
     `${code} is your Café verification code. It expires in 5 minutes.\n@shop.example #${code}`,
@@ -108,7 +108,7 @@ receiver number = invalid_number"""
     ['en', 0, '+31612345601'],
     ['ru', 2, '+31612345602'],
   ] as const)(
-    'carries a code (%s) to its log, and on to the operator as it was written',
+    'logs a code (%s) and passes it on to the mobile operator unchanged',
     async (locale, coding, phone) => {
       const requestId = await otpd.send(phone, locale)
       const sent = await kannel.waitForMessageTo(phone)
@@ -125,7 +125,7 @@ receiver number = invalid_number"""
   )
 })
 
-describe.skipIf(!hasSmpp34)('an SMSC of another make', () => {
+describe.skipIf(!hasSmpp34)('a third-party SMSC', () => {
   let smsc: Smpp34
   let otpd: Otpd
 
@@ -149,12 +149,12 @@ from = "ACME"
     await smsc?.stop()
   })
 
-  /** Sends, and waits for the receipt. */
+  /** Sends a code and waits for the delivery receipt. */
   async function sendTo(phone: string, locale: 'en' | 'ru') {
     const requestId = await otpd.send(phone, locale)
     const message = await smsc.waitForMessageTo(phone)
     let otpRequest = await otpd.getRequest(requestId)
-    // The SMSC has its answer before otpd has written down what it said; each look is a call, so this waits.
+    // otpd confirms the receipt to the SMSC before it has stored it. Each iteration is a call, so this loop waits.
     while (otpRequest.deliveryStatus === 'sent') otpRequest = await otpd.getRequest(requestId)
     return { requestId, message, otpRequest, code: codeIn(message.text) }
   }
@@ -163,7 +163,7 @@ from = "ACME"
     ['en', 0, '+31612345611'],
     ['ru', 8, '+31612345612'],
   ] as const)(
-    'takes a code (%s) and tells that it arrived',
+    'accepts a code (%s) and reports that it was delivered',
     async (locale, dataCoding, phone) => {
       const { requestId, message, otpRequest, code } = await sendTo(phone, locale)
       expect(message).toMatchObject({ from: 'ACME', dataCoding, text: texts[locale](code) })
@@ -178,7 +178,7 @@ from = "ACME"
     300_000,
   )
 
-  test('tells that a phone is not there', async () => {
+  test('reports an undeliverable phone', async () => {
     const { requestId, otpRequest } = await sendTo('+31612345600', 'en')
     expect(otpRequest.deliveryStatus).toBe('undelivered')
     expect(await otpd.events('otp.undelivered')).toContainEqual(expect.objectContaining({ requestId }))

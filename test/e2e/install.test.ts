@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
 const script = resolve(import.meta.dir, '../../install.sh')
-/** What the installer asks of a release is that it runs; a small one makes these tests quick. */
+/** The installer only requires that a release runs, so a small script keeps these tests fast. */
 const release = '#!/bin/sh\necho "otpd 9.9.9"\n'
 const sha256 = (bytes: string | Uint8Array) => new Bun.CryptoHasher('sha256').update(bytes).digest('hex')
 
@@ -51,7 +51,7 @@ const put = (name: string, content: string | Uint8Array) => {
 const installed = () => join(prefix, 'bin/otpd')
 
 describe('install.sh --from', () => {
-  test('installs a file whose checksum stands beside it', async () => {
+  test('installs a file that has a checksum file next to it', async () => {
     const from = put('otpd-linux-x64', release)
     put('otpd-linux-x64.sha256', `${sha256(release)}  otpd-linux-x64\n`)
     const result = await install(['--from', from])
@@ -62,7 +62,7 @@ describe('install.sh --from', () => {
     expect(readdirSync(join(prefix, 'bin'))).toEqual(['otpd'])
   })
 
-  test('takes the checksum out of SHA256SUMS, and unpacks a .gz', async () => {
+  test('reads the checksum from SHA256SUMS, and unpacks a .gz', async () => {
     const packed = Bun.gzipSync(release)
     const from = put('otpd-linux-x64.gz', packed)
     put('SHA256SUMS', `${sha256('other')}  otpd-linux-arm64.gz\n${sha256(packed)} *otpd-linux-x64.gz\n`)
@@ -70,7 +70,7 @@ describe('install.sh --from', () => {
     expect(readFileSync(installed(), 'utf8')).toBe(release)
   })
 
-  test('installs nothing where the checksum is another', async () => {
+  test('installs nothing if the checksum differs', async () => {
     const from = put('otpd', release)
     put('otpd.sha256', `${sha256('something else')}  otpd\n`)
     const result = await install(['--from', from])
@@ -79,7 +79,7 @@ describe('install.sh --from', () => {
     expect(existsSync(prefix)).toBe(false)
   })
 
-  test('installs nothing where there is no checksum, or only one of another file', async () => {
+  test('installs nothing without a checksum, or with only that of another file', async () => {
     const from = put('otpd', release)
     expect((await install(['--from', from])).stderr).toContain('There is no checksum for otpd')
     put('SHA256SUMS', `${sha256(release)}  otpd-linux-x64\n`)
@@ -87,7 +87,7 @@ describe('install.sh --from', () => {
     expect(existsSync(prefix)).toBe(false)
   })
 
-  test('leaves the old program where the new one does not run', async () => {
+  test('keeps the old program if the new one does not run', async () => {
     const goodRelease = put('good', release)
     put('good.sha256', sha256(release))
     await install(['--from', goodRelease])
@@ -132,7 +132,7 @@ describe('install.sh with OTPD_DOWNLOAD_URL', () => {
     expect(existsSync(installed())).toBe(true)
   })
 
-  test('takes SHA256SUMS where the file has no checksum of its own', async () => {
+  test('uses SHA256SUMS if the file has no checksum file', async () => {
     files['/v9/SHA256SUMS'] = `${sha256(release)}  otpd\n`
     expect((await download()).exitCode).toBe(0)
   })
@@ -144,19 +144,19 @@ describe('install.sh with OTPD_DOWNLOAD_URL', () => {
     expect(existsSync(prefix)).toBe(false)
   })
 
-  test('installs nothing where there is no such file', async () => {
+  test('installs nothing if the file does not exist', async () => {
     files = {}
     expect((await download()).stderr).toContain('could not be downloaded')
   })
 
-  test('refuses http to another machine', async () => {
+  test('refuses plain HTTP from another machine', async () => {
     const result = await install([], { OTPD_DOWNLOAD_URL: 'http://releases.example/otpd' })
     expect(result.exitCode).toBe(1)
     expect(result.stderr).toContain('https only')
   })
 })
 
-test('install.sh that was cut off on the way does nothing', async () => {
+test('a truncated install.sh does nothing', async () => {
   const fullScript = readFileSync(script, 'utf8')
   const result = await install(['--uninstall'], {}, fullScript.slice(0, fullScript.lastIndexOf('main "$@"')))
   expect(result).toEqual({ exitCode: 0, stdout: '', stderr: '' })
@@ -177,7 +177,7 @@ test('install.sh --uninstall removes the program and nothing else', async () => 
   expect((await install(['--uninstall'])).stdout).toContain('nothing to do')
 })
 
-test.skipIf(process.getuid?.() === 0)('install.sh says so where it may not write', async () => {
+test.skipIf(process.getuid?.() === 0)('install.sh reports a folder without write permission', async () => {
   const from = put('otpd', release)
   put('otpd.sha256', sha256(release))
   chmodSync(directory, 0o500)

@@ -11,7 +11,7 @@ import { providersTable } from '../helpers/providers-table.ts'
 
 const readme = await Bun.file(new URL('../../README.md', import.meta.url)).text()
 
-/** The commands of the first block of this language below a heading, without their remarks. */
+/** Returns the commands in the first shell block below a heading, without comments. */
 function commandsBelow(heading: string): string[] {
   const block = readme.slice(readme.indexOf(heading)).split('```sh\n')[1]?.split('```')[0] ?? ''
   return block
@@ -21,7 +21,7 @@ function commandsBelow(heading: string): string[] {
     .filter((line) => line !== '')
 }
 
-/** Types a line into a shell in which `otpd` is the compiled binary and the server is the test's. */
+/** Runs a line in a shell in which `otpd` is the compiled binary and uses the test's server. */
 async function type(line: string, server: RunningServer, folder: string, input = '') {
   const child = Bun.spawn(['sh', '-c', line.replaceAll('http://127.0.0.1:8080', server.url)], {
     cwd: folder,
@@ -60,7 +60,7 @@ describe('the README', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('leads to the first verified code, line by line', async () => {
+  test('shows commands that lead to the first verified code', async () => {
     const lines = commandsBelow('### The first verified code')
     expect(lines).toHaveLength(7)
     let requestId = ''
@@ -80,7 +80,7 @@ describe('the README', () => {
     }
   })
 
-  test('sends the same from a backend', async () => {
+  test('shows how a backend does the same', async () => {
     const printed = await type(commandsBelow('### The same from a backend').join('\n'), server, folder)
     const response: { data: Record<string, unknown> } = JSON.parse(printed)
     const shown: { data: Record<string, unknown> } = JSON.parse(
@@ -89,7 +89,7 @@ describe('the README', () => {
     expect(Object.keys(response.data)).toEqual(Object.keys(shown.data))
   })
 
-  test('shows a configuration that is right', async () => {
+  test('shows a valid configuration', async () => {
     const toml = readme.split('```toml\n')[1]?.split('```')[0] ?? ''
     const path = join(folder, 'otpd.toml')
     writeFileSync(path, toml)
@@ -111,7 +111,7 @@ describe('the README', () => {
     expect(data.plan).toBe('team')
   })
 
-  test('shows providers and texts that are right, and every kind of provider', async () => {
+  test('shows valid providers and texts, and every kind of provider', async () => {
     const secret = join(folder, 'secret')
     writeFileSync(secret, '0123456789abcdef0123456789abcdef')
     for (const [, block] of readme.matchAll(/```toml\n(.*?)```/gs)) {
@@ -125,7 +125,7 @@ describe('the README', () => {
     for (const row of providersTable()) if (!row.includes('---')) expect(plain(readme)).toContain(row)
   })
 
-  test('signs as the webhooks that it tells of', async () => {
+  test('shows a webhook signature that verifies', async () => {
     const snippet = readme.split('```js\n')[1]?.split('```')[0] ?? ''
     const vector = {
       secret: 'whsec_0123456789abcdef0123456789abcdef0123456789abcdef',
@@ -140,12 +140,12 @@ describe('the README', () => {
     expect(expected).toBe('YForqA5y0HLhU/b+46qmStvR80u6DaHHtk9wY/o80/Y=')
   })
 
-  test('names no command and no flag that otpd does not know', () => {
+  test('names only commands and flags that exist', () => {
     const spans = [...readme.matchAll(/`(otpd(?: [^`]*)?)`/g)].map(([, line]) => line ?? '')
     expect(spans.length).toBeGreaterThan(30)
     for (const line of new Set(spans)) {
       const words = line.split(' ').slice(1)
-      // What a flag is given is no command, and neither is what stands for something.
+      // Values of flags and placeholders are not commands.
       const named = words.filter((word, i) => /^[a-z][a-z-]*$/.test(word) && !words[i - 1]?.startsWith('--'))
       const command = findCommand(
         createProgram(processIo(), async () => {}, named[0]),
@@ -159,7 +159,7 @@ describe('the README', () => {
     }
   })
 
-  test('leads to no heading that is not there', () => {
+  test('links only to headings that exist', () => {
     const slugs = [...readme.matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
       (title ?? '')
         .toLowerCase()
@@ -171,7 +171,7 @@ describe('the README', () => {
     for (const link of links) expect(slugs).toContain(link ?? '')
   })
 
-  test('names no file that is not there', () => {
+  test('names only files that exist', () => {
     const named = [...readme.matchAll(/`((?:src|cli|test|migrations)\/[\w./-]*)`/g)].map(
       (match) => match[1] ?? '',
     )

@@ -24,14 +24,14 @@ afterEach(() => {
   for (const home of homes.splice(0)) rmSync(home, { recursive: true, force: true })
 })
 
-/** A data directory that a server has used and left. */
+/** Creates a data directory that a stopped server has used. */
 async function createUsedDirectory(home: string): Promise<string> {
   const server = await startServer({ home })
   await server.stop()
   return server.dataDir
 }
 
-/** Starts on a directory that must be refused. */
+/** Starts a server on a directory that it must refuse. Returns its output. */
 async function expectRefusal(home: string, dataDir: string) {
   const result = await runBinary(home, ['serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0'])
   expect(result.exitCode).toBe(9)
@@ -68,7 +68,7 @@ async function createTestApplication(server: RunningServer, home: string) {
   }
 }
 
-describe('a start is refused, and nothing is touched,', () => {
+describe('a start is refused and changes nothing', () => {
   test('with another master key', async () => {
     const home = makeHome()
     const dataDir = await createUsedDirectory(home)
@@ -84,7 +84,7 @@ describe('a start is refused, and nothing is touched,', () => {
     expect(existsSync(join(dataDir, 'master.key'))).toBe(false)
   })
 
-  test('while others can read the key or the database', async () => {
+  test('while other users can read the key or the database', async () => {
     const home = makeHome()
     const dataDir = await createUsedDirectory(home)
     for (const name of ['master.key', 'otpd.db']) {
@@ -131,8 +131,8 @@ describe('a start is refused, and nothing is touched,', () => {
   })
 })
 
-describe('what was answered', () => {
-  test('is there after kill -9', async () => {
+describe('acknowledged data', () => {
+  test('survives kill -9', async () => {
     const home = makeHome()
     let server = await startServer({ home, env: { OTPD_SEND_PER_MINUTE: '0', OTPD_VERIFY_PER_MINUTE: '0' } })
     const { dataDir } = server
@@ -181,7 +181,7 @@ describe('what was answered', () => {
     expect([...verified].filter((id) => statuses.get(id) !== 'verified')).toEqual([])
     expect(verified.size).toBeGreaterThan(0)
     expect(database.query('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' })
-    // One request, one event of each kind, however often the process died.
+    // Each request has one event of each kind, however often the process was killed.
     const repeatedRows = database
       .query(
         `select request_id from events where type in ('otp.sent', 'otp.verified') group by request_id, type having count(*) > 1`,
@@ -194,7 +194,7 @@ describe('what was answered', () => {
   }, 300_000)
 })
 
-test('secrets lie in files that only their owner reads', async () => {
+test('secrets are in files that only their owner can read', async () => {
   const home = makeHome()
   const server = await startServer({ home })
   for (const name of ['otpd.db', 'master.key', 'setup-token']) {
@@ -220,7 +220,7 @@ test('the first account can come from the environment, for containers', async ()
   await server.stop()
 })
 
-test('the docs page and its script come out of the binary', async () => {
+test('the docs page and its script are served from the binary', async () => {
   const home = makeHome()
   const server = await startServer({ home })
   const page = await fetch(`${server.url}/v1/docs`).then((response) => response.text())

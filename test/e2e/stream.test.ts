@@ -7,10 +7,10 @@ import { binaryPath, runBinary, startServer, type RunningServer } from '../helpe
 import { readEventStream } from '../helpers/event-stream.ts'
 
 const developersCount = 10
-/** One of the 200 is the command line, of a developer of its own. */
+/** The 200th reader is the command line, with a separate developer. */
 const readersCount = 199
 const sendsPerPhase = 40
-/** More than the buffers of both sockets hold, so that a reader who stops reading stalls the server's writing. */
+/** Entries that exceed the buffers of both sockets, so that the server's writes block if a reader stops reading. */
 const bigEntries = 15_000
 const detail = 'x'.repeat(2_000)
 const password = 'correct horse battery'
@@ -25,7 +25,7 @@ const running = () => {
 }
 
 const start = async () => {
-  // The command line knows one address, so that the second start has to listen where the first did.
+  // The command line uses one address, so later starts must listen on the same one.
   const address = server === undefined ? '127.0.0.1:0' : new URL(server.url).host
   server = await startServer({ home, dataDir, env: { OTPD_SEND_PER_MINUTE: '0', OTPD_LISTEN: address } })
 }
@@ -51,7 +51,7 @@ async function callApi<T>(
   return apiResponse.data
 }
 
-/** A developer with a token and an application whose messages go nowhere. */
+/** Creates a developer with a token, and an application whose messages are not sent. */
 async function createStreamUser(index: number): Promise<StreamUser> {
   const email = `person-${index}@example.com`
   const args = ['admin', 'create', '--email', email, '--name', 'Person', '--password-stdin', '--json']
@@ -75,7 +75,7 @@ async function createStreamUser(index: number): Promise<StreamUser> {
 }
 
 let phones = 0
-/** What the server does not answer, because it is gone, may or may not stand in the log. */
+/** Sends codes. A send without a response, because the server is down, may or may not be in the log. */
 const sendMany = (person: StreamUser, count = sendsPerPhase) =>
   Promise.all(
     Array.from({ length: count }, () =>
@@ -102,7 +102,7 @@ async function readFullLog({ token }: StreamUser): Promise<string[]> {
   return ids
 }
 
-/** Follows the log over every end of the connection, and keeps all that it was given. */
+/** Follows the log, reconnects whenever the connection ends, and records the received ids. */
 function follow({ token }: StreamUser) {
   let last = logStart
   const received = createReceivedIds()
@@ -137,7 +137,7 @@ function follow({ token }: StreamUser) {
   }
 }
 
-/** `otpd logs --tail`, which can be stopped where it stands. */
+/** Runs `otpd logs --tail`, which can be suspended. */
 function tail({ token }: StreamUser) {
   const env = { HOME: home, OTPD_SERVER: running().url, OTPD_TOKEN: token, PATH: process.env.PATH ?? '' }
   const child = Bun.spawn([binaryPath, 'logs', '--tail', '--json'], {
@@ -166,7 +166,7 @@ function tail({ token }: StreamUser) {
   }
 }
 
-/** What a reader was given, and how to wait for one of it. */
+/** Records the ids that a reader received, and waits for one. */
 function createReceivedIds() {
   const ids: string[] = []
   let waiting: { id: string; resolve(): void } | undefined
@@ -181,7 +181,7 @@ function createReceivedIds() {
   }
 }
 
-/** Another process writes much at once. */
+/** Writes many entries at once from another process. */
 function writeBigEntries(developerId: string) {
   const database = new Database(join(dataDir, 'otpd.db'))
   database.run('PRAGMA busy_timeout = 5000')
@@ -212,13 +212,13 @@ test('200 readers, one stalled, see every entry once through two restarts', asyn
   const people: StreamUser[] = []
   for (let index = 0; index <= developersCount; index++) people.push(await createStreamUser(index))
   const [stalledUser, ...otherUsers] = people
-  if (!stalledUser) throw new Error('nobody is there')
+  if (!stalledUser) throw new Error('no user was created')
   const readers = Array.from({ length: readersCount }, (_, index) => {
     const person = otherUsers[index % otherUsers.length] ?? stalledUser
     return { person, ...follow(person) }
   })
   const stalledReader = tail(stalledUser)
-  // It begins with the last few: no more may be there before it follows.
+  // The command starts with the last few entries, so the log may not have more before it follows.
   await sendMany(stalledUser, 1)
   await stalledReader.waitForId((await readFullLog(stalledUser)).at(-1) ?? '')
   await sendMany(stalledUser)
@@ -229,11 +229,11 @@ test('200 readers, one stalled, see every entry once through two restarts', asyn
   stalledReader.freeze()
   writeBigEntries(stalledUser.id)
   await Promise.all(people.map((one) => sendMany(one)))
-  // The server looks for what others wrote every two seconds.
+  // The server polls every two seconds for entries written by other processes.
   await Bun.sleep(2_500)
   const stalledMb = residentMb(running().pid)
 
-  // A clean restart while codes are sent, and one that nobody is told of.
+  // A graceful restart while codes are sent, and then a kill.
   const sending = Promise.all(people.map((one) => sendMany(one)))
   const stopStartedAt = performance.now()
   const exitCode = await running().stop('SIGTERM')
@@ -261,8 +261,8 @@ test('200 readers, one stalled, see every entry once through two restarts', asyn
   const entries = allReaders.reduce((sum, { ids }) => sum + ids.length, 0)
   expect(entries).toBeGreaterThan(bigEntries + 199 * 3 * sendsPerPhase)
   expect([exitCode, tailExitCode]).toEqual([0, 130])
-  // The stalled connection has to be cut: less than the eight seconds that calls under way may take.
+  // The server must cut the stalled connection sooner than the eight seconds that calls in progress may take.
   expect(drainMs).toBeLessThan(7_000)
-  // Its 30 MB wait in the database.
+  // The 30 MB for the stalled reader stay in the database, not in memory.
   expect(stalledMb - beforeMb).toBeLessThan(25)
 }, 300_000)

@@ -9,9 +9,9 @@ const unit =
   /```ini\n(\[Unit\][^`]*)```/.exec(readFileSync(join(import.meta.dir, '../../README.md'), 'utf8'))?.[1] ?? ''
 const analyze = findProgram('systemd-analyze')
 if (analyze === null)
-  process.stderr.write('Left out: the check of the systemd unit. There is no systemd-analyze.\n')
+  process.stderr.write('Skipped: the check of the systemd unit. It needs systemd-analyze.\n')
 
-/** @returns what systemd says, and whether it would load the unit */
+/** Verifies the unit with systemd-analyze. @returns its output, and whether it would load the unit */
 async function check(...args: string[]) {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-unit-'))
   try {
@@ -27,19 +27,16 @@ async function check(...args: string[]) {
   }
 }
 
-test.skipIf(analyze === null)(
-  'the unit of the README is one that systemd takes, without a word',
-  async () => {
-    expect(unit).toContain('ExecStart=/usr/local/bin/otpd serve')
-    const { exitCode, text } = await check('verify')
-    expect({ exitCode, ours: text.split('\n').filter((line) => line.includes('otpd.service')) }).toEqual({
-      exitCode: 0,
-      ours: [],
-    })
-  },
-)
+test.skipIf(analyze === null)('systemd accepts the unit of the README without a warning', async () => {
+  expect(unit).toContain('ExecStart=/usr/local/bin/otpd serve')
+  const { exitCode, text } = await check('verify')
+  expect({ exitCode, ours: text.split('\n').filter((line) => line.includes('otpd.service')) }).toEqual({
+    exitCode: 0,
+    ours: [],
+  })
+})
 
-test('the unit restarts whatever ends, and gives the drain its ten seconds', () => {
+test('the unit restarts after every exit, and gives the drain ten seconds', () => {
   const settings = new Map(unit.split('\n').map((line) => line.split(/=(.*)/s, 2) as [string, string]))
   expect(settings.get('Restart')).toBe('always')
   expect(settings.get('StartLimitIntervalSec')).toBe('0')
@@ -47,7 +44,7 @@ test('the unit restarts whatever ends, and gives the drain its ten seconds', () 
   expect(settings.get('LimitCORE')).toBe('0')
 })
 
-test('a server that was killed takes up its directory and its port again, at once', async () => {
+test('a killed server can reuse its data directory and port at once', async () => {
   const home = mkdtempSync(join(tmpdir(), 'otpd-unit-'))
   const first = await startServer({ home })
   const listen = new URL(first.url).host

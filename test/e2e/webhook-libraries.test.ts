@@ -14,7 +14,7 @@ import {
 } from '../helpers/webhook-client.ts'
 import { startReceiver } from '../helpers/webhook-receiver.ts'
 
-// Receivers as developers write them, each with a library of others, told of events by the compiled binary.
+// Webhook receivers as developers write them, each with a third-party library, for events of the compiled binary.
 
 const options = makeServerHome()
 let server: RunningServer
@@ -35,7 +35,7 @@ afterAll(async () => {
 
 type Delivery = { id: string; status: string; lastStatusCode: number | null; attempts: number }
 
-/** Has an event sent to the URL. @returns what the receiver answered */
+/** Sends an event to the URL. @returns the receiver's response */
 async function deliverTo(url: string): Promise<Delivery> {
   const { id } = await client.createEndpoint(app, url, ['otp.sent'])
   expect(await sendOtp(server.url, app, '+14155552671')).toBeDefined()
@@ -53,7 +53,7 @@ describe.each([
   ['standardwebhooks for JavaScript', (secret: string) => new StandardWebhook(secret)],
   ['svix for JavaScript', (secret: string) => new SvixWebhook(secret)],
 ])('%s', (_name, create) => {
-  test('verifies an event with the secret as it is, and nothing else', async () => {
+  test('verifies an event with the unchanged secret, and refuses a forged one', async () => {
     const receiver = await startReceiver()
     cleanups.push(receiver.stop)
     expect(await deliverTo(receiver.url)).toMatchObject({ status: 'delivered', lastStatusCode: 200 })
@@ -70,7 +70,7 @@ describe.each([
   })
 })
 
-/** Starts a receiver of another language, which prints its port first, and has one right and one forged event sent. */
+/** Starts a receiver in another language, which prints its port first, and sends it a genuine and a forged event. */
 async function expectVerified(command: string[], folder: string, secret: string) {
   const child = Bun.spawn([...command], {
     cwd: folder,
@@ -119,11 +119,11 @@ const hasPython =
   Bun.which(python) !== null && Bun.spawnSync([python, '-c', 'import standardwebhooks']).success
 if (!hasPython)
   process.stderr.write(
-    'Left out: webhooks received by Python. pip install standardwebhooks, or set OTPD_TEST_PYTHON.\n',
+    'Skipped: webhooks received by Python. Run pip install standardwebhooks, or set OTPD_TEST_PYTHON.\n',
   )
 
 describe.skipIf(!hasPython)('standardwebhooks for Python', () => {
-  test('verifies an event with the secret as it is, and nothing else', async () => {
+  test('verifies an event with the unchanged secret, and refuses a forged one', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'otpd-python-'))
     cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
     writeFileSync(join(folder, 'receiver.py'), pythonReceiver)
@@ -171,7 +171,7 @@ func main() {
 }
 `
 
-/** Built before the tests: the module comes from Go's proxy or its cache. */
+/** Builds the Go receiver before the tests. The module comes from Go's proxy or cache. */
 function buildGoReceiver(): string | undefined {
   if (Bun.which('go') === null) return undefined
   const folder = mkdtempSync(join(tmpdir(), 'otpd-go-'))
@@ -191,12 +191,12 @@ function buildGoReceiver(): string | undefined {
 const goFolder = buildGoReceiver()
 if (goFolder === undefined)
   process.stderr.write(
-    'Left out: webhooks received by Go. Install Go, and let it reach its module proxy once.\n',
+    'Skipped: webhooks received by Go. Install Go, and let it reach its module proxy once.\n',
   )
 else cleanups.push(() => rmSync(goFolder, { recursive: true, force: true }))
 
 describe.skipIf(goFolder === undefined)('standardwebhooks for Go', () => {
-  test('verifies an event with the secret as it is, and nothing else', async () => {
+  test('verifies an event with the unchanged secret, and refuses a forged one', async () => {
     await expectVerified(['./receiver'], goFolder ?? '', app.webhookSecret)
   }, 300_000)
 })

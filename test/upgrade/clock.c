@@ -1,4 +1,4 @@
-// Preloaded into the server: moves the time of day, and the monotonic clock with its timers. `clock.ts` has the other half.
+// LD_PRELOAD library: moves the time of day, and the monotonic clock with its timers. `clock.ts` controls it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// Two offsets in milliseconds: that of the time of day, and that of the clocks that count from the start of the machine.
+// Two offsets in milliseconds: of the time of day, and of the clocks that start with the machine.
 static volatile int64_t *offsets;
 static int (*real_clock)(clockid_t, struct timespec *);
 

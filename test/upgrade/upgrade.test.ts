@@ -20,7 +20,7 @@ import { answerLater } from './recording.ts'
 const versions = listFixtures()
 
 if (!canMoveClocks) {
-  process.stderr.write('Left out: upgrades with open requests. They need Linux and gcc.\n')
+  process.stderr.write('Skipped: upgrades with open requests. They need Linux and gcc.\n')
 }
 
 test('there is a fixture', () => {
