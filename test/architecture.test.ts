@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import {
   findBreaches,
   findRoom,
@@ -241,4 +242,11 @@ test('every migration exists for both databases, and their numbers have no gap',
   for (const [index, name] of (sqlite ?? []).entries()) {
     expect(name).toMatch(new RegExp(`^${String(index + 1).padStart(4, '0')}_[a-z0-9_]+\\.sql$`))
   }
+})
+
+test('the README of test/helpers lists every helper, and no other file', async () => {
+  const readme = await Bun.file(join(import.meta.dir, 'helpers/README.md')).text()
+  const listed = [...readme.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => `test/helpers/${name}`)
+  const helpers = listFiles('test/helpers/*').filter((path) => !path.endsWith('/README.md'))
+  expect(listed.toSorted()).toEqual(helpers)
 })
