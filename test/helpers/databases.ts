@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
@@ -11,15 +11,40 @@ import { migrateSqlite, postgresMigrations } from '../../src/store/engine/migrat
 import { openPostgres, wrapPostgres } from '../../src/store/engine/postgres.ts'
 import { connect, openSqlite } from '../../src/store/engine/sqlite.ts'
 
-/** A migrated database and how to get rid of it. */
+/** A migrated database; `dispose` closes and deletes it. */
 export type OpenTestDatabase = { database: Database; dispose(): Promise<void> }
 
+/** Migrated databases of this process. Each test copies one, which is faster than migrating its own. */
+let sqliteTemplate: Uint8Array | undefined
+let pgliteTemplate: Promise<File | Blob> | undefined
+
+function makeSqliteTemplate(): Uint8Array {
+  const folder = mkdtempSync(join(tmpdir(), 'otpd-template-'))
+  try {
+    const path = join(folder, 'otpd.db')
+    const connection = connect(path, 0)
+    migrateSqlite(connection, 0)
+    // Closing the last connection moves the write-ahead log into the file.
+    connection.close()
+    return readFileSync(path)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+async function makePgliteTemplate(): Promise<File | Blob> {
+  const client = new PGlite()
+  for (const migration of postgresMigrations) await client.exec(migration.sql)
+  const dump = await client.dumpDataDir('none')
+  await client.close()
+  return dump
+}
+
+/** Creates a migrated SQLite file in a folder of its own. */
 export async function openTestSqlite(): Promise<OpenTestDatabase & { path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-test-'))
   const path = join(folder, 'otpd.db')
-  const connection = connect(path, 0)
-  migrateSqlite(connection, 0)
-  connection.close()
+  writeFileSync(path, (sqliteTemplate ??= makeSqliteTemplate()))
   const database = openSqlite(path, {
     onDiskFault: (error) => {
       throw error
@@ -37,23 +62,26 @@ export async function openTestSqlite(): Promise<OpenTestDatabase & { path: strin
 
 const shortIds = sqliteTable('short_ids', { id: text('id').notNull() })
 
-/** Makes ids of developers, projects and applications known that nobody has created. */
+/** Registers ids of developers, projects and applications that no test has created. */
 export async function registerShortIds(database: Database, ...ids: string[]): Promise<void> {
-  // PostgreSQL has the ids themselves.
+  // On PostgreSQL ids are their own keys; only SQLite maps them to integers.
   if (typeof database.shortId('') === 'string') return
   await database.write(async (tx) => void (await tx.insert(shortIds).values(ids.map((id) => ({ id })))))
 }
 
 async function openTestPglite(): Promise<OpenTestDatabase> {
-  const client = new PGlite()
-  for (const migration of postgresMigrations) await client.exec(migration.sql)
+  const client = new PGlite({ loadDataDir: await (pgliteTemplate ??= makePgliteTemplate()) })
   const database = wrapPostgres(drizzle(client), () => client.close())
   return { database, dispose: () => database.close() }
 }
 
-/** @returns also its address, for a second pool */
+/**
+ * Creates a migrated database on a PostgreSQL server.
+ *
+ * @returns also its URL, for a second connection pool
+ */
 export async function openTestPostgres(url: string): Promise<OpenTestDatabase & { url: string }> {
-  // A database of its own, so that test files may run side by side.
+  // Every call gets a database of its own, so that test files can run in parallel.
   const name = `otpd_test_${crypto.randomUUID().replaceAll('-', '')}`
   const admin = new Client(url)
   await admin.connect()
@@ -70,25 +98,24 @@ export async function openTestPostgres(url: string): Promise<OpenTestDatabase & 
     database,
     async dispose() {
       await database.close()
-      // Not by force: the pool's connections are still closing, and the server waits some seconds for them.
+      // Without `force`: the pool's connections are still closing, and the server waits some seconds for them.
       await admin.query(`drop database ${name}`)
       await admin.end()
     },
   }
 }
 
-const url = process.env['OTPD_TEST_POSTGRES_URL']
-const databaseKinds: Array<[string, () => Promise<OpenTestDatabase>]> = [
-  ['SQLite', openTestSqlite],
-  ['PGlite', openTestPglite],
-]
-if (url) databaseKinds.push(['PostgreSQL', () => openTestPostgres(url)])
-else
-  process.stderr.write(
-    'Left out: tests on a real PostgreSQL server. Set OTPD_TEST_POSTGRES_URL to run them.\n',
-  )
+const databaseKinds: Array<[string, () => Promise<OpenTestDatabase>]> = [['SQLite', openTestSqlite]]
+// `npm run test:unit` sets this: starting PostgreSQL takes longer than most test files.
+if (process.env['OTPD_TEST_DATABASES'] !== 'sqlite') {
+  databaseKinds.push(['PGlite', openTestPglite])
+  const url = process.env['OTPD_TEST_POSTGRES_URL']
+  if (url) databaseKinds.push(['PostgreSQL', () => openTestPostgres(url)])
+  else
+    process.stderr.write('Skipped: tests on a PostgreSQL server. Set OTPD_TEST_POSTGRES_URL to run them.\n')
+}
 
-/** Runs the same tests on every database. `database()` is open while a test runs; `kind` is its name. */
+/** Runs the same tests on every kind of database. `database()` is open while a test runs; `kind` is its name. */
 export function describeEachDatabase(title: string, tests: (database: () => Database, kind: string) => void) {
   describe.each(databaseKinds)(`${title} on %s`, (kind, open) => {
     let openDatabase: OpenTestDatabase | undefined
@@ -104,16 +131,16 @@ export function describeEachDatabase(title: string, tests: (database: () => Data
 }
 
 /**
- * Undoes every transaction once and runs it again, as the failure of a neighbour in its batch has it.
+ * Rolls every transaction back once and runs it again, as the write queue does when another write of the batch fails.
  *
- * @param betweenRuns what others do between the two
+ * @param betweenRuns what other writers do between the two runs
  */
 export const withRetriedWrites = (database: Database, betweenRuns = async () => {}): Database => ({
   ...database,
   async write(body) {
     const firstRun = database.write(async (tx) => {
       await body(tx)
-      throw new Error('a neighbour failed')
+      throw new Error('another write of the batch failed')
     })
     await firstRun.catch(() => {})
     await betweenRuns()
@@ -121,5 +148,5 @@ export const withRetriedWrites = (database: Database, betweenRuns = async () => 
   },
 })
 
-/** How often a race is run: where no two transactions ever meet (PGlite has one connection), a few times do. */
+/** Rounds of a race. PGlite has one connection, so transactions never overlap there, and a few rounds are enough. */
 export const raceRounds = (kind: string) => (kind === 'PGlite' ? 10 : 200)

@@ -1,0 +1,59 @@
+// `npm run test:unit [-- FLAGS]`: tests that need only their own process, on SQLite. No compiled binary, no other program,
+// no server, no PostgreSQL. The set is derived from the sources, so there is no list to maintain; `--list` prints it.
+import { readSources, withoutComments, type Source } from './helpers/sources.ts'
+
+/** Code that starts a process, a server or PostgreSQL. */
+const startsSomething =
+  /\bBun\.(serve|listen|spawn|spawnSync|connect)\(|\bcreateServer\(|\bnew (Worker|PGlite)\(/
+
+/** Tests of the whole program, and long runs. */
+const wholeProgram = /^test\/(bench|e2e|faults|fuzz|upgrade)\//
+
+/** Modules of the program that listen on a port. */
+const listens = /^src\/(http\/listener|server\/start)\.ts$/
+
+/** Opens only SQLite, because this script sets `OTPD_TEST_DATABASES`. */
+const databases = 'test/helpers/databases.ts'
+
+const sources = await readSources('test', 'src', 'cli')
+const byPath = new Map(sources.map((source) => [source.path, source]))
+
+/** Returns whether a file, or a file of `test` that it imports, needs more than its own process. */
+function needsMore({ path, text, imports }: Source, visited = new Set<string>()): boolean {
+  if (visited.has(path) || path === databases) return false
+  visited.add(path)
+  if (!path.startsWith('test/')) return listens.test(path)
+  if (startsSomething.test(withoutComments(text))) return true
+  return imports.some(({ target, kind }) => {
+    const imported = byPath.get(target)
+    return kind !== 'type' && imported !== undefined && needsMore(imported, visited)
+  })
+}
+
+const files = sources
+  .filter(({ path }) => /\.test\.tsx?$/.test(path) && !wholeProgram.test(path))
+  .filter((source) => !needsMore(source))
+  .map(({ path }) => `./${path}`)
+
+const flags = process.argv.slice(2)
+if (flags.includes('--list')) process.stdout.write(`${files.join('\n')}\n`)
+else {
+  const { exited } = Bun.spawn(
+    [
+      'bun',
+      'test',
+      '--parallel',
+      '--no-isolate',
+      '--timeout',
+      '60000',
+      '--only-failures',
+      ...flags,
+      ...files,
+    ],
+    {
+      stdio: ['inherit', 'inherit', 'inherit'],
+      env: { ...process.env, OTPD_TEST_DATABASES: 'sqlite' },
+    },
+  )
+  process.exitCode = await exited
+}
