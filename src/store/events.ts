@@ -5,7 +5,7 @@ import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import type { Tables } from './engine/tables.ts'
-import { isOwnedBy, ownerShortId, type OwnerShortId } from './engine/short-ids.ts'
+import { isOwnedBy, ownerShortId, type OwnerShortId } from './ownership.ts'
 
 /** @param onEvent called with the developer's id for each new entry, before its transaction commits */
 export function createEventStore(

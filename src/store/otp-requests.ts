@@ -12,7 +12,7 @@ import {
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
-import { isOwnedBy, ownerShortId, type OwnerShortId } from './engine/short-ids.ts'
+import { isOwnedBy, ownerShortId, type OwnerShortId } from './ownership.ts'
 import type { Tables } from './engine/tables.ts'
 
 type Row = InferSelectModel<Tables['otpRequests']>

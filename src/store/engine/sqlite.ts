@@ -1,11 +1,11 @@
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/bun-sqlite'
-import { sqliteColumns } from './columns.ts'
+import { sqliteColumns } from './tables/columns.ts'
 import type { QueryExecutor, Database } from './database.ts'
 import { prepareOnSqlite } from './sqlite-prepare.ts'
 import { openReader } from './sqlite-reader.ts'
-import { createShortIds } from './short-ids.ts'
+import { createShortIds } from './tables/short-ids.ts'
 import { defineTables } from './tables.ts'
 import { createWriteQueue } from './write-queue.ts'
 

@@ -1,4 +1,4 @@
-import type { ColumnKit } from './columns.ts'
+import type { ColumnKit } from './tables/columns.ts'
 import { defineAccountsTables } from './tables/accounts.ts'
 import { defineAppsTables } from './tables/apps.ts'
 import { defineOtpTables } from './tables/otp.ts'

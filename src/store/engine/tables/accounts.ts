@@ -1,4 +1,4 @@
-import type { ColumnKit } from '../columns.ts'
+import type { ColumnKit } from './columns.ts'
 
 /** Developers, their accounts and sessions, and the audit log. */
 export function defineAccountsTables(c: ColumnKit) {

@@ -1,4 +1,4 @@
-import type { ColumnKit } from '../columns.ts'
+import type { ColumnKit } from './columns.ts'
 
 /** Projects and applications. */
 export function defineAppsTables(c: ColumnKit) {

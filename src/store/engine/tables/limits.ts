@@ -1,4 +1,4 @@
-import type { ColumnKit } from '../columns.ts'
+import type { ColumnKit } from './columns.ts'
 
 /** Rate limits, phone budgets, idempotency keys and the guard. */
 export function defineLimitsTables(c: ColumnKit) {

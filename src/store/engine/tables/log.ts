@@ -1,5 +1,5 @@
 import type { WebhookError } from '../../../domain/webhooks/delivery.ts'
-import type { ColumnKit } from '../columns.ts'
+import type { ColumnKit } from './columns.ts'
 
 /** The event log, its webhooks and its daily counts. */
 export function defineLogTables(c: ColumnKit) {

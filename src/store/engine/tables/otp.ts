@@ -1,4 +1,4 @@
-import type { ColumnKit } from '../columns.ts'
+import type { ColumnKit } from './columns.ts'
 
 /** OTP requests, their messages, and the users that they verified. */
 export function defineOtpTables(c: ColumnKit) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { sqliteTable, text } from 'drizzle-orm/sqlite-core'
-import { createStore } from '../../../src/store/store.ts'
-import { registerShortIds, openTestSqlite } from '../../helpers/databases.ts'
+import { createStore } from '../../../../src/store/store.ts'
+import { registerShortIds, openTestSqlite } from '../../../helpers/databases.ts'
 
 const shortIds = sqliteTable('short_ids', { id: text('id').notNull() })
 const createEntry = (appId: string | null) => ({

@@ -1,7 +1,4 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
-import { and, eq, sql, type SQL } from 'drizzle-orm'
-import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
-import type { Database } from './database.ts'
 
 /** Size of the cache. */
 const cachedIdsMax = 100_000
@@ -63,26 +60,3 @@ export function createShortIds(
     },
   }
 }
-
-/** Converts the owner of a list to short ids: all rows of a developer, or those of one of its applications. */
-export const ownerShortId = (
-  database: Database,
-  { developerId, appId }: { developerId: string; appId?: string | undefined },
-) => ({
-  developerId: database.shortId(developerId),
-  appId: appId === undefined ? undefined : database.shortId(appId),
-})
-
-export type OwnerShortId = ReturnType<typeof ownerShortId>
-
-/**
- * Condition that rows belong to the owner. Each of the two columns has an index in list order; with an application, the
- * `nullif` keeps SQLite from choosing the developer's.
- */
-export const isOwnedBy = (
-  table: { developerId: SQLiteColumn; appId: SQLiteColumn },
-  { developerId, appId }: { developerId: SQL; appId: SQL | undefined },
-): SQL | undefined =>
-  appId === undefined
-    ? eq(table.developerId, developerId)
-    : and(eq(table.appId, appId), sql`nullif(${table.developerId}, null) = ${developerId}`)
