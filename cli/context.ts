@@ -1,10 +1,10 @@
+import type { Command } from 'commander'
 import { createApi } from './client/api.ts'
-import { usageError } from './terminal/errors.ts'
+import { usageError, type ExitCode } from './terminal/errors.ts'
 import { createHttp } from './client/http.ts'
 import type { Io } from './terminal/io.ts'
 import type { Output } from './terminal/output.ts'
-import { credentialsPath, readProfile } from './session/profile.ts'
-import { currentServer, requireContext } from './session/server-contexts.ts'
+import { credentialsPath, currentServer, readProfile, requireContext } from './session/profile.ts'
 import { chooseServer } from './session/server-choice.ts'
 import { createTokens } from './session/tokens.ts'
 
@@ -20,8 +20,14 @@ export type GlobalFlags = {
   timeout?: string
 }
 
-/** What one run of a command works with. */
+/** Everything that one run of a command needs: I/O, flags, output and a connection to the server. */
 export type Context = ReturnType<typeof createContext>
+
+/** Runs the body of one command with a fresh context, and keeps its exit code. The body may leave out code 0. */
+export type RunCommand = (
+  command: Command,
+  body: (context: Context) => Promise<ExitCode | void>,
+) => Promise<void>
 
 export function createContext(io: Io, flags: GlobalFlags, output: Output) {
   const timeoutMs = durationMs(flags.timeout ?? io.env.OTPD_TIMEOUT ?? '30s', '--timeout')

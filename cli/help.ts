@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events'
 import type { Command, Help, HelpConfiguration } from 'commander'
-import { examples } from './examples.ts'
 
 /** The commands first, then what they take; the flags that every command shares are told once, by `otpd --help`. */
 export const helpConfiguration: HelpConfiguration = {
@@ -47,6 +46,9 @@ function formatHelp(command: Command, help: Help) {
       : 'Flags of every command, like --json and --server: otpd --help\n',
   ].join('\n\n')
 }
+
+/** Formats the `Examples:` part of a help text. The tests run every line of it in a shell. */
+export const examples = (...lines: string[]) => `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`
 
 /** A noun's help shows the first example of its first commands. */
 export function addNounExamples(noun: Command) {

@@ -26,19 +26,12 @@ import { addTemplateCommands } from './commands/template.ts'
 import { addUserCommands } from './commands/user.ts'
 import { addVersionCommand } from './commands/version.ts'
 import { addWebhookCommands } from './commands/webhook.ts'
-import { createContext, type Context, type GlobalFlags } from './context.ts'
-import { exitCodes, usageError, type ExitCode } from './terminal/errors.ts'
-import { examples } from './examples.ts'
-import { addNounExamples, commandPath, findCommand, helpConfiguration } from './help.ts'
+import { createContext, type GlobalFlags, type RunCommand } from './context.ts'
+import { exitCodes, usageError } from './terminal/errors.ts'
+import { addNounExamples, commandPath, examples, findCommand, helpConfiguration } from './help.ts'
 import type { Io } from './terminal/io.ts'
 import { createOutput, exitCodeForError } from './terminal/output.ts'
 import { version } from './version.ts'
-
-/** Carries out one command: makes its context, and takes the exit code where it is not 0. */
-export type RunCommand = (
-  command: Command,
-  body: (context: Context) => Promise<ExitCode | void>,
-) => Promise<void>
 
 /**
  * Runs the command line and gives the exit code; never throws, and leaves ending the process to its caller.
@@ -87,8 +80,8 @@ function toUsageError(error: CommanderError, program: Command, args: string[]) {
 /** Every command below its heading, and the words that the commands of one file begin with. */
 const commandFiles: [
   heading: string,
-  words: string[],
-  add: (program: Command, runCommand: RunCommand) => void,
+  commandNames: string[],
+  register: (program: Command, runCommand: RunCommand) => void,
 ][] = [
   ['Server:', ['serve'], addServeCommand],
   ['Server:', ['health'], addHealthCommand],

@@ -1,4 +1,3 @@
-import type { AppCredentials } from './credentials.ts'
 import { exitCodes } from '../terminal/errors.ts'
 import type { HttpResponse, SendHttp } from './http.ts'
 import { responseError } from './response-error.ts'
@@ -9,6 +8,15 @@ import { tokenVariable, type Token, type Tokens } from '../session/tokens.ts'
 
 /** An answer of the API: what it says, and the body as it came, which is what --json prints. */
 export type ApiResponse<T> = { data: T; nextCursor: string | null; body: string }
+
+/** Credentials of one application, as its backend sends them. */
+export type AppCredentials = {
+  clientId: string
+  clientSecret: string
+  apiKey: string
+  /** File or environment that they were found in, for error messages. */
+  source: string
+}
 
 export type Api = ReturnType<typeof createApi>
 

@@ -1,18 +1,10 @@
+import type { AppCredentials } from './api.ts'
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Context } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
 import { isRecord } from '../session/profile.ts'
-
-/** What an application's backend proves itself with. */
-export type AppCredentials = {
-  clientId: string
-  clientSecret: string
-  apiKey: string
-  /** Where they were found, for error messages. */
-  source: string
-}
 
 export type EnvFile = { path: string; values: Record<string, string> }
 

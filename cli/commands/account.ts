@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import { examples } from '../examples.ts'
+import { examples } from '../help.ts'
 import { logIn, type LoginOptions } from '../session/login.ts'
 import { logOut } from '../session/logout.ts'
-import type { RunCommand } from '../program.ts'
+import type { RunCommand } from '../context.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 
 export function addAccountCommands(program: Command, runCommand: RunCommand) {

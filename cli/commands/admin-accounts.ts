@@ -1,11 +1,10 @@
 import type { Command } from 'commander'
 import type { HostDeveloper } from '../../src/host/host.ts'
 import { confirm } from '../terminal/confirm.ts'
-import type { Context } from '../context.ts'
-import { examples } from '../examples.ts'
+import type { Context, RunCommand } from '../context.ts'
+import { examples } from '../help.ts'
 import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../program.ts'
 import { chooseServer } from '../session/server-choice.ts'
 import { printable, formatRemaining } from '../terminal/text.ts'
 

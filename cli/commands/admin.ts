@@ -1,15 +1,18 @@
 import type { Command } from 'commander'
 import type { HostDeveloper } from '../../src/host/host.ts'
-import { examples } from '../examples.ts'
+import { examples } from '../help.ts'
 import { addAdminAccountCommands } from './admin-accounts.ts'
-import { addAdminPeopleCommands } from './admin-people.ts'
+import { auditText } from './audit.ts'
+import { addAdminPhoneCommands } from './admin-phones.ts'
 import { addHostFlags, hasBuiltInProvider, withHost, type HostFlags } from '../host/commands.ts'
+import { usageError } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../program.ts'
+import type { RunCommand } from '../context.ts'
 import { ask, askPassword, emailQuestion } from '../terminal/prompt.ts'
 import { formatFacts, printable, formatRemaining } from '../terminal/text.ts'
 
 type CreateOptions = HostFlags & { email?: string; name?: string; passwordStdin?: boolean }
+type AuditOptions = HostFlags & { limit?: string }
 type PasswordOptions = HostFlags & { passwordStdin?: boolean }
 
 export function addAdminCommands(program: Command, runCommand: RunCommand) {
@@ -98,7 +101,21 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
     )
 
   addAdminAccountCommands(admin, runCommand, printDeveloper)
-  addAdminPeopleCommands(admin, runCommand)
+  addAdminPhoneCommands(admin, runCommand)
+
+  addHostFlags(admin.command('audit').description('the audit trail of every account and of the installation'))
+    .option('--limit <number>', 'how many of the newest, 1 to 10000 (50)')
+    .addHelpText('after', examples('otpd admin audit', 'otpd admin audit --limit 1000 --json'))
+    .action((options: AuditOptions, command: Command) =>
+      runCommand(command, async (context) => {
+        const { output } = context
+        const limit = Number(options.limit ?? 50)
+        if (!Number.isInteger(limit) || limit < 1 || limit > 10_000)
+          throw usageError('--limit is a number from 1 to 10000.')
+        const entries = await withHost(context, options, (host) => host.listAudit({ limit }))
+        output.printResult(JSON.stringify({ data: entries }), () => auditText(entries, output))
+      }),
+    )
 }
 
 function printDeveloper({ printResult, paint }: Output, developer: HostDeveloper, label: string) {

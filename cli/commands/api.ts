@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { Context } from '../context.ts'
+import type { Context, RunCommand } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
-import { examples } from '../examples.ts'
-import type { RunCommand } from '../program.ts'
+import { examples } from '../help.ts'
 
 const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE']
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { examples } from '../examples.ts'
+import { examples } from '../help.ts'
 import {
   addListOptions,
   firstNonEmptyPage,
@@ -8,7 +8,7 @@ import {
   type ListOptions,
 } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../program.ts'
+import type { RunCommand } from '../context.ts'
 import type { AuditEntry } from '../client/resources.ts'
 import { truncate, printable } from '../terminal/text.ts'
 

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { confirm } from '../terminal/confirm.ts'
-import { examples } from '../examples.ts'
+import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
-import type { RunCommand } from '../program.ts'
+import type { RunCommand } from '../context.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 
 type RowCounts = { accounts: number; applications: number; otpRequests: number; logEntries: number }

@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander'
 import { completionScript, shells, type Shell } from '../completion.ts'
-import { examples } from '../examples.ts'
-import type { RunCommand } from '../program.ts'
+import { examples } from '../help.ts'
+import type { RunCommand } from '../context.ts'
 
 export function addCompletionCommand(program: Command, runCommand: RunCommand) {
   program

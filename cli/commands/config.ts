@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import type { Flags } from '../../src/config/config.ts'
 import { exitCodes } from '../terminal/errors.ts'
-import { examples } from '../examples.ts'
-import type { RunCommand } from '../program.ts'
+import { examples } from '../help.ts'
+import type { RunCommand } from '../context.ts'
 import { addConfigFlags, loadServerConfig, requireConfig } from '../host/config.ts'
 import { printable } from '../terminal/text.ts'
 

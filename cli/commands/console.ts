@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
-import type { Context } from '../context.ts'
+import type { Context, RunCommand } from '../context.ts'
 import { CliError } from '../terminal/errors.ts'
-import { examples } from '../examples.ts'
-import type { RunCommand } from '../program.ts'
+import { examples } from '../help.ts'
 
 type Options = { readOnly?: true; ascii?: true }
 

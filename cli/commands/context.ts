@@ -1,12 +1,16 @@
 import type { Command } from 'commander'
-import type { Context } from '../context.ts'
+import type { Context, RunCommand } from '../context.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
-import { examples } from '../examples.ts'
+import { examples } from '../help.ts'
 import { withLock } from '../session/lock.ts'
-import { credentialsPath, readProfile, writeProfile, type Profile } from '../session/profile.ts'
-import type { RunCommand } from '../program.ts'
+import {
+  credentialsPath,
+  readProfile,
+  requireContext,
+  writeProfile,
+  type Profile,
+} from '../session/profile.ts'
 import { parseServer } from '../session/server-choice.ts'
-import { requireContext } from '../session/server-contexts.ts'
 import { printable } from '../terminal/text.ts'
 
 const namePattern = /^[A-Za-z0-9][\w.-]{0,62}$/

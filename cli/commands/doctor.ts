@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { LoadedConfig } from '../../src/config/config.ts'
 import type { HostInspection } from '../../src/host/host.ts'
-import type { Context } from '../context.ts'
+import type { Context, RunCommand } from '../context.ts'
 import { checksText, fault, ok, type Check } from '../doctor/check.ts'
 import { addressChecks, configurationChecks, webhookChecks } from '../doctor/config.ts'
 import { deliveryChecks } from '../doctor/delivery.ts'
@@ -10,21 +10,20 @@ import { hostChecks } from '../doctor/host.ts'
 import { serverChecks } from '../doctor/server.ts'
 import { programCheck, terminalCheck } from '../doctor/terminal.ts'
 import { CliError, exitCodes } from '../terminal/errors.ts'
-import { examples } from '../examples.ts'
-import type { HostFlags } from '../host/commands.ts'
+import { examples } from '../help.ts'
+import { addHostFlags, type HostFlags } from '../host/commands.ts'
 import type { Io } from '../terminal/io.ts'
-import type { RunCommand } from '../program.ts'
 import { isLoopback } from '../session/server-choice.ts'
 import { loadServerConfig } from '../host/config.ts'
 import { shortPath } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
 export function addDoctorCommand(program: Command, runCommand: RunCommand) {
-  program
-    .command('doctor')
-    .description('look for what is wrong: server, configuration, data, login, live sending')
-    .option('--data-dir <dir>', "the server's data directory (OTPD_DATA_DIR)")
-    .option('--config <file>', "the server's configuration file (OTPD_CONFIG)")
+  addHostFlags(
+    program
+      .command('doctor')
+      .description('check server, configuration, data, login and live sending for problems'),
+  )
     .addHelpText('after', examples('otpd doctor', 'otpd doctor --json'))
     .action((flags: HostFlags, command: Command) =>
       runCommand(command, async (context) => {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import type { HostGuardStatus } from '../../src/host/host.ts'
-import { examples } from '../examples.ts'
-import { withHost, type HostFlags } from '../host/commands.ts'
+import { examples } from '../help.ts'
+import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../program.ts'
+import type { RunCommand } from '../context.ts'
 import { localTime, printable } from '../terminal/text.ts'
 
 export function addGuardCommands(program: Command, runCommand: RunCommand) {
@@ -11,11 +11,11 @@ export function addGuardCommands(program: Command, runCommand: RunCommand) {
     .command('guard')
     .description('the guard against SMS pumping, on the machine of the server')
 
-  guard
-    .command('status')
-    .description('what each rule allows, and what it flagged and blocked in the last 24 hours')
-    .option('--data-dir <dir>', "the server's data directory (OTPD_DATA_DIR)")
-    .option('--config <file>', "the server's configuration file (OTPD_CONFIG)")
+  addHostFlags(
+    guard
+      .command('status')
+      .description('show what each rule allows, and what it flagged and blocked in the last 24 hours'),
+  )
     .addHelpText('after', examples('otpd guard status', 'otpd guard status --json'))
     .action((options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {

@@ -1,11 +1,10 @@
 import type { Command } from 'commander'
-import { durationMs } from '../context.ts'
+import { durationMs, type RunCommand } from '../context.ts'
 import { exitCodes } from '../terminal/errors.ts'
-import { examples } from '../examples.ts'
+import { examples } from '../help.ts'
 import type { HttpResponse, SendHttp } from '../client/http.ts'
 import { responseError } from '../client/response-error.ts'
 import { isRecord } from '../session/profile.ts'
-import type { RunCommand } from '../program.ts'
 import type { ServerChoice } from '../session/server-choice.ts'
 import type { Io } from '../terminal/io.ts'
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { examples } from '../examples.ts'
+import { examples } from '../help.ts'
 import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
-import type { RunCommand } from '../program.ts'
+import type { RunCommand } from '../context.ts'
 import { printable } from '../terminal/text.ts'
 
 export function addMigrateCommands(program: Command, runCommand: RunCommand) {

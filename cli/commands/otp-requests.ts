@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander'
 import { connectAsApplication } from '../client/credentials.ts'
-import type { Context } from '../context.ts'
-import { examples } from '../examples.ts'
+import type { Context, RunCommand } from '../context.ts'
+import { examples } from '../help.ts'
 import { findApplication } from '../client/find.ts'
 import {
   addListOptions,
@@ -11,7 +11,6 @@ import {
   type ListOptions,
 } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../program.ts'
 import type { OtpRequest } from '../client/resources.ts'
 import { formatFacts, printable, type Paint } from '../terminal/text.ts'
 

@@ -3,20 +3,14 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../../src/config/config.ts'
 import type { ConfiguredProvider, ProviderTestResult } from '../../src/server/start.ts'
-import type { Context } from '../context.ts'
+import type { Context, RunCommand } from '../context.ts'
 import { exitCodes } from '../terminal/errors.ts'
-import { examples } from '../examples.ts'
-import { asCliError, withHost, type HostFlags } from '../host/commands.ts'
+import { examples } from '../help.ts'
+import { addHostFlags, asCliError, withHost, type HostFlags } from '../host/commands.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../program.ts'
 import { loadServerConfig, requireConfig } from '../host/config.ts'
 import { formatFacts, printable, type Paint } from '../terminal/text.ts'
 import { version } from '../version.ts'
-
-const addHostFlags = (command: Command) =>
-  command
-    .option('--data-dir <dir>', "the server's data directory (OTPD_DATA_DIR)")
-    .option('--config <file>', "the server's configuration file (OTPD_CONFIG)")
 
 type ListedProvider = ConfiguredProvider & {
   routes: number

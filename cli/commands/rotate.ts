@@ -1,9 +1,9 @@
 import { Argument, type Command } from 'commander'
 import { reserveEnvFile } from '../client/credentials.ts'
 import { confirm } from '../terminal/confirm.ts'
-import { examples } from '../examples.ts'
+import { examples } from '../help.ts'
 import { findApplication } from '../client/find.ts'
-import type { RunCommand } from '../program.ts'
+import type { RunCommand } from '../context.ts'
 import { printable, shellWord } from '../terminal/text.ts'
 
 type CredentialKind = 'secret' | 'api' | 'webhook-secret'

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Flags } from '../../src/config/config.ts'
-import { examples } from '../examples.ts'
-import type { RunCommand } from '../program.ts'
+import { examples } from '../help.ts'
+import type { RunCommand } from '../context.ts'
 import { runServer } from '../host/run-server.ts'
 import { addConfigFlags } from '../host/config.ts'
 

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import type { LintedTemplate, LintOutcome, PreviewInput } from '../../src/delivery/text/template-lint.ts'
 import { exitCodes, usageError } from '../terminal/errors.ts'
-import { examples } from '../examples.ts'
+import { examples } from '../help.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../program.ts'
+import type { RunCommand } from '../context.ts'
 import { loadServerConfig, requireConfig } from '../host/config.ts'
 import { printable } from '../terminal/text.ts'
 

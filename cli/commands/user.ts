@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import { examples } from '../examples.ts'
+import { examples } from '../help.ts'
 import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../program.ts'
+import type { RunCommand } from '../context.ts'
 import type { User } from '../client/resources.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 

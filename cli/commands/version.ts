@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { examples } from '../examples.ts'
-import type { RunCommand } from '../program.ts'
+import { examples } from '../help.ts'
+import type { RunCommand } from '../context.ts'
 import { version } from '../version.ts'
 
 export function addVersionCommand(program: Command, runCommand: RunCommand) {

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander'
 import { exitCodes, type ExitCode } from '../terminal/errors.ts'
-import { examples } from '../examples.ts'
+import { examples } from '../help.ts'
 import {
   addListOptions,
   firstNonEmptyPage,
@@ -9,7 +9,7 @@ import {
   type ListOptions,
 } from '../client/lists.ts'
 import type { Output } from '../terminal/output.ts'
-import type { RunCommand } from '../program.ts'
+import type { RunCommand } from '../context.ts'
 import type { WebhookDelivery, WebhookDeliveryDetail } from '../client/resources.ts'
 import { eventKinds } from '../webhooks/event-kinds.ts'
 import { formatFacts, formatDuration, printable, type Paint } from '../terminal/text.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { RunCommand } from '../program.ts'
+import type { RunCommand } from '../context.ts'
 import { addDeliveryCommands } from './webhook-deliveries.ts'
 import { addEndpointCommands } from './webhook-endpoints.ts'
 import { addListenCommand } from './webhook-listen.ts'

@@ -1,8 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { ok, warning, type Check } from './check.ts'
-import type { Io } from '../terminal/io.ts'
-import { isUtf8Locale } from '../terminal/locale.ts'
+import { isUtf8Locale, type Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
 import { version } from '../version.ts'
 

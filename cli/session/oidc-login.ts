@@ -2,13 +2,8 @@ import type { Context } from '../context.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import { runUnlessInterrupted } from '../terminal/interrupt.ts'
 import { listenForCallback } from './oidc-callback.ts'
-import {
-  toTokenGrant,
-  openProvider,
-  providerFault,
-  type OidcProvider,
-  type OpenProvider,
-} from './oidc-provider.ts'
+import { toTokenGrant, openProvider, providerFault, type OpenProvider } from './oidc-provider.ts'
+import type { OidcProvider } from './profile.ts'
 import { printable, formatRemaining } from '../terminal/text.ts'
 import type { TokenGrant } from './token-claims.ts'
 

@@ -1,13 +1,10 @@
 import type { Configuration } from 'openid-client'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import { connectionFailureText } from '../client/http.ts'
-import { isRecord } from './profile.ts'
+import { isRecord, type OidcProvider } from './profile.ts'
 import { isLoopback } from './server-choice.ts'
 import { formatDuration } from '../terminal/text.ts'
 import { expiryFromToken, readClaims, type TokenGrant } from './token-claims.ts'
-
-/** An OpenID provider of the operator's, and who this program is there: a public client (RFC 8252 §8.4). */
-export type OidcProvider = { issuer: string; clientId: string }
 
 export type OpenProvider = Awaited<ReturnType<typeof openProvider>>
 

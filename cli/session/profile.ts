@@ -13,7 +13,8 @@ import {
 import { dirname, join } from 'node:path'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
-import type { OidcProvider } from './oidc-provider.ts'
+import { printable } from '../terminal/text.ts'
+import type { NamedServer } from './server-choice.ts'
 
 /** What the CLI keeps between two commands, in `credentials.json`. Every login belongs to one server's origin. */
 export type Profile = {
@@ -23,6 +24,9 @@ export type Profile = {
   /** Addresses of servers by the names that their user gave them. */
   contexts: Record<string, string>
 }
+
+/** The operator's OpenID provider, and the client id of this program there: a public client (RFC 8252 §8.4). */
+export type OidcProvider = { issuer: string; clientId: string }
 
 export type Login = {
   email: string | null
@@ -95,6 +99,26 @@ export function writeProfile(path: string, profile: Profile) {
     rmSync(temporaryPath, { force: true })
     throw error
   }
+}
+
+/**
+ * Finds a server by the name that the user gave it.
+ *
+ * @throws CliError NOT_FOUND
+ */
+export function requireContext({ contexts }: Profile, name: string): NamedServer {
+  const url = Object.hasOwn(contexts, name) ? contexts[name] : undefined
+  if (url !== undefined) return { name, url }
+  throw new CliError(exitCodes.notFound, 'NOT_FOUND', `There is no context ${printable(name)}.`, {
+    hints: ['List contexts with: otpd context list', `Add it with: otpd context add ${printable(name)} URL`],
+  })
+}
+
+/** The server that was logged in to or chosen last, with its name if it has one. */
+export function currentServer({ current, contexts }: Profile): { url: string; name?: string } | null {
+  if (current === null) return null
+  const name = Object.keys(contexts).find((candidate) => contexts[candidate] === current)
+  return { url: current, ...(name !== undefined && { name }) }
 }
 
 function parseProfile(text: string): Profile | null {

@@ -22,3 +22,7 @@ export type Io = {
   /** Takes Ctrl-C and SIGTERM over from the system; the function that it gives hands them back. */
   onInterrupt?(handler: (signal: 'SIGINT' | 'SIGTERM') => void): () => void
 }
+
+/** Whether the terminal can show more than ASCII, by its locale variables in the order of POSIX (§8.2). */
+export const isUtf8Locale = ({ LC_ALL, LC_CTYPE, LANG }: Io['env']) =>
+  /utf-?8/i.test(LC_ALL || LC_CTYPE || LANG || '')

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
-import { openBrowser } from '../../../cli/session/browser.ts'
+import { openBrowser } from '../../../cli/terminal/terminal.ts'
 import { writeProfile } from '../../../cli/session/profile.ts'
 import { createHome, createScriptedServer, type RequestHandler } from '../cli-fixture.ts'
 

@@ -1,16 +1,12 @@
 import type { Command } from 'commander'
 import { confirm } from '../terminal/confirm.ts'
-import { examples } from '../examples.ts'
+import { examples } from '../help.ts'
 import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
-import type { RunCommand } from '../program.ts'
+import type { RunCommand } from '../context.ts'
 import { printable } from '../terminal/text.ts'
-import { auditText } from './audit.ts'
-import { usageError } from '../terminal/errors.ts'
 
-type AuditOptions = HostFlags & { limit?: string }
-
-/** What an operator does for the people behind phone numbers, and the trail of what operators and developers did. */
-export function addAdminPeopleCommands(admin: Command, runCommand: RunCommand) {
+/** Commands on one phone number: unlock its limits, erase it everywhere. */
+export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
   addHostFlags(admin.command('unlock').description('let the codes of a phone be checked and sent again'))
     .argument('<phone|app>', 'a number like +14155550100, or the id of an application: every phone with it')
     .addHelpText('after', examples('otpd admin unlock +14155550100'))
@@ -49,20 +45,6 @@ export function addAdminPeopleCommands(admin: Command, runCommand: RunCommand) {
             `${output.paint.green('✓')} Erased ${output.paint.bold(printable(phone))} from OTP requests (${erasure.otpRequests}), log entries (${erasure.logEntries}) and users (${erasure.users})`,
         )
         output.note('Backups that were made before still hold it: remove them, or let them run out.')
-      }),
-    )
-
-  addHostFlags(admin.command('audit').description('the audit trail of every account and of the installation'))
-    .option('--limit <number>', 'how many of the newest, 1 to 10000 (50)')
-    .addHelpText('after', examples('otpd admin audit', 'otpd admin audit --limit 1000 --json'))
-    .action((options: AuditOptions, command: Command) =>
-      runCommand(command, async (context) => {
-        const { output } = context
-        const limit = Number(options.limit ?? 50)
-        if (!Number.isInteger(limit) || limit < 1 || limit > 10_000)
-          throw usageError('--limit is a number from 1 to 10000.')
-        const entries = await withHost(context, options, (host) => host.listAudit({ limit }))
-        output.printResult(JSON.stringify({ data: entries }), () => auditText(entries, output))
       }),
     )
 }
