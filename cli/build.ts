@@ -1,6 +1,6 @@
 /**
- * Builds `dist/otpd`, one file with the program, Bun, the migrations and the pages in it. `bun cli/build.ts
- * [--target bun-linux-arm64] [--outfile FILE]`
+ * Builds `dist/otpd`, one executable that embeds the program, Bun, the migrations and the pages.
+ * Usage: `bun cli/build.ts [--target bun-linux-arm64] [--outfile FILE]`
  */
 import { mkdirSync } from 'node:fs'
 import { basename, dirname, parse, resolve } from 'node:path'
@@ -13,8 +13,8 @@ const { values } = parseArgs({
 mkdirSync(dirname(values.outfile), { recursive: true })
 
 /**
- * Bundles of their own within the executable: what is started is in memory as a whole, and most runs need none of these.
- * The errors stand among them because the console knows those of the commands by their class.
+ * Separate bundles inside the executable, loaded on demand: the main bundle is in memory as a whole, and most runs
+ * need none of these. `errors.ts` is one so that console and commands share one class CliError (`instanceof`).
  */
 const bundleNames = [
   './cli/console/run-console.tsx',
@@ -26,33 +26,33 @@ const bundleNames = [
 ]
 const bundles = bundleNames.map((name) => Bun.resolveSync(name, root))
 
-/** Where a part lies in the executable. */
+/** Path of a bundle inside the executable. */
 const embeddedPath = (file: string) => `/$bunfs/root/${parse(file).name}.js`
 
 const result = await Bun.build({
   entrypoints: [resolve(root, 'cli/main.ts'), ...bundles],
   root,
-  // Flat: a worker is looked for beside the file that it is started from.
+  // Flat: a worker is resolved next to the file that starts it.
   naming: { entry: '[name].[ext]' },
   target: 'bun',
-  // Bytecode halves the start; with the top-level awaits of our libraries it needs ESM.
+  // Bytecode halves the startup time. It needs ESM here because our libraries use top-level await.
   format: 'esm',
   bytecode: true,
-  // Never minified: Elysia reads the source of handlers to learn what they use, and misses `headers` in squeezed ones.
-  // Never split: chunks have been initialised in the wrong order.
+  // Never minified: Elysia reads the source of handlers to learn what they use, and misses `headers` in minified code.
+  // Never split: chunks were initialised in the wrong order.
   minify: false,
   splitting: false,
   define: { 'process.env.NODE_ENV': '"production"' },
   compile: {
     outfile: values.outfile,
     ...(values.target !== undefined && { target: requireTarget(values.target) }),
-    // Otherwise the program would read, and run, what lies in the directory that it is started in.
+    // Otherwise the program would load .env and bunfig.toml, and run its preloads, from the working directory.
     autoloadDotenv: false,
     autoloadBunfig: false,
   },
   plugins: [
     {
-      name: 'parts',
+      name: 'separate bundles',
       setup: (build) => {
         const nameEndings = bundleNames.map((name) => RegExp.escape(basename(name)))
         const filter = new RegExp(`(^|/)(${nameEndings.join('|')})$`)
@@ -79,7 +79,9 @@ process.stdout.write(`${values.outfile} (${megabytes} MB)\n`)
 
 function requireTarget(target: string): Bun.Build.CompileTarget {
   if (isTarget(target)) return target
-  throw new Error(`${target} is no target. One is bun-linux-x64, bun-linux-arm64-musl or bun-darwin-arm64.`)
+  throw new Error(
+    `Unknown target ${target}. Use one like bun-linux-x64, bun-linux-arm64-musl or bun-darwin-arm64.`,
+  )
 }
 
 function isTarget(target: string): target is Bun.Build.CompileTarget {

@@ -3,18 +3,18 @@ import type { Command, Option } from 'commander'
 export const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]
 
-/** One command as a shell needs to know it. */
+/** One command, as the completion scripts need it. */
 type CommandNode = {
-  /** `otpd app create` */
+  /** Full path, like `otpd app create`. */
   path: string
-  /** Its own words and their other names, and the path that each leads to. */
+  /** Subcommands with their aliases, and the path of each. */
   children: { names: string[]; name: string; about: string; path: string }[]
   flags: { names: string[]; about: string; takesValue: boolean; values: readonly string[] }[]
-  /** What its arguments may be, where that is a closed list. */
+  /** Allowed values of its arguments, if they are a closed list. */
   values: readonly string[]
 }
 
-/** The script that teaches a shell the commands, flags and closed lists of values of this program. */
+/** Generates the script that completes commands, flags and closed lists of values in a shell. */
 export function completionScript(program: Command, shell: Shell): string {
   const help = { names: ['--help', '-h'], about: 'help for this command', takesValue: false, values: [] }
   const nodes = collectNodes(program, 'otpd', [...visibleFlags(program), help])
@@ -51,11 +51,11 @@ const toFlag = ({ short, long, description, required, optional, argChoices }: Op
 
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** `pattern) body ;;` for each, as bash and zsh write it. */
+/** Formats `pattern) body ;;` clauses for bash and zsh. */
 const caseClauses = (lines: (readonly [patterns: string[], body: string])[], indent: string) =>
   lines.map(([patterns, body]) => `${indent}${patterns.map(quote).join(' | ')}) ${body} ;;`).join('\n')
 
-/** Which command the words so far lead to. */
+/** Cases that map a command path and the next word to the path of the subcommand. */
 const commandCases = (nodes: CommandNode[]) =>
   nodes.flatMap(({ path, children }) =>
     children.map(
@@ -64,7 +64,7 @@ const commandCases = (nodes: CommandNode[]) =>
     ),
   )
 
-/** What may stand behind a flag that takes a value. */
+/** Cases that map a command path and a flag to the allowed values of that flag. */
 const flagValueCases = (nodes: CommandNode[], renderValues: (values: readonly string[]) => string) =>
   nodes.flatMap(({ path, flags }) =>
     flags
@@ -83,7 +83,7 @@ _otpd() {
 ${caseClauses(commandCases(nodes), '      ')}
     esac
   done
-  # An empty answer leaves it to the shell, which offers files.
+  # With an empty reply the shell offers files.
   case "$at $prev" in
 ${caseClauses(
   flagValueCases(nodes, (values) =>
@@ -110,11 +110,11 @@ ${caseClauses(
 complete -o default -F _otpd otpd
 `
 
-/** `name:what it is`, as _describe reads it. */
+/** Formats `name:description` for zsh's _describe. */
 const describeEntry = (name: string, about: string) => quote(`${name.replaceAll(':', '\\:')}:${about}`)
 
 const zsh = (nodes: CommandNode[]) => `#compdef otpd
-# otpd in zsh. In ~/.zshrc, behind compinit: source <(otpd completion zsh)
+# otpd in zsh. In ~/.zshrc, after compinit: source <(otpd completion zsh)
 _otpd() {
   local at=otpd i
   local -a answers flags
@@ -152,7 +152,7 @@ ${caseClauses(
     _files
   fi
 }
-# Autoloaded from $fpath this file is the function, and its first call is for an answer.
+# Autoloaded from $fpath, this file is the body of the function, and the first call must complete at once.
 if [[ "$funcstack[1]" == _otpd ]]; then
   _otpd "$@"
 else

@@ -8,7 +8,7 @@ import { credentialsPath, currentServer, readProfile, requireContext } from './s
 import { chooseServer } from './session/server-choice.ts'
 import { createTokens } from './session/tokens.ts'
 
-/** The flags that every command takes. */
+/** Global flags, which every command takes. */
 export type GlobalFlags = {
   json?: boolean
   quiet?: boolean
@@ -29,6 +29,11 @@ export type RunCommand = (
   body: (context: Context) => Promise<ExitCode | void>,
 ) => Promise<void>
 
+/**
+ * Makes the context of one command.
+ *
+ * @throws usage error when --timeout is invalid
+ */
 export function createContext(io: Io, flags: GlobalFlags, output: Output) {
   const timeoutMs = durationMs(flags.timeout ?? io.env.OTPD_TIMEOUT ?? '30s', '--timeout')
 
@@ -37,14 +42,14 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
     flags,
     output,
     timeoutMs,
-    /** A question may be put to a person. Never under --json or --no-input: those are for scripts. */
+    /** Whether the command may prompt: on a terminal, and never with --json or --no-input, which are for scripts. */
     mayAsk:
       io.stdinIsTerminal &&
       io.stderrIsTerminal &&
       flags.input !== false &&
       !output.json &&
       !io.env.OTPD_NO_INPUT,
-    /** Where to send calls and as whom. `envFileServer` is the server that an --env-file names. */
+    /** Chooses the server and makes clients for it. `envFileServer` is the server that an --env-file names. */
     connect(envFileServer?: string) {
       const hasExplicitServer = Boolean(flags.server || io.env.OTPD_SERVER)
       const contextName = hasExplicitServer ? undefined : flags.context || io.env.OTPD_CONTEXT || undefined
@@ -65,10 +70,14 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
 
 const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-/** `500ms`, `30s`, `2m`, `1h`; a bare number is seconds. At most a day. */
+/**
+ * Parses `500ms`, `30s`, `2m` or `1h` to milliseconds; a bare number is seconds. At most a day.
+ *
+ * @throws usage error naming `flag` when the text is not a duration
+ */
 export function durationMs(text: string, flag: string) {
   const [, number, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? []
   const ms = Number(number) * (unitMs[unit] ?? Number.NaN)
-  if (!(ms > 0 && ms <= 86_400_000)) throw usageError(`${flag} takes a time like 500ms, 30s or 2m.`)
+  if (!(ms > 0 && ms <= 86_400_000)) throw usageError(`${flag} must be a duration like 500ms, 30s or 2m.`)
   return ms
 }

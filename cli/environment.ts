@@ -1,11 +1,11 @@
 /**
- * Imported before anything else by the binary. Libraries read these while they load (Elysia reads `NODE_ENV`
- * at run time, where the build's own `define` does not reach), so it has to happen in a module of its own.
+ * Sets environment variables that libraries read while they load, so it must be the binary's first import.
+ * Elysia reads `NODE_ENV` at run time, where the build's `define` has no effect.
  */
 Bun.env.NODE_ENV = 'production'
 
-// `fetch` obeys HTTP_PROXY. A server on this machine is never asked through one: it could not be reached there,
-// and the credentials of the call would pass through in clear.
+// `fetch` honours HTTP_PROXY. Calls to a server on this machine bypass the proxy: it could not reach the server,
+// and it would see the credentials in clear text.
 const loopback = ['localhost', '127.0.0.1', '::1', '[::1]']
 for (const name of ['NO_PROXY', 'no_proxy']) {
   const existing = Bun.env[name] ?? ''

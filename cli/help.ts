@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events'
 import type { Command, Help, HelpConfiguration } from 'commander'
 
-/** The commands first, then what they take; the flags that every command shares are told once, by `otpd --help`. */
+/** Lists commands, then arguments and flags. Only `otpd --help` lists the global flags. */
 export const helpConfiguration: HelpConfiguration = {
   formatHelp,
   commandUsage: (command) =>
     `${commandPath(command)} ${command.commands.length > 0 ? '<command>' : command.usage()}`,
-  // What an option or argument may be is in its own words.
+  // Our descriptions name choices and defaults themselves; commander would append them.
   optionDescription: (option) => option.description,
   argumentDescription: (argument) => argument.description,
   styleTitle: (title) => `\u001b[1m${title}\u001b[22m`,
@@ -23,7 +23,7 @@ function formatHelp(command: Command, help: Help) {
         .map((argument) => [help.argumentTerm(argument), help.argumentDescription(argument)]),
     ],
     [
-      isRoot ? 'Flags of every command:' : 'Flags:',
+      isRoot ? 'Global flags:' : 'Flags:',
       help.visibleOptions(command).map((option) => [help.optionTerm(option), help.optionDescription(option)]),
     ],
   ]
@@ -42,15 +42,15 @@ function formatHelp(command: Command, help: Help) {
     `${help.styleTitle('Usage:')} ${help.commandUsage(command)}`,
     ...blocks,
     isRoot
-      ? 'In place of list, get, create and delete, ls, show, new and rm do as well.\n'
-      : 'Flags of every command, like --json and --server: otpd --help\n',
+      ? 'Aliases: ls (list), show (get), new (create), rm (delete).\n'
+      : 'For global flags like --json and --server, see: otpd --help\n',
   ].join('\n\n')
 }
 
 /** Formats the `Examples:` part of a help text. The tests run every line of it in a shell. */
 export const examples = (...lines: string[]) => `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`
 
-/** A noun's help shows the first example of its first commands. */
+/** Adds the first example of its first three commands to the help of a command group. */
 export function addNounExamples(noun: Command) {
   if (noun.commands.length === 0) return
   noun.addHelpText('after', () => examples(...noun.commands.slice(0, 3).map(firstExample)))
@@ -58,7 +58,7 @@ export function addNounExamples(noun: Command) {
 
 function firstExample(command: Command) {
   let help = ''
-  // It is one, and its types do not say so.
+  // Commander's commands are event emitters, but its types do not say so.
   if (command instanceof EventEmitter)
     command.emit('afterHelp', { command, error: false, write: (text: string) => void (help += text) })
   return /\n {2}(.+)/.exec(help)?.[1] ?? ''
@@ -76,12 +76,12 @@ function commandGroups(command: Command, help: Help) {
   return [...groups]
 }
 
-/** `otpd app create` */
+/** Returns the full path of a command, like `otpd app create`. */
 export function commandPath(command: Command): string {
   return command.parent === null ? command.name() : `${commandPath(command.parent)} ${command.name()}`
 }
 
-/** The deepest command that these words name, for pointing at its help. */
+/** Finds the deepest command that these arguments name, to point at its help. */
 export function findCommand(program: Command, args: string[]): Command {
   const [commandName, ...otherArgs] = args.filter((arg) => !arg.startsWith('-'))
   const subcommand = program.commands.find(

@@ -34,12 +34,12 @@ import { createOutput, exitCodeForError } from './terminal/output.ts'
 import { version } from './version.ts'
 
 /**
- * Runs the command line and gives the exit code; never throws, and leaves ending the process to its caller.
+ * Runs the command line and returns the exit code. Never throws, and leaves ending the process to the caller.
  *
- * @param argv what stands behind `otpd`.
+ * @param argv arguments after `otpd`
  */
 export async function runCommandLine(argv: string[], io: Io): Promise<number> {
-  // Commander's own help command looks at one word only.
+  // Commander's own help command takes one name only, not `otpd help app create`.
   const args = argv[0] === 'help' && argv.length > 2 ? [...argv.slice(1), '--help'] : argv
   let exitCode: number = exitCodes.done
   const runCommand: RunCommand = async (command, body) => {
@@ -54,7 +54,7 @@ export async function runCommandLine(argv: string[], io: Io): Promise<number> {
     else program.outputHelp()
     return exitCode
   } catch (error) {
-    // Flags cannot be asked for where parsing them is what failed.
+    // Parsing may be what failed, so look for the flags in the raw arguments.
     const hasFlag = (...names: string[]) => args.some((arg) => names.includes(arg))
     const output = createOutput(io, { json: hasFlag('--json'), color: !hasFlag('--no-color') })
     if (!(error instanceof CommanderError)) {
@@ -68,7 +68,7 @@ export async function runCommandLine(argv: string[], io: Io): Promise<number> {
 }
 
 function toUsageError(error: CommanderError, program: Command, args: string[]) {
-  // One sentence a line, without ending inside `-p, --project <id|name>`.
+  // Splits the message into one sentence per line, but not inside `-p, --project <id|name>`.
   const [message = '', ...suggestions] = error.message.replace(/^error: /, '').split(/\n|(?<=\.) (?=[A-Z])/)
   return usageError(
     message.charAt(0).toUpperCase() + message.slice(1) + (message.endsWith('.') ? '' : '.'),
@@ -77,7 +77,7 @@ function toUsageError(error: CommanderError, program: Command, args: string[]) {
   )
 }
 
-/** Every command below its heading, and the words that the commands of one file begin with. */
+/** Command files in the order of the help: heading, names of their top-level commands, and how to register them. */
 const commandFiles: [
   heading: string,
   commandNames: string[],
@@ -108,23 +108,23 @@ const commandFiles: [
   ['Work:', ['analytics'], addAnalyticsCommand],
   ['Work:', ['console'], addConsoleCommand],
   ['More:', ['api'], addApiCommand],
-  // It needs to know every command.
+  // Without a name, so that `otpd completion` builds the whole tree: the script lists every command.
   ['More:', [], addCompletionCommand],
   ['More:', ['version'], addVersionCommand],
 ]
 
 /**
- * The tree of commands.
+ * Builds the tree of commands.
  *
- * @param firstWord of the command line; where commands begin with it they alone are made, which is most of the time that a
- *   short command takes
+ * @param firstWord first word of the command line. If it is the name of a command, only that command's file is
+ *   registered: building the whole tree takes most of the time of a short command.
  */
 export function createProgram(io: Io, runCommand: RunCommand, firstWord?: string) {
   const program = new Command('otpd')
   program
     .description('Issues and verifies one-time passcodes for phone numbers.')
     .usage('<command> [options]')
-    .version(version, '-V, --version', 'the version of this program')
+    .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'help for a command')
     .exitOverride()
     .showSuggestionAfterError()
@@ -136,14 +136,14 @@ export function createProgram(io: Io, runCommand: RunCommand, firstWord?: string
       getErrHasColors: () => io.stderrIsTerminal && !io.env.NO_COLOR,
     })
     .configureHelp(helpConfiguration)
-    .option('--json', "print the API's own JSON")
-    .option('-q, --quiet', 'print the answer only, without hints')
+    .option('--json', "print the API's JSON response")
+    .option('-q, --quiet', 'print only the result, without hints')
     .option('--no-color', 'print without colour')
-    .option('--no-input', 'never ask; fail where an answer is missing')
-    .option('-y, --yes', 'confirm what would be asked')
-    .option('--server <url>', 'the server to talk to (OTPD_SERVER; else the last login)')
-    .option('--context <name>', 'the server of that name (OTPD_CONTEXT); see otpd context')
-    .option('--timeout <time>', 'how long to wait for an answer, like 10s (OTPD_TIMEOUT; 30s)')
+    .option('--no-input', 'never prompt; fail if a value is missing')
+    .option('-y, --yes', 'skip confirmation prompts')
+    .option('--server <url>', 'server to talk to (OTPD_SERVER; default: the last login)')
+    .option('--context <name>', 'named server to talk to (OTPD_CONTEXT); see otpd context')
+    .option('--timeout <time>', 'how long to wait for a response, like 10s (OTPD_TIMEOUT; default 30s)')
     .addHelpText('after', examples('otpd serve', 'otpd login', 'otpd project create storefront'))
     .addHelpText('after', exitCodeHelp)
 
@@ -164,8 +164,8 @@ export function createProgram(io: Io, runCommand: RunCommand, firstWord?: string
 
 const exitCodeHelp = `
 Exit codes:
-  0 done                            5 not found
-  1 fault of the server             6 refused
-  2 mistyped                        7 too often, wait
-  3 no server                       8 done, and the answer is no
-  4 not logged in or not allowed    9 the server would not start`
+  0 success                         5 not found
+  1 server error                    6 refused
+  2 usage error                     7 rate limited
+  3 server unreachable              8 negative result, like a failed check
+  4 not logged in or not allowed    9 server cannot start`

@@ -1,4 +1,4 @@
 import manifest from '../package.json' with { type: 'json' }
 
-/** The one version of the server, the command line and the package. */
+/** Version of the server, the command line and the package. */
 export const { version } = manifest

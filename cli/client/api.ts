@@ -6,7 +6,7 @@ import { buildPath, type Call, type ResponseData, type ExistingPath, type Method
 import type { ServerChoice } from '../session/server-choice.ts'
 import { tokenVariable, type Token, type Tokens } from '../session/tokens.ts'
 
-/** An answer of the API: what it says, and the body as it came, which is what --json prints. */
+/** A successful response: its data, and the raw body for --json. */
 export type ApiResponse<T> = { data: T; nextCursor: string | null; body: string }
 
 /** Credentials of one application, as its backend sends them. */
@@ -20,7 +20,7 @@ export type AppCredentials = {
 
 export type Api = ReturnType<typeof createApi>
 
-/** The HTTP API as the commands see it: success is data, anything else a CliError with the exit code it stands for. */
+/** Makes the HTTP API client of the commands: returns data, or throws a CliError with the matching exit code. */
 export function createApi(server: ServerChoice, send: SendHttp, tokens: Tokens) {
   async function sendAsDeveloper(method: string, path: string, content: Content, token: Token | null) {
     const response = await send({
@@ -30,7 +30,7 @@ export function createApi(server: ServerChoice, send: SendHttp, tokens: Tokens) 
       headers: { ...content.headers, ...bearer(token) },
     })
     if (response.status !== 401 || token === null) return { response, token }
-    // Refused before anything was done, so the call may be repeated: our clock was behind, or the keys were rotated.
+    // Rejected before anything was done, so a retry is safe: our clock was behind, or the signing key was rotated.
     const freshToken = await tokens.replace(token)
     if (freshToken === null) return { response, token }
     const retried = await send({
@@ -44,7 +44,11 @@ export function createApi(server: ServerChoice, send: SendHttp, tokens: Tokens) 
 
   return {
     server,
-    /** A call as the developer who is logged in. Throws NOT_LOGGED_IN before asking the server where nobody is. */
+    /**
+     * Calls the API as the logged-in developer.
+     *
+     * @throws CliError NOT_LOGGED_IN before any call when there is no login
+     */
     async asDeveloper<M extends Method, Path extends string>(
       method: M,
       path: Path & ExistingPath<M, Path>,
@@ -63,7 +67,7 @@ export function createApi(server: ServerChoice, send: SendHttp, tokens: Tokens) 
         ...notFoundHints(server, response, path),
       ])
     },
-    /** A call as an application, with its three headers. */
+    /** Calls the API as an application, with its three credential headers. */
     async asApplication<M extends Method, Path extends string>(
       method: M,
       path: Path & ExistingPath<M, Path>,
@@ -77,12 +81,16 @@ export function createApi(server: ServerChoice, send: SendHttp, tokens: Tokens) 
         response.status === 401
           ? [
               `The application's credentials came from ${credentials.source}.`,
-              'Make new ones with: otpd rotate APP secret, otpd rotate APP api',
+              'Replace them with: otpd rotate APP secret, otpd rotate APP api',
             ]
           : []
       return toApiResponse(server, response, [...hints, ...notFoundHints(server, response, path)])
     },
-    /** Any call, with the body as it is and a token where there is one; throws where the status is 400 or more. */
+    /**
+     * Makes any call, with the body unchanged and with a token if there is one. Returns the raw response body.
+     *
+     * @throws CliError when the status is 400 or more
+     */
     async raw(method: string, path: string, body: string | undefined): Promise<string> {
       const content = body === undefined ? {} : { body, headers: { 'content-type': 'application/json' } }
       const { response, token } = await sendAsDeveloper(method, path, content, await tokens.current())
@@ -110,7 +118,7 @@ const applicationHeaders = ({ clientId, clientSecret, apiKey }: AppCredentials) 
   'x-api-key': apiKey,
 })
 
-/** Where the token came from, where another one would have been answered otherwise: a limit is nobody's token's fault. */
+/** Says where the token came from, if another token could have succeeded: a limit applies to every token. */
 function tokenHints(server: ServerChoice, response: HttpResponse, token: Token | null) {
   if (response.status !== 401 && response.status !== 403) return []
   if (responseError(server, response).exitCode === exitCodes.refused) return []
@@ -120,7 +128,7 @@ function tokenHints(server: ServerChoice, response: HttpResponse, token: Token |
   if (response.status === 403) return [sourceHint]
   return [
     sourceHint,
-    token.source === tokenVariable ? 'Give it a new one, or unset it and use: otpd login' : login,
+    token.source === tokenVariable ? 'Set a new one, or unset it and use: otpd login' : login,
   ]
 }
 
@@ -132,13 +140,13 @@ const commandNouns: Partial<Record<string, string>> = {
   users: 'user',
 }
 
-/** Where to look for what was not there. */
+/** Suggests a list to look at after a 404. */
 function notFoundHints(server: ServerChoice, { status, json }: HttpResponse, path: string) {
   if (status !== 404) return []
   const isUnknownRoute = isRecord(json) && isRecord(json.error) && json.error.reason === 'ROUTE_NOT_FOUND'
-  if (isUnknownRoute) return [`See what there is at: ${server.url}/v1/docs`]
+  if (isUnknownRoute) return [`See the API documentation: ${server.url}/v1/docs`]
   const noun = commandNouns[path.split('/')[2] ?? '']
-  return noun === undefined ? [] : [`See what there is with: otpd ${noun} list`]
+  return noun === undefined ? [] : [`See what exists with: otpd ${noun} list`]
 }
 
 function toApiResponse<T>(
@@ -152,7 +160,7 @@ function toApiResponse<T>(
   const { pagination } = response.json
   const nextCursor =
     isRecord(pagination) && typeof pagination.nextCursor === 'string' ? pagination.nextCursor : null
-  // The server is of the same version as this client and its types are the contract, so they are not checked again.
+  // The server has the same version as this client and its types are the contract, so they are not checked again.
   const { data }: { data: T } = JSON.parse(response.body)
   return { data, nextCursor, body: response.body }
 }

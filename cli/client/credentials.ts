@@ -8,7 +8,11 @@ import { isRecord } from '../session/profile.ts'
 
 export type EnvFile = { path: string; values: Record<string, string> }
 
-/** `KEY=value` lines; `export`, quotes, comments and blank lines as shells and dotenv files have them. */
+/**
+ * Reads `KEY=value` lines; accepts `export`, quotes, comments and blank lines, as shells and dotenv files do.
+ *
+ * @throws usage error when the file cannot be read
+ */
 export function readEnvFile(io: Io, path: string): EnvFile {
   let text: string
   try {
@@ -16,7 +20,7 @@ export function readEnvFile(io: Io, path: string): EnvFile {
   } catch {
     throw usageError(
       `The --env-file ${path} cannot be read.`,
-      'Make one with: otpd app create NAME --project P --env test --env-file FILE',
+      'Create one with: otpd app create NAME --project P --env test --env-file FILE',
     )
   }
   const values: Record<string, string> = {}
@@ -27,7 +31,12 @@ export function readEnvFile(io: Io, path: string): EnvFile {
   return { path, values }
 }
 
-/** From the --env-file where there is one, else from the environment; never a mix of both, which would be two applications. */
+/**
+ * Finds the credentials in the --env-file if there is one, else in the environment. Never mixes the two, which could
+ * belong to different applications.
+ *
+ * @throws usage error naming the missing variables
+ */
 export function findAppCredentials(io: Io, envFile: EnvFile | null): AppCredentials {
   const sourceName = envFile?.path ?? 'the environment (OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY)'
   const source = envFile?.values ?? io.env
@@ -36,7 +45,7 @@ export function findAppCredentials(io: Io, envFile: EnvFile | null): AppCredenti
   const missing = ['OTPD_CLIENT_ID', 'OTPD_CLIENT_SECRET', 'OTPD_API_KEY'].filter((name) => !source[name])
   throw usageError(
     envFile === null
-      ? 'This needs the credentials of an application.'
+      ? 'This command needs the credentials of an application.'
       : `${envFile.path} has no ${missing.join(', ')}.`,
     'Pass the file they were saved in: --env-file FILE',
     ...(envFile === null ? [`Or set ${missing.join(', ')}.`] : []),
@@ -45,7 +54,7 @@ export function findAppCredentials(io: Io, envFile: EnvFile | null): AppCredenti
   )
 }
 
-/** A connection to the server that the --env-file names, and the credentials to call it with. */
+/** Connects to the server that the --env-file names, with the application's credentials. */
 export function connectAsApplication(context: Context, { envFile }: { envFile?: string }) {
   const file = envFile === undefined ? null : readEnvFile(context.io, envFile)
   const { api } = context.connect(file?.values.OTPD_SERVER)
@@ -53,8 +62,9 @@ export function connectAsApplication(context: Context, { envFile }: { envFile?: 
 }
 
 /**
- * Takes the file before the server is asked, so that credentials which are shown once always have a place to go:
- * a file that exists is never overwritten (a usage error), and one that cannot be written is found out in time.
+ * Creates the file before the call to the server, so that credentials which are shown only once have a place to go.
+ *
+ * @throws usage error when the file already exists (it is never overwritten) or cannot be created
  */
 export function reserveEnvFile(io: Io, path: string) {
   const absolutePath = resolve(io.workingDirectory, path)
@@ -65,13 +75,13 @@ export function reserveEnvFile(io: Io, path: string) {
     const alreadyExists = isRecord(error) && error.code === 'EEXIST'
     throw usageError(
       alreadyExists
-        ? `${path} exists already and is never overwritten; nothing was created.`
+        ? `${path} already exists and is not overwritten; nothing was created.`
         : `${path} cannot be written; nothing was created.`,
-      'Name another file: --env-file FILE',
+      'Choose another file: --env-file FILE',
     )
   }
   return {
-    /** Writes the lines and closes the file, whose mode is 0600. False where the disk did not take them. */
+    /** Writes the lines and closes the file, whose mode is 0600. False if the write failed. */
     write(comment: string, values: Record<string, string>) {
       const lines = Object.entries(values).map(([key, value]) => `${key}=${value}`)
       try {
@@ -83,7 +93,7 @@ export function reserveEnvFile(io: Io, path: string) {
         closeSync(descriptor)
       }
     },
-    /** Gives the name back: nothing was created. */
+    /** Removes the empty file, after the call to the server failed. */
     discard() {
       closeSync(descriptor)
       rmSync(absolutePath, { force: true })

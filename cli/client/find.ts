@@ -4,17 +4,27 @@ import { printable } from '../terminal/text.ts'
 
 type NamedResource = { id: string; name: string }
 
-/** A project by its id or, where that is unambiguous, by its name. */
+/**
+ * Finds the id of a project by id or name.
+ *
+ * @throws CliError NOT_FOUND, or a usage error when several projects have the name
+ */
 export const findProject = (api: Api, idOrName: string) =>
   findByIdOrName('project', 'prj', idOrName, () => listProjects(api))
 
+/** Lists all projects of the developer. */
 export const listProjects = (api: Api) =>
   loadAllPages((query) => api.asDeveloper('GET', '/v1/projects', { query }))
 
-/** An application by its id or, where that is unambiguous, by its name. */
+/**
+ * Finds the id of an application by id or name.
+ *
+ * @throws CliError NOT_FOUND, or a usage error when several applications have the name
+ */
 export const findApplication = (api: Api, idOrName: string) =>
   findByIdOrName('app', 'app', idOrName, () => listApplications(api))
 
+/** Lists all applications of the developer. */
 export const listApplications = (api: Api) =>
   loadAllPages((query) => api.asDeveloper('GET', '/v1/applications', { query }))
 
@@ -24,28 +34,23 @@ async function findByIdOrName(
   idOrName: string,
   list: () => Promise<NamedResource[]>,
 ) {
-  // The server says whether it exists: asking twice would cost every script a round trip.
+  // The call that follows reports a missing id; checking here would cost every script a round trip.
   if (new RegExp(`^${prefix}_[0-9a-z]{26}$`).test(idOrName)) return idOrName
   const matches = (await list()).filter((candidate) => candidate.name === idOrName)
   const [match, ...others] = matches
   if (match === undefined)
-    throw new CliError(
-      exitCodes.notFound,
-      'NOT_FOUND',
-      `No ${noun} of yours is called ${printable(idOrName)}.`,
-      {
-        hints: [`See them with: otpd ${noun} list`],
-      },
-    )
+    throw new CliError(exitCodes.notFound, 'NOT_FOUND', `You have no ${noun} named ${printable(idOrName)}.`, {
+      hints: [`See your ${noun}s with: otpd ${noun} list`],
+    })
   if (others.length > 0)
     throw usageError(
-      `${matches.length} of your ${noun}s are called ${printable(idOrName)}; name one by its id.`,
+      `${matches.length} of your ${noun}s are named ${printable(idOrName)}; use one of these ids instead.`,
       ...matches.map(({ id }) => id),
     )
   return match.id
 }
 
-/** Every page of a list. */
+/** Loads every page of a list. */
 async function loadAllPages<T>(
   loadPage: (query: { limit: string; cursor?: string }) => Promise<ApiResponse<T[]>>,
 ) {

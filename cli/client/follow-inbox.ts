@@ -7,20 +7,19 @@ import type { InboxItem } from './resources.ts'
 
 export type InboxEvent =
   | { kind: 'message'; item: InboxItem }
-  /** The server does not answer; it is asked again until it does. */
+  /** The server does not respond; polling continues until it does. */
   | { kind: 'disconnected' }
   | { kind: 'reconnected'; afterMs: number }
 
 const pollIntervalMs = 1000
 
 /**
- * The messages that come into the inbox, oldest first, each once. It is asked for again and again: messages that another
- * developer sends to a virtual number are in no log of its owner.
+ * Yields new inbox messages, oldest first, each once. Polls, because a message that another developer sends to the
+ * user's virtual number is not in the user's log stream.
  *
- * Throws CliError where asking again would change nothing.
- *
- * @param known the newest page so far: what is on it is told already
- * @param signal ends the following without an error
+ * @param recentItems newest page so far; its messages are not yielded
+ * @param signal ends the generator without an error
+ * @throws CliError when a retry cannot help
  */
 export async function* followInbox(
   { io }: Context,
@@ -50,7 +49,10 @@ export async function* followInbox(
   }
 }
 
-/** What came since that page, however much it is. Of the page any message will do to know where it was: they may go. */
+/**
+ * Finds the messages newer than that page, over as many pages as it takes. Stops at any known message, because single
+ * messages may have been removed.
+ */
 async function findNew(api: Api, knownItems: InboxItem[]) {
   const ids = new Set(knownItems.map(({ id }) => id))
   const items: InboxItem[] = []

@@ -9,19 +9,19 @@ import { readSse } from './sse.ts'
 
 export type LogStreamEvent =
   | { kind: 'entry'; entry: LogEntry; json: string }
-  /** The connection is gone; it is tried again until it is back. */
+  /** The connection was lost; it is retried until it is back. */
   | { kind: 'disconnected'; reason: string }
   | { kind: 'reconnected'; afterMs: number }
 
 export type FollowOptions = {
   query: NonNullable<Call<'GET', '/v1/logs/stream'>['query']>
-  /** Ends the following without an error. */
+  /** Ends the generator without an error. */
   signal: AbortSignal
-  /** Told once, when the first connection stands: what happens from then on is followed. */
+  /** Called once, when the first connection is open: later events will be yielded. */
   onConnected?(): void
 }
 
-/** The server sends a sign of life every ten seconds. */
+/** The server sends a heartbeat every ten seconds. */
 const silenceMsMax = 25_000
 const pauseMsMin = 250
 const pauseMsMax = 10_000
@@ -29,10 +29,10 @@ const pauseMsMax = 10_000
 type Connection = ReturnType<Context['connect']>
 
 /**
- * The log as it grows, over every loss of the connection: each entry once, none left out. A token that ends is renewed
- * without a word.
+ * Yields log entries as they are written, each exactly once, and reconnects with exponential backoff and
+ * `Last-Event-ID` semantics. An expired token is renewed silently.
  *
- * Throws CliError where the first connection fails, or where trying again would change nothing.
+ * @throws CliError when the first connection fails, or when a retry cannot help
  */
 export async function* followLog(
   { io, timeoutMs }: Context,
@@ -64,7 +64,7 @@ export async function* followLog(
         if (event !== 'message') continue
         if (id !== null) lastEventId = id
         if (data === null) continue
-        // The server is of the same version as this client, and its types are the contract.
+        // The server has the same version as this client, and its types are the contract.
         const entry: LogEntry = JSON.parse(data)
         watchdog.stop()
         yield { kind: 'entry', entry, json: data }
@@ -83,21 +83,21 @@ export async function* followLog(
       if (disconnectedAt === null) yield { kind: 'disconnected', reason }
       disconnectedAt ??= io.now()
     }
-    // Many clients lose a server at once; without chance they would all come back at once.
+    // Jitter: many clients lose a server at once, and would otherwise all reconnect at once.
     const pauseMs = Math.min(pauseMsMax, pauseMsMin * 2 ** failures++) * (0.5 + Math.random() / 2)
     await Promise.race([io.sleep(pauseMs), whenAborted(signal)])
     if (signal.aborted) return
   }
 }
 
-const tokenExpired = 'the token ended'
+const tokenExpired = 'the token expired'
 
 function endReason(data: string | null) {
   if (data?.includes('"token_expired"')) return tokenExpired
   return data?.includes('"draining"') ? 'the server is shutting down' : 'the server ended the stream'
 }
 
-/** The same call may succeed later. */
+/** Whether the same call may succeed later. */
 export const isRetryable = ({ status, code }: CliError) =>
   status === undefined ? code === 'SERVER_UNREACHABLE' : status >= 500 || status === 429 || status === 408
 

@@ -6,7 +6,7 @@ import { version } from '../version.ts'
 
 export type HttpRequest = {
   method: string
-  /** Begins with a slash; appended to the server's address. */
+  /** Starts with a slash; appended to the server's address. */
   path: string
   headers?: Record<string, string>
   body?: string
@@ -14,9 +14,9 @@ export type HttpRequest = {
 
 export type HttpResponse = {
   status: number
-  /** As it came, for --json. */
+  /** Raw body, for --json. */
   body: string
-  /** The body as JSON; null where it is none. */
+  /** Body parsed as JSON; null if it is not JSON. */
   json: unknown
   retryAfterSeconds: number | null
 }
@@ -24,10 +24,10 @@ export type HttpResponse = {
 export type SendHttp = (request: HttpRequest) => Promise<HttpResponse>
 
 /**
- * One exchange with the server; any status is a reply. Redirects are not followed: the headers hold credentials of
- * this origin.
+ * Makes a function that sends one request and returns the response, whatever its status. Redirects are not followed:
+ * the headers hold credentials of this origin.
  *
- * Throws CliError SERVER_UNREACHABLE where there is no answer in time.
+ * The function throws CliError SERVER_UNREACHABLE without a response in time, and REDIRECTED for a redirect.
  */
 export function createHttp(server: ServerChoice, timeoutMs: number): SendHttp {
   return async ({ method, path, headers, body }) => {
@@ -64,16 +64,20 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** @param error what `fetch` rejected with */
+/**
+ * Makes the error for a server that cannot be reached.
+ *
+ * @param error rejection of `fetch`
+ */
 export function unreachableError(server: ServerChoice, error: unknown, timeoutMs: number) {
   const sourceHint = sourceSentence(server)
   if (error instanceof Error && error.name === 'TimeoutError')
     return new CliError(
       exitCodes.unreachable,
       'SERVER_UNREACHABLE',
-      `${server.url} gave no answer within ${formatDuration(timeoutMs)}.`,
+      `${server.url} did not respond within ${formatDuration(timeoutMs)}.`,
       {
-        hints: [sourceHint, 'Wait longer with --timeout 60s, or look at the log of the server.'],
+        hints: [sourceHint, "Wait longer with --timeout 60s, or check the server's log."],
         cause: error,
       },
     )
@@ -81,12 +85,12 @@ export function unreachableError(server: ServerChoice, error: unknown, timeoutMs
   const isTls = /CERT|SELF_SIGNED|VERIFY|TLS|SSL/.test(code)
   const reason = isTls ? `its certificate is not trusted: ${code}` : connectionFailureText(code)
   const hints = isTls
-    ? [sourceHint, 'Trust a certificate authority of your own with NODE_EXTRA_CA_CERTS=FILE.']
+    ? [sourceHint, 'To trust your own certificate authority, set NODE_EXTRA_CA_CERTS=FILE.']
     : [
         sourceHint,
-        'Start a server here with: otpd serve',
-        'Or name another one with: --server URL',
-        'See what is wrong with: otpd doctor',
+        'Start a server on this machine with: otpd serve',
+        'Or use another server with: --server URL',
+        'Find the problem with: otpd doctor',
       ]
   return new CliError(
     exitCodes.unreachable,
@@ -99,7 +103,7 @@ export function unreachableError(server: ServerChoice, error: unknown, timeoutMs
   )
 }
 
-/** Why there was no connection, by the word that `fetch` has for it. */
+/** Describes a connection failure by the error code of `fetch`. */
 export const connectionFailureText = (code: string) =>
   connectionFailureTexts[code] ?? (code || 'connection failed')
 
@@ -113,13 +117,13 @@ const connectionFailureTexts: Record<string, string> = {
 }
 
 function redirectError(server: ServerChoice, response: Response) {
-  const target = URL.parse(response.headers.get('location') ?? '', server.url)?.origin ?? 'elsewhere'
+  const target = URL.parse(response.headers.get('location') ?? '', server.url)?.origin ?? 'another address'
   return new CliError(
     exitCodes.unreachable,
     'REDIRECTED',
-    `${server.url} sends callers on to ${target}; otpd does not follow with your credentials.`,
+    `${server.url} redirects to ${target}; otpd does not send your credentials there.`,
     {
-      hints: [sourceSentence(server), `If it is the right one, use it: --server ${target}`],
+      hints: [sourceSentence(server), `If that is the right server, use: --server ${target}`],
     },
   )
 }

@@ -5,28 +5,33 @@ import type { Output } from '../terminal/output.ts'
 
 export type ListOptions = { limit?: string; cursor?: string }
 
-/** What every list takes. */
+/** Adds the paging options of every list command. */
 export const addListOptions = (command: Command) =>
   command
-    .option('--limit <number>', 'how many, 1 to 200 (50)')
-    .option('--cursor <cursor>', 'the page behind this cursor')
+    .option('--limit <number>', 'maximum number of items, 1 to 200 (default 50)')
+    .option('--cursor <cursor>', 'start after this cursor, from the previous page')
 
+/**
+ * Converts the paging options to query parameters.
+ *
+ * @throws usage error when --limit is not a number
+ */
 export function listQuery({ limit, cursor }: ListOptions) {
-  if (limit !== undefined && !/^\d+$/.test(limit)) throw usageError('--limit is a number from 1 to 200.')
+  if (limit !== undefined && !/^\d+$/.test(limit)) throw usageError('--limit must be a number from 1 to 200.')
   return { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) }
 }
 
-/** Says that a list goes on: a person would take the first page for all of it. */
+/** Notes that there are more pages: people could take the first page for the whole list. */
 export function printNextPageHint(output: Output, { nextCursor }: ApiResponse<unknown>) {
   if (nextCursor !== null)
-    output.note(output.paintError.dim(`There are more: --limit 200, or\n  --cursor ${nextCursor}`))
+    output.note(output.paintError.dim(`More results: --limit 200, or\n  --cursor ${nextCursor}`))
 }
 
 const emptyPagesMax = 50
 
 /**
- * The first page that has anything on it. A page of a filtered list looks at so much of a long history, and may be
- * empty although the list goes on.
+ * Loads the first page with any items. The server scans a limited part of a long history per page, so a page of a
+ * filtered list may be empty although more pages follow.
  */
 export async function firstNonEmptyPage<T>(
   load: (pageQuery: { cursor?: string }) => Promise<ApiResponse<T[]>>,

@@ -4,9 +4,9 @@ import type { LogEntry } from './resources.ts'
 export type LogSearch = {
   appId?: string | undefined
   type?: string | undefined
-  /** Only entries of phones that end so. */
+  /** Only entries of phone numbers that end with these digits. */
   phoneEnd?: string | undefined
-  /** Only entries from then on, in milliseconds since the epoch. */
+  /** Only entries from this time on, in milliseconds since the epoch. */
   sinceMs?: number | undefined
   limit: number
 }
@@ -14,9 +14,9 @@ export type LogSearch = {
 export type RecentLog = {
   /** Oldest first. */
   entries: LogEntry[]
-  /** The newest entry that was looked at; going on after it misses nothing. */
+  /** Newest entry that was scanned; following the log after it misses nothing. */
   newestId: string | null
-  /** The body of the API. */
+  /** Body for --json: that of the API if one page holds the result, otherwise assembled in its shape. */
   body: string
   /** The search ended before the log did. */
   isTruncated: boolean
@@ -25,13 +25,14 @@ export type RecentLog = {
 const pagesMax = 50
 const pageLimitMax = 200
 
+/** Whether an entry matches the filters that the server does not have: phone and time. */
 export const matchesSearch = ({ phone, at }: LogEntry, { phoneEnd, sinceMs }: LogSearch) =>
   (phoneEnd === undefined || (phone?.endsWith(phoneEnd) ?? false)) &&
   (sinceMs === undefined || Date.parse(at) >= sinceMs)
 
 /**
- * The most recent entries that are wanted. The server knows application and type; phone and time are looked for here,
- * through at most fifty pages.
+ * Finds the most recent matching entries. The server filters by application and type; phone and time are filtered
+ * here, over at most fifty pages.
  */
 export async function findRecent(api: Api, search: LogSearch): Promise<RecentLog> {
   const { appId, type, phoneEnd, sinceMs, limit } = search
@@ -47,7 +48,7 @@ export async function findRecent(api: Api, search: LogSearch): Promise<RecentLog
       query: { limit: String(pageLimit), appId, type, ...(cursor !== null && { cursor }) },
     })
     firstPage ??= page
-    // The first page may hold nothing of the type, with more behind it.
+    // The first page may hold no entry of the type, although more pages follow.
     newestId ??= page.data.at(-1)?.id ?? null
     entries = [...page.data.filter((entry) => matchesSearch(entry, search)), ...entries]
     cursor = page.nextCursor

@@ -1,9 +1,10 @@
 import type { ResponseData } from './routes.ts'
 
-/** The API's resources as the commands show them, in the server's own types. */
+// The API's resources, in the server's own types.
+
 export type Project = ResponseData<'GET', '/v1/projects'>[number]
 export type Application = ResponseData<'GET', '/v1/applications'>[number]
-/** The answer of the create call, the only one that holds every credential. */
+/** Response of the create call, the only one with every credential. */
 export type CreatedApplication = ResponseData<'POST', '/v1/applications'>
 export type AuditEntry = ResponseData<'GET', '/v1/audit'>[number]
 export type LogEntry = ResponseData<'GET', '/v1/logs'>[number]

@@ -5,7 +5,7 @@ import { sourceSentence, type ServerChoice } from '../session/server-choice.ts'
 import { formatRemaining } from '../terminal/text.ts'
 
 /**
- * The failure that an answer of 400 or more stands for: the API's `{"error": {code, message, …}}`, or OAuth's
+ * Converts a response of 400 or more to an error. Reads the API's `{"error": {code, message, …}}` and OAuth's
  * `{"error", "error_description"}` (RFC 6749 §5.2).
  */
 export function responseError(
@@ -18,17 +18,17 @@ export function responseError(
     return new CliError(
       exitCodeForStatus(response.status, ''),
       'UNEXPECTED_ANSWER',
-      `${server.url} answered ${response.status}, and not like otpd.`,
+      `${server.url} responded with ${response.status}, but not like an otpd server.`,
       {
         status: response.status,
-        hints: [`${sourceSentence(server)} Is it a server of otpd?`],
+        hints: [`${sourceSentence(server)} Is it an otpd server?`],
       },
     )
   const hints = [...parsed.details]
   if (response.retryAfterSeconds !== null)
     hints.push(`Try again in ${formatRemaining(response.retryAfterSeconds * 1000)}.`)
   if (response.status >= 500 && parsed.traceId !== null)
-    hints.push(`Look for ${parsed.traceId} in the log of the server.`)
+    hints.push(`Look for ${parsed.traceId} in the server's log.`)
   return new CliError(exitCodeForStatus(response.status, parsed.code), parsed.code, parsed.message, {
     body: response.body,
     status: response.status,
@@ -36,12 +36,12 @@ export function responseError(
   })
 }
 
-/** What to do where the sentence of the server cannot know which command does it, by reason or else by code. */
+/** Commands to suggest, by the error's reason or else its code: the server's message cannot name them. */
 const nextSteps: Partial<Record<string, string>> = {
-  APPLICATION_DISABLED: 'Let it work again with: otpd app enable APP',
-  PROJECT_NOT_EMPTY: 'See them with: otpd app list',
-  PLAN_LIMIT_REACHED: 'Delete one, or ask the operator for another plan: otpd admin set-plan',
-  ENDPOINT_LIMIT_REACHED: 'Delete one: otpd webhook list, otpd webhook delete WEBHOOK',
+  APPLICATION_DISABLED: 'Enable it with: otpd app enable APP',
+  PROJECT_NOT_EMPTY: 'List its applications with: otpd app list',
+  PLAN_LIMIT_REACHED: 'Delete one, or ask an operator for another plan: otpd admin set-plan',
+  ENDPOINT_LIMIT_REACHED: 'Delete one with: otpd webhook list, otpd webhook delete WEBHOOK',
 }
 
 function readError(json: unknown) {
@@ -68,7 +68,7 @@ function readError(json: unknown) {
   }
 }
 
-/** What is wrong with each field; not what the message says already. */
+/** Formats the fault of each field, except those that the message already contains. */
 export function detailLines(details: unknown, message: string) {
   if (!Array.isArray(details)) return []
   return details

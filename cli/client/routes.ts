@@ -1,9 +1,9 @@
 import type { App } from '../../src/http/app.ts'
 
 /**
- * The server's own types for its routes: a path, a body or a field that the server does not know does not compile
- * here. Types alone, so that the client needs no code of the server's and sees each body as it came (a client
- * library would keep only the parsed one, and --json prints it untouched).
+ * The server's own route types: a path, body or field that the server does not have fails to compile here. Types only,
+ * so that the client loads no server code and keeps the raw body, which --json prints unchanged (a generated client
+ * would keep only the parsed body).
  */
 type Tree = App['~Routes']
 
@@ -21,7 +21,7 @@ type Descend<Node, Names> = Names extends [infer Name, ...infer Rest]
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** What stands behind a method and a path, like `'GET', '/v1/projects/:id'`; never where there is no such route. */
+/** The route of a method and a path, like `'GET', '/v1/projects/:id'`; `never` if it does not exist. */
 export type Route<M extends Method, Path extends string> =
   Descend<Tree, Segments<Path>> extends infer Node
     ? Lowercase<M> extends keyof Node
@@ -29,7 +29,7 @@ export type Route<M extends Method, Path extends string> =
       : never
     : never
 
-/** The answer of a success, without the `data` around it. */
+/** Type of a successful response, without the `data` envelope. */
 type SuccessData<R> = R extends { response: infer Responses }
   ? Responses[Extract<keyof Responses, 200 | 201>] extends { data: infer Data }
     ? Data
@@ -38,7 +38,7 @@ type SuccessData<R> = R extends { response: infer Responses }
 
 type PathParam = `:${string}`
 
-/** The parameters in a path, by name. */
+/** Path parameters by name. */
 type PathParams<Path> = {
   [
     Name in Segments<Path>[number] as Name extends PathParam
@@ -49,20 +49,20 @@ type PathParams<Path> = {
   ]: string
 }
 
-/** The answer of one route. */
+/** Response data of one route. */
 export type ResponseData<M extends Method, Path extends string> = SuccessData<Route<M, Path>>
 
-/** The path itself where the server has such a route, else never. */
+/** The path itself if the server has this route, otherwise `never`. */
 export type ExistingPath<M extends Method, Path extends string> = Route<M, Path> extends never ? never : Path
 
-/** What a call of the route may carry. */
+/** Body, query and path parameters of one call. */
 export type Call<M extends Method, Path extends string> = {
   body?: Route<M, Path> extends { body: infer Body } ? Body : never
   query?: Route<M, Path> extends { query: infer Query } ? Query : never
   params?: PathParams<Path>
 }
 
-/** The path with its parameters and its query in place. */
+/** Fills the parameters of a path and appends the query. */
 export function buildPath(
   path: string,
   call: { query?: unknown; params?: Record<string, string> | undefined },

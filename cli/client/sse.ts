@@ -1,11 +1,10 @@
-/** One server-sent event; `data` is null where an `id` stands alone. */
+/** One server-sent event; `data` is null for an event with only an `id`. */
 export type SseMessage = { id: string | null; event: string; data: string | null }
 
 /**
- * Reads server-sent events (WHATWG HTML §9.2.6) until the stream ends. Comments are passed over, but count as signs
- * of life.
+ * Reads server-sent events (WHATWG HTML §9.2.6) until the stream ends. Comments are skipped, but count as activity.
  *
- * @param onActivity told of everything that arrives
+ * @param onActivity called for every chunk that arrives
  */
 export async function* readSse(
   body: ReadableStream<Uint8Array>,
@@ -30,7 +29,7 @@ export async function* readSse(
 
 const emptyMessage = (): SseMessage => ({ id: null, event: 'message', data: null })
 
-/** Lines end with LF, CR LF or CR; what stands behind the last end is not whole and is left out. */
+/** Yields lines, which end with LF, CR LF or CR; an incomplete last line is dropped. */
 async function* readLines(body: ReadableStream<Uint8Array>, onActivity: () => void) {
   const decoder = new TextDecoder()
   let text = ''

@@ -10,13 +10,17 @@ import { loadServerConfig, requireConfig } from './config.ts'
 
 export type HostFlags = { dataDir?: string; config?: string }
 
-/** What every command takes that works on the data directory. */
+/** Adds the flags of every command that works on the data directory. */
 export const addHostFlags = (command: Command) =>
   command
     .option('--data-dir <dir>', "the server's data directory (OTPD_DATA_DIR)")
     .option('--config <file>', "the server's configuration file (OTPD_CONFIG)")
 
-/** Works on the data directory of this machine, beside a running server too, and says what went wrong as the API does. */
+/**
+ * Runs `work` on the data directory of this machine, also while a server runs on it.
+ *
+ * @throws CliError with the code that the API would use
+ */
 export async function withHost<T>(
   { output }: Context,
   flags: HostFlags,
@@ -36,7 +40,11 @@ export async function withHost<T>(
   }
 }
 
-/** What needs no open database, or must not open it: backups, and what replaces or migrates it. */
+/**
+ * Runs `work` that must open the data directory itself: backup, restore and migrations.
+ *
+ * @throws CliError for an expected failure
+ */
 export async function withDataDir<T>(
   { output }: Context,
   flags: HostFlags,
@@ -54,18 +62,18 @@ export async function withDataDir<T>(
   }
 }
 
-/** What a command says to an expected failure; any other error as it is. */
+/** Converts an expected failure of the host to a CliError; returns any other error unchanged. */
 export const asCliError = (error: unknown) =>
   startRefusedError(error) ?? operationRefusedError(error) ?? toServiceCliError(error) ?? error
 
-/** Whether passwords are this server's own affair, or another provider's. */
+/** Whether the server has its own accounts with passwords, not an OpenID provider. */
 export async function hasBuiltInProvider(flags: HostFlags) {
   return requireConfig(await loadServerConfig(flags), exitCodes.usage).oidc === null
 }
 
 /**
- * The refusal to work on a data directory, as an error of the command line; null for any other error. Told by its
- * fields: the class itself would have to be loaded with the server.
+ * Converts a StartRefused error; null for any other error. Recognized by its name and fields, because loading the class
+ * would load the server.
  */
 export function startRefusedError(error: unknown) {
   if (!(error instanceof Error) || error.name !== 'StartRefused') return null
@@ -76,7 +84,7 @@ export function startRefusedError(error: unknown) {
   })
 }
 
-/** The refusal to do something with the files of a data directory. */
+/** Converts an OperationRefused error of backup, restore or migrate; null for any other error. */
 function operationRefusedError(error: unknown) {
   if (!(error instanceof Error) || error.name !== 'OperationRefused' || !isRecord(error)) return null
   const { reason, remedy } = error
@@ -95,7 +103,7 @@ const exitCodeByReason: Record<string, ExitCode> = {
 
 const toSentence = (message: string) => `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
 
-/** An expected failure of the domain, with the exit code that the same answer over HTTP has. */
+/** Converts a ServiceError of the domain, with the exit code of the same error over HTTP; null for any other error. */
 function toServiceCliError(error: unknown) {
   if (!(error instanceof Error) || error.name !== 'ServiceError' || !isRecord(error)) return null
   const { code, reason, details } = error

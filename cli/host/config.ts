@@ -2,29 +2,33 @@ import type { Command } from 'commander'
 import type { Config, Flags, LoadedConfig } from '../../src/config/config.ts'
 import { CliError, type ExitCode } from '../terminal/errors.ts'
 
-/** The settings that `serve`, `config` and the host commands take as flags. */
+/** Adds the settings that `serve` and `config` take as flags. */
 export const addConfigFlags = (command: Command) =>
   command
-    .option('--config <file>', 'the configuration file (OTPD_CONFIG)')
+    .option('--config <file>', 'configuration file (OTPD_CONFIG)')
     .option(
       '--listen <host:port>',
-      'where to listen; port 0 takes any free one (OTPD_LISTEN; 127.0.0.1:8080)',
+      'address to listen on; port 0 picks a free port (OTPD_LISTEN; default 127.0.0.1:8080)',
     )
-    .option('--data-dir <dir>', 'database, master key and backups (OTPD_DATA_DIR)')
-    .option('--public-url <url>', 'the address under which clients reach the server (OTPD_PUBLIC_URL)')
-    .option('--dev', 'keep everything in a temporary folder (OTPD_DEV)')
-    .option('--no-migrate', 'refuse an older database instead of migrating it')
-    .option('--log-format <format>', 'text or json (OTPD_LOG_FORMAT; text)')
-    .option('--log-level <level>', 'debug, info, warn or error (OTPD_LOG_LEVEL; info)')
+    .option('--data-dir <dir>', 'directory of the database, master key and backups (OTPD_DATA_DIR)')
+    .option('--public-url <url>', 'URL at which clients reach the server (OTPD_PUBLIC_URL)')
+    .option('--dev', 'keep all data in a temporary directory, removed at exit (OTPD_DEV)')
+    .option('--no-migrate', 'refuse to start on an older database instead of migrating it')
+    .option('--log-format <format>', 'text or json (OTPD_LOG_FORMAT; default text)')
+    .option('--log-level <level>', 'debug, info, warn or error (OTPD_LOG_LEVEL; default info)')
 
-/** Reads the server's configuration, as the server does. The only other part of `src` that commands reach. */
+/** Loads the configuration as the server does: flags, environment, file, defaults. */
 export async function loadServerConfig(flags: Flags): Promise<LoadedConfig> {
   const { loadConfig, processInput } = await import('../../src/server/bundle.ts')
   const { config, listen, dataDir, publicUrl, dev, migrate, logFormat, logLevel } = flags
   return loadConfig(processInput({ config, listen, dataDir, publicUrl, dev, migrate, logFormat, logLevel }))
 }
 
-/** The configuration, or an error with every problem in it. */
+/**
+ * Returns the configuration if it is valid.
+ *
+ * @throws CliError CONFIG_INVALID with every problem as a hint
+ */
 export function requireConfig({ config, problems }: LoadedConfig, exitCode: ExitCode): Config {
   if (config !== null) return config
   const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`

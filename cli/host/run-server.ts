@@ -12,8 +12,10 @@ import { formatFacts, formatRemaining, shellWord, shortPath } from '../terminal/
 import { version } from '../version.ts'
 
 /**
- * Runs the server until a signal ends it. stdout gets one thing, once it is ready: the greeting, or with
- * `--log-format json` the line `{"level":"info","msg":"ready","url":…}`. The log is on stderr.
+ * Runs the server until a signal ends it. Once it is ready, writes one thing to stdout: the banner, or with
+ * `--log-format json` the line `{"level":"info","msg":"ready","url":…}`. The log goes to stderr.
+ *
+ * @returns 0 after a graceful shutdown, 1 if the server failed
  */
 export async function runServer({ io, output }: Context, flags: Flags): Promise<ExitCode> {
   const config = requireConfig(await loadServerConfig(flags), exitCodes.startRefused)
@@ -25,12 +27,12 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
     throw startRefusedError(error) ?? error
   })
   reloadOnHangup(server, flags, log)
-  // Nobody who stops a server is told that it crashed: the handlers stand before the line that says it is there.
+  // Install the signal handlers before announcing readiness: a stop right after that must be a graceful shutdown.
   const exitCodePromise = Promise.race([
     waitForSignal(server, output),
     server.failed.then(() => exitCodes.bug),
   ])
-  // Counted from the start of the process.
+  // Milliseconds since the start of the process.
   const readyMs = Math.round(performance.now())
   if (config.log.format === 'json') {
     const stdoutLog = createLog({ format: 'json', level: 'info', write: descriptorSink(1), clock })
@@ -40,7 +42,7 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
     await stdoutLog.flush()
   } else printBanner(io, output, server, { config, readyMs })
   printSetupHint(io, output, server, config)
-  // What only the start needed goes back to the machine: its garbage, and its code, which can be loaded again.
+  // Return to the system the memory that only startup needed: garbage, and code that can be loaded again.
   Bun.gc(true)
   Bun.shrink()
 
@@ -51,23 +53,23 @@ export async function runServer({ io, output }: Context, flags: Flags): Promise<
 }
 
 /**
- * SIGHUP reads the configuration anew and takes its providers, routes and guard; the rest of it holds from the next start
- * on. A configuration with faults changes nothing.
+ * On SIGHUP, reloads providers, routes and guard from the configuration; other settings apply at the next start. An
+ * invalid configuration is logged and changes nothing.
  */
 function reloadOnHangup(server: RunningServer, flags: Flags, log: Log) {
   process.on('SIGHUP', () => {
     const reload = async () => {
       const { config, problems } = await loadServerConfig(flags)
       for (const { source, message, remedy } of problems) {
-        log.error('configuration not taken', { source, problem: message, remedy })
+        log.error('configuration reload failed', { source, problem: message, remedy })
       }
       if (config) await server.reload(config)
     }
-    reload().catch((error: unknown) => log.error('configuration not taken', { error }))
+    reload().catch((error: unknown) => log.error('configuration reload failed', { error }))
   })
 }
 
-/** The first signal lets the server finish its work, the second does not. */
+/** Shuts down gracefully on the first SIGINT or SIGTERM; exits at once on the second. */
 function waitForSignal(server: RunningServer, output: Output): Promise<ExitCode> {
   const { promise, resolve } = Promise.withResolvers<ExitCode>()
   let isStopping = false
@@ -78,7 +80,7 @@ function waitForSignal(server: RunningServer, output: Output): Promise<ExitCode>
     process.on(signal, () => {
       if (isStopping) process.exit(code)
       isStopping = true
-      output.note('Shutting down; once more to end at once.')
+      output.note('Shutting down; send the signal again to exit at once.')
       void server.stop().then(() => resolve(exitCodes.done))
     })
   return promise
@@ -92,7 +94,7 @@ function printBanner(
 ) {
   const { paint } = output
   const url = config.publicUrl ?? reachableUrl(server.url)
-  const data = `${shortPath(server.dataDir, io.homeDirectory)}${config.dataDir === null ? ' (removed at the end)' : ''}`
+  const data = `${shortPath(server.dataDir, io.homeDirectory)}${config.dataDir === null ? ' (removed at exit)' : ''}`
   const pairs: [string, string | null][] = [
     ['API', `${url}/v1`],
     ['Docs', `${url}/v1/docs`],
@@ -106,10 +108,10 @@ function printBanner(
   )
 }
 
-/** "Every address" is where a server listens, and nothing that a client could be told. */
+/** Replaces a wildcard listen address, which clients cannot connect to, by loopback. */
 const reachableUrl = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 
-/** The token is shown to a terminal alone. Elsewhere stderr may end up in a collection of logs. */
+/** Prints how to create the first account. Shows the token itself only on a terminal: elsewhere stderr may be logged. */
 function printSetupHint(
   io: Io,
   output: Output,
@@ -126,7 +128,7 @@ function printSetupHint(
     io.writeError(
       [
         '',
-        `  No account yet. Make the first one within ${timeLeft}, in another terminal:`,
+        `  No account yet. Create the first one within ${timeLeft}, in another terminal:`,
         '',
         ...(isInPath(io) ? [] : [`    ${paintError.bold(`alias otpd=${shellWord(process.execPath)}`)}`]),
         `    ${paintError.bold(`otpd login${serverFlag} --setup-token ${token}`)}`,
@@ -137,6 +139,6 @@ function printSetupHint(
   if (io.stderrIsTerminal) io.writeError(paintError.dim(`\n  Stop with Ctrl+C.\n`))
 }
 
-/** Who started the program by its path, as `npm start` does, cannot type the commands that it tells as they are. */
+/** Whether `otpd` is in PATH. If not, as with `npm start`, the suggested commands need an alias. */
 const isInPath = ({ env }: Io) =>
   !Bun.isStandaloneExecutable || Bun.which('otpd', { PATH: env.PATH ?? '' }) !== null

@@ -6,9 +6,11 @@ import type { Io } from '../terminal/io.ts'
 const lockTimeoutMs = 10_000
 
 /**
- * Runs `body` while no other process (and no other caller in this one) is inside with the same path. The lock is
- * SQLite's on an empty file beside it: the kernel lets go of it with the process, however that ends, so there is no
- * stale lock to guess about. Asks again every 20 ms instead of blocking, because the holder may be in this process.
+ * Runs `body` under an exclusive lock on `path`, which excludes other processes and other callers in this one. The
+ * lock is SQLite's on an empty database: the kernel releases it with the process, however that ends, so there are no
+ * stale locks. Polls every 20 ms instead of blocking, because the holder may be in this process.
+ *
+ * @throws CliError CREDENTIALS_BUSY after 10 s
  */
 export async function withLock<T>(io: Io, path: string, body: () => Promise<T>): Promise<T> {
   const { Database } = await import('bun:sqlite')
@@ -22,7 +24,7 @@ export async function withLock<T>(io: Io, path: string, body: () => Promise<T>):
         throw new CliError(
           exitCodes.bug,
           'CREDENTIALS_BUSY',
-          'Another otpd command holds the credentials file.',
+          'Another otpd command has locked the credentials file.',
           {
             hints: [`If none is running, remove ${path}.`],
           },

@@ -18,16 +18,16 @@ export type LoginOptions = {
   tokenStdin?: boolean
 } & OidcLoginOptions
 
-/** Gets a token in the way that was asked for, and keeps it for this server's origin. */
+/** Logs in by the method that the flags or the server choose, and stores the login for this server's origin. */
 export async function logIn(context: Context, options: LoginOptions) {
   const { io, output } = context
   const { tokenStdin, ...otherOptions } = options
   if (tokenStdin && Object.values(otherOptions).some((optionValue) => optionValue !== undefined))
-    throw usageError('--token-stdin stands alone: the token says who you are.')
+    throw usageError('--token-stdin cannot be combined with other login flags: the token says who you are.')
   const connection = context.connect()
   const { server } = connection
   if (!isLoopback(new URL(server.url).hostname) && server.url.startsWith('http://'))
-    output.warn(`${server.url} is not encrypted: what you send there can be read on the way.`)
+    output.warn(`${server.url} is not encrypted: anything sent there can be read in transit.`)
 
   const session = tokenStdin
     ? await logInWithToken(context, connection)
@@ -50,41 +50,44 @@ export async function logIn(context: Context, options: LoginOptions) {
   if (session.isNew) output.note(`${output.paintError.green('✓')} Account created`)
   output.note(`${output.paintError.green('✓')} Logged in to ${server.url}${accountText}`)
   output.note(
-    output.paintError.dim(`  Kept in ${shortPath(path, io.homeDirectory)}, which only you can read`),
+    output.paintError.dim(`  Saved in ${shortPath(path, io.homeDirectory)}, which only you can read`),
   )
   if (session.refreshToken === null && session.expiresAt !== null)
     output.note(
       output.paintError.dim(
-        `  It ends in ${formatRemaining(Date.parse(session.expiresAt) - io.now())}: there is nothing to renew it with`,
+        `  Expires in ${formatRemaining(Date.parse(session.expiresAt) - io.now())} and cannot be renewed`,
       ),
     )
-  if (io.env.OTPD_TOKEN) output.warn('OTPD_TOKEN is set and comes before this login.')
+  if (io.env.OTPD_TOKEN) output.warn('OTPD_TOKEN is set and takes precedence over this login.')
   output.suggestNext(session.isNew ? 'otpd project create storefront' : 'otpd whoami')
 }
 
 type Connection = ReturnType<Context['connect']>
 type Login = TokenGrant & { email: string | null; isNew: boolean; provider?: OidcProvider }
 
-/** In the way that the server's developers log in. */
+/** Logs in with the server's own accounts or at its OpenID provider, whichever the server uses. */
 async function obtainLogin(context: Context, connection: Connection, options: LoginOptions): Promise<Login> {
   const { email, name, passwordStdin, setupToken, device, callbackPort } = options
   const { url } = connection.server
   const { provider, setupTokenAwaited } = await fetchLoginMethod(connection)
   if (provider === null) {
     if ((device ?? callbackPort) !== undefined)
-      throw usageError(`${url} has accounts of its own, with passwords.`, 'Log in with: otpd login')
+      throw usageError(
+        `${url} uses its own accounts with passwords, so --device and --callback-port do not apply.`,
+        'Log in with: otpd login',
+      )
     return await obtainLoginByPassword(context, connection, options, setupTokenAwaited)
   }
   if ((email ?? name ?? passwordStdin ?? setupToken) !== undefined)
     throw usageError(
-      `Accounts of ${url} log in at ${provider.issuer}, which asks who you are by itself.`,
-      'Log in with: otpd login, or with a browser elsewhere: otpd login --device',
+      `Accounts of ${url} log in at ${provider.issuer}: --email, --name, --password-stdin and --setup-token do not apply.`,
+      'Log in with: otpd login, or with a browser on another device: otpd login --device',
     )
   const tokens = await logInAtProvider(context, provider, { device, callbackPort })
   return { ...(await checkAtServer(connection, tokens, provider)), provider }
 }
 
-/** A token of the built-in provider, for a password or for the setup token. */
+/** Gets a token from the server itself, for a password or for the setup token. */
 async function obtainLoginByPassword(
   context: Context,
   { server, send }: Connection,
@@ -109,11 +112,12 @@ async function obtainLoginByPassword(
   return { ...(await requestToken(context.io, server, send, form)), email, isNew: setupToken !== null }
 }
 
-/** On a server without any account a password cannot be right, so a person is asked for the token at once. */
+/** Prompts for the setup token if the server has no account yet: no password could be right. */
 async function askSetupToken(context: Context, setupTokenAwaited: boolean) {
   if (!setupTokenAwaited) return null
-  const flag = '--setup-token, which the server printed at its start or keeps in its data directory'
-  context.output.note('No account yet. The setup token that the server printed makes the first one.')
+  const flag =
+    '--setup-token TOKEN; the server printed the token at startup, and keeps it in its data directory'
+  context.output.note('No account yet. Create the first one with the setup token that the server printed.')
   return await ask(context, { label: 'Setup token', flag })
 }
 
@@ -122,7 +126,7 @@ async function askName(context: Context, email: string, nameFlag: string | undef
   return await ask(context, { label: 'Name', flag: '--name', defaultAnswer: email.replace(/@.*/, '') })
 }
 
-/** The server tells how its developers log in; `provider` is null where that is with passwords of its own. */
+/** Asks the server how its developers log in. `provider` is null if they use passwords of the server's own accounts. */
 async function fetchLoginMethod({ server, send }: Connection) {
   const response = await send({ method: 'GET', path: '/v1/auth/config' })
   if (response.status >= 400) throw responseError(server, response)
@@ -140,7 +144,7 @@ async function logInWithToken(context: Context, connection: Connection): Promise
   return await checkAtServer(connection, tokens, null)
 }
 
-/** Nothing is kept that the server does not accept. */
+/** Checks that the server accepts the token, before it is stored. */
 async function checkAtServer(
   { server, send }: Connection,
   tokens: TokenGrant,
@@ -159,11 +163,11 @@ function refusalHints(status: number, provider: OidcProvider | null, email: stri
   if (provider === null) return ['The token came from standard input.']
   const sourceHint = `The token came from ${provider.issuer}, for its client ${provider.clientId}.`
   if (status === 401)
-    return [sourceHint, "That client has to be one of the server's OTPD_OIDC_AUDIENCE: otpd config show"]
+    return [sourceHint, "The server's OTPD_OIDC_AUDIENCE must include that client. See: otpd config show"]
   if (status === 403)
     return [
       sourceHint,
-      `The operator admits you with: otpd admin create --email ${shellWord(email ?? 'EMAIL')}`,
+      `An operator can admit you with: otpd admin create --email ${shellWord(email ?? 'EMAIL')}`,
     ]
   return [sourceHint]
 }

@@ -4,7 +4,7 @@ import type { SendHttp } from '../client/http.ts'
 import { withLock } from './lock.ts'
 import { credentialsPath, readProfile, writeProfile, type Login } from './profile.ts'
 
-/** Forgets the login first: whatever the server answers, this machine no longer holds it. */
+/** Logs out: removes the stored login first, so that it is gone even if the server cannot be reached. */
 export async function logOut(context: Context) {
   const { io, output, timeoutMs } = context
   const { server, send } = context.connect()
@@ -12,7 +12,7 @@ export async function logOut(context: Context) {
   const login = await withLock(io, `${path}.lock`, async () => {
     const profile = readProfile(path)
     const { [server.origin]: existingLogin, ...logins } = profile.logins
-    // A server that has a name was chosen by it, and stays so.
+    // A server with a name was chosen with `context use`, and stays current.
     const clearsCurrent =
       profile.current === server.url && !Object.values(profile.contexts).includes(server.url)
     if (existingLogin !== undefined)
@@ -21,12 +21,12 @@ export async function logOut(context: Context) {
   })
   if (login === undefined) return output.note(`Not logged in to ${server.url}; nothing to do.`)
   if (login.refreshToken !== null && !(await tryRevoke(login, login.refreshToken, { send, timeoutMs })))
-    output.warn('The server could not be told: the session there ends by itself.')
+    output.warn('The session could not be ended at the server; it will expire there.')
   output.note(`${output.paintError.green('✓')} Logged out of ${server.url}`)
-  if (io.env.OTPD_TOKEN) output.warn('OTPD_TOKEN is still set; commands go on using it.')
+  if (io.env.OTPD_TOKEN) output.warn('OTPD_TOKEN is still set, and commands keep using it.')
 }
 
-/** RFC 7009: whatever is answered but a failure of the exchange means that the token is no good any more. */
+/** Revokes the refresh token (RFC 7009): any response that is not an error means that it is no longer valid. */
 async function tryRevoke(
   { provider }: Login,
   token: string,

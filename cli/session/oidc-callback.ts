@@ -4,11 +4,12 @@ import { isRecord } from './profile.ts'
 export type CallbackListener = ReturnType<typeof listenForCallback>
 
 /**
- * Waits on 127.0.0.1 for the one request with which a browser comes back from the provider (RFC 8252 §7.3). Any other
- * request, of a stale page or another program, is turned away and ends nothing.
+ * Listens on 127.0.0.1 for the redirect that brings the browser back from the provider (RFC 8252 §7.3). Any other
+ * request, from a stale page or another program, is rejected and does not end the login.
  *
- * @param port 0 is any free one
- * @param state what only the login that is under way knows (RFC 6749 §10.12)
+ * @param port 0 picks a free port
+ * @param state secret of this login, against forged redirects (RFC 6749 §10.12)
+ * @throws CliError PORT_TAKEN
  */
 export function listenForCallback(port: number, state: string) {
   const callbackUrl = Promise.withResolvers<URL>()
@@ -17,22 +18,21 @@ export function listenForCallback(port: number, state: string) {
 
   async function handleRequest(request: Request): Promise<Response> {
     const url = new URL(request.url)
-    if (request.method !== 'GET' || url.pathname !== '/callback')
-      return htmlPage(404, 'There is nothing here.')
+    if (request.method !== 'GET' || url.pathname !== '/callback') return htmlPage(404, 'Page not found.')
     if (isUsed || url.searchParams.get('state') !== state)
-      return htmlPage(400, 'No login waits for this page.', 'Start again in the terminal: otpd login')
+      return htmlPage(400, 'No login is waiting for this page.', 'Start again in the terminal: otpd login')
     isUsed = true
     callbackUrl.resolve(url)
     return (await outcome.promise)
-      ? htmlPage(200, 'You are logged in.', 'Close this page and go on in the terminal.')
-      : htmlPage(400, 'The login did not work.', 'The terminal says why. Close this page and go on there.')
+      ? htmlPage(200, 'You are logged in.', 'Close this page and return to the terminal.')
+      : htmlPage(400, 'The login failed.', 'The terminal says why. Close this page and continue there.')
   }
 
   const server = listen(port, handleRequest)
   return {
     redirectUri: `http://127.0.0.1:${server.port}/callback`,
     callbackUrl: callbackUrl.promise,
-    /** Shows the person how it ended, then listens no more. */
+    /** Shows the outcome in the browser, then stops listening. */
     async close(isLoggedIn: boolean) {
       outcome.resolve(isLoggedIn)
       await server.stop()
@@ -45,14 +45,14 @@ function listen(port: number, handleRequest: (request: Request) => Promise<Respo
     return Bun.serve({ hostname: '127.0.0.1', port, idleTimeout: 0, reusePort: false, fetch: handleRequest })
   } catch (error) {
     if (!isRecord(error) || error.code !== 'EADDRINUSE') throw error
-    throw new CliError(exitCodes.usage, 'PORT_TAKEN', `Port ${port} of this machine is taken.`, {
-      hints: ['Name another one that the provider knows: --callback-port, or use --device.'],
+    throw new CliError(exitCodes.usage, 'PORT_TAKEN', `Port ${port} on this machine is already in use.`, {
+      hints: ['Choose another port that the provider allows with --callback-port, or use --device.'],
       cause: error,
     })
   }
 }
 
-/** The address of this page holds a code: it goes to nobody, and nothing is loaded. */
+/** Renders a result page. Its URL holds an authorization code, so it loads nothing and sends no referrer. */
 function htmlPage(status: number, title: string, text = '') {
   const html = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
 <meta name="viewport" content="width=device-width"><title>${title}</title>

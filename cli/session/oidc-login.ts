@@ -9,12 +9,14 @@ import type { TokenGrant } from './token-claims.ts'
 
 export type OidcLoginOptions = { device?: boolean; callbackPort?: string }
 
-/** How long a person may take with the provider's pages. */
+/** How long a person may take on the provider's pages. */
 const loginTimeoutMs = 5 * 60_000
 
 /**
- * Logs a person in at the provider: in a browser on this machine (authorization code with PKCE, RFC 8252), or with
- * `device` in one anywhere (RFC 8628). Throws CliError; Ctrl-C is CANCELED.
+ * Logs in at the provider: in a browser on this machine (authorization code with PKCE, RFC 8252), or with `device` in
+ * a browser anywhere (RFC 8628).
+ *
+ * @throws CliError of the provider; LOGIN_TIMED_OUT; CANCELED on Ctrl-C
  */
 export async function logInAtProvider(
   context: Context,
@@ -23,12 +25,12 @@ export async function logInAtProvider(
 ): Promise<TokenGrant> {
   if (!device && !context.mayAsk)
     throw usageError(
-      `Accounts of this server log in at ${provider.issuer}, in a browser, and there is no terminal to ask on.`,
-      'With a browser anywhere else: otpd login --device',
-      'Without one: otpd login --token-stdin < token, or OTPD_TOKEN=…',
+      `Accounts of this server log in at ${provider.issuer} with a browser, and there is no terminal to start it from.`,
+      'With a browser on another device: otpd login --device',
+      'Without a browser: otpd login --token-stdin < token, or OTPD_TOKEN=…',
     )
   if (!/^\d{1,5}$/.test(callbackPort) || Number(callbackPort) > 65_535)
-    throw usageError('--callback-port is a number from 1 to 65535.')
+    throw usageError('--callback-port must be a number from 1 to 65535.')
   const openedProvider = await openProvider(provider, context.timeoutMs)
   return await runUnlessInterrupted(context.io, (signal) =>
     device
@@ -40,7 +42,7 @@ export async function logInAtProvider(
 async function logInWithBrowser(context: Context, provider: OpenProvider, port: number): Promise<TokenGrant> {
   const { client, configuration, metadata, withProviderErrors } = provider
   if (metadata.authorization_endpoint === undefined)
-    throw providerFault(provider, 'offers no login in a browser')
+    throw providerFault(provider, 'does not support login in a browser')
   const state = client.randomState()
   const nonce = client.randomNonce()
   const pkceCodeVerifier = client.randomPKCECodeVerifier()
@@ -55,14 +57,14 @@ async function logInWithBrowser(context: Context, provider: OpenProvider, port: 
       code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
       code_challenge_method: 'S256',
     }
-    // Throws for what is no page of the web: a desktop would open a file or a program as readily.
+    // Throws for a URL that is not http or https: the desktop would open a file or start a program just as well.
     const url = await withProviderErrors(
       Promise.try(() => client.buildAuthorizationUrl(configuration, authorizationParams)),
     )
     showPage(context, provider, url.href)
     const callbackUrl = await Promise.race([callback.callbackUrl, context.io.sleep(loginTimeoutMs)])
     if (callbackUrl === undefined)
-      throw loginTimedOut(`Nobody logged in within ${formatRemaining(loginTimeoutMs)}.`)
+      throw loginTimedOut(`The login was not completed within ${formatRemaining(loginTimeoutMs)}.`)
     const checks = { pkceCodeVerifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true }
     const tokens = await withProviderErrors(client.authorizationCodeGrant(configuration, callbackUrl, checks))
     isLoggedIn = true
@@ -72,15 +74,15 @@ async function logInWithBrowser(context: Context, provider: OpenProvider, port: 
   }
 }
 
-/** Said with --quiet too: without it nothing would go on. */
+/** Shows the login page's address, with --quiet too: without it the login cannot continue. */
 function showPage({ io, output }: Context, { metadata }: OpenProvider, url: string) {
   const { dim, bold } = output.paintError
   const isOpen = io.openPage?.(url) ?? false
   const introduction = isOpen
-    ? 'Your browser opens to log you in. If it does not, open'
+    ? 'Opening your browser to log in. If it does not open, visit'
     : 'Open this page to log in'
   const deviceHint = metadata.device_authorization_endpoint
-    ? '. With a browser elsewhere: otpd login --device'
+    ? '. To use another device: otpd login --device'
     : ''
   io.writeError(
     `${introduction}:\n\n  ${bold(printable(url))}\n\n${dim(`Waiting (Ctrl+C to quit)${deviceHint}`)}\n`,
@@ -94,7 +96,7 @@ async function logInOnDevice(
 ): Promise<TokenGrant> {
   const { client, configuration, metadata, withProviderErrors } = provider
   if (metadata.device_authorization_endpoint === undefined)
-    throw providerFault(provider, 'has no login for other devices; leave out --device')
+    throw providerFault(provider, 'does not support login on another device; log in without --device')
   const device = await withProviderErrors(
     client.initiateDeviceAuthorization(configuration, scopeParams(provider)),
   )
@@ -110,7 +112,7 @@ async function logInOnDevice(
   const expired = AbortSignal.timeout(lifetimeMs)
   const signal = AbortSignal.any([interrupted, expired])
   const pollResult = client.pollDeviceAuthorizationGrant(configuration, device, undefined, { signal })
-  const timeoutError = loginTimedOut('The code ran out before anyone entered it.')
+  const timeoutError = loginTimedOut('The code expired before it was entered.')
   const tokens = await withProviderErrors(pollResult).catch((error: unknown) => {
     const isLate = expired.aborted || (error instanceof CliError && error.code === 'expired_token')
     throw isLate ? timeoutError : error
@@ -119,8 +121,8 @@ async function logInOnDevice(
 }
 
 /**
- * A session that lasts is asked for only where the provider knows how (some refuse a scope that they do not know), and then
- * needs the person's consent (OpenID Connect Core 1.0 §11).
+ * Requests a refresh token (scope `offline_access`) only if the provider supports it, because some reject unknown
+ * scopes. That scope requires the user's consent (OpenID Connect Core 1.0 §11).
  */
 function scopeParams({ metadata }: OpenProvider): Record<string, string> {
   const supportsOffline = metadata.scopes_supported?.includes('offline_access') === true

@@ -9,19 +9,19 @@ import { expiryFromToken, readClaims, type TokenGrant } from './token-claims.ts'
 export type OpenProvider = Awaited<ReturnType<typeof openProvider>>
 
 /**
- * Reads what the provider publishes about itself (OpenID Connect Discovery 1.0). The library is loaded only here, so that no
- * other command waits for it.
+ * Fetches the provider's metadata (OpenID Connect Discovery 1.0). The library is loaded only here, so that other commands
+ * do not wait for it.
  *
- * Throws CliError PROVIDER_UNREACHABLE, or PROVIDER_FAULT where no provider answers there.
+ * @throws CliError PROVIDER_UNREACHABLE, or PROVIDER_FAULT when the issuer does not respond like a provider
  */
 export async function openProvider(provider: OidcProvider, timeoutMs: number) {
   const { issuer, clientId } = provider
   const client = await import('openid-client')
   const url = URL.parse(issuer)
-  if (url === null) throw providerFault(provider, 'is not an address')
+  if (url === null) throw providerFault(provider, 'is not a valid URL')
   const execute = isLoopback(url.hostname) ? [client.allowInsecureRequests] : []
 
-  /** Any failure of the provider or on the way to it, as a CliError. */
+  /** Rethrows any failure of the provider or of the connection to it as a CliError. */
   async function withProviderErrors<T>(request: Promise<T>): Promise<T> {
     try {
       return await request
@@ -41,16 +41,20 @@ export async function openProvider(provider: OidcProvider, timeoutMs: number) {
     configuration,
     metadata: configuration.serverMetadata(),
     withProviderErrors,
-    /** Throws CliError with code `invalid_grant` where the session there is over. */
+    /**
+     * Renews the session.
+     *
+     * @throws CliError `invalid_grant` when the session at the provider has ended
+     */
     async refresh(refreshToken: string, previousIdToken: string): Promise<TokenGrant> {
       const tokenResponse = await withProviderErrors(client.refreshTokenGrant(configuration, refreshToken))
       const tokens = toTokenGrant(tokenResponse, provider)
-      // OpenID Connect Core 1.0 §12.2: whoever the session was for, it stays theirs.
+      // OpenID Connect Core 1.0 §12.2: the subject must not change on renewal.
       if (readClaims(tokens.idToken).sub !== readClaims(previousIdToken).sub)
-        throw providerFault(provider, 'renewed the session for somebody else')
+        throw providerFault(provider, 'renewed the session for a different user')
       return tokens
     },
-    /** RFC 7009; nothing where the provider offers none. */
+    /** Revokes a token (RFC 7009); does nothing if the provider does not support revocation. */
     async revoke(refreshToken: string) {
       if (this.metadata.revocation_endpoint === undefined) return
       await withProviderErrors(
@@ -60,26 +64,31 @@ export async function openProvider(provider: OidcProvider, timeoutMs: number) {
   }
 }
 
-/** What a token endpoint gave. Not every provider renews ID tokens, and nothing else opens the API. */
+/**
+ * Converts a token response.
+ *
+ * @throws CliError `invalid_grant` without an ID token: not every provider renews it, and the API accepts nothing else
+ */
 export function toTokenGrant(
   { id_token: idToken, refresh_token: refreshToken }: { id_token?: string; refresh_token?: string },
   provider: OidcProvider,
 ): TokenGrant {
   if (idToken === undefined)
-    throw new CliError(exitCodes.notAllowed, 'invalid_grant', `${provider.issuer} gave no ID token.`)
+    throw new CliError(exitCodes.notAllowed, 'invalid_grant', `${provider.issuer} returned no ID token.`)
   return { idToken, refreshToken: refreshToken ?? null, expiresAt: expiryFromToken(idToken) }
 }
 
+/** Makes the error for a provider that does not behave as required; `fault` follows the issuer in the message. */
 export const providerFault = ({ issuer }: OidcProvider, fault: string, cause?: unknown) =>
   new CliError(exitCodes.bug, 'PROVIDER_FAULT', `${issuer} ${fault}.`, {
     hints: [
-      'The server names that provider; its operator sets it with OTPD_OIDC_ISSUER.',
-      'With an ID token from elsewhere: otpd login --token-stdin < token',
+      "The server's operator chose that provider with OTPD_OIDC_ISSUER.",
+      'To use an ID token from elsewhere: otpd login --token-stdin < token',
     ],
     cause,
   })
 
-/** What openid-client throws: an answer with an OAuth error, a fault of the answer, or no answer. */
+/** Converts what openid-client throws: an OAuth error response, an invalid response, or no response. */
 function asProviderError(error: unknown, provider: OidcProvider, timeoutMs: number): unknown {
   if (error instanceof CliError) return error
   const { issuer, clientId } = provider
@@ -90,8 +99,8 @@ function asProviderError(error: unknown, provider: OidcProvider, timeoutMs: numb
     const isClient = /^(invalid_client|unauthorized_client|invalid_scope|invalid_request)$/.test(code)
     const hints = isClient
       ? [
-          `This program is the client ${clientId} there (OTPD_OIDC_CLIENT_ID of the server): a public one, without a`,
-          'secret, that may come back to http://127.0.0.1/callback on any port, or use the device flow.',
+          `Register the client ${clientId} (the server's OTPD_OIDC_CLIENT_ID) there as a public client without a secret,`,
+          'with the redirect URI http://127.0.0.1/callback on any port, or with the device flow.',
         ]
       : ['Try again with: otpd login']
     const exitCode = /^(access_denied|invalid_grant|expired_token)$/.test(code)
@@ -106,17 +115,17 @@ function asProviderError(error: unknown, provider: OidcProvider, timeoutMs: numb
   const errorCode = isRecord(failure) && typeof failure.code === 'string' ? failure.code : ''
   const isTimeout = failure instanceof Error && failure.name === 'TimeoutError'
   if (!isTimeout && errorCode.startsWith('OAUTH_'))
-    return providerFault(provider, 'does not answer like an OpenID provider', error)
+    return providerFault(provider, 'does not respond like an OpenID provider', error)
   const reason = isTimeout
-    ? `no answer within ${formatDuration(timeoutMs)}`
+    ? `no response within ${formatDuration(timeoutMs)}`
     : connectionFailureText(errorCode)
   return new CliError(exitCodes.unreachable, 'PROVIDER_UNREACHABLE', `Cannot reach ${issuer} (${reason}).`, {
-    hints: ['Accounts of this server log in there. Try again later, or look at the network and the proxy.'],
+    hints: ['Accounts of this server log in there. Try again later, or check the network and the proxy.'],
     cause: error,
   })
 }
 
-/** The library wraps what happened below it. */
+/** Returns the innermost cause: the library wraps errors of the layers below. */
 function rootCause(error: unknown): unknown {
   return error instanceof Error && error.cause instanceof Error ? rootCause(error.cause) : error
 }

@@ -16,12 +16,13 @@ import type { Io } from '../terminal/io.ts'
 import { printable } from '../terminal/text.ts'
 import type { NamedServer } from './server-choice.ts'
 
-/** What the CLI keeps between two commands, in `credentials.json`. Every login belongs to one server's origin. */
+/** State that the CLI keeps between commands, in `credentials.json`. */
 export type Profile = {
-  /** The server that was logged in to or chosen last, which commands use when they are told no other. */
+  /** Server of the last login or `context use`; commands use it unless another is named. */
   current: string | null
+  /** Logins by the server's origin. */
   logins: Record<string, Login>
-  /** Addresses of servers by the names that their user gave them. */
+  /** Server addresses by the names that the user gave them. */
   contexts: Record<string, string>
 }
 
@@ -32,25 +33,28 @@ export type Login = {
   email: string | null
   idToken: string
   idTokenExpiresAt: string | null
-  /** Null for a token that was handed in with --token-stdin: it cannot be renewed. */
+  /** Null for a token from --token-stdin, which cannot be renewed. */
   refreshToken: string | null
-  /** Who renews it, where that is not the server itself. */
+  /** OpenID provider that renews the session; absent if the server itself does. */
   provider?: OidcProvider
 }
 
 const emptyProfile = (): Profile => ({ current: null, logins: {}, contexts: {} })
 
-/** `$OTPD_CONFIG_DIR`, or `otpd` below the user's configuration directory (XDG Base Directory Specification). */
+/** Returns `$OTPD_CONFIG_DIR`, or `otpd` below the user's configuration directory (XDG Base Directory Specification). */
 export function configDirectory(io: Io) {
   if (io.env.OTPD_CONFIG_DIR) return io.env.OTPD_CONFIG_DIR
   return join(io.env.XDG_CONFIG_HOME || join(io.homeDirectory, '.config'), 'otpd')
 }
 
+/** Path of the credentials file. */
 export const credentialsPath = (io: Io) => join(configDirectory(io), 'credentials.json')
 
 /**
- * Empty where there is no file yet. A file that others can read is refused, not silently tightened: whoever
- * could read it may already have.
+ * Reads the credentials file; an empty profile if there is none yet. A file that others can read is rejected rather
+ * than silently tightened, because it may already have been read.
+ *
+ * @throws CliError CREDENTIALS_EXPOSED, CREDENTIALS_CLOSED, or a usage error when the content is invalid
  */
 export function readProfile(path: string): Profile {
   let text: string
@@ -61,28 +65,30 @@ export function readProfile(path: string): Profile {
         exitCodes.notAllowed,
         'CREDENTIALS_EXPOSED',
         `${path} can be read by other users (mode ${(mode & 0o777).toString(8)}).`,
-        { hints: [`Close it, then log in again to be safe: chmod 600 ${path} && otpd login`] },
+        { hints: [`Restrict it, then log in again to be safe: chmod 600 ${path} && otpd login`] },
       )
     text = readFileSync(path, 'utf8')
   } catch (error) {
     if (isMissing(error)) return emptyProfile()
     if (isRecord(error) && error.code === 'EACCES')
-      throw new CliError(exitCodes.notAllowed, 'CREDENTIALS_CLOSED', `This user may not read ${path}.`, {
-        hints: ['Run as its owner, or keep credentials elsewhere: OTPD_CONFIG_DIR=DIR'],
-        cause: error,
-      })
+      throw new CliError(
+        exitCodes.notAllowed,
+        'CREDENTIALS_CLOSED',
+        `This user is not allowed to read ${path}.`,
+        {
+          hints: ['Run as its owner, or keep credentials elsewhere: OTPD_CONFIG_DIR=DIR'],
+          cause: error,
+        },
+      )
     throw error
   }
   const profile = parseProfile(text)
   if (profile === null)
-    throw usageError(
-      `${path} is not a credentials file of otpd.`,
-      'Move it away and log in again: otpd login',
-    )
+    throw usageError(`${path} is not an otpd credentials file.`, 'Move it away and log in again: otpd login')
   return profile
 }
 
-/** Written whole or not at all: a reader never sees half a file, and a full disk leaves the old one. */
+/** Writes the credentials file atomically: a reader never sees a partial file, and a full disk leaves the old one. */
 export function writeProfile(path: string, profile: Profile) {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const temporaryPath = `${path}.${randomUUID()}.tmp`
@@ -140,7 +146,7 @@ function parseProfile(text: string): Profile | null {
       ...readProvider(login.provider),
     }
   }
-  // Files from before there were contexts have none.
+  // Files written before contexts existed have none.
   const contextEntries = isRecord(value.contexts) ? Object.entries(value.contexts) : []
   const contexts = Object.fromEntries(
     contextEntries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
@@ -153,6 +159,7 @@ function readProvider(value: unknown): Pick<Login, 'provider'> {
   return { provider: { issuer: value.issuer, clientId: value.clientId } }
 }
 
+/** Whether a value is an object other than an array. */
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 

@@ -1,23 +1,23 @@
 import { usageError } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
 
-/** The server that a command talks to, and who said so. */
+/** The server that a command talks to, and which setting chose it. */
 export type ServerChoice = {
-  /** Without a slash at the end; a path in front of `/v1` is kept. */
+  /** Without a trailing slash; a path prefix before `/v1` is kept. */
   url: string
-  /** What credentials belong to. */
+  /** Origin that stored credentials belong to. */
   origin: string
   source: string
 }
 
 export const defaultServer = 'http://127.0.0.1:8080'
 
-/** A server and the name that its user gave it. */
+/** A server with the name that the user gave it. */
 export type NamedServer = { name: string; url: string }
 
 /**
- * Flag, then `OTPD_SERVER`, then a context that is named, then a file (an --env-file, or what was chosen last), then the
- * default.
+ * Chooses the server: --server, then `OTPD_SERVER`, then a context named by flag or variable, then the --env-file, then
+ * the last login or context, then the default.
  */
 export function chooseServer(
   io: Io,
@@ -41,7 +41,11 @@ export function chooseServer(
 
 const contextSource = (name: string) => `the context ${name}`
 
-/** @throws usage error; it names `from`, where the address came from */
+/**
+ * Parses a server address. Without a scheme it is https, or http on a loopback address.
+ *
+ * @throws usage error naming `source` when the address is not valid
+ */
 export function parseServer(text: string, source: string): ServerChoice {
   const scheme = isLoopback(text.replace(/[:/].*$/, '')) ? 'http' : 'https'
   const url = URL.parse(/^[a-z]+:\/\//i.test(text) ? text : `${scheme}://${text}`)
@@ -54,14 +58,15 @@ export function parseServer(text: string, source: string): ServerChoice {
     url.hash
   )
     throw usageError(
-      `The server address from ${source} is not one.`,
-      `Give it like this: --server ${defaultServer}`,
+      `The server address from ${source} is not valid.`,
+      `Use an address like: --server ${defaultServer}`,
     )
   return { url: url.origin + url.pathname.replace(/\/+$/, ''), origin: url.origin, source }
 }
 
+/** Whether a host name, as in a URL, is a loopback address. */
 export const isLoopback = (host: string) => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host)
 
-/** Where the address came from, as a sentence of an error message. */
+/** Says where the server address came from, as a sentence for an error message. */
 export const sourceSentence = ({ source }: ServerChoice) =>
-  source === 'the default' ? 'That address is the default.' : `That address is from ${source}.`
+  source === 'the default' ? 'That is the default address.' : `That address is from ${source}.`

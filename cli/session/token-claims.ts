@@ -2,7 +2,7 @@ import { isRecord } from './profile.ts'
 
 export type TokenGrant = { idToken: string; refreshToken: string | null; expiresAt: string | null }
 
-/** What the token says about itself; only the server checks whether that is true. */
+/** Decodes the claims of a JWT without verifying it; only the server verifies tokens. Empty if it is not a JWT. */
 export function readClaims(token: string): Record<string, unknown> {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
@@ -12,11 +12,13 @@ export function readClaims(token: string): Record<string, unknown> {
   }
 }
 
+/** Returns the `exp` claim as an ISO time, or null. */
 export function expiryFromToken(token: string) {
   const { exp } = readClaims(token)
   return typeof exp === 'number' ? new Date(exp * 1000).toISOString() : null
 }
 
+/** Returns the `email` claim, or null. */
 export function emailFromToken(token: string) {
   const { email } = readClaims(token)
   return typeof email === 'string' ? email : null

@@ -12,12 +12,12 @@ export type Token = { value: string; expiresAt: string | null; source: string; e
 
 export const tokenVariable = 'OTPD_TOKEN'
 
-/** A token that is about to expire is renewed before it is sent: the server's clock may run ahead of ours. */
+/** Renew a token this long before it expires: the server's clock may run ahead of ours. */
 const renewBeforeMs = 30_000
 
 export type Tokens = ReturnType<typeof createTokens>
 
-/** The ID token for one server: from `OTPD_TOKEN`, else the login kept for exactly this origin. */
+/** Provides the ID token for one server: from `OTPD_TOKEN`, else from the login stored for exactly this origin. */
 export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeoutMs: number) {
   const path = credentialsPath(io)
   const source = shortPath(path, io.homeDirectory)
@@ -32,7 +32,7 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
   const isStale = (login: Login) =>
     login.idTokenExpiresAt !== null && Date.parse(login.idTokenExpiresAt) - renewBeforeMs <= io.now()
 
-  /** At whoever gave it: the provider that was logged in at, whatever the server names by now. */
+  /** Refreshes at the issuer of the session, even if the server is configured with another provider by now. */
   async function refresh({ provider, idToken }: Login, refreshToken: string): Promise<TokenGrant> {
     if (provider === undefined)
       return await requestToken(io, server, send, {
@@ -43,7 +43,7 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
     return await (await openProvider(provider, timeoutMs)).refresh(refreshToken, idToken)
   }
 
-  /** Whoever gets the lock first asks the server; the others find the new token in the file. */
+  /** Single-flight renewal: the process that gets the lock renews; the others find the new token in the file. */
   async function renew(refused: string | null): Promise<Token> {
     return await withLock(io, `${path}.lock`, async () => {
       const profile = readProfile(path)
@@ -54,7 +54,7 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
       const tokens = await refresh(login, login.refreshToken).catch((error: unknown) => {
         if (!(error instanceof CliError)) throw error
         if (error.code === 'invalid_grant') throw sessionEndedError(server, source, error)
-        // A server that has another provider since has no such route any more.
+        // A server that has switched to an OpenID provider no longer has this route.
         throw error.status === 404 ? sessionEndedError(server, source) : error
       })
       const renewedLogin: Login = {
@@ -69,7 +69,11 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
   }
 
   return {
-    /** Null where nobody is logged in. Throws CliError where the session is over or cannot be renewed. */
+    /**
+     * Returns the token, renewed if necessary; null when not logged in.
+     *
+     * @throws CliError when the session has ended or cannot be renewed
+     */
     async current(): Promise<Token | null> {
       if (io.env.OTPD_TOKEN)
         return {
@@ -82,7 +86,7 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
       if (login === undefined) return null
       return isStale(login) ? await renew(null) : asToken(login)
     },
-    /** A token in place of one that the server has just refused; null where there is no way to get one. */
+    /** Returns a new token for one that the server just rejected; null if it cannot be renewed. */
     async replace(refused: Token): Promise<Token | null> {
       const login = refused.source === source ? readProfile(path).logins[server.origin] : undefined
       return login?.refreshToken ? await renew(refused.value) : null
@@ -92,11 +96,15 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
 }
 
 const remedies: Partial<Record<string, string>> = {
-  password: "Forgotten? On the server's machine: otpd admin reset-password EMAIL",
-  'urn:otpd:setup-token': "Another one, on the server's machine: otpd admin setup-token",
+  password: "Forgot the password? On the server's machine: otpd admin reset-password EMAIL",
+  'urn:otpd:setup-token': "For a new token, on the server's machine: otpd admin setup-token",
 }
 
-/** One call of the token endpoint (RFC 6749 §4.3, §6): form in, JSON out. Throws CliError as the server answers. */
+/**
+ * Calls the token endpoint (RFC 6749 §4.3, §6) with a form.
+ *
+ * @throws CliError for an error response, or for one that is not a token response
+ */
 export async function requestToken(
   io: Io,
   server: ServerChoice,

@@ -2,14 +2,15 @@ import type { Application } from '../client/resources.ts'
 import type { Output } from './output.ts'
 import { formatFacts, printable, formatRemaining, type Paint } from './text.ts'
 
-/** Live costs money and reaches people, so it is the one that stands out. */
+/** Highlights `live`, the environment that costs money and reaches people. */
 export const paintEnvironment = (environment: 'live' | 'test', paint: Paint) =>
   environment === 'live' ? paint.magenta('live') : 'test'
 
+/** Formats the status of an application, with a symbol and colour. */
 export const paintStatus = (status: Application['status'], paint: Paint) =>
   status === 'active' ? paint.green('● active') : paint.red('○ disabled')
 
-/** Everything about one application but its secrets, of which the server shows the ends only. */
+/** Formats one application. The server sends only previews of its secrets. */
 export function applicationText(app: Application, { paint, formatTime }: Output) {
   const rotatedSuffix = (isoTime: string | undefined) =>
     isoTime === undefined ? '' : paint.dim(`  rotated ${formatTime(isoTime)}`)
@@ -23,7 +24,7 @@ export function applicationText(app: Application, { paint, formatTime }: Output)
     ['Secret', app.clientSecretPreview + rotatedSuffix(app.clientSecretRotatedAt)],
     ['API key', app.apiKeyPreview + rotatedSuffix(app.apiKeyRotatedAt)],
     ['Webhook', `otpd app secret ${app.id}${rotatedSuffix(app.webhookSecretRotatedAt)}`],
-    ['Codes live', formatRemaining(app.otpTtlSeconds * 1000)],
+    ['Code lifetime', formatRemaining(app.otpTtlSeconds * 1000)],
     ['Language', app.defaultLocale && printable(app.defaultLocale)],
     ['WebOTP', app.webOtpDomain && printable(app.webOtpDomain)],
     ['Android app', app.androidAppHash && printable(app.androidAppHash)],

@@ -3,24 +3,25 @@ import { CliError, exitCodes, usageError } from './errors.ts'
 import { printable } from './text.ts'
 
 export type Confirmation = {
-  /** The id of what it is about, looked for only once it is clear that something may happen. */
+  /** Finds the id of the resource; called only with --yes or when prompting is possible. */
   find: () => Promise<string>
-  /** What is about to be done, as a question, and the name that has to be typed. The id does as well. */
+  /** Returns the question, and the name to type. The id is accepted too. */
   describe: (id: string) => Promise<{ question: string; name: string }>
 }
 
 /**
- * Lets what cannot be undone go on only with --yes, or once its name was typed on a terminal. Without either it is
- * a usage error, before any server is asked.
+ * Confirms an action that cannot be undone: by --yes, or by the name of the resource typed on a terminal.
  *
- * @returns the id of what is to be done away with
+ * @returns the id of the resource
+ * @throws usage error before any call to the server when neither is possible, or when the typed name is wrong;
+ *   CANCELED when the user gives up
  */
 export async function confirm({ io, flags, mayAsk, output }: Context, { find, describe }: Confirmation) {
   if (flags.yes === true) return await find()
   if (!mayAsk)
     throw usageError(
-      'This cannot be undone and wants a confirmation, and there is no terminal to ask on.',
-      'Pass --yes.',
+      'This cannot be undone, and there is no terminal to confirm it on.',
+      'Confirm it with --yes.',
     )
   const id = await find()
   const { question, name } = await describe(id)

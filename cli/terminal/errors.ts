@@ -1,4 +1,4 @@
-/** What the process ends with. Few and coarse, so that a script can branch on them; the finer word is in the error. */
+/** Process exit codes: few and coarse, so that a script can branch on them. The error's code is more specific. */
 export const exitCodes = {
   done: 0,
   bug: 1,
@@ -18,16 +18,16 @@ export const exitCodes = {
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
 export type CliErrorExtras = {
-  /** What to do next, one sentence or command a line. */
+  /** What to do next, one sentence or command per line. */
   hints?: string[]
-  /** The answer of the server as it came, printed as it is with --json. */
+  /** Raw response body of the server; --json prints it unchanged. */
   body?: string
-  /** HTTP status, where there was an answer. */
+  /** HTTP status, if there was a response. */
   status?: number
   cause?: unknown
 }
 
-/** A failure that was foreseen: it has a sentence for a person, a word for a script and an exit code. */
+/** An expected failure, with a message for people, a code for scripts and an exit code. */
 export class CliError extends Error {
   override readonly name = 'CliError'
   readonly code: string
@@ -46,20 +46,23 @@ export class CliError extends Error {
   }
 }
 
-/** The command line cannot be carried out as it was typed; nothing was done. Exit code 2. */
+/** Makes the error for an invalid command line: nothing was done, exit code 2. */
 export const usageError = (message: string, ...hints: string[]) =>
   new CliError(exitCodes.usage, 'USAGE', message, { hints })
 
 const refusals403 = new Set(['PLAN_LIMIT_REACHED', 'ENDPOINT_LIMIT_REACHED', 'DESTINATION_BLOCKED'])
 
-/** 403 is two things: "you may not" (4), and a limit or block that no other login would lift (6). */
+/**
+ * Maps an HTTP status and an error code to an exit code. 403 means either that the caller lacks permission (4), or
+ * that a limit or block applies, which no other login would lift (6).
+ */
 export function exitCodeForStatus(status: number, code: string): ExitCode {
   if (status >= 500) return exitCodes.bug
   if (status === 429) return exitCodes.rateLimited
   if (status === 404) return exitCodes.notFound
   if (status === 401) return exitCodes.notAllowed
   if (status === 403) return refusals403.has(code) ? exitCodes.refused : exitCodes.notAllowed
-  // A wrong password, an ended session or a used setup token is 400 in OAuth; for a person it is "not logged in".
+  // OAuth reports a wrong password, an ended session or a used setup token as 400; for a person it is "not logged in".
   if (code === 'invalid_grant') return exitCodes.notAllowed
   return exitCodes.refused
 }

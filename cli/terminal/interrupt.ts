@@ -2,8 +2,8 @@ import { CliError, exitCodes, type ExitCode } from './errors.ts'
 import type { Io } from './io.ts'
 
 /**
- * Runs what has no end of its own. Ctrl-C or SIGTERM aborts the signal; once the body has come to its end, the exit
- * code is that of the signal.
+ * Runs `body` until Ctrl-C or SIGTERM aborts its signal. Waits for the body to return, then resolves with the exit
+ * code of that signal, or 0 if there was none.
  */
 export async function runUntilInterrupted(
   io: Io,
@@ -23,7 +23,11 @@ export async function runUntilInterrupted(
   return exitCode
 }
 
-/** Runs what waits for a person and then has an answer. Ctrl-C or SIGTERM aborts the signal and is CliError CANCELED. */
+/**
+ * Runs `body`, which waits for a person, and returns its result.
+ *
+ * @throws CliError CANCELED when Ctrl-C or SIGTERM aborts the signal
+ */
 export async function runUnlessInterrupted<T>(io: Io, body: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
   const interruption = Promise.withResolvers<never>()

@@ -1,25 +1,25 @@
-/** Everything a command sees of the process it runs in, so that tests can run one without being one. */
+/** The process as a command sees it: environment, streams, terminal and clock. Tests pass a fake. */
 export type Io = {
   env: Record<string, string | undefined>
-  /** The directory that relative paths are meant from. */
+  /** Directory that relative paths are resolved against. */
   workingDirectory: string
   homeDirectory: string
   stdinIsTerminal: boolean
   stdoutIsTerminal: boolean
   stderrIsTerminal: boolean
-  /** How wide the terminal is now that stdout is; null where nobody knows. */
+  /** Current width of the terminal on stdout; null if unknown. */
   columns?(): number | null
   writeOut(text: string): void
   writeError(text: string): void
-  /** All of standard input, until it ends. */
+  /** Reads standard input to its end. */
   readInput(): Promise<string>
-  /** One line typed on the terminal, not shown while it is typed where `secret`; null where the user gave up. */
+  /** Prompts for one line on the terminal, without echo if `secret`. Null if the user gave up. */
   askLine(question: string, options: { secret: boolean }): Promise<string | null>
-  /** Shows a page in the person's browser, and says whether one was there to be asked. */
+  /** Opens a page in the user's browser. False if there is no browser. */
   openPage?(url: string): boolean
   now(): number
   sleep(durationMs: number): Promise<void>
-  /** Takes Ctrl-C and SIGTERM over from the system; the function that it gives hands them back. */
+  /** Handles Ctrl-C and SIGTERM instead of the default action. Returns a function that restores the default. */
   onInterrupt?(handler: (signal: 'SIGINT' | 'SIGTERM') => void): () => void
 }
 

@@ -19,8 +19,8 @@ const marks: Partial<Record<string, Mark>> = {
 }
 
 /**
- * One entry a line: local time, type, phone, application by name, what else is known, request. On a terminal that is too
- * narrow the words in the middle give way, and then the request.
+ * Formats a log entry as one line: local time, type, phone, application name, detail, request. On a narrow terminal
+ * application and detail are truncated first; if that is not enough, the request is left out.
  */
 export function logLine(
   entry: LogEntry,
@@ -42,7 +42,7 @@ export function logLine(
   if (Bun.stringWidth(fullLine) <= width) return fullLine
   const widthLeft = (lastCell: string) =>
     width - Bun.stringWidth(joinCells([...leadingCells, lastCell], ' ')) - 1
-  const requestCell = widthLeft(request) < wordsWidthMin ? '' : request
+  const requestCell = widthLeft(request) < middleWidthMin ? '' : request
   return joinCells(
     [
       ...leadingCells,
@@ -53,6 +53,6 @@ export function logLine(
   )
 }
 
-const wordsWidthMin = 4
+const middleWidthMin = 4
 
 const joinCells = (cells: string[], gap: string) => cells.filter((cell) => cell !== '').join(gap)

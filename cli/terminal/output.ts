@@ -6,12 +6,13 @@ import { localTime, printable, relativeTime, formatTable, type Paint } from './t
 export type OutputFlags = { json?: boolean; quiet?: boolean; color?: boolean }
 
 /**
- * The two streams. stdout holds the answer and nothing else, so that it can be piped; hints, notes and errors are
- * on stderr. What is printed depends on flags alone, never on who is watching; only what a person's eye needs (colour,
- * tables that fit, times in words) looks at the terminal.
+ * The two output streams. stdout holds only the result, so that it can be piped; hints, notes and errors go to
+ * stderr. Flags alone decide what is printed; only presentation (colour, width of tables, relative times) depends on
+ * the terminal.
  */
 export type Output = ReturnType<typeof createOutput>
 
+/** Makes the output of one command from its flags and the process's streams. */
 export function createOutput(io: Io, flags: OutputFlags) {
   const json = flags.json === true
   const quiet = json || flags.quiet === true
@@ -23,30 +24,31 @@ export function createOutput(io: Io, flags: OutputFlags) {
     json,
     paint,
     paintError,
-    /** As wide as the terminal may be filled; null where there is none. */
+    /** Width of the terminal in columns; null without a terminal. */
     columns,
-    /** A table that fits the terminal; whole where there is none. */
+    /** Formats a table to fit the terminal, or at full width without one. */
     formatTable: (headings: string[], rows: string[][]) => formatTable(headings, rows, paint, columns()),
-    /** When something is: in words on a terminal, in local time elsewhere. */
+    /** Formats a time relative to now on a terminal, as local time elsewhere. */
     formatTime: (iso: string) => (io.stdoutIsTerminal ? relativeTime(iso, io.now()) : localTime(iso)),
-    /** The answer: the API's own body with --json, otherwise the text. */
+    /** Prints the result: the API's own body with --json, otherwise the text. */
     printResult(body: string, text: () => string) {
       io.writeOut(withNewline(json ? body : text()))
     },
-    /** Something a person wants to know that is not the answer. Left out with --quiet and --json. */
+    /** Prints a note for people. Left out with --quiet and --json. */
     note(text: string) {
       if (!quiet) io.writeError(withNewline(text))
     },
-    /** The command to type next. */
+    /** Prints the commands to type next. Left out with --quiet and --json. */
     suggestNext(...commands: string[]) {
       if (quiet) return
       const lines = commands.map((command, index) => `${index === 0 ? 'Next:' : '     '} ${command}`)
       io.writeError(paintError.dim(lines.join('\n')) + '\n')
     },
-    /** A warning is kept with --quiet: it is about something that may go wrong. Left out with --json. */
+    /** Prints a warning, even with --quiet. Left out with --json. */
     warn(text: string) {
       if (!json) io.writeError(`${paintError.yellow('Warning:')} ${withNewline(text)}`)
     },
+    /** Prints an error: the API's own body or JSON of the same shape with --json, otherwise text and hints. */
     printError(error: unknown) {
       io.writeError(withNewline(json ? errorJson(error) : errorText(error, paintError)))
     },
@@ -55,7 +57,7 @@ export function createOutput(io: Io, flags: OutputFlags) {
 
 const withNewline = (text: string) => (text.endsWith('\n') ? text : `${text}\n`)
 
-/** https://no-color.org and the usual company; each stream is judged by itself. */
+/** Decides on colour for one stream: --no-color, NO_COLOR (https://no-color.org), FORCE_COLOR, then the terminal. */
 function wantsColor(io: Io, flags: OutputFlags, isTerminal: boolean) {
   if (flags.color === false || io.env.NO_COLOR) return false
   if (io.env.FORCE_COLOR) return io.env.FORCE_COLOR !== '0'
@@ -70,7 +72,7 @@ function errorText(error: unknown, paint: Paint) {
       ...error.hints.map((hint) => `  ${printable(hint)}`),
     ].join('\n')
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  return `${title} this is a bug in otpd, please report it with the lines below.\n${trace}`
+  return `${title} this is a bug in otpd; please report it with the lines below.\n${trace}`
 }
 
 function errorJson(error: unknown) {
@@ -83,5 +85,6 @@ function errorJson(error: unknown) {
   return JSON.stringify({ error: { code, message, ...(hints.length > 0 && { hint: hints.join('\n') }) } })
 }
 
+/** Maps any error to an exit code; an unexpected one is a bug. */
 export const exitCodeForError = (error: unknown) =>
   error instanceof CliError ? error.exitCode : exitCodes.bug

@@ -3,20 +3,31 @@ import { CliError, exitCodes, usageError } from './errors.ts'
 
 type Question = {
   label: string
+  /** Flag that gives the answer without a prompt. */
   flag: string
   secret?: boolean
+  /** Shown after the label, like a rule for the answer. */
+  hint?: string
   defaultAnswer?: string
-  /** What is wrong with an answer, which is then asked for again. */
+  /** Returns what is wrong with an answer, to prompt again; null if it is accepted. */
   validate?: (answer: string) => string | null
 }
 
-/** Asks a person; where there is none (or they gave up) it fails and names the flag that would have answered. */
+/**
+ * Prompts for a value.
+ *
+ * @throws usage error naming the flag when prompting is not possible; CANCELED when the user gives up
+ */
 export async function ask(
   { io, mayAsk, output }: Context,
-  { label, flag, secret = false, defaultAnswer, validate }: Question,
+  { label, flag, secret = false, defaultAnswer, hint = defaultAnswer, validate }: Question,
 ) {
-  if (!mayAsk) throw usageError(`${label} is missing, and there is no terminal to ask on.`, `Pass ${flag}.`)
-  const suffix = defaultAnswer === undefined ? '' : output.paintError.dim(` (${defaultAnswer})`)
+  if (!mayAsk)
+    throw usageError(
+      `No ${label.toLowerCase()} given, and there is no terminal to prompt on.`,
+      `Pass ${flag}.`,
+    )
+  const suffix = hint === undefined ? '' : output.paintError.dim(` (${hint})`)
   for (;;) {
     const line = await io.askLine(`${output.paintError.bold(label)}${suffix}: `, { secret })
     if (line === null) throw new CliError(exitCodes.interrupted, 'CANCELED', 'Canceled; nothing was changed.')
@@ -31,11 +42,11 @@ export async function ask(
 export const emailQuestion: Question = {
   label: 'Email',
   flag: '--email',
-  // Told before a name and a password are typed for nothing.
-  validate: (email) => (email.includes('@') ? null : 'That is no e-mail address.'),
+  // Checked here, before a name and a password are typed in vain.
+  validate: (email) => (email.includes('@') ? null : 'That is not an e-mail address.'),
 }
 
-/** A password from standard input without the newline that `echo` puts behind it, or typed and not shown. */
+/** Reads a password from standard input, without the newline that `echo` adds, or prompts for it without echo. */
 export async function askPassword(
   context: Context,
   { fromInput, repeat }: { fromInput: boolean; repeat: boolean },
@@ -45,26 +56,29 @@ export async function askPassword(
   return repeat ? await askNewPassword(context, question) : await ask(context, { ...question, secret: true })
 }
 
-/** A password that somebody chooses: typed twice, and as long as the server insists on. */
+/** Prompts for a new password twice, and enforces the server's minimum length. */
 export async function askNewPassword(context: Context, { label, flag }: Question) {
   const password = await ask(context, {
-    // Whoever chooses one is told the rule before they have typed it twice.
-    label: `${label}, ${passwordLengthMin} characters or more`,
+    label,
+    hint: `${passwordLengthMin} characters or more`,
     flag,
     secret: true,
     validate: (input) =>
-      [...input].length >= passwordLengthMin ? null : `That has fewer than ${passwordLengthMin} characters.`,
+      [...input].length >= passwordLengthMin
+        ? null
+        : `Too short: use ${passwordLengthMin} characters or more.`,
   })
-  if ((await ask(context, { label: 'The same again', flag, secret: true })) !== password)
-    throw usageError('The two passwords differ; nothing was changed.')
+  const confirmation = { label: `Confirm ${label.toLowerCase()}`, flag, secret: true }
+  if ((await ask(context, confirmation)) !== password)
+    throw usageError('The passwords do not match; nothing was changed.')
   return password
 }
 
 const passwordLengthMin = 12
 
-/** The whole of standard input as one secret. */
+/** Reads all of standard input as one secret. */
 export async function readSecret({ io }: Context, label: string) {
   const secret = (await io.readInput()).replace(/\r?\n$/, '')
-  if (secret === '') throw usageError(`Standard input holds no ${label}.`)
+  if (secret === '') throw usageError(`There is no ${label} on standard input.`)
   return secret
 }

@@ -1,22 +1,22 @@
 import type { Application } from '../client/resources.ts'
 
 export type QuickStart = {
-  /** As it is named to people. */
+  /** Name of the language or tool, for people. */
   title: string
   text: string
 }
 
 type QuickStartInput = { serverUrl: string; app: Pick<Application, 'clientId' | 'environment'> }
 
-/** Test applications have numbers with a code that is always the same; live ones would send to them. */
+/** Test applications have numbers with a fixed code; in a live application those numbers would be sent to. */
 const exampleFor = ({ environment }: QuickStartInput['app']) =>
   environment === 'test'
-    ? { phone: '+14155550100', code: '424242', about: 'The code of this number is always 424242.' }
-    : { phone: '+14155550132', code: '123456', about: 'Until there is a provider, the code is in the inbox.' }
+    ? { phone: '+14155550100', code: '424242', about: 'The code for this number is always 424242.' }
+    : { phone: '+14155550132', code: '123456', about: 'Without a provider, the code is in the inbox.' }
 
 /**
- * How a backend sends and verifies a code, in what may be pasted as it is. Holds no secret: those come from the
- * environment.
+ * Returns examples that send and verify a code from a backend, ready to paste. They hold no secrets: those come from
+ * the environment.
  */
 export const quickStarts = (input: QuickStartInput): readonly [QuickStart, ...QuickStart[]] => [
   { title: 'curl', text: curlText(input) },
@@ -37,7 +37,7 @@ function curlText({ serverUrl, app }: QuickStartInput) {
 
 # Send a code. ${about}
 ${call('/v1/otp/send', `{"phone": "${phone}"}`)}
-# Verify it, with the requestId of the answer.
+# Verify it, with the requestId from the response.
 ${call('/v1/otp/verify', `{"requestId": "otp_...", "code": "${code}"}`)}`
 }
 
@@ -55,8 +55,8 @@ const headers = {
 
 async function post(path: string, values: object) {
   const body = JSON.stringify(values)
-  const answer = await fetch(server + path, { method: 'POST', headers, body })
-  return { status: answer.status, ...(await answer.json()) }
+  const response = await fetch(server + path, { method: 'POST', headers, body })
+  return { status: response.status, ...(await response.json()) }
 }
 
 // ${about}
@@ -64,8 +64,8 @@ const sent = await post('/v1/otp/send', { phone: '${phone}' })
 if (sent.error) throw new Error(sent.error.message)
 const { requestId } = sent.data
 
-// 200 verified; 400 wrong, ask again; 409 done before; 410 ask for a new
-// code; 429 wait for as long as the header Retry-After says.
+// 200 verified; 400 wrong code, ask again; 409 already used; 410 send a
+// new code; 429 wait for the seconds in the Retry-After header.
 const code = prompt('Code:')
 const verified = await post('/v1/otp/verify', { requestId, code })
 console.log(verified.status, verified.data?.status ?? verified.error.code)

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import type { Io } from './io.ts'
 
-/** The real process. `isTTY` is undefined, not false, in Bun when a stream is piped. */
+/** Wraps the real process. In Bun, `isTTY` of a piped stream is undefined, not false. */
 export function processIo(): Io {
   return {
     env: Bun.env,
@@ -58,10 +58,10 @@ function onInterrupt(handler: (signal: 'SIGINT' | 'SIGTERM') => void) {
 
 type LineInput = { text: string; outcome: 'typing' | 'entered' | 'canceled'; unread: string }
 
-/** What the line is after these keys. Exported for its tests: everything else about a terminal is side effects. */
+/** Applies keys to the line typed so far. Exported for its tests: everything else about a terminal is side effects. */
 export function applyKeys(previous: string, keys: string): LineInput {
   let text = previous
-  // Arrow keys and their kind arrive as escape sequences; a line of input has no use for them.
+  // Arrow and function keys arrive as escape sequences, which are dropped.
   // oxlint-disable-next-line no-control-regex -- they begin with one
   const characters = [...keys.replaceAll(/\u001b(?:\[[0-9;?]*[ -/]*[@-~]|O.|)/g, '')]
   for (const [index, key] of characters.entries()) {
@@ -77,12 +77,12 @@ export function applyKeys(previous: string, keys: string): LineInput {
   return { text, outcome: 'typing', unread: '' }
 }
 
-/** What was typed ahead of the next question. */
+/** Keys that were typed before the next prompt. */
 let typedAhead = ''
 
 /**
- * Reads a line in raw mode with the question on stderr, so that a redirected stdout stays clean. Not readline:
- * it keeps hold of stdin, and it cannot hide what is typed.
+ * Reads a line in raw mode with the prompt on stderr, so that a redirected stdout stays clean. Not readline: it keeps
+ * hold of stdin, and it cannot hide input.
  */
 function askLine(question: string, { secret }: { secret: boolean }): Promise<string | null> {
   const { stdin, stderr } = process
@@ -100,7 +100,7 @@ function askLine(question: string, { secret }: { secret: boolean }): Promise<str
       stderr.write('\n')
       resolve(input.outcome === 'entered' ? text : null)
     }
-    // Before the question is there to be answered: a fast answer would be shown, a password too.
+    // Before the prompt is shown: otherwise a fast answer, even a password, would be echoed.
     stdin.setRawMode(true)
     stderr.write(question)
     stdin.setEncoding('utf8')

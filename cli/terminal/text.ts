@@ -3,15 +3,15 @@ import type { createColors } from 'picocolors'
 export type Paint = ReturnType<typeof createColors>
 
 /**
- * Text from elsewhere (a project's name, a server's message) without control characters, which could move the
+ * Replaces control characters in text from elsewhere (a project's name, a server's message): they could move the
  * cursor, recolour the screen or forge a line of ours.
  */
 export const printable = (text: string) =>
   text.replaceAll(/\p{Cc}|\p{Cf}/gu, (character) => (character === '\u200d' ? character : '�'))
 
 /**
- * Columns under headings, two spaces apart, as wide as their widest cell. Cells may be coloured. Where there is a
- * `width` to keep to, the widest columns give way; that of the first id, which is there to be copied, never.
+ * Formats columns under headings, two spaces apart, each as wide as its widest cell. Cells may be coloured. With a
+ * `width`, the widest columns are truncated; the first id column never, because ids are there to be copied.
  */
 export function formatTable(headings: string[], rows: string[][], paint: Paint, width: number | null = null) {
   const lines = [headings.map((heading) => paint.dim(heading)), ...rows]
@@ -28,14 +28,14 @@ export function formatTable(headings: string[], rows: string[][], paint: Paint, 
 
 const idPattern = /[a-z]{2,4}_[0-9a-z]{26}/
 
-/** Words can still be told apart. */
+/** Width at which truncated text can still be told apart. */
 const readableWidth = 12
-/** A column says nothing any more where it is narrower still. */
+/** A narrower column would say nothing. */
 const columnWidthMin = 4
 
 /**
- * Makes the columns fit: first the widest of words, one column of the screen at a time, while they can be read; then ids
- * but the first, which is what the row is of; then words again.
+ * Shrinks columns in place until they fit: first the widest text columns down to a readable width, one character at a
+ * time; then ids except the first, which identifies the row; then text columns to their minimum.
  */
 function shrinkColumns(widths: number[], isId: boolean[], availableWidth: number) {
   const excessWidth = () => widths.reduce((sum, width) => sum + width, 0) - availableWidth
@@ -60,8 +60,8 @@ function shrinkColumns(widths: number[], isId: boolean[], availableWidth: number
 const fitCell = (cell: string, width: number) => pad(truncate(cell, width, '…'), width)
 
 /**
- * The text in at most so many columns, with `more` at its end where something is left out. It may be coloured.
- * `sliceAnsi` takes a wide character whose second half no longer fits, so it is asked for less until it does.
+ * Truncates text, which may be coloured, to `width` columns; ends with `ellipsis` if anything was cut. `sliceAnsi`
+ * keeps a wide character whose second half does not fit, so shorter slices are tried until one does.
  */
 export function truncate(text: string, width: number, ellipsis = '') {
   if (Bun.stringWidth(text) <= width) return text
@@ -72,7 +72,7 @@ export function truncate(text: string, width: number, ellipsis = '') {
   return ''
 }
 
-/** One fact a line, the values aligned; lines whose value is null or undefined are left out. */
+/** Formats one fact per line with aligned values; leaves out pairs whose value is null or undefined. */
 export function formatFacts(
   pairs: [label: string, value: string | null | undefined][],
   paint: Paint,
@@ -85,7 +85,7 @@ export function formatFacts(
 
 const pad = (text: string, width: number) => text + ' '.repeat(Math.max(0, width - Bun.stringWidth(text)))
 
-/** `2026-11-20 23:24:01` in the reader's own time zone. */
+/** Formats a time as `2026-11-20 23:24:01` in the local time zone. */
 export function localTime(iso: string) {
   const date = new Date(iso)
   const twoDigits = (value: number) => String(value).padStart(2, '0')
@@ -93,7 +93,7 @@ export function localTime(iso: string) {
   return `${day} ${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}:${twoDigits(date.getSeconds())}`
 }
 
-/** The time alone for what happened today, else the day too. */
+/** Formats only the time if it is today, otherwise `11-20 23:24`. */
 export function recentTime(iso: string, nowMs: number) {
   const [day = '', time = ''] = localTime(iso).split(' ')
   return localTime(new Date(nowMs).toISOString()).startsWith(day)
@@ -101,7 +101,7 @@ export function recentTime(iso: string, nowMs: number) {
     : `${day.slice(5)} ${time.slice(0, 5)}`
 }
 
-/** How far away a moment is, in the two largest useful units: `4 min 41 s`, `now`, `2 h`. */
+/** Formats a duration in its two largest useful units: `4 min 41 s`, `2 h`; `now` if it is zero or negative. */
 export function formatRemaining(durationMs: number) {
   const seconds = Math.round(durationMs / 1000)
   if (seconds <= 0) return 'now'
@@ -111,17 +111,17 @@ export function formatRemaining(durationMs: number) {
   return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** How long something took or may take: `88 ms`, `2 s`, `4 min 41 s`. */
+/** Formats how long something took or may take: `88 ms`, `2 s`, `4 min 41 s`. */
 export const formatDuration = (durationMs: number) =>
   durationMs < 1000 ? `${Math.round(durationMs)} ms` : formatRemaining(durationMs)
 
-/** How far away what is still to come is: `in 40 s`, and `now` once it is there. */
+/** Formats the time left until a moment: `in 40 s`, and `now` once it has passed. */
 export function formatTimeUntil(iso: string, nowMs: number) {
   const timeLeft = formatRemaining(Date.parse(iso) - nowMs)
   return timeLeft === 'now' ? timeLeft : `in ${timeLeft}`
 }
 
-/** How far a moment is from now, in words: `just now`, `5 min ago`, `in 2 h`, and after a month the day itself. */
+/** Formats a time relative to now: `just now`, `5 min ago`, `in 2 h`; after 30 days the date. */
 export function relativeTime(iso: string, nowMs: number) {
   const seconds = Math.floor((nowMs - Date.parse(iso)) / 1000)
   if (seconds < -10) return `in ${formatRemaining(-seconds * 1000)}`
@@ -134,11 +134,11 @@ export function relativeTime(iso: string, nowMs: number) {
   return days === 1 ? 'yesterday' : `${days} days ago`
 }
 
-/** A path as its owner would type it. */
+/** Shortens a path below the home directory to `~/…`. */
 export function shortPath(path: string, homeDirectory: string) {
   return path.startsWith(`${homeDirectory}/`) ? `~${path.slice(homeDirectory.length)}` : path
 }
 
-/** As it has to be typed in a shell. */
+/** Quotes text for a shell, if it needs quotes. */
 export const shellWord = (text: string) =>
   /^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`

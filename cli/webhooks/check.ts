@@ -8,8 +8,8 @@ export type Check = { part: Part; ok: boolean; message: string }
 export type WebhookToCheck = SignedMessage & { secret: string; signature: string }
 
 /**
- * Looks at each part of a delivery by itself. A signature tells only that something is not as it was; what it is, is
- * found by trying what usually goes wrong on the way to a receiver.
+ * Checks each part of a delivery by itself. A signature only shows that something was changed; to find out what, the
+ * usual accidents on the way to a receiver are tried in turn.
  */
 export function checkWebhook(
   webhook: WebhookToCheck,
@@ -23,13 +23,13 @@ export function checkWebhook(
     ? {
         part: 'signature' as const,
         ok: true,
-        message: 'made with this secret over this id, timestamp and body',
+        message: 'matches this secret, id, timestamp and body',
       }
     : !format.ok
       ? format
       : secret.ok
         ? explainMismatch(webhook)
-        : { part: 'signature' as const, ok: false, message: 'cannot be checked without the right secret' }
+        : { part: 'signature' as const, ok: false, message: 'cannot be checked without a valid secret' }
   return [secret, checkId(webhook), timestamp, signatureCheck]
 }
 
@@ -37,25 +37,25 @@ const checkSecret = (secret: string): Check => ({
   part: 'secret',
   ok: secretPattern.test(secret),
   message: secretPattern.test(secret)
-    ? 'of the right form'
-    : `${secretFault(secret)}; it is whsec_ and 48 hex characters`,
+    ? 'has the right format'
+    : `${secretFault(secret)}; the format is whsec_ and 48 hex characters`,
 })
 
 function secretFault(secret: string) {
-  if (secret === '') return 'there is none'
+  if (secret === '') return 'is missing'
   if (secret.trim() !== secret) return 'has spaces around it'
-  if (/^ph_(live|test)_/.test(secret)) return 'is another credential of the application'
+  if (/^ph_(live|test)_/.test(secret)) return 'is a different credential of the application'
   if (!secret.startsWith('whsec_')) return 'does not begin with whsec_'
   return secret.length === 54
     ? 'has characters that are not hexadecimal'
-    : `has ${secret.length - 6} characters behind whsec_`
+    : `has ${secret.length - 6} characters after whsec_`
 }
 
 function checkId({ id, body }: WebhookToCheck): Check {
   const bodyId = readId(body)
-  if (id === '') return { part: 'id', ok: false, message: 'there is none' }
+  if (id === '') return { part: 'id', ok: false, message: 'is missing' }
   if (bodyId === null || bodyId === id) return { part: 'id', ok: true, message: id }
-  return { part: 'id', ok: false, message: `is not that of the body, which is ${bodyId}` }
+  return { part: 'id', ok: false, message: `differs from the id in the body, ${bodyId}` }
 }
 
 function readId(body: string): string | null {
@@ -69,7 +69,7 @@ function readId(body: string): string | null {
 
 function checkTimestamp(timestamp: string, nowMs: number, toleranceMs: number): Check {
   const fail = (message: string): Check => ({ part: 'timestamp', ok: false, message })
-  if (/^\d{13}$/.test(timestamp)) return fail('is in milliseconds; it is in seconds')
+  if (/^\d{13}$/.test(timestamp)) return fail('is in milliseconds; it must be in seconds')
   if (!/^\d{1,11}$/.test(timestamp)) return fail('is not a number of seconds since 1970')
   const ageMs = nowMs - Number(timestamp) * 1000
   const toleranceText = `receivers allow ${formatDuration(toleranceMs)}`
@@ -79,43 +79,43 @@ function checkTimestamp(timestamp: string, nowMs: number, toleranceMs: number): 
   return {
     part: 'timestamp',
     ok: true,
-    message: ageMs < 1000 ? 'signed now' : `signed ${formatRemaining(ageMs)} ago`,
+    message: ageMs < 1000 ? 'signed just now' : `signed ${formatRemaining(ageMs)} ago`,
   }
 }
 
 function checkSignatureFormat(signature: string): Check {
   const fail = (message: string): Check => ({ part: 'signature', ok: false, message })
-  if (signature === '') return fail('there is none')
+  if (signature === '') return fail('is missing')
   const versions = signature.split(' ')
   if (versions.some((version) => /^v1,[A-Za-z0-9+/]{43}=$/.test(version)))
     return { part: 'signature', ok: true, message: '' }
-  if (/^[0-9a-f]{64}$/i.test(signature)) return fail('is in hexadecimal; it is v1, and base64')
-  if (/^[A-Za-z0-9+/]{43}=$/.test(signature)) return fail('has no version; it is v1,… with the comma')
-  return fail('is not of the form v1, and 44 characters of base64')
+  if (/^[0-9a-f]{64}$/i.test(signature)) return fail('is hexadecimal; it must be v1, and base64')
+  if (/^[A-Za-z0-9+/]{43}=$/.test(signature)) return fail('has no version; it must begin with v1,')
+  return fail('has the wrong format; it must be v1, and 44 characters of base64')
 }
 
-/** What was changed, where putting it back makes the signature right. */
+/** Finds the part that was changed: undoing one of the usual changes makes the signature match. */
 function explainMismatch(webhook: WebhookToCheck): Check {
   const { body, id, timestamp, secret, signature } = webhook
   const compact = reformat(body)
   const bodyId = readId(body)
   const suspects: Array<[part: Part, message: string, change: Partial<SignedMessage>]> = [
-    ['body', 'has a newline at its end that was not signed', { body: body.replace(/\r?\n$/, '') }],
-    ['body', 'has lost the newline at its end', { body: `${body}\n` }],
-    ['body', 'has other line ends than what was signed', { body: body.replaceAll('\r\n', '\n') }],
+    ['body', 'ends with a newline that was not signed', { body: body.replace(/\r?\n$/, '') }],
+    ['body', 'has lost its final newline', { body: `${body}\n` }],
+    ['body', 'has different line endings than the signed body', { body: body.replaceAll('\r\n', '\n') }],
     ['body', 'begins with a byte order mark that was not signed', { body: body.replace(/^\ufeff/, '') }],
     ...(compact === null
       ? []
       : [
           [
             'body',
-            'was parsed and written anew: check the bytes as they came',
+            'was parsed and serialized again; verify the raw bytes',
             { body: compact },
           ] satisfies Suspect,
         ]),
     ...(bodyId === null
       ? []
-      : [['id', `is not the one that was signed, ${bodyId}`, { id: bodyId }] satisfies Suspect]),
+      : [['id', `is not the signed one, ${bodyId}`, { id: bodyId }] satisfies Suspect]),
     ['id', 'has spaces around it', { id: id.trim() }],
     ['timestamp', 'was signed in seconds', { timestamp: timestamp.replace(/^(\d{10})\d{3}$/, '$1') }],
   ]
@@ -125,8 +125,7 @@ function explainMismatch(webhook: WebhookToCheck): Check {
   return {
     part: 'signature',
     ok: false,
-    message:
-      'does not fit: the body was changed, or the secret is another one (of another application, or rotated)',
+    message: 'is invalid: the body was changed, or the secret is wrong (of another application, or rotated)',
   }
 }
 

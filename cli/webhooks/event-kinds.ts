@@ -3,7 +3,7 @@ import type { Route } from '../client/routes.ts'
 
 export type Subscription = Route<'POST', '/v1/webhooks'>['body']['events'][number]
 
-/** What can be told of, without `*`, which is all of them. */
+/** Event types that an endpoint can subscribe to, without `*`, which means all. */
 export const eventKinds = [
   'otp.sent',
   'otp.delivered',
@@ -15,14 +15,19 @@ export const eventKinds = [
   'otp.blocked',
 ] as const satisfies readonly Subscription[]
 
-/** `otp.verified,otp.failed`, or `*`. Throws a usage error that names what there is. */
+/**
+ * Parses `otp.verified,otp.failed`, or `*`.
+ *
+ * @throws usage error that names the unknown types and lists the known ones
+ */
 export function readEvents(events: string): Subscription[] {
   const requested = events.split(',').map((item) => item.trim())
   const valid = requested.filter(isSubscription)
-  if (valid.length < requested.length)
+  const unknown = requested.filter((value) => !isSubscription(value))
+  if (unknown.length > 0)
     throw usageError(
-      '--events names kinds that there are not.',
-      `There are: ${eventKinds.join(', ')}, and * for all.`,
+      `--events has unknown event types: ${unknown.map((value) => value || "''").join(', ')}.`,
+      `Event types: ${eventKinds.join(', ')}, or * for all.`,
     )
   return [...new Set(valid)]
 }

@@ -13,20 +13,25 @@ export type ForwardResult = { statusCode: number | null; error: string | null; d
 
 const timeoutMs = 15_000
 
-/** `localhost:3000/hook` and `3000/hook` too, as they are typed. */
+/**
+ * Parses --forward-to; accepts `localhost:3000/hook` and `3000/hook` too.
+ *
+ * @throws usage error when it is not an http or https address
+ */
 export function parseTarget(text: string): URL {
   const withScheme = /^https?:\/\//i.test(text)
     ? text
     : `http://${/^\d+(\/|$)/.test(text) ? 'localhost:' : ''}${text}`
   const url = URL.parse(withScheme)
   if (/^(?!https?:)[\w+.-]+:\/\//i.test(text) || url === null || url.hostname === '' || url.hash !== '')
-    throw usageError('--forward-to is an address like http://localhost:3000/hook.')
+    throw usageError('--forward-to must be an address like http://localhost:3000/hook.')
   return url
 }
 
 /**
- * The webhook that an endpoint would have been sent, made of the log entry and of what the API knows of the request
- * now. What changes between events is told as it was after this one; `metadata` is told to endpoints alone.
+ * Builds the webhook that an endpoint would have received, from the log entry and the current state of the request.
+ * Fields that change between events have their values after this event. `metadata` is null: only real endpoints
+ * receive it. Null for an entry without an application or a request.
  */
 export async function buildWebhook(api: Api, entry: LogEntry): Promise<Webhook | null> {
   const { id, type, appId, requestId, at } = entry
@@ -61,8 +66,8 @@ function eventData(entry: LogEntry, request: ResponseData<'GET', '/v1/otp/:id'>,
 }
 
 /**
- * Posts a webhook as the service would. Not by `fetch`, which obeys proxy variables: what is to be reached is a
- * program on this machine.
+ * Posts a webhook as the service would. Not with `fetch`, which honours proxy variables: the target is a program on
+ * this machine.
  */
 export function forward(url: URL, { id, body, secret }: Webhook, nowMs: number): Promise<ForwardResult> {
   const timestamp = String(Math.floor(nowMs / 1000))
@@ -86,9 +91,9 @@ export function forward(url: URL, { id, body, secret }: Webhook, nowMs: number):
     resolve({ statusCode, error, durationMs: Math.round(performance.now() - startedAt) })
     request.destroy()
   }
-  const timer = setTimeout(() => finish(null, 'no answer within 15 s'), timeoutMs)
+  const timer = setTimeout(() => finish(null, 'no response within 15 s'), timeoutMs)
   request.on('response', (response) => {
-    // Only the status counts; whatever follows it is not waited for.
+    // Only the status counts; do not wait for the body.
     response.on('error', () => {})
     finish(response.statusCode ?? null, null)
   })

@@ -4,13 +4,17 @@ export type SignedMessage = { id: string; timestamp: string; body: string }
 
 export const secretPattern = /^whsec_[0-9a-f]{48}$/
 
-/** As Standard Webhooks 1.0 signs: HMAC-SHA-256 over `{id}.{timestamp}.{body}`, the key in base64 behind `whsec_`. */
+/** Signs as Standard Webhooks 1.0: HMAC-SHA-256 over `{id}.{timestamp}.{body}`; the key is the base64 after `whsec_`. */
 export function signWebhook(secret: string, { id, timestamp, body }: SignedMessage): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
 }
 
-/** @param signatures as in the header: one or more, separated by spaces */
+/**
+ * Whether one of the signatures is valid, compared in constant time.
+ *
+ * @param signatures header value: one or more signatures, separated by spaces
+ */
 export function isSignedBy(secret: string, message: SignedMessage, signatures: string): boolean {
   const expected = Buffer.from(signWebhook(secret, message))
   return signatures
