@@ -146,7 +146,7 @@ function notFoundHints(server: ServerChoice, { status, json }: HttpResponse, pat
   const isUnknownRoute = isRecord(json) && isRecord(json.error) && json.error.reason === 'ROUTE_NOT_FOUND'
   if (isUnknownRoute) return [`See the API documentation: ${server.url}/v1/docs`]
   const noun = commandNouns[path.split('/')[2] ?? '']
-  return noun === undefined ? [] : [`See what exists with: otpd ${noun} list`]
+  return noun === undefined ? [] : [`List them with: otpd ${noun} list`]
 }
 
 function toApiResponse<T>(

@@ -40,7 +40,7 @@ async function findByIdOrName(
   const [match, ...others] = matches
   if (match === undefined)
     throw new CliError(exitCodes.notFound, 'NOT_FOUND', `You have no ${noun} named ${printable(idOrName)}.`, {
-      hints: [`See your ${noun}s with: otpd ${noun} list`],
+      hints: [`List them with: otpd ${noun} list`],
     })
   if (others.length > 0)
     throw usageError(

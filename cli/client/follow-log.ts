@@ -29,8 +29,8 @@ const pauseMsMax = 10_000
 type Connection = ReturnType<Context['connect']>
 
 /**
- * Yields log entries as they are written, each exactly once, and reconnects with exponential backoff and
- * `Last-Event-ID` semantics. An expired token is renewed silently.
+ * Yields log entries as they are written, each exactly once. Reconnects with exponential backoff and resumes after the
+ * last event id. An expired token is renewed silently.
  *
  * @throws CliError when the first connection fails, or when a retry cannot help
  */

@@ -5,18 +5,19 @@ import { logOut } from '../session/logout.ts'
 import type { RunCommand } from '../context.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 
+/** Registers login, logout, whoami and auth. */
 export function addAccountCommands(program: Command, runCommand: RunCommand) {
   program
     .command('login')
-    .description('log in to a server; asks for what is not given')
-    .option('--email <email>', 'the account')
+    .description('log in to a server; prompts for missing values')
+    .option('--email <email>', 'e-mail address of the account')
     .option('--password-stdin', 'read the password from standard input')
-    .option('--setup-token <token>', 'make the first account, with the token that the server printed')
+    .option('--setup-token <token>', 'create the first account with the token that the server printed')
     .option('--name <name>', 'your name, for the first account')
-    .option('--device', "log in with a browser on another device, at the operator's OpenID provider")
+    .option('--device', "log in at the operator's OpenID provider with a browser on another device")
     .option(
       '--callback-port <port>',
-      'where the browser comes back to, for a provider that wants a fixed port',
+      'port that the browser returns to, if the provider requires a fixed one',
     )
     .option('--token-stdin', 'read an ID token from standard input and use it until it expires')
     .addHelpText(
@@ -34,13 +35,13 @@ export function addAccountCommands(program: Command, runCommand: RunCommand) {
 
   program
     .command('logout')
-    .description('end the session, here and at the server')
+    .description('end the session here and on the server')
     .addHelpText('after', examples('otpd logout'))
     .action((_options: unknown, command: Command) => runCommand(command, logOut))
 
   program
     .command('whoami')
-    .description('print who is logged in, and where')
+    .description('show who is logged in, and to which server')
     .addHelpText('after', examples('otpd whoami', 'otpd whoami --json'))
     .action((_options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
@@ -59,7 +60,7 @@ export function addAccountCommands(program: Command, runCommand: RunCommand) {
                 ['Virtual phone', developer.data.virtualPhoneNumber],
                 ['Server', `${server.url} (${server.source})`],
                 ['Token from', token?.source],
-                ['Token ends', token?.expiresAt && output.formatTime(token.expiresAt)],
+                ['Token expires', token?.expiresAt && output.formatTime(token.expiresAt)],
               ],
               paint,
             ),
@@ -68,10 +69,10 @@ export function addAccountCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
-  const auth = program.command('auth').description('the token that calls are made with')
+  const auth = program.command('auth').description('ID token for calls to the API')
   auth
     .command('token')
-    .description('print an ID token that is valid now, renewed where needed')
+    .description('print a valid ID token, renewed if necessary')
     .addHelpText(
       'after',
       examples(

@@ -10,18 +10,18 @@ import { printable, formatRemaining } from '../terminal/text.ts'
 
 type PrintDeveloper = (output: Output, developer: HostDeveloper, label: string) => void
 
-/** What is done to accounts that are there, and the key that their tokens are signed with. */
+/** Registers commands on existing accounts, and on the key that signs their tokens. */
 export function addAdminAccountCommands(
   admin: Command,
   runCommand: RunCommand,
   printDeveloper: PrintDeveloper,
 ) {
-  addHostFlags(admin.command('disable').description('shut an account out and end its sessions'))
-    .argument('<account>', 'its e-mail address or id')
+  addHostFlags(admin.command('disable').description('block an account and end its sessions'))
+    .argument('<account>', 'e-mail address or id')
     .addHelpText('after', examples('otpd admin disable bob@example.com --yes'))
     .action((account: string, options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
-        const question = 'Disable this account? Its sessions end, and its applications are refused.'
+        const question = 'Disable this account? Its sessions end, and calls of its applications are rejected.'
         const id = await confirmAccount(context, options, account, question)
         const developer = await withHost(context, options, (host) => host.disable(id))
         printDeveloper(context.output, developer, 'Disabled')
@@ -29,8 +29,8 @@ export function addAdminAccountCommands(
       }),
     )
 
-  addHostFlags(admin.command('enable').description('let a disabled account in again'))
-    .argument('<account>', 'its e-mail address or id')
+  addHostFlags(admin.command('enable').description('unblock a disabled account'))
+    .argument('<account>', 'e-mail address or id')
     .addHelpText('after', examples('otpd admin enable bob@example.com'))
     .action((account: string, options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
@@ -39,14 +39,14 @@ export function addAdminAccountCommands(
       }),
     )
 
-  addHostFlags(admin.command('delete').alias('rm').description('remove an account and end its sessions'))
-    .argument('<account>', 'its e-mail address or id')
+  addHostFlags(admin.command('delete').alias('rm').description('delete an account and end its sessions'))
+    .argument('<account>', 'e-mail address or id')
     .addHelpText('after', examples('otpd admin delete bob@example.com --yes'))
     .action((account: string, options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
         const question =
-          'Delete this account? Nobody can log in to it again, and its applications are refused.'
+          'Delete this account? It cannot be logged in to again, and calls of its applications are rejected.'
         const id = await confirmAccount(context, options, account, question)
         const deletion = await withHost(context, options, (host) => host.deleteAccount(id))
         output.printResult(
@@ -54,15 +54,17 @@ export function addAdminAccountCommands(
           () => `${output.paint.green('✓')} Deleted ${output.paint.bold(printable(account))}`,
         )
         output.note(
-          `Its password, name, address and sessions are gone.\n` +
-            `What stays, under ${deletion.id}: projects (${deletion.projects}), applications (${deletion.applications}),\n` +
-            'which are refused, and the records of their codes.',
+          `Its password, name, e-mail address and sessions were removed.\n` +
+            `Kept under ${deletion.id}: projects (${deletion.projects}), applications (${deletion.applications}),\n` +
+            'whose calls are rejected, and the records of their codes.',
         )
       }),
     )
 
   addHostFlags(
-    admin.command('rotate-signing-key').description('sign ID tokens with a new key; old ones run out'),
+    admin
+      .command('rotate-signing-key')
+      .description('sign ID tokens with a new key; existing tokens stay valid until they expire'),
   )
     .addHelpText('after', examples('otpd admin rotate-signing-key'))
     .action((options: HostFlags, command: Command) =>
@@ -71,14 +73,14 @@ export function addAdminAccountCommands(
         const signingKey = await withHost(context, options, (host) => host.rotateSigningKey())
         output.printResult(
           JSON.stringify({ data: signingKey }),
-          () => `${output.paint.green('✓')} ID tokens are signed with a new key\n  ${signingKey.kid}`,
+          () => `${output.paint.green('✓')} ID tokens are now signed with a new key\n  ${signingKey.kid}`,
         )
-        output.note('Tokens of the old key are accepted until they expire, within 15 minutes.')
+        output.note('Tokens signed with the old key are accepted until they expire, within 15 minutes.')
       }),
     )
 
-  addHostFlags(admin.command('token').description('print an ID token for a script, without a login'))
-    .argument('<account>', 'its e-mail address or id')
+  addHostFlags(admin.command('token').description('print an ID token for a script, without logging in'))
+    .argument('<account>', 'e-mail address or id')
     .addHelpText(
       'after',
       examples('OTPD_TOKEN="$(otpd admin token ada@example.com --quiet)" otpd project list'),

@@ -7,8 +7,12 @@ import { printable } from '../terminal/text.ts'
 
 /** Commands on one phone number: unlock its limits, erase it everywhere. */
 export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
-  addHostFlags(admin.command('unlock').description('let the codes of a phone be checked and sent again'))
-    .argument('<phone|app>', 'a number like +14155550100, or the id of an application: every phone with it')
+  addHostFlags(
+    admin
+      .command('unlock')
+      .description('reset the limits of a phone, so that codes can be sent and verified again'),
+  )
+    .argument('<phone|app>', 'number like +14155550100, or the id of an application to unlock all its phones')
     .addHelpText('after', examples('otpd admin unlock +14155550100'))
     .action((target: string, options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
@@ -19,12 +23,12 @@ export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
           const hadCounts = result.checkBudgets + result.admissions > 0
           return hadCounts
             ? `${output.paint.green('✓')} Unlocked ${displayTarget}`
-            : `Nothing was counted against ${displayTarget}.`
+            : `${displayTarget} was not locked: no attempts were counted.`
         })
       }),
     )
 
-  addHostFlags(admin.command('erase').description('forget a phone number everywhere, in every account'))
+  addHostFlags(admin.command('erase').description('erase a phone number from all records of all accounts'))
     .argument('<phone>', 'with country code, like +14155550100')
     .addHelpText('after', examples('otpd admin erase +14155550100 --yes'))
     .action((phone: string, options: HostFlags, command: Command) =>
@@ -34,7 +38,7 @@ export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
           find: async () => phone,
           describe: async () => ({
             question:
-              'Forget this phone number? Its codes are canceled and its users are gone, in every account.',
+              'Erase this phone number? Its codes are canceled and its users deleted, in every account.',
             name: phone,
           }),
         })
@@ -44,7 +48,7 @@ export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
           () =>
             `${output.paint.green('✓')} Erased ${output.paint.bold(printable(phone))} from OTP requests (${erasure.otpRequests}), log entries (${erasure.logEntries}) and users (${erasure.users})`,
         )
-        output.note('Backups that were made before still hold it: remove them, or let them run out.')
+        output.note('Backups made earlier still contain it: delete them, or let them expire.')
       }),
     )
 }

@@ -15,12 +15,13 @@ type CreateOptions = HostFlags & { email?: string; name?: string; passwordStdin?
 type AuditOptions = HostFlags & { limit?: string }
 type PasswordOptions = HostFlags & { passwordStdin?: boolean }
 
+/** Registers the operator's commands, which work on the data directory. */
 export function addAdminCommands(program: Command, runCommand: RunCommand) {
-  const admin = program.command('admin').description('accounts, on the machine of the server')
+  const admin = program.command('admin').description("accounts and operations (run on the server's machine)")
 
-  addHostFlags(admin.command('create').alias('new').description('make an account'))
-    .option('--email <email>', 'what its owner logs in with')
-    .option('--name <name>', 'what its owner is called')
+  addHostFlags(admin.command('create').alias('new').description('create an account'))
+    .option('--email <email>', 'e-mail address to log in with')
+    .option('--name <name>', "the owner's name")
     .option('--password-stdin', 'read the password from standard input')
     .addHelpText(
       'after',
@@ -46,7 +47,7 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
-  addHostFlags(admin.command('list').alias('ls').description('list every account'))
+  addHostFlags(admin.command('list').alias('ls').description('list all accounts'))
     .addHelpText('after', examples('otpd admin list'))
     .action((options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
@@ -58,7 +59,7 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
     )
 
   addHostFlags(
-    admin.command('setup-token').description('print a token that makes one account within 30 minutes'),
+    admin.command('setup-token').description('print a token that creates one account within 30 minutes'),
   )
     .addHelpText('after', examples('otpd admin setup-token'))
     .action((options: HostFlags, command: Command) =>
@@ -66,14 +67,14 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
         const setupToken = await withHost(context, options, (host) => host.createSetupToken())
         context.output.printResult(JSON.stringify({ data: setupToken }), () => setupToken.token)
         const timeLeft = formatRemaining(Date.parse(setupToken.expiresAt) - context.io.now())
-        context.output.note(`Works once, within ${timeLeft}.`)
+        context.output.note(`Valid once, for ${timeLeft}.`)
         context.output.suggestNext(`otpd login --setup-token ${setupToken.token}`)
       }),
     )
 
-  addHostFlags(admin.command('set-plan').description('give an account a plan of the configuration'))
-    .argument('<account>', 'its e-mail address or id')
-    .argument('<plan>', 'free, or a plan of the configuration file')
+  addHostFlags(admin.command('set-plan').description('set the plan of an account'))
+    .argument('<account>', 'e-mail address or id')
+    .argument('<plan>', 'free, or a plan from the configuration file')
     .addHelpText('after', examples('otpd admin set-plan ada@example.com free'))
     .action((account: string, plan: string, options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
@@ -83,9 +84,9 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
     )
 
   addHostFlags(
-    admin.command('reset-password').description('set a new password and end the sessions of an account'),
+    admin.command('reset-password').description('set a new password and end all sessions of an account'),
   )
-    .argument('<email>', 'of the account')
+    .argument('<email>', 'e-mail address of the account')
     .option('--password-stdin', 'read the password from standard input')
     .addHelpText(
       'after',
@@ -103,15 +104,15 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
   addAdminAccountCommands(admin, runCommand, printDeveloper)
   addAdminPhoneCommands(admin, runCommand)
 
-  addHostFlags(admin.command('audit').description('the audit trail of every account and of the installation'))
-    .option('--limit <number>', 'how many of the newest, 1 to 10000 (50)')
+  addHostFlags(admin.command('audit').description('show the audit log of all accounts and of the server'))
+    .option('--limit <number>', 'maximum number of newest entries, 1 to 10000 (default 50)')
     .addHelpText('after', examples('otpd admin audit', 'otpd admin audit --limit 1000 --json'))
     .action((options: AuditOptions, command: Command) =>
       runCommand(command, async (context) => {
         const { output } = context
         const limit = Number(options.limit ?? 50)
         if (!Number.isInteger(limit) || limit < 1 || limit > 10_000)
-          throw usageError('--limit is a number from 1 to 10000.')
+          throw usageError('--limit must be a number from 1 to 10000.')
         const entries = await withHost(context, options, (host) => host.listAudit({ limit }))
         output.printResult(JSON.stringify({ data: entries }), () => auditText(entries, output))
       }),
@@ -135,7 +136,7 @@ function printDeveloper({ printResult, paint }: Output, developer: HostDeveloper
 }
 
 function listText(developers: HostDeveloper[], { formatTable, formatTime }: Output) {
-  if (developers.length === 0) return 'No accounts yet. Make one: otpd admin create'
+  if (developers.length === 0) return 'No accounts yet. Create one: otpd admin create'
   const rows = developers.map((developer) => [
     developer.id,
     printable(developer.email ?? '-'),

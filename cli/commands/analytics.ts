@@ -19,19 +19,20 @@ const rangeDefault = '30d'
 const watchIntervalMs = 5000
 const countKeys = ['sent', 'verified', 'failed'] as const
 
+/** Registers the analytics command: a chart, a summary or a table of days, once or repeatedly. */
 export function addAnalyticsCommand(program: Command, runCommand: RunCommand) {
   program
     .command('analytics')
     .addArgument(
-      new Argument('[view]', 'summary: all time; timeseries: day by day; else a chart of both').choices([
+      new Argument('[view]', 'summary (all time) or timeseries (day by day); default: a chart').choices([
         'summary',
         'timeseries',
       ]),
     )
-    .description('how many codes were sent, verified and failed, in UTC days')
-    .addOption(new Option('--range <days>', `${ranges.join(', ')} (${rangeDefault})`).choices(ranges))
-    .option('--csv', 'comma-separated, with a heading; of the days where no view is named, like --json')
-    .option('-w, --watch', 'draw it again every 5 seconds, until Ctrl-C')
+    .description('count codes sent, verified and failed, by UTC day')
+    .addOption(new Option('--range <days>', `${ranges.join(', ')} (default ${rangeDefault})`).choices(ranges))
+    .option('--csv', 'print CSV with a header line; without a view, of the days (as --json does)')
+    .option('-w, --watch', 'redraw every 5 seconds, until Ctrl-C')
     .addHelpText(
       'after',
       examples(
@@ -48,7 +49,7 @@ export function addAnalyticsCommand(program: Command, runCommand: RunCommand) {
 }
 
 async function printOnce({ connect, output }: Context, view: View | undefined, options: Options) {
-  if (options.csv === true && output.json) throw usageError('--csv and --json are two answers; choose one.')
+  if (options.csv === true && output.json) throw usageError('--csv and --json cannot be combined.')
   if (view === 'summary') refuseRange(options)
   const { api } = connect()
   if (view === undefined && !output.json && options.csv !== true) {
@@ -71,7 +72,7 @@ async function printRepeatedly(
   const { io, connect, output } = context
   if (output.json || options.csv === true || !io.stdoutIsTerminal)
     throw usageError(
-      '--watch draws on a terminal, and there is none.',
+      '--watch needs a terminal, and cannot be combined with --json or --csv.',
       'Leave it out, or repeat the command.',
     )
   if (view === 'summary') refuseRange(options)
@@ -95,12 +96,12 @@ async function printRepeatedly(
         if (frame === undefined) return
         lastFrame = frame
       } catch (error) {
-        // A server that was there may come back; the last picture stays until then.
+        // A server that responded before may come back; keep showing the last frame until then.
         if (lastFrame === undefined || !(error instanceof CliError && isRetryable(error))) throw error
         lostNotice = `\n${output.paint.yellow('── the connection was lost, trying again ──')}`
       }
       const text = `${lastFrame}${lostNotice}`
-      // Back to where the last picture began, and away with it.
+      // Moves the cursor up to the start of the last frame and erases it.
       const eraseSequence = linesAbove === 0 ? '' : `\u001b[${linesAbove}A\u001b[0J`
       io.writeOut(`${eraseSequence}${text}\n`)
       linesAbove = text.split('\n').length
@@ -110,7 +111,7 @@ async function printRepeatedly(
 }
 
 function refuseRange({ range }: Options) {
-  if (range !== undefined) throw usageError('A summary counts everything so far and takes no --range.')
+  if (range !== undefined) throw usageError('--range does not apply to the summary, which covers all time.')
 }
 
 const fetchDays = (api: Api, range: Range) =>
@@ -121,7 +122,7 @@ const formatNumber = (value: number) => value.toLocaleString('en-US')
 const sumOverDays = (days: DayCounts[], key: (typeof countKeys)[number]) =>
   days.reduce((sum, day) => sum + day[key], 0)
 
-/** Of what was sent; null where nothing was. */
+/** Formats the share of sent codes; null if none were sent. */
 const percentText = (part: number, sent: number) =>
   sent === 0 ? null : `${Math.round((100 * part) / sent)}%`
 
@@ -187,7 +188,7 @@ function daysText(days: DayCounts[], { formatTable }: Output) {
   return formatTable(['DAY', 'SENT', 'VERIFIED', 'FAILED', 'RATE'], rows)
 }
 
-/** Numbers and dates alone, so nothing needs quotes. */
+/** Formats CSV. The cells are numbers and dates, so none needs quotes. */
 const toCsv = (rows: Record<string, string | number>[]) =>
   [Object.keys(rows[0] ?? {}), ...rows.map((row) => Object.values(row))]
     .map((cells) => cells.join(','))

@@ -7,13 +7,14 @@ import { examples } from '../help.ts'
 
 const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE']
 
+/** Registers the api command: any call of the HTTP API. */
 export function addApiCommand(program: Command, runCommand: RunCommand) {
   program
     .command('api')
     .argument('<method>', methods.slice(0, 3).join(', ') + ' or DELETE')
-    .argument('<path>', 'as in the documentation, like /v1/projects')
-    .description('call the HTTP API as you, and print its body')
-    .option('-d, --data <json>', 'the body: JSON, @FILE, or - for standard input')
+    .argument('<path>', 'path from the API documentation, like /v1/projects')
+    .description('call the HTTP API with your login, and print the response body')
+    .option('-d, --data <json>', 'request body: JSON, @FILE, or - for standard input')
     .addHelpText(
       'after',
       examples(
@@ -25,9 +26,11 @@ export function addApiCommand(program: Command, runCommand: RunCommand) {
     .action((method: string, path: string, options: { data?: string }, command: Command) =>
       runCommand(command, async (context) => {
         const httpMethod = method.toUpperCase()
-        if (!methods.includes(httpMethod)) throw usageError(`The method is one of ${methods.join(', ')}.`)
-        // Anything else than a path could name another host, and the token would go there.
-        if (!/^\/(?!\/)/.test(path)) throw usageError('The path begins with one slash, like /v1/projects.')
+        if (!methods.includes(httpMethod))
+          throw usageError(`Unknown method ${httpMethod}. Use one of ${methods.join(', ')}.`)
+        // Anything but a path could name another host, and the token would be sent there.
+        if (!/^\/(?!\/)/.test(path))
+          throw usageError('The path must begin with a single slash, like /v1/projects.')
         const body = options.data === undefined ? undefined : await readData(context, options.data)
         const responseBody = await context.connect().api.raw(httpMethod, path, body)
         context.output.printResult(responseBody, () => responseBody)
@@ -42,6 +45,6 @@ async function readData({ io }: Context, data: string) {
   try {
     return readFileSync(resolve(io.workingDirectory, path), 'utf8')
   } catch {
-    throw usageError(`The file ${path} of --data cannot be read.`)
+    throw usageError(`Cannot read the file ${path} of --data.`)
   }
 }

@@ -19,9 +19,9 @@ type UpdateOptions = {
   locale?: string
 }
 
-const idOrNameHelp = 'its id or name'
+const idOrNameHelp = 'id or name of the application'
 
-/** What is done with an application that there is already. */
+/** Registers the commands on an existing application. */
 export function addAppManageCommands(app: Command, runCommand: RunCommand) {
   app
     .command('get')
@@ -41,12 +41,15 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
   app
     .command('update')
     .argument('<app>', idOrNameHelp)
-    .description('change the name, how long codes live, or what messages say')
+    .description('change the name, the code lifetime, or the message settings')
     .option('-n, --name <name>', '1 to 80 characters')
-    .option('--otp-ttl <seconds>', 'how long a code is good for, 60 to 600')
-    .option('--webotp-domain <host>', "whose pages may fill in the code, like example.com; '' removes it")
-    .option('--android-hash <hash>', "the Android app that may read the message; '' removes it")
-    .option('--locale <tag>', "the language of messages, like en or pt-BR; '' removes it")
+    .option('--otp-ttl <seconds>', 'code lifetime, 60 to 600 seconds')
+    .option(
+      '--webotp-domain <host>',
+      "domain whose pages may autofill the code, like example.com; '' removes it",
+    )
+    .option('--android-hash <hash>', "hash of the Android app that may read the message; '' removes it")
+    .option('--locale <tag>', "language of messages, like en or pt-BR; '' removes it")
     .addHelpText(
       'after',
       examples(
@@ -69,7 +72,7 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
   app
     .command('enable')
     .argument('<app>', idOrNameHelp)
-    .description('let a disabled application work again')
+    .description('enable a disabled application')
     .addHelpText('after', examples('otpd app enable shop'))
     .action((idOrName: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
@@ -82,7 +85,7 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
   app
     .command('disable')
     .argument('<app>', idOrNameHelp)
-    .description('refuse every call with its credentials until it is enabled again')
+    .description('reject calls with its credentials until it is enabled again')
     .addHelpText('after', examples('otpd app disable shop'))
     .action((idOrName: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
@@ -123,7 +126,7 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
   app
     .command('secret')
     .argument('<app>', idOrNameHelp)
-    .description('print the secret that webhooks of an application are signed with')
+    .description('print the secret that signs the webhooks of an application')
     .addHelpText('after', examples('otpd app secret web'))
     .action((idOrName: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
@@ -144,7 +147,7 @@ async function updateApplication(api: Api, idOrName: string, body: ApplicationCh
 
 function readChanges({ name, otpTtl, webotpDomain, androidHash, locale }: UpdateOptions): ApplicationChanges {
   if (otpTtl !== undefined && !/^\d{1,6}$/.test(otpTtl))
-    throw usageError('--otp-ttl is a number of seconds from 60 to 600.')
+    throw usageError('--otp-ttl must be a number of seconds from 60 to 600.')
   const changes = {
     ...(name !== undefined && { name }),
     ...(otpTtl !== undefined && { otpTtlSeconds: Number(otpTtl) }),
@@ -154,7 +157,7 @@ function readChanges({ name, otpTtl, webotpDomain, androidHash, locale }: Update
   }
   if (Object.keys(changes).length === 0)
     throw usageError(
-      'Nothing to change.',
+      'There is nothing to change.',
       'Pass --name, --otp-ttl, --webotp-domain, --android-hash or --locale.',
     )
   return changes

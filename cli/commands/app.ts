@@ -13,6 +13,7 @@ import { addAppManageCommands } from './app-manage.ts'
 
 type CreateOptions = { project: string; env: 'live' | 'test'; envFile?: string }
 
+/** Registers the commands on applications. */
 export function addAppCommands(program: Command, runCommand: RunCommand) {
   const app = program.command('app').alias('apps').description('applications and their credentials')
 
@@ -20,14 +21,14 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
     .command('create')
     .alias('new')
     .argument('<name>', '1 to 80 characters')
-    .description('create an application; its secret and API key are shown this once')
+    .description('create an application; its secret and API key are shown only once')
     .requiredOption('-p, --project <id|name>', 'the project it belongs to')
     .addOption(
-      new Option('-e, --env <environment>', 'live, or test: nothing is ever sent anywhere')
+      new Option('-e, --env <environment>', 'live, or test (never sends real messages)')
         .choices(['live', 'test'])
         .makeOptionMandatory(),
     )
-    .option('--env-file <path>', 'save the credentials in a new file that only you can read')
+    .option('--env-file <path>', 'save the credentials to a new file that only you can read')
     .addHelpText(
       'after',
       examples(
@@ -50,9 +51,8 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
         output.printResult(response.body, () =>
           createdText(data, isSaved ? options.envFile : undefined, output),
         )
-        if (!isSaved)
-          output.note('\n  Store the secret and the API key now: this is the only time they are shown.')
-        if (file !== null && !isSaved) output.warn(`${options.envFile} could not be written.`)
+        if (!isSaved) output.note('\n  Store the secret and the API key now: they are not shown again.')
+        if (file !== null && !isSaved) output.warn(`Could not write ${options.envFile}.`)
         if (isSaved)
           output.suggestNext(`otpd otp send ${testPhone} --env-file ${shellWord(options.envFile ?? '')}`)
         else
@@ -64,7 +64,7 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
     )
 
   addListOptions(app.command('list').alias('ls').description('list your applications, newest first'))
-    .option('-p, --project <id|name>', 'only those of this project')
+    .option('-p, --project <id|name>', 'only applications of this project')
     .addHelpText('after', examples('otpd app list', 'otpd app list --project storefront --json'))
     .action((options: ListOptions & { project?: string }, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
@@ -72,7 +72,7 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
         const projectId = options.project && (await findProject(api, options.project))
         const query = { ...listQuery(options), projectId }
         const response = await api.asDeveloper('GET', '/v1/applications', { query })
-        // Names are for people; a script that reads JSON is not made to wait for them.
+        // Names are for people; scripts that read JSON do not wait for them.
         const projects = output.json || response.data.length === 0 ? [] : await listProjects(api)
         output.printResult(response.body, () => listText(response.data, projects, output))
         printNextPageHint(output, response)
@@ -82,7 +82,7 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
   addAppManageCommands(app, runCommand)
 }
 
-/** Of the numbers whose code in test applications is always 424242. */
+/** A number whose code in test applications is always 424242. */
 const testPhone = '+14155550100'
 
 async function createApplication(api: Api, name: string, { project, env }: CreateOptions) {
@@ -102,7 +102,7 @@ function createdText(app: CreatedApplication, envFilePath: string | undefined, {
   const title = `${paint.green('✓')} Application ${paint.bold(printable(app.name))} (${paintEnvironment(app.environment, paint)})`
   const id: [string, string] = ['Id', app.id]
   if (envFilePath !== undefined)
-    return [title, formatFacts([id, ['Saved in', `${envFilePath} (only you can read it)`]], paint)].join('\n')
+    return [title, formatFacts([id, ['Saved to', `${envFilePath} (only you can read it)`]], paint)].join('\n')
   // Short labels keep every line within 80 columns.
   const credentials: [string, string][] = [
     ['Client ID', app.clientId],

@@ -14,10 +14,11 @@ import { truncate, printable } from '../terminal/text.ts'
 
 type Options = ListOptions & { action?: AuditEntry['action']; target?: string }
 
+/** Registers the audit command. */
 export function addAuditCommand(program: Command, runCommand: RunCommand) {
-  addListOptions(program.command('audit').description('who changed what, and from where, newest first'))
-    .option('--action <action>', 'only this, like credential.rotated')
-    .option('--target <id>', 'only what was done to this application, project or webhook')
+  addListOptions(program.command('audit').description('show who changed what and from where, newest first'))
+    .option('--action <action>', 'only this action, like credential.rotated')
+    .option('--target <id>', 'only actions on this application, project or webhook')
     .addHelpText(
       'after',
       examples('otpd audit', 'otpd audit --action login.failed', 'otpd audit --limit 200 --json'),
@@ -36,13 +37,13 @@ export function addAuditCommand(program: Command, runCommand: RunCommand) {
     )
 }
 
-/** The trail as a table; of the operator's as well, which has the same fields. */
+/** Formats audit entries as a table; also the operator's, which have the same fields. */
 export function auditText(
   entries: Array<Omit<AuditEntry, 'id'>>,
   { columns, formatTable, formatTime }: Output,
 ): string {
-  if (entries.length === 0) return 'Nothing noted yet: no change and no login.'
-  // A terminal that is not very wide has room for what was done, and by whom.
+  if (entries.length === 0) return 'No audit entries: no changes and no logins.'
+  // A narrower terminal has room for the action and the actor only.
   const isNarrow = (columns() ?? Infinity) < 132
   const actor = (id: string) => (isNarrow ? truncate(id, 12, '…') : id)
   const rows = entries.map((entry) => [
@@ -50,11 +51,11 @@ export function auditText(
     entry.action,
     printable(entry.targetName ?? entry.targetId ?? '-'),
     printable(entry.detail ?? ''),
-    entry.actorId === null && entry.source === 'api' ? 'nobody' : actor(entry.actorId ?? 'operator'),
+    entry.actorId === null && entry.source === 'api' ? 'unknown' : actor(entry.actorId ?? 'operator'),
     entry.ip ?? entry.source,
     printable(entry.userAgent ?? ''),
   ])
-  const headings = ['WHEN', 'ACTION', 'OF', 'DETAIL', 'BY', 'FROM', 'WITH']
+  const headings = ['WHEN', 'ACTION', 'TARGET', 'DETAIL', 'ACTOR', 'SOURCE', 'CLIENT']
   const columnCount = isNarrow ? 5 : headings.length
   return formatTable(
     headings.slice(0, columnCount),

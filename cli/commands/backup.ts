@@ -8,9 +8,10 @@ import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 
 type RowCounts = { accounts: number; applications: number; otpRequests: number; logEntries: number }
 
+/** Registers backup and restore. */
 export function addBackupCommands(program: Command, runCommand: RunCommand) {
-  addHostFlags(program.command('backup').description('copy the database, also while the server runs'))
-    .argument('[file]', 'where to; never replaced (a new name in backups of the data directory)')
+  addHostFlags(program.command('backup').description('back up the database, even while the server runs'))
+    .argument('[file]', 'new file, never overwritten (default: a new file in backups of the data directory)')
     .addHelpText('after', examples('otpd backup', 'otpd backup otpd-monday.db --data-dir "$OTPD_DATA_DIR"'))
     .action((file: string | undefined, options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
@@ -24,20 +25,20 @@ export function addBackupCommands(program: Command, runCommand: RunCommand) {
               [
                 ['Size', `${backup.bytes} bytes`],
                 ['SHA-256', backup.sha256],
-                ['Holds', rowsText(backup.rows)],
+                ['Contains', rowsText(backup.rows)],
               ],
               output.paint,
             ),
           ].join('\n'),
         )
         output.note(
-          'The master key is not in it. Keep that too, elsewhere: without it no backup can be restored.',
+          'The master key is not in it. Keep a copy of the key elsewhere: without it no backup can be restored.',
         )
       }),
     )
 
-  addHostFlags(program.command('restore').description('put a backup in the place of the database'))
-    .argument('<file>', 'made by otpd backup')
+  addHostFlags(program.command('restore').description('replace the database with a backup'))
+    .argument('<file>', 'file from otpd backup')
     .addHelpText(
       'after',
       examples(
@@ -51,7 +52,7 @@ export function addBackupCommands(program: Command, runCommand: RunCommand) {
           find: async () => resolve(io.workingDirectory, file),
           describe: async () => ({
             question:
-              'Restore it? Whatever happened since that backup is undone: codes, logs, rotated credentials.',
+              'Restore this backup? All changes since then are lost: codes, logs, rotated credentials.',
             name: 'restore',
           }),
         })
@@ -61,8 +62,8 @@ export function addBackupCommands(program: Command, runCommand: RunCommand) {
             `${output.paint.green('✓')} Restored ${output.paint.bold(printable(path))}`,
             formatFacts(
               [
-                ['Before', result.keptAs && printable(result.keptAs)],
-                ['Migrates', result.pendingMigrations.join(', ') || null],
+                ['Old database', result.keptAs && printable(result.keptAs)],
+                ['To migrate', result.pendingMigrations.join(', ') || null],
               ],
               output.paint,
             ),

@@ -6,12 +6,11 @@ import type { RunCommand } from '../context.ts'
 import { addConfigFlags, loadServerConfig, requireConfig } from '../host/config.ts'
 import { printable } from '../terminal/text.ts'
 
+/** Registers the commands on the server's configuration. */
 export function addConfigCommands(program: Command, runCommand: RunCommand) {
   const config = program.command('config').description("the server's configuration on this machine")
 
-  addConfigFlags(
-    config.command('show').description('print every setting, its value and where that came from'),
-  )
+  addConfigFlags(config.command('show').description('show every setting, its value and its source'))
     .addHelpText('after', examples('otpd config show', 'otpd config show --listen 127.0.0.1:9090 --json'))
     .action((flags: Flags, command: Command) =>
       runCommand(command, async ({ output }) => {
@@ -19,7 +18,7 @@ export function addConfigCommands(program: Command, runCommand: RunCommand) {
         const { settingRows } = await import('../../src/server/bundle.ts')
         output.printResult(JSON.stringify({ data: loaded.settings }), () =>
           output.formatTable(
-            ['SETTING', 'VALUE', 'FROM'],
+            ['SETTING', 'VALUE', 'SOURCE'],
             settingRows(loaded.settings).map((row) => row.map(printable)),
           ),
         )
@@ -27,7 +26,7 @@ export function addConfigCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
-  addConfigFlags(config.command('check').description('say whether the server would accept its configuration'))
+  addConfigFlags(config.command('check').description('check that the configuration is valid'))
     .addHelpText('after', examples('otpd config check'))
     .action((flags: Flags, command: Command) =>
       runCommand(command, async ({ output }) => {

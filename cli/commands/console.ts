@@ -5,25 +5,26 @@ import { examples } from '../help.ts'
 
 type Options = { readOnly?: true; ascii?: true }
 
+/** Registers the console command. */
 export function addConsoleCommand(program: Command, runCommand: RunCommand) {
   program
     .command('console')
-    .description('the full-screen console; also otpd alone, on a terminal')
-    .option('--read-only', 'change nothing; keys that would are off')
-    .option('--ascii', 'draw with ASCII alone')
+    .description('open the full-screen console, as otpd without arguments does')
+    .option('--read-only', 'disable keys that change anything')
+    .option('--ascii', 'draw with ASCII characters only')
     .addHelpText('after', examples('otpd console', 'otpd console --read-only'))
     .action((options: Options, command: Command) =>
       runCommand(command, (context) => openConsole(context, options)),
     )
 }
 
-/** What draws screens is loaded here and nowhere else: plain commands need not wait for it. */
+/** Opens the console. Only here is the code that draws screens loaded, so that plain commands do not wait for it. */
 async function openConsole(context: Context, { readOnly, ascii }: Options = {}) {
   const { runConsole } = await import('../console/run-console.tsx')
   return await runConsole(context, { isReadOnly: readOnly === true, isAscii: ascii === true })
 }
 
-/** For otpd alone: whoever types that may know no other command yet. */
+/** Opens the console for `otpd` without arguments; an error also points a new user at the help. */
 export async function openConsoleOrHintAtHelp(context: Context) {
   try {
     return await openConsole(context)
@@ -31,7 +32,7 @@ export async function openConsoleOrHintAtHelp(context: Context) {
     if (!(error instanceof CliError)) throw error
     const { exitCode, code, message, hints } = error
     throw new CliError(exitCode, code, message, {
-      hints: [...hints, 'All commands: otpd --help'],
+      hints: [...hints, 'See all commands with: otpd --help'],
       cause: error,
     })
   }

@@ -15,13 +15,14 @@ import { printable } from '../terminal/text.ts'
 
 const namePattern = /^[A-Za-z0-9][\w.-]{0,62}$/
 
+/** Registers the commands on contexts: names for servers. */
 export function addContextCommands(program: Command, runCommand: RunCommand) {
-  const context = program.command('context').description('names for servers, to switch between them')
+  const context = program.command('context').description('named servers, to switch between them')
 
   context
     .command('list')
     .alias('ls')
-    .description('list every name, its server and who is logged in there')
+    .description('list contexts with their server and login')
     .addHelpText('after', examples('otpd context list'))
     .action((_options: unknown, command: Command) =>
       runCommand(command, async ({ io, output }) => {
@@ -44,16 +45,18 @@ export function addContextCommands(program: Command, runCommand: RunCommand) {
     .alias('new')
     .description('give a server a name')
     .argument('<name>', 'letters, digits, dots, dashes')
-    .argument('<url>', 'where the server is reached')
+    .argument('<url>', "the server's address")
     .addHelpText('after', examples('otpd context add local http://127.0.0.1:8080'))
     .action((name: string, url: string, _options: unknown, command: Command) =>
       runCommand(command, async (context) => {
         if (!namePattern.test(name))
-          throw usageError('A name is made of letters, digits, dots and dashes, 63 at most.')
+          throw usageError(
+            'A context name has up to 63 letters, digits, dots and dashes, and starts with a letter or digit.',
+          )
         const server = parseServer(url, 'the command line')
         await updateProfile(context, (profile) => {
           if (Object.hasOwn(profile.contexts, name))
-            throw new CliError(exitCodes.refused, 'CONFLICT', `There is a context ${name} already.`, {
+            throw new CliError(exitCodes.refused, 'CONFLICT', `The context ${name} already exists.`, {
               hints: [`Remove it first: otpd context remove ${name}`],
             })
           return { ...profile, contexts: { ...profile.contexts, [name]: server.url } }
@@ -65,8 +68,8 @@ export function addContextCommands(program: Command, runCommand: RunCommand) {
 
   context
     .command('use')
-    .description('talk to this server from now on')
-    .argument('<name>', 'of otpd context list')
+    .description('make this the default server')
+    .argument('<name>', 'name of the context')
     .addHelpText('after', examples('otpd context use local'))
     .action((name: string, _options: unknown, command: Command) =>
       runCommand(command, async (context) => {
@@ -77,7 +80,7 @@ export function addContextCommands(program: Command, runCommand: RunCommand) {
         }).then(({ current }) => parseServer(current ?? '', `the context ${name}`))
         printContext(context, { name, server: url }, 'Using')
         for (const variable of ['OTPD_SERVER', 'OTPD_CONTEXT'])
-          if (io.env[variable]) output.warn(`${variable} is set and comes before this choice.`)
+          if (io.env[variable]) output.warn(`${variable} is set and takes precedence over this choice.`)
         if (readProfile(credentialsPath(io)).logins[origin] === undefined) output.suggestNext('otpd login')
       }),
     )
@@ -85,8 +88,8 @@ export function addContextCommands(program: Command, runCommand: RunCommand) {
   context
     .command('remove')
     .alias('rm')
-    .description('forget a name; a login there stays until otpd logout')
-    .argument('<name>', 'of otpd context list')
+    .description('remove a context; the login stays until otpd logout')
+    .argument('<name>', 'name of the context')
     .addHelpText('after', examples('otpd context remove local'))
     .action((name: string, _options: unknown, command: Command) =>
       runCommand(command, async (context) => {
@@ -100,7 +103,7 @@ export function addContextCommands(program: Command, runCommand: RunCommand) {
     )
 }
 
-/** A context has no server of its own to answer: this is its shape with --json. */
+/** Lists contexts in the shape that --json prints; no server is called. */
 function listContexts({ contexts, logins, current }: Profile) {
   return Object.entries(contexts)
     .toSorted(([nameA], [nameB]) => nameA.localeCompare(nameB))
@@ -117,7 +120,7 @@ function printContext({ output }: Context, data: { name: string; server: string 
   )
 }
 
-/** @returns the profile as it was written */
+/** Edits the credentials file under its lock. Returns the profile as written. */
 async function updateProfile({ io }: Context, edit: (profile: Profile) => Profile): Promise<Profile> {
   const path = credentialsPath(io)
   return await withLock(io, `${path}.lock`, async () => {

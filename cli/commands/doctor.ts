@@ -18,6 +18,7 @@ import { loadServerConfig } from '../host/config.ts'
 import { shortPath } from '../terminal/text.ts'
 import { version } from '../version.ts'
 
+/** Registers the doctor command. */
 export function addDoctorCommand(program: Command, runCommand: RunCommand) {
   addHostFlags(
     program
@@ -48,7 +49,7 @@ export function addDoctorCommand(program: Command, runCommand: RunCommand) {
     )
 }
 
-/** The way to the server; or why there is none, where what the last login left cannot be read. */
+/** Connects to the server; returns a failed check if the credentials file cannot be read. */
 function tryConnect({ connect: open }: Context): ReturnType<Context['connect']> | { checks: Check[] } {
   try {
     return open()
@@ -64,7 +65,8 @@ const isServerRunning = (localServer: LocalServer | null) =>
   localServer?.inspection?.state === 'accessible' && localServer.inspection.isHeld
 
 /**
- * What this machine has of a server; null where it is only the machine of a client. Looks and makes nothing.
+ * Inspects the server's configuration and data directory on this machine, without creating anything. Null if this
+ * machine only has the client.
  */
 async function inspectLocalServer(
   flags: HostFlags,
@@ -88,7 +90,7 @@ async function inspectLocalServer(
 
 function localServerChecks({ io }: Context, localServer: LocalServer | null): Check[] {
   if (localServer === null)
-    return [ok('host', 'the server is elsewhere; its files and settings are not looked at')]
+    return [ok('host', 'the server is on another machine; its files and settings are not checked')]
   const { loaded, dataDir, inspection } = localServer
   const { config } = loaded
   const dataDirInfo = dataDir !== null && {
@@ -103,7 +105,7 @@ function localServerChecks({ io }: Context, localServer: LocalServer | null): Ch
   ]
 }
 
-/** Only where the configuration is whole: of half of it everything could be said. */
+/** Checks live sending, if the configuration is valid; for an invalid one the results would mean nothing. */
 async function liveSendingChecks({ io }: Context, localServer: LocalServer | null): Promise<Check[]> {
   const config = localServer?.loaded.config ?? null
   if (localServer === null || config === null) return []
@@ -125,7 +127,7 @@ async function liveSendingChecks({ io }: Context, localServer: LocalServer | nul
   }
 }
 
-/** Where the server of this user looks first for a file that may be made there. */
+/** Path of the configuration file that a server of this user would read first. */
 const defaultConfigPath = ({ env, homeDirectory }: Io) =>
   process.getuid?.() === 0
     ? '/etc/otpd/otpd.toml'

@@ -6,15 +6,16 @@ import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import { localTime, printable } from '../terminal/text.ts'
 
+/** Registers the commands on the guard against SMS pumping. */
 export function addGuardCommands(program: Command, runCommand: RunCommand) {
   const guard = program
     .command('guard')
-    .description('the guard against SMS pumping, on the machine of the server')
+    .description("protection against SMS pumping (run on the server's machine)")
 
   addHostFlags(
     guard
       .command('status')
-      .description('show what each rule allows, and what it flagged and blocked in the last 24 hours'),
+      .description('show the limit of each rule, and what it flagged and blocked in the last 24 hours'),
   )
     .addHelpText('after', examples('otpd guard status', 'otpd guard status --json'))
     .action((options: HostFlags, command: Command) =>
@@ -24,7 +25,7 @@ export function addGuardCommands(program: Command, runCommand: RunCommand) {
         output.printResult(JSON.stringify({ data: status }), () => statusText(status, output))
         if (status.mode === 'monitor' && status.countries.length > 0) {
           output.note(
-            'The guard only watches. To block: mode = "enforce" below [guard] in the configuration.',
+            'The guard only monitors. To block messages, set mode = "enforce" in [guard] of the configuration.',
           )
         }
       }),
@@ -33,8 +34,8 @@ export function addGuardCommands(program: Command, runCommand: RunCommand) {
 
 const modes = {
   off: 'off: nothing is counted',
-  monitor: 'monitor: codes go out, and the log says which would not',
-  enforce: 'enforce: what a rule forbids is not sent',
+  monitor: 'monitor: all codes are sent, and the log shows which would be blocked',
+  enforce: 'enforce: messages that break a rule are blocked',
 } as const satisfies Record<HostGuardStatus['mode'], string>
 
 function statusText(
@@ -62,7 +63,7 @@ function statusText(
     `Mode ${paint.bold(modes[mode])}`,
     `Counted since ${localTime(since)}`,
     '',
-    formatTable(['RULE', 'ALLOWS', 'FLAGGED', 'BLOCKED'], ruleRows),
+    formatTable(['RULE', 'LIMIT', 'FLAGGED', 'BLOCKED'], ruleRows),
     '',
     countrySection,
   ].join('\n')

@@ -10,11 +10,12 @@ import type { Io } from '../terminal/io.ts'
 
 const pollIntervalMs = 200
 
+/** Registers the health command. */
 export function addHealthCommand(program: Command, runCommand: RunCommand) {
   program
     .command('health')
-    .description('ask a server whether it works')
-    .option('--wait <time>', 'keep asking for this long until it does, like 30s')
+    .description('check whether a server is up and ready')
+    .option('--wait <time>', 'wait up to this long until it is ready, like 30s')
     .addHelpText('after', examples('otpd health', 'otpd health --wait 30s --quiet'))
     .action((options: { wait?: string }, command: Command) =>
       runCommand(command, async ({ io, connect, output }) => {
@@ -48,7 +49,7 @@ async function waitUntilHealthy(io: Io, deadlineMs: number, check: () => Promise
   }
 }
 
-/** Alive, which needs no database, and then ready: the database can be written and nothing is being shut down. */
+/** Checks liveness, which needs no database, then readiness: the database is writable and no shutdown is under way. */
 async function checkHealth(send: SendHttp, server: ServerChoice): Promise<Health> {
   const liveness = await send({ method: 'GET', path: '/v1/health' })
   const isOtpd =
@@ -60,14 +61,14 @@ async function checkHealth(send: SendHttp, server: ServerChoice): Promise<Health
     : { response: readiness, notReadyReason: describeNotReady(readiness) }
 }
 
-/** In words, why a server is not ready. */
+/** Describes why a server is not ready. */
 export function describeNotReady({ json, status }: HttpResponse) {
   const cause = isRecord(json) && isRecord(json.data) ? json.data.cause : null
-  return (typeof cause === 'string' ? causeTexts[cause] : undefined) ?? `it answered ${status}`
+  return (typeof cause === 'string' ? causeTexts[cause] : undefined) ?? `it responded with ${status}`
 }
 
 const causeTexts: Record<string, string> = {
   draining: 'it is shutting down',
-  database: 'its database cannot be written',
+  database: 'it cannot write to its database',
   migrations: 'its database needs a migration',
 }

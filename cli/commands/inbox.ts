@@ -12,12 +12,15 @@ import { connectionNotice } from './logs.ts'
 
 type Options = ListOptions & { tail?: true }
 
-/** As many as the log shows before it goes on. */
+/** As many as `otpd logs --tail` shows first. */
 const tailLimitDefault = '20'
 
+/** Registers the inbox command. */
 export function addInboxCommand(program: Command, runCommand: RunCommand) {
-  addListOptions(program.command('inbox').description('codes that were kept here instead of sent'))
-    .option('-t, --tail', 'the last 20, and then what comes, until Ctrl-C')
+  addListOptions(
+    program.command('inbox').description('show codes that were kept in the inbox instead of sent'),
+  )
+    .option('-t, --tail', 'show the last 20, then follow new ones until Ctrl-C')
     .addHelpText('after', examples('otpd inbox', 'otpd inbox --tail', 'otpd inbox --limit 1 --json'))
     .action((options: Options, command: Command) =>
       runCommand(command, (context) =>
@@ -35,7 +38,8 @@ async function showInbox({ connect, output }: Context, options: ListOptions) {
 
 async function tailInbox(context: Context, { limit = tailLimitDefault, cursor }: Options): Promise<ExitCode> {
   const { io, connect, output } = context
-  if (cursor !== undefined) throw usageError('--tail begins with the newest messages and takes no --cursor.')
+  if (cursor !== undefined)
+    throw usageError('--tail starts at the newest messages and cannot be combined with --cursor.')
   const query = listQuery({ limit })
   const { api, server } = connect()
   const { data: recentItems } = await api.asDeveloper('GET', '/v1/inbox', { query })
@@ -56,13 +60,13 @@ async function tailInbox(context: Context, { limit = tailLimitDefault, cursor }:
   })
 }
 
-/** One message a line: local time, phone, code, request. */
+/** Formats a message as one line: local time, phone, code, request. */
 function messageLine({ sentAt, phone, code, requestId }: InboxItem, { io, output }: Context) {
   const { paint, columns } = output
   const cells = [
     paint.dim(recentTime(sentAt, io.now()).padEnd(8)),
     printable(phone).padEnd(14),
-    code === null ? paint.dim('over  ') : paint.bold(code),
+    code === null ? paint.dim('used/expired') : paint.bold(code),
     paint.dim(requestId ?? ''),
   ]
   return truncate(cells.join('  ').trimEnd(), columns() ?? Infinity, '…')
@@ -73,7 +77,7 @@ function inboxText(items: InboxItem[], { paint, formatTable, formatTime }: Outpu
   const rows = items.map((item) => [
     formatTime(item.sentAt),
     printable(item.phone),
-    item.code === null ? paint.dim('over') : paint.bold(item.code),
+    item.code === null ? paint.dim('used/expired') : paint.bold(item.code),
     item.code === null ? '' : formatTime(item.expiresAt),
     item.requestId ?? '',
   ])

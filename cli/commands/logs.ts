@@ -15,20 +15,24 @@ type Options = { tail?: true; app?: string; type?: string; phone?: string; since
 const limitDefault = 20
 const limitMax = 10_000
 
-/** As a place to go on from: the beginning of the log. */
+/** Event id before every real one: following the log after it starts at the beginning. */
 const logStart = `evt_${'0'.repeat(26)}`
 
+/** Registers the logs command. */
 export function addLogsCommand(program: Command, runCommand: RunCommand) {
   program
     .command('logs')
-    .addArgument(new Argument('[tail]', 'tail: the same as --tail').choices(['tail']))
-    .description('what happened to codes, oldest first')
-    .option('-t, --tail', 'go on with what comes, until Ctrl-C')
-    .option('--app <id|name>', 'only of this application')
-    .option('--type <types>', 'only these, like otp.verified,otp.failed')
-    .option('--phone <number>', 'only of this phone; its last digits are enough')
-    .option('--since <time>', 'only since then: 10m, 2h, 3d, or 2026-11-20T08:00:00Z')
-    .option('--limit <number>', `how many of the most recent (${limitDefault}; all with --since)`)
+    .addArgument(new Argument('[tail]', 'tail: same as --tail').choices(['tail']))
+    .description('show events of codes, oldest first')
+    .option('-t, --tail', 'follow new events until Ctrl-C')
+    .option('--app <id|name>', 'only events of this application')
+    .option('--type <types>', 'only these event types, like otp.verified,otp.failed')
+    .option('--phone <number>', 'only events of this phone number, or of its last digits')
+    .option('--since <time>', 'only events since this time: 10m, 2h, 3d, or 2026-11-20T08:00:00Z')
+    .option(
+      '--limit <number>',
+      `maximum number of newest events (default ${limitDefault}; with --since ${limitMax})`,
+    )
     .addHelpText(
       'after',
       examples(
@@ -52,11 +56,12 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
   const appId = options.app === undefined ? undefined : await findApplication(api, options.app)
   const search: LogSearch = { ...parsedOptions, appId }
   const recentLog = await findRecent(api, search)
-  // Names are for people; a script that reads JSON is not made to wait for them.
+  // Names are for people; scripts that read JSON do not wait for them.
   const needsNames = !output.json && (isTail || recentLog.entries.length > 0)
   const appNames = new Map(needsNames ? (await listApplications(api)).map(({ id, name }) => [id, name]) : [])
   const formatEntry = (entry: LogEntry) => logLine(entry, appNames, io.now(), output)
-  if (recentLog.isTruncated) output.warn('The search ended after 10,000 entries; there are older ones.')
+  if (recentLog.isTruncated)
+    output.warn('The search stopped after 10,000 entries; older ones were not searched.')
 
   if (!isTail) {
     output.printResult(
@@ -82,20 +87,21 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
   })
 }
 
+/** Formats a notice about the connection, set off from the entries. */
 export const connectionNotice = ({ output }: Context, text: string) =>
   output.paintError.yellow(`── ${text} ──`)
 
 const emptyText = ({ app, type, phone, since }: Options) =>
   [app, type, phone, since].every((filter) => filter === undefined)
     ? 'No events yet. Send a code: otpd otp send PHONE --env-file FILE'
-    : 'No such events. See all of them: otpd logs'
+    : 'No matching events. See all of them: otpd logs'
 
 function readOptions({ type, phone, since, limit }: Options, nowMs: number): Omit<LogSearch, 'appId'> {
   if (limit !== undefined && !(/^[1-9]\d{0,4}$/.test(limit) && Number(limit) <= limitMax))
-    throw usageError(`--limit is a number from 1 to ${limitMax}.`)
+    throw usageError(`--limit must be a number from 1 to ${limitMax}.`)
   const phoneEnd = phone?.replaceAll(/[\s().-]/g, '').replace(/^00/, '+')
   if (phoneEnd !== undefined && !/^\+?\d{2,15}$/.test(phoneEnd))
-    throw usageError('--phone is a number like +14155550100, or its last digits.')
+    throw usageError('--phone must be a number like +14155550100, or its last digits.')
   return {
     type: type?.replaceAll(/\s/g, ''),
     phoneEnd,
@@ -104,13 +110,13 @@ function readOptions({ type, phone, since, limit }: Options, nowMs: number): Omi
   }
 }
 
-/** `10m` is ten minutes ago; anything else is a date. */
+/** Parses --since to milliseconds since the epoch: `10m` is ten minutes ago; anything else is a date. */
 function parseMoment(since: string, nowMs: number): number {
   const [, days] = /^(\d{1,4})d$/.exec(since) ?? []
   if (days !== undefined) return nowMs - Number(days) * 86_400_000
   if (/^[\d.]+(ms|s|m|h)$/.test(since)) return nowMs - durationMs(since, '--since')
   const timestampMs = /^\d{4}-\d\d-\d\d/.test(since) ? Date.parse(since) : Number.NaN
   if (Number.isNaN(timestampMs))
-    throw usageError('--since takes a time like 10m, 2h, 3d or 2026-11-20T08:00:00Z.')
+    throw usageError('--since must be a time like 10m, 2h, 3d or 2026-11-20T08:00:00Z.')
   return timestampMs
 }

@@ -4,10 +4,13 @@ import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import type { RunCommand } from '../context.ts'
 import { printable } from '../terminal/text.ts'
 
+/** Registers the migrate commands. */
 export function addMigrateCommands(program: Command, runCommand: RunCommand) {
-  const migrate = program.command('migrate').description("the database's schema, on this machine")
+  const migrate = program
+    .command('migrate')
+    .description("migrations of the database (run on the server's machine)")
 
-  addHostFlags(migrate.command('status').description('print what is applied and what is pending'))
+  addHostFlags(migrate.command('status').description('show applied and pending migrations'))
     .addHelpText('after', examples('otpd migrate status', 'otpd migrate status --json'))
     .action((options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
@@ -27,7 +30,7 @@ export function addMigrateCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
-  addHostFlags(migrate.command('up').description('apply what is pending, after a backup'))
+  addHostFlags(migrate.command('up').description('back up the database and apply pending migrations'))
     .addHelpText('after', examples('otpd migrate up'))
     .action((options: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
@@ -38,7 +41,7 @@ export function addMigrateCommands(program: Command, runCommand: RunCommand) {
           if (result.migrated.length === 0) return `${tick} The database is up to date`
           return [`${tick} Migrated`, ...result.migrated.map((name) => `  ${name}`)].join('\n')
         })
-        if (result.backup !== null) output.note(`Backup from before: ${result.backup}`)
+        if (result.backup !== null) output.note(`Backup made before the migration: ${result.backup}`)
       }),
     )
 }

@@ -25,12 +25,15 @@ const marks = {
   canceled: { text: '○ canceled', colour: 'dim' },
 } as const satisfies Record<Status, { text: string; colour: keyof Paint }>
 
-/** What became of the codes that were sent. */
+/** Registers the commands that show sent codes. */
 export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
-  addListOptions(otp.command('list').alias('ls').description('list what was sent, newest first'))
-    .option('--app <id|name>', 'only of this application')
+  addListOptions(otp.command('list').alias('ls').description('list sent codes, newest first'))
+    .option('--app <id|name>', 'only codes of this application')
     .addOption(
-      new Option('--status <status>', `only ${Object.keys(marks).join(', ')}`).choices(Object.keys(marks)),
+      new Option(
+        '--status <status>',
+        `only codes with this status: ${Object.keys(marks).join(', ')}`,
+      ).choices(Object.keys(marks)),
     )
     .addHelpText('after', examples('otpd otp list', 'otpd otp list --app web --status verified --json'))
     .action((options: Filters, command: Command) =>
@@ -50,9 +53,9 @@ export function addOtpRequestCommands(otp: Command, runCommand: RunCommand) {
   otp
     .command('get')
     .alias('show')
-    .argument('<request-id>', 'what sending gave, otp_…')
-    .description('show what became of a code; as its application where you are not logged in')
-    .option('--env-file <path>', 'as the application with these credentials, not as yourself')
+    .argument('<request-id>', 'request id from otp send, otp_…')
+    .description('show a sent code and its status; as the application if you are not logged in')
+    .option('--env-file <path>', 'use the credentials of this application instead of your login')
     .addHelpText(
       'after',
       examples('otpd otp get "$REQUEST_ID"', 'otpd otp get "$REQUEST_ID" --env-file .env.otpd --json'),
@@ -87,7 +90,7 @@ function listText(
   if (requests.length === 0)
     return app === undefined && status === undefined
       ? 'No codes yet. Send one: otpd otp send PHONE --env-file FILE'
-      : 'No such codes. See all of them: otpd otp list'
+      : 'No matching codes. See all of them: otpd otp list'
   const rows = requests.map((request) => [
     request.id,
     printable(request.phone),
@@ -106,12 +109,12 @@ function requestText(request: OtpRequest, { paint, formatTime }: Output) {
   const lines: [string, string | null][] = [
     ['Id', request.id],
     ['Status', paintStatus(request.status, paint)],
-    ['Why', request.failureReason && printable(request.failureReason).replaceAll('_', ' ')],
+    ['Reason', request.failureReason && printable(request.failureReason).replaceAll('_', ' ')],
     ['Application', `${request.appId} (${request.environment})`],
     ['Country', request.country],
     ['Sent', `${formatTime(request.createdAt)} by ${deliveryWords.map(printable).join(', ')}`],
-    ['Resent', request.resends === 0 ? null : request.resends === 1 ? 'once' : `${request.resends} times`],
-    ['Tries', `${request.attempts} of ${request.maxAttempts}`],
+    ['Resends', request.resends === 0 ? null : String(request.resends)],
+    ['Attempts', `${request.attempts} of ${request.maxAttempts}`],
     ['Expires', request.status === 'pending' ? formatTime(request.expiresAt) : null],
     ['Verified', request.verifiedAt && formatTime(request.verifiedAt)],
   ]

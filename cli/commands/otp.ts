@@ -7,23 +7,26 @@ import type { SentOtp } from '../client/resources.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 import { addOtpRequestCommands } from './otp-requests.ts'
 
-export type EnvFileOption = { envFile?: string }
+type EnvFileOption = { envFile?: string }
 
 type ResendOptions = EnvFileOption & { channel?: (typeof channels)[number] }
 
-/** Where messages go. */
+/** Channels of messages. */
 const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
 
-export const envFileHelp =
-  "the application's credentials (else OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY)"
+const envFileHelp =
+  "file with the application's credentials (default: OTPD_CLIENT_ID, OTPD_CLIENT_SECRET, OTPD_API_KEY)"
 
+const requestIdHelp = 'request id from otp send, otp_…'
+
+/** Registers the otp commands. */
 export function addOtpCommands(program: Command, runCommand: RunCommand) {
-  const otp = program.command('otp').description('send a code to a phone and verify it, as an application')
+  const otp = program.command('otp').description('send and verify codes, as an application')
 
   otp
     .command('send')
     .argument('<phone>', 'with country code, like +14155550100')
-    .description('send a code')
+    .description('send a code to a phone')
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp send +14155550100 --env-file .env.otpd'))
     .action((phone: string, options: EnvFileOption, command: Command) =>
@@ -38,9 +41,9 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
 
   otp
     .command('resend')
-    .argument('<request-id>', 'what sending gave, otp_…')
-    .description('send the same code once more, 30 seconds after the last time or later')
-    .addOption(new Option('--channel <channel>', `by ${channels.join(', ')}`).choices(channels))
+    .argument('<request-id>', requestIdHelp)
+    .description('send the same code again, at least 30 seconds after the last time')
+    .addOption(new Option('--channel <channel>', `channel to use: ${channels.join(', ')}`).choices(channels))
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp resend "$REQUEST_ID" --env-file .env.otpd'))
     .action((requestId: string, options: ResendOptions, command: Command) =>
@@ -55,9 +58,9 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
 
   otp
     .command('verify')
-    .argument('<request-id>', 'what sending gave, otp_…')
-    .argument('<code>', 'the six digits')
-    .description('check a code')
+    .argument('<request-id>', requestIdHelp)
+    .argument('<code>', 'the six-digit code')
+    .description('verify a code')
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp verify "$REQUEST_ID" 424242 --env-file .env.otpd'))
     .action((requestId: string, code: string, options: EnvFileOption, command: Command) =>
@@ -77,8 +80,8 @@ export function addOtpCommands(program: Command, runCommand: RunCommand) {
 
   otp
     .command('cancel')
-    .argument('<request-id>', 'what sending gave, otp_…')
-    .description('make a code worthless')
+    .argument('<request-id>', requestIdHelp)
+    .description('cancel a pending code')
     .option('--env-file <path>', envFileHelp)
     .addHelpText('after', examples('otpd otp cancel "$REQUEST_ID" --env-file .env.otpd'))
     .action((requestId: string, options: EnvFileOption, command: Command) =>

@@ -9,13 +9,14 @@ import { formatFacts, printable } from '../terminal/text.ts'
 
 type UpdateOptions = { name?: string; company?: string }
 
+/** Registers the commands on the developer's own account. */
 export function addProfileCommands(program: Command, runCommand: RunCommand) {
   const profile = program.command('profile').description('your account: name, company, plan and password')
 
   profile
     .command('get')
     .alias('show')
-    .description('show your account and what its plan allows')
+    .description('show your account and the limits of its plan')
     .addHelpText('after', examples('otpd profile get', 'otpd profile get --json'))
     .action((_options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
@@ -33,7 +34,7 @@ export function addProfileCommands(program: Command, runCommand: RunCommand) {
     .action(({ name, company }: UpdateOptions, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
         if (name === undefined && company === undefined)
-          throw usageError('Nothing to change.', 'Pass --name or --company.')
+          throw usageError('There is nothing to change.', 'Pass --name or --company.')
         const body = {
           ...(name !== undefined && { name }),
           ...(company !== undefined && { company: company || null }),
@@ -47,8 +48,8 @@ export function addProfileCommands(program: Command, runCommand: RunCommand) {
 
   profile
     .command('password')
-    .description('choose another password; every session ends, this one too')
-    .option('--password-stdin', 'read the current and the new one from standard input, a line each')
+    .description('change your password; ends every session, including this one')
+    .option('--password-stdin', 'read the current and the new password from standard input, one per line')
     .addHelpText('after', examples('otpd profile password --password-stdin < passwords'))
     .action((options: { passwordStdin?: boolean }, command: Command) =>
       runCommand(command, async (context) => {
@@ -65,33 +66,36 @@ export function addProfileCommands(program: Command, runCommand: RunCommand) {
     )
 }
 
-/** Of two lines on standard input, or typed and not shown, the new one twice. */
+/** Reads both passwords from two lines of standard input, or prompts for them without echo, the new one twice. */
 async function askPasswords(context: Context, fromInput: boolean) {
   if (fromInput && !context.io.stdinIsTerminal) {
     const lines = (await readSecret(context, 'password')).split(/\r?\n/)
     const [currentPassword, newPassword] = lines
     if (lines.length !== 2 || !currentPassword || !newPassword)
-      throw usageError('Standard input holds the current password on one line and the new one on the next.')
+      throw usageError(
+        'Standard input must have the current password on the first line and the new one on the second.',
+      )
     return { currentPassword, newPassword }
   }
-  const flag = '--password-stdin, and the current and the new one on standard input, a line each'
+  const flag = '--password-stdin, with the current and the new password on standard input, one per line'
   const currentPassword = await ask(context, { label: 'Current password', flag, secret: true })
   return { currentPassword, newPassword: await askNewPassword(context, { label: 'New password', flag }) }
 }
 
 function profileText(developer: DeveloperProfile, { paint, formatTime }: Output) {
   const { projects, applications, sendPerMinute, verifyPerMinute } = developer.limits
-  const rateText = (perMinute: number) => (perMinute === 0 ? 'without limit' : `${perMinute} a minute`)
+  const rateText = (perMinute: number) =>
+    perMinute === 0 ? 'unlimited' : `${perMinute} per minute and application`
   const lines: [string, string | null][] = [
     ['Name', developer.name && printable(developer.name)],
     ['Company', developer.company && printable(developer.company)],
     ['Id', developer.id],
     ['Virtual phone', developer.virtualPhoneNumber],
     ['Plan', printable(developer.plan)],
-    ['Allows', `${projects} projects, ${applications} applications`],
-    ['Each sends', rateText(sendPerMinute)],
-    ['Each verifies', rateText(verifyPerMinute)],
-    ['Since', formatTime(developer.createdAt)],
+    ['Limits', `${projects} projects, ${applications} applications`],
+    ['Sends', rateText(sendPerMinute)],
+    ['Verifications', rateText(verifyPerMinute)],
+    ['Created', formatTime(developer.createdAt)],
   ]
   return [paint.bold(printable(developer.email ?? developer.id)), formatFacts(lines, paint)].join('\n')
 }

@@ -11,11 +11,12 @@ import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 
 type UpdateOptions = { name?: string; description?: string }
 
+/** Registers the commands on projects. */
 export function addProjectCommands(program: Command, runCommand: RunCommand) {
   const project = program
     .command('project')
     .alias('projects')
-    .description('projects, which hold applications')
+    .description('projects, which group applications')
 
   project
     .command('create')
@@ -79,7 +80,7 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
   project
     .command('get')
     .alias('show')
-    .argument('<project>', 'its id or name')
+    .argument('<project>', 'id or name of the project')
     .description('show a project')
     .addHelpText('after', examples('otpd project get storefront'))
     .action((idOrName: string, _options: unknown, command: Command) =>
@@ -93,8 +94,8 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
 
   project
     .command('update')
-    .argument('<project>', 'its id or name')
-    .description('change what a project is called or described as')
+    .argument('<project>', 'id or name of the project')
+    .description('change the name or description of a project')
     .option('-n, --name <name>', '1 to 80 characters')
     .option('-d, --description <text>', "up to 280 characters; '' removes it")
     .addHelpText('after', examples("otpd project update shop --description 'Sign-in and checkout'"))
@@ -102,7 +103,7 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
       runCommand(command, async ({ connect, output }) => {
         const { name, description } = options
         if (name === undefined && description === undefined)
-          throw usageError('Nothing to change.', 'Pass --name or --description.')
+          throw usageError('There is nothing to change.', 'Pass --name or --description.')
         const { api } = connect()
         const id = await findProject(api, idOrName)
         const body = {
@@ -119,8 +120,8 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
   project
     .command('delete')
     .alias('rm')
-    .argument('<project>', 'its id or name')
-    .description('delete a project that holds no applications any more')
+    .argument('<project>', 'id or name of the project')
+    .description('delete a project without applications')
     .addHelpText('after', examples('otpd project delete shop --yes'))
     .action((idOrName: string, _options: unknown, command: Command) =>
       runCommand(command, async (context) => {

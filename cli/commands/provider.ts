@@ -14,20 +14,19 @@ import { version } from '../version.ts'
 
 type ListedProvider = ConfiguredProvider & {
   routes: number
-  /** Why and until when a server that runs here gives it nothing; null where it works, or nobody asked. */
+  /** Open circuit of the server on this machine; null if closed or unknown. The name is part of the --json output. */
   resting: { failure: string; until: string } | null
-  /** Where its receipts are to be sent, for those who want it entered at their side; null without a public address. */
+  /** URL for delivery receipts, to enter in the provider's console; null without a public URL. */
   callbackUrl: string | null
 }
 
+/** Registers the commands on providers. */
 export function addProviderCommands(program: Command, runCommand: RunCommand) {
   const provider = program
     .command('provider')
-    .description('who carries codes to phones, on the machine of the server')
+    .description("SMS and voice providers (run on the server's machine)")
 
-  addHostFlags(
-    provider.command('list').alias('ls').description('list the configured providers and how they fare'),
-  )
+  addHostFlags(provider.command('list').alias('ls').description('list configured providers and their state'))
     .addHelpText('after', examples('otpd provider list'))
     .action((flags: HostFlags, command: Command) =>
       runCommand(command, async (context) => {
@@ -40,11 +39,11 @@ export function addProviderCommands(program: Command, runCommand: RunCommand) {
     )
 
   addHostFlags(
-    provider.command('test').description('send a real message by one provider and say what came of it'),
+    provider.command('test').description('send a real message through one provider and show the result'),
   )
-    .argument('<name>', 'of the provider, as the configuration has it')
-    .argument('<phone>', 'whom to write to')
-    .option('--channel <channel>', 'sms, whatsapp, telegram or voice; else the first that it has')
+    .argument('<name>', 'name of the provider in the configuration')
+    .argument('<phone>', 'phone number to send to')
+    .option('--channel <channel>', "sms, whatsapp, telegram or voice (default: the provider's first)")
     .addHelpText('after', examples('otpd provider test main +14155550123'))
     .action((name: string, phone: string, flags: HostFlags & { channel?: string }, command: Command) =>
       runCommand(command, async ({ output }) => {
@@ -75,7 +74,7 @@ async function withProviders<T>(
 
 async function listProviders(context: Context, flags: HostFlags, config: Config): Promise<ListedProvider[]> {
   const { dataDir, delivery } = config
-  // Looking must not make a data directory.
+  // Opening the host would create a missing data directory; listing must not.
   const hasDatabase = dataDir !== null && existsSync(join(dataDir, 'otpd.db'))
   const configuredProviders = await withProviders(config, (providers) => providers.list())
   const serverState = hasDatabase
@@ -97,18 +96,18 @@ async function listProviders(context: Context, flags: HostFlags, config: Config)
 
 function listText(providers: ListedProvider[], { paint, formatTable, formatTime }: Output) {
   if (providers.length === 0)
-    return 'No providers yet: codes stay in the inbox. To add one: README, Providers'
+    return 'No providers yet: codes stay in the inbox. To add one, see README, Providers'
   const rows = providers.map(({ name, title, channels, resting }) => [
     printable(name),
     title,
     channels.join(', '),
-    resting ? `rests (${resting.failure}), again ${formatTime(resting.until)}` : 'ready',
+    resting ? `circuit open (${resting.failure}), retry ${formatTime(resting.until)}` : 'ready',
   ])
   const urls = providers.flatMap(({ name, callbackUrl }): [string, string][] =>
     callbackUrl === null ? [] : [[printable(name), callbackUrl]],
   )
   const lists = formatTable(['NAME', 'KIND', 'CHANNELS', 'STATE'], rows)
-  return urls.length === 0 ? lists : `${lists}\n\nReceipts go to:\n${formatFacts(urls, paint)}`
+  return urls.length === 0 ? lists : `${lists}\n\nReceipt URLs:\n${formatFacts(urls, paint)}`
 }
 
 function testText(
@@ -123,10 +122,10 @@ function testText(
         ['Channel', channel],
         ['Message', messageId && printable(messageId)],
         [
-          'Class',
-          failure && `${failure.class}${failure.permanent ? ', for good' : ''}, at the ${failure.at}`,
+          'Failure',
+          failure && `${failure.class}${failure.permanent ? ' (permanent)' : ''}, affects the ${failure.at}`,
         ],
-        ['Its word', failure?.providerCode ? printable(failure.providerCode) : null],
+        ['Provider error', failure?.providerCode ? printable(failure.providerCode) : null],
         ['Took', `${tookMs} ms`],
       ],
       paint,

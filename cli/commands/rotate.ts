@@ -14,10 +14,11 @@ const credentials = {
   'webhook-secret': { type: 'webhook_secret', label: 'webhook secret', variable: 'OTPD_WEBHOOK_SECRET' },
 } as const satisfies Record<CredentialKind, { type: string; label: string; variable: string }>
 
+/** Registers the rotate command. */
 export function addRotateCommand(program: Command, runCommand: RunCommand) {
   program
     .command('rotate')
-    .argument('<app>', 'its id or name')
+    .argument('<app>', 'id or name of the application')
     .addArgument(
       new Argument('<credential>', 'secret, api or webhook-secret').choices([
         'secret',
@@ -26,7 +27,7 @@ export function addRotateCommand(program: Command, runCommand: RunCommand) {
       ]),
     )
     .description('replace a credential of an application; the old one stops working at once')
-    .option('--env-file <path>', 'save the new one in a new file that only you can read')
+    .option('--env-file <path>', 'save the new credential to a new file that only you can read')
     .addHelpText(
       'after',
       examples('otpd rotate web api --yes', 'otpd rotate web secret --yes --env-file secret.env'),
@@ -58,12 +59,11 @@ export function addRotateCommand(program: Command, runCommand: RunCommand) {
         const comment = `${label} of the otpd application ${id}, ${rotatedAt}`
         const isSaved = file?.write(comment, { OTPD_SERVER: server.url, [variable]: value }) ?? false
         output.printResult(response.body, () =>
-          isSaved ? `Saved in ${envFile} (only you can read it)` : value,
+          isSaved ? `Saved to ${envFile} (only you can read it)` : value,
         )
-        output.note(`${output.paintError.green('✓')} New ${label}; the old one works no more.`)
-        if (!isSaved && kind !== 'webhook-secret')
-          output.note('  Store it now: this is the only time it is shown.')
-        if (file !== null && !isSaved) output.warn(`${envFile} could not be written.`)
+        output.note(`${output.paintError.green('✓')} New ${label}; the old one no longer works.`)
+        if (!isSaved && kind !== 'webhook-secret') output.note('  Store it now: it is not shown again.')
+        if (file !== null && !isSaved) output.warn(`Could not write ${envFile}.`)
         if (kind === 'webhook-secret') output.suggestNext(`otpd app secret ${shellWord(idOrName)}`)
       }),
     )

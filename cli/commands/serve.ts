@@ -5,6 +5,7 @@ import type { RunCommand } from '../context.ts'
 import { runServer } from '../host/run-server.ts'
 import { addConfigFlags } from '../host/config.ts'
 
+/** Registers the serve command. */
 export function addServeCommand(program: Command, runCommand: RunCommand) {
   addConfigFlags(program.command('serve').description('run the server'))
     .addHelpText(

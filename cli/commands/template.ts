@@ -16,15 +16,16 @@ type PreviewOptions = ConfigFlag & {
 }
 
 const addConfigFlag = (command: Command) =>
-  command.option('--config <file>', 'the configuration file with templates of your own (OTPD_CONFIG)')
+  command.option('--config <file>', 'configuration file with your own templates (OTPD_CONFIG)')
 
+/** Registers the commands on message templates. */
 export function addTemplateCommands(program: Command, runCommand: RunCommand) {
-  const template = program.command('template').alias('templates').description('the texts of messages')
+  const template = program.command('template').alias('templates').description('message texts')
 
   addConfigFlag(
     template
       .command('lint')
-      .description('show encoding, length and SMS parts of every text, with a name of 20 characters'),
+      .description('show encoding, length and SMS parts of every text, for an app name of 20 characters'),
   )
     .addHelpText('after', examples('otpd template lint', 'otpd template lint --json'))
     .action((options: ConfigFlag, command: Command) =>
@@ -34,16 +35,17 @@ export function addTemplateCommands(program: Command, runCommand: RunCommand) {
         const rows = lintTemplates(templates)
         output.printResult(JSON.stringify({ data: rows }), () => lintText(rows, output))
         const multipartRows = rows.filter(({ parts }) => parts > 1)
-        for (const row of multipartRows) output.warn(`${row.locale} (${row.from}) takes ${row.parts} parts.`)
+        for (const row of multipartRows)
+          output.warn(`${row.locale} (${row.from}) needs ${row.parts} SMS parts.`)
         return multipartRows.some(({ from }) => from === 'otpd') ? exitCodes.negative : exitCodes.done
       }),
     )
 
-  addConfigFlag(template.command('preview').description('print a message as a phone would get it'))
-    .option('--locale <tag>', 'its language, like pt-BR (en)')
+  addConfigFlag(template.command('preview').description('print a message as a phone would receive it'))
+    .option('--locale <tag>', 'language, like pt-BR (default en)')
     .option('--app-name <name>', "the application's name")
-    .option('--webotp <host>', 'with the line that lets pages of this host fill in the code')
-    .option('--android-hash <hash>', 'with the line that lets this Android app read it')
+    .option('--webotp <host>', 'add the line that lets pages of this host autofill the code')
+    .option('--android-hash <hash>', 'add the line that lets this Android app read the message')
     .addHelpText(
       'after',
       examples(
@@ -53,9 +55,9 @@ export function addTemplateCommands(program: Command, runCommand: RunCommand) {
     )
     .action((options: PreviewOptions, command: Command) =>
       runCommand(command, async ({ output }) => {
-        const { findInvalidField: faultyWish, previewMessage } = await import('../../src/server/bundle.ts')
+        const { findInvalidField, previewMessage } = await import('../../src/server/bundle.ts')
         const previewInput = toPreviewInput(options)
-        const invalidField = faultyWish(previewInput)
+        const invalidField = findInvalidField(previewInput)
         if (invalidField !== undefined) throw usageError(fieldErrors[invalidField])
         const { size, ...message } = previewMessage(previewInput, await loadTemplates(options))
         output.printResult(JSON.stringify({ data: { ...message, ...size } }), () => message.text)
@@ -64,13 +66,14 @@ export function addTemplateCommands(program: Command, runCommand: RunCommand) {
           `${message.locale}, ${size.encoding}${reason}, ${size.units} of ${size.unitsMax} units, ${partsText(size.parts)}.`,
         )
         if (message.leftOut.length > 0)
-          output.warn(`Left out for want of room: ${message.leftOut.join(' and ')}.`)
-        if (size.parts > 1) output.warn(`This takes ${size.parts} parts, each of which costs a message.`)
+          output.warn(`Left out because they do not fit into one SMS: ${message.leftOut.join(' and ')}.`)
+        if (size.parts > 1)
+          output.warn(`This needs ${size.parts} SMS parts, and each part is charged as one message.`)
       }),
     )
 }
 
-/** The operator's own templates, where this machine has a configuration. */
+/** Loads the operator's own templates from the configuration. */
 async function loadTemplates({ config }: ConfigFlag) {
   const loaded = await loadServerConfig({ config })
   return requireConfig(loaded, exitCodes.usage).templates
@@ -84,19 +87,19 @@ const toPreviewInput = ({ locale, appName, webotp, androidHash }: PreviewOptions
 })
 
 const fieldErrors: Record<keyof PreviewInput, string> = {
-  locale: '--locale takes a language tag, like en or pt-BR.',
-  applicationName: '--app-name takes a name.',
-  webOtpDomain: '--webotp takes a host name, like example.com, without scheme, port and path.',
-  androidAppHash: '--android-hash takes the 11 characters of the hash of an Android app.',
+  locale: '--locale must be a language tag, like en or pt-BR.',
+  applicationName: '--app-name must be the name of an application.',
+  webOtpDomain: '--webotp must be a host name like example.com, without scheme, port and path.',
+  androidAppHash: "--android-hash must be the 11 characters of an Android app's hash.",
 }
 
 function lintText(rows: LintedTemplate[], { paint, formatTable }: Output) {
   const outcome = ({ parts, leftOut }: LintOutcome) => {
     if (parts > 1) return paint.yellow(partsText(parts))
-    return leftOut.length === 0 ? 'whole' : `no ${leftOut.join(', ')}`
+    return leftOut.length === 0 ? 'ok' : `no ${leftOut.join(', ')}`
   }
   return formatTable(
-    ['TEXT', 'LOCALE', 'FROM', 'CODING', 'UNITS', 'PARTS', '+WEBOTP', '+ANDROID', '+BOTH', 'WHY'],
+    ['TEXT', 'LOCALE', 'SOURCE', 'ENCODING', 'UNITS', 'PARTS', '+WEBOTP', '+ANDROID', '+BOTH', 'UCS-2'],
     rows.map((row) => [
       row.template,
       row.locale,
@@ -114,7 +117,7 @@ function lintText(rows: LintedTemplate[], { paint, formatTable }: Output) {
 
 const partsText = (parts: number) => (parts === 1 ? '1 part' : `${parts} parts`)
 
-/** A few of the characters that ask for UCS-2. */
+/** Lists a few of the characters that require UCS-2. */
 const sampleCharacters = (foreign: string[]) => {
   const visible = foreign.filter((character) => printable(character) === character)
   return [...visible.slice(0, 3), ...(visible.length > 3 ? ['…'] : [])].join(' ')

@@ -6,8 +6,9 @@ import type { RunCommand } from '../context.ts'
 import type { User } from '../client/resources.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 
+/** Registers the commands on verified phones. */
 export function addUserCommands(program: Command, runCommand: RunCommand) {
-  const user = program.command('user').alias('users').description('the phones that were verified')
+  const user = program.command('user').alias('users').description('verified phones')
 
   addListOptions(user.command('list').alias('ls').description('list verified phones, newest first'))
     .addHelpText('after', examples('otpd user list', 'otpd user list --limit 10 --json'))
@@ -24,7 +25,7 @@ export function addUserCommands(program: Command, runCommand: RunCommand) {
     .command('get')
     .alias('show')
     .argument('<phone>', 'with country code, like +14155550100')
-    .description('show when, how often and by which applications a phone was verified')
+    .description('show when, how often and through which applications a phone was verified')
     .addHelpText('after', examples('otpd user get +14155550100'))
     .action((phoneNumber: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
@@ -35,30 +36,28 @@ export function addUserCommands(program: Command, runCommand: RunCommand) {
     )
 }
 
-const timesText = (count: number) => (count === 1 ? 'once' : `${count} times`)
-
 function listText(users: User[], { formatTable, formatTime }: Output) {
   if (users.length === 0)
     return 'No phones verified yet. Send a code and verify it:\n  otpd otp send PHONE --env-file FILE'
   const rows = users.map((user) => [
     printable(user.phone),
     user.country ?? '',
-    timesText(user.verificationCount),
+    String(user.verificationCount),
     formatTime(user.lastVerifiedAt),
     String(user.applications.length),
     user.id,
   ])
-  return formatTable(['PHONE', 'COUNTRY', 'VERIFIED', 'LAST', 'APPS', 'ID'], rows)
+  return formatTable(['PHONE', 'COUNTRY', 'COUNT', 'LAST', 'APPS', 'ID'], rows)
 }
 
 function userText(user: User, { paint, formatTime }: Output) {
   const lines: [string, string | null][] = [
     ['Id', user.id],
     ['Country', user.country],
-    ['Verified', timesText(user.verificationCount)],
+    ['Verifications', String(user.verificationCount)],
     ['First', formatTime(user.firstVerifiedAt)],
     ['Last', formatTime(user.lastVerifiedAt)],
-    ['By', user.applications.join(', ')],
+    ['Applications', user.applications.join(', ')],
   ]
   return [paint.bold(printable(user.phone)), formatFacts(lines, paint)].join('\n')
 }

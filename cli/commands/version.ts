@@ -3,6 +3,7 @@ import { examples } from '../help.ts'
 import type { RunCommand } from '../context.ts'
 import { version } from '../version.ts'
 
+/** Registers the version command. */
 export function addVersionCommand(program: Command, runCommand: RunCommand) {
   program
     .command('version')

@@ -18,22 +18,22 @@ import { faultForStatus, faultText, resultText, type Fault } from '../terminal/w
 type Status = WebhookDelivery['status']
 type Filters = ListOptions & { status?: Status; type?: (typeof eventKinds)[number] }
 
-const webhookHelp = 'the id of the endpoint, whk_…'
+const webhookHelp = 'id of the endpoint, whk_…'
 
 const statuses = ['pending', 'delivered', 'failed'] as const satisfies readonly Status[]
 
-/** What became of events on their way to an endpoint. */
+/** Registers the commands on deliveries to an endpoint. */
 export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('test')
     .argument('<webhook>', webhookHelp)
-    .description('send one signed otp.verified now; exit code 8 where it is not taken')
+    .description('send a signed otp.verified test event; exit code 8 if it is not delivered')
     .addHelpText('after', examples('otpd webhook test "$WEBHOOK_ID"'))
     .action((id: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }): Promise<ExitCode> => {
         const { api } = connect()
         const params = { id }
-        // The URL is for people; a script that reads JSON is not made to wait for it.
+        // The URL is for people; scripts that read JSON do not wait for it.
         const endpoint = output.json ? null : await api.asDeveloper('GET', '/v1/webhooks/:id', { params })
         const { body, data } = await api.asDeveloper('POST', '/v1/webhooks/:id/test', { params })
         output.printResult(body, () => testText(endpoint?.data.url ?? id, data, output.paint))
@@ -45,11 +45,19 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
     webhook
       .command('deliveries')
       .argument('<webhook>', webhookHelp)
-      .argument('[delivery]', 'one of them, with every attempt')
-      .description('what became of the events of the last 30 days, newest first'),
+      .argument('[delivery]', 'id of one delivery, to show its attempts')
+      .description('list the deliveries of the last 30 days, newest first'),
   )
-    .addOption(new Option('--status <status>', `only ${statuses.join(', ')}`).choices(statuses))
-    .addOption(new Option('--type <type>', 'only of this event, like otp.verified').choices(eventKinds))
+    .addOption(
+      new Option('--status <status>', `only deliveries with this status: ${statuses.join(', ')}`).choices(
+        statuses,
+      ),
+    )
+    .addOption(
+      new Option('--type <type>', 'only deliveries of this event type, like otp.verified').choices(
+        eventKinds,
+      ),
+    )
     .addHelpText(
       'after',
       examples(
@@ -82,8 +90,8 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('redeliver')
     .argument('<webhook>', webhookHelp)
-    .argument('<delivery>', 'what to send again')
-    .description('send an event once more, now, with the same webhook-id')
+    .argument('<delivery>', 'id of the delivery, dlv_…')
+    .description('send an event again now, with the same webhook-id')
     .addHelpText('after', examples('otpd webhook redeliver "$WEBHOOK_ID" "$DELIVERY_ID"'))
     .action((id: string, deliveryId: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
@@ -92,7 +100,7 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
         const response = await connect().api.asDeveloper('POST', path, call)
         output.printResult(
           response.body,
-          () => `${output.paint.green('✓')} ${response.data.type} is on its way again`,
+          () => `${output.paint.green('✓')} ${response.data.type} is queued for delivery again`,
         )
         output.suggestNext(`otpd webhook deliveries ${id} ${deliveryId}`)
       }),
@@ -102,7 +110,7 @@ export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
 type TestResult = { delivered: boolean; statusCode: number; error?: Fault }
 
 function testText(url: string, { delivered, statusCode, error }: TestResult, paint: Paint) {
-  const status = statusCode === 0 ? 'no answer' : String(statusCode)
+  const status = statusCode === 0 ? 'no response' : String(statusCode)
   const lines = [
     `${paint.cyan('→')} POST ${printable(url)}  ${paint.bold('otp.verified')}`,
     delivered ? `${paint.green('←')} ${status}  delivered` : `${paint.red('←')} ${status}  not delivered`,
@@ -127,7 +135,7 @@ function listText(
   if (deliveries.length === 0)
     return status === undefined && type === undefined
       ? 'No deliveries yet. Send a code, or: otpd webhook test WEBHOOK'
-      : 'No such deliveries. Leave out --status and --type to see all of them.'
+      : 'No matching deliveries. To see all of them, leave out --status and --type.'
   const rows = deliveries.map((delivery) => [
     delivery.id,
     printable(delivery.type),
@@ -156,5 +164,5 @@ function deliveryText(delivery: WebhookDeliveryDetail, { paint, formatTime, form
     formatDuration(durationMs),
     printable((body ?? '').replaceAll(/\s+/g, ' ').trim()),
   ])
-  return [title, '', formatTable(['ATTEMPT', 'RESULT', 'TOOK', 'ANSWER'], rows)].join('\n')
+  return [title, '', formatTable(['ATTEMPT', 'RESULT', 'DURATION', 'RESPONSE'], rows)].join('\n')
 }

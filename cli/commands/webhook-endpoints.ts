@@ -16,18 +16,19 @@ type CreateOptions = { app: string; url: string; events: string; description?: s
 type UpdateOptions = { url?: string; events?: string; description?: string }
 type EndpointChanges = Route<'PATCH', '/v1/webhooks/:id'>['body']
 
-const idHelp = 'its id, whk_…'
-const eventsHelp = 'which events, like otp.verified,otp.failed, or * for all'
+const idHelp = 'id of the endpoint, whk_…'
+const urlHelp = 'https URL at a public address'
+const eventsHelp = 'event types, like otp.verified,otp.failed, or * for all'
 
-/** Where events are sent. An endpoint has no name: it goes by its id. */
+/** Registers the commands on endpoints. An endpoint has no name, only an id. */
 export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('create')
     .alias('new')
-    .description('have events of an application sent to a URL, signed with its webhook secret')
+    .description("send an application's events to a URL, signed with its webhook secret")
     .requiredOption('--app <id|name>', 'the application')
-    .requiredOption('--url <url>', 'https, and a public address')
-    .requiredOption('--events <kinds>', eventsHelp)
+    .requiredOption('--url <url>', urlHelp)
+    .requiredOption('--events <types>', eventsHelp)
     .option('-d, --description <text>', 'up to 280 characters')
     .addHelpText(
       'after',
@@ -51,7 +52,7 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
     )
 
   addListOptions(webhook.command('list').alias('ls').description('list your endpoints, newest first'))
-    .option('--app <id|name>', 'only of this application')
+    .option('--app <id|name>', 'only endpoints of this application')
     .addHelpText('after', examples('otpd webhook list', 'otpd webhook list --app web --json'))
     .action((options: ListOptions & { app?: string }, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
@@ -80,9 +81,9 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('update')
     .argument('<webhook>', idHelp)
-    .description('change where events go, or which')
-    .option('--url <url>', 'https, and a public address')
-    .option('--events <kinds>', eventsHelp)
+    .description('change the URL, event types or description of an endpoint')
+    .option('--url <url>', urlHelp)
+    .option('--events <types>', eventsHelp)
     .option('-d, --description <text>', "up to 280 characters; '' removes it")
     .addHelpText('after', examples('otpd webhook update "$WEBHOOK_ID" --events \'*\''))
     .action((id: string, options: UpdateOptions, command: Command) =>
@@ -99,8 +100,8 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
     )
 
   for (const [verb, status, description] of [
-    ['enable', 'enabled', 'send events to an endpoint again'],
-    ['disable', 'disabled', 'send nothing to an endpoint until it is enabled again'],
+    ['enable', 'enabled', 'enable a disabled endpoint'],
+    ['disable', 'disabled', 'stop sending events to an endpoint until it is enabled again'],
   ] as const) {
     webhook
       .command(verb)
@@ -124,7 +125,7 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
     .command('delete')
     .alias('rm')
     .argument('<webhook>', idHelp)
-    .description('delete an endpoint and what is on its way there')
+    .description('delete an endpoint and its pending deliveries')
     .addHelpText('after', examples('otpd webhook delete "$WEBHOOK_ID" --yes'))
     .action((id: string, _options: unknown, command: Command) =>
       runCommand(command, async (context) => {
@@ -151,11 +152,11 @@ function readChanges({ url, events, description }: UpdateOptions): EndpointChang
     ...(description !== undefined && { description: description || null }),
   }
   if (Object.keys(changes).length === 0)
-    throw usageError('Nothing to change.', 'Pass --url, --events or --description.')
+    throw usageError('There is nothing to change.', 'Pass --url, --events or --description.')
   return changes
 }
 
-/** Failing is told in words: an endpoint that is enabled and gets nothing is the one to look at. */
+/** Formats the status. An enabled endpoint that keeps failing is shown as failing, because it needs attention. */
 function paintStatus({ status, disabledReason, failingSince }: WebhookEndpoint, paint: Paint) {
   if (status === 'disabled')
     return paint.red(`○ disabled${disabledReason === null ? '' : ` (${printable(disabledReason)})`}`)

@@ -14,17 +14,18 @@ import { connectionNotice } from './logs.ts'
 
 type Options = { forwardTo?: string; app?: string; events?: string; printSecret?: true }
 
-/** How many may be on their way: a receiver that stands at a breakpoint holds up no others. */
+/** Maximum number of concurrent requests: a receiver paused at a breakpoint must not block later events. */
 const inFlightMax = 10
 
+/** Registers the listen command, which forwards events to a local server. */
 export function addListenCommand(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('listen')
-    .description('bring events to a program on this machine, signed as webhooks, until Ctrl-C')
-    .option('--forward-to <url>', 'where to post them, like localhost:3000/hook')
-    .option('--app <id|name>', 'only of this application (of all)')
-    .option('--events <kinds>', 'only these, like otp.verified,otp.failed (all)')
-    .option('--print-secret', 'print the webhook secret that --app signs with, and end')
+    .description('forward events to a local server as signed webhooks, until Ctrl-C')
+    .option('--forward-to <url>', 'local URL to post events to, like localhost:3000/hook')
+    .option('--app <id|name>', 'only events of this application (default: all)')
+    .option('--events <types>', 'only these event types, like otp.verified,otp.failed (default: all)')
+    .option('--print-secret', 'print the webhook secret of --app, and exit')
     .addHelpText(
       'after',
       examples(
@@ -41,7 +42,7 @@ export function addListenCommand(webhook: Command, runCommand: RunCommand) {
 }
 
 async function printSecret({ connect, output }: Context, { app }: Options) {
-  if (app === undefined) throw usageError('Each application has a secret of its own: name one with --app.')
+  if (app === undefined) throw usageError('--print-secret needs --app: each application has its own secret.')
   const { api } = connect()
   const id = await findApplication(api, app)
   const response = await api.asDeveloper('GET', '/v1/applications/:id/webhook-secret', { params: { id } })
@@ -51,7 +52,7 @@ async function printSecret({ connect, output }: Context, { app }: Options) {
 async function listen(context: Context, options: Options): Promise<ExitCode> {
   const { io, output, connect } = context
   if (options.forwardTo === undefined)
-    throw usageError('Where to? Say it like this: --forward-to localhost:3000/hook')
+    throw usageError('--forward-to is required.', 'For example: --forward-to localhost:3000/hook')
   const target = parseTarget(options.forwardTo)
   const type = readEventTypes(options.events).join(',')
   const connection = connect()
@@ -85,7 +86,7 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
   }
 
   const scopeText = options.app === undefined ? 'all your applications' : printable(options.app)
-  output.note(`Events of ${scopeText} at ${server.url} go to ${target.href}`)
+  output.note(`Forwarding events of ${scopeText} at ${server.url} to ${target.href}`)
   const inFlight = new Set<Promise<void>>()
   const exitCode = await runUntilInterrupted(io, async (signal) => {
     const logEvents = followLog(context, connection, {
@@ -113,7 +114,7 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
         }
       }
     } finally {
-      // Ctrl-C waits for nobody.
+      // After Ctrl-C, do not wait for requests in flight.
       if (!signal.aborted) await Promise.all(inFlight)
     }
   })
@@ -123,7 +124,7 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
 const isDelivered = ({ statusCode }: ForwardResult) =>
   statusCode !== null && statusCode >= 200 && statusCode < 300
 
-/** A server that is being restarted is back in a moment, and what it told of is not to be lost. */
+/** Retries for up to 10 s: the server may be restarting, and an event already received must not be lost. */
 async function retryWhileUnavailable<T>(io: Io, request: () => Promise<T>): Promise<T> {
   for (let triesLeft = 20; ; triesLeft--) {
     try {
@@ -138,7 +139,7 @@ async function retryWhileUnavailable<T>(io: Io, request: () => Promise<T>): Prom
 const errorMessage = (error: unknown) =>
   error instanceof CliError ? error.message : error instanceof Error ? error.message : String(error)
 
-/** Written out: `*` would take in what no endpoint is told of. */
+/** Expands `*` to the event types that endpoints can receive: the log has more types. */
 function readEventTypes(events: string | undefined): readonly string[] {
   const subscriptions = events === undefined ? [] : readEvents(events)
   return subscriptions.length === 0 || subscriptions.includes('*') ? eventKinds : subscriptions

@@ -21,22 +21,20 @@ type Options = {
   tolerance?: string
 }
 
+/** Registers the verify command, which finds the fault of a delivery that a receiver rejects. */
 export function addVerifyCommand(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('verify')
-    .description('check the signature of a delivery, and say which part is wrong')
-    .option('--app <id|name>', 'check with the secret of this application')
-    .option(
-      '--env-file <path>',
-      'check with the OTPD_WEBHOOK_SECRET in there (else the variable of that name)',
-    )
-    .option('--secret-stdin', 'check with the first line of standard input')
-    .option('--header-file <path>', 'the headers, a line each, as curl -D writes them')
-    .option('--id <id>', 'the header webhook-id')
-    .option('--timestamp <seconds>', 'the header webhook-timestamp')
-    .option('--signature <signature>', 'the header webhook-signature')
-    .option('--body-file <path>', 'the body (standard input)')
-    .option('--tolerance <time>', 'how old it may be (5m)')
+    .description('check the signature of a delivery and find what is wrong')
+    .option('--app <id|name>', 'use the webhook secret of this application')
+    .option('--env-file <path>', 'use OTPD_WEBHOOK_SECRET from this file (default: the environment variable)')
+    .option('--secret-stdin', 'use the first line of standard input as the secret')
+    .option('--header-file <path>', 'headers, one per line, as curl -D writes them')
+    .option('--id <id>', 'value of the webhook-id header')
+    .option('--timestamp <seconds>', 'value of the webhook-timestamp header')
+    .option('--signature <signature>', 'value of the webhook-signature header')
+    .option('--body-file <path>', 'request body (default: standard input)')
+    .option('--tolerance <time>', 'maximum age (default 5m)')
     .addHelpText(
       'after',
       examples(
@@ -68,7 +66,7 @@ function checksText(checks: Check[], valid: boolean, { output: { paint } }: Cont
   )
   const title = valid
     ? `${paint.green('✓')} The delivery is genuine.`
-    : `${paint.red('✗')} A receiver would refuse this delivery.`
+    : `${paint.red('✗')} A receiver would reject this delivery.`
   return [title, ...lines].join('\n')
 }
 
@@ -82,7 +80,7 @@ function readHeaders({ io }: Context, { headerFile, id, timestamp, signature }: 
     if (value === undefined)
       throw usageError(
         headerFile === undefined ? `${flagName} is missing.` : `${headerFile} has no ${name}.`,
-        'Give --header-file FILE, or all of --id, --timestamp and --signature.',
+        'Pass --header-file FILE, or all of --id, --timestamp and --signature.',
       )
     return value
   }
@@ -104,7 +102,7 @@ const parseHeaders = (text: string) =>
 async function readSecretAndBody(context: Context, options: Options) {
   const { io } = context
   const sources = [options.app, options.envFile, options.secretStdin].filter((source) => source !== undefined)
-  if (sources.length > 1) throw usageError('Give one of --app, --env-file and --secret-stdin.')
+  if (sources.length > 1) throw usageError('Use only one of --app, --env-file and --secret-stdin.')
   const readBody = async () =>
     options.bodyFile === undefined ? await io.readInput() : readText(io, options.bodyFile, '--body-file')
   if (options.secretStdin !== true)
@@ -114,7 +112,7 @@ async function readSecretAndBody(context: Context, options: Options) {
   const secret = (newlineIndex === -1 ? input : input.slice(0, newlineIndex)).replace(/\r$/, '')
   if (options.bodyFile !== undefined) return { secret, body: readText(io, options.bodyFile, '--body-file') }
   if (newlineIndex === -1)
-    throw usageError('Standard input has no body behind the secret.', 'Give it with: --body-file FILE')
+    throw usageError('Standard input has no body after the secret.', 'Pass the body with: --body-file FILE')
   return { secret, body: input.slice(newlineIndex + 1) }
 }
 
@@ -129,8 +127,8 @@ async function findSecret({ io, connect }: Context, { app, envFile }: Options): 
   const secret = values.OTPD_WEBHOOK_SECRET
   if (secret) return secret
   throw usageError(
-    envFile === undefined ? 'With which secret?' : `${envFile} has no OTPD_WEBHOOK_SECRET.`,
-    'Give --app NAME, --env-file FILE or --secret-stdin, or set OTPD_WEBHOOK_SECRET.',
+    envFile === undefined ? 'No webhook secret given.' : `${envFile} has no OTPD_WEBHOOK_SECRET.`,
+    'Pass --app NAME, --env-file FILE or --secret-stdin, or set OTPD_WEBHOOK_SECRET.',
   )
 }
 
@@ -138,6 +136,6 @@ function readText({ workingDirectory }: { workingDirectory: string }, path: stri
   try {
     return readFileSync(resolve(workingDirectory, path), 'utf8')
   } catch {
-    throw usageError(`The file ${path} of ${flag} cannot be read.`)
+    throw usageError(`Cannot read the file ${path} of ${flag}.`)
   }
 }

@@ -5,11 +5,9 @@ import { addEndpointCommands } from './webhook-endpoints.ts'
 import { addListenCommand } from './webhook-listen.ts'
 import { addVerifyCommand } from './webhook-verify.ts'
 
+/** Registers the webhook commands. */
 export function addWebhookCommands(program: Command, runCommand: RunCommand) {
-  const webhook = program
-    .command('webhook')
-    .alias('webhooks')
-    .description('events that your backend is told of')
+  const webhook = program.command('webhook').alias('webhooks').description('webhook endpoints and deliveries')
   addEndpointCommands(webhook, runCommand)
   addDeliveryCommands(webhook, runCommand)
   addListenCommand(webhook, runCommand)

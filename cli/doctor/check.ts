@@ -1,12 +1,12 @@
 import { printable, type Paint } from '../terminal/text.ts'
 
-/** One thing that `otpd doctor` looked at. `warning`: it works, and something is amiss or will be. */
+/** Result of one check of `otpd doctor`. `warning`: it works, but there is or will be a problem. */
 export type Check = {
   name: string
   status: 'ok' | 'warning' | 'fault'
   /** The cause, one sentence or less. */
   message: string
-  /** One command or setting that helps; null where nothing has to be done. */
+  /** One command or setting that helps; null if nothing has to be done. */
   remedy: string | null
 }
 
@@ -27,9 +27,9 @@ export const fault = (name: string, message: string, remedy: string): Check => (
 })
 
 /**
- * One line a check, its remedy below it, and the sum at the end.
+ * Formats one line per check with its remedy below it, and a summary at the end.
  *
- * @param columns of the terminal, which longer lines are broken at; null where there is none
+ * @param columns width of the terminal, at which lines are wrapped; null without a terminal
  */
 export function checksText(checks: readonly Check[], paint: Paint, columns: number | null = null): string {
   const symbols = { ok: paint.green('✓'), warning: paint.yellow('▲'), fault: paint.red('✗') }
@@ -50,7 +50,7 @@ export function checksText(checks: readonly Check[], paint: Paint, columns: numb
   return [...lines, '', summary(checks)].join('\n')
 }
 
-/** At spaces; a word that is wider stands alone. */
+/** Wraps at spaces; a wider word gets a line of its own. */
 function wrapText(text: string, width: number): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {
@@ -67,5 +67,5 @@ function summary(checks: readonly Check[]) {
     return total === 0 ? [] : `${total} ${noun}${total === 1 ? '' : 's'}`
   }
   const parts = [count('fault', 'fault'), count('warning', 'warning')].flat()
-  return parts.length === 0 ? 'Nothing is amiss.' : `${parts.join(', ')}.`
+  return parts.length === 0 ? 'No problems found.' : `${parts.join(', ')}.`
 }

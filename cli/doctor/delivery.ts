@@ -9,24 +9,24 @@ export type OpenCircuit = { name: string; failure: string; openUntil: number }
 
 export type DeliveryFacts = {
   config: Config
-  /** Each provider with the channels that its settings are enough for. */
+  /** Each provider with the channels that its settings support. */
   providers: readonly ConfiguredProvider[]
-  /** Of the server that runs here. */
+  /** Open circuits of the server that runs on this machine. */
   openCircuits: readonly OpenCircuit[]
   nowMs: number
-  /** Where providers are to be written to. */
+  /** Configuration file to suggest for new settings. */
   configFile: string
 }
 
-/** What the sending of codes to real phones lacks. */
+/** Checks what sending codes to real phones needs: providers, routes, receipts and the guard. */
 export function deliveryChecks(facts: DeliveryFacts): Check[] {
   const { config, providers, configFile } = facts
   if (providers.length === 0) {
     return [
       warning(
         'live sending',
-        'there is no provider: codes of live applications stay in the inbox',
-        `Write into ${configFile}: [[providers]] name = "main" kind = "twilio" … (README, Providers)`,
+        'no provider is configured: codes of live applications stay in the inbox',
+        `Add to ${configFile}: [[providers]] name = "main" kind = "twilio" … (README, Providers)`,
       ),
     ]
   }
@@ -56,31 +56,35 @@ function providerChecks(
     checks.push(
       (isLast ? fault : warning)(
         name,
-        `rests until ${openUntilText}: ${openCircuit.failure}${isLast ? ', and there is no other' : ''}`,
-        `Ask it yourself: otpd provider test ${provider} PHONE`,
+        `circuit open until ${openUntilText}: ${openCircuit.failure}${isLast ? '; no other provider is available' : ''}`,
+        `Test it: otpd provider test ${provider} PHONE`,
       ),
     )
   }
   if (routes.length > 0 && !routes.some((route) => route.providers.includes(provider))) {
     checks.push(
-      warning(name, 'no route names it, so it carries nothing', `Add it to the providers of a [[routes]].`),
+      warning(
+        name,
+        'no route uses it, so it sends nothing',
+        `Add it to the providers of a [[routes]] entry.`,
+      ),
     )
   }
   const isRemote = settings.host !== undefined && !isLoopback(settings.host)
   if (kind === 'smpp' && settings.tls === 'off' && isRemote) {
     checks.push(
-      warning(name, 'codes go to the SMSC in clear', 'Set tls = "on", unless a VPN carries the connection.'),
+      warning(name, 'codes go to the SMSC unencrypted', 'Set tls = "on", unless the connection uses a VPN.'),
     )
   }
   if (kind === 'smpp' && settings.bind === 'transmitter') {
     checks.push(
-      warning(name, 'a transmitter gets no receipts', 'Set bind = "transceiver", where the SMSC allows it.'),
+      warning(name, 'a transmitter gets no receipts', 'Set bind = "transceiver", if the SMSC allows it.'),
     )
   }
   return checks.length > 0 ? checks : [ok(name, `${title}: ${channels.join(', ')}`)]
 }
 
-/** SMPP brings receipts over its own connection; the others have to reach this server. */
+/** Checks that providers can deliver receipts. SMPP uses its own connection; the others call this server's public URL. */
 function receiptCheck({ config, providers }: DeliveryFacts): Check {
   const name = 'receipts'
   const { publicUrl } = config
@@ -92,13 +96,13 @@ function receiptCheck({ config, providers }: DeliveryFacts): Check {
   if (callbackProviders.length === 0 || isReachable) {
     return ok(
       name,
-      callbackProviders.length === 0 ? 'need no public URL' : `come to ${publicUrl}/v1/callbacks/…`,
+      callbackProviders.length === 0 ? 'need no public URL' : `received at ${publicUrl}/v1/callbacks/…`,
     )
   }
   return warning(
     name,
-    `none from ${callbackProviders.map((provider) => provider.name).join(', ')}: without a public URL they have nowhere to go`,
-    'Write below [server]: publicUrl = "https://otp.example.com"',
+    `none from ${callbackProviders.map((provider) => provider.name).join(', ')}: they need a public URL to call`,
+    'Set in [server]: publicUrl = "https://otp.example.com"',
   )
 }
 
@@ -109,16 +113,16 @@ function guardChecks({ guard }: Config): Check[] {
   const { mode, countries } = guard
   if (mode === 'off') {
     return [
-      warning(name, 'it is off: nothing shows or stops SMS pumping', 'Write below [guard]: mode = "monitor"'),
+      warning(name, 'off: SMS pumping is neither detected nor stopped', 'Set in [guard]: mode = "monitor"'),
     ]
   }
   const checks = [
     mode === 'enforce'
-      ? ok(name, 'blocks what its rules forbid')
+      ? ok(name, 'enforcing: blocks messages that break its rules')
       : warning(
           name,
-          'it only watches: what its rules forbid is sent',
-          'See what it would block with: otpd guard status; then below [guard]: mode = "enforce"',
+          'monitoring only: messages that break its rules are sent',
+          'See what it would block: otpd guard status; then set in [guard]: mode = "enforce"',
         ),
   ]
   if (countries.length > 0) return [...checks, ok('countries', countries.join(', '))]
@@ -126,8 +130,8 @@ function guardChecks({ guard }: Config): Check[] {
     ...checks,
     warning(
       'countries',
-      'every country of the world gets codes',
-      'Name yours below [guard]: countries = ["NL"]',
+      'codes can be sent to every country',
+      'List the countries that you serve in [guard]: countries = ["NL"]',
     ),
   ]
 }

@@ -4,10 +4,10 @@ import { shellWord } from '../terminal/text.ts'
 
 type OpenDirectory = Extract<HostInspection, { state: 'accessible' }>
 
-/** Whether the server may migrate; where it keeps its files, written as a person would. */
+/** The data directory, its path as shown to people, and whether the server may migrate the database. */
 export type DataDirInfo = { dataDir: string; displayPath: string; migrate: boolean }
 
-/** What an inspection of the data directory means. One line where there is nothing to inspect. */
+/** Reports on an inspection of the data directory; one check if it is missing or inaccessible. */
 export function hostChecks(inspection: HostInspection, dataDirInfo: DataDirInfo): Check[] {
   const { dataDir, displayPath } = dataDirInfo
   const name = 'data directory'
@@ -15,8 +15,8 @@ export function hostChecks(inspection: HostInspection, dataDirInfo: DataDirInfo)
     return [
       warning(
         name,
-        `there is none at ${displayPath} yet`,
-        'Make it with: otpd serve; or name another: --data-dir DIR',
+        `${displayPath} does not exist yet`,
+        'Create it with: otpd serve; or use another: --data-dir DIR',
       ),
     ]
   }
@@ -24,8 +24,8 @@ export function hostChecks(inspection: HostInspection, dataDirInfo: DataDirInfo)
     return [
       fault(
         name,
-        `this user may not look into ${displayPath} (${inspection.cause})`,
-        `Ask as its owner: sudo -u '#${inspection.ownerId}' otpd doctor --data-dir ${shellWord(dataDir)}`,
+        `this user cannot read ${displayPath} (${inspection.cause})`,
+        `Run it as the owner: sudo -u '#${inspection.ownerId}' otpd doctor --data-dir ${shellWord(dataDir)}`,
       ),
     ]
   }
@@ -43,29 +43,24 @@ function fileChecks(inspection: OpenDirectory, { dataDir, displayPath }: DataDir
   const checks: Check[] = []
   const dir = shellWord(dataDir)
   if (isExposed) {
-    checks.push(warning(name, `other users can look into ${displayPath}`, `Close it: chmod 700 ${dir}`))
+    checks.push(warning(name, `other users can read ${displayPath}`, `Restrict it: chmod 700 ${dir}`))
   }
   if (exposed.length > 0) {
     const paths = exposed.map((file) => shellWord(`${dataDir}/${file}`)).join(' ')
-    checks.push(fault(name, `other users can read ${exposed.join(', ')}`, `Close: chmod go= ${paths}`))
+    checks.push(fault(name, `other users can read ${exposed.join(', ')}`, `Restrict: chmod go= ${paths}`))
   }
   if (wrongOwner.length > 0) {
     checks.push(
       fault(
         name,
-        `of another owner than the directory, so that the server may not use them: ${wrongOwner.join(', ')}`,
-        `Give them back: sudo chown -R ${ownerId} ${dir}`,
+        `the owner differs from that of the directory, so the server may not use them: ${wrongOwner.join(', ')}`,
+        `Restore the owner: sudo chown -R ${ownerId} ${dir}`,
       ),
     )
   }
   if (checks.length > 0) return checks
-  const owner = isOwn ? 'yours' : `of the user ${ownerId}`
-  return [
-    ok(
-      name,
-      `${displayPath}, ${owner}, closed to others, ${isHeld ? 'a server runs on it' : 'no server runs on it'}`,
-    ),
-  ]
+  const owner = isOwn ? 'owned by you' : `owned by user ${ownerId}`
+  return [ok(name, `${displayPath}, ${owner}, private, ${isHeld ? 'in use by a server' : 'not in use'}`)]
 }
 
 const megabyte = 1_000_000
@@ -78,7 +73,7 @@ function spaceCheck(freeBytes: number): Check {
     freeBytes < freeBytesLow
       ? `${Math.floor(freeBytes / megabyte)} MB`
       : `${(freeBytes / 1000 / megabyte).toFixed(1)} GB`
-  const remedy = 'Free some, or move the data directory: a server that cannot write ends.'
+  const remedy = 'Free disk space, or move the data directory: a server that cannot write exits.'
   if (freeBytes < freeBytesMin) return fault(name, `${freeText} free`, remedy)
   if (freeBytes < freeBytesLow) return warning(name, `${freeText} free`, remedy)
   return ok(name, `${freeText} free`)
@@ -89,32 +84,32 @@ function masterKeyCheck(
   { dataDir, displayPath }: DataDirInfo,
 ): Check {
   const name = 'master key'
-  const restoreKeyRemedy = `Put the right one back at ${shellWord(`${dataDir}/master.key`)}, or name it: OTPD_MASTER_KEY_FILE`
-  if (masterKey === 'matches') return ok(name, 'fits the database')
+  const restoreKeyRemedy = `Put the right key back at ${shellWord(`${dataDir}/master.key`)}, or name its file in OTPD_MASTER_KEY_FILE`
+  if (masterKey === 'matches') return ok(name, 'matches the database')
   if (masterKey === 'unchecked') return ok(name, 'not compared with the database')
   if (masterKey === 'unusable')
-    return fault(name, `${displayPath}/master.key does not hold a master key`, restoreKeyRemedy)
+    return fault(name, `${displayPath}/master.key is not a master key`, restoreKeyRemedy)
   if (masterKey === 'mismatch')
-    return fault(name, 'the database belongs to another master key', restoreKeyRemedy)
+    return fault(name, 'the database was created with another master key', restoreKeyRemedy)
   return database.state === 'missing'
-    ? ok(name, 'none yet; the first start makes it')
-    : fault(name, 'it is missing, and the database was made with it', restoreKeyRemedy)
+    ? ok(name, 'none yet; the first start creates it')
+    : fault(name, 'missing, but the database needs it', restoreKeyRemedy)
 }
 
 function databaseChecks({ database, isHeld }: OpenDirectory, { migrate, displayPath }: DataDirInfo): Check[] {
-  if (database.state === 'missing') return [ok('database', 'none yet; the first start makes it')]
-  const restore = `Put a backup in its place: otpd restore FILE; some lie in ${displayPath}/backups`
+  if (database.state === 'missing') return [ok('database', 'none yet; the first start creates it')]
+  const restore = `Restore a backup: otpd restore FILE; backups are in ${displayPath}/backups`
   if (database.state === 'unreadable') {
     return [
       /^SQLITE_(CORRUPT|NOTADB)/.test(database.cause)
-        ? fault('database', `it is damaged, or not a database (${database.cause})`, restore)
-        : fault('database', `it cannot be read (${database.cause})`, 'Check its rights, and the disk.'),
+        ? fault('database', `damaged, or not a database (${database.cause})`, restore)
+        : fault('database', `cannot be read (${database.cause})`, 'Check its permissions and the disk.'),
     ]
   }
   const { pending, schemaError, damage } = database
   return [
     schemaCheck(pending, schemaError, { isHeld, migrate }),
-    damage === null ? ok('database', 'whole') : fault('database', `it is damaged: ${damage}`, restore),
+    damage === null ? ok('database', 'intact') : fault('database', `damaged: ${damage}`, restore),
   ]
 }
 
@@ -126,12 +121,17 @@ function schemaCheck(
   const name = 'schema'
   if (schemaError !== null) {
     const [cause = '', remedy = ''] = schemaError.split(/(?<=\.) /)
-    return fault(name, cause.replace(/\.$/, ''), remedy || 'Use the otpd that made it, or restore a backup.')
+    return fault(
+      name,
+      cause.replace(/\.$/, ''),
+      remedy || 'Use the otpd version that created it, or restore a backup.',
+    )
   }
-  if (pending.length === 0) return ok(name, 'of this version')
-  const lacksText = `the database lacks ${pending.join(', ')}`
+  if (pending.length === 0) return ok(name, 'up to date')
+  const pendingText = `pending migrations: ${pending.join(', ')}`
   if (isHeld)
-    return warning(name, `${lacksText}: an older otpd runs on it`, 'Restart the server with this otpd.')
-  if (!migrate) return fault(name, `${lacksText}, and may not be migrated`, 'Migrate it: otpd migrate up')
-  return warning(name, lacksText, 'The next start migrates it, after a backup: otpd serve')
+    return warning(name, `${pendingText}; an older otpd is running`, 'Restart the server with this otpd.')
+  if (!migrate)
+    return fault(name, `${pendingText}; automatic migration is off`, 'Migrate it: otpd migrate up')
+  return warning(name, pendingText, 'The next start backs up and migrates the database: otpd serve')
 }

@@ -9,18 +9,18 @@ const isCatchAll = ({ countries, prefixes, applications }: Route) =>
 
 const isInbox = ({ providers }: Route) => providers.includes('inbox')
 
-/** Routes that reach nobody, or not everybody who may get codes. */
+/** Reports routes that cannot send, are shadowed, or leave out phones that may get codes. */
 export function routeChecks({ delivery, guard }: Config, providers: readonly ConfiguredProvider[]): Check[] {
   const { routes } = delivery
   const name = 'routes'
-  if (routes.length === 0) return [ok(name, 'none: each provider carries all that it can')]
+  if (routes.length === 0) return [ok(name, 'none: every provider is used for all its channels')]
   const sendingRoutes = routes.filter((route) => !isInbox(route))
   if (sendingRoutes.length === 0) {
     return [
       warning(
         name,
-        'each of them leads to the inbox: codes of live applications stay there',
-        `Write below one of the [[routes]]: providers = ["${providers[0]?.name ?? 'main'}"]`,
+        'all routes lead to the inbox: codes of live applications stay there',
+        `Set in one of the [[routes]]: providers = ["${providers[0]?.name ?? 'main'}"]`,
       ),
     ]
   }
@@ -51,7 +51,7 @@ function scopeText({ countries, prefixes, applications }: Route): string {
 const canSend = (route: Route, providers: readonly ConfiguredProvider[]) =>
   providers.some(({ name, channels }) => route.providers.includes(name) && channels.includes(route.channel))
 
-/** A provider carries only what its settings are enough for, such as a channel with a sender of its own. */
+/** Reports providers in a route whose settings do not support its channel, such as a missing sender. */
 function capabilityChecks(route: Route, index: number, providers: readonly ConfiguredProvider[]): Check[] {
   const { channel } = route
   const routeProviders = providers.filter(({ name }) => route.providers.includes(name))
@@ -59,26 +59,26 @@ function capabilityChecks(route: Route, index: number, providers: readonly Confi
   return incapable.map(({ name }) =>
     (canSend(route, providers) ? warning : fault)(
       'routes',
-      `route ${index + 1} gives ${channel} to ${name}, whose settings lack what ${channel} needs`,
-      `Complete ${name} (README, Providers), or take it out of the route.`,
+      `route ${index + 1} sends ${channel} through ${name}, whose settings for ${channel} are incomplete`,
+      `Complete ${name} (README, Providers), or remove it from the route.`,
     ),
   )
 }
 
-/** Of each channel the first route that fits counts, so that one behind a wider one is never asked. */
+/** Reports a route that is never used: for each channel the first matching route wins, and an earlier one covers it. */
 function shadowChecks(route: Route, index: number, routes: readonly Route[]): Check[] {
   const shadowIndex = findShadowingRoute(route, index, routes)
   if (shadowIndex === -1) return []
   return [
     warning(
       'routes',
-      `route ${index + 1} is never used: route ${shadowIndex + 1} takes all of its ${route.channel}`,
-      `Move it before route ${shadowIndex + 1}: the first one that fits counts.`,
+      `route ${index + 1} is never used: route ${shadowIndex + 1} already matches all of its ${route.channel}`,
+      `Move it before route ${shadowIndex + 1}: the first matching route wins.`,
     ),
   ]
 }
 
-/** The place of the first route before this one that takes all that it could; -1 where there is none. */
+/** Finds the index of the first earlier route that matches everything this one does; -1 if there is none. */
 const findShadowingRoute = (route: Route, index: number, routes: readonly Route[]) =>
   routes.findIndex(
     (candidate, otherIndex) =>
@@ -101,7 +101,11 @@ function covers(wide: Route, narrow: Route): boolean {
   )
 }
 
-/** @param allowed the countries that get codes; empty for all */
+/**
+ * Reports allowed countries that no route covers.
+ *
+ * @param allowed countries that may get codes; empty for all
+ */
 function coverageChecks(routes: readonly Route[], allowed: readonly string[]): Check[] {
   if (routes.some(isCatchAll)) return []
   const isCovered = (country: string) =>
@@ -111,12 +115,16 @@ function coverageChecks(routes: readonly Route[], allowed: readonly string[]): C
     )
   const uncovered = allowed.filter((country) => !isCovered(country))
   if (allowed.length > 0 && uncovered.length === 0) return []
-  const remedy = 'Add a last [[routes]] with a channel and providers alone, which fits everybody.'
+  const remedy = 'Add a last [[routes]] entry with only a channel and providers, which matches every phone.'
   if (uncovered.length > 0) {
     return [
-      warning('routes', `none fits every phone of ${uncovered.join(', ')}, which may get codes`, remedy),
+      warning(
+        'routes',
+        `no route matches every phone of ${uncovered.join(', ')}, although codes are allowed there`,
+        remedy,
+      ),
     ]
   }
   const scopes = [...new Set(routes.map(scopeText))].join(', ')
-  return [warning('routes', `they reach ${scopes} alone; nobody else can get a code`, remedy)]
+  return [warning('routes', `they match only ${scopes}; no other phone can get a code`, remedy)]
 }

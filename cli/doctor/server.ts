@@ -9,7 +9,7 @@ import { version } from '../version.ts'
 
 type Connection = ReturnType<Context['connect']>
 
-/** Whether the server answers, is ready, of this version and of this time, and who is logged in there. */
+/** Checks that the server is alive and ready, its version and clock, and the login there. */
 export async function serverChecks(
   { io }: Context,
   connection: Connection,
@@ -20,14 +20,14 @@ export async function serverChecks(
   const liveness = await send({ method: 'GET', path: '/v1/health' }).catch(asFailure)
   if (liveness instanceof CliError) {
     const remedy = localServer.isHeld
-      ? 'A server runs on the data directory: name its address with --server URL'
+      ? 'A server is running on the data directory: give its address with --server URL'
       : (liveness.hints.at(-1) ?? '')
     const isAbsent = liveness.code === 'SERVER_UNREACHABLE' && !localServer.isHeld
     return [
       fault(
         'server',
         withoutPeriod(liveness.message),
-        isAbsent ? 'Start one: otpd serve; or name it: --server URL' : remedy,
+        isAbsent ? 'Start one: otpd serve; or use another: --server URL' : remedy,
       ),
     ]
   }
@@ -37,8 +37,8 @@ export async function serverChecks(
     return [
       fault(
         'server',
-        `${server.url} answered ${liveness.status}, and not like otpd`,
-        'Name the right one: --server URL',
+        `${server.url} responded with ${liveness.status}, but not like an otpd server`,
+        'Use the right address: --server URL',
       ),
     ]
   }
@@ -52,7 +52,7 @@ export async function serverChecks(
 
 const withoutPeriod = (sentence: string) => sentence.replace(/\.$/, '')
 
-/** An answer that did not come, as a value; anything else is a bug and stays one. */
+/** Returns an expected failure as a value; rethrows anything else, which is a bug. */
 function asFailure(error: unknown): CliError {
   if (error instanceof CliError) return error
   throw error
@@ -62,41 +62,46 @@ const responseData = ({ json }: HttpResponse) => (isRecord(json) && isRecord(jso
 
 async function readinessCheck({ send, server }: Connection): Promise<Check> {
   const readiness = await send({ method: 'GET', path: '/v1/health/ready' }).catch(asFailure)
-  const remedy = 'Look at its log, and wait: otpd health --wait 30s'
+  const remedy = 'Check its log, and wait: otpd health --wait 30s'
   if (readiness instanceof CliError) return fault('server', withoutPeriod(readiness.message), remedy)
   if (readiness.status === 200) return ok('server', `${server.url} is ready (${server.source})`)
   return fault('server', `${server.url} is not ready: ${describeNotReady(readiness)}`, remedy)
 }
 
-/** The version of a server stands in its document; a proxy that hides it is no fault. */
+/** Compares versions. The server's is in its OpenAPI document; a proxy may hide that, which is not a fault. */
 async function versionChecks({ send }: Connection): Promise<Check[]> {
   const document = await send({ method: 'GET', path: '/v1/openapi.json' }).catch(asFailure)
   const info = !(document instanceof CliError) && isRecord(document.json) ? document.json.info : null
   if (!isRecord(info) || typeof info.version !== 'string') return []
-  if (info.version === version) return [ok('version', `${version}, as the server`)]
+  if (info.version === version) return [ok('version', `${version}, same as the server`)]
   return [
     warning(
       'version',
-      `this program is ${version}, the server ${info.version}`,
-      'Install the same version on both sides, then restart the server.',
+      `this program is ${version}, the server is ${info.version}`,
+      'Install the same version on both machines, then restart the server.',
     ),
   ]
 }
 
-/** A token made now must not lie in the future of the other side, which tolerates 30 s. */
+/** Warn well before the 30 s of clock skew that the server tolerates in a token's times. */
 const skewMsMax = 5000
 
-/** @param nowMs of this machine when the server told the time */
+/**
+ * Compares this machine's clock with the server's.
+ *
+ * @param time time that the server returned, ISO 8601
+ * @param nowMs this machine's time halfway through that request
+ */
 export function clockChecks(time: unknown, nowMs: number): Check[] {
   const serverMs = typeof time === 'string' ? Date.parse(time) : Number.NaN
   if (Number.isNaN(serverMs)) return []
   const skewMs = nowMs - serverMs
-  if (Math.abs(skewMs) <= skewMsMax) return [ok('clock', "agrees with the server's")]
+  if (Math.abs(skewMs) <= skewMsMax) return [ok('clock', 'in sync with the server')]
   return [
     warning(
       'clock',
-      `it is ${formatRemaining(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead of' : 'behind'} the server's: tokens end early or late`,
-      'Let the network set it, on both machines: timedatectl set-ntp true. Then start a server anew that ran before.',
+      `${formatRemaining(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead of' : 'behind'} the server: tokens expire early or late`,
+      'Synchronize both clocks: timedatectl set-ntp true. Then restart the server.',
     ),
   ]
 }

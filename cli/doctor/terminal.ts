@@ -5,21 +5,21 @@ import { isUtf8Locale, type Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
 import { version } from '../version.ts'
 
-/** What the terminal can show, for those whose screen looks wrong. */
+/** Reports what the terminal can show, for users whose screen looks wrong. */
 export function terminalCheck({ env, stdoutIsTerminal }: Io, { paint, columns }: Output): Check {
-  if (!stdoutIsTerminal) return ok('terminal', 'none: text without colour, of any width')
+  if (!stdoutIsTerminal) return ok('terminal', 'none: output has no colour and no width limit')
   const isUtf8 = isUtf8Locale(env)
   const width = columns()
   const facts = [
-    width === null ? 'of unknown width' : `${width} columns`,
+    width === null ? 'unknown width' : `${width} columns`,
     isUtf8 ? 'UTF-8' : 'not UTF-8',
     paint.isColorSupported ? 'colour' : 'no colour',
   ].join(', ')
   if (isUtf8) return ok('terminal', facts)
-  return warning('terminal', `${facts}: lines and signs may be broken`, 'export LC_ALL=C.UTF-8')
+  return warning('terminal', `${facts}: lines and symbols may look broken`, 'export LC_ALL=C.UTF-8')
 }
 
-/** More than one otpd in PATH: an old one may answer. */
+/** Warns of more than one otpd in PATH, where an old one may come first. */
 export function programCheck({ env }: Io): Check {
   const paths = new Set(
     (env.PATH ?? '').split(delimiter).flatMap((folder) => resolvePath(join(folder || '.', 'otpd'))),
@@ -28,8 +28,8 @@ export function programCheck({ env }: Io): Check {
   const [first = '', ...others] = paths
   return warning(
     'program',
-    `otpd ${version}, and PATH has others: ${first} comes before ${others.join(', ')}`,
-    `Remove what is old: otpd version tells of each.`,
+    `otpd ${version}, but PATH has several: ${first} comes before ${others.join(', ')}`,
+    `Remove the old ones; otpd version prints the version of each.`,
   )
 }
 

@@ -99,7 +99,7 @@ function printBanner(
     ['API', `${url}/v1`],
     ['Docs', `${url}/v1/docs`],
     ['Metrics', server.metricsUrl],
-    ['Listens', url === server.url ? null : server.url],
+    ['Listening', url === server.url ? null : server.url],
     ['Data', data],
     ['Config', config.configFile],
   ]
