@@ -66,7 +66,7 @@ function messageLine({ sentAt, phone, code, requestId }: InboxItem, { io, output
   const cells = [
     paint.dim(recentTime(sentAt, io.now()).padEnd(8)),
     printable(phone).padEnd(14),
-    code === null ? paint.dim('used/expired') : paint.bold(code),
+    code === null ? paint.dim('used/expired') : paint.bold(code.padEnd(12)),
     paint.dim(requestId ?? ''),
   ]
   return truncate(cells.join('  ').trimEnd(), columns() ?? Infinity, '…')

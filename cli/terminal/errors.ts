@@ -18,7 +18,7 @@ export const exitCodes = {
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
 export type CliErrorExtras = {
-  /** What to do next, one sentence or command per line. */
+  /** Next steps, one sentence or command per line. */
   hints?: string[]
   /** Raw response body of the server; --json prints it unchanged. */
   body?: string

@@ -7,17 +7,17 @@ import { runCommandLine } from '../../cli/program.ts'
 
 export type RunOptions = {
   env?: Record<string, string>
-  /** What is piped in; without it standard input is a terminal. */
+  /** Piped standard input; without it standard input is a terminal. */
   input?: string
-  /** What a person types, one answer a question. */
+  /** Answers typed on the terminal, one per prompt. */
   answers?: (string | null)[]
-  /** The width of the terminal that standard output is; without it standard output is a pipe. */
+  /** Width of the terminal on standard output; without it standard output is a pipe. */
   columns?: number
 }
 
 export type RunResult = { exitCode: number; stdout: string; stderr: string; questions: string[] }
 
-/** A person's home with its own configuration directory, and the commands that are run there, in this process. */
+/** Makes a home directory with its own configuration, and a function that runs commands there, in this process. */
 export function createHome() {
   const directory = mkdtempSync(join(tmpdir(), 'otpd-cli-'))
   const clock = { nowMs: Date.parse('2026-11-20T12:00:00Z') }
@@ -45,8 +45,8 @@ export function createHome() {
         return remainingAnswers.shift() ?? null
       },
       now: () => clock.nowMs,
-      // Waiting moves the clock, once for all who wait beside each other. What is real of it is for what other callers do
-      // meanwhile over real sockets.
+      // Moves the fake clock, once for concurrent sleepers. The short real sleep lets other callers make progress over
+      // real sockets.
       sleep: async (durationMs) => {
         const endsAt = clock.nowMs + durationMs
         await Bun.sleep(Math.min(durationMs, 20))
@@ -64,7 +64,7 @@ export function createHome() {
 export type RecordedRequest = { method: string; path: string; headers: Headers; body: string }
 export type RequestHandler = (request: RecordedRequest) => Response | Promise<Response>
 
-/** A server on a free port that answers as it is told and remembers what it was asked. */
+/** Starts a server on a free port that responds with `handler` and records its requests. */
 export function createScriptedServer(handler: RequestHandler) {
   const requests: RecordedRequest[] = []
   const server = Bun.serve({
@@ -85,7 +85,7 @@ export function createScriptedServer(handler: RequestHandler) {
   return { url: `http://127.0.0.1:${server.port}`, requests, stop: () => server.stop(true) }
 }
 
-/** The error body of the API. */
+/** Makes an error response of the API. */
 export const errorResponse = (
   status: number,
   code: string,
@@ -94,9 +94,9 @@ export const errorResponse = (
 ) => Response.json({ error: { code, message, traceId: 'req_1' } }, { status, headers })
 
 const unexpectedRequest: RequestHandler = () =>
-  errorResponse(500, 'INTERNAL', 'The test has not told what to answer.')
+  errorResponse(500, 'INTERNAL', 'The test has set no response.')
 
-/** A home that is logged in to a server whose answers the test gives by setting `answer`. */
+/** Makes a home that is logged in to a server; the test sets its responses by assigning `respond`. */
 export function createCliFixture() {
   const home = createHome()
   const fixture = {
@@ -115,7 +115,7 @@ export function createCliFixture() {
   })
 }
 
-/** A list of the API with one page. */
+/** Makes a list response of the API with one page. */
 export const pageResponse = (...data: unknown[]) =>
   Response.json({ data, pagination: { limit: 50, nextCursor: null } })
 

@@ -27,7 +27,7 @@ async function runInShell(shell: string, text: string) {
   return { exitCode: await child.exited, stdout, stderr }
 }
 
-/** What bash offers where the cursor stands behind the last of these words. */
+/** Returns what bash offers to complete the last of these words. */
 async function completionsFor(...words: string[]) {
   const line = ['otpd', ...words].map((word) => `'${word}'`).join(' ')
   const result = await runInShell(
@@ -39,7 +39,7 @@ async function completionsFor(...words: string[]) {
 }
 
 describe('bash', () => {
-  test('completes commands, and their words by the other name too', async () => {
+  test('completes commands, and subcommands of an alias too', async () => {
     expect(await completionsFor('pro')).toContain('project')
     expect((await completionsFor('')).toSorted()).toEqual(
       expect.arrayContaining(['admin', 'backup', 'serve']),
@@ -48,13 +48,13 @@ describe('bash', () => {
     expect(await completionsFor('project', 'ls', '--li')).toEqual(['--limit'])
   })
 
-  test('completes flags of the command and those of every command', async () => {
+  test('completes the flags of the command and the global flags', async () => {
     expect(await completionsFor('app', 'create', '--en')).toEqual(['--env', '--env-file'])
     expect(await completionsFor('app', 'create', '--js')).toEqual(['--json'])
     expect(await completionsFor('--server', 'http://127.0.0.1:1', 'app', 'cr')).toEqual(['create'])
   })
 
-  test('completes the values of closed lists, and leaves files to the shell', async () => {
+  test('completes the values of closed lists, and leaves file names to the shell', async () => {
     expect(await completionsFor('app', 'create', '--env', '')).toEqual(['live', 'test'])
     expect(await completionsFor('completion', 'f')).toEqual(['fish'])
     expect(await completionsFor('rotate', 'web', 's')).toEqual(['secret'])
@@ -69,7 +69,7 @@ describe('bash', () => {
 })
 
 describe('a script', () => {
-  test('names every command there is, in every shell', async () => {
+  test('names every command, in every shell', async () => {
     const help = (await home.otpd([])).stdout
     const names = [...help.matchAll(/^ {2}([a-z][\w-]*) {2,}/gm)].map(([, name]) => name ?? '')
     expect(names.length).toBeGreaterThan(20)
@@ -108,7 +108,7 @@ describe('a script', () => {
     },
   )
 
-  test('for another shell is refused', async () => {
+  test('for an unknown shell is rejected', async () => {
     expect((await home.otpd(['completion', 'tcsh'])).exitCode).toBe(2)
   })
 })

@@ -5,7 +5,7 @@ import { dirname, resolve } from 'node:path'
 const root = resolve(import.meta.dir, '../..')
 const transpiler = new Bun.Transpiler({ loader: 'tsx' })
 
-/** Every module that is loaded as soon as the binary starts, our files by path and packages by name. */
+/** Lists every module that is loaded when the binary starts: our files by path, packages by name. */
 function findStaticImports(entry: string, found = new Set<string>()) {
   if (found.has(entry)) return found
   found.add(entry)
@@ -20,7 +20,7 @@ function findStaticImports(entry: string, found = new Set<string>()) {
 
 const loaded = [...findStaticImports('cli/main.ts')]
 
-test('a command loads nothing of the server, and nothing for full screens, before it needs it', () => {
+test('a command loads no server code and no full-screen code before it needs it', () => {
   expect(loaded.filter((module) => module.startsWith('src/'))).toEqual([])
   expect(
     loaded.filter((module) => !module.startsWith('cli/') && !module.startsWith('node:')).toSorted(),

@@ -33,7 +33,7 @@ const sse = (...blocks: string[]) =>
   })
 const message = (entry: { id: string }) => `id: ${entry.id}\ndata: ${JSON.stringify(entry)}`
 
-/** A log, and one answer for each connection to its stream; then the session is over, which ends a tail. */
+/** Serves a log, and one response for each connection to its stream. Then the session has ended, which ends a tail. */
 function serveLog(log: unknown[], streams: Array<() => Response>) {
   const afterParams: Array<string | null> = []
   const queries: URLSearchParams[] = []
@@ -57,7 +57,7 @@ const idsIn = (stdout: string): unknown[] =>
     .map((line) => JSON.parse(line).id)
 
 describe('logs', () => {
-  test('prints one entry a line, the application by its name', async () => {
+  test('prints one entry per line, with the name of the application', async () => {
     const { queries } = serveLog(
       [
         entry(1),
@@ -103,15 +103,15 @@ describe('logs', () => {
     expect(stdout.trimEnd()).toMatch(end)
   })
 
-  test('says what to do where there is nothing, and where a filter leaves nothing', async () => {
+  test('says what to do when there are no events, and when none match', async () => {
     serveLog([], [])
     expect((await cli.home.otpd(['logs'])).stdout).toContain('otpd otp send')
     expect((await cli.home.otpd(['logs', '--type', 'otp.sent'])).stdout).toBe(
-      'No such events. See all of them: otpd logs\n',
+      'No matching events. See all of them: otpd logs\n',
     )
   })
 
-  test('looks for phone and time through the pages, application and type at the server', async () => {
+  test('filters by phone and time over several pages, and by application and type at the server', async () => {
     const requestedPaths: string[] = []
     const old = '2026-11-20T09:00:00.000Z'
     cli.respond = ({ path }) => {
@@ -147,7 +147,7 @@ describe('logs', () => {
 })
 
 describe('logs --tail', () => {
-  test('prints the last entries and then each that comes, as lines of JSON', async () => {
+  test('prints the last entries and then each new one, as lines of JSON', async () => {
     const { afterParams } = serveLog(
       [entry(1), entry(2)],
       [() => sse('retry: 1000\nid: evt_x', message(entry(3)))],
@@ -155,23 +155,23 @@ describe('logs --tail', () => {
     const result = await cli.home.otpd(['logs', '--tail', '--json'])
     expect(idsIn(result.stdout)).toEqual([eventId(1), eventId(2), eventId(3)])
     expect(afterParams[0]).toBe(eventId(2))
-    // What ended it: the token, which nobody can renew.
+    // Ended by the token, which cannot be renewed.
     expect(result.exitCode).toBe(4)
   })
 
-  test('begins at the beginning of a log that is empty', async () => {
+  test('starts at the beginning of an empty log', async () => {
     const { afterParams } = serveLog([], [() => sse(message(entry(1)))])
     await cli.home.otpd(['logs', 'tail', '--json'])
     expect(afterParams[0]).toBe(`evt_${'0'.repeat(26)}`)
   })
 
-  test('comes back after a loss to where it was, and shows the gap', async () => {
+  test('resumes where it was after a lost connection, and shows the gap', async () => {
     const { afterParams } = serveLog(
       [entry(1)],
       [
         () => sse(message(entry(2)), 'event: end\ndata: {"reason":"draining"}'),
         () => errorResponse(503, 'UNAVAILABLE', 'Restarting.'),
-        // Half of an entry, as when a server is killed.
+        // A partial entry, as when a server is killed.
         () => sse(message(entry(3)), 'id: evt_left_out_by_a_filter', ': heartbeat'),
         () =>
           new Response('id: evt_half\ndata: {"id":', { headers: { 'content-type': 'text/event-stream' } }),
@@ -193,7 +193,7 @@ describe('logs --tail', () => {
     expect(result.stderr).toContain('── the connection was lost, trying again ──')
   })
 
-  test('renews a token that ended without a word', async () => {
+  test('renews an expired token silently', async () => {
     serveLog([], [() => sse('event: end\ndata: {"reason":"token_expired"}'), () => sse(message(entry(1)))])
     const result = await cli.home.otpd(['logs', '--tail'])
     expect(result.stderr.split('──')[0]).toContain('Ctrl+C')
@@ -211,7 +211,7 @@ describe('logs --tail', () => {
     expect(stream?.path).toContain(`appId=${appId}`)
   })
 
-  test('is refused where the server refuses the first connection', async () => {
+  test('fails when the server rejects the first connection', async () => {
     serveLog(
       [],
       [

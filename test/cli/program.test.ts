@@ -15,7 +15,7 @@ const describeCommand = (command: Command): unknown => [
 const fullTree = treeFor()
 const commandNames = fullTree.commands.flatMap((command) => [command.name(), ...command.aliases()])
 
-test.each(commandNames)('otpd %s is the same command where it alone is made', (commandName) => {
+test.each(commandNames)('otpd %s is the same command when only its file is registered', (commandName) => {
   const findCommand = (program: Command) =>
     program.commands.find((one) => [one.name(), ...one.aliases()].includes(commandName))
   const ownCommand = findCommand(treeFor(commandName))
@@ -25,12 +25,12 @@ test.each(commandNames)('otpd %s is the same command where it alone is made', (c
   expect(describeCommand(ownCommand)).toEqual(describeCommand(commandInFullTree))
 })
 
-test('a word that no command begins with leaves the whole tree to suggest from, and so does completion', () => {
+test('an unknown first word builds the whole tree, to suggest from, and so does completion', () => {
   expect(describeCommand(treeFor('projct'))).toEqual(describeCommand(fullTree))
   expect(describeCommand(treeFor('completion'))).toEqual(describeCommand(fullTree))
 })
 
-test('a command is made without the others', () => {
+test('a command is registered without the others', () => {
   const many = commandNames.filter((commandName) => commandName !== 'completion')
   for (const commandName of many) expect(treeFor(commandName).commands.length).toBeLessThan(6)
 })

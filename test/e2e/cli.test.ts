@@ -59,7 +59,7 @@ describe('the first five minutes', () => {
     expect(verified.stdout).toContain('+14155552671')
   })
 
-  test('use the setup token up: it makes no second account', async () => {
+  test('use up the setup token: it creates no second account', async () => {
     const login = [
       'login',
       '--setup-token',
@@ -72,7 +72,7 @@ describe('the first five minutes', () => {
     expect(result).toMatchObject({ exitCode: 4, stdout: '' })
   })
 
-  test('leave a login that whoami shows and logout ends', async () => {
+  test('store a login that whoami shows and logout ends', async () => {
     const { otpd } = server
     const whoamiResult = await otpd(['whoami'])
     expect(whoamiResult.stdout).toContain(email)
@@ -118,7 +118,7 @@ describe('automation', () => {
     })
   })
 
-  test('gets an ID token alone on one line, and it opens the API', async () => {
+  test('gets only an ID token on one line, and the API accepts it', async () => {
     const { stdout } = await otpd(['auth', 'token'])
     expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
     const headers = { authorization: `Bearer ${stdout.trim()}` }
@@ -164,7 +164,7 @@ describe('automation', () => {
     expect(parseData(await otpd(verify))).toMatchObject({ status: 'verified', phone: '+14155550100' })
   })
 
-  test('renews a session once, whoever of several processes comes first', async () => {
+  test('renews a session once for several concurrent processes', async () => {
     const path = join(server.home, '.config/otpd/credentials.json')
     const before = JSON.parse(readFileSync(path, 'utf8'))
     before.logins[server.url].idTokenExpiresAt = '2020-01-01T00:00:00.000Z'
@@ -175,7 +175,7 @@ describe('automation', () => {
     expect(result[0]?.stdout.trim()).not.toBe(before.logins[server.url].idToken)
   })
 
-  test('makes further accounts and gives plans on the data directory', async () => {
+  test('creates accounts and sets plans on the data directory', async () => {
     const host = (...args: string[]) =>
       otpd(['admin', ...args, '--data-dir', server.dataDir, '--json'], { input: password })
     const bob = parseData(await host('create', '--email', 'bob@example.com', '--password-stdin'))
@@ -190,7 +190,7 @@ describe('automation', () => {
   })
 })
 
-/** The first half of a request, which keeps the server busy until the second comes. */
+/** Sends the first half of a request, which keeps the server busy until the second half arrives. */
 async function beginRequest(url: string) {
   const { hostname, port } = new URL(url)
   const response = Promise.withResolvers<string>()
@@ -205,7 +205,7 @@ async function beginRequest(url: string) {
   const head = ['POST /v1/auth/token HTTP/1.1', `Host: ${hostname}`, 'Content-Length: 16']
   socket.write([...head, 'Content-Type: application/x-www-form-urlencoded', '', 'grant_ty'].join('\r\n'))
   socket.flush()
-  // One that was sent later has been answered, so the server knows of this one.
+  // A later request has been answered, so the server has seen the first one.
   await fetch(`${url}/v1/health`)
   return { answer: response.promise, finish: () => socket.write('pe=other') }
 }
@@ -219,12 +219,12 @@ describe('serve', () => {
 
   afterEach(() => rmSync(home, { recursive: true }))
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 after %s', async (signal) => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('exits with 0 after %s', async (signal) => {
     const server = await startServer({ home })
     expect(await server.stop(signal)).toBe(0)
   })
 
-  test('finishes a request that is under way before it ends', async () => {
+  test('finishes a request in flight before it exits', async () => {
     const server = await startServer({ home })
     const request = await beginRequest(server.url)
     process.kill(server.pid, 'SIGTERM')
@@ -234,7 +234,7 @@ describe('serve', () => {
     expect(await server.exited).toBe(0)
   })
 
-  test('ends at once after a second signal', async () => {
+  test('exits at once after a second signal', async () => {
     const server = await startServer({ home })
     await beginRequest(server.url)
     process.kill(server.pid, 'SIGINT')
@@ -242,21 +242,21 @@ describe('serve', () => {
     expect(await server.stop('SIGINT')).toBe(130)
   })
 
-  test('goes on when nobody reads its log any more', async () => {
+  test('keeps running when its log is no longer read', async () => {
     const server = await startServer({ home })
     await server.stopReadingStderr()
     expect((await fetch(`${server.url}/v1/health/ready`)).status).toBe(200)
     expect(await server.stop()).toBe(0)
   })
 
-  test('that listens on every address names one that can be reached', async () => {
+  test('on a wildcard address prints a URL that can be reached', async () => {
     const server = await startServer({ home, env: { OTPD_LISTEN: '0.0.0.0:0' } })
     expect(server.url).toStartWith('http://127.0.0.1:')
     expect((await fetch(`${server.url}/v1/health`)).status).toBe(200)
     await server.stop()
   })
 
-  test('makes a private data directory', async () => {
+  test('creates a private data directory', async () => {
     const server = await startServer({ home })
     expect(statSync(server.dataDir).mode & 0o777).toBe(0o700)
     expect(statSync(join(server.dataDir, 'master.key')).mode & 0o777).toBe(0o600)
@@ -273,7 +273,7 @@ describe('serve', () => {
     await server.stop()
   })
 
-  test('refuses a port that is taken', async () => {
+  test('refuses a port that is in use', async () => {
     const server = await startServer({ home })
     const env = { OTPD_DATA_DIR: join(home, 'other'), OTPD_LISTEN: new URL(server.url).host }
     const second = await runBinary(home, ['serve'], { env })
@@ -282,7 +282,7 @@ describe('serve', () => {
     await server.stop()
   })
 
-  test('refuses a faulty configuration, naming every fault', async () => {
+  test('rejects an invalid configuration and names every problem', async () => {
     const env = { OTPD_LISTEN: 'nowhere', OTPD_LOG_LEVEL: 'loud' }
     const result = await runBinary(home, ['serve'], { env })
     expect(result).toMatchObject({ exitCode: 9, stdout: '' })
@@ -290,7 +290,7 @@ describe('serve', () => {
     expect(result.stderr).toContain('OTPD_LOG_LEVEL')
   })
 
-  test('reads nothing of the directory that it is started in', async () => {
+  test('loads no files from the working directory', async () => {
     const hostile = join(home, 'hostile')
     mkdirSync(hostile)
     writeFileSync(join(hostile, '.env'), 'OTPD_LISTEN=nowhere\nOTPD_SERVER=http://evil.example\n')
@@ -304,7 +304,7 @@ describe('serve', () => {
   })
 })
 
-test('config show tells where every value came from, and which are faulty', async () => {
+test('config show prints the source of every value, and the invalid ones', async () => {
   const home = mkdtempSync(join(tmpdir(), 'otpd-config-'))
   const env = { OTPD_LISTEN: '127.0.0.1:9090', OTPD_LOG_LEVEL: 'loud' }
   const result = await runBinary(home, ['config', 'show', '--log-format', 'json'], { env })
@@ -315,7 +315,7 @@ test('config show tells where every value came from, and which are faulty', asyn
   rmSync(home, { recursive: true })
 })
 
-test('a command whose reader goes away early is no failure', async () => {
+test('a closed stdout is not a failure', async () => {
   const home = mkdtempSync(join(tmpdir(), 'otpd-pipe-'))
   const child = Bun.spawn([binaryPath, 'config', 'show', '--json'], {
     env: { HOME: home },

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { startServer, type RunResult, type RunningServer } from '../helpers/binary.ts'
 import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 
-// The compiled binary in a pipe: what is on stdout, what on stderr, and the exit code.
+// The compiled binary in a pipe: stdout, stderr and the exit code.
 
 const email = 'ada@example.com'
 const password = 'correct horse battery'
@@ -18,7 +18,7 @@ let appId: string
 
 const otpd = (...args: string[]) => server.otpd(args)
 
-/** The data that a command answers with --json; throws with what it said where it failed. */
+/** Runs a command with --json and returns its data; throws its error output if it failed. */
 async function runForData(...args: string[]) {
   const result = await otpd(...args, '--json')
   if (result.exitCode !== 0) throw new Error(result.stderr)
@@ -75,7 +75,7 @@ describe('project', () => {
   test('that holds applications is not deleted', () =>
     expectNegative(otpd('project', 'delete', projectId, '--yes', '--json'), 6, 'CONFLICT'))
 
-  test('that shares its name is named by its id, and the ids are listed', async () => {
+  test('with an ambiguous name is rejected, and the ids to use are listed', async () => {
     const ids = [await runForData('project', 'create', 'twin'), await runForData('project', 'create', 'twin')]
     const result = await otpd('project', 'get', 'twin')
     expect(result).toMatchObject({ exitCode: 2, stdout: '' })
@@ -90,7 +90,7 @@ describe('app', () => {
   test('get, update, disable and enable', async () => {
     expect(await otpd('app', 'get', 'web')).toMatchObject(done(/Environment +test\n/))
     const flags = ['--otp-ttl', '120', '--locale', 'de', '--webotp-domain', 'example.com']
-    expect(await otpd('app', 'update', 'web', ...flags)).toMatchObject(done(/Codes live +2 min\n/))
+    expect(await otpd('app', 'update', 'web', ...flags)).toMatchObject(done(/Code lifetime +2 min\n/))
     expect(await otpd('app', 'update', 'web', '--locale', '')).toMatchObject({ exitCode: 0 })
     expect(await runForData('app', 'get', appId)).toMatchObject({
       otpTtlSeconds: 120,
@@ -104,7 +104,7 @@ describe('app', () => {
     expect(await otpd('app', 'enable', 'web')).toMatchObject(done('✓ Application web is active\n'))
   })
 
-  test('rotate replaces a credential, and the file of the old one opens nothing', async () => {
+  test('rotate replaces a credential, and the old file no longer works', async () => {
     await runForData('app', 'create', 'turn', '--project', 'shop', '--env', 'test', '--env-file', 'turn.env')
     const before = (await otpd('app', 'secret', 'turn')).stdout
     expect(before).toMatch(/^whsec_\S+\n$/)
@@ -116,7 +116,7 @@ describe('app', () => {
     expect((await otpd('otp', 'send', '+14155550100', '--env-file', 'turn.env')).exitCode).toBe(4)
 
     const saved = await otpd('rotate', 'turn', 'secret', '--yes', '--env-file', 'new.env')
-    expect(saved).toMatchObject(done(/^Saved in new\.env/))
+    expect(saved).toMatchObject(done(/^Saved to new\.env/))
     const path = join(server.home, 'new.env')
     expect(statSync(path).mode & 0o777).toBe(0o600)
     expect(readFileSync(path, 'utf8')).toMatch(/^OTPD_CLIENT_SECRET=ph_test_secret_\S+$/m)
@@ -167,7 +167,7 @@ describe('webhook', () => {
     expect(await runForData('webhook', 'list')).toEqual([])
   })
 
-  test('test is 0 where the event is taken, and 8 where it is not', async () => {
+  test('test is 0 when the event is delivered, and 8 when it is not', async () => {
     const { id } = await create(receiver.url, '*')
     expect(await otpd('webhook', 'test', id)).toMatchObject(done(/← 200 {2}delivered\n$/))
     await otpd('webhook', 'update', id, '--url', broken.url)
@@ -191,7 +191,7 @@ describe('webhook', () => {
       done(new RegExp(delivery.id)),
     )
     expect(await otpd('webhook', 'redeliver', id, delivery.id)).toMatchObject(
-      done('✓ otp.sent is on its way again\n'),
+      done('✓ otp.sent is queued for delivery again\n'),
     )
     await receiver.waitForCount(before + 2)
     const [first, second] = receiver.received.slice(before)
@@ -202,13 +202,13 @@ describe('webhook', () => {
 })
 
 describe('user and analytics', () => {
-  test('are of nothing at first, then count what was verified', async () => {
+  test('are empty at first, then count verified codes', async () => {
     expect((await otpd('user', 'list')).stdout).toStartWith('No phones verified yet.')
     await expectNegative(otpd('user', 'get', '+14155550104', '--json'), 5, 'NOT_FOUND')
     const { requestId } = await send('+14155550104')
     await otpd('otp', 'verify', requestId, '424242', ...envFile)
-    expect(await otpd('user', 'list')).toMatchObject(done(/^\+14155550104 .* once /m))
-    expect(await otpd('user', 'get', '+14155550104')).toMatchObject(done(/Verified +once\n/))
+    expect(await otpd('user', 'list')).toMatchObject(done(/^\+14155550104 +US +1 /m))
+    expect(await otpd('user', 'get', '+14155550104')).toMatchObject(done(/Verifications +1\n/))
     expect(await otpd('analytics', '--range', '7d')).toMatchObject(done(/^verified +⎽{6}█ +1 +1/m))
     expect(await otpd('analytics', 'summary')).toMatchObject(done(/^Verified +1 \(\d+%\)$/m))
     const { stdout } = await otpd('analytics', 'timeseries', '--csv')

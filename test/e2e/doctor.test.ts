@@ -21,7 +21,7 @@ const token = 'abcdefabcdefabcdefabcdefabcdef12'
 const read = (stdout: string): { checks: Check[]; ok: boolean } => JSON.parse(stdout).data
 const find = (checks: Check[], name: string) => checks.find((check) => check.name === name)
 
-describe('beside a running server', () => {
+describe('with a running server', () => {
   let server: RunningServer
 
   beforeAll(async () => {
@@ -32,14 +32,14 @@ describe('beside a running server', () => {
   const doctor = (args: string[] = [], env: Record<string, string> = {}) =>
     server.otpd(['doctor', ...args], { env: { OTPD_DATA_DIR: server.dataDir, ...env } })
 
-  test('says in aligned lines that codes stay in the inbox and that nobody is logged in, and ends well', async () => {
+  test('warns in aligned lines that codes stay in the inbox and that there is no login, and exits 0', async () => {
     const result = await doctor()
     expect(result).toMatchObject({ exitCode: 0, stderr: '' })
     const lines = result.stdout.split('\n')
-    expect(lines).toContainEqual(expect.stringMatching(/^✓ master key {6}fits the database$/))
+    expect(lines).toContainEqual(expect.stringMatching(/^✓ master key {6}matches the database$/))
     expect(lines).toContainEqual(expect.stringMatching(/^✓ server {10}http:\S+ is ready \(OTPD_SERVER\)$/))
     expect(lines).toContainEqual(
-      expect.stringMatching(/^▲ live sending {4}there is no provider: .* stay in the inbox$/),
+      expect.stringMatching(/^▲ live sending {4}no provider is configured: .* stay in the inbox$/),
     )
     expect(lines).toContainEqual(`▲ login           not logged in to ${server.url}`)
     expect(lines).toContainEqual(`                  → otpd login --server ${server.url}`)
@@ -47,7 +47,7 @@ describe('beside a running server', () => {
     expect(result.stdout).not.toContain('\u001b')
   })
 
-  test('tells who is logged in by what, and never the token or a secret', async () => {
+  test('shows the login and its source, and never the token or a secret', async () => {
     const login = [
       'login',
       '--setup-token',
@@ -80,16 +80,16 @@ describe('beside a running server', () => {
     for (const secret of [token, ...secretsIn(credentials)]) expect(result.stdout).not.toContain(secret)
   })
 
-  test('finds the server by its lock where it is asked at a wrong address', async () => {
+  test('finds a running server by its lock when the address is wrong', async () => {
     const result = await doctor(['--json', '--server', 'http://127.0.0.1:1'])
     expect(result.exitCode).toBe(8)
     expect(find(read(result.stdout).checks, 'server')).toMatchObject({
       status: 'fault',
-      remedy: expect.stringContaining('name its address'),
+      remedy: expect.stringContaining('give its address'),
     })
   })
 
-  test('has every problem of the configuration with its line', async () => {
+  test('reports every problem of the configuration with its line', async () => {
     writeFileSync(join(server.home, 'bad.toml'), '[server]\nlitsen = "127.0.0.1:1"\n')
     const result = await doctor(['--config', join(server.home, 'bad.toml')])
     expect(result.exitCode).toBe(8)
@@ -122,7 +122,7 @@ describe('without a server', () => {
   })
   afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-  test('says how to start one, and makes nothing', async () => {
+  test('says how to start one, and creates nothing', async () => {
     const dataDir = join(home, 'none')
     const result = await runBinary(home, ['doctor', '--data-dir', dataDir, '--server', 'http://127.0.0.1:1'])
     expect(result).toMatchObject({ exitCode: 8, stderr: '' })
@@ -132,7 +132,7 @@ describe('without a server', () => {
     expect(existsSync(join(home, '.config'))).toBe(false)
   })
 
-  test('looks at what a server left: files, key and database', async () => {
+  test('checks what a server left: files, key and database', async () => {
     const dataDir = join(home, 'left')
     const server = await startServer({ home, dataDir })
     await server.stop('SIGKILL')
@@ -147,23 +147,23 @@ describe('without a server', () => {
     for (const name of ['data directory', 'master key', 'schema', 'database']) {
       expect(find(sound, name)).toMatchObject({ status: 'ok' })
     }
-    expect(find(sound, 'data directory')?.message).toContain('no server runs on it')
+    expect(find(sound, 'data directory')?.message).toContain('not in use')
     const broken = await checksAt(copy)
     expect(find(broken, 'master key')).toMatchObject({
       status: 'fault',
-      message: 'the database belongs to another master key',
+      message: 'the database was created with another master key',
     })
     expect(find(broken, 'data directory')).toMatchObject({
       status: 'fault',
-      remedy: `Close: chmod go= ${join(copy, 'otpd.db')}`,
+      remedy: `Restrict: chmod go= ${join(copy, 'otpd.db')}`,
     })
     expect(statSync(join(copy, 'otpd.db')).mode & 0o777).toBe(0o644)
   })
 
-  test('on the machine of a client leaves the host out with a word', async () => {
+  test('says on a client machine that the server is elsewhere, and skips its checks', async () => {
     const env = { XDG_DATA_HOME: join(home, 'nowhere') }
     const args = ['doctor', '--json', '--server', 'http://otpd.invalid', '--timeout', '5s']
-    // Root keeps its data elsewhere, where one may lie.
+    // Root's default data directory is elsewhere, and may exist on this machine.
     if (process.getuid?.() === 0 && existsSync('/var/lib/otpd')) return
     const { checks } = read((await runBinary(home, args, { env })).stdout)
     expect(checks.map(({ name }) => name)).toEqual(['host', 'server', 'program', 'terminal'])
@@ -180,6 +180,6 @@ authTokenFile = "twilio"
 from = "+15005550006"
 `
 
-/** The long words of a file of credentials. */
+/** Extracts the tokens of a credentials file. */
 const secretsIn = (value: unknown): string[] =>
   [...JSON.stringify(value).matchAll(/"(?:idToken|refreshToken)":"([^"]+)"/g)].map(([, found]) => found ?? '')

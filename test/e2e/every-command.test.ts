@@ -13,15 +13,15 @@ import { runInTerminal } from '../helpers/terminal.ts'
 import { startRecordingProxy, type RecordingProxy } from '../helpers/recording-proxy.ts'
 import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 
-// Every command of the compiled binary, in a pipe, with --json, and on a terminal of 80 columns: what is on standard
-// output, what on standard error, and the exit code. A command without a case is a failure.
+// Every command of the compiled binary in a pipe, with --json, and on a terminal of 80 columns: standard output,
+// standard error and the exit code. A command without a case is a failure.
 
 const listLeafCommands = (command: Command, path: string[] = []): string[] =>
   command.commands.length === 0
     ? [path.join(' ')]
     : command.commands.flatMap((sub) => listLeafCommands(sub, [...path, sub.name()]))
 
-/** Those that take the terminal for themselves have tests below. */
+/** Commands that take over the terminal; they have their own tests below. */
 const longRunningCommands = ['serve', 'console']
 
 test('there is a case for every command', () => {
@@ -112,7 +112,7 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
 
   for (const [path, prepare] of commandCases)
     test(`otpd ${path}`, async () => {
-      // The application that codes are sent as; there is no other of this name.
+      // Creates the application that sends the codes; no other has this name.
       if (path === 'otp send') await runCase('app create', webApplication(context))
       const commandCase = await prepare(context)
       proxy.bodies.length = 0
@@ -159,7 +159,7 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
   }
 })
 
-describe('what takes the terminal for itself:', () => {
+describe('on a terminal:', () => {
   let server: RunningServer
 
   beforeAll(async () => {
@@ -173,7 +173,7 @@ describe('what takes the terminal for itself:', () => {
   const onTerminal = (...args: string[]) =>
     runInTerminal(server.home, args, { env: { OTPD_SERVER: server.url } })
 
-  test('otpd serve tells the next command, and ends with Ctrl-C', async () => {
+  test('otpd serve prints the next command, and ends with Ctrl-C', async () => {
     const run = runInTerminal(server.home, ['serve', '--dev', '--listen', '127.0.0.1:0'])
     await run.waitFor(/Stop with Ctrl\+C\./)
     expect(run.text()).toMatch(/otpd login .*--setup-token st_\S+/)
@@ -181,7 +181,7 @@ describe('what takes the terminal for itself:', () => {
     expect(await run.waitForExit()).toBe(0)
   })
 
-  test('otpd serve tells what to type where otpd is not in the PATH, and nothing of it where it is', async () => {
+  test('otpd serve suggests an alias only if otpd is not in PATH', async () => {
     const greeting = async (path: string) => {
       const run = runInTerminal(server.home, ['serve', '--dev', '--listen', '127.0.0.1:0'], {
         env: { PATH: path },
@@ -198,7 +198,7 @@ describe('what takes the terminal for itself:', () => {
     expect(await greeting(bin)).not.toContain('alias')
   })
 
-  test('otpd login asks, and shows no password', async () => {
+  test('otpd login prompts, and shows no password', async () => {
     const run = onTerminal('login')
     await run.waitFor(/Email: /)
     run.type('ada@example.com\r')
@@ -209,7 +209,7 @@ describe('what takes the terminal for itself:', () => {
     expect(run.text()).not.toContain('battery')
   })
 
-  test('what cannot be undone wants its name typed', async () => {
+  test('an action that cannot be undone requires typing the name', async () => {
     await server.otpd(['project', 'create', 'shop'])
     const first = onTerminal('project', 'delete', 'shop')
     await first.waitFor(/Type shop to confirm: /)
@@ -226,7 +226,7 @@ describe('what takes the terminal for itself:', () => {
     expect(await third.waitForExit()).toBe(0)
   })
 
-  test('otpd logs --tail, inbox --tail and analytics --watch go on until Ctrl-C', async () => {
+  test('otpd logs --tail, inbox --tail and analytics --watch run until Ctrl-C', async () => {
     for (const args of [
       ['logs', '--tail'],
       ['inbox', '--tail'],
@@ -239,7 +239,7 @@ describe('what takes the terminal for itself:', () => {
     }
   })
 
-  test('otpd console is a screen, and none without a terminal', async () => {
+  test('otpd console opens on a terminal, and fails without one', async () => {
     const run = onTerminal('console')
     await run.waitFor(/Overview/)
     run.type('q')

@@ -68,7 +68,7 @@ const commandsIn = (help: string) =>
       [...(lines ?? '').matchAll(/^ {2}([a-z][\w-]*) /gm)].map(([, name]) => name ?? ''),
     )
 
-/** Every command that has none below it, in the order of the help. */
+/** Lists every command without subcommands, in the order of the help. */
 async function listLeafCommands(path = ''): Promise<string[]> {
   const subcommands = commandsIn(await readHelp(path.trim()))
   if (subcommands.length === 0) return [path.trim()]
@@ -79,11 +79,11 @@ async function listLeafCommands(path = ''): Promise<string[]> {
   ).flat()
 }
 
-/** What each needs from the ones before it; the rest runs in the order of the help. */
+/** Commands to run first and last, because of what others need; the rest run in the order of the help. */
 const first = ['admin create', 'login', 'project create', 'app create', 'otp send']
 const last = ['rotate', 'app delete', 'profile password', 'logout', 'admin reset-password']
 
-/** Goes on until Ctrl-C, which comes as soon as it says so. */
+/** Runs a command until it says that it waits for Ctrl-C, then sends it. */
 async function shellUntilCtrlC(line: string) {
   const child = Bun.spawn(['sh', '-c', `exec ${line}`], {
     env: environment,
@@ -103,20 +103,20 @@ async function shellUntilCtrlC(line: string) {
 
 const isEndless = (line: string) => /(logs|inbox) --tail|listen --forward-to/.test(line)
 
-/** Without a terminal some have nothing to ask, and here nobody waits for half a minute before a resend. */
+/** Examples that fail in this test: without a terminal some cannot prompt, and a resend would have to wait 30 s. */
 const expectedExitCodes: Record<string, number> = {
   'otpd login': 2,
-  // The server has accounts of its own.
+  // The server uses its own accounts.
   'otpd login --device': 2,
-  // A screen needs a terminal.
+  // The console needs a terminal.
   'otpd console': 2,
   'otpd console --read-only': 2,
-  // The server runs.
+  // A server is running.
   'otpd migrate up': 6,
   'otpd otp resend "$REQUEST_ID" --env-file .env.otpd': 7,
 }
 
-test('every example of every help text works as it stands', async () => {
+test('every example of every help text works as printed', async () => {
   const all = await listLeafCommands()
   expect(all.length).toBeGreaterThan(20)
   const middle = all.filter((command) => ![...first, ...last, 'serve'].includes(command))
@@ -133,7 +133,7 @@ test('every example of every help text works as it stands', async () => {
   expect(failures).toEqual([])
 }, 300_000)
 
-/** A request to verify and a token are new for each example; the address is that of this test's server. */
+/** Replaces the server address, and the variables of an example by new ids and tokens. */
 async function fillPlaceholders(example: string) {
   const line = example
     .replaceAll('http://127.0.0.1:8080', server.url)
@@ -165,7 +165,7 @@ async function createWebhook() {
   return JSON.parse(stdout).data.id
 }
 
-/** @returns the id of a delivery that has come */
+/** Waits for a delivery and returns its id. */
 async function waitForDeliveryId(webhookId: string) {
   const delivered = receiver.waitForCount(receiver.received.length + 1)
   await runInShell('otpd otp send +14155550100 --env-file .env.otpd')
@@ -174,7 +174,7 @@ async function waitForDeliveryId(webhookId: string) {
   return JSON.parse(stdout).data[0].id
 }
 
-/** What a receiver of the application's might have kept a moment ago. */
+/** Writes headers and body of a delivery, as a receiver might have stored them a moment ago. */
 function writeDelivery() {
   const [, secret = ''] =
     /OTPD_WEBHOOK_SECRET=(\S+)/.exec(readFileSync(join(server.home, '.env.otpd'), 'utf8')) ?? []

@@ -58,7 +58,7 @@ function requestIds(database: string): string[] {
   }
 }
 
-/** Sends codes until it is told to stop; knows which were acknowledged. */
+/** Sends codes until stopped, and records the acknowledged ones. */
 function startLoad(url: string, envFile: string) {
   const credential = (name: string) => new RegExp(`${name}=(\\S+)`).exec(envFile)?.[1] ?? ''
   const headers = {
@@ -95,7 +95,7 @@ function startLoad(url: string, envFile: string) {
 }
 
 describe('a backup of a running server', () => {
-  test('has all that was acknowledged before it, and restores to exactly its rows', async () => {
+  test('has every request acknowledged before it, and restores to exactly its rows', async () => {
     const input = { input: password }
     await json(['admin', 'create', '--email', 'ada@example.com', '--password-stdin'], input)
     expect((await otpd(['login', '--email', 'ada@example.com', '--password-stdin'], input)).exitCode).toBe(0)
@@ -140,12 +140,12 @@ describe('a backup of a running server', () => {
     server = await start()
     expect(requestIds(join(dataDir, 'otpd.db'))).toEqual(copied)
     expect(requestIds(restored.keptAs)).toEqual(after)
-    // Another port is another origin. The account is the restored one.
+    // The new port is another origin, so log in again, with the restored account.
     expect((await otpd(['login', '--email', 'ada@example.com', '--password-stdin'], input)).exitCode).toBe(0)
     expect((await json(['app', 'list']))[0].name).toBe('web')
   }, 300_000)
 
-  test('says what a person needs to know, and takes a name of its own', async () => {
+  test('prints file, size and checksum, and chooses a file name', async () => {
     const result = await otpd(['backup'])
     expect(result.exitCode).toBe(0)
     expect(result.stdout).toMatch(
@@ -154,7 +154,7 @@ describe('a backup of a running server', () => {
     expect(result.stderr).toContain('The master key is not in it')
   })
 
-  test('replaces nothing, and needs a database', async () => {
+  test('overwrites nothing, and needs a database', async () => {
     writeFileSync(join(home, 'dear'), 'dear')
     expect(await otpd(['backup', 'dear'])).toMatchObject({ exitCode: 2, stdout: '' })
     expect(readFileSync(join(home, 'dear'), 'utf8')).toBe('dear')
@@ -165,7 +165,7 @@ describe('a backup of a running server', () => {
 })
 
 describe('a restore', () => {
-  test('refuses text, a truncated file, a newer one and one of another key, and needs --yes', async () => {
+  test('rejects text, a truncated file, a newer one and one of another key, and needs --yes', async () => {
     if (server) await stop()
     const goodBackup = join(home, 'good.db')
     await json(['backup', goodBackup])
@@ -206,7 +206,7 @@ describe('a restore', () => {
     expect(readFileSync(join(dataDir, 'otpd.db')).equals(present)).toBe(true)
   })
 
-  test('that is killed leaves the old database or the new one, whole', async () => {
+  test('that is killed leaves the old database or the new one, intact', async () => {
     if (server) await stop()
     const folder = join(home, 'killed')
     mkdirSync(folder, { mode: 0o700 })
@@ -214,7 +214,7 @@ describe('a restore', () => {
     copyFileSync(join(dataDir, 'master.key'), join(folder, 'master.key'))
     await json(['backup', files.old])
     copyFileSync(files.old, files.new)
-    // Large enough for a kill to fall into every part of it.
+    // Large enough for a kill to hit any stage of the restore.
     for (const [name, path] of Object.entries({ old: files.old, new: files.new })) {
       const connection = new SqliteConnection(path)
       connection.run(`insert into meta (name, value) values ('mark', '${name}')`)
@@ -246,7 +246,7 @@ describe('a restore', () => {
 
     const seen = new Set<string>()
     const steps = 16
-    // From the first moment on: a kill that finds the old one does not depend on how long the first took.
+    // Starts at 0 ms, so that some kill finds the old database however long the first restore took.
     for (let step = 0; step <= steps; step += 1) {
       const child = restore(files.new)
       await Bun.sleep((wholeMs * 1.2 * step) / steps)
@@ -263,7 +263,7 @@ describe('a restore', () => {
   }, 300_000)
 })
 
-describe('accounts, beside a running server', () => {
+describe('accounts, with a running server', () => {
   const whoami = async (token: string) =>
     (await otpd(['whoami', '--json'], { env: { OTPD_TOKEN: token } })).exitCode
   const issueToken = async (account: string) =>
@@ -271,7 +271,7 @@ describe('accounts, beside a running server', () => {
   const create = (email: string) =>
     json(['admin', 'create', '--email', email, '--password-stdin'], { input: password })
 
-  test('get a token without a login, that outlives the signing key', async () => {
+  test('get a token without a login, which stays valid after the signing key is rotated', async () => {
     server ??= await start()
     await create('bob@example.com')
     const token = await issueToken('bob@example.com')
@@ -284,7 +284,7 @@ describe('accounts, beside a running server', () => {
     expect((await otpd(['admin', 'token', 'nobody@example.com'])).exitCode).toBe(5)
   })
 
-  test('are shut out and let in again', async () => {
+  test('are disabled and enabled again', async () => {
     server ??= await start()
     const token = await issueToken('bob@example.com')
     expect((await otpd(['admin', 'disable', 'bob@example.com'])).exitCode).toBe(2)
@@ -295,7 +295,7 @@ describe('accounts, beside a running server', () => {
     expect(await whoami(token)).toBe(0)
   })
 
-  test('are deleted with their sessions, and the answer says what stays', async () => {
+  test('are deleted with their sessions, and the output says what is kept', async () => {
     server ??= await start()
     const { id } = await create('carol@example.com')
     const input = { input: password }
@@ -309,7 +309,7 @@ describe('accounts, beside a running server', () => {
     expect(result).toMatchObject({ exitCode: 0, stdout: '✓ Deleted carol@example.com\n' })
     // However wide the terminal is.
     expect(result.stderr.replaceAll(/\s+/g, ' ')).toContain(
-      `What stays, under ${id}: projects (1), applications (0)`,
+      `Kept under ${id}: projects (1), applications (0)`,
     )
     expect(await whoami(token)).toBe(4)
     expect((await as(['project', 'list'])).exitCode).toBe(4)
@@ -319,7 +319,7 @@ describe('accounts, beside a running server', () => {
 })
 
 describe('migrations', () => {
-  test('are told, and are applied while no server runs', async () => {
+  test('are listed, and are applied while no server runs', async () => {
     server ??= await start()
     const { applied, pending } = await json(['migrate', 'status'])
     expect(applied[0]).toBe('0001_initial')
@@ -333,7 +333,7 @@ describe('migrations', () => {
     expect((await json(['migrate', 'status', '--data-dir', join(home, 'none')])).applied).toEqual([])
   })
 
-  test('of a newer database are a refusal to start', async () => {
+  test('of a newer database are an error', async () => {
     const newer = join(home, 'newer')
     mkdirSync(newer, { mode: 0o700 })
     copyFileSync(join(home, 'newer.db'), join(newer, 'otpd.db'))

@@ -7,7 +7,7 @@ import { startOidcProvider } from '../helpers/oidc.ts'
 import { createLoginBrowser } from '../helpers/login-browser.ts'
 import { runInTerminal } from '../helpers/terminal.ts'
 
-// `otpd login` of the compiled binary at a certified OpenID provider, the browser being driven by the test.
+// `otpd login` of the compiled binary at a certified OpenID provider; the test drives the browser.
 
 let provider: Awaited<ReturnType<typeof startOidcProvider>>
 let server: RunningServer
@@ -29,7 +29,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(home, { recursive: true }))
 
-/** Settings of a server whose developers log in at the provider. */
+/** Returns the settings of a server whose developers log in at the provider. */
 const oidc = (audience: string) => ({
   OTPD_OIDC_ISSUER: provider.issuer,
   OTPD_OIDC_AUDIENCE: audience,
@@ -60,7 +60,7 @@ async function logIn(person: string) {
   expect(await run.waitForExit()).toBe(0)
 }
 
-/** `otpd login --device` without any terminal, up to the code that it shows. */
+/** Starts `otpd login --device` without a terminal, and waits for the code that it shows. */
 async function beginOnDevice() {
   const child = Bun.spawn([binaryPath, 'login', '--device'], {
     env: { PATH: process.env.PATH ?? '', HOME: home, OTPD_SERVER: server.url },
@@ -74,13 +74,13 @@ async function beginOnDevice() {
 }
 
 describe('a login in the browser', () => {
-  test('opens it, waits for it to come back, and keeps a login that lasts', async () => {
+  test('opens the browser, waits for the callback, and stores a renewable login', async () => {
     const browser = join(home, 'browser')
     writeFileSync(browser, `#!/bin/sh\necho "$1" > ${home}/opened\n`)
     chmodSync(browser, 0o700)
     const run = loginOnTerminal(server, { BROWSER: browser })
     const url = await readLoginUrl(run)
-    expect(run.text()).toContain('Your browser opens to log you in.')
+    expect(run.text()).toContain('Opening your browser to log in.')
     const authorizationParams = new URL(url).searchParams
     expect(Object.fromEntries(authorizationParams)).toMatchObject({
       client_id: provider.clientId,
@@ -112,7 +112,7 @@ describe('a login in the browser', () => {
     expect(await otpd('project', 'create', 'shop')).toMatchObject({ exitCode: 0 })
   })
 
-  test('is ended by nobody who does not know its state, nor twice', async () => {
+  test('is not ended by a request without its state, nor ended twice', async () => {
     const run = loginOnTerminal()
     const url = await readLoginUrl(run)
     expect(run.text()).toContain('Open this page to log in')
@@ -124,7 +124,7 @@ describe('a login in the browser', () => {
     await expect(fetch(callback)).rejects.toThrow()
   })
 
-  test('that the person refuses is 4, says so in both places, and keeps nothing', async () => {
+  test('that the user denies is 4, says so in browser and terminal, and stores nothing', async () => {
     const run = loginOnTerminal()
     const { response } = await createLoginBrowser().logIn(await readLoginUrl(run), 'ada', { refuses: true })
     expect(response.status).toBe(400)
@@ -134,7 +134,7 @@ describe('a login in the browser', () => {
     expect(existsSync(credentials())).toBe(false)
   })
 
-  test('ends with Ctrl-C, and listens no more', async () => {
+  test('ends with Ctrl-C, and stops listening', async () => {
     const run = loginOnTerminal()
     const callback = new URL(await readLoginUrl(run)).searchParams.get('redirect_uri') ?? ''
     run.type('\u0003')
@@ -144,7 +144,7 @@ describe('a login in the browser', () => {
     await expect(fetch(callback)).rejects.toThrow()
   })
 
-  test('is not begun where there is no terminal', async () => {
+  test('does not start without a terminal', async () => {
     const result = await otpd('login')
     expect(result).toMatchObject({ exitCode: 2, stdout: '' })
     expect(result.stderr).toContain('otpd login --device')
@@ -152,9 +152,13 @@ describe('a login in the browser', () => {
 
   test.each([
     ['for another audience names the setting', { audience: 'another' }, 'OTPD_OIDC_AUDIENCE'],
-    ['of somebody who is not admitted names who admits them', { signup: 'closed' }, 'otpd admin create'],
+    [
+      'of a user who is not admitted names the command that admits them',
+      { signup: 'closed' },
+      'otpd admin create',
+    ],
   ])(
-    '%s, and keeps nothing',
+    '%s, and stores nothing',
     async (_, { audience, signup }: { audience?: string; signup?: string }, hint) => {
       const strict = await startServer({
         env: { ...oidc(audience ?? provider.clientId), ...(signup && { OTPD_SIGNUP: signup }) },
@@ -171,7 +175,7 @@ describe('a login in the browser', () => {
 })
 
 describe('a login on another device', () => {
-  test('shows where to go and what to enter, and needs no terminal', async () => {
+  test('shows the page and the code to enter, and needs no terminal', async () => {
     const { child, stderrOutput, userCode } = await beginOnDevice()
     expect(stderrOutput.text()).toContain(`Open   ${provider.issuer}/device   on any device`)
     await provider.approveDevice(userCode, { subject: 'bob' })
@@ -180,7 +184,7 @@ describe('a login on another device', () => {
     expect((await otpd('whoami')).stdout).toStartWith('bob@example.test\n')
   })
 
-  test('that is refused there is 4', async () => {
+  test('that is denied there is 4', async () => {
     const { child, stderrOutput, userCode } = await beginOnDevice()
     await provider.refuseDevice(userCode)
     expect(await child.exited).toBe(4)
@@ -192,7 +196,7 @@ describe('a login on another device', () => {
 describe('a session', () => {
   beforeEach(() => logIn('ada'))
 
-  test('is renewed at the provider without a word, once for all who ask', async () => {
+  test('is renewed silently at the provider, once for concurrent commands', async () => {
     const before = readStoredLogin()
     const old = `${before.idToken}old`
     keep({ ...before, idToken: old, idTokenExpiresAt: '2020-01-01T00:00:00.000Z' })
@@ -206,7 +210,7 @@ describe('a session', () => {
     expect((await otpd('whoami')).exitCode).toBe(0)
   })
 
-  test('that has ended at the provider says so and how to go on', async () => {
+  test('that has ended at the provider says so, and how to log in again', async () => {
     keep({ ...readStoredLogin(), idTokenExpiresAt: '2020-01-01T00:00:00.000Z', refreshToken: 'gone' })
     const result = await otpd('project', 'list')
     expect(result).toMatchObject({ exitCode: 4, stdout: '' })
@@ -214,7 +218,7 @@ describe('a session', () => {
     expect(result.stderr).toContain(`otpd login --server ${server.url}`)
   })
 
-  test('that cannot be renewed because the provider is away is 3, and stays', async () => {
+  test('that cannot be renewed because the provider is unreachable is 3, and is kept', async () => {
     const before = { ...readStoredLogin(), idTokenExpiresAt: '2020-01-01T00:00:00.000Z' }
     keep({ ...before, provider: { ...before.provider, issuer: 'http://127.0.0.1:1' } })
     const result = await otpd('project', 'list')

@@ -18,7 +18,7 @@ async function inBash(text: string) {
   return { exitCode: await child.exited, stdout, stderr }
 }
 
-test('an answer larger than a pipe arrives whole at a reader that takes its time', async () => {
+test('output larger than the pipe buffer reaches a slow reader completely', async () => {
   const { stdout } = await inBash(
     '"$OTPD" completion zsh > whole; "$OTPD" completion zsh | (sleep 0.3; wc -c); wc -c < whole',
   )
@@ -27,12 +27,12 @@ test('an answer larger than a pipe arrives whole at a reader that takes its time
   expect(read).toBe(totalBytes ?? 0)
 })
 
-test('a reader that has enough is no failure', async () => {
+test('a reader that stops early is not a failure', async () => {
   const result = await inBash('"$OTPD" completion zsh | head -1; exit "${PIPESTATUS[0]}"')
   expect(result).toEqual({ exitCode: 0, stdout: '#compdef otpd\n', stderr: '' })
 })
 
-test('bash takes its completion straight from the program', async () => {
+test('bash can source the completion from the program', async () => {
   const result = await inBash(
     'source <("$OTPD" completion bash); COMP_WORDS=(otpd proj); COMP_CWORD=1; _otpd; echo "${COMPREPLY[@]}"',
   )

@@ -1,14 +1,14 @@
-/** What a run of every command leaves behind for those that follow. */
+/** State that the cases pass on to later cases. */
 export type CommandContext = {
-  /** Names are of one run alone. */
+  /** Name that is unique to one run. */
   project: string
   requestId: string
   webhookId: string
   deliveryId: string
   receiverUrl: string
-  /** Sends a code in a `test` application, and gives its request. */
+  /** Sends a code from a `test` application, and returns the request id. */
   send: (phone: string) => Promise<string>
-  /** Waits until an event has reached the receiver, and gives its delivery. */
+  /** Waits until an event has reached the receiver, and returns the delivery id. */
   waitForDelivery: (webhookId: string) => Promise<string>
   writeDelivery: () => void
   addProject: (name: string) => Promise<string>
@@ -16,24 +16,24 @@ export type CommandContext = {
 
 export type CommandCase = {
   args: string[]
-  /** Piped in. */
+  /** Piped standard input. */
   input?: string
-  /** What is on standard output: all of it where it is a string. */
+  /** Standard output: all of it if this is a string. */
   stdout?: RegExp | string
   stderr?: RegExp | string
   exitCode?: number
-  /** Where it differs with a terminal as standard output. */
+  /** Differences with a terminal as standard output. */
   onTerminal?: { stdout?: RegExp; stderr?: RegExp; exitCode?: number }
   /**
-   * What --json prints: the body of the API byte for byte (the default), JSON of this program's own, or what it prints
-   * without too.
+   * Output with --json: the API's body byte for byte (the default), the program's own JSON, or the same as without
+   * --json.
    */
   json?: 'own' | 'same'
-  /** Lines that are wider than a terminal of 80 columns, since they are there to be copied or piped. */
+  /** Lines may be wider than 80 columns, because they are there to be copied or piped. */
   isWide?: true
-  /** Goes on until Ctrl-C, which comes once it reads a stream. */
+  /** Runs until Ctrl-C, which is sent once it reads a stream. */
   isEndless?: true
-  /** Keeps the id that stands in the answer. */
+  /** Stores the id from the output in the context. */
   savesAs?: 'requestId' | 'webhookId'
 }
 
@@ -41,7 +41,7 @@ const env = ['--env-file', 'web.env']
 const password = 'correct horse battery'
 const nextHint = (command: string) => new RegExp(`Next: ${command}`)
 
-/** Every command of the tree, in an order in which each has what it needs. */
+/** Cases for every command, ordered so that each finds what it needs. */
 export const commandCases: [
   path: string,
   prepare: (context: CommandContext) => CommandCase | Promise<CommandCase>,
@@ -64,7 +64,7 @@ export const commandCases: [
       args: ['--email', 'ada@example.com', '--password-stdin'],
       input: password,
       stdout: '',
-      stderr: /✓ Logged in to .* as ada@example\.com\n {2}Kept in ~\/\.config\/otpd.*\nNext: otpd whoami\n$/,
+      stderr: /✓ Logged in to .* as ada@example\.com\n {2}Saved in ~\/\.config\/otpd.*\nNext: otpd whoami\n$/,
       json: 'same',
     }),
   ],
@@ -93,14 +93,14 @@ export const commandCases: [
     ({ project }) => ({
       args: ['spare', '--project', project, '--env', 'live'],
       stdout: /^✓ Application spare \(live\)\n {2}Id +app_\w+\n {2}Client ID +ph_live_client_/,
-      stderr: /only time they are shown/,
+      stderr: /not shown again/,
     }),
   ],
   ['app list', () => ({ args: [], stdout: /^ID +NAME +PROJECT +ENV +STATUS\napp_.* ● active\n$/ })],
   ['app get', () => ({ args: ['spare'], stdout: /^spare\n(.*\n)+ {2}Environment +live\n/ })],
   [
     'app update',
-    () => ({ args: ['spare', '--otp-ttl', '120'], stdout: /^✓ (.*\n)+ {2}Codes live +2 min\n/ }),
+    () => ({ args: ['spare', '--otp-ttl', '120'], stdout: /^✓ (.*\n)+ {2}Code lifetime +2 min\n/ }),
   ],
   [
     'app disable',
@@ -114,7 +114,7 @@ export const commandCases: [
   ['app secret', () => ({ args: ['spare'], stdout: /^whsec_\w+\n$/ })],
   [
     'rotate',
-    () => ({ args: ['spare', 'api', '--yes'], stdout: /^ph_live_api_\w+\n$/, stderr: /works no more/ }),
+    () => ({ args: ['spare', 'api', '--yes'], stdout: /^ph_live_api_\w+\n$/, stderr: /no longer works/ }),
   ],
   ['app delete', () => ({ args: ['spare', '--yes'], stdout: '✓ Application spare deleted\n' })],
   [
@@ -151,8 +151,8 @@ export const commandCases: [
       return { args: [], stdout: /^SENT +PHONE +CODE +EXPIRES +REQUEST\n.*424242.*otp_/ }
     },
   ],
-  ['user list', () => ({ args: [], stdout: /^PHONE +COUNTRY +VERIFIED +LAST +APPS +ID\n.*idn_/ })],
-  ['user get', () => ({ args: ['+14155550100'], stdout: /^\+14155550100\n(.*\n)+ {2}Verified +once\n/ })],
+  ['user list', () => ({ args: [], stdout: /^PHONE +COUNTRY +COUNT +LAST +APPS +ID\n.*idn_/ })],
+  ['user get', () => ({ args: ['+14155550100'], stdout: /^\+14155550100\n(.*\n)+ {2}Verifications +1\n/ })],
   ['logs', () => ({ args: [], stdout: /✓ otp\.verified .*otp_\w{26}$/m })],
   ['analytics', () => ({ args: [], stdout: /^Last 30 days +total +today\nsent +⎽/ })],
   [
@@ -184,7 +184,7 @@ export const commandCases: [
     'webhook redeliver',
     ({ webhookId, deliveryId }) => ({
       args: [webhookId, deliveryId],
-      stdout: '✓ otp.sent is on its way again\n',
+      stdout: '✓ otp.sent is queued for delivery again\n',
       stderr: nextHint('otpd webhook deliveries whk_'),
     }),
   ],
@@ -201,7 +201,7 @@ export const commandCases: [
     ({ receiverUrl }) => ({
       args: ['--forward-to', receiverUrl, '--app', 'web'],
       isEndless: true,
-      stderr: /^Events of web at .* go to /,
+      stderr: /^Forwarding events of web at .* to /,
       exitCode: 130,
       json: 'same',
     }),
@@ -214,7 +214,7 @@ export const commandCases: [
     }),
   ],
   ['webhook delete', ({ webhookId }) => ({ args: [webhookId, '--yes'], stdout: /deleted\n$/ })],
-  ['profile get', () => ({ args: [], stdout: /^ada@example\.com\n(.*\n)+ {2}Allows +10 projects/ })],
+  ['profile get', () => ({ args: [], stdout: /^ada@example\.com\n(.*\n)+ {2}Limits +10 projects/ })],
   ['profile update', () => ({ args: ['--company', 'Engines'], stdout: / {2}Company +Engines\n/ })],
   ['api', () => ({ args: ['GET', '/v1/developer/me'], stdout: /^\{"data":\{"id":"dev_/, isWide: true })],
   [
@@ -232,18 +232,18 @@ export const commandCases: [
     () => ({ args: ['here'], stdout: /^✓ Using here/, stderr: /OTPD_SERVER is set/, json: 'own' }),
   ],
   ['context remove', () => ({ args: ['here'], stdout: /^✓ Removed here/, json: 'own' })],
-  ['audit', () => ({ args: [], stdout: /^WHEN +ACTION +OF +DETAIL +BY/ })],
+  ['audit', () => ({ args: [], stdout: /^WHEN +ACTION +TARGET +DETAIL +ACTOR/ })],
   ['doctor', () => ({ args: [], stdout: /^✓ configuration /m, json: 'own' })],
-  ['config show', () => ({ args: [], stdout: /^SETTING +VALUE +FROM\n/, json: 'own' })],
+  ['config show', () => ({ args: [], stdout: /^SETTING +VALUE +SOURCE\n/, json: 'own' })],
   ['config check', () => ({ args: [], stdout: /^✓ The configuration is valid/, json: 'own' })],
-  ['template lint', () => ({ args: [], stdout: /^TEXT +LOCALE +FROM .*WHY\n/, json: 'own' })],
+  ['template lint', () => ({ args: [], stdout: /^TEXT +LOCALE +SOURCE .*UCS-2\n/, json: 'own' })],
   [
     'template preview',
     () => ({ args: [], stdout: /123456|\d{6}/, stderr: /^en, GSM-7, .* 1 part\.\n$/, json: 'own' }),
   ],
   ['provider list', () => ({ args: [], stdout: /^NAME +KIND +CHANNELS +STATE\nmain .*ready/, json: 'own' })],
   ['provider test', () => ({ args: ['main', '+14155550123'], stdout: /^✓ main: accepted\n/, json: 'own' })],
-  ['guard status', () => ({ args: [], stdout: /^Mode monitor:(.*\n)+RULE +ALLOWS/, json: 'own' })],
+  ['guard status', () => ({ args: [], stdout: /^Mode monitor:(.*\n)+RULE +LIMIT/, json: 'own' })],
   [
     'migrate status',
     () => ({ args: [], stdout: /^MIGRATION +STATUS\n0001_initial +applied\n/, json: 'own' }),
@@ -263,15 +263,12 @@ export const commandCases: [
     }),
   ],
   ['admin list', () => ({ args: [], stdout: /^ID +EMAIL +NAME +PLAN +STATUS +CREATED\ndev_/, json: 'own' })],
-  [
-    'admin setup-token',
-    () => ({ args: [], stdout: /^st_\S+\n$/, stderr: /Works once, within /, json: 'own' }),
-  ],
+  ['admin setup-token', () => ({ args: [], stdout: /^st_\S+\n$/, stderr: /Valid once, for /, json: 'own' })],
   [
     'admin set-plan',
     () => ({ args: ['ada@example.com', 'free'], stdout: /^✓ Plan set for ada@example\.com\n/, json: 'own' }),
   ],
-  ['admin audit', () => ({ args: [], stdout: /^WHEN +ACTION +OF +DETAIL +BY/, json: 'own' })],
+  ['admin audit', () => ({ args: [], stdout: /^WHEN +ACTION +TARGET +DETAIL +ACTOR/, json: 'own' })],
   ['admin unlock', () => ({ args: ['+14155550100'], stdout: '✓ Unlocked +14155550100\n', json: 'own' })],
   [
     'admin erase',
@@ -319,6 +316,6 @@ export const commandCases: [
   ['admin enable', () => ({ args: ['ada@example.com'], stdout: /^✓ Enabled ada@/, json: 'own' })],
   [
     'admin delete',
-    () => ({ args: ['ada@example.com', '--yes'], stdout: /^✓ Deleted /, stderr: /What stays/, json: 'own' }),
+    () => ({ args: ['ada@example.com', '--yes'], stdout: /^✓ Deleted /, stderr: /Kept under/, json: 'own' }),
   ],
 ]

@@ -41,7 +41,7 @@ describe('analytics', () => {
     ])
   })
 
-  test.each([60, 80])('keeps to %i columns of a terminal', async (columns) => {
+  test.each([60, 80])('fits a terminal of %i columns', async (columns) => {
     cli.respond = ({ path }) =>
       path.includes('summary') ? new Response(bodies.summary) : Response.json({ data: days(90) })
     const { stdout } = await cli.home.otpd(['analytics', '--range', '90d'], { columns })
@@ -49,19 +49,19 @@ describe('analytics', () => {
       expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns)
   })
 
-  test('of nothing says what to do', async () => {
+  test('without codes says what to do', async () => {
     cli.respond = ({ path }) =>
       Response.json({ data: path.includes('summary') ? { ...summary, otpRequests: 0 } : days(7) })
     expect((await cli.home.otpd(['analytics'])).stdout).toStartWith('No codes yet.')
   })
 
-  test('as JSON is the body of the API: the days, or the summary where it is named', async () => {
+  test('with --json is the body of the API: the days, or the summary if it is named', async () => {
     cli.respond = respond
     expect((await cli.home.otpd(['analytics', '--json'])).stdout).toBe(`${bodies.days}\n`)
     expect((await cli.home.otpd(['analytics', 'summary', '--json'])).stdout).toBe(`${bodies.summary}\n`)
   })
 
-  test('as CSV has a heading and plain numbers', async () => {
+  test('with --csv has a header line and plain numbers', async () => {
     cli.respond = respond
     const series = await cli.home.otpd(['analytics', 'timeseries', '--csv'])
     expect(series.stdout.split('\n').slice(0, 2)).toEqual([
@@ -73,13 +73,13 @@ describe('analytics', () => {
     )
   })
 
-  test.each(['summary --range 7d', '--csv --json', '--watch', '--range 8d'])('refuses %s', async (flags) => {
+  test.each(['summary --range 7d', '--csv --json', '--watch', '--range 8d'])('rejects %s', async (flags) => {
     const result = await cli.home.otpd(['analytics', ...flags.split(' ')])
     expect(result).toMatchObject({ exitCode: 2, stdout: '' })
     expect(cli.server.requests).toEqual([])
   })
 
-  test('--watch draws again over what it drew, every five seconds', async () => {
+  test('--watch redraws in place every five seconds', async () => {
     const from = cli.home.clock.nowMs
     cli.respond = (recordedRequest) =>
       cli.home.clock.nowMs - from < 10_000
@@ -93,7 +93,7 @@ describe('analytics', () => {
     expect(rest).toEqual([])
   })
 
-  test('--watch keeps the last picture while the server is away, says so, and goes on', async () => {
+  test('--watch keeps the last frame while the server is unreachable, says so, and continues', async () => {
     const responders = [respond, () => errorResponse(503, 'UNAVAILABLE', 'Restarting.'), respond]
     cli.respond = (recordedRequest) =>
       (responders.shift() ?? (() => errorResponse(404, 'NOT_FOUND', 'Enough.')))(recordedRequest)
@@ -106,7 +106,7 @@ describe('analytics', () => {
     expect(result.exitCode).toBe(5)
   })
 
-  test('--watch ends where there is no server at the first look, with the error', async () => {
+  test('--watch fails when the server is unreachable at the start', async () => {
     await cli.server.stop()
     const result = await cli.home.otpd(['analytics', 'timeseries', '--watch'], { columns: 80 })
     expect(result.exitCode).toBe(3)
@@ -115,10 +115,10 @@ describe('analytics', () => {
 })
 
 describe('a sparkline', () => {
-  test('tells none from few', () => expect(sparkline([0, 1, 1000], 10)).toBe('⎽▁█'))
+  test('distinguishes zero from a small count', () => expect(sparkline([0, 1, 1000], 10)).toBe('⎽▁█'))
 
-  test('adds neighbours up where there is no room, and the newest bar is whole', () =>
+  test('sums neighbours when there are too few columns, with a full group in the last bar', () =>
     expect(sparkline([4, 1, 1, 1, 1], 3)).toBe('█▄▄'))
 
-  test('of nothing is flat', () => expect(sparkline([0, 0], 10)).toBe('⎽⎽'))
+  test('of zeros is flat', () => expect(sparkline([0, 0], 10)).toBe('⎽⎽'))
 })

@@ -11,7 +11,7 @@ beforeEach(() => {
 afterEach(() => cli.end())
 
 describe('api', () => {
-  test('sends --data from the word, a file or standard input', async () => {
+  test('sends --data from the argument, a file or standard input', async () => {
     cli.respond = ({ body }) => new Response(body)
     await Bun.write(join(cli.home.directory, 'body.json'), '{"from":"file"}')
     const sent = async (data: string) =>
@@ -25,7 +25,7 @@ describe('api', () => {
   })
 
   for (const path of ['//evil.example/v1', 'http://evil.example', 'v1/projects', '@evil.example', ''])
-    test(`refuses the path ${JSON.stringify(path)}`, async () => {
+    test(`rejects the path ${JSON.stringify(path)}`, async () => {
       expect((await cli.home.otpd(['api', 'GET', path])).exitCode).toBe(2)
       expect(cli.server.requests).toEqual([])
     })

@@ -24,7 +24,7 @@ const application = {
 }
 
 describe('project and application', () => {
-  test('are named by name where that is unambiguous, over every page', async () => {
+  test('are found by an unambiguous name, over all pages', async () => {
     cli.respond = ({ method, path }) => {
       if (method === 'POST') return Response.json({ data: application }, { status: 201 })
       return path.includes('cursor')
@@ -49,7 +49,7 @@ describe('project and application', () => {
     })
   })
 
-  test('are not guessed at where the name is ambiguous', async () => {
+  test('are not guessed when the name is ambiguous', async () => {
     cli.respond = () => pageResponse(sampleProject({ id: 'prj_1' }), sampleProject({ id: 'prj_2' }))
     const result = await cli.home.otpd(['app', 'create', 'web', '--project', 'storefront', '--env', 'test'])
     expect(result.exitCode).toBe(2)
@@ -58,7 +58,7 @@ describe('project and application', () => {
     expect(cli.server.requests).toHaveLength(1)
   })
 
-  test('that nobody has is 5', async () => {
+  test('with an unknown name is 5', async () => {
     cli.respond = () => pageResponse()
     const result = await cli.home.otpd(['app', 'create', 'web', '--project', 'nothing', '--env', 'test'])
     expect(result).toMatchObject({ exitCode: 5 })
@@ -103,7 +103,7 @@ describe('--env-file', () => {
     ])
   })
 
-  test('that exists is exit 2: not overwritten, and the server is not asked', async () => {
+  test('that exists is 2: it is not overwritten, and no call is made', async () => {
     await Bun.write(path(), 'mine')
     const result = await cli.home.otpd(create('.env.otpd'))
     expect(result).toMatchObject({ exitCode: 2, stdout: '' })
@@ -111,20 +111,20 @@ describe('--env-file', () => {
     expect(readFileSync(path(), 'utf8')).toBe('mine')
   })
 
-  test('that cannot be written is found out before the server is asked', async () => {
+  test('that cannot be written fails before any call', async () => {
     const result = await cli.home.otpd(create('no/such/directory/.env'))
     expect(result.exitCode).toBe(2)
     expect(cli.server.requests).toEqual([])
   })
 
-  test('is given back where nothing was created', async () => {
+  test('is removed when nothing was created', async () => {
     cli.respond = () => errorResponse(403, 'PLAN_LIMIT_REACHED', 'The plan allows 5 applications.')
     expect((await cli.home.otpd(create('.env.otpd'))).exitCode).toBe(6)
     expect(existsSync(path())).toBe(false)
     expect(readdirSync(cli.home.directory)).toEqual(['.config'])
   })
 
-  test('is where a send finds its credentials and its server', async () => {
+  test('gives a send its credentials and its server', async () => {
     cli.respond = () =>
       Response.json({
         data: {
@@ -148,7 +148,7 @@ describe('--env-file', () => {
     expect(headers).not.toHaveProperty('authorization')
   })
 
-  test('with a credential missing names it, and asks nobody', async () => {
+  test('names a missing credential, and makes no call', async () => {
     await Bun.write(path(), 'OTPD_CLIENT_ID=c\nOTPD_API_KEY=k\n')
     const result = await cli.home.otpd(['otp', 'verify', 'otp_1', '123456', '--env-file', '.env.otpd'])
     expect(result.exitCode).toBe(2)

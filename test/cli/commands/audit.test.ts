@@ -33,24 +33,24 @@ const failed = {
 const byOperator = { ...failed, action: 'account.disabled', source: 'host', ip: null, traceId: null }
 
 describe('audit', () => {
-  test('tells who did what to what, from where and with what', async () => {
+  test('shows actor, action, target, source and client', async () => {
     cli.respond = () => pageResponse(entry, failed, byOperator)
     const { stdout } = await cli.home.otpd(['audit'], { columns: 200 })
     const [, rotated, login, disabled] = Bun.stripANSI(stdout).split('\n')
     expect(rotated).toMatch(/^30 s ago +credential\.rotated +web +api +dev_1 +192\.0\.2\.7 +otpd\/1/)
-    expect(login).toMatch(/login\.failed +app_1 +nobody +192\.0\.2\.7/)
+    expect(login).toMatch(/login\.failed +app_1 +unknown +192\.0\.2\.7/)
     expect(disabled).toMatch(/account\.disabled +app_1 +operator +host/)
     expect(stdout).not.toContain('\u001b[2J')
   })
 
-  test('cuts the id of who did it before what they did, on a terminal of 80 columns', async () => {
+  test('truncates the actor rather than the action on a terminal of 80 columns', async () => {
     cli.respond = () =>
       pageResponse({ ...entry, actorId: 'dev_01arz3ndektsv4rrffq69g5fav', targetName: 'a long name' })
     const { stdout } = await cli.home.otpd(['audit'], { columns: 80 })
     expect(stdout).toMatch(/credential\.rotated +a long name +api +dev_01arz3n…\n$/)
   })
 
-  test('asks for one action, one target and one page', async () => {
+  test('requests one action, one target and one page', async () => {
     cli.respond = () => pageResponse()
     const { stdout } = await cli.home.otpd([
       'audit',
@@ -67,10 +67,10 @@ describe('audit', () => {
       targetId: 'app_1',
       limit: '5',
     })
-    expect(stdout).toContain('Nothing noted yet')
+    expect(stdout).toContain('No audit entries')
   })
 
-  test('prints the answer of the API as it came', async () => {
+  test('prints the raw response of the API with --json', async () => {
     cli.respond = () => pageResponse(entry)
     const { stdout } = await cli.home.otpd(['audit', '--json'])
     expect(JSON.parse(stdout).data).toEqual([entry])

@@ -22,7 +22,7 @@ afterEach(() => {
 const list = async () => JSON.parse((await cli.home.otpd(['context', 'list', '--json'])).stdout).data
 
 describe('a context', () => {
-  test('is listed with who is logged in there', async () => {
+  test('is listed with its login', async () => {
     expect(await list()).toEqual([
       { name: 'here', server: cli.server.url, email: null, isCurrent: true },
       { name: 'there', server: other.url, email: null, isCurrent: false },
@@ -30,7 +30,7 @@ describe('a context', () => {
     expect((await cli.home.otpd(['context', 'ls'])).stdout).toMatch(/\n\* +here +http/)
   })
 
-  test('that is used is talked to from then on, and errors name it', async () => {
+  test('that is used becomes the default server, and errors name it', async () => {
     const result = await cli.home.otpd(['context', 'use', 'there'])
     expect(result.stdout).toBe(`✓ Using there (${other.url})\n`)
     expect(result.stderr).toContain('Next: otpd login')
@@ -46,7 +46,7 @@ describe('a context', () => {
     expect(other.requests.filter(({ headers }) => headers.has('authorization'))).toEqual([])
   })
 
-  test('is named by the flag, then OTPD_CONTEXT; --server and OTPD_SERVER come first', async () => {
+  test('is named by the flag, then OTPD_CONTEXT; --server and OTPD_SERVER take precedence', async () => {
     const health = (args: string[], env = {}) => cli.home.otpd(['health', ...args], { env })
     const reachedServer = async (args: string[], env = {}) => {
       const before = other.requests.length
@@ -60,7 +60,7 @@ describe('a context', () => {
     expect(await reachedServer(['--context', 'there', '--server', cli.server.url])).toBe('here')
   })
 
-  test('that is not there is exit code 5, and names of objects are none', async () => {
+  test('that does not exist is 5, even with the name of an object property', async () => {
     for (const name of ['nowhere', 'toString', '__proto__']) {
       expect((await cli.home.otpd(['context', 'use', name])).exitCode).toBe(5)
       expect((await cli.home.otpd(['whoami', '--context', name])).exitCode).toBe(5)
@@ -71,7 +71,7 @@ describe('a context', () => {
     expect((await cli.home.otpd(['context', 'add', 'here', other.url])).exitCode).toBe(6)
   })
 
-  test('is forgotten without its login, and stays without one', async () => {
+  test('is removed without its login, and survives a logout', async () => {
     expect((await cli.home.otpd(['context', 'remove', 'here'])).exitCode).toBe(0)
     expect((await cli.home.otpd(['whoami'])).exitCode).toBe(0)
     await cli.home.otpd(['context', 'use', 'there'])
@@ -79,7 +79,7 @@ describe('a context', () => {
     expect(await list()).toEqual([{ name: 'there', server: other.url, email: null, isCurrent: true }])
   })
 
-  test('is none in a file from before, and a login keeps those that there are', async () => {
+  test('is absent from an older credentials file, and a login keeps existing ones', async () => {
     const login = await cli.home.otpd(['login', '--token-stdin'], { input: 'token' })
     expect(login.exitCode).toBe(0)
     expect(await list()).toHaveLength(2)

@@ -19,7 +19,7 @@ beforeEach(() => {
 })
 afterEach(() => home.remove())
 
-/** What the guard of a server on this directory had to say, so many hours ago. */
+/** Records guard verdicts in the database of this directory, dated a number of hours ago. */
 async function recordDecisions(country: string, times: number, blocked: boolean, hoursAgo = 0) {
   const database = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {} })
   const hour = Math.floor(Date.now() / 3_600_000) - hoursAgo
@@ -33,12 +33,14 @@ async function recordDecisions(country: string, times: number, blocked: boolean,
 const splitRows = (text: string) => text.split('\n').map((line) => line.split(/ {2,}/))
 
 describe('guard status', () => {
-  test('shows the mode, every rule with what it allows, and that nothing happened', async () => {
+  test('shows the mode, every rule with its limit, and that nothing was flagged', async () => {
     const result = await home.otpd(['guard', 'status', ...locationFlags])
     expect(result).toMatchObject({ exitCode: 0, stderr: '' })
-    expect(result.stdout).toStartWith('Mode monitor: codes go out, and the log says which would not\n')
+    expect(result.stdout).toStartWith(
+      'Mode monitor: all codes are sent, and the log shows which would be blocked\n',
+    )
     const rows = splitRows(result.stdout)
-    expect(rows).toContainEqual(['RULE', 'ALLOWS', 'FLAGGED', 'BLOCKED'])
+    expect(rows).toContainEqual(['RULE', 'LIMIT', 'FLAGGED', 'BLOCKED'])
     expect(rows).toContainEqual(['COUNTRY_NOT_ALLOWED', 'off', '0', '0'])
     expect(rows).toContainEqual(['COUNTRY_DENIED', 'all but CU KP', '0', '0'])
     expect(rows).toContainEqual(['COUNTRY_HOURLY', '3 unverified, or 20 % of the verified', '0', '0'])
@@ -47,7 +49,7 @@ describe('guard status', () => {
     expect(rows.at(-2)?.[0]).toStartWith('Nothing was flagged or blocked since ')
   })
 
-  test('counts the last 24 hours by rule and country, and tells how to block', async () => {
+  test('counts the last 24 hours by rule and country, and says how to enable blocking', async () => {
     await home.otpd(['guard', 'status', ...locationFlags])
     await recordDecisions('ID', 3, false)
     await recordDecisions('NL', 1, true, 20)

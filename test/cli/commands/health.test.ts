@@ -10,7 +10,7 @@ beforeEach(() => {
 afterEach(() => cli.end())
 
 describe('health', () => {
-  test('is 8 for a server that is there and not ready', async () => {
+  test('is 8 for a server that is up but not ready', async () => {
     cli.respond = ({ path }) =>
       path === '/v1/health'
         ? Response.json({ data: { status: 'operational', service: 'otpd', time: '' } })
@@ -25,7 +25,7 @@ describe('health', () => {
     })
   })
 
-  test('waits as long as it is told', async () => {
+  test('waits for the time given by --wait', async () => {
     let calls = 0
     cli.respond = () =>
       ++calls < 5

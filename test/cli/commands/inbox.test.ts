@@ -24,7 +24,7 @@ const message = (number: number, overrides: Record<string, unknown> = {}) => ({
 const pageWithCursor = (nextCursor: string, ...data: unknown[]) =>
   Response.json({ data, pagination: { limit: 50, nextCursor } })
 
-/** One answer for each look into the inbox; then the session is over, which ends a tail. */
+/** Serves one response for each poll of the inbox. Then the session has ended, which ends a tail. */
 function respondInTurn(...responders: (() => Response)[]) {
   cli.respond = () =>
     responders.shift()?.() ?? errorResponse(401, 'UNAUTHENTICATED', 'The token has expired.')
@@ -37,7 +37,7 @@ const parseCodes = (stdout: string): unknown[] =>
     .map((line) => JSON.parse(line).code)
 
 describe('inbox --tail', () => {
-  test('prints the last messages and then each that comes, oldest first, as lines of JSON', async () => {
+  test('prints the last messages and then each new one, oldest first, as lines of JSON', async () => {
     respondInTurn(
       () => pageResponse(message(2), message(1)),
       () => pageResponse(message(2), message(1)),
@@ -47,23 +47,23 @@ describe('inbox --tail', () => {
     const result = await cli.home.otpd(['inbox', '--tail', '--json'])
     expect(parseCodes(result.stdout)).toEqual(['100001', '100002', '100003', '100004', '100005'])
     expect(cli.server.requests[0]?.path).toBe('/v1/inbox?limit=20')
-    // What ended it: the token, which nobody can renew.
+    // Ended by the token, which cannot be renewed.
     expect(result.exitCode).toBe(4)
   })
 
-  test('prints a line a message, the codes of the past as over', async () => {
+  test('prints one line per message, with past codes as used/expired', async () => {
     respondInTurn(
       () => pageResponse(message(1, { code: null, text: null })),
       () => pageResponse(message(2), message(1)),
     )
     const result = await cli.home.otpd(['inbox', '-t'])
     expect(result.stdout).toMatch(
-      /^\S+ +\+14155550132 +over +otp_\w{26}\n\S+ +\+14155550132 +100002 +otp_\w{26}\n$/,
+      /^\S+ +\+14155550132 +used\/expired +otp_\w{26}\n\S+ +\+14155550132 +100002 +otp_\w{26}\n$/,
     )
     expect(result.stderr).toContain('Waiting for codes from')
   })
 
-  test('looks through the pages for what came while nobody looked', async () => {
+  test('finds messages of several pages that arrived between two polls', async () => {
     respondInTurn(
       () => pageResponse(message(1)),
       () => pageWithCursor('older', message(4), message(3)),
@@ -74,7 +74,7 @@ describe('inbox --tail', () => {
     expect(cli.server.requests[2]?.path).toBe('/v1/inbox?cursor=older')
   })
 
-  test('prints nothing again where the newest message has gone', async () => {
+  test('prints nothing twice when the newest message was removed', async () => {
     respondInTurn(
       () => pageResponse(message(2), message(1)),
       () => pageResponse(message(1), message(0)),
@@ -83,7 +83,7 @@ describe('inbox --tail', () => {
     expect(parseCodes(result.stdout)).toEqual(['100001', '100002'])
   })
 
-  test('comes back after a loss, and shows the gap once', async () => {
+  test('resumes after a lost connection, and shows the gap once', async () => {
     const unavailable = () => errorResponse(503, 'UNAVAILABLE', 'Restarting.')
     respondInTurn(
       () => pageResponse(),
@@ -97,7 +97,7 @@ describe('inbox --tail', () => {
     expect(result.stdout).toContain('100001')
   })
 
-  test('begins with the newest and takes no cursor', async () => {
+  test('starts at the newest messages and rejects --cursor', async () => {
     const result = await cli.home.otpd(['inbox', '--tail', '--cursor', 'x'])
     expect(result.exitCode).toBe(2)
     expect(cli.server.requests).toEqual([])

@@ -31,7 +31,7 @@ const web = {
 const calls = () => cli.server.requests.map(({ method, path }) => `${method} ${path}`)
 const lastBody = () => JSON.parse(cli.server.requests.at(-1)?.body ?? 'null')
 
-describe('what cannot be undone', () => {
+describe('an action that cannot be undone', () => {
   const everything = [
     ['project', 'delete', sampleProject().id],
     ['app', 'rm', web.id],
@@ -39,17 +39,17 @@ describe('what cannot be undone', () => {
     ['webhook', 'delete', 'whk_01arz3ndektsv4rrffq69g5fav'],
   ]
 
-  test.each(everything)('wants --yes where nobody can be asked: %s %s', async (...args) => {
+  test.each(everything)('requires --yes when it cannot prompt: %s %s', async (...args) => {
     for (const rest of [{ input: '' }, { env: { OTPD_NO_INPUT: '1' } }]) {
       const result = await cli.home.otpd(args, rest)
       expect(result).toMatchObject({ exitCode: 2, stdout: '', questions: [] })
-      expect(result.stderr).toContain('Pass --yes.')
+      expect(result.stderr).toContain('Confirm it with --yes.')
     }
     expect((await cli.home.otpd([...args, '--json'])).exitCode).toBe(2)
     expect(cli.server.requests).toEqual([])
   })
 
-  test('goes on once the name, or the id, was typed', async () => {
+  test('continues once the name or the id was typed', async () => {
     cli.respond = ({ method }) =>
       method === 'GET' ? Response.json({ data: web }) : Response.json({ data: { id: web.id, deleted: true } })
     const result = await cli.home.otpd(['app', 'delete', web.id], { answers: ['web'] })
@@ -71,7 +71,7 @@ describe('what cannot be undone', () => {
     expect(calls()).toEqual([`GET /v1/applications/${web.id}`])
   })
 
-  test('asks nothing with --yes', async () => {
+  test('does not prompt with --yes', async () => {
     cli.respond = ({ method }) =>
       method === 'GET'
         ? pageResponse(sampleProject())
@@ -84,7 +84,7 @@ describe('what cannot be undone', () => {
 })
 
 describe('project', () => {
-  test('update sends what was named, and nothing else', async () => {
+  test('update sends only the given fields', async () => {
     cli.respond = () => Response.json({ data: sampleProject() })
     await cli.home.otpd(['project', 'update', sampleProject().id, '--name', 'shop'])
     expect(lastBody()).toEqual({ name: 'shop' })
@@ -97,7 +97,7 @@ describe('project', () => {
     async (noun) => {
       const result = await cli.home.otpd([noun, 'update', ...(noun === 'profile' ? [] : ['x'])])
       expect(result).toMatchObject({ exitCode: 2, stdout: '' })
-      expect(result.stderr).toContain('Nothing to change.')
+      expect(result.stderr).toContain('There is nothing to change.')
       expect(cli.server.requests).toEqual([])
     },
   )
@@ -112,17 +112,17 @@ describe('project', () => {
 })
 
 describe('app', () => {
-  test('get shows the ends of the secrets, and what was never set is left out', async () => {
+  test('get shows previews of the secrets, and leaves out unset fields', async () => {
     cli.respond = () => Response.json({ data: { ...web, apiKeyRotatedAt: at } })
     const result = await cli.home.otpd(['app', 'get', web.id], { columns: 120 })
     const stdout = Bun.stripANSI(result.stdout)
     expect(stdout).toContain('ph_live_secret_1a2b****9f0e\n')
     expect(stdout).toContain('ph_live_api_1a2b****9f0e  rotated 1 h ago\n')
-    expect(stdout).toMatch(/Codes live +5 min\n/)
+    expect(stdout).toMatch(/Code lifetime +5 min\n/)
     expect(stdout).not.toContain('Language')
   })
 
-  test('update sends numbers as numbers, and what is empty as null', async () => {
+  test('update sends numbers as numbers, and empty values as null', async () => {
     cli.respond = () => Response.json({ data: web })
     const flags = [
       '--otp-ttl',
@@ -168,7 +168,7 @@ describe('rotate', () => {
     ['secret', 'secret', 'OTPD_CLIENT_SECRET'],
     ['api', 'api', 'OTPD_API_KEY'],
     ['webhook-secret', 'webhook_secret', 'OTPD_WEBHOOK_SECRET'],
-  ])('%s prints the new value alone, or keeps it in a file', async (kind, type, variable) => {
+  ])('%s prints only the new value, or saves it to a file', async (kind, type, variable) => {
     cli.respond = () => rotated(type)
     const printed = await cli.home.otpd(['rotate', web.id, kind, '--yes'])
     expect(printed).toMatchObject({ exitCode: 0, stdout: 'the new one\n' })
@@ -181,7 +181,7 @@ describe('rotate', () => {
     expect(readFileSync(path, 'utf8')).toContain(`\nOTPD_SERVER=${cli.server.url}\n${variable}=the new one\n`)
   })
 
-  test('touches nothing where the file exists, and leaves none where it was refused', async () => {
+  test('makes no call when the file exists, and leaves no file when the call fails', async () => {
     await Bun.write(join(cli.home.directory, 'taken.env'), 'mine')
     const existingFileResult = await cli.home.otpd([
       'rotate',
@@ -199,7 +199,7 @@ describe('rotate', () => {
     expect(existsSync(join(cli.home.directory, 'new.env'))).toBe(false)
   })
 
-  test('of what there is not is 2', async () => {
+  test('of an unknown credential is 2', async () => {
     expect((await cli.home.otpd(['rotate', web.id, 'password', '--yes'])).exitCode).toBe(2)
     expect(cli.server.requests).toEqual([])
   })
@@ -209,7 +209,7 @@ describe('a table', () => {
   const description = 'x'.repeat(200)
   const long = sampleProject({ name: 'ein sehr langer Name für ein Projekt 漢字', description })
 
-  test.each([60, 80, 200])('keeps to %i columns of a terminal, and never cuts an id', async (columns) => {
+  test.each([60, 80, 200])('fits a terminal of %i columns, and never truncates an id', async (columns) => {
     cli.respond = () => pageResponse(long, sampleProject())
     const { stdout } = await cli.home.otpd(['project', 'list'], { columns })
     const lines = Bun.stripANSI(stdout).trimEnd().split('\n')
@@ -219,12 +219,12 @@ describe('a table', () => {
     expect(lines[1]).toContain('…')
   })
 
-  test('is whole in a pipe', async () => {
+  test('is not truncated in a pipe', async () => {
     cli.respond = () => pageResponse(long)
     expect((await cli.home.otpd(['project', 'list'])).stdout).toContain(description)
   })
 
-  test('tells times in words on a terminal, and in full in a pipe', async () => {
+  test('shows relative times on a terminal, and full times in a pipe', async () => {
     cli.respond = () => pageResponse(sampleProject())
     expect((await cli.home.otpd(['project', 'list'], { columns: 80 })).stdout).toContain(' 1 h ago')
     expect((await cli.home.otpd(['project', 'list'])).stdout).toMatch(/ 2026-11-\d\d \d\d:\d\d:00/)

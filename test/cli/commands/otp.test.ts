@@ -10,7 +10,7 @@ beforeEach(() => {
 afterEach(() => cli.end())
 
 describe('otp verify', () => {
-  test('tells how many attempts are left', async () => {
+  test('says how many attempts are left', async () => {
     const error = {
       code: 'INVALID_CODE',
       message: 'The code is wrong.',
@@ -55,7 +55,7 @@ describe('otp resend', () => {
     expiresAt: request.expiresAt,
   }
 
-  test('sends the channel where one is named, and says what comes next', async () => {
+  test('sends the given channel, and suggests the next command', async () => {
     cli.respond = () => Response.json({ data: sent })
     const args = ['otp', 'resend', request.id, '--channel', 'voice']
     const result = await cli.home.otpd(args, { env: asApplication })
@@ -77,7 +77,7 @@ describe('otp resend', () => {
   })
 })
 
-test('otp cancel says whose code it was', async () => {
+test('otp cancel names the phone', async () => {
   cli.respond = () =>
     Response.json({ data: { requestId: request.id, status: 'canceled', phone: request.phone } })
   const result = await cli.home.otpd(['otp', 'cancel', request.id], { env: asApplication })
@@ -85,7 +85,7 @@ test('otp cancel says whose code it was', async () => {
 })
 
 describe('otp list', () => {
-  test('asks for what was named, and fits a terminal', async () => {
+  test('sends the given filters, and fits a terminal', async () => {
     cli.respond = () => pageResponse(request, { ...request, status: 'verified' })
     const args = ['otp', 'list', '--app', request.appId, '--status', 'pending', '--limit', '2']
     const { stdout } = await cli.home.otpd(args, { columns: 90 })
@@ -94,27 +94,27 @@ describe('otp list', () => {
     expect(lines[1]).toMatch(/^otp_\w{26} {2}\+14155552671 {2}… pending +live +1\/5 +2 min ago$/)
   })
 
-  test('of nothing says what to do, and with a filter how to see all', async () => {
+  test('of no codes says what to do, and with a filter how to see all', async () => {
     cli.respond = () => pageResponse()
     expect((await cli.home.otpd(['otp', 'ls'])).stdout).toContain('otpd otp send')
     expect((await cli.home.otpd(['otp', 'ls', '--status', 'failed'])).stdout).toBe(
-      'No such codes. See all of them: otpd otp list\n',
+      'No matching codes. See all of them: otpd otp list\n',
     )
   })
 })
 
 describe('otp get', () => {
-  test('shows what became of it', async () => {
+  test('shows status, delivery and attempts', async () => {
     cli.respond = () => Response.json({ data: { ...request, resends: 1 } })
     const { stdout } = await cli.home.otpd(['otp', 'get', request.id, '--no-color'], {
       columns: 80,
     })
-    expect(stdout).toMatch(/ {2}Sent +2 min ago by sms, main, accepted\n {2}Resent +once\n/)
+    expect(stdout).toMatch(/ {2}Sent +2 min ago by sms, main, accepted\n {2}Resends +1\n/)
     expect(stdout).toMatch(/ {2}Expires +in 3 min\n$/)
     expect(cli.server.requests[0]?.headers.get('authorization')).toBe('Bearer token')
   })
 
-  test('asks as the application where nobody is logged in', async () => {
+  test('calls as the application when there is no login', async () => {
     cli.respond = () => Response.json({ data: request })
     const env = { ...asApplication, OTPD_CONFIG_DIR: '/nowhere', OTPD_SERVER: cli.server.url }
     expect((await cli.home.otpd(['otp', 'get', request.id], { env })).exitCode).toBe(0)

@@ -11,7 +11,7 @@ beforeEach(() => {
 
 afterEach(() => home.remove())
 
-/** A configuration file of nothing but these lines. */
+/** Writes a configuration file with these lines. */
 function writeTemplateConfig(text: string) {
   const path = join(home.directory, 'otpd.toml')
   writeFileSync(path, text)
@@ -21,31 +21,21 @@ function writeTemplateConfig(text: string) {
 const lines = (text: string) => text.trimEnd().split('\n')
 
 describe('template lint', () => {
-  test('has a line for every language, and nothing to warn of', async () => {
+  test('has a row for every language, and no warnings', async () => {
     const result = await home.otpd(['template', 'lint', ...writeTemplateConfig('')])
     expect(result).toMatchObject({ exitCode: 0, stderr: '' })
     const [headings = '', ...rows] = lines(result.stdout)
     expect(headings.split(/ {2,}/).slice(0, 6)).toEqual([
       'TEXT',
       'LOCALE',
-      'FROM',
-      'CODING',
+      'SOURCE',
+      'ENCODING',
       'UNITS',
       'PARTS',
     ])
     expect(rows).toHaveLength(34)
     const german = rows.find((row) => / de /.test(row)) ?? ''
-    expect(german.split(/ {2,}/)).toEqual([
-      'sms',
-      'de',
-      'otpd',
-      'GSM-7',
-      '83/160',
-      '1',
-      'whole',
-      'whole',
-      'whole',
-    ])
+    expect(german.split(/ {2,}/)).toEqual(['sms', 'de', 'otpd', 'GSM-7', '83/160', '1', 'ok', 'ok', 'ok'])
     const russian = rows.find((row) => / ru /.test(row)) ?? ''
     expect(russian.split(/ {2,}/).slice(3, 9)).toEqual([
       'UCS-2',
@@ -57,10 +47,10 @@ describe('template lint', () => {
     ])
   })
 
-  test("warns of an operator's text of two parts, which is theirs to judge", async () => {
+  test("warns of an operator's text of two parts, and still exits 0", async () => {
     const config = writeTemplateConfig(`[templates.sw]\nsms = "${'karibu '.repeat(30)}{code}"\n`)
     const result = await home.otpd(['template', 'lint', ...config])
-    expect(result).toMatchObject({ exitCode: 0, stderr: 'Warning: sw (config) takes 2 parts.\n' })
+    expect(result).toMatchObject({ exitCode: 0, stderr: 'Warning: sw (config) needs 2 SMS parts.\n' })
     const jsonResult = await home.otpd(['template', 'lint', '--json', ...config])
     const { data } = JSON.parse(jsonResult.stdout) as { data: Record<string, unknown>[] }
     expect(data.find(({ locale }) => locale === 'sw')).toMatchObject({
@@ -74,7 +64,7 @@ describe('template lint', () => {
     expect(jsonResult.stderr).toBe('')
   })
 
-  test('reads nothing into a faulty configuration', async () => {
+  test('fails with an invalid configuration', async () => {
     const result = await home.otpd([
       'template',
       'lint',
@@ -90,7 +80,7 @@ describe('template preview', () => {
   const preview = (...args: string[]) =>
     home.otpd(['template', 'preview', ...args, ...writeTemplateConfig('')])
 
-  test('prints the text alone on stdout, and its size beside it', async () => {
+  test('prints only the text on stdout, and its size on stderr', async () => {
     const result = await preview('--locale', 'es-MX', '--app-name', 'Storefront')
     expect(result).toEqual({
       exitCode: 0,
@@ -100,13 +90,13 @@ describe('template preview', () => {
     })
   })
 
-  test('is in English for a start', async () => {
+  test('is in English by default', async () => {
     expect((await preview()).stdout).toBe(
       '123456 is your Northwind Trading Co verification code. It expires in 5 minutes.\n',
     )
   })
 
-  test('shows the lines for machines', async () => {
+  test('shows the WebOTP and Android lines', async () => {
     const result = await preview('--webotp', 'Shop.Example.com', '--android-hash', 'FA+9qCX9VSu')
     expect(lines(result.stdout).slice(1)).toEqual(['FA+9qCX9VSu', '@shop.example.com #123456'])
   })
@@ -114,7 +104,7 @@ describe('template preview', () => {
   test('says what is left out', async () => {
     const result = await preview('--locale', 'ru', '--webotp', 'example.com')
     expect(result.stdout).toStartWith('Код подтверждения Northwind Trading Co: 123456.\n@')
-    expect(result.stderr).toContain('Warning: Left out for want of room: minutes.\n')
+    expect(result.stderr).toContain('Warning: Left out because they do not fit into one SMS: minutes.\n')
   })
 
   test("takes an operator's own text", async () => {
@@ -142,9 +132,9 @@ describe('template preview', () => {
     ['--webotp', 'bücher.example'],
     ['--android-hash', 'FA+9qCX9VS'],
     ['--android-hash', 'FA+9qCX9VS!'],
-  ])('refuses %s %s', async (flag, value) => {
+  ])('rejects %s %s', async (flag, value) => {
     const result = await preview(flag, value)
     expect(result).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(result.stderr).toStartWith(`Error: ${flag} takes `)
+    expect(result.stderr).toStartWith(`Error: ${flag} must be `)
   })
 })

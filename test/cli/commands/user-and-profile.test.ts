@@ -33,34 +33,34 @@ const me = {
 }
 
 describe('user', () => {
-  test('list tells how often and when last', async () => {
+  test('list shows the number of verifications and the time of the last', async () => {
     cli.respond = () => pageResponse(user, { ...user, verificationCount: 1 })
     const { stdout } = await cli.home.otpd(['users', 'ls'], { columns: 120 })
-    expect(Bun.stripANSI(stdout)).toMatch(/\+14155550100 +US +3 times +30 s ago +2 +vpi_\w+\n.* once /)
+    expect(Bun.stripANSI(stdout)).toMatch(/\+14155550100 +US +3 +30 s ago +2 +vpi_\w+\n\S+ +US +1 /)
   })
 
-  test('list of nothing says what to do', async () => {
+  test('an empty list says what to do', async () => {
     cli.respond = () => pageResponse()
     expect((await cli.home.otpd(['user', 'list'])).stdout).toContain('otpd otp send')
   })
 
-  test('get asks for the phone as it was typed', async () => {
+  test('get requests the phone as it was typed', async () => {
     cli.respond = () => Response.json({ data: user })
     const { stdout } = await cli.home.otpd(['user', 'get', '+14155550100'])
     expect(cli.server.requests[0]?.path).toBe('/v1/users/%2B14155550100')
-    expect(stdout).toMatch(/ {2}By +app_1, app_2\n$/)
+    expect(stdout).toMatch(/ {2}Applications +app_1, app_2\n$/)
   })
 })
 
 describe('profile', () => {
-  test('get tells what the plan allows', async () => {
+  test('get shows the limits of the plan', async () => {
     cli.respond = () => Response.json({ data: me })
     const { stdout } = await cli.home.otpd(['profile', 'get'])
-    expect(stdout).toMatch(/Allows +10 projects, 20 applications\n/)
-    expect(stdout).toMatch(/Each sends +60 a minute\n {2}Each verifies +without limit\n/)
+    expect(stdout).toMatch(/Limits +10 projects, 20 applications\n/)
+    expect(stdout).toMatch(/Sends +60 per minute and application\n {2}Verifications +unlimited\n/)
   })
 
-  test('update sends what was named, and what is empty as null', async () => {
+  test('update sends the given fields, and an empty one as null', async () => {
     cli.respond = () => Response.json({ data: me })
     await cli.home.otpd(['profile', 'update', '--name', 'Ada L', '--company', ''])
     expect(JSON.parse(cli.server.requests[0]?.body ?? '')).toEqual({ name: 'Ada L', company: null })
@@ -70,7 +70,7 @@ describe('profile', () => {
 describe('profile password', () => {
   const newPasswordForm = { currentPassword: 'the old one', newPassword: 'the new password' }
 
-  test('takes the current and the new one from two lines', async () => {
+  test('reads the current and the new password from two lines', async () => {
     cli.respond = () => Response.json({ data: { changed: true } })
     const input = 'the old one\nthe new password\n'
     const result = await cli.home.otpd(['profile', 'password', '--password-stdin'], { input })
@@ -80,15 +80,15 @@ describe('profile password', () => {
     expect(result.stdout + result.stderr).not.toMatch(/the old one|the new password/)
   })
 
-  test('asks for the new one twice', async () => {
+  test('prompts for the new password twice', async () => {
     cli.respond = () => Response.json({ data: { changed: true } })
     const result = await cli.home.otpd(['profile', 'password'], {
       answers: ['the old one', 'the new password', 'the new password'],
     })
     expect(result.questions).toEqual([
       'Current password: ',
-      'New password, 12 characters or more: ',
-      'The same again: ',
+      'New password (12 characters or more): ',
+      'Confirm new password: ',
     ])
     expect(JSON.parse(cli.server.requests[0]?.body ?? '')).toEqual(newPasswordForm)
     const differ = await cli.home.otpd(['profile', 'password'], {
@@ -98,13 +98,13 @@ describe('profile password', () => {
     expect(cli.server.requests).toHaveLength(1)
   })
 
-  test.each(['only one', 'a\nb\nc', '\nb'])('refuses what is not two lines: %j', async (input) => {
+  test.each(['only one', 'a\nb\nc', '\nb'])('rejects input that is not two lines: %j', async (input) => {
     const result = await cli.home.otpd(['profile', 'password', '--password-stdin'], { input })
     expect(result.exitCode).toBe(2)
     expect(cli.server.requests).toEqual([])
   })
 
-  test('names the flag where there is nobody to ask', async () => {
+  test('names the flag when it cannot prompt', async () => {
     const result = await cli.home.otpd(['profile', 'password'], { input: '' })
     expect(result.exitCode).toBe(2)
     expect(result.stderr).toContain('--password-stdin')

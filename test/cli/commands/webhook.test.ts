@@ -45,7 +45,7 @@ const lastBody = () => JSON.parse(cli.server.requests.at(-1)?.body ?? 'null')
 describe('webhook create', () => {
   const create = (events: string) => ['webhook', 'create', '--app', appId, '--url', url, '--events', events]
 
-  test('sends what was named, and says how to try it', async () => {
+  test('sends the given fields, and says how to test the endpoint', async () => {
     cli.respond = () => Response.json({ data: endpoint }, { status: 201 })
     const result = await cli.home.otpd(create('otp.verified, otp.failed,otp.failed'))
     expect(result.exitCode).toBe(0)
@@ -54,7 +54,7 @@ describe('webhook create', () => {
     expect(result.stderr).toContain(`Next: otpd webhook test ${id}`)
   })
 
-  test('of an event that there is not names those that there are, and asks nobody', async () => {
+  test('with an unknown event type lists the known ones, and makes no call', async () => {
     const result = await cli.home.otpd(create('otp.verified,otp.nothing'))
     expect(result).toMatchObject({ exitCode: 2, stdout: '' })
     expect(result.stderr).toContain('otp.sent, otp.delivered')
@@ -63,7 +63,7 @@ describe('webhook create', () => {
 })
 
 describe('webhook list', () => {
-  test('shows which fail and which were given up', async () => {
+  test('shows which endpoints fail and which were disabled', async () => {
     const failing = { ...endpoint, failingSince: at, events: ['*'] }
     const disabledEndpoint = { ...endpoint, status: 'disabled', disabledReason: 'gone' }
     cli.respond = () => pageResponse(endpoint, failing, disabledEndpoint)
@@ -74,7 +74,7 @@ describe('webhook list', () => {
     expect(stdout).toContain('○ disabled (gone)')
   })
 
-  test('of nothing says what to do', async () => {
+  test('without endpoints says what to do', async () => {
     cli.respond = () => pageResponse()
     expect((await cli.home.otpd(['webhook', 'list'])).stdout).toStartWith(
       'No webhooks yet. Create one:\n  otpd webhook create',
@@ -83,12 +83,12 @@ describe('webhook list', () => {
 })
 
 describe('webhook', () => {
-  test('get shows that there are headers, and never what they hold', async () => {
+  test('get shows the names of headers, and never their values', async () => {
     cli.respond = () => Response.json({ data: endpoint })
     expect((await cli.home.otpd(['webhook', 'get', id])).stdout).toContain('authorization: ****')
   })
 
-  test('update sends what was named', async () => {
+  test('update sends the given fields', async () => {
     cli.respond = () => Response.json({ data: endpoint })
     await cli.home.otpd(['webhook', 'update', id, '--events', '*', '--description', ''])
     expect(lastBody()).toEqual({ events: ['*'], description: null })
@@ -103,7 +103,7 @@ describe('webhook', () => {
     expect(lastBody()).toEqual({ status })
   })
 
-  test('delete wants the host typed', async () => {
+  test('delete requires typing the host', async () => {
     cli.respond = ({ method }) => Response.json({ data: method === 'GET' ? endpoint : { id, deleted: true } })
     const result = await cli.home.otpd(['webhook', 'rm', id], { answers: ['shop.example.com'] })
     expect(result).toMatchObject({ exitCode: 0, questions: ['Type shop.example.com to confirm: '] })
@@ -115,7 +115,7 @@ describe('webhook test', () => {
     cli.respond = ({ method }) => Response.json({ data: method === 'GET' ? endpoint : result })
   }
 
-  test('is 0 where it was taken', async () => {
+  test('is 0 when the event was delivered', async () => {
     respondToTest({ delivered: true, statusCode: 204 })
     expect(await cli.home.otpd(['webhook', 'test', id])).toMatchObject({
       exitCode: 0,
@@ -125,8 +125,11 @@ describe('webhook test', () => {
 
   test.each([
     [{ delivered: false, statusCode: 503 }, '← 503  not delivered\n  Only 200 to 299'],
-    [{ delivered: false, statusCode: 302 }, '← 302  not delivered\n  It answered with a redirect'],
-    [{ delivered: false, statusCode: 0, error: 'timeout' }, '← no answer  not delivered\n  No answer came'],
+    [{ delivered: false, statusCode: 302 }, '← 302  not delivered\n  The endpoint sent a redirect'],
+    [
+      { delivered: false, statusCode: 0, error: 'timeout' },
+      '← no response  not delivered\n  The endpoint did not respond',
+    ],
   ])('is 8 where it was not: %o', async (result, text) => {
     respondToTest(result)
     const runResult = await cli.home.otpd(['webhook', 'test', id])
@@ -138,14 +141,14 @@ describe('webhook test', () => {
 })
 
 describe('webhook deliveries', () => {
-  test('are listed with what came of them', async () => {
+  test('are listed with their results', async () => {
     cli.respond = () => pageResponse(delivery)
     const { stdout } = await cli.home.otpd(['webhook', 'deliveries', id, '--status', 'pending'])
     expect(cli.server.requests[0]?.path).toBe(`/v1/webhooks/${id}/deliveries?status=pending`)
     expect(stdout).toMatch(/wdl_\w+ {2}otp\.sent +… pending +2 +503 /)
   })
 
-  test('show each attempt of one, and when the next is', async () => {
+  test('show each attempt of one delivery, and the time of the next', async () => {
     const attempts = [
       { at, statusCode: 503, error: 'bad_status', durationMs: 1200, body: 'upstream\n\u001b[2Jerror' },
       { at, statusCode: null, error: 'blocked_address', durationMs: 3, body: null },
@@ -161,7 +164,7 @@ describe('webhook deliveries', () => {
   test('are sent again', async () => {
     cli.respond = () => Response.json({ data: { ...delivery, attempts: [] } })
     const result = await cli.home.otpd(['webhook', 'redeliver', id, deliveryId])
-    expect(result).toMatchObject({ exitCode: 0, stdout: '✓ otp.sent is on its way again\n' })
+    expect(result).toMatchObject({ exitCode: 0, stdout: '✓ otp.sent is queued for delivery again\n' })
     expect(cli.server.requests[0]?.path).toBe(`/v1/webhooks/${id}/deliveries/${deliveryId}/redeliver`)
   })
 })

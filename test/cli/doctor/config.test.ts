@@ -13,7 +13,7 @@ describe('the configuration', () => {
     ])
   })
 
-  test('that is whole names its file', () => {
+  test('without problems names its file', () => {
     expect(configurationChecks(loadFile(''))).toMatchObject([{ status: 'ok', message: '/etc/o.toml' }])
   })
 })
@@ -34,9 +34,9 @@ describe('the address', () => {
 
   test.each<[Record<string, string>, string]>([
     [{ OTPD_LISTEN: '0.0.0.0:80' }, 'plain http'],
-    [{ OTPD_PUBLIC_URL: 'http://otp.example.com' }, 'in clear'],
+    [{ OTPD_PUBLIC_URL: 'http://otp.example.com' }, 'unencrypted'],
     [{ OTPD_PUBLIC_URL: 'https://otp.example.com' }, 'no proxy is trusted'],
-    [{ OTPD_TRUSTED_PROXIES: '0.0.0.0/0' }, 'can claim any client address'],
+    [{ OTPD_TRUSTED_PROXIES: '0.0.0.0/0' }, 'can forge client addresses'],
   ])('%p is a warning', (env, expectedText) => {
     expect(findProblems(env)).toMatchObject([
       { status: 'warning', message: expect.stringContaining(expectedText) },
@@ -48,16 +48,19 @@ describe('webhooks', () => {
   const checkWebhooks = (allow: string) =>
     webhookChecks(requireConfig(loadEnv({ OTPD_WEBHOOK_ALLOW: allow })))
 
-  test.each(['', '10.0.0.0/8', 'hooks.internal,fd00::/8', '127.0.0.1'])('may be allowed "%s"', (allow) => {
-    expect(checkWebhooks(allow)).toMatchObject([{ status: 'ok' }])
-  })
+  test.each(['', '10.0.0.0/8', 'hooks.internal,fd00::/8', '127.0.0.1'])(
+    'are ok when allowed to reach "%s"',
+    (allow) => {
+      expect(checkWebhooks(allow)).toMatchObject([{ status: 'ok' }])
+    },
+  )
 
   test.each([
-    ['0.0.0.0/0', 'nearly everything'],
+    ['0.0.0.0/0', 'almost any address'],
     ['10.0.0.0/8,::/0', '::/0'],
     ['169.254.0.0/16', 'credentials'],
     ['169.254.169.254', 'credentials'],
-  ])('that are allowed %s are a warning', (allow, expectedText) => {
+  ])('are a warning when allowed to reach %s', (allow, expectedText) => {
     expect(checkWebhooks(allow)).toMatchObject([
       { status: 'warning', message: expect.stringContaining(expectedText) },
     ])

@@ -57,7 +57,7 @@ countries = ["NL", "BE"]
 ${twilio('main')}`
 
 describe('live sending', () => {
-  test('that lacks nothing says so, and tells no secret', async () => {
+  test('is ok with everything configured, and shows no secret', async () => {
     const checks = await runDeliveryChecks(validToml)
     expect(checks.every(({ status }) => status === 'ok')).toBe(true)
     expect(checks.map(({ name }) => name)).toEqual([
@@ -70,7 +70,7 @@ describe('live sending', () => {
     expect(JSON.stringify(checks)).not.toContain(secret)
   })
 
-  test('without a provider stays in the inbox, and is told what to write where', async () => {
+  test('without a provider warns that codes stay in the inbox, and says what to add to which file', async () => {
     const [check, ...rest] = await runDeliveryChecks('')
     expect(check).toMatchObject({ name: 'live sending', status: 'warning' })
     expect(check?.message).toContain('stay in the inbox')
@@ -78,9 +78,9 @@ describe('live sending', () => {
     expect(rest).toEqual([])
   })
 
-  test('whose routes all lead to the inbox stays there', async () => {
+  test('warns when all routes lead to the inbox', async () => {
     expect(await messages(validToml + route('"inbox"'), 'routes')).toEqual([
-      expect.stringContaining('leads to the inbox'),
+      expect.stringContaining('all routes lead to the inbox'),
     ])
   })
 })
@@ -88,25 +88,25 @@ describe('live sending', () => {
 describe('a provider', () => {
   const openCircuit = { name: 'main', failure: 'no_credit', openUntil: nowMs + 60_000 }
 
-  test('that rests is a warning, the last that works a fault, and one that rested is neither', async () => {
+  test('with an open circuit is a warning, without any other a fault, and is ok once it is closed', async () => {
     const withSpareToml = validToml + twilio('spare')
     expect(await messages(withSpareToml, 'provider main', [openCircuit])).toEqual([
-      expect.stringMatching(/^warning: rests until .*: no_credit$/),
+      expect.stringMatching(/^warning: circuit open until .*: no_credit$/),
     ])
     expect(
       await messages(withSpareToml, 'provider main', [openCircuit, { ...openCircuit, name: 'spare' }]),
-    ).toEqual([expect.stringMatching(/^fault: .*there is no other$/)])
+    ).toEqual([expect.stringMatching(/^fault: .*no other provider is available$/)])
     expect(await findProblems(withSpareToml, [{ ...openCircuit, openUntil: nowMs }])).toEqual([])
   })
 
-  test('that no route names carries nothing', async () => {
+  test('that no route uses is a warning', async () => {
     const toml = validToml + twilio('spare') + route('"main"')
-    expect(await messages(toml, 'provider spare')).toEqual([expect.stringContaining('no route names it')])
+    expect(await messages(toml, 'provider spare')).toEqual([expect.stringContaining('no route uses it')])
   })
 
-  test('in clear over SMPP is a warning, but on this machine', async () => {
+  test('over unencrypted SMPP is a warning, unless it is on this machine', async () => {
     expect(await messages(validToml + smpp('smsc.example', 'tls = "off"'), 'provider smsc')).toEqual([
-      expect.stringContaining('in clear'),
+      expect.stringContaining('unencrypted'),
     ])
     expect(await findProblems(validToml + smpp('127.0.0.1', 'tls = "off"'))).toEqual([])
     expect(await messages(validToml + smpp('smsc.example', 'bind = "transmitter"'), 'provider smsc')).toEqual(
@@ -116,9 +116,9 @@ describe('a provider', () => {
 })
 
 describe('routes', () => {
-  test('to a channel that the settings are not enough for are a fault, or a warning beside one that is', async () => {
+  test('through a provider that cannot send the channel are a fault, or a warning if another provider can', async () => {
     const dead = await messages(validToml + route('"main"', '', 'whatsapp'), 'routes')
-    expect(dead).toContainEqual(expect.stringMatching(/^fault: route 1 gives whatsapp to main/))
+    expect(dead).toContainEqual(expect.stringMatching(/^fault: route 1 sends whatsapp through main/))
     const smsCapableProvider = twilio('able').replace(
       'from =',
       `whatsappFrom = "+15005550006"\nwhatsappContentSid = "HX${'0'.repeat(32)}"\nfrom =`,
@@ -128,34 +128,37 @@ describe('routes', () => {
       'routes',
     )
     expect(withSecondProvider).toHaveLength(1)
-    expect(withSecondProvider[0]).toStartWith('warning: route 1 gives whatsapp to main')
+    expect(withSecondProvider[0]).toStartWith('warning: route 1 sends whatsapp through main')
   })
 
-  test('behind a wider one are never used', async () => {
+  test('after a wider one are never used', async () => {
     const shadowedRoute = route('"main"', 'countries = ["NL"]\nprefixes = ["+316"]')
     expect(await messages(validToml + route('"main"') + shadowedRoute, 'routes')).toEqual([
-      'warning: route 2 is never used: route 1 takes all of its sms',
+      'warning: route 2 is never used: route 1 already matches all of its sms',
     ])
     expect(await findProblems(validToml + shadowedRoute + route('"main"'))).toEqual([])
   })
 
-  test('that miss countries that may get codes are a warning', async () => {
+  test('that leave out allowed countries are a warning', async () => {
     expect(await messages(validToml + route('"main"', 'countries = ["NL"]'), 'routes')).toEqual([
-      'warning: none fits every phone of BE, which may get codes',
+      'warning: no route matches every phone of BE, although codes are allowed there',
     ])
     expect(await findProblems(validToml + route('"main"', 'countries = ["NL", "BE"]'))).toEqual([])
     const withDeniedCountries = validToml.replace('countries', 'deniedCountries')
     expect(await messages(withDeniedCountries + route('"main"', 'prefixes = ["+31"]'), 'routes')).toEqual([
-      'warning: they reach +31 alone; nobody else can get a code',
+      'warning: they match only +31; no other phone can get a code',
     ])
   })
 })
 
 describe('receipts', () => {
-  test.each(['', 'publicUrl = "http://127.0.0.1:8080"'])('have nowhere to go with "%s"', async (line) => {
-    const toml = validToml.replace(/publicUrl = .*/, line)
-    expect(await messages(toml, 'receipts')).toEqual([expect.stringContaining('none from main')])
-  })
+  test.each(['', 'publicUrl = "http://127.0.0.1:8080"'])(
+    'cannot be received with the setting "%s"',
+    async (line) => {
+      const toml = validToml.replace(/publicUrl = .*/, line)
+      expect(await messages(toml, 'receipts')).toEqual([expect.stringContaining('none from main')])
+    },
+  )
 
   test('of SMPP and of gateways on this machine need no public URL', async () => {
     const gateway = twilio('near').replace('from =', 'baseUrl = "http://127.0.0.1:9"\nfrom =')
@@ -166,8 +169,8 @@ describe('receipts', () => {
 
 describe('the guard', () => {
   test.each([
-    ['off', 'it is off'],
-    ['monitor', 'only watches'],
+    ['off', 'off: SMS pumping'],
+    ['monitor', 'monitoring only'],
   ])('in mode %s is a warning', async (mode, expectedText) => {
     const [check] = await findProblems(validToml.replace('"enforce"', `"${mode}"`))
     expect(check).toMatchObject({
@@ -177,9 +180,9 @@ describe('the guard', () => {
     })
   })
 
-  test('without countries lets codes go everywhere', async () => {
+  test('without countries warns that codes can be sent everywhere', async () => {
     expect(await messages(validToml.replace('countries', 'deniedCountries'), 'countries')).toEqual([
-      'warning: every country of the world gets codes',
+      'warning: codes can be sent to every country',
     ])
   })
 })

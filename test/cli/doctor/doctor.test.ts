@@ -12,7 +12,7 @@ import { createCliFixture, errorResponse, type RecordedRequest } from '../cli-fi
 const plain = createColors(false)
 
 describe('the text', () => {
-  test('aligns names and remedies, and counts what is amiss', () => {
+  test('aligns names and remedies, and counts the problems', () => {
     const checks = [ok('a', 'fine'), warning('long name', 'so so', 'Do.'), fault('b', 'bad', 'otpd serve')]
     expect(checksText(checks, plain).split('\n')).toEqual([
       '✓ a          fine',
@@ -23,10 +23,10 @@ describe('the text', () => {
       '',
       '1 fault, 1 warning.',
     ])
-    expect(checksText([ok('a', 'fine')], plain)).toEndWith('\n\nNothing is amiss.')
+    expect(checksText([ok('a', 'fine')], plain)).toEndWith('\n\nNo problems found.')
   })
 
-  test('breaks lines at the width of a terminal, and nowhere in a pipe', () => {
+  test('wraps lines at the width of a terminal, but not in a pipe', () => {
     const checks = [warning('name', 'word '.repeat(20).trim(), 'step '.repeat(20).trim())]
     expect(checksText(checks, plain).split('\n')).toHaveLength(4)
     const lines = checksText(checks, plain, 60).split('\n')
@@ -38,7 +38,7 @@ describe('the text', () => {
     ])
   })
 
-  test('shows no control characters of others', () => {
+  test('shows no control characters of foreign text', () => {
     expect(checksText([ok('a', 'x\u001b[31my')], plain)).not.toContain('\u001b')
   })
 })
@@ -51,12 +51,12 @@ describe('the clock', () => {
     expect(check(time)?.status).toBe('ok')
   })
 
-  test('that is off by more than 5 s is a warning that says which way', () => {
-    expect(check('2026-11-20T12:02:00Z')?.message).toStartWith("it is 2 min behind the server's")
-    expect(check('2026-11-20T11:59:54Z')?.message).toStartWith("it is 6 s ahead of the server's")
+  test('that differs by more than 5 s is a warning that says in which direction', () => {
+    expect(check('2026-11-20T12:02:00Z')?.message).toStartWith('2 min behind the server')
+    expect(check('2026-11-20T11:59:54Z')?.message).toStartWith('6 s ahead of the server')
   })
 
-  test('is left out where the server tells no time', () => {
+  test('is not checked when the server returns no time', () => {
     expect(check('')).toBeUndefined()
     expect(check(undefined)).toBeUndefined()
   })
@@ -68,7 +68,7 @@ describe('the terminal', () => {
     return terminalCheck(io, createOutput(io, {}))
   }
 
-  test('is told by its width, encoding and colours', () => {
+  test('is described by its width, encoding and colours', () => {
     expect(checkTerminal({ LANG: 'en_US.UTF-8' })).toMatchObject({
       status: 'ok',
       message: '80 columns, UTF-8, colour',
@@ -108,7 +108,7 @@ describe('a server', () => {
     return (name: string) => data.checks.find((check) => check.name === name)
   }
 
-  test('that is well has four checks', async () => {
+  test('without problems has four checks', async () => {
     cli.respond = (recordedRequest) => respondHealthy(recordedRequest)
     const find = await runDoctor()
     for (const name of ['server', 'version', 'clock', 'login']) expect(find(name)?.status).toBe('ok')
@@ -119,7 +119,7 @@ describe('a server', () => {
     cli.respond = (recordedRequest) => respondHealthy(recordedRequest, '99.0.0')
     expect((await runDoctor())('version')).toMatchObject({
       status: 'warning',
-      message: `this program is ${version}, the server 99.0.0`,
+      message: `this program is ${version}, the server is 99.0.0`,
     })
   })
 
@@ -130,13 +130,13 @@ describe('a server', () => {
         : respondHealthy(recordedRequest)
     expect((await runDoctor())('server')).toMatchObject({
       status: 'fault',
-      message: expect.stringContaining('its database cannot be written'),
+      message: expect.stringContaining('it cannot write to its database'),
     })
     cli.respond = () => new Response('<h1>It works!</h1>')
-    expect((await runDoctor())('server')?.message).toContain('not like otpd')
+    expect((await runDoctor())('server')?.message).toContain('not like an otpd server')
   })
 
-  test('that refuses the token asks for a login', async () => {
+  test('that rejects the token suggests a login', async () => {
     cli.respond = (recordedRequest) =>
       recordedRequest.path === '/v1/developer/me'
         ? errorResponse(401, 'UNAUTHENTICATED', 'No.')
@@ -147,7 +147,7 @@ describe('a server', () => {
     })
   })
 
-  test('that is gone is a fault, and is asked nothing more', async () => {
+  test('that cannot be reached is a fault, and gets no further requests', async () => {
     await cli.server.stop()
     const find = await runDoctor()
     expect(find('server')).toMatchObject({ status: 'fault', remedy: expect.stringContaining('otpd serve') })

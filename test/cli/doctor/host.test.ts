@@ -30,46 +30,46 @@ const findProblems = (changes: Partial<OpenInspection>, location = dataDirInfo) 
   hostChecks({ ...healthyInspection, ...changes }, location).filter(({ status }) => status !== 'ok')
 
 describe('a data directory', () => {
-  test('that is sound has nothing to do', () => {
+  test('without problems has no remedies', () => {
     const checks = hostChecks(healthyInspection, dataDirInfo)
     expect(checks.map(({ name, message }) => `${name}: ${message}`)).toEqual([
-      'data directory: /srv/otpd data, yours, closed to others, no server runs on it',
+      'data directory: /srv/otpd data, owned by you, private, not in use',
       'disk space: 5.4 GB free',
-      'master key: fits the database',
-      'schema: of this version',
-      'database: whole',
+      'master key: matches the database',
+      'schema: up to date',
+      'database: intact',
     ])
     expect(checks.every(({ remedy }) => remedy === null)).toBe(true)
   })
 
-  test('that is missing is made by the first start', () => {
+  test('that is missing is created by the first start', () => {
     const [check, ...rest] = hostChecks({ state: 'missing' }, dataDirInfo)
     expect(check).toMatchObject({ status: 'warning', remedy: expect.stringContaining('otpd serve') })
     expect(rest).toEqual([])
   })
 
-  test('of somebody else names whom to be', () => {
+  test('of another user names the user to run as', () => {
     const [check] = hostChecks({ state: 'inaccessible', ownerId: 7, cause: 'EACCES' }, dataDirInfo)
     expect(check).toMatchObject({ status: 'fault' })
     expect(check?.remedy).toContain("sudo -u '#7' otpd doctor --data-dir '/srv/otpd data'")
   })
 
-  test('that others can look into is a warning, files that they can read a fault', () => {
+  test('that others can read is a warning, and files that they can read are a fault', () => {
     const [directory, files] = findProblems({ isExposed: true, exposed: ['master.key'] })
-    expect(directory).toMatchObject({ status: 'warning', remedy: "Close it: chmod 700 '/srv/otpd data'" })
+    expect(directory).toMatchObject({ status: 'warning', remedy: "Restrict it: chmod 700 '/srv/otpd data'" })
     expect(files).toMatchObject({
       status: 'fault',
-      remedy: "Close: chmod go= '/srv/otpd data/master.key'",
+      remedy: "Restrict: chmod go= '/srv/otpd data/master.key'",
     })
   })
 
-  test('with files of another owner is given back', () => {
+  test('with files of another owner says how to restore the owner', () => {
     expect(findProblems({ wrongOwner: ['otpd.db-wal'] })).toEqual([
       {
         name: 'data directory',
         status: 'fault',
         message: expect.stringContaining('otpd.db-wal'),
-        remedy: "Give them back: sudo chown -R 7 '/srv/otpd data'",
+        remedy: "Restore the owner: sudo chown -R 7 '/srv/otpd data'",
       },
     ])
   })
@@ -99,10 +99,10 @@ describe('a data directory', () => {
     expect(findProblems({ masterKey: 'missing', database: { state: 'missing' } })).toEqual([])
   })
 
-  test('with an older database waits for the next start, or for another server', () => {
+  test('with an older database is a warning, and a fault if automatic migration is off', () => {
     const database = { ...readable, pending: ['0006_x'] }
     expect(findProblems({ database })).toMatchObject([{ name: 'schema', status: 'warning' }])
-    expect(findProblems({ database, isHeld: true })[0]?.message).toContain('an older otpd runs on it')
+    expect(findProblems({ database, isHeld: true })[0]?.message).toContain('an older otpd is running')
     expect(findProblems({ database }, { ...dataDirInfo, migrate: false })).toMatchObject([
       { status: 'fault' },
     ])
@@ -124,6 +124,6 @@ describe('a data directory', () => {
     )
     expect(
       findProblems({ database: { state: 'unreadable', cause: 'SQLITE_CANTOPEN' } })[0]?.remedy,
-    ).toContain('rights')
+    ).toContain('permissions')
   })
 })

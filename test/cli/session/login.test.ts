@@ -41,7 +41,7 @@ const readProfile = () => JSON.parse(readFileSync(home.credentials, 'utf8'))
 const form = () => Object.fromEntries(new URLSearchParams(server.requests.at(-1)?.body ?? ''))
 
 describe('login', () => {
-  test('with --password-stdin takes the password without the newline behind it', async () => {
+  test('with --password-stdin takes the password without its final newline', async () => {
     const result = await login(['--email', 'ada@example.com', '--password-stdin'], {
       input: ' correct horse battery \n',
     })
@@ -59,26 +59,26 @@ describe('login', () => {
     })
   })
 
-  test('makes its server the one that later commands use', async () => {
+  test('makes its server the default of later commands', async () => {
     await login(['--email', 'ada@example.com', '--password-stdin'], { input: 'correct horse battery' })
     expect((await home.otpd(['auth', 'token'])).stdout).toBe('id-1\n')
   })
 
-  test('asks on a terminal for what is missing, and never for what is given', async () => {
+  test('prompts on a terminal for missing values only', async () => {
     await login([], { answers: ['ada@example.com', 'correct horse battery'] })
     expect(form()).toMatchObject({ username: 'ada@example.com', password: 'correct horse battery' })
     const result = await login(['--email', 'ada@example.com'], { answers: ['correct horse battery'] })
     expect(result.questions).toEqual(['Password: '])
   })
 
-  test('with a setup token makes an account and asks for the password twice', async () => {
+  test('with a setup token creates an account and prompts for the password twice', async () => {
     const typedAnswers = ['ada@example.com', 'Ada', 'correct horse battery', 'correct horse battery']
     const result = await login(['--setup-token', 'st_1'], { answers: typedAnswers })
     expect(result.questions).toEqual([
       'Email: ',
       'Name (ada): ',
-      'Password, 12 characters or more: ',
-      'The same again: ',
+      'Password (12 characters or more): ',
+      'Confirm password: ',
     ])
     expect(result.stderr).toContain('Account created')
     expect(result.stderr).toContain('Next: otpd project create')
@@ -91,22 +91,22 @@ describe('login', () => {
     })
   })
 
-  test('with a setup token asks again for a password that is too short', async () => {
+  test('with a setup token prompts again for a password that is too short', async () => {
     const typedAnswers = ['ada@example.com', 'Ada', 'short', 'correct horse battery', 'correct horse battery']
     const result = await login(['--setup-token', 'st_1'], { answers: typedAnswers })
     expect(result).toMatchObject({ exitCode: 0 })
-    expect(result.stderr).toContain('That has fewer than 12 characters.')
+    expect(result.stderr).toContain('Too short: use 12 characters or more.')
     expect(form()).toMatchObject({ password: 'correct horse battery' })
   })
 
-  test('asks again at once for what is no e-mail address', async () => {
+  test('prompts again for an invalid e-mail address', async () => {
     const result = await login([], { answers: ['ada', 'ada@example.com', 'correct horse battery'] })
     expect(result.questions).toEqual(['Email: ', 'Email: ', 'Password: '])
-    expect(result.stderr).toContain('That is no e-mail address.')
+    expect(result.stderr).toContain('That is not an e-mail address.')
     expect(form()).toMatchObject({ username: 'ada@example.com' })
   })
 
-  test('asks for the setup token where nobody has an account yet', async () => {
+  test('prompts for the setup token when there is no account yet', async () => {
     setupTokenAwaited = true
     const typedAnswers = ['st_1', 'ada@example.com', '', 'correct horse battery', 'correct horse battery']
     const result = await login([], { answers: typedAnswers })
@@ -123,7 +123,7 @@ describe('login', () => {
     expect(form()).not.toHaveProperty('name')
   })
 
-  test('keeps nothing where the two passwords differ, or the person gives up', async () => {
+  test('stores nothing when the passwords differ or the user gives up', async () => {
     const differ = ['ada@example.com', 'Ada', 'correct horse battery', 'another horse battery']
     expect((await login(['--setup-token', 'st_1'], { answers: differ })).exitCode).toBe(2)
     expect((await login([], { answers: ['ada@example.com', null] })).exitCode).toBe(130)
@@ -137,7 +137,7 @@ describe('login', () => {
     expect((await login(['--email', 'a@b.c', '--no-input'])).stderr).toContain('--password-stdin')
   })
 
-  test('with the wrong password is 4 and keeps nothing', async () => {
+  test('with the wrong password is 4 and stores nothing', async () => {
     grant = () =>
       Response.json(
         { error: 'invalid_grant', error_description: 'E-mail or password is wrong.' },
@@ -154,14 +154,14 @@ describe('login', () => {
     expect(existsSync(home.credentials)).toBe(false)
   })
 
-  test('with --token-stdin keeps only a token that the server accepts', async () => {
+  test('with --token-stdin stores only a token that the server accepts', async () => {
     expect(await login(['--token-stdin'], { input: 'bad\n' })).toMatchObject({ exitCode: 4 })
     expect(existsSync(home.credentials)).toBe(false)
     expect(await login(['--token-stdin'], { input: 'good\n' })).toMatchObject({ exitCode: 0 })
     expect(readProfile().logins[server.url]).toMatchObject({ idToken: 'good', refreshToken: null })
   })
 
-  test('at a provider takes no password, and without a terminal says what works', async () => {
+  test('at a provider rejects password flags, and without a terminal says what works', async () => {
     kind = 'oidc'
     const result = await login(['--email', 'ada@example.com'])
     expect(result).toMatchObject({ exitCode: 2, stdout: '' })
@@ -172,7 +172,7 @@ describe('login', () => {
     expect(script.stderr).toContain('--token-stdin')
   })
 
-  test('with --device wants a server whose accounts are at a provider', async () => {
+  test('with --device requires a server with an OpenID provider', async () => {
     const result = await login(['--device'])
     expect(result.exitCode).toBe(2)
     expect(result.stderr).toContain('otpd login')
@@ -194,12 +194,12 @@ describe('logout', () => {
     expect(readProfile().current).toBeNull()
   })
 
-  test('works without the server, and says that it was not told', async () => {
+  test('works without the server, and warns that the session was not ended there', async () => {
     await login(['--email', 'ada@example.com', '--password-stdin'], { input: 'correct horse battery' })
     await server.stop()
     const result = await home.otpd(['logout'])
     expect(result.exitCode).toBe(0)
-    expect(result.stderr).toContain('could not be told')
+    expect(result.stderr).toContain('could not be ended at the server')
     expect(readProfile().logins).toEqual({})
   })
 })

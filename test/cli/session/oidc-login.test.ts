@@ -10,7 +10,7 @@ let provider: ReturnType<typeof createScriptedServer>
 let metadata: Record<string, unknown>
 let tokenEndpoint: RequestHandler
 
-/** An ID token of the provider; nothing here looks at its signature. */
+/** Makes an ID token of the provider; nothing here verifies its signature. */
 function idToken(claims: object = {}) {
   const nowSeconds = Math.floor(Date.now() / 1000)
   const standard = { iss: provider.url, aud: 'cli', sub: 'ada', iat: nowSeconds, exp: nowSeconds + 300 }
@@ -53,7 +53,7 @@ afterEach(() => {
 
 const login = (...args: string[]) => home.otpd(['login', '--server', server.url, ...args])
 
-/** Lets the library wait for nothing, and tells for how many seconds it would have. */
+/** Skips the waiting times of the library, and records them in seconds. */
 function mockTimers() {
   const waitSeconds: number[] = []
   const realSetTimeout = globalThis.setTimeout
@@ -67,12 +67,12 @@ function mockTimers() {
 }
 
 describe('login --device', () => {
-  test('asks again until it is done, and more slowly where it is told to', async () => {
+  test('polls until the login is complete, and more slowly when asked to', async () => {
     using clock = mockTimers()
     const responses = [oauthError('authorization_pending'), oauthError('slow_down')]
     tokenEndpoint = () => responses.shift() ?? grant({ id_token: idToken(), refresh_token: 'refresh' })
     expect(await login('--device')).toMatchObject({ exitCode: 0, stdout: '' })
-    // RFC 8628 §3.5: five seconds more for good.
+    // RFC 8628 §3.5: slow_down adds five seconds to this and all later intervals.
     expect(clock.waitSeconds).toEqual([1, 1, 5, 1])
   })
 
@@ -85,36 +85,36 @@ describe('login --device', () => {
     expect(existsSync(home.credentials)).toBe(false)
   })
 
-  test('without an answer that lasts says when it ends', async () => {
+  test('without a refresh token says when the login expires', async () => {
     using _clock = mockTimers()
     const result = await login('--device')
-    expect(result.stderr).toContain('there is nothing to renew it with')
+    expect(result.stderr).toContain('and cannot be renewed')
   })
 
-  test('goes on with --quiet to say what has to be entered', async () => {
+  test('shows the code to enter even with --quiet', async () => {
     using _clock = mockTimers()
     expect((await login('--device', '--quiet')).stderr).toContain('ABCD-EFGH')
   })
 })
 
 describe('login in the browser', () => {
-  test('waits for five minutes', async () => {
+  test('waits five minutes', async () => {
     const result = await login()
     expect(result).toMatchObject({ exitCode: 4, stdout: '' })
-    expect(result.stderr).toContain('Nobody logged in within 5 min.')
+    expect(result.stderr).toContain('The login was not completed within 5 min.')
   })
 
-  test('asks for a session that lasts only where the provider knows how', async () => {
+  test('requests a refresh token only if the provider supports it', async () => {
     expect((await login()).stderr).toContain('scope=openid+email+profile&')
     metadata.scopes_supported = ['openid', 'offline_access']
     expect((await login()).stderr).toContain('scope=openid+email+profile+offline_access&prompt=consent&')
   })
 
-  test('comes back to the port that the provider knows, unless it is taken', async () => {
+  test('uses the callback port that the provider allows, unless it is in use', async () => {
     const { port } = new URL(server.url)
     const result = await login('--callback-port', port)
     expect(result).toMatchObject({ exitCode: 2, stdout: '' })
-    expect(result.stderr).toContain(`Port ${port} of this machine is taken.`)
+    expect(result.stderr).toContain(`Port ${port} on this machine is already in use.`)
     for (const port of ['http', '70000']) expect((await login('--callback-port', port)).exitCode).toBe(2)
   })
 })
@@ -123,7 +123,7 @@ describe('a provider', () => {
   test.each([
     ['without a login in a browser', 'authorization_endpoint', []],
     ['without a login for other devices', 'device_authorization_endpoint', ['--device']],
-  ])('%s is told from one that is broken', async (_, endpoint, flags) => {
+  ])('%s is reported differently from a broken one', async (_, endpoint, flags) => {
     delete metadata[endpoint]
     const result = await login(...flags)
     expect(result).toMatchObject({ exitCode: 1, stdout: '' })
@@ -131,31 +131,31 @@ describe('a provider', () => {
   })
 
   test.each(['file:///etc/passwd', 'otpd-helper://run', 'nowhere'])(
-    'whose login is %s has nothing opened, and is told as its fault',
+    'with the login page %s is a provider fault, and opens nothing',
     async (endpoint) => {
       metadata.authorization_endpoint = endpoint
       const result = await login()
       expect(result).toMatchObject({ exitCode: 1, stdout: '' })
-      expect(result.stderr).toContain('does not answer like an OpenID provider')
+      expect(result.stderr).toContain('does not respond like an OpenID provider')
       expect(result.stderr).not.toContain('Waiting')
     },
   )
 
-  test('that is not even an address is told as its fault', async () => {
+  test('with an invalid issuer is a provider fault', async () => {
     void server.stop()
     server = createScriptedServer(() =>
       Response.json({ data: { kind: 'oidc', issuer: 'nowhere', clientId: 'cli' } }),
     )
     const result = await login('--device')
     expect(result).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(result.stderr).toContain('nowhere is not an address.')
+    expect(result.stderr).toContain('nowhere is not a valid URL.')
   })
 
-  test('that says it is another is not believed', async () => {
+  test('with the metadata of another issuer is a provider fault', async () => {
     metadata.issuer = 'https://other.example'
     const result = await login()
     expect(result).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(result.stderr).toContain('does not answer like an OpenID provider')
+    expect(result.stderr).toContain('does not respond like an OpenID provider')
   })
 
   test('that cannot be reached is 3', async () => {
@@ -165,7 +165,7 @@ describe('a provider', () => {
     expect(result.stderr).toContain(`Cannot reach ${provider.url} (connection refused).`)
   })
 
-  test('that does not know this client leads to the setting', async () => {
+  test('that does not know this client points to the setting', async () => {
     using _clock = mockTimers()
     tokenEndpoint = () => oauthError('invalid_client', 401)
     const result = await login('--device')
@@ -191,7 +191,7 @@ describe('a session of a provider', () => {
   })
   const readStoredLogin = () => JSON.parse(readFileSync(home.credentials, 'utf8')).logins[server.url]
 
-  test('is renewed there, and keeps its refresh token where no other comes', async () => {
+  test('is renewed there, and keeps its refresh token unless it gets a new one', async () => {
     const renewed = idToken({ jti: 'new' })
     tokenEndpoint = () => grant({ id_token: renewed })
     expect(await home.otpd(['auth', 'token'])).toMatchObject({ exitCode: 0, stdout: `${renewed}\n` })
@@ -199,13 +199,13 @@ describe('a session of a provider', () => {
     expect(server.requests).toEqual([])
   })
 
-  test('is not taken over by somebody else', async () => {
+  test('is not renewed for a different user', async () => {
     tokenEndpoint = () => grant({ id_token: idToken({ sub: 'eve' }) })
     expect(await home.otpd(['auth', 'token'])).toMatchObject({ exitCode: 1, stdout: '' })
     expect(readStoredLogin().refreshToken).toBe('refresh-1')
   })
 
-  test('that gives no new ID token has ended', async () => {
+  test('without a new ID token has ended', async () => {
     tokenEndpoint = () => grant()
     const result = await home.otpd(['project', 'list'])
     expect(result).toMatchObject({ exitCode: 4, stdout: '' })
@@ -215,7 +215,7 @@ describe('a session of a provider', () => {
 })
 
 describe('the browser', () => {
-  test('is the one that is named, else that of a desktop', () => {
+  test('is $BROWSER, else the default of the desktop', () => {
     expect(openBrowser('http://127.0.0.1', { BROWSER: '/bin/true' }, 'linux')).toBe(true)
     expect(openBrowser('http://127.0.0.1', { BROWSER: '/nowhere' }, 'linux')).toBe(false)
     expect(openBrowser('http://127.0.0.1', {}, 'linux')).toBe(false)

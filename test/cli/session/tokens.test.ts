@@ -46,7 +46,7 @@ describe('the credentials file', () => {
   })
 
   for (const mode of [0o640, 0o604, 0o660])
-    test(`is refused with mode ${mode.toString(8)}`, async () => {
+    test(`is rejected with mode ${mode.toString(8)}`, async () => {
       storeLogin()
       chmodSync(home.credentials, mode)
       const result = await home.otpd(['auth', 'token'])
@@ -55,7 +55,7 @@ describe('the credentials file', () => {
       expect(result.stderr).toContain('chmod 600')
     })
 
-  test('that is not one is refused with a way out', async () => {
+  test('with invalid content is rejected with a remedy', async () => {
     storeLogin()
     await Bun.write(home.credentials, '{"version": 7}')
     const result = await home.otpd(['auth', 'token'])
@@ -63,7 +63,7 @@ describe('the credentials file', () => {
     expect(result.stderr).toContain('otpd login')
   })
 
-  test('stands where OTPD_CONFIG_DIR says', async () => {
+  test('is in the directory that OTPD_CONFIG_DIR names', async () => {
     handler = () => Response.json({ data: {} })
     const env = { OTPD_CONFIG_DIR: `${home.directory}/elsewhere`, OTPD_SERVER: server.url }
     await home.otpd(['login', '--token-stdin'], { env, input: 'token\n' })
@@ -73,13 +73,13 @@ describe('the credentials file', () => {
 })
 
 describe('a token', () => {
-  test('that is good for a while is printed without asking the server', async () => {
+  test('that is still valid is printed without a call to the server', async () => {
     storeLogin()
     expect(await home.otpd(['auth', 'token'])).toMatchObject({ exitCode: 0, stdout: 'old\n', stderr: '' })
     expect(server.requests).toEqual([])
   })
 
-  test('that is about to expire is renewed, and the new one kept', async () => {
+  test('that is about to expire is renewed, and the new one is stored', async () => {
     storeLogin({ idTokenExpiresAt: '2026-11-20T12:00:20.000Z' })
     handler = () => grant('new', 'refresh-2')
     expect(await home.otpd(['auth', 'token'])).toMatchObject({ exitCode: 0, stdout: 'new\n' })
@@ -92,7 +92,7 @@ describe('a token', () => {
     })
   })
 
-  test('is renewed once by many commands at the same time', async () => {
+  test('is renewed only once by concurrent commands', async () => {
     storeLogin({ idTokenExpiresAt: '2026-11-20T11:00:00.000Z' })
     handler = () => grant('new', 'refresh-2')
     const all = await Promise.all(Array.from({ length: 8 }, () => home.otpd(['auth', 'token'])))
@@ -100,7 +100,7 @@ describe('a token', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('that the server refuses is renewed and the call repeated once', async () => {
+  test('that the server rejects is renewed, and the call is retried once', async () => {
     storeLogin()
     handler = ({ path, headers }) => {
       if (path === '/v1/auth/token') return grant('new', 'refresh-2')
@@ -116,7 +116,7 @@ describe('a token', () => {
     ])
   })
 
-  test('whose session has ended says so and how to go on', async () => {
+  test('whose session has ended says so, and how to log in again', async () => {
     storeLogin({ idTokenExpiresAt: '2026-11-20T11:00:00.000Z' })
     handler = () => Response.json({ error: 'invalid_grant', error_description: 'No.' }, { status: 400 })
     const result = await home.otpd(['project', 'list'])
@@ -125,7 +125,7 @@ describe('a token', () => {
     expect(result.stderr).toContain(`otpd login --server ${server.url}`)
   })
 
-  test('whose server has another provider since is over too', async () => {
+  test('has ended too when the server has switched to another provider', async () => {
     storeLogin({ idTokenExpiresAt: '2026-11-20T11:00:00.000Z' })
     handler = () => errorResponse(404, 'NOT_FOUND', 'There is no such route.')
     const result = await home.otpd(['project', 'list'])
@@ -154,7 +154,7 @@ describe('a token', () => {
     void other.stop()
   })
 
-  test('from OTPD_TOKEN comes before the file, and errors name it', async () => {
+  test('from OTPD_TOKEN takes precedence over the file, and errors name it', async () => {
     storeLogin()
     handler = () => errorResponse(401, 'UNAUTHENTICATED', 'The token is not valid.')
     const result = await home.otpd(['project', 'list'], { env: { OTPD_TOKEN: 'mine' } })

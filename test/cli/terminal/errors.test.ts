@@ -46,11 +46,11 @@ describe('exit code', () => {
     cli.respond = () => Response.json({ error }, { status })
     const { exitCode, stderr } = await cli.home.otpd(['api', 'GET', '/v1/x'])
     expect(stderr).toContain(command)
-    // A limit is not the fault of a token.
+    // A limit applies to every token, so the token's source is not mentioned.
     expect(stderr.includes('The token came from')).toBe(exitCode === 4)
   })
 
-  test('3 where no server answers, with what to do', async () => {
+  test('3 when no server responds, with what to do', async () => {
     await cli.server.stop()
     const result = await cli.home.otpd(['project', 'list'])
     expect(result).toMatchObject({ exitCode: 3, stdout: '' })
@@ -59,24 +59,24 @@ describe('exit code', () => {
     expect(result.stderr).toContain('otpd serve')
   })
 
-  test('3 where the answer takes longer than --timeout', async () => {
+  test('3 when the response takes longer than --timeout', async () => {
     const { promise, resolve } = Promise.withResolvers<Response>()
     cli.respond = () => promise
     const result = await cli.home.otpd(['project', 'list', '--timeout', '50ms'])
     resolve(new Response())
     expect(result.exitCode).toBe(3)
-    expect(result.stderr).toContain('no answer')
+    expect(result.stderr).toContain('did not respond within')
   })
 
-  test('1 for an answer that is not of otpd', async () => {
+  test('1 for a response that is not from otpd', async () => {
     cli.respond = () => new Response('<html>', { status: 502 })
     const result = await cli.home.otpd(['project', 'list'])
     expect(result.exitCode).toBe(1)
-    expect(result.stderr).toContain('not like otpd')
+    expect(result.stderr).toContain('not like an otpd server')
     expect(result.stderr).not.toContain('<html>')
   })
 
-  test('4 where nobody is logged in, with the command that helps', async () => {
+  test('4 without a login, with the command that helps', async () => {
     const result = await cli.home.otpd(['project', 'list', '--server', 'http://127.0.0.1:9'])
     expect(result.exitCode).toBe(4)
     expect(result.stderr).toContain('otpd login --server http://127.0.0.1:9')

@@ -26,13 +26,13 @@ describe('output', () => {
     expect(JSON.parse(result.stderr).error.traceId).toBe('req_1')
   })
 
-  test('with --json is an error object where no server was asked', async () => {
+  test('with --json is an error object when no server was called', async () => {
     const result = await cli.home.otpd(['project', 'craete', '--json'])
     expect(result).toMatchObject({ exitCode: 2, stdout: '' })
     expect(JSON.parse(result.stderr).error).toMatchObject({
       code: 'USAGE',
       message: "Unknown command 'craete'.",
-      // A line each, as on a terminal: one may be a command.
+      // One hint per line, as on a terminal: one may be a command.
       hint: 'Did you mean create?\nSee: otpd project --help',
     })
   })
@@ -54,7 +54,7 @@ describe('output', () => {
     expect((await cli.home.otpd(['project', 'create', 'storefront', '--quiet'])).stderr).toBe('')
   })
 
-  test('never holds control characters of somebody else', async () => {
+  test('never contains control characters of foreign text', async () => {
     cli.respond = () => pageResponse(sampleProject({ name: 'a\u001b[2Jb\nc\u202ed' }))
     const { stdout } = await cli.home.otpd(['project', 'list'])
     expect(stdout).toContain('a�[2Jb�c�d')
@@ -74,7 +74,7 @@ describe('output', () => {
     ).not.toContain('\u001b[')
   })
 
-  test('says that a list goes on', async () => {
+  test('says that a list has more pages', async () => {
     cli.respond = () =>
       Response.json({ data: [sampleProject()], pagination: { limit: 1, nextCursor: 'abc' } })
     const result = await cli.home.otpd(['project', 'list', '--limit', '1'])
@@ -92,7 +92,7 @@ describe('help', () => {
     }
   })
 
-  test('is asked for with the word as with the flag, at any depth', async () => {
+  test('is the same from the help command and the --help flag, at any depth', async () => {
     for (const commandPath of [['app'], ['app', 'create'], ['apps', 'new']]) {
       const { stdout } = await cli.home.otpd(['help', ...commandPath])
       expect(stdout).toBe((await cli.home.otpd([...commandPath, '--help'])).stdout)
@@ -100,7 +100,7 @@ describe('help', () => {
     }
   })
 
-  test('of what groups commands shows examples of them', async () => {
+  test('of a command group shows examples of its commands', async () => {
     const { stdout } = await cli.home.otpd(['app', '--help'])
     expect(stdout).toContain('Examples:\n  otpd app create web ')
     expect(stdout).toContain('\n  otpd app list\n')
@@ -110,7 +110,7 @@ describe('help', () => {
     expect(await cli.home.otpd([])).toMatchObject({ exitCode: 0, stderr: '' })
   })
 
-  test('is pointed at, with the word that was meant', async () => {
+  test('is suggested after a typing error, with the likely command', async () => {
     const result = await cli.home.otpd(['app', 'list', '--projct', 'x'])
     expect(result.exitCode).toBe(2)
     expect(result.stderr).toContain('Did you mean --project?')

@@ -12,13 +12,13 @@ const render = (width: number | null) =>
   )
 
 describe('a table', () => {
-  test('is whole where nobody says how wide it may be', () =>
+  test('is not truncated without a width', () =>
     expect(render(null)[1]).toBe(`${id}  Everything that is sold to anybody  ${other}`))
 
-  test('gives up words before it gives up an id', () =>
+  test('truncates text before an id', () =>
     expect(render(84)[1]).toBe(`${id}  Everything that is …  ${other}`))
 
-  test('gives up another id than its first where words could not be told apart', () =>
+  test('truncates ids other than the first when text would become unreadable', () =>
     expect(render(64)[1]).toBe(`${id}  Everything …  dev_1111111111111…`))
 
   test.each([84, 64, 54, 50])('fits %d columns', (width) => {

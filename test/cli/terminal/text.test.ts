@@ -6,11 +6,11 @@ test.each([
   [499.6, '500 ms'],
   [1000, '1 s'],
   [281_000, '4 min 41 s'],
-])('%d ms last %s, and never "now"', (durationMs, expectedText) =>
+])('%d ms is formatted as %s, and never as "now"', (durationMs, expectedText) =>
   expect(formatDuration(durationMs)).toBe(expectedText),
 )
 
-test('what is to come is told as the time that is left, and as now once it is there', () => {
+test('a future moment is formatted as the time left, and as now once it has passed', () => {
   const nowMs = Date.parse('2026-11-20T12:00:00Z')
   expect(formatTimeUntil('2026-11-20T12:00:40Z', nowMs)).toBe('in 40 s')
   for (const past of ['2026-11-20T12:00:00.400Z', '2026-11-20T11:59:00Z'])

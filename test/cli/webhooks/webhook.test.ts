@@ -56,7 +56,7 @@ describe('webhook verify', () => {
     return faults
   }
 
-  test('takes what is genuine, also among signatures of other versions and secrets', async () => {
+  test('accepts a genuine delivery, also with signatures of other versions and secrets', async () => {
     expect(await verifyAndReadFaults(genuine())).toEqual([])
     const { signature } = genuine()
     const other = `v1,${'A'.repeat(43)}=`
@@ -76,25 +76,25 @@ describe('webhook verify', () => {
   }
 
   test.each<[string, () => Delivery, string, RegExp]>([
-    ['a newline at the end', () => ({ ...genuine(), body: `${body}\n` }), 'body', /newline at its end/],
+    ['a newline at the end', () => ({ ...genuine(), body: `${body}\n` }), 'body', /ends with a newline/],
     [
       'a body that was parsed',
       () => ({ ...genuine(), body: '{ "id": "evt_1", "type": "otp.verified" }' }),
       'body',
-      /written anew/,
+      /serialized again/,
     ],
-    ['another line end', () => ({ ...signed({ body: '{\n}' }), body: '{\r\n}' }), 'body', /line ends/],
+    ['another line end', () => ({ ...signed({ body: '{\n}' }), body: '{\r\n}' }), 'body', /line endings/],
     [
       'another body',
       () => ({ ...genuine(), body: body.replace('verified', 'failed') }),
       'signature',
-      /does not fit/,
+      /the body was changed/,
     ],
     [
       'another secret',
       () => ({ ...genuine(), secret: secret.replaceAll('0', '1') }),
       'signature',
-      /another one/,
+      /the secret is wrong/,
     ],
     [
       'an old timestamp',
@@ -114,17 +114,17 @@ describe('webhook verify', () => {
     expect(await verifyAndReadFaults(make())).toEqual([{ part, message: expect.stringMatching(message) }])
   })
 
-  test('tells the id from the rest', async () => {
+  test('reports a wrong id as such', async () => {
     const faults = await verifyAndReadFaults({ ...genuine(), id: 'evt_2' })
     expect(faults.map(({ part }) => part)).toEqual(['id', 'id'])
   })
 
   test.each([
-    ['ph_test_api_0123', /another credential/],
+    ['ph_test_api_0123', /a different credential/],
     ['0123456789abcdef', /does not begin with whsec_/],
     [secret.slice(0, -1), /has 47 characters/],
     [secret.replace('0', 'x'), /not hexadecimal/],
-  ])('tells the form of the secret: %s', async (wrong, message) => {
+  ])('describes the format of the secret: %s', async (wrong, message) => {
     const faults = await verifyAndReadFaults({ ...genuine(), secret: wrong })
     expect(faults).toEqual([
       { part: 'secret', message: expect.stringMatching(message) },
@@ -133,7 +133,7 @@ describe('webhook verify', () => {
     expect(JSON.stringify(faults)).not.toContain(wrong)
   })
 
-  test('takes milliseconds for what they are', async () => {
+  test('recognizes a timestamp in milliseconds', async () => {
     const faults = await verifyAndReadFaults({ ...genuine(), timestamp: `${nowSeconds}000` })
     expect(faults).toEqual([
       { part: 'timestamp', message: expect.stringContaining('milliseconds') },
@@ -205,7 +205,7 @@ describe('webhook listen', () => {
     updatedAt: '2026-11-20T11:59:59.000Z',
   }
 
-  /** A server with one stream of these entries; then the session is over, which ends the listening. */
+  /** Serves one stream of these entries. Then the session has ended, which ends the command. */
   function serveEntries(...entries: object[]) {
     const streams: string[] = []
     cli.respond = async ({ path }) => {
@@ -226,14 +226,14 @@ describe('webhook listen', () => {
     return streams
   }
 
-  test('brings an event as the service would have sent it, which a stock library verifies', async () => {
+  test('forwards an event as the service would have sent it, which a stock library verifies', async () => {
     const streams = serveEntries(entry())
     const target = `${receiver.url}/hook?a=1`
     const result = await cli.home.otpd(['webhook', 'listen', '--forward-to', target, '--app', 'web'])
     const [received] = receiver.received
     if (!received) throw new Error('nothing came')
     expect(received.path).toBe('/hook?a=1')
-    // The library looks at the clock of this machine, which is not the one of this test.
+    // The library uses the real clock, which differs from this test's.
     const { 'webhook-timestamp': timestamp = '' } = received.headers
     expect(timestamp).toBe(String(nowSeconds))
     const expected = new Webhook(secret).sign('evt_1', new Date(nowSeconds * 1000), received.body)
@@ -268,7 +268,7 @@ describe('webhook listen', () => {
     expect(result.stdout).toContain(`<-- 200 POST ${target} [`)
   })
 
-  test('tells what was not so yet when the event happened', async () => {
+  test('sends the values that the request had at the time of the event', async () => {
     serveEntries(entry({ type: 'otp.sent', status: 'pending' }))
     await cli.home.otpd(['webhook', 'listen', '--forward-to', receiver.url])
     expect(JSON.parse(receiver.received[0]?.body ?? '').data).toMatchObject({
@@ -278,7 +278,7 @@ describe('webhook listen', () => {
     })
   })
 
-  test('says when it was not delivered, and as a line of JSON with --json', async () => {
+  test('reports an event that was not delivered, as a line of JSON with --json', async () => {
     status = 500
     serveEntries(entry())
     const result = await cli.home.otpd(['webhook', 'listen', '--forward-to', receiver.url, '--json'])
@@ -292,7 +292,7 @@ describe('webhook listen', () => {
     })
   })
 
-  test('asks the server for the chosen kinds alone, never for what is no webhook', async () => {
+  test('requests only the chosen event types, and never those without webhooks', async () => {
     const streams = serveEntries()
     const listen = (...flags: string[]) =>
       cli.home.otpd(['webhook', 'listen', '--forward-to', '3000', ...flags])
@@ -304,7 +304,7 @@ describe('webhook listen', () => {
     expect(types.at(-1)).not.toContain('attempt_failed')
   })
 
-  test('prints the secret alone with --print-secret', async () => {
+  test('prints only the secret with --print-secret', async () => {
     serveEntries()
     const result = await cli.home.otpd(['webhook', 'listen', '--print-secret', '--app', 'web'])
     expect([result.exitCode, result.stdout, result.stderr]).toEqual([0, `${secret}\n`, ''])
@@ -316,7 +316,7 @@ describe('webhook listen', () => {
     [['--forward-to', 'http://']],
     [['--forward-to', '3000', '--events', 'otp.unheard']],
     [['--print-secret']],
-  ])('refuses %j before it asks', async (flags) => {
+  ])('rejects %j before any call', async (flags) => {
     expect((await cli.home.otpd(['webhook', 'listen', ...flags])).exitCode).toBe(2)
     expect(cli.server.requests).toEqual([])
   })
