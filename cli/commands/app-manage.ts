@@ -42,7 +42,7 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
     .command('update')
     .argument('<app>', idOrNameHelp)
     .description('change the name, the code lifetime, or the message settings')
-    .option('-n, --name <name>', '1 to 80 characters')
+    .option('-n, --name <name>', 'new name, 1 to 80 characters')
     .option('--otp-ttl <seconds>', 'code lifetime, 60 to 600 seconds')
     .option(
       '--webotp-domain <host>',

@@ -20,7 +20,7 @@ export function addAppCommands(program: Command, runCommand: RunCommand) {
   app
     .command('create')
     .alias('new')
-    .argument('<name>', '1 to 80 characters')
+    .argument('<name>', 'name of the application, 1 to 80 characters')
     .description('create an application; its secret and API key are shown only once')
     .requiredOption('-p, --project <id|name>', 'the project it belongs to')
     .addOption(

@@ -28,8 +28,8 @@ export function addProfileCommands(program: Command, runCommand: RunCommand) {
   profile
     .command('update')
     .description('change your name or company')
-    .option('-n, --name <name>', '1 to 80 characters')
-    .option('--company <name>', "up to 120 characters; '' removes it")
+    .option('-n, --name <name>', 'new name, 1 to 80 characters')
+    .option('--company <name>', "new company, up to 120 characters; '' removes it")
     .addHelpText('after', examples("otpd profile update --name Ada --company 'Analytical Engines'"))
     .action(({ name, company }: UpdateOptions, command: Command) =>
       runCommand(command, async ({ connect, output }) => {

@@ -21,9 +21,9 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
   project
     .command('create')
     .alias('new')
-    .argument('<name>', '1 to 80 characters')
+    .argument('<name>', 'name of the project, 1 to 80 characters')
     .description('create a project')
-    .option('-d, --description <text>', 'up to 280 characters')
+    .option('-d, --description <text>', 'description, up to 280 characters')
     .addHelpText(
       'after',
       examples(
@@ -96,8 +96,8 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
     .command('update')
     .argument('<project>', 'id or name of the project')
     .description('change the name or description of a project')
-    .option('-n, --name <name>', '1 to 80 characters')
-    .option('-d, --description <text>', "up to 280 characters; '' removes it")
+    .option('-n, --name <name>', 'new name, 1 to 80 characters')
+    .option('-d, --description <text>', "new description, up to 280 characters; '' removes it")
     .addHelpText('after', examples("otpd project update shop --description 'Sign-in and checkout'"))
     .action((idOrName: string, options: UpdateOptions, command: Command) =>
       runCommand(command, async ({ connect, output }) => {

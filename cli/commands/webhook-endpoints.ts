@@ -26,10 +26,10 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
     .command('create')
     .alias('new')
     .description("send an application's events to a URL, signed with its webhook secret")
-    .requiredOption('--app <id|name>', 'the application')
+    .requiredOption('--app <id|name>', 'application whose events to send')
     .requiredOption('--url <url>', urlHelp)
     .requiredOption('--events <types>', eventsHelp)
-    .option('-d, --description <text>', 'up to 280 characters')
+    .option('-d, --description <text>', 'description, up to 280 characters')
     .addHelpText(
       'after',
       examples(
@@ -84,7 +84,7 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
     .description('change the URL, event types or description of an endpoint')
     .option('--url <url>', urlHelp)
     .option('--events <types>', eventsHelp)
-    .option('-d, --description <text>', "up to 280 characters; '' removes it")
+    .option('-d, --description <text>', "new description, up to 280 characters; '' removes it")
     .addHelpText('after', examples('otpd webhook update "$WEBHOOK_ID" --events \'*\''))
     .action((id: string, options: UpdateOptions, command: Command) =>
       runCommand(command, async ({ connect, output }) => {

@@ -61,7 +61,7 @@ const fitCell = (cell: string, width: number) => pad(truncate(cell, width, '…'
 
 /**
  * Truncates text, which may be coloured, to `width` columns; ends with `ellipsis` if anything was cut. `sliceAnsi`
- * keeps a wide character whose second half does not fit, so shorter slices are tried until one does.
+ * counts a wide character by its first column, so shorter slices are tried until the text fits.
  */
 export function truncate(text: string, width: number, ellipsis = '') {
   if (Bun.stringWidth(text) <= width) return text

@@ -92,7 +92,7 @@ describe('an endpoint', () => {
     await terminal.waitForText('R redeliver')
     terminal.press('enter')
     await terminal.waitForText('no healthy upstream')
-    await terminal.waitForText('Only 200 to 299 says that an event was taken.')
+    await terminal.waitForText('Only 200 to 299 counts as delivered.')
     response = { status: 200, body: 'thanks' }
     terminal.press('R')
     await terminal.waitForText('with the same webhook-id')

@@ -149,7 +149,7 @@ describe('a backup of a running server', () => {
     const result = await otpd(['backup'])
     expect(result.exitCode).toBe(0)
     expect(result.stdout).toMatch(
-      /✓ Backup .*\/backups\/otpd-\d{4}-.*\.db\n {2}Size .*\n {2}SHA-256 {2}[0-9a-f]{64}\n/,
+      /✓ Backup .*\/backups\/otpd-\d{4}-.*\.db\n {2}Size .*\n {2}SHA-256 {3}[0-9a-f]{64}\n/,
     )
     expect(result.stderr).toContain('The master key is not in it')
   })
