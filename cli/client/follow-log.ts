@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { CliError } from '../terminal/errors.ts'
-import { unreachableError } from './http.ts'
+import { parseJson, unreachableError } from './http.ts'
 import { whenAborted } from '../terminal/interrupt.ts'
 import { responseError } from './response-error.ts'
 import type { LogEntry } from './resources.ts'
@@ -136,14 +136,6 @@ async function openStream(
     },
     response.status === 401 ? [`The token came from ${token.source}.`, 'Log in again with: otpd login'] : [],
   )
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }
 
 function createWatchdog(onTimeout: () => void) {

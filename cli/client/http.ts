@@ -56,7 +56,8 @@ export function createHttp(server: ServerChoice, timeoutMs: number): SendHttp {
   }
 }
 
-function parseJson(text: string): unknown {
+/** Parses JSON; null if the text is not JSON. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -120,7 +120,7 @@ describe('it opens', () => {
     const screen = openScreen([binaryPath], env, small)
     expect(await screen.exited).toBe(4)
     await screen.waitForText('Log in with: otpd login')
-    await screen.waitForText('All commands: otpd --help')
+    await screen.waitForText('See all commands with: otpd --help')
     await screen.close()
   })
 
@@ -132,7 +132,7 @@ describe('it opens', () => {
 
   test.each([
     ['there is no login', 4, 'Not logged in', 'otpd login'],
-    ['the token is refused', 4, 'The token came from OTPD_TOKEN.', 'Give it a new one'],
+    ['the token is refused', 4, 'The token came from OTPD_TOKEN.', 'Set a new one, or unset it'],
     ['there is no server', 3, 'Cannot reach', 'otpd serve'],
   ])('not when %s, which is printed in the shell', async (reason, exitCode, expectedText, next) => {
     const refused: Record<string, string> = reason.startsWith('the token') ? { OTPD_TOKEN: 'x' } : {}
