@@ -23,7 +23,7 @@ export function processIo(): Io {
 }
 
 /**
- * Opens a page in the person's browser: `$BROWSER`, or the desktop's. False where there is none: on a machine without a
+ * Opens a page in the person's browser: `$BROWSER`, or the desktop's. False if there is none: on a machine without a
  * desktop `xdg-open` would start a browser for text inside our terminal.
  */
 export function openBrowser(url: string, env: Io['env'], platform: NodeJS.Platform = process.platform) {

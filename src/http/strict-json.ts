@@ -5,7 +5,7 @@ const depthMax = 32
  * Parses JSON that every parser reads the same way (I-JSON, RFC 7493 §2): no duplicate names and no unpaired surrogates.
  * Also rejects NUL, which not every database can store, and nesting that could overflow the stack of later recursion.
  *
- * @throws SyntaxError with a message that quotes nothing of the text
+ * @throws SyntaxError with a message that quotes no part of the text
  */
 export function parseStrictJson(text: string): unknown {
   const value = parse(text)

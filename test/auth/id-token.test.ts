@@ -175,7 +175,7 @@ describe('refuses', () => {
     expect(await verify(await forger.sign(nowMs, { padding: 'x'.repeat(4096) }))).toBeDefined()
   })
 
-  test('the error contains nothing of the token', async () => {
+  test('the error contains no part of the token', async () => {
     const token = await forger.sign(nowMs, { sub: '', email: 'secret@example.com' })
     const error = await verify(token).catch((error: unknown) => error)
     expect(error).toMatchObject({ reason: 'TOKEN_INVALID' })

@@ -45,7 +45,7 @@ describe('a server that is killed', () => {
 
   test('between commit and dispatch sends the message after the restart', async () => {
     const reached = Promise.withResolvers<void>()
-    // Accepts the connection but never answers the TLS handshake, so nothing of the message is sent.
+    // Accepts the connection but never answers the TLS handshake, so no part of the message is sent.
     const unresponsiveServer = await startFaultyServer(() => reached.resolve())
     fixture.onDispose(unresponsiveServer.stop)
     const url = `https://127.0.0.1:${unresponsiveServer.port}`

@@ -266,10 +266,7 @@ const walls: readonly Wall[] = [
   // Commands use everything; only `serve`, `doctor` and the host commands load the server, and only when they run.
   {
     room: 'cli/commands',
-    imports: [
-      ...cliBase,
-      ...cli('completion.ts', 'doctor', 'environment.ts', 'help.ts', 'host', 'webhooks'),
-    ],
+    imports: [...cliBase, ...cli('completion.ts', 'doctor', 'environment.ts', 'help.ts', 'host', 'webhooks')],
     types: [
       'src/config/config.ts',
       'src/delivery/text/template-lint.ts',

@@ -1,6 +1,6 @@
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 
-/** Returns the value under a path of property names and indexes; null where there is none. */
+/** Returns the value under a path of property names and indexes; null if there is none. */
 export function valueAt(value: Json, ...path: Array<string | number>): Json {
   let found = value
   for (const step of path) {

@@ -1,0 +1,1 @@
+export function findUnclear(text: string, isComment: boolean): Array<{ word: string; reason: string }>
