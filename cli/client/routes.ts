@@ -55,10 +55,13 @@ export type ResponseData<M extends Method, Path extends string> = SuccessData<Ro
 /** The path itself if the server has this route, otherwise `never`. */
 export type ExistingPath<M extends Method, Path extends string> = Route<M, Path> extends never ? never : Path
 
+/** The parameters of a query; an undefined one is left out of the URL. */
+type Omittable<Query> = { [Name in keyof Query]: Query[Name] | undefined }
+
 /** Body, query and path parameters of one call. */
 export type Call<M extends Method, Path extends string> = {
   body?: Route<M, Path> extends { body: infer Body } ? Body : never
-  query?: Route<M, Path> extends { query: infer Query } ? Query : never
+  query?: Route<M, Path> extends { query: infer Query } ? Omittable<Query> : never
   params?: PathParams<Path>
 }
 

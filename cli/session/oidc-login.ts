@@ -7,7 +7,7 @@ import type { OidcProvider } from './profile.ts'
 import { printable, formatRemaining } from '../terminal/text.ts'
 import type { TokenGrant } from './token-claims.ts'
 
-export type OidcLoginOptions = { device?: boolean; callbackPort?: string }
+export type OidcLoginOptions = { device?: boolean | undefined; callbackPort?: string | undefined }
 
 /** How long a person may take on the provider's pages. */
 const loginTimeoutMs = 5 * 60_000

@@ -22,9 +22,9 @@ export type NamedServer = { name: string; url: string }
 export function chooseServer(
   io: Io,
   candidates: {
-    flag?: string
+    flag?: string | undefined
     context?: NamedServer
-    envFile?: string
+    envFile?: string | undefined
     current?: { url: string; name?: string } | null
   },
 ): ServerChoice {

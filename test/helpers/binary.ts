@@ -19,7 +19,7 @@ export type ServerOptions = {
   args?: string[]
   env?: Record<string, string>
   /** Data directory that outlives the server. By default a new one, removed by `stop`. */
-  dataDir?: string
+  dataDir?: string | undefined
   /** Home directory that outlives the server. By default a new, empty one, removed by `stop`. */
   home?: string
 }

@@ -39,7 +39,7 @@ export type ErrorExtras = {
   reason?: string | undefined
   details?: ErrorDetail[]
   /** Machine-readable values of this occurrence: everything in the message that varies. */
-  metadata?: Record<string, string | number | boolean | null>
+  metadata?: Record<string, string | number | boolean | null> | undefined
   /** Whole seconds until a retry can succeed; becomes `Retry-After`. */
   retryAfterSeconds?: number
   cause?: unknown

@@ -171,7 +171,10 @@ export function identityProviderRoutes(getProvider: () => IdentityProvider, read
     )
 }
 
-const formBody = (schema: TObject) => ({
+/** Describes a form body. Its schema is taken apart because TypeBox declares properties as `undefined` that OpenAPI omits. */
+const formBody = ({ type, properties, required }: TObject) => ({
   required: true,
-  content: { 'application/x-www-form-urlencoded': { schema } },
+  content: {
+    'application/x-www-form-urlencoded': { schema: { type, properties, ...(required && { required }) } },
+  },
 })
