@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { createApi } from './client/api.ts'
 import { usageError, type ExitCode } from './terminal/errors.ts'
-import { createHttp } from './client/http.ts'
+import { createHttp } from './session/http.ts'
 import type { Io } from './terminal/io.ts'
 import type { Output } from './terminal/output.ts'
 import { credentialsPath, currentServer, readProfile, requireContext } from './session/profile.ts'

@@ -1,6 +1,6 @@
 import { exitCodes } from '../terminal/errors.ts'
-import type { HttpResponse, SendHttp } from './http.ts'
-import { responseError } from './response-error.ts'
+import type { HttpResponse, SendHttp } from '../session/http.ts'
+import { responseError } from '../session/response-error.ts'
 import { isRecord } from '../session/profile.ts'
 import { buildPath, type Call, type ResponseData, type ExistingPath, type Method } from './routes.ts'
 import type { ServerChoice } from '../session/server-choice.ts'

@@ -5,7 +5,7 @@ import type { Context } from '../context.ts'
 import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
 import { isRecord } from '../session/profile.ts'
-import { detailLines } from '../client/response-error.ts'
+import { detailLines } from '../session/response-error.ts'
 import { loadServerConfig, requireConfig } from './config.ts'
 
 export type HostFlags = { dataDir?: string; config?: string }

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
-import { responseError } from '../client/response-error.ts'
+import { responseError } from './response-error.ts'
 import { withLock } from './lock.ts'
 import { logInAtProvider, type OidcLoginOptions } from './oidc-login.ts'
 import { credentialsPath, isRecord, readProfile, writeProfile, type OidcProvider } from './profile.ts'

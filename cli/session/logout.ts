@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { CliError } from '../terminal/errors.ts'
-import type { SendHttp } from '../client/http.ts'
+import type { SendHttp } from './http.ts'
 import { withLock } from './lock.ts'
 import { credentialsPath, readProfile, writeProfile, type Login } from './profile.ts'
 

@@ -1,6 +1,6 @@
 import type { Configuration } from 'openid-client'
 import { CliError, exitCodes } from '../terminal/errors.ts'
-import { connectionFailureText } from '../client/http.ts'
+import { connectionFailureText } from './http.ts'
 import { isRecord, type OidcProvider } from './profile.ts'
 import { isLoopback } from './server-choice.ts'
 import { formatDuration } from '../terminal/text.ts'

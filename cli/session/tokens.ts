@@ -1,6 +1,6 @@
 import { CliError, exitCodes } from '../terminal/errors.ts'
-import type { SendHttp } from '../client/http.ts'
-import { responseError } from '../client/response-error.ts'
+import type { SendHttp } from './http.ts'
+import { responseError } from './response-error.ts'
 import type { Io } from '../terminal/io.ts'
 import { withLock } from './lock.ts'
 import { credentialsPath, isRecord, readProfile, writeProfile, type Login } from './profile.ts'

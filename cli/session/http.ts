@@ -1,6 +1,6 @@
 import { CliError, exitCodes } from '../terminal/errors.ts'
-import { isRecord } from '../session/profile.ts'
-import { sourceSentence, type ServerChoice } from '../session/server-choice.ts'
+import { isRecord } from './profile.ts'
+import { sourceSentence, type ServerChoice } from './server-choice.ts'
 import { formatDuration } from '../terminal/text.ts'
 import { version } from '../version.ts'
 

@@ -1,7 +1,7 @@
 import { CliError, exitCodeForStatus } from '../terminal/errors.ts'
 import type { HttpResponse } from './http.ts'
-import { isRecord } from '../session/profile.ts'
-import { sourceSentence, type ServerChoice } from '../session/server-choice.ts'
+import { isRecord } from './profile.ts'
+import { sourceSentence, type ServerChoice } from './server-choice.ts'
 import { formatRemaining } from '../terminal/text.ts'
 
 /**
