@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Api } from '../client/api.ts'
-import { applicationText } from '../terminal/app-text.ts'
+import { applicationText } from '../client/app-text.ts'
 import { confirm } from '../terminal/confirm.ts'
 import { usageError } from '../terminal/errors.ts'
 import { examples } from '../help.ts'

@@ -13,7 +13,7 @@ import type { RunCommand } from '../context.ts'
 import type { WebhookDelivery, WebhookDeliveryDetail } from '../client/resources.ts'
 import { eventKinds } from '../webhooks/event-kinds.ts'
 import { formatFacts, formatDuration, printable, type Paint } from '../terminal/text.ts'
-import { faultForStatus, faultText, resultText, type Fault } from '../terminal/webhook-text.ts'
+import { faultForStatus, faultText, resultText, type Fault } from '../client/webhook-text.ts'
 
 type Status = WebhookDelivery['status']
 type Filters = ListOptions & { status?: Status; type?: (typeof eventKinds)[number] }

@@ -10,7 +10,7 @@ import type { RunCommand } from '../context.ts'
 import type { WebhookEndpoint } from '../client/resources.ts'
 import type { Route } from '../client/routes.ts'
 import { formatFacts, printable, type Paint } from '../terminal/text.ts'
-import { eventsText } from '../terminal/webhook-text.ts'
+import { eventsText } from '../client/webhook-text.ts'
 
 type CreateOptions = { app: string; url: string; events: string; description?: string }
 type UpdateOptions = { url?: string; events?: string; description?: string }

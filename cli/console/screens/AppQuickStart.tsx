@@ -1,6 +1,6 @@
 import { Box } from 'ink'
 import { useState } from 'react'
-import { quickStarts } from '../../terminal/quick-start.ts'
+import { quickStarts } from '../../client/quick-start.ts'
 import { Lines } from '../components/Lines.tsx'
 import { useConsole } from '../console-context.ts'
 import { usePersistentState } from '../hooks/use-persistent-state.ts'

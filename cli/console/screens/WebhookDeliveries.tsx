@@ -1,7 +1,7 @@
 import { Box } from 'ink'
 import type { WebhookDelivery, WebhookEndpoint } from '../../client/resources.ts'
 import { recentTime } from '../../terminal/text.ts'
-import { resultText } from '../../terminal/webhook-text.ts'
+import { resultText } from '../../client/webhook-text.ts'
 import type { Column } from '../columns.ts'
 import { ListTable } from '../components/ListTable.tsx'
 import { Rule } from '../components/Rule.tsx'

@@ -1,7 +1,7 @@
 import { Box } from 'ink'
 import type { WebhookDeliveryDetail as Detail } from '../../client/resources.ts'
 import { formatDuration, recentTime, relativeTime } from '../../terminal/text.ts'
-import { faultText, resultText } from '../../terminal/webhook-text.ts'
+import { faultText, resultText } from '../../client/webhook-text.ts'
 import type { Column } from '../columns.ts'
 import { Lines } from '../components/Lines.tsx'
 import { ListTable } from '../components/ListTable.tsx'

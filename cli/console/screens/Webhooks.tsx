@@ -1,7 +1,7 @@
 import { Box } from 'ink'
 import { useState } from 'react'
 import type { WebhookEndpoint } from '../../client/resources.ts'
-import { eventsText } from '../../terminal/webhook-text.ts'
+import { eventsText } from '../../client/webhook-text.ts'
 import type { Column } from '../columns.ts'
 import { ListTable } from '../components/ListTable.tsx'
 import { LoadingOrError } from '../components/LoadingOrError.tsx'

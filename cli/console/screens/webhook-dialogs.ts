@@ -1,7 +1,7 @@
 import { eventKinds, readEvents } from '../../webhooks/event-kinds.ts'
 import { findApplication } from '../../client/find.ts'
 import type { WebhookDelivery, WebhookEndpoint } from '../../client/resources.ts'
-import { faultForStatus, faultText } from '../../terminal/webhook-text.ts'
+import { faultForStatus, faultText } from '../../client/webhook-text.ts'
 import { required, type Console, type Dialog, type Field } from '../console-context.ts'
 
 type Needs = Pick<Console, 'api' | 'toast'>

@@ -1,4 +1,4 @@
-import type { WebhookDelivery, WebhookEndpoint } from '../client/resources.ts'
+import type { WebhookDelivery, WebhookEndpoint } from './resources.ts'
 
 export type Fault = NonNullable<WebhookDelivery['lastError']>
 

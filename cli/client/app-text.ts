@@ -1,6 +1,6 @@
-import type { Application } from '../client/resources.ts'
-import type { Output } from './output.ts'
-import { formatFacts, printable, formatRemaining, type Paint } from './text.ts'
+import type { Application } from './resources.ts'
+import type { Output } from '../terminal/output.ts'
+import { formatFacts, printable, formatRemaining, type Paint } from '../terminal/text.ts'
 
 /** Highlights `live`, the environment that costs money and reaches people. */
 export const paintEnvironment = (environment: 'live' | 'test', paint: Paint) =>

@@ -1,4 +1,4 @@
-import type { Application } from '../client/resources.ts'
+import type { Application } from './resources.ts'
 
 export type QuickStart = {
   /** Name of the language or tool, for people. */

@@ -1,6 +1,6 @@
-import type { LogEntry } from '../client/resources.ts'
-import type { Output } from './output.ts'
-import { truncate, printable, recentTime } from './text.ts'
+import type { LogEntry } from './resources.ts'
+import type { Output } from '../terminal/output.ts'
+import { truncate, printable, recentTime } from '../terminal/text.ts'
 
 type Mark = { symbol: string; paint: 'green' | 'red' | 'yellow' | 'cyan' | 'dim' }
 
