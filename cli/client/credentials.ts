@@ -1,7 +1,6 @@
-import type { AppCredentials } from './api.ts'
+import type { Api, AppCredentials } from './api.ts'
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Context } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
 import { isRecord } from '../session/profile.ts'
@@ -55,10 +54,13 @@ export function findAppCredentials(io: Io, envFile: EnvFile | null): AppCredenti
 }
 
 /** Connects to the server that the --env-file names, with the application's credentials. */
-export function connectAsApplication(context: Context, { envFile }: { envFile?: string }) {
-  const file = envFile === undefined ? null : readEnvFile(context.io, envFile)
-  const { api } = context.connect(file?.values.OTPD_SERVER)
-  return { api, credentials: findAppCredentials(context.io, file) }
+export function connectAsApplication(
+  { io, connect }: { io: Io; connect(envFileServer?: string): { api: Api } },
+  { envFile }: { envFile?: string },
+) {
+  const file = envFile === undefined ? null : readEnvFile(io, envFile)
+  const { api } = connect(file?.values.OTPD_SERVER)
+  return { api, credentials: findAppCredentials(io, file) }
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Api } from './api.ts'
-import type { Context } from '../context.ts'
+import type { Io } from '../terminal/io.ts'
 import { CliError } from '../terminal/errors.ts'
 import { isRetryable } from './follow-log.ts'
 import { whenAborted } from '../terminal/interrupt.ts'
@@ -22,7 +22,7 @@ const pollIntervalMs = 1000
  * @throws CliError when a retry cannot help
  */
 export async function* followInbox(
-  { io }: Context,
+  io: Io,
   api: Api,
   { recentItems, signal }: { recentItems: InboxItem[]; signal: AbortSignal },
 ): AsyncGenerator<InboxEvent> {

@@ -1,10 +1,12 @@
-import type { Context } from '../context.ts'
+import type { Io } from '../terminal/io.ts'
 import { CliError } from '../terminal/errors.ts'
 import { parseJson, unreachableError } from '../session/http.ts'
 import { whenAborted } from '../terminal/interrupt.ts'
 import { responseError } from '../session/response-error.ts'
 import type { LogEntry } from './resources.ts'
 import { buildPath, type Call } from './routes.ts'
+import type { ServerChoice } from '../session/server-choice.ts'
+import type { Tokens } from '../session/tokens.ts'
 import { readSse } from './sse.ts'
 
 export type LogStreamEvent =
@@ -21,12 +23,12 @@ export type FollowOptions = {
   onConnected?(): void
 }
 
+type LogConnection = { server: ServerChoice; tokens: Tokens }
+
 /** The server sends a heartbeat every ten seconds. */
 const silenceMsMax = 25_000
 const pauseMsMin = 250
 const pauseMsMax = 10_000
-
-type Connection = ReturnType<Context['connect']>
 
 /**
  * Yields log entries as they are written, each exactly once. Reconnects with exponential backoff and resumes after the
@@ -35,8 +37,8 @@ type Connection = ReturnType<Context['connect']>
  * @throws CliError when the first connection fails, or when a retry cannot help
  */
 export async function* followLog(
-  { io, timeoutMs }: Context,
-  connection: Connection,
+  { io, timeoutMs }: { io: Io; timeoutMs: number },
+  connection: LogConnection,
   { query, signal, onConnected }: FollowOptions,
 ): AsyncGenerator<LogStreamEvent> {
   let lastEventId = query.after
@@ -102,7 +104,7 @@ export const isRetryable = ({ status, code }: CliError) =>
   status === undefined ? code === 'SERVER_UNREACHABLE' : status >= 500 || status === 429 || status === 408
 
 async function openStream(
-  { server, tokens }: Connection,
+  { server, tokens }: LogConnection,
   query: FollowOptions['query'],
   signal: AbortSignal,
   timeoutMs: number,

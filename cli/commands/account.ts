@@ -37,7 +37,9 @@ export function addAccountCommands(program: Command, runCommand: RunCommand) {
     .command('logout')
     .description('end the session here and on the server')
     .addHelpText('after', examples('otpd logout'))
-    .action((_options: unknown, command: Command) => runCommand(command, logOut))
+    .action((_options: unknown, command: Command) =>
+      runCommand(command, (context) => logOut(context, context.connect())),
+    )
 
   program
     .command('whoami')

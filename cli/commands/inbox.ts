@@ -48,7 +48,7 @@ async function tailInbox(context: Context, { limit = tailLimitDefault, cursor }:
   for (const item of recentItems.toReversed()) printItem(item)
   output.note(output.paintError.dim(`Waiting for codes from ${server.url} (Ctrl+C to quit)`))
   return await runUntilInterrupted(io, async (signal) => {
-    for await (const event of followInbox(context, api, { recentItems, signal })) {
+    for await (const event of followInbox(io, api, { recentItems, signal })) {
       if (event.kind === 'message') printItem(event.item)
       else if (event.kind === 'disconnected')
         output.note(connectionNotice(context, 'the connection was lost, trying again'))

@@ -69,7 +69,7 @@ export function addProfileCommands(program: Command, runCommand: RunCommand) {
 /** Reads both passwords from two lines of standard input, or prompts for them without echo, the new one twice. */
 async function askPasswords(context: Context, fromInput: boolean) {
   if (fromInput && !context.io.stdinIsTerminal) {
-    const lines = (await readSecret(context, 'password')).split(/\r?\n/)
+    const lines = (await readSecret(context.io, 'password')).split(/\r?\n/)
     const [currentPassword, newPassword] = lines
     if (lines.length !== 2 || !currentPassword || !newPassword)
       throw usageError(

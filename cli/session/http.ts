@@ -23,6 +23,9 @@ export type HttpResponse = {
 
 export type SendHttp = (request: HttpRequest) => Promise<HttpResponse>
 
+/** A server, and the function that sends requests to it. */
+export type Connection = { server: ServerChoice; send: SendHttp }
+
 /**
  * Makes a function that sends one request and returns the response, whatever its status. Redirects are not followed:
  * the headers hold credentials of this origin.

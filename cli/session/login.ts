@@ -1,10 +1,11 @@
-import type { Context } from '../context.ts'
 import { usageError } from '../terminal/errors.ts'
+import type { Connection } from './http.ts'
 import { responseError } from './response-error.ts'
 import { withLock } from './lock.ts'
-import { logInAtProvider, type OidcLoginOptions } from './oidc-login.ts'
+import { logInAtProvider, type LoginContext, type OidcLoginOptions } from './oidc-login.ts'
 import { credentialsPath, isRecord, readProfile, writeProfile, type OidcProvider } from './profile.ts'
-import { ask, askPassword, emailQuestion, readSecret } from '../terminal/prompt.ts'
+import type { Io } from '../terminal/io.ts'
+import { ask, askPassword, emailQuestion, readSecret, type PromptContext } from '../terminal/prompt.ts'
 import { isLoopback } from './server-choice.ts'
 import { emailFromToken, expiryFromToken, type TokenGrant } from './token-claims.ts'
 import { requestToken } from './tokens.ts'
@@ -19,7 +20,7 @@ export type LoginOptions = {
 } & OidcLoginOptions
 
 /** Logs in by the method that the flags or the server choose, and stores the login for this server's origin. */
-export async function logIn(context: Context, options: LoginOptions) {
+export async function logIn(context: LoginContext & { connect(): Connection }, options: LoginOptions) {
   const { io, output } = context
   const { tokenStdin, ...otherOptions } = options
   if (tokenStdin && Object.values(otherOptions).some((optionValue) => optionValue !== undefined))
@@ -30,7 +31,7 @@ export async function logIn(context: Context, options: LoginOptions) {
     output.warn(`${server.url} is not encrypted: anything sent there can be read in transit.`)
 
   const session = tokenStdin
-    ? await logInWithToken(context, connection)
+    ? await logInWithToken(io, connection)
     : await obtainLogin(context, connection, options)
   const { email } = session
 
@@ -62,11 +63,14 @@ export async function logIn(context: Context, options: LoginOptions) {
   output.suggestNext(session.isNew ? 'otpd project create storefront' : 'otpd whoami')
 }
 
-type Connection = ReturnType<Context['connect']>
 type Login = TokenGrant & { email: string | null; isNew: boolean; provider?: OidcProvider }
 
 /** Logs in with the server's own accounts or at its OpenID provider, whichever the server uses. */
-async function obtainLogin(context: Context, connection: Connection, options: LoginOptions): Promise<Login> {
+async function obtainLogin(
+  context: LoginContext,
+  connection: Connection,
+  options: LoginOptions,
+): Promise<Login> {
   const { email, name, passwordStdin, setupToken, device, callbackPort } = options
   const { url } = connection.server
   const { provider, setupTokenAwaited } = await fetchLoginMethod(connection)
@@ -89,7 +93,7 @@ async function obtainLogin(context: Context, connection: Connection, options: Lo
 
 /** Gets a token from the server itself, for a password or for the setup token. */
 async function obtainLoginByPassword(
-  context: Context,
+  context: PromptContext,
   { server, send }: Connection,
   options: LoginOptions,
   setupTokenAwaited: boolean,
@@ -113,7 +117,7 @@ async function obtainLoginByPassword(
 }
 
 /** Prompts for the setup token if the server has no account yet: no password could be right. */
-async function askSetupToken(context: Context, setupTokenAwaited: boolean) {
+async function askSetupToken(context: PromptContext, setupTokenAwaited: boolean) {
   if (!setupTokenAwaited) return null
   const flag =
     '--setup-token TOKEN; the server printed the token at startup, and keeps it in its data directory'
@@ -121,7 +125,7 @@ async function askSetupToken(context: Context, setupTokenAwaited: boolean) {
   return await ask(context, { label: 'Setup token', flag })
 }
 
-async function askName(context: Context, email: string, nameFlag: string | undefined) {
+async function askName(context: PromptContext, email: string, nameFlag: string | undefined) {
   if (nameFlag !== undefined || !context.mayAsk) return nameFlag
   return await ask(context, { label: 'Name', flag: '--name', defaultAnswer: email.replace(/@.*/, '') })
 }
@@ -138,8 +142,8 @@ async function fetchLoginMethod({ server, send }: Connection) {
   return { provider: { issuer, clientId }, setupTokenAwaited: false }
 }
 
-async function logInWithToken(context: Context, connection: Connection): Promise<Login> {
-  const idToken = await readSecret(context, 'token')
+async function logInWithToken(io: Io, connection: Connection): Promise<Login> {
+  const idToken = await readSecret(io, 'token')
   const tokens = { idToken, refreshToken: null, expiresAt: expiryFromToken(idToken) }
   return await checkAtServer(connection, tokens, null)
 }

@@ -1,13 +1,15 @@
-import type { Context } from '../context.ts'
 import { CliError } from '../terminal/errors.ts'
-import type { SendHttp } from './http.ts'
+import type { Io } from '../terminal/io.ts'
+import type { Output } from '../terminal/output.ts'
+import type { Connection, SendHttp } from './http.ts'
 import { withLock } from './lock.ts'
 import { credentialsPath, readProfile, writeProfile, type Login } from './profile.ts'
 
 /** Logs out: removes the stored login first, so that it is gone even if the server cannot be reached. */
-export async function logOut(context: Context) {
-  const { io, output, timeoutMs } = context
-  const { server, send } = context.connect()
+export async function logOut(
+  { io, output, timeoutMs }: { io: Io; output: Output; timeoutMs: number },
+  { server, send }: Connection,
+) {
   const path = credentialsPath(io)
   const login = await withLock(io, `${path}.lock`, async () => {
     const profile = readProfile(path)

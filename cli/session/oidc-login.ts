@@ -1,13 +1,16 @@
-import type { Context } from '../context.ts'
 import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import { runUnlessInterrupted } from '../terminal/interrupt.ts'
 import { listenForCallback } from './oidc-callback.ts'
 import { toTokenGrant, openProvider, providerFault, type OpenProvider } from './oidc-provider.ts'
 import type { OidcProvider } from './profile.ts'
+import type { PromptContext } from '../terminal/prompt.ts'
 import { printable, formatRemaining } from '../terminal/text.ts'
 import type { TokenGrant } from './token-claims.ts'
 
 export type OidcLoginOptions = { device?: boolean | undefined; callbackPort?: string | undefined }
+
+/** The part of a command's context that a login uses. */
+export type LoginContext = PromptContext & { timeoutMs: number }
 
 /** How long a person may take on the provider's pages. */
 const loginTimeoutMs = 5 * 60_000
@@ -19,7 +22,7 @@ const loginTimeoutMs = 5 * 60_000
  * @throws CliError of the provider; LOGIN_TIMED_OUT; CANCELED on Ctrl-C
  */
 export async function logInAtProvider(
-  context: Context,
+  context: LoginContext,
   provider: OidcProvider,
   { device, callbackPort = '0' }: OidcLoginOptions,
 ): Promise<TokenGrant> {
@@ -39,7 +42,11 @@ export async function logInAtProvider(
   )
 }
 
-async function logInWithBrowser(context: Context, provider: OpenProvider, port: number): Promise<TokenGrant> {
+async function logInWithBrowser(
+  context: PromptContext,
+  provider: OpenProvider,
+  port: number,
+): Promise<TokenGrant> {
   const { client, configuration, metadata, withProviderErrors } = provider
   if (metadata.authorization_endpoint === undefined)
     throw providerFault(provider, 'does not support login in a browser')
@@ -75,7 +82,7 @@ async function logInWithBrowser(context: Context, provider: OpenProvider, port: 
 }
 
 /** Shows the login page's address, with --quiet too: without it the login cannot continue. */
-function showPage({ io, output }: Context, { metadata }: OpenProvider, url: string) {
+function showPage({ io, output }: PromptContext, { metadata }: OpenProvider, url: string) {
   const { dim, bold } = output.paintError
   const isOpen = io.openPage?.(url) ?? false
   const introduction = isOpen
@@ -90,7 +97,7 @@ function showPage({ io, output }: Context, { metadata }: OpenProvider, url: stri
 }
 
 async function logInOnDevice(
-  { io, output }: Context,
+  { io, output }: PromptContext,
   provider: OpenProvider,
   interrupted: AbortSignal,
 ): Promise<TokenGrant> {

@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts'
 import { CliError, exitCodes, usageError } from './errors.ts'
+import type { PromptContext } from './prompt.ts'
 import { printable } from './text.ts'
 
 export type Confirmation = {
@@ -16,7 +16,10 @@ export type Confirmation = {
  * @throws usage error before any call to the server when neither is possible, or when the typed name is wrong;
  *   CANCELED when the user gives up
  */
-export async function confirm({ io, flags, mayAsk, output }: Context, { find, describe }: Confirmation) {
+export async function confirm(
+  { io, flags, mayAsk, output }: PromptContext & { flags: { yes?: boolean } },
+  { find, describe }: Confirmation,
+) {
   if (flags.yes === true) return await find()
   if (!mayAsk)
     throw usageError(

@@ -1,5 +1,14 @@
-import type { Context } from '../context.ts'
 import { CliError, exitCodes, usageError } from './errors.ts'
+import type { Io } from './io.ts'
+import type { Output } from './output.ts'
+
+/** The part of a command's context that a prompt uses. */
+export type PromptContext = {
+  io: Io
+  output: Output
+  /** Whether the command may prompt. */
+  mayAsk: boolean
+}
 
 type Question = {
   label: string
@@ -19,7 +28,7 @@ type Question = {
  * @throws usage error naming the flag when prompting is not possible; CANCELED when the user gives up
  */
 export async function ask(
-  { io, mayAsk, output }: Context,
+  { io, mayAsk, output }: PromptContext,
   { label, flag, secret = false, defaultAnswer, hint = defaultAnswer, validate }: Question,
 ) {
   if (!mayAsk)
@@ -48,16 +57,16 @@ export const emailQuestion: Question = {
 
 /** Reads a password from standard input, without the newline that `echo` adds, or prompts for it without echo. */
 export async function askPassword(
-  context: Context,
+  context: PromptContext,
   { fromInput, repeat }: { fromInput: boolean; repeat: boolean },
 ) {
-  if (fromInput && !context.io.stdinIsTerminal) return await readSecret(context, 'password')
+  if (fromInput && !context.io.stdinIsTerminal) return await readSecret(context.io, 'password')
   const question = { label: 'Password', flag: '--password-stdin and the password on standard input' }
   return repeat ? await askNewPassword(context, question) : await ask(context, { ...question, secret: true })
 }
 
 /** Prompts for a new password twice, and enforces the server's minimum length. */
-export async function askNewPassword(context: Context, { label, flag }: Question) {
+export async function askNewPassword(context: PromptContext, { label, flag }: Question) {
   const password = await ask(context, {
     label,
     hint: `${passwordLengthMin} characters or more`,
@@ -77,7 +86,7 @@ export async function askNewPassword(context: Context, { label, flag }: Question
 const passwordLengthMin = 12
 
 /** Reads all of standard input as one secret. */
-export async function readSecret({ io }: Context, label: string) {
+export async function readSecret(io: Io, label: string) {
   const secret = (await io.readInput()).replace(/\r?\n$/, '')
   if (secret === '') throw usageError(`There is no ${label} on standard input.`)
   return secret
