@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { describeNotReady } from '../commands/health.ts'
+import { describeNotReady } from '../client/health.ts'
 import { fault, ok, warning, type Check } from './check.ts'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import type { HttpResponse } from '../session/http.ts'

@@ -1,0 +1,29 @@
+import { responseError } from '../session/response-error.ts'
+import { isRecord } from '../session/profile.ts'
+import type { Connection, HttpResponse } from '../session/http.ts'
+
+export type Health = { response: HttpResponse; notReadyReason: string | null }
+
+/** Checks liveness, which needs no database, then readiness: the database is writable and no shutdown is under way. */
+export async function checkHealth({ server, send }: Connection): Promise<Health> {
+  const liveness = await send({ method: 'GET', path: '/v1/health' })
+  const isOtpd =
+    isRecord(liveness.json) && isRecord(liveness.json.data) && liveness.json.data.service === 'otpd'
+  if (liveness.status !== 200 || !isOtpd) throw responseError(server, liveness)
+  const readiness = await send({ method: 'GET', path: '/v1/health/ready' })
+  return readiness.status === 200
+    ? { response: liveness, notReadyReason: null }
+    : { response: readiness, notReadyReason: describeNotReady(readiness) }
+}
+
+/** Describes why a server is not ready. */
+export function describeNotReady({ json, status }: HttpResponse) {
+  const cause = isRecord(json) && isRecord(json.data) ? json.data.cause : null
+  return (typeof cause === 'string' ? causeTexts[cause] : undefined) ?? `it responded with ${status}`
+}
+
+const causeTexts: Record<string, string> = {
+  draining: 'it is shutting down',
+  database: 'it cannot write to its database',
+  migrations: 'its database needs a migration',
+}
