@@ -93,8 +93,12 @@ describe('imports', () => {
     // Command line
     ['cli/version.ts', "import type { Context } from './context.ts'"],
     ['cli/terminal/a.ts', "import { login } from '../session/login.ts'\nlogin()"],
+    ['cli/terminal/a.ts', "import type { Application } from '../client/resources.ts'"],
+    ['cli/terminal/a.ts', "import type { Context } from '../context.ts'"],
     ['cli/session/a.ts', "import { createApi } from '../client/api.ts'\ncreateApi()"],
+    ['cli/session/a.ts', "import type { Context } from '../context.ts'"],
     ['cli/client/a.ts', "import { runDoctor } from '../doctor/check.ts'\nrunDoctor()"],
+    ['cli/client/a.ts', "import { version } from '../version.ts'\nversion.length"],
     ['cli/context.ts', "import type { RunCommand } from './program.ts'"],
     ['cli/doctor/a.ts', "import { serve } from '../commands/serve.ts'\nserve()"],
     ['cli/host/a.ts', "import { createHost } from '../../src/host/host.ts'\ncreateHost()"],

@@ -120,10 +120,10 @@ function Frame({ columns: width, rows }: { columns: number; rows: number }) {
     )
   return (
     <Box flexDirection="column" width={width} height={rows}>
-      <Header width={width} />
+      <Header screens={screens} width={width} />
       <Rule width={width} title={help === null ? title : 'Keys'} />
       <Box width={width} height={height} flexShrink={0} overflow="hidden">
-        {help !== null && <Help bindings={help} width={width} height={height} />}
+        {help !== null && <Help screen={currentScreen} bindings={help} width={width} height={height} />}
         <Box display={help === null ? 'flex' : 'none'}>
           <currentScreen.View
             key={`${screen} ${visit}`}

@@ -308,8 +308,6 @@ export const knownExceptions: ReadonlyArray<{ from: string; to: string }> = [
   { from: 'src/delivery/text/speech.ts', to: 'src/delivery/kit/provider.ts' },
   { from: 'src/auth/token-cache.ts', to: 'src/auth/id-token.ts' },
   { from: 'src/config/{guard,operations}-settings.ts', to: 'src/config/settings.ts' },
-  { from: 'cli/console/components/*', to: 'cli/console/screens.ts' },
-  { from: 'cli/console/screens/*', to: 'cli/console/screens/AppDetail.tsx' },
 ]
 
 const roomNames = new Set(walls.map(({ room }) => room))

@@ -2,8 +2,8 @@ import { useConsole, type Console, type ServerState, type Shell } from '../conso
 import { useApplications } from '../hooks/use-applications.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { useShell } from '../hooks/use-shell.ts'
-import { screenNames } from '../keymap.ts'
-import { screens } from '../screens.ts'
+import { screenNames, type ScreenName } from '../keymap.ts'
+import type { Screen } from '../screen.ts'
 import { justify, displayWidth, type Line, type Span } from '../spans.ts'
 import type { Theme, Tone } from '../theme.ts'
 import { Lines } from './Lines.tsx'
@@ -14,8 +14,10 @@ const serverTones: Record<ServerState, Tone> = {
   unreachable: 'bad',
 }
 
+type Screens = Readonly<Record<ScreenName, Pick<Screen, 'title'>>>
+
 /** Two lines: the server and its state, then the tabs of the screens. */
-export function Header({ width }: { width: number }) {
+export function Header({ screens, width }: { screens: Screens; width: number }) {
   const console = useConsole()
   const shell = useShell()
   const nowMs = useNow()
@@ -36,7 +38,7 @@ export function Header({ width }: { width: number }) {
     <Lines
       lines={[
         justify(connectionLine(console, shell, width - displayWidth(right)), right, width),
-        tabsLine(shell, theme),
+        tabsLine(screens, shell, theme),
       ]}
       width={width}
     />
@@ -67,7 +69,7 @@ const badge = (environments: readonly ('live' | 'test')[], { paint }: Theme): Sp
         '  ',
       ]
 
-function tabsLine(shell: Shell, { paint }: Theme): Line {
+function tabsLine(screens: Screens, shell: Shell, { paint }: Theme): Line {
   const tabs: Span[] = screenNames.map((name, index) => {
     const { title } = screens[name]
     return name === shell.screen

@@ -1,22 +1,25 @@
 import { useState } from 'react'
 import { useConsole } from '../console-context.ts'
 import { useKeys } from '../hooks/use-keys.ts'
-import { useShell } from '../hooks/use-shell.ts'
 import type { ActiveBinding } from '../key-router.ts'
 import { formatKey, screenNames } from '../keymap.ts'
-import { screens } from '../screens.ts'
+import type { Screen } from '../screen.ts'
 import { justify, type Line } from '../spans.ts'
 import { Lines } from './Lines.tsx'
 
-type Props = { bindings: readonly ActiveBinding[]; width: number; height: number }
+type Props = {
+  screen: Pick<Screen, 'title' | 'commands'>
+  bindings: readonly ActiveBinding[]
+  width: number
+  height: number
+}
 
-/** Lists the keys that were active when `?` was pressed, and the equivalent commands. */
-export function Help({ bindings, width, height }: Props) {
+/** Lists the keys that were active when `?` was pressed, and the commands equivalent to the screen. */
+export function Help({ screen, bindings, width, height }: Props) {
   const { theme, shell } = useConsole()
-  const { screen } = useShell()
   const { paint } = theme
   const close = () => shell.set((previous) => ({ ...previous, help: null }))
-  const { title, commands } = screens[screen]
+  const { title, commands } = screen
   const contextBindings = bindings.filter(({ section }) => section !== 'everywhere' && section !== 'screens')
   const globalBindings = bindings.filter(({ section }) => section === 'everywhere')
   const keyLine = ({ keys, label, about, unavailable }: ActiveBinding): Line => [

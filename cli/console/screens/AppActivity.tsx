@@ -10,7 +10,7 @@ import { usePolled } from '../hooks/use-polled.ts'
 import { useNow } from '../hooks/use-now.ts'
 import { usePhoneFormatter } from '../hooks/use-shell.ts'
 import { typeSpan } from '../lines/log.ts'
-import type { TabProps } from './AppDetail.tsx'
+import type { TabProps } from './app-tab.ts'
 
 const empty = ['No activity yet. Send a code:', '', '  otpd otp send PHONE --env-file FILE']
 

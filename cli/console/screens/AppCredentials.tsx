@@ -15,7 +15,7 @@ import { credentialNames, type CredentialKey } from '../issued-credentials.ts'
 import type { Handler } from '../key-router.ts'
 import { wrap, type Line } from '../spans.ts'
 import { rotateDialog } from './app-dialogs.ts'
-import type { TabProps } from './AppDetail.tsx'
+import type { TabProps } from './app-tab.ts'
 
 const credentialKeys = ['clientId', 'clientSecret', 'apiKey', 'webhookSecret'] as const
 

@@ -9,13 +9,13 @@ import { usePolled } from '../hooks/use-polled.ts'
 import { useProjects } from '../hooks/use-projects.ts'
 import { useBreadcrumbs } from '../hooks/use-shell.ts'
 import type { IssuedCredentialSet } from '../issued-credentials.ts'
-import type { Handler } from '../key-router.ts'
 import type { ScreenProps } from '../screen.ts'
 import { fitSpan, justify, displayWidth, type Span } from '../spans.ts'
 import { AppActivity } from './AppActivity.tsx'
 import { AppCredentials } from './AppCredentials.tsx'
 import { AppQuickStart } from './AppQuickStart.tsx'
 import { AppWebhooks } from './AppWebhooks.tsx'
+import type { AppKeys } from './app-tab.ts'
 import { editAppDialog, removeAppDialog, toggleAppDialog } from './app-dialogs.ts'
 
 const tabTitles = {
@@ -51,18 +51,6 @@ export function AppDetail(props: Props) {
   useKeys('detail', { back: close })
   if (app.data === undefined) return <LoadingOrError polled={app} width={width} height={height} />
   return <LoadedApp {...props} app={app.data} />
-}
-
-/** Keys that work in every tab. */
-type AppKeys = { [Action in 'nextTab' | 'previousTab' | 'edit' | 'toggle' | 'remove']: Handler }
-
-export type TabProps = {
-  app: Application
-  /** To be activated together with the tab's own keys. */
-  keys: AppKeys
-  width: number
-  height: number
-  onIssued(issued: IssuedCredentialSet): void
 }
 
 function LoadedApp({

@@ -6,7 +6,7 @@ import { useConsole } from '../console-context.ts'
 import { usePersistentState } from '../hooks/use-persistent-state.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { justify, type Line } from '../spans.ts'
-import type { TabProps } from './AppDetail.tsx'
+import type { TabProps } from './app-tab.ts'
 
 /** Tab with sample code that calls the application, to read and to copy. */
 export function AppQuickStart({ app, keys, width, height }: TabProps) {

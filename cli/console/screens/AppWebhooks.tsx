@@ -10,7 +10,7 @@ import { useList } from '../hooks/use-list.ts'
 import { usePolled } from '../hooks/use-polled.ts'
 import { usePendingSelection } from '../hooks/use-pending-selection.ts'
 import { endpointStatus } from '../lines/webhook.ts'
-import type { TabProps } from './AppDetail.tsx'
+import type { TabProps } from './app-tab.ts'
 import { createDialog } from './webhook-dialogs.ts'
 
 const empty = [
