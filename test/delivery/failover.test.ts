@@ -225,7 +225,7 @@ describe('the configuration', () => {
     writeFileSync(fixture.configFile, `${good}\n[[routes]]\nchannel = "pigeon"\nproviders = ["missing"]\n`)
     process.kill(fixture.server().pid, 'SIGHUP')
     await fixture.server().waitForLog('There is no provider missing.')
-    await fixture.server().waitForLog('The route has no channel.')
+    await fixture.server().waitForLog('The route has no valid channel.')
     expect((await send('slow')).otpRequest.provider).toBe('slow')
     writeFileSync(fixture.configFile, good)
   })
