@@ -1,4 +1,5 @@
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose'
+import { isLoopback } from '../shared/loopback.ts'
 import type { LoadKeys } from './jwks.ts'
 
 /** The part of `fetch` that loading keys needs. */
@@ -47,8 +48,7 @@ export function isSecureUrl(address: string): boolean {
   if (!URL.canParse(address)) return false
   const { protocol, hostname, username, password } = new URL(address)
   if (username !== '' || password !== '') return false
-  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
-  return protocol === 'https:' || (protocol === 'http:' && isLoopback)
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
 }
 
 function requireSecureUrl(address: string): string {

@@ -14,7 +14,7 @@ import {
   type SettingValue,
 } from './reader.ts'
 import {
-  isLoopback,
+  isLoopbackListen,
   parseChoice,
   parseCidrs,
   parseInteger,
@@ -112,7 +112,7 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   const listen = read('listen', parseListen, { host: '127.0.0.1', port: 8080 }, { show: showListen })
   const dev = read('dev', parseSwitch, false)
   const dataDir = readDataDir(reader, input, dev)
-  if (dev.value && !isLoopback(listen.value.host)) {
+  if (dev.value && !isLoopbackListen(listen.value.host)) {
     report(
       listen.source ?? 'default',
       'Development mode only listens on loopback addresses.',

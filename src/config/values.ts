@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
+import { isLoopback } from '../shared/loopback.ts'
 
 /** The parsed value of a setting, or what is wrong with it and how to fix it. */
 export type Parsed<T> = { value: T } | { fault: string; remedy: string }
@@ -62,10 +63,10 @@ export function parseListen(text: string): Parsed<ListenAddress> {
   return { value: { host: (bracketed ?? unbracketed).toLowerCase(), port } }
 }
 
-/** Tells whether only this machine can reach the host: 127.0.0.0/8, `::1` or the name `localhost`. */
-export function isLoopback(host: string): boolean {
-  if (host.toLowerCase() === 'localhost') return true
-  return isIP(host) !== 0 && ipaddr.process(host).range() === 'loopback'
+/** Tells whether only this machine can reach a server that listens on the host, an address in any spelling. */
+export function isLoopbackListen(host: string): boolean {
+  const address = host.replace(/%.*$/, '')
+  return isLoopback(isIP(address) === 0 ? host : ipaddr.process(address).toString())
 }
 
 /** Resolves a path; relative ones are relative to `base`. */
@@ -92,7 +93,7 @@ export function parseProviderUrl(text: string): Parsed<string> {
   const url = parseUrl(text)
   if ('fault' in url) return url
   const { protocol, hostname } = url.value
-  if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return { value: text }
+  if (protocol === 'https:' || isLoopback(hostname)) return { value: text }
   return {
     fault: 'Keys fetched over plain http can be forged.',
     remedy: 'Use https; http is allowed on loopback only.',

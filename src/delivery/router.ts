@@ -6,6 +6,7 @@ import {
 } from '../domain/model/delivery.ts'
 import type { MessageTemplates } from '../domain/model/message-settings.ts'
 import type { Clock } from '../domain/model/clock.ts'
+import { isLoopbackAddress } from '../shared/loopback.ts'
 import type { OpenState } from './circuit-breaker.ts'
 import { createDispatcher, type Report } from './dispatcher.ts'
 import { createProviderPool } from './provider-pool.ts'
@@ -129,6 +130,4 @@ export function createRouter(needs: RouterNeeds) {
  * callback URL.
  */
 const isLocal = (values: Readonly<Record<string, string>>) =>
-  Object.values(values).some((value) =>
-    /^(?:https?:\/\/)?(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?:[:/]|$)/i.test(value),
-  )
+  Object.values(values).some((value) => isLoopbackAddress(value))

@@ -14,6 +14,7 @@ import type { OtpRequest } from '../domain/model/request.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 import type { ReceiveCallback } from '../http/routes/callbacks.ts'
+import { isLoopback } from '../shared/loopback.ts'
 
 export type MessagingNeeds = {
   store: Store
@@ -139,5 +140,5 @@ export function createMessaging(needs: MessagingNeeds) {
 function canReach(publicUrl: string, isLocal: boolean): boolean {
   const { hostname } = new URL(publicUrl)
   if (hostname === '0.0.0.0' || hostname === '[::]') return false
-  return isLocal || !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname)
+  return isLocal || !isLoopback(hostname)
 }

@@ -78,6 +78,7 @@ describe('the identity provider', () => {
   test.each([
     'http://id.example.com',
     'http://127.0.0.1.example.com',
+    'http://[::ffff:127.0.0.1]:9000',
     'http://localhost@evil.example',
     'https://id.example.com/?a=b',
     'id.example.com',

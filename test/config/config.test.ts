@@ -123,9 +123,12 @@ describe('development mode', () => {
     expect(findOrigin(loaded, 'server.dataDir')).toBe('--dev')
   })
 
-  test.each(['127.0.0.2:1', '[::1]:1', 'localhost:1', '[::ffff:127.0.0.1]:1'])('listens on %s', (listen) => {
-    requireConfig(load({ flags: { dev: true, listen } }))
-  })
+  test.each(['127.0.0.2:1', '[::1]:1', 'localhost:1', '[0::1]:1', '[::ffff:127.0.0.1]:1'])(
+    'listens on %s',
+    (listen) => {
+      requireConfig(load({ flags: { dev: true, listen } }))
+    },
+  )
 
   test.each(['0.0.0.0:1', '[::]:1', '192.168.1.2:1', 'otp.internal:1'])('refuses %s', (listen) => {
     expect(requireProblem(load({ flags: { dev: true, listen } })).message).toContain(

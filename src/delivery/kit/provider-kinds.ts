@@ -1,5 +1,6 @@
 import type { Channel } from '../../domain/model/request.ts'
 import type { Clock } from '../../domain/model/clock.ts'
+import { isLoopback } from '../../shared/loopback.ts'
 import type { ProviderHttp } from './http-client.ts'
 import type { Provider } from './provider.ts'
 
@@ -144,7 +145,7 @@ function isSafeUrl(text: string): boolean {
   const { protocol, hostname, username, password } = new URL(text)
   if (username !== '' || password !== '') return false
   if (protocol === 'https:') return true
-  return protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname)
+  return protocol === 'http:' && isLoopback(hostname)
 }
 
 function fillDefaults<Fields extends SettingFields>(

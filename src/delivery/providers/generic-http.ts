@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { channels as allChannels, type Channel } from '../../domain/model/request.ts'
+import { loopbackHostPattern } from '../../shared/loopback.ts'
 import { forged, receiptResult, unreadable } from '../kit/callbacks.ts'
 import { createFailure, outcomeFromResult, outcomeFromStatus, throttledFailure } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
@@ -17,7 +18,7 @@ import type {
 import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
 
 /** Pattern of the origin of a URL: https, or http on loopback. */
-export const urlOriginPattern = String.raw`(?:https://[^\s{}@/?#\\]+|http://(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?)`
+export const urlOriginPattern = String.raw`(?:https://[^\s{}@/?#\\]+|http://${loopbackHostPattern}(?::\d+)?)`
 
 /** Setting for the channels of a provider kind that supports all of them. */
 export const channelsField = {

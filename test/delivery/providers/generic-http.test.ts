@@ -105,6 +105,8 @@ describe('settings', () => {
   test.each([
     'http://sms.example.com/otp',
     'http://localhost.example.com/',
+    'http://127.0.0.999/',
+    'http://127.1/',
     'http://127.0.0.1@sms.example.com/',
     'http://127.0.0.1:80@sms.example.com/',
     'https://user:password@sms.example.com/',
