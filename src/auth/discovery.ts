@@ -1,5 +1,5 @@
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose'
-import { isLoopback } from '../shared/loopback.ts'
+import { isSafeUrl } from '../shared/safe-url.ts'
 import type { LoadKeys } from './jwks.ts'
 
 /** The part of `fetch` that loading keys needs. */
@@ -40,19 +40,8 @@ export function createRemoteKeys(options: RemoteKeysOptions): LoadKeys {
   }
 }
 
-/**
- * Whether a URL is safe for identity: https, or http on loopback. Also validates the operator's settings at
- * startup.
- */
-export function isSecureUrl(address: string): boolean {
-  if (!URL.canParse(address)) return false
-  const { protocol, hostname, username, password } = new URL(address)
-  if (username !== '' || password !== '') return false
-  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
-}
-
 function requireSecureUrl(address: string): string {
-  if (!isSecureUrl(address)) throw new Error('the address must be https, or http on a loopback address')
+  if (!isSafeUrl(address)) throw new Error('the address must be https, or http on a loopback address')
   return address
 }
 

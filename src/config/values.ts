@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { isLoopback } from '../shared/loopback.ts'
+import { isSafeUrl } from '../shared/safe-url.ts'
 
 /** The parsed value of a setting, or what is wrong with it and how to fix it. */
 export type Parsed<T> = { value: T } | { fault: string; remedy: string }
@@ -92,8 +93,7 @@ export function parsePublicUrl(text: string): Parsed<string> {
 export function parseProviderUrl(text: string): Parsed<string> {
   const url = parseUrl(text)
   if ('fault' in url) return url
-  const { protocol, hostname } = url.value
-  if (protocol === 'https:' || isLoopback(hostname)) return { value: text }
+  if (isSafeUrl(text)) return { value: text }
   return {
     fault: 'Keys fetched over plain http can be forged.',
     remedy: 'Use https; http is allowed on loopback only.',

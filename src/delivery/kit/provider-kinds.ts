@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/model/request.ts'
 import type { Clock } from '../../domain/model/clock.ts'
-import { isLoopback } from '../../shared/loopback.ts'
+import { isSafeUrl } from '../../shared/safe-url.ts'
 import type { ProviderHttp } from './http-client.ts'
 import type { Provider } from './provider.ts'
 
@@ -129,7 +129,7 @@ function findFault(field: SettingField, value: string): Omit<SettingFault, 'name
   if (field.choices && !field.choices.includes(value)) {
     return { fault: 'is not one of the choices', remedy: `Give one of ${field.choices.join(', ')}.` }
   }
-  if (field.url && !isSafeUrl(value)) {
+  if (field.url && !isSafeBaseUrl(value)) {
     return { fault: 'is not an https URL', remedy: 'Give an https URL; http is allowed on loopback only.' }
   }
   const isSafe = field.multiline || !/\p{Cc}/u.test(value)
@@ -139,14 +139,8 @@ function findFault(field: SettingField, value: string): Omit<SettingFault, 'name
   return undefined
 }
 
-/** Refuses user names, queries and fragments, because paths are appended to the URL. */
-function isSafeUrl(text: string): boolean {
-  if (!URL.canParse(text) || /[?#\s]/.test(text)) return false
-  const { protocol, hostname, username, password } = new URL(text)
-  if (username !== '' || password !== '') return false
-  if (protocol === 'https:') return true
-  return protocol === 'http:' && isLoopback(hostname)
-}
+/** Refuses queries and fragments too, because paths are appended to the URL. */
+const isSafeBaseUrl = (text: string) => isSafeUrl(text) && !/[?#\s]/.test(text)
 
 function fillDefaults<Fields extends SettingFields>(
   fields: Fields,

@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test'
+import { isSafeUrl } from '../../src/shared/safe-url.ts'
+
+test.each([
+  ['https://idp.example', true],
+  ['HTTPS://IDP.EXAMPLE:8443/path?query#fragment', true],
+  ['https://10.0.0.1/', true],
+  ['http://127.0.0.1:8080/x', true],
+  ['http://localhost/x', true],
+  ['http://LOCALHOST/x', true],
+  ['http://[::1]:1/', true],
+  ['http://127.1/', true],
+  ['http://idp.example', false],
+  ['http://127.0.0.1.example', false],
+  ['http://localhost.example', false],
+  ['http://localhost./', false],
+  ['http://app.localhost/', false],
+  ['http://0.0.0.0/', false],
+  ['http://10.0.0.1/', false],
+  ['http://[::]/', false],
+  ['http://[::ffff:127.0.0.1]/', false],
+  ['http://example.com#@localhost/', false],
+  ['http://example.com/@localhost', false],
+  ['http://localhost@example.com/', false],
+  ['http://localhost:80@example.com/', false],
+  ['http://user@localhost/', false],
+  ['http://:password@localhost/', false],
+  ['https://user@idp.example', false],
+  ['https://:password@idp.example', false],
+  ['https://user:password@idp.example', false],
+  ['https://%20@idp.example', false],
+  ['ftp://127.0.0.1', false],
+  ['ws://localhost', false],
+  ['file:///etc/passwd', false],
+  ['javascript:alert(1)', false],
+  ['blob:https://idp.example/1', false],
+  ['idp.example', false],
+  ['//idp.example', false],
+  ['https://', false],
+  ['', false],
+])('trusts %s with secrets: %p', (url, expected) => {
+  expect(isSafeUrl(url)).toBe(expected)
+})
