@@ -1,6 +1,7 @@
+import { timingSafeEqual } from 'node:crypto'
+import { signWebhook, type SignedMessage } from '../../src/shared/webhook-signature.ts'
 import { isRecord } from '../session/profile.ts'
 import { formatDuration, formatRemaining } from '../terminal/text.ts'
-import { isSignedBy, secretPattern, type SignedMessage } from './signature.ts'
 
 export type Part = 'secret' | 'id' | 'timestamp' | 'body' | 'signature'
 export type Check = { part: Part; ok: boolean; message: string }
@@ -32,6 +33,8 @@ export function checkWebhook(
         : { part: 'signature' as const, ok: false, message: 'cannot be checked without a valid secret' }
   return [secret, checkId(webhook), timestamp, signatureCheck]
 }
+
+const secretPattern = /^whsec_[0-9a-f]{48}$/
 
 const checkSecret = (secret: string): Check => ({
   part: 'secret',
@@ -137,4 +140,17 @@ function reformat(body: string): string | null {
   } catch {
     return null
   }
+}
+
+/**
+ * Whether one of the signatures is valid, compared in constant time.
+ *
+ * @param signatures header value: one or more signatures, separated by spaces
+ */
+function isSignedBy(secret: string, message: SignedMessage, signatures: string): boolean {
+  const expected = Buffer.from(signWebhook(secret, message))
+  return signatures
+    .split(' ')
+    .map((signature) => Buffer.from(signature))
+    .some((signature) => signature.length === expected.length && timingSafeEqual(signature, expected))
 }

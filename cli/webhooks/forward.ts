@@ -5,7 +5,7 @@ import { usageError } from '../terminal/errors.ts'
 import type { LogEntry } from '../client/resources.ts'
 import type { ResponseData } from '../client/routes.ts'
 import { version } from '../version.ts'
-import { signWebhook } from './signature.ts'
+import { signatureHeaders } from '../../src/shared/webhook-signature.ts'
 
 export type Webhook = { id: string; type: string; body: string; secret: string }
 
@@ -70,7 +70,6 @@ function eventData(entry: LogEntry, request: ResponseData<'GET', '/v1/otp/:id'>,
  * this machine.
  */
 export function forward(url: URL, { id, body, secret }: Webhook, nowMs: number): Promise<ForwardResult> {
-  const timestamp = String(Math.floor(nowMs / 1000))
   const startedAt = performance.now()
   const { promise, resolve } = Promise.withResolvers<ForwardResult>()
   const bytes = Buffer.from(body)
@@ -81,9 +80,7 @@ export function forward(url: URL, { id, body, secret }: Webhook, nowMs: number):
       'content-type': 'application/json',
       'content-length': String(bytes.byteLength),
       'user-agent': `otpd/${version}`,
-      'webhook-id': id,
-      'webhook-timestamp': timestamp,
-      'webhook-signature': signWebhook(secret, { id, timestamp, body }),
+      ...signatureHeaders(secret, { id, body }, nowMs),
     },
   })
   const finish = (statusCode: number | null, error: string | null) => {

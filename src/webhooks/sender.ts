@@ -5,7 +5,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { SendWebhook, WebhookAttemptResult, WebhookError } from '../domain/webhooks/delivery.ts'
 import type { Resolve, ResolvedAddress } from './resolve.ts'
 import { readRetryAfter } from './retry.ts'
-import { signWebhook } from './signature.ts'
+import { signatureHeaders } from '../shared/webhook-signature.ts'
 import type { TargetGuard } from './targets.ts'
 
 const bytesReadMax = 16 * 1024
@@ -68,7 +68,7 @@ export function createWebhookSender(options: SenderOptions): SendWebhook {
       'content-type': 'application/json',
       'content-length': String(body.byteLength),
       'user-agent': `otpd/${version}`,
-      ...signWebhook(message, clock.now()),
+      ...signatureHeaders(message.secret, message, clock.now()),
     }
     const { retryAfter, ...response } = await exchange(new URL(message.url), headers, body, {
       addresses,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { signWebhook } from '../../cli/webhooks/signature.ts'
+import { signWebhook } from '../../src/shared/webhook-signature.ts'
 import { authToken, startGateway, createTwilioSettings } from '../delivery/gateway.ts'
 import { startReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.ts'
 import { binaryPath, runBinary, startServer, type RunningServer } from '../helpers/binary.ts'

@@ -1,6 +1,6 @@
-import { createHmac } from 'node:crypto'
 import { channels as allChannels, type Channel } from '../../domain/model/request.ts'
 import { loopbackHostPattern } from '../../shared/loopback.ts'
+import { computeSignature, signatureHeaders } from '../../shared/webhook-signature.ts'
 import { forged, receiptResult, unreadable } from '../kit/callbacks.ts'
 import { createFailure, outcomeFromResult, outcomeFromStatus, throttledFailure } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
@@ -80,7 +80,6 @@ export const genericHttp = defineKind({
 })
 
 function createGenericHttp(settings: SettingValues<typeof fields>, { http, clock }: ProviderNeeds): Provider {
-  const key = Buffer.from(settings.secret.slice('whsec_'.length), 'base64')
   return {
     channels: readChannels(settings.channels),
 
@@ -88,23 +87,17 @@ function createGenericHttp(settings: SettingValues<typeof fields>, { http, clock
       const now = clock.now()
       const body = JSON.stringify(toPayload(message, now))
       const id = `${message.requestId}_${message.attempt}`
-      const timestamp = String(Math.floor(now / 1000))
       const headers = {
         'content-type': 'application/json',
-        'webhook-id': id,
-        'webhook-timestamp': timestamp,
-        'webhook-signature': `v1,${sign(key, id, timestamp, body).toString('base64')}`,
+        ...signatureHeaders(settings.secret, { id, body }, now),
       }
       const result = await http.request({ method: 'POST', url: settings.url, headers, body }, signal)
       return outcomeFromResult(result, readResponse)
     },
 
-    readCallback: (callback, nowMs) => readCallback(callback, key, nowMs),
+    readCallback: (callback, nowMs) => readCallback(callback, settings.secret, nowMs),
   }
 }
-
-const sign = (key: Buffer, id: string, timestamp: string, body: string) =>
-  createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest()
 
 function toPayload(message: OutgoingMessage, now: number) {
   return {
@@ -137,10 +130,10 @@ function readResponse(response: HttpResponse): SendOutcome {
 const readReason = (text: string | undefined) => acceptedReasons.find((reason) => reason === text)
 
 /** As with webhooks, the signature header may list several signatures while a secret is rotated. */
-function readCallback({ headers, body }: Callback, key: Buffer, nowMs: number): CallbackResult {
+function readCallback({ headers, body }: Callback, secret: string, nowMs: number): CallbackResult {
   const id = headers['webhook-id'] ?? ''
   const timestamp = headers['webhook-timestamp'] ?? ''
-  const expected = sign(key, id, timestamp, body)
+  const expected = computeSignature(secret, { id, timestamp, body })
   const signatures = (headers['webhook-signature'] ?? '')
     .split(' ')
     .filter((signature) => signature.startsWith('v1,'))

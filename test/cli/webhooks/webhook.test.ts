@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
-import { signWebhook } from '../../../cli/webhooks/signature.ts'
+import { signWebhook } from '../../../src/shared/webhook-signature.ts'
 import { startReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.ts'
 import { createCliFixture, pageResponse, errorResponse } from '../cli-fixture.ts'
 

@@ -2,7 +2,7 @@ import { BlockList } from 'node:net'
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
-import { signWebhook } from '../../../src/webhooks/signature.ts'
+import { signatureHeaders } from '../../../src/shared/webhook-signature.ts'
 import { createTargetGuard } from '../../../src/webhooks/targets.ts'
 import { defineProperty } from '../property.ts'
 
@@ -159,7 +159,7 @@ export const webhookProperties = [
       fc.nat(),
       (id, value, secret, otherSecret, now, offset) => {
         const body = JSON.stringify({ data: value })
-        const headers = signWebhook({ id, secret, body }, now)
+        const headers = signatureHeaders(secret, { id, body }, now)
         const verify = (text: string, changed = {}, key = secret) =>
           new Webhook(key).verify(text, { ...headers, ...changed })
         expect(verify(body)).toEqual(JSON.parse(body))
