@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import type { Config, LoadedConfig } from '../../src/config/config.ts'
 import { fault, ok, warning, type Check } from './check.ts'
-import { isLoopback } from '../session/server-choice.ts'
+import { isLoopback } from '../../src/shared/loopback.ts'
 
 /** Reports every problem of the configuration with its line or variable; one `ok` check if there is none. */
 export function configurationChecks({ config, problems }: LoadedConfig): Check[] {
@@ -14,7 +14,7 @@ export function configurationChecks({ config, problems }: LoadedConfig): Check[]
 export function addressChecks({ listen, publicUrl, trustedProxies }: Config): Check[] {
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host
   const name = 'address'
-  const isLocal = isLoopback(host)
+  const isLocal = isLoopback(listen.host)
   const listenText = `listens on ${host}:${listen.port}`
   const isPublic = publicUrl !== null && !isLoopback(new URL(publicUrl).hostname)
   const broadCidr = trustedProxies.find((cidr) => isTooBroad(cidr))

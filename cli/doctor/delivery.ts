@@ -2,7 +2,7 @@ import type { Config } from '../../src/config/config.ts'
 import type { ConfiguredProvider } from '../../src/server/start.ts'
 import { fault, ok, warning, type Check } from './check.ts'
 import { routeChecks } from './routes.ts'
-import { isLoopback } from '../session/server-choice.ts'
+import { isLoopback, isLoopbackAddress } from '../../src/shared/loopback.ts'
 import { recentTime } from '../terminal/text.ts'
 
 export type OpenCircuit = { name: string; failure: string; openUntil: number }
@@ -90,7 +90,7 @@ function receiptCheck({ config, providers }: DeliveryFacts): Check {
   const { publicUrl } = config
   const callbackProviders = providers.filter(({ name: provider, kind }) => {
     const values = config.delivery.providers.find((entry) => entry.name === provider)?.values ?? {}
-    return kind !== 'smpp' && !Object.values(values).some(isOnThisMachine)
+    return kind !== 'smpp' && !Object.values(values).some((value) => isLoopbackAddress(value))
   })
   const isReachable = publicUrl !== null && !isLoopback(new URL(publicUrl).hostname)
   if (callbackProviders.length === 0 || isReachable) {
@@ -105,8 +105,6 @@ function receiptCheck({ config, providers }: DeliveryFacts): Check {
     'Set in [server]: publicUrl = "https://otp.example.com"',
   )
 }
-
-const isOnThisMachine = (value: string) => URL.canParse(value) && isLoopback(new URL(value).hostname)
 
 function guardChecks({ guard }: Config): Check[] {
   const name = 'guard'

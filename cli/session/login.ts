@@ -6,7 +6,7 @@ import { logInAtProvider, type LoginContext, type OidcLoginOptions } from './oid
 import { credentialsPath, isRecord, readProfile, writeProfile, type OidcProvider } from './profile.ts'
 import type { Io } from '../terminal/io.ts'
 import { ask, askPassword, emailQuestion, readSecret, type PromptContext } from '../terminal/prompt.ts'
-import { isLoopback } from './server-choice.ts'
+import { isLoopback } from '../../src/shared/loopback.ts'
 import { emailFromToken, expiryFromToken, type TokenGrant } from './token-claims.ts'
 import { requestToken } from './tokens.ts'
 import { printable, formatRemaining, shellWord, shortPath } from '../terminal/text.ts'

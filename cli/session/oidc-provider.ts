@@ -2,7 +2,7 @@ import type { Configuration } from 'openid-client'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import { connectionFailureText } from './http.ts'
 import { isRecord, type OidcProvider } from './profile.ts'
-import { isLoopback } from './server-choice.ts'
+import { isLoopback } from '../../src/shared/loopback.ts'
 import { formatDuration } from '../terminal/text.ts'
 import { expiryFromToken, readClaims, type TokenGrant } from './token-claims.ts'
 

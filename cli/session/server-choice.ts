@@ -1,3 +1,4 @@
+import { isLoopbackAddress } from '../../src/shared/loopback.ts'
 import { usageError } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
 
@@ -47,7 +48,7 @@ const contextSource = (name: string) => `the context ${name}`
  * @throws usage error naming `source` when the address is not valid
  */
 export function parseServer(text: string, source: string): ServerChoice {
-  const scheme = isLoopback(text.replace(/[:/].*$/, '')) ? 'http' : 'https'
+  const scheme = isLoopbackAddress(text) ? 'http' : 'https'
   const url = URL.parse(/^[a-z]+:\/\//i.test(text) ? text : `${scheme}://${text}`)
   if (
     url === null ||
@@ -63,9 +64,6 @@ export function parseServer(text: string, source: string): ServerChoice {
     )
   return { url: url.origin + url.pathname.replace(/\/+$/, ''), origin: url.origin, source }
 }
-
-/** Whether a host name, as in a URL, is a loopback address. */
-export const isLoopback = (host: string) => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host)
 
 /** Says where the server address came from, as a sentence for an error message. */
 export const sourceSentence = ({ source }: ServerChoice) =>

@@ -19,10 +19,10 @@ const loopbackHost = new RegExp(`^(?:${loopbackHostPattern}|::1)$`, 'i')
 export const isLoopback = (host: string): boolean => loopbackHost.test(host)
 
 /**
- * Tells whether a provider's setting is the address of a program on this machine: a loopback host, with or without
- * `http(s)://`, port and path. A host with user information is not.
+ * Tells whether a text is the address of a program on this machine: a loopback host, with or without `http(s)://`, port
+ * and path, as people write it into a setting or a flag. A text with user information is not.
  */
-export function isLoopbackAddress(setting: string): boolean {
-  const [, host = ''] = /^(?:https?:\/\/)?(\[[^\]]*\]|[^:/]*)(?:[:/]|$)/i.exec(setting) ?? []
+export function isLoopbackAddress(text: string): boolean {
+  const [, host = ''] = /^(?:https?:\/\/)?(\[[^\]]*\]|[^:/?#]*)(?::\d*)?(?:[/?#]|$)/i.exec(text) ?? []
   return isLoopback(host)
 }

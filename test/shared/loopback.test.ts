@@ -140,10 +140,14 @@ test.each([
   ['http://example.com/?next=http://localhost/', false],
   ['http://localhost.example/', false],
   ['http://127.0.0.1.example/', false],
+  ['http://localhost?text={{text}}', true],
   ['http://localhost@example.com/', false],
+  ['http://localhost:80@example.com/', false],
+  ['localhost:password@example.com', false],
+  ['http://localhost\\@example.com/', false],
   ['ftp://localhost/', false],
   ['this is localhost', false],
   ['localhost is here', false],
-])('takes the setting %j for an address of this machine: %p', (setting, expected) => {
+])('takes the text %j for an address of this machine: %p', (setting, expected) => {
   expect(isLoopbackAddress(setting)).toBe(expected)
 })

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { parseServer } from '../../../cli/session/server-choice.ts'
 import { createCliFixture, createScriptedServer } from '../cli-fixture.ts'
 
 let cli: ReturnType<typeof createCliFixture>
@@ -28,8 +29,30 @@ describe('the server is chosen by', () => {
     void other.stop()
   })
 
+  test.each([
+    ['localhost:8080', 'http://localhost:8080'],
+    ['LOCALHOST:8080/otp/', 'http://localhost:8080/otp'],
+    ['127.0.0.1:8080', 'http://127.0.0.1:8080'],
+    ['[::1]:8080', 'http://[::1]:8080'],
+    ['localhost.example:8080', 'https://localhost.example:8080'],
+    ['127.0.0.1.example', 'https://127.0.0.1.example'],
+    ['app.localhost', 'https://app.localhost'],
+    ['0.0.0.0:8080', 'https://0.0.0.0:8080'],
+    ['otp.example.com', 'https://otp.example.com'],
+    ['http://otp.example.com', 'http://otp.example.com'],
+    ['https://localhost', 'https://localhost'],
+  ])('the address %s, which means %s: plain http is the default on loopback only', (text, url) => {
+    expect(parseServer(text, '--server').url).toBe(url)
+  })
+
   test('no address with a password, a query or another scheme', async () => {
-    for (const url of ['http://u:p@127.0.0.1', 'http://127.0.0.1/?a=1', 'ftp://127.0.0.1', 'http://'])
+    for (const url of [
+      'http://u:p@127.0.0.1',
+      'localhost:80@example.com',
+      'http://127.0.0.1/?a=1',
+      'ftp://127.0.0.1',
+      'http://',
+    ])
       expect((await cli.home.otpd(['health', '--server', url])).exitCode).toBe(2)
   })
 })
