@@ -3,8 +3,11 @@ export const redacted = '[hidden]'
 /** Longer texts are truncated: a log line is not the place for a request body. */
 const lengthMax = 2000
 
-/** Masks a phone number: `+14155552671` becomes `+1•••••2671`, enough to recognize a number but not to call it. */
-export function maskPhone(phone: string): string {
+/**
+ * Redacts a phone number: `+14155552671` becomes `+1•••••2671`, enough to recognize a number but not to call it. Shows
+ * less than `maskPhone` of the console, which reveals the whole number on a key press: a log is kept and passed on.
+ */
+export function redactPhone(phone: string): string {
   const digits = phone.replace(/^%(?:25)*2B/i, '+').replace(/\D/g, '')
   const shown = Math.max(0, Math.min(4, digits.length - 5))
   const start = phone.startsWith('+') || /^%(?:25)*2B/i.test(phone) ? `+${digits.slice(0, 1)}` : ''
@@ -23,8 +26,8 @@ const replacements: readonly [RegExp, string | ((match: string) => string)][] = 
   [/\b[0-9a-f]{48,}\b/gi, redacted],
   [/(?<![\w+/-])[\w+/-]{43}=/g, redacted],
   // Phone numbers come before the patterns that end at a space, since a number may contain spaces.
-  [/(?:\+|%(?:25)*2B)[1-9](?:[ .()-]{0,2}\d){6,14}/gi, maskPhone],
-  [/(?<![a-z0-9])00[1-9](?:[ .()-]{0,2}\d){6,14}/gi, maskPhone],
+  [/(?:\+|%(?:25)*2B)[1-9](?:[ .()-]{0,2}\d){6,14}/gi, redactPhone],
+  [/(?<![a-z0-9])00[1-9](?:[ .()-]{0,2}\d){6,14}/gi, redactPhone],
   [/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, `$1${redacted}@`],
   [/\?[\w.%[\]-]+=[^\s"'<>]*/g, `?${redacted}`],
   [

@@ -1,4 +1,4 @@
-import { redacted, classifyField, maskPhone, scrub } from './redact.ts'
+import { redacted, classifyField, redactPhone, scrub } from './redact.ts'
 
 export type LogValue = string | number | boolean | null | LogValue[] | { [key: string]: LogValue }
 
@@ -15,7 +15,7 @@ export function logValue(name: string, value: unknown, withStack: boolean): LogV
   if (value === null || value === undefined) return null
   if (kind === 'secret') return redacted
   if (kind === 'phone' && (typeof value === 'string' || typeof value === 'number'))
-    return maskPhone(String(value))
+    return redactPhone(String(value))
   // Numbers are measurements or counts, except a passcode passed as a number.
   if (name === 'code' && /^\d{6}$/.test(String(value))) return redacted
   if (typeof value === 'string') return scrub(value)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { maskPhone, scrub } from '../../src/log/redact.ts'
+import { redactPhone, scrub } from '../../src/log/redact.ts'
 import { jsonLine, textLine } from '../helpers/log.ts'
 
 const hex = '0123456789abcdef0123456789abcdef0123456789abcdef'
@@ -14,7 +14,7 @@ describe('redaction', () => {
     ['12345', '•••••'],
     ['', '•••••'],
   ])('shows the phone %p as %s', (phone, shown) => {
-    expect(maskPhone(phone)).toBe(shown)
+    expect(redactPhone(phone)).toBe(shown)
   })
 
   test.each(['phone', 'phoneNumber', 'virtualPhoneNumber', 'virtual_phone'])(

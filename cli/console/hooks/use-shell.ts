@@ -25,6 +25,9 @@ export function usePhoneFormatter() {
   return (phone: string | null) => (phone === null ? '-' : isUnmasked ? phone : maskPhone(phone))
 }
 
-/** Masks a phone number except for its country and region, and the last digits, which identify it to its owner. */
+/**
+ * Masks a phone number on screen: `+14155552671` becomes `+1415***2671`. Country and area stay readable, so that a burst
+ * to one range of numbers is visible, and the last digits, by which people recognize a number.
+ */
 export const maskPhone = (phone: string) =>
   phone.length < 9 ? `${phone.slice(0, 2)}***` : `${phone.slice(0, 5)}***${phone.slice(-4)}`
