@@ -1,4 +1,5 @@
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose'
+import { isRecord } from '../shared/json.ts'
 import { isSafeUrl } from '../shared/safe-url.ts'
 import type { LoadKeys } from './jwks.ts'
 
@@ -86,8 +87,4 @@ function parseKeySet(value: unknown): JSONWebKeySet {
     throw new Error('the identity provider published no keys')
   }
   return createLocalJWKSet({ keys: value['keys'] }).jwks()
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -7,6 +7,7 @@ import type { PublicKey } from '../domain/accounts/identity-provider.ts'
 import { seal, unseal } from '../domain/model/sealed.ts'
 import type { SigningKey } from '../domain/accounts/signing-keys.ts'
 import type { Store } from '../domain/store/store.ts'
+import { isRecord } from '../shared/json.ts'
 
 /** ECDSA on P-256, which every OpenID library supports. */
 export const signingAlgorithm = 'ES256'
@@ -65,7 +66,7 @@ export function createSigningKeys(needs: {
       const stored = (await store.read.signingKeys.current()) ?? (await ensureFirstKey())
       if (cachedKey?.kid === stored.kid) return cachedKey
       const jwk: unknown = JSON.parse(unseal(key, stored.kid, stored.privateKey))
-      if (typeof jwk !== 'object' || jwk === null) throw new Error('a signing key is not a JSON Web Key')
+      if (!isRecord(jwk)) throw new Error('a signing key is not a JSON Web Key')
       const privateKey = await importJWK(jwk, signingAlgorithm)
       if (privateKey instanceof Uint8Array) throw new Error('a signing key is not a private key')
       cachedKey = { kid: stored.kid, privateKey }

@@ -1,4 +1,5 @@
 import { parse, TomlError } from 'smol-toml'
+import { isRecord } from '../shared/json.ts'
 
 /** One value of the configuration file and the line that defines it, counted from 1. */
 export type FileEntry = { path: readonly string[]; value: unknown; line: number }
@@ -29,9 +30,8 @@ export function parseConfigFile(bytes: Uint8Array): ParsedFile {
 }
 
 /** Tells tables from lists, dates and plain values. */
-export function isTable(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
-}
+export const isTable = (value: unknown): value is Record<string, unknown> =>
+  isRecord(value) && !(value instanceof Date)
 
 /** Keeps only the reason from the message: the rest quotes the file, which may hold a misplaced secret. */
 function describeSyntaxError(error: unknown, text: string): ParsedFile {

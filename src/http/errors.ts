@@ -7,6 +7,7 @@ import {
   ServiceError,
 } from '../domain/model/errors.ts'
 import { ReplayedError } from '../domain/limits/idempotency.ts'
+import { isRecord } from '../shared/json.ts'
 import { wwwAuthenticateFor } from './require-developer.ts'
 
 /** HTTP status of each error code. A new code without a status does not compile. */
@@ -94,10 +95,7 @@ export function toServiceError(thrown: unknown): ServiceError | undefined {
 
 /** The framework turns a parameter that cannot be percent-decoded into null. As any malformed id, it is not found. */
 const isUndecodableId = (error: ValidationError) =>
-  error.type === 'params' &&
-  typeof error.value === 'object' &&
-  error.value !== null &&
-  Object.values(error.value).includes(null)
+  error.type === 'params' && isRecord(error.value) && Object.values(error.value).includes(null)
 
 /** Creates an error with one detail per field. Details say what was expected and never quote the received value. */
 function validationError(error: ValidationError): ServiceError {

@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia'
 import { ServiceError } from '../domain/model/errors.ts'
+import { isRecord } from '../shared/json.ts'
 import { parseStrictJson } from './strict-json.ts'
 
 /** Limit for the body of every request, in bytes. */
@@ -31,7 +32,7 @@ async function readJson(request: Request): Promise<Record<string, unknown>> {
   } catch (error) {
     throw malformedJson(error instanceof SyntaxError ? error.message : 'The body is not valid JSON.')
   }
-  if (!isObject(value)) throw malformedJson('Expected the body to be a JSON object.')
+  if (!isRecord(value)) throw malformedJson('Expected the body to be a JSON object.')
   return value
 }
 
@@ -89,9 +90,6 @@ async function readStream(body: ReadableStream<Uint8Array>): Promise<Uint8Array>
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const malformedJson = (message: string) => new ServiceError('MALFORMED_JSON', message)
 

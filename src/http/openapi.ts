@@ -1,4 +1,5 @@
 import { errorExample } from './error-examples.ts'
+import { isRecord } from '../shared/json.ts'
 
 /** The document that the Swagger plugin generates from the routes; not quite valid OpenAPI. */
 export type GeneratedDocument = {
@@ -157,8 +158,8 @@ type Side = 'request' | 'answer'
 /** Simplifies a schema for readers, and moves titled schemas to `namedSchemas`. */
 function simplifySchema(schema: unknown, side: Side, namedSchemas: Map<string, unknown>): unknown {
   if (Array.isArray(schema)) return schema.map((item) => simplifySchema(item, side, namedSchemas))
-  if (!isObject(schema)) return schema
-  if (isObject(schema['documentedAs'])) return schema['documentedAs']
+  if (!isRecord(schema)) return schema
+  if (isRecord(schema['documentedAs'])) return schema['documentedAs']
   const { errorText: _, title, ...rest } = schema
   if (side === 'answer' && rest['additionalProperties'] === false) delete rest['additionalProperties']
   const children = Object.entries(rest).map(([key, value]) => [
@@ -193,11 +194,11 @@ const examples: Record<string, unknown> = {
 
 function withExamples(schema: Record<string, unknown>): Record<string, unknown> {
   const { properties } = schema
-  if (!isObject(properties)) return schema
+  if (!isRecord(properties)) return schema
   // Errors have complete examples, and their `code` is not an OTP.
   if ('traceId' in properties || ('in' in properties && 'path' in properties)) return schema
   const entries = Object.entries(properties).map(([name, property]) => {
-    const isFreeForm = isObject(property) && !('enum' in property) && !('const' in property)
+    const isFreeForm = isRecord(property) && !('enum' in property) && !('const' in property)
     const example = examples[name]
     return [name, isFreeForm && example !== undefined ? { ...property, examples: [example] } : property]
   })
@@ -208,7 +209,7 @@ function withExamples(schema: Record<string, unknown>): Record<string, unknown> 
 function joinAlternatives(schema: Record<string, unknown>): Record<string, unknown> {
   const { anyOf, ...rest } = schema
   if (!Array.isArray(anyOf)) return schema
-  const members = anyOf.filter(isObject)
+  const members = anyOf.filter(isRecord)
   const nonNull = members.filter(({ type }) => type !== 'null')
   const constants = nonNull.flatMap((member) => ('const' in member ? [member['const']] : []))
   const [single] = constants.length === nonNull.length ? [{ type: 'string', enum: constants }] : nonNull
@@ -223,6 +224,3 @@ function joinAlternatives(schema: Record<string, unknown>): Record<string, unkno
     ...(Array.isArray(values) && { enum: [...values, null] }),
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

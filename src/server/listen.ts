@@ -1,4 +1,5 @@
 import { StartRefused } from '../store/files/data-dir.ts'
+import { isRecord } from '../shared/json.ts'
 
 /**
  * Binds a listener and turns a failure into an error that names the address and the setting.
@@ -21,5 +22,4 @@ export function bindOrExplain<T>(
   }
 }
 
-const isAddressInUse = (error: unknown) =>
-  typeof error === 'object' && error !== null && 'code' in error && error.code === 'EADDRINUSE'
+const isAddressInUse = (error: unknown) => isRecord(error) && error['code'] === 'EADDRINUSE'

@@ -1,11 +1,4 @@
-/** Parses JSON; undefined if the text is invalid. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
+export { parseJson } from '../../shared/json.ts'
 
 /** Reads the value at a path of property names and list indexes; undefined if a step is missing. */
 export function valueAt(value: unknown, ...path: readonly (string | number)[]): unknown {

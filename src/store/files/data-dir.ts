@@ -16,6 +16,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { masterKeyBytes } from '../../domain/model/keys.ts'
+import { isRecord } from '../../shared/json.ts'
 
 /** Reason why otpd cannot start on this data directory, and what to do about it. */
 export class StartRefused extends Error {
@@ -131,6 +132,4 @@ function makeMasterKey(path: string): void {
 
 /** Returns an error's code, such as `EACCES`; never a path or a value. */
 export const errorWord = (error: unknown): string =>
-  typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
-    ? error.code
-    : 'unknown error'
+  isRecord(error) && typeof error['code'] === 'string' ? error['code'] : 'unknown error'
