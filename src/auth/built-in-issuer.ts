@@ -13,6 +13,7 @@ import type { RefreshTokens } from '../domain/accounts/refresh-tokens.ts'
 import { createIdTokenVerifier, type IdTokenVerifier } from './id-token.ts'
 import { createKeySource } from './jwks.ts'
 import { signingAlgorithm, type SigningKeys } from './signing-keys.ts'
+import { dayMs, minuteMs } from '../shared/durations.ts'
 
 /** The one client of the built-in provider, and the audience of its tokens. */
 export const builtInClientId = 'otpd'
@@ -131,7 +132,7 @@ export function createBuiltInIssuer(needs: {
 }
 
 /** No cooldown: keys come from the local database, so an unknown key id costs one read. */
-const localKeyLimits = { refreshMs: 60_000, cooldownMs: 0, staleMs: 24 * 3_600_000 }
+const localKeyLimits = { refreshMs: minuteMs, cooldownMs: 0, staleMs: dayMs }
 
 /**
  * Verifies the built-in provider's tokens with the same code as external ones, with keys from the database.

@@ -1,6 +1,7 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
 import { ServiceError } from '../domain/model/errors.ts'
 import type { Clock } from '../domain/model/clock.ts'
+import { dayMs, minuteMs } from '../shared/durations.ts'
 
 /** Loads the complete key set; rejects if the provider is unreachable or its response is invalid. */
 export type LoadKeys = () => Promise<JSONWebKeySet>
@@ -34,9 +35,9 @@ export type KeyLimits = {
 }
 
 export const providerKeyLimits: KeyLimits = {
-  refreshMs: 600_000,
+  refreshMs: 10 * minuteMs,
   cooldownMs: 30_000,
-  staleMs: 24 * 3_600_000,
+  staleMs: dayMs,
 }
 
 export type KeySourceOptions = {

@@ -8,11 +8,12 @@ import { seal, unseal } from '../domain/model/sealed.ts'
 import type { SigningKey } from '../domain/accounts/signing-keys.ts'
 import type { Store } from '../domain/store/store.ts'
 import { isRecord } from '../shared/json.ts'
+import { hourMs } from '../shared/durations.ts'
 
 /** ECDSA on P-256, which every OpenID library supports. */
 export const signingAlgorithm = 'ES256'
 /** Much longer than the lifetime of an ID token plus the clock tolerance. */
-const publishedAfterRetirementMs = 3_600_000
+const publishedAfterRetirementMs = hourMs
 
 export type SigningKeys = ReturnType<typeof createSigningKeys>
 

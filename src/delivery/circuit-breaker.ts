@@ -1,9 +1,10 @@
 import type { Failure } from '../domain/model/delivery.ts'
 import type { SendOutcome } from './kit/provider.ts'
+import { minuteMs } from '../shared/durations.ts'
 
 const consecutiveFailuresMax = 5
 const backoffMinMs = 5_000
-const backoffMaxMs = 5 * 60_000
+const backoffMaxMs = 5 * minuteMs
 /** Pause after a `throttled` failure that names no delay. */
 const throttlePauseMs = 1_000
 /** How long other messages wait before they look again whether the probe has ended. */

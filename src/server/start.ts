@@ -20,6 +20,7 @@ import { toStartError, prepareDatabase, wasUncleanStop } from '../store/files/pr
 import { openSqlite } from '../store/engine/sqlite.ts'
 import { createStore } from '../store/store.ts'
 import { createWebhookWorker } from '../webhooks/worker.ts'
+import { minuteMs } from '../shared/durations.ts'
 
 export { openProviders, type ConfiguredProvider, type ProviderTestResult } from './providers.ts'
 export { createLog, descriptorSink, type Log } from '../log/log.ts'
@@ -58,7 +59,7 @@ const lockWaitMs = 1_000
 const expirySweepMs = 10_000
 const clockCheckMs = 10_000
 const setupTokenCheckMs = 10_000
-const purgeIntervalMs = 10 * 60_000
+const purgeIntervalMs = 10 * minuteMs
 /** Wakes streams for entries that another process wrote and for tokens that expired. */
 const streamsPollMs = 2_000
 

@@ -1,9 +1,10 @@
 import { and, eq, gt, gte, lt, max, sql } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { guardDayMs, guardHourMs, guardLifetimes, type GuardStore } from '../domain/guard/counts.ts'
+import { guardLifetimes, type GuardStore } from '../domain/guard/counts.ts'
 import type { GuardRule } from '../domain/guard/rules.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { createGuardWindows } from './guard-usage.ts'
+import { dayMs, hourMs } from '../shared/durations.ts'
 
 /** Stores the guard's counters and decisions. */
 export function createGuardStore(database: Database, executor: QueryExecutor): GuardStore {
@@ -165,8 +166,8 @@ export function createGuardStore(database: Database, executor: QueryExecutor): G
 
     async deleteOldest(now, batchSize) {
       const { windowsMs, addressCountriesMs, days: daysKept, decisionsMs } = guardLifetimes
-      const today = Math.floor(now / guardDayMs)
-      const hour = Math.floor((now - decisionsMs) / guardHourMs)
+      const today = Math.floor(now / dayMs)
+      const hour = Math.floor((now - decisionsMs) / hourMs)
       const deleted = [
         await deleteBatchUntil(windows, windows.startsAt, [windows.subject], now - windowsMs, batchSize),
         await deleteBatchUntil(

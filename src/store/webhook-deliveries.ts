@@ -6,6 +6,7 @@ import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, withEventId } from './events.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { loadMessages, recomputeDueAt, recordAttempt } from './webhook-delivery-rows.ts'
+import { minuteMs } from '../shared/durations.ts'
 
 /** @param onDelivery called when a delivery becomes due, before the transaction commits */
 export function createWebhookDeliveryStore(
@@ -153,4 +154,4 @@ export function createWebhookDeliveryStore(
   }
 }
 
-const idSlackMs = 60_000
+const idSlackMs = minuteMs

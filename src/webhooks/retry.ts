@@ -1,9 +1,15 @@
-const second = 1000
-const minute = 60 * second
-const hour = 60 * minute
+import { hourMs, minuteMs, secondMs } from '../shared/durations.ts'
 
 /** Delays between attempts; the first attempt is made immediately. */
-const retryScheduleMs = [5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 10 * hour]
+const retryScheduleMs = [
+  5 * secondMs,
+  5 * minuteMs,
+  30 * minuteMs,
+  2 * hourMs,
+  5 * hourMs,
+  10 * hourMs,
+  10 * hourMs,
+]
 
 /**
  * Fraction of each delay, in both directions, so that a recovering receiver does not get all retries at once.
@@ -36,7 +42,7 @@ export function retryDelayMs(
  */
 export function readRetryAfter(value: string | undefined, now: number): number | null {
   if (value === undefined) return null
-  if (/^\d{1,9}$/.test(value)) return Number(value) * second
+  if (/^\d{1,9}$/.test(value)) return Number(value) * secondMs
   const date = /^[A-Z][a-z]{2,8},? .{10,40}$/.test(value) ? Date.parse(value) : NaN
   return Number.isNaN(date) ? null : Math.max(0, date - now)
 }

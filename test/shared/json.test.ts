@@ -5,7 +5,7 @@ test.each<[unknown, boolean]>([
   [{}, true],
   [{ a: 1 }, true],
   [Object.create(null), true],
-  [new Error('no'), true],
+  [new Date(0), true],
   [null, false],
   [undefined, false],
   [[], false],

@@ -4,8 +4,9 @@ import { forged, noReceipt, unreadable } from '../kit/callbacks.ts'
 import type { ProviderHttp } from '../kit/http-client.ts'
 import { parseJson, textAt } from '../kit/json.ts'
 import type { Callback, CallbackResult } from '../kit/provider.ts'
+import { hourMs } from '../../shared/durations.ts'
 
-const maxAgeMs = 3_600_000
+const maxAgeMs = hourMs
 const fetchTimeoutMs = 8_000
 const certificatesMax = 8
 

@@ -8,6 +8,7 @@ import { readSmsReason } from './messagebird.ts'
 import { accepted, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Provider, SendOutcome } from '../kit/provider.ts'
 import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
+import { hourMs, secondMs } from '../../shared/durations.ts'
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -31,7 +32,7 @@ const fields = {
  * Bird retries a callback for eight hours and keeps the time of the event, so the tolerance must exceed that.
  * Replays are harmless: handling a receipt is idempotent.
  */
-const toleranceSeconds = 9 * 3600
+const toleranceSeconds = (9 * hourMs) / secondMs
 
 /**
  * SMS through a channel of Bird. Its API has no field for the message lifetime or a callback URL: receipts

@@ -1,12 +1,13 @@
 import type { Pdu, PduFields } from 'smpp'
 import { bindSession, submitMessage, unbind } from './smpp-session.ts'
 import type { BoundSession, ConnectFailure, SmppSettings, SmppTimes, Submission } from './smpp-session.ts'
+import { minuteMs } from '../../shared/durations.ts'
 
 const defaultTimes: SmppTimes = {
   bindMs: 10_000,
   responseMs: 10_000,
   backoffMinMs: 1_000,
-  backoffMaxMs: 60_000,
+  backoffMaxMs: minuteMs,
 }
 
 export type SmppLink = {

@@ -8,6 +8,7 @@ import { clamp, omitNullish } from '../kit/message-fields.ts'
 import { accepted, refused, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Provider, SendOutcome } from '../kit/provider.ts'
 import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
+import { hourMs, secondMs } from '../../shared/durations.ts'
 
 const fields = {
   token: {
@@ -24,7 +25,7 @@ const fields = {
 } as const
 
 const ttlSecondsMin = 30
-const ttlSecondsMax = 3600
+const ttlSecondsMax = hourMs / secondMs
 const callbackUrlLengthMax = 256
 const toleranceSeconds = 300
 

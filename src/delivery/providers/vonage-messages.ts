@@ -14,6 +14,7 @@ import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from
 import { basicAuth, clamp, stripPlus, omitNullish } from '../kit/message-fields.ts'
 import { accepted, refused, type Callback, type Failure, type Provider } from '../kit/provider.ts'
 import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
+import { hourMs, secondMs } from '../../shared/durations.ts'
 
 const fields = {
   apiKey: { description: 'the API key of the Vonage Dashboard', required: true },
@@ -60,7 +61,7 @@ const codes: CodeTable = {
   1260: ['unreachable', { at: 'route' }],
 }
 
-const receiptMaxAgeSeconds = 3600
+const receiptMaxAgeSeconds = hourMs / secondMs
 
 /** Vonage's Messages API, version 1. Receipts carry a JWT that covers the body. */
 export const vonageMessages = defineKind({

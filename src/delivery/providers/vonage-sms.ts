@@ -20,6 +20,7 @@ import {
   type SendOutcome,
 } from '../kit/provider.ts'
 import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
+import { hourMs, secondMs } from '../../shared/durations.ts'
 
 const fields = {
   apiKey: { description: 'the API key of the Vonage Dashboard', required: true },
@@ -87,7 +88,7 @@ const receiptCodes: CodeTable = {
   54: 'content_blocked',
 }
 
-const receiptMaxAgeSeconds = 3600
+const receiptMaxAgeSeconds = hourMs / secondMs
 
 /** Vonage's SMS API. Responses are always HTTP 200; the body has the outcome. */
 export const vonageSms = defineKind({

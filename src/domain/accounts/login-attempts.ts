@@ -5,6 +5,7 @@ import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
+import { minuteMs } from '../../shared/durations.ts'
 
 /** A stored attempt counts as failed. `seq` distinguishes attempts in the same millisecond. */
 export type LoginAttempt = { at: number; seq: number }
@@ -19,7 +20,7 @@ export type LoginAttemptStore = {
 }
 
 export const loginAttemptsMax = 5
-export const loginWindowMs = 15 * 60_000
+export const loginWindowMs = 15 * minuteMs
 
 export type LoginAttempts = ReturnType<typeof createLoginAttempts>
 

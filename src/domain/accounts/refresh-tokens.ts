@@ -6,6 +6,7 @@ import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { hashToken, newToken } from '../model/tokens.ts'
+import { dayMs, minuteMs } from '../../shared/durations.ts'
 
 export type RefreshToken = {
   hash: string
@@ -31,9 +32,9 @@ export type RefreshTokenStore = {
 }
 
 /** A session ends after this time without use. */
-const lifetimeMs = 30 * 24 * 3_600_000
+const lifetimeMs = 30 * dayMs
 /** Grace period in which a used token returns its successor again: for concurrent processes and lost responses. */
-const graceMs = 60_000
+const graceMs = minuteMs
 const prefix = 'rt_'
 
 export type RefreshTokens = ReturnType<typeof createRefreshTokens>

@@ -4,6 +4,7 @@ import { hashToken, newToken } from '../model/tokens.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
 import type { Store, Stores } from '../store/store.ts'
+import { minuteMs } from '../../shared/durations.ts'
 
 export type SetupToken = {
   hash: string
@@ -22,7 +23,7 @@ export type SetupTokenStore = {
   deleteExpired(now: number): Promise<void>
 }
 
-export const setupTokenLifetimeMs = 30 * 60_000
+export const setupTokenLifetimeMs = 30 * minuteMs
 
 /** A plaintext token, shown once, and its expiry. */
 export type IssuedSetupToken = { token: string; expiresAt: number }

@@ -1,8 +1,5 @@
 import type { GuardRule, GuardUsage } from './rules.ts'
-
-const minuteMs = 60_000
-export const guardHourMs = 60 * minuteMs
-export const guardDayMs = 24 * guardHourMs
+import { dayMs, hourMs, minuteMs } from '../../shared/durations.ts'
 
 /** Length of a counting window. An hour or a day includes every window that it overlaps. */
 export const guardWindowMs = 15 * minuteMs
@@ -11,10 +8,10 @@ export const guardHistoryDays = 14
 
 /** How long each kind of count is used. */
 export const guardLifetimes = {
-  windowsMs: guardDayMs + guardWindowMs,
-  addressCountriesMs: guardDayMs,
+  windowsMs: dayMs + guardWindowMs,
+  addressCountriesMs: dayMs,
   days: guardHistoryDays + 1,
-  decisionsMs: guardDayMs + guardHourMs,
+  decisionsMs: dayMs + hourMs,
 }
 
 /**

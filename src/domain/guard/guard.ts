@@ -1,7 +1,7 @@
 import { utcDay } from '../log/analytics.ts'
 import { inboxProvider } from '../model/delivery.ts'
 import { clientKey, isInRange, parseRange } from './address.ts'
-import { guardDayMs, guardHistoryDays, guardHourMs, guardWindowMs, windowStart } from './counts.ts'
+import { guardHistoryDays, guardWindowMs, windowStart } from './counts.ts'
 import {
   violatedCountryRules,
   violatedListRules,
@@ -14,6 +14,7 @@ import { hmac, type Keys } from '../model/keys.ts'
 import type { OtpRequest } from '../model/request.ts'
 import { isVirtualPhone } from '../model/phone.ts'
 import type { Store, Stores } from '../store/store.ts'
+import { dayMs, hourMs } from '../../shared/durations.ts'
 
 export type GuardVerdict = { blocked: boolean; violatedRules: GuardRule[] }
 
@@ -112,7 +113,7 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
     country: string,
     now: number,
   ): Promise<GuardRule[]> {
-    const after = { hour: now - guardHourMs - guardWindowMs, day: now - guardDayMs - guardWindowMs }
+    const after = { hour: now - hourMs - guardWindowMs, day: now - dayMs - guardWindowMs }
     const usage = await tx.guard.usage(countedSubjects(subjects), after)
     const usageFor = (subject: string) => usage.get(subject) ?? noUsage
     const violatedRules = await violatedCountryRules(settings, usageFor(subjects.country), () =>
@@ -122,7 +123,7 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
     if (subjects.address === undefined) return violatedRules
     violatedRules.push(...violatedSubjectRules(settings, 'address', usageFor(subjects.address)))
     if (unverified.addressCountries === 0) return violatedRules
-    const countries = await tx.guard.addressCountries(subjects.address, now - guardDayMs)
+    const countries = await tx.guard.addressCountries(subjects.address, now - dayMs)
     const otherCountryCount = countries.filter((entry) => entry.country !== country && !entry.verified).length
     const isVerified = countries.some((entry) => entry.country === country && entry.verified)
     if (!isVerified && otherCountryCount + 1 > unverified.addressCountries)
@@ -160,7 +161,7 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
     blocked: boolean,
     now: number,
   ) {
-    const hour = Math.floor(now / guardHourMs)
+    const hour = Math.floor(now / hourMs)
     for (const rule of violatedRules) await tx.guard.addDecision({ hour, rule, country, blocked })
   }
 

@@ -1,6 +1,7 @@
-import { guardHourMs, type GuardDecisions } from './counts.ts'
+import type { GuardDecisions } from './counts.ts'
 import { guardRules, type GuardRule, type GuardSettings } from './rules.ts'
 import type { Store } from '../store/store.ts'
+import { hourMs } from '../../shared/durations.ts'
 
 export type GuardStatus = {
   mode: GuardSettings['mode']
@@ -25,13 +26,13 @@ export async function readGuardStatus(
   settings: GuardSettings,
   now: number,
 ): Promise<GuardStatus> {
-  const fromHour = Math.floor(now / guardHourMs) - hours + 1
+  const fromHour = Math.floor(now / hourMs) - hours + 1
   const decisions = await store.read.guard.decisions(fromHour)
   const sumDecisions = (rule: GuardRule, kind: 'flagged' | 'blocked') =>
     decisions.reduce((sum, decision) => (decision.rule === rule ? sum + decision[kind] : sum), 0)
   return {
     mode: settings.mode,
-    since: new Date(fromHour * guardHourMs).toISOString(),
+    since: new Date(fromHour * hourMs).toISOString(),
     rules: guardRules.map((rule) => ({
       rule,
       limit: describeLimit(rule, settings),

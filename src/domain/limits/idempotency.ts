@@ -2,6 +2,7 @@ import { ServiceError, type ErrorCode } from '../model/errors.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store, Stores } from '../store/store.ts'
+import { dayMs } from '../../shared/durations.ts'
 
 /** Identifies a call. The same key from another caller or on another route is a different key. */
 export type IdempotencyScope = { caller: string; route: string; key: string; bodyHash: string }
@@ -24,7 +25,7 @@ export type IdempotencyStore = {
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
-export const idempotencyLifetimeMs = 24 * 60 * 60 * 1000
+export const idempotencyLifetimeMs = dayMs
 
 /**
  * Stored form of a result: the value, the refusal, or only that the call succeeded if its value held

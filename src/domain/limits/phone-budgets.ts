@@ -1,4 +1,5 @@
 import { ServiceError } from '../model/errors.ts'
+import { dayMs, hourMs } from '../../shared/durations.ts'
 
 /** Check budget: failed attempts of one phone in one application, across all its requests. */
 export type CheckBudget = {
@@ -24,17 +25,15 @@ export type CheckBudgetStore = {
   deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
-const hourMs = 3_600_000
-
 /**
  * Budgets without a failure for this long are deleted: full, unlocked, and the consecutive failures start
  * over.
  */
-export const checkBudgetLifetimeMs = 30 * 24 * hourMs
+export const checkBudgetLifetimeMs = 30 * dayMs
 
 /** NIST SP 800-63B §5.2.2: no more than 100 consecutive failed attempts on one account. */
 const consecutiveFailuresMax = 100
-const lockMs = 24 * hourMs
+const lockMs = dayMs
 
 const fullBudget: CheckBudget = { refilledAt: 0, consecutiveFailures: 0, lockedUntil: null }
 

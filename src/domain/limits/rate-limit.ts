@@ -1,5 +1,6 @@
 import { ServiceError } from '../model/errors.ts'
 import type { Stores } from '../store/store.ts'
+import { dayMs } from '../../shared/durations.ts'
 
 /** At most `limit` admissions of a subject in any window of `windowMs`. A limit of 0 admits everything. */
 export type RateLimit = { policy: string; subject: string; limit: number; windowMs: number }
@@ -45,7 +46,7 @@ export type RateLimitStore = {
 export type Admission = { at: number; seq: number }
 
 /** Longest window of any limit. */
-export const admissionLifetimeMs = 24 * 60 * 60 * 1000
+export const admissionLifetimeMs = dayMs
 
 /** Expired admissions are deleted once per this many, not each time. */
 const pruneEvery = 8

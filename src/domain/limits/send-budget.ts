@@ -1,6 +1,7 @@
 import { ServiceError } from '../model/errors.ts'
 import { measureUsage, recordAdmission, waitMsFor, type RateLimit, type Usage } from './rate-limit.ts'
 import type { Stores } from '../store/store.ts'
+import { dayMs, minuteMs } from '../../shared/durations.ts'
 
 /**
  * Treatment of sends over the phone's budget: `off` counts nothing, `monitor` logs them, `enforce` refuses
@@ -8,9 +9,8 @@ import type { Stores } from '../store/store.ts'
  */
 export type SendBudgetMode = 'off' | 'monitor' | 'enforce'
 
-const minuteMs = 60_000
 const shortWindow = { limit: 5, windowMs: 10 * minuteMs }
-const dayWindow = { limit: 20, windowMs: 24 * 60 * minuteMs }
+const dayWindow = { limit: 20, windowMs: dayMs }
 
 /** A measured send budget that the send has not been charged to yet. */
 export type SendBudget = { limit: RateLimit; usage: Usage; isExceeded: boolean }

@@ -1,6 +1,7 @@
 import type { Developer } from '../accounts/developers.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
+import { dayMs } from '../../shared/durations.ts'
 
 /** Increments for one day. `active` may be negative: an identity counts on the day of its last verification only. */
 export type CountChanges = {
@@ -24,7 +25,6 @@ export type AnalyticsStore = {
   countApplications(developerId: string): Promise<number>
 }
 
-const dayMs = 86_400_000
 const activeDays = 30
 
 /** Returns the UTC day as days since the epoch. */

@@ -1,3 +1,5 @@
+import { minuteMs } from '../../shared/durations.ts'
+
 /** An application's settings for its messages. */
 export type MessageSettings = {
   name: string
@@ -31,5 +33,5 @@ export const webOtpDomainPattern =
  */
 export function minutesLeft(expiresAtMs: number, sentAtMs: number): number {
   const graceMs = 10_000
-  return Math.max(1, Math.floor((expiresAtMs - sentAtMs + graceMs) / 60_000))
+  return Math.max(1, Math.floor((expiresAtMs - sentAtMs + graceMs) / minuteMs))
 }

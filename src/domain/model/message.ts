@@ -1,6 +1,7 @@
 import type { FailureClass, Receipt } from './delivery.ts'
 import type { MessageSettings } from './message-settings.ts'
 import type { Channel, OtpRequest } from './request.ts'
+import { dayMs } from '../../shared/durations.ts'
 
 /**
  * State of one message.
@@ -126,4 +127,4 @@ export type OtpDeliveryStore = {
 export const messageLeaseMs = 20_000
 
 /** Messages are deleted after this; later receipts match nothing. */
-export const messageLifetimeMs = 7 * 24 * 60 * 60 * 1000
+export const messageLifetimeMs = 7 * dayMs

@@ -5,6 +5,7 @@ import type { LoadedMessage, MessageKey } from '../model/message.ts'
 import { isExpired } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store, Stores } from '../store/store.ts'
+import { minuteMs } from '../../shared/durations.ts'
 
 type ReceiptIds = Pick<Receipt, 'messageId' | 'requestId'>
 
@@ -18,7 +19,7 @@ export type EarlyReceipts = {
 export type EarlyReceipt = { receipt: Receipt; forget(): void }
 
 /** Longer than any attempt. */
-const holdMs = 60_000
+const holdMs = minuteMs
 const heldReceiptsMax = 1_000
 
 /** Holds early receipts in memory: a crash can lose the news of a delivery, never a message. */

@@ -8,6 +8,7 @@ import { isExpired, type OtpRequest } from '../model/request.ts'
 import { toPage, readSeqCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
+import { dayMs } from '../../shared/durations.ts'
 
 /** A message in a developer's inbox. Never holds its text, which is rendered when it is read. */
 export type InboxMessage = {
@@ -46,7 +47,7 @@ export type InboxItem = {
   expiresAt: number
 }
 
-export const inboxLifetimeMs = 24 * 60 * 60 * 1000
+export const inboxLifetimeMs = dayMs
 
 export type InboxService = ReturnType<typeof createInboxService>
 

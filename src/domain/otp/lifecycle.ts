@@ -14,6 +14,7 @@ import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
 import type { SendBudgetMode } from '../limits/send-budget.ts'
 import type { Store, Stores } from '../store/store.ts'
+import { minuteMs } from '../../shared/durations.ts'
 
 /** Dependencies of the operations on OTP requests. */
 export type OtpNeeds = {
@@ -45,7 +46,7 @@ export function otpRateLimit(
     policy: `otp-${operation}`,
     subject: application.id,
     limit: operation === 'send' ? plan.sendPerMinute : plan.verifyPerMinute,
-    windowMs: 60_000,
+    windowMs: minuteMs,
   }
 }
 

@@ -10,6 +10,7 @@ import { isPlainPhone, derivePseudonym } from '../model/pseudonyms.ts'
 import { admissionLifetimeMs } from '../limits/rate-limit.ts'
 import type { ScanName } from './retention-store.ts'
 import type { Store, Stores } from '../store/store.ts'
+import { dayMs } from '../../shared/durations.ts'
 
 /** Retention periods in days; 0 keeps data indefinitely. */
 export type RetentionSettings = {
@@ -34,8 +35,6 @@ export type Retention = ReturnType<typeof createRetention>
 
 /** One batch of a scan or a deletion. @returns true if there may be more to do */
 type Step = () => Promise<boolean>
-
-const dayMs = 24 * 60 * 60 * 1000
 
 /** Creates the sweeper that deletes expired data and pseudonymizes old phone numbers. */
 export function createRetention(needs: {

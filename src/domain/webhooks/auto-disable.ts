@@ -1,8 +1,9 @@
 import { notFound, ServiceError } from '../model/errors.ts'
 import type { Store } from '../store/store.ts'
+import { hourMs } from '../../shared/durations.ts'
 
 /** Maximum time for which an endpoint may fail without a success: 120 hours. */
-export const failingMaxMs = 120 * 60 * 60 * 1000
+export const failingMaxMs = 120 * hourMs
 
 /** `failing`: no success for 120 hours. `gone`: the receiver answered 410, which requests it (Standard Webhooks). */
 export type DisabledReason = 'failing' | 'gone'

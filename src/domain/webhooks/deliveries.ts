@@ -8,6 +8,7 @@ import { chargeRateLimit } from '../limits/rate-limit.ts'
 import type { Store } from '../store/store.ts'
 import type { WebhookAttempt, WebhookDeliveryFilter, SendWebhook, WebhookDelivery } from './delivery.ts'
 import { unsealHeaders } from './headers.ts'
+import { minuteMs } from '../../shared/durations.ts'
 
 export type DeliveryWithAttempts = { delivery: WebhookDelivery; attempts: WebhookAttempt[] }
 
@@ -78,7 +79,7 @@ export function createWebhookDeliveryService(needs: {
       await store.write(async (tx) => {
         await tx.developers.lock(developer.id)
         const policy = 'webhook-redeliver'
-        const limit = { policy, subject: developer.id, limit: redeliveriesPerMinute, windowMs: 60_000 }
+        const limit = { policy, subject: developer.id, limit: redeliveriesPerMinute, windowMs: minuteMs }
         await chargeRateLimit(tx, limit, clock.now(), 'WEBHOOK_REDELIVERIES')
       })
       const message = await webhookDeliveries.load(endpointId, id)

@@ -10,6 +10,7 @@ import type { Store } from '../store/store.ts'
 import type { SendWebhook, WebhookError } from './delivery.ts'
 import type { EndpointWithApplication } from './endpoints.ts'
 import { unsealHeaders } from './headers.ts'
+import { minuteMs } from '../../shared/durations.ts'
 
 /** The caller chooses the target address: without a limit, the service could be abused to probe other hosts. */
 const testsPerMinute = 10
@@ -48,7 +49,7 @@ export function createWebhookTester(needs: {
           policy: 'webhook-test',
           subject: developer.id,
           limit: testsPerMinute,
-          windowMs: 60_000,
+          windowMs: minuteMs,
         }
         await chargeRateLimit(tx, limit, now, 'WEBHOOK_TESTS')
         return found

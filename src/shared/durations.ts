@@ -1,0 +1,5 @@
+/** Units of time in milliseconds; limits and lifetimes are written with them, such as `30 * dayMs`. */
+export const secondMs = 1000
+export const minuteMs = 60 * secondMs
+export const hourMs = 60 * minuteMs
+export const dayMs = 24 * hourMs
