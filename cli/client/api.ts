@@ -1,7 +1,7 @@
 import { exitCodes } from '../terminal/errors.ts'
 import type { HttpResponse, SendHttp } from '../session/http.ts'
 import { responseError } from '../session/response-error.ts'
-import { isRecord } from '../session/profile.ts'
+import { isRecord } from '../../src/shared/json.ts'
 import { buildPath, type Call, type ResponseData, type ExistingPath, type Method } from './routes.ts'
 import type { ServerChoice } from '../session/server-choice.ts'
 import { tokenVariable, type Token, type Tokens } from '../session/tokens.ts'

@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { resolve } from 'node:path'
 import { usageError } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
-import { isRecord } from '../session/profile.ts'
+import { isRecord } from '../../src/shared/json.ts'
 
 export type EnvFile = { path: string; values: Record<string, string> }
 

@@ -1,6 +1,7 @@
 import type { Io } from '../terminal/io.ts'
 import { CliError } from '../terminal/errors.ts'
-import { parseJson, unreachableError } from '../session/http.ts'
+import { unreachableError } from '../session/http.ts'
+import { parseJson } from '../../src/shared/json.ts'
 import { whenAborted } from '../terminal/interrupt.ts'
 import { responseError } from '../session/response-error.ts'
 import type { LogEntry } from './resources.ts'

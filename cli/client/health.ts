@@ -1,5 +1,5 @@
 import { responseError } from '../session/response-error.ts'
-import { isRecord } from '../session/profile.ts'
+import { isRecord } from '../../src/shared/json.ts'
 import type { Connection, HttpResponse } from '../session/http.ts'
 
 export type Health = { response: HttpResponse; notReadyReason: string | null }

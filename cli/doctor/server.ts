@@ -3,7 +3,7 @@ import { describeNotReady } from '../client/health.ts'
 import { fault, ok, warning, type Check } from './check.ts'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import type { HttpResponse } from '../session/http.ts'
-import { isRecord } from '../session/profile.ts'
+import { isRecord } from '../../src/shared/json.ts'
 import { localTime, formatRemaining } from '../terminal/text.ts'
 import { version } from '../version.ts'
 

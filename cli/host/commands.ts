@@ -4,7 +4,7 @@ import type { Host } from '../../src/host/host.ts'
 import type { Context } from '../context.ts'
 import { CliError, exitCodes, type ExitCode } from '../terminal/errors.ts'
 import type { Output } from '../terminal/output.ts'
-import { isRecord } from '../session/profile.ts'
+import { isRecord } from '../../src/shared/json.ts'
 import { detailLines } from '../session/response-error.ts'
 import { loadServerConfig, requireConfig } from './config.ts'
 

@@ -1,5 +1,5 @@
 import { CliError, exitCodes } from '../terminal/errors.ts'
-import { isRecord } from './profile.ts'
+import { isRecord, parseJson } from '../../src/shared/json.ts'
 import { sourceSentence, type ServerChoice } from './server-choice.ts'
 import { formatDuration } from '../terminal/text.ts'
 import { version } from '../version.ts'
@@ -16,7 +16,7 @@ export type HttpResponse = {
   status: number
   /** Raw body, for --json. */
   body: string
-  /** Body parsed as JSON; null if it is not JSON. */
+  /** Body parsed as JSON; undefined if it is not JSON. */
   json: unknown
   retryAfterSeconds: number | null
 }
@@ -56,15 +56,6 @@ export function createHttp(server: ServerChoice, timeoutMs: number): SendHttp {
       json: parseJson(responseBody),
       retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : null,
     }
-  }
-}
-
-/** Parses JSON; null if the text is not JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
   }
 }
 

@@ -1,5 +1,5 @@
 import { CliError, exitCodes } from '../terminal/errors.ts'
-import { isRecord } from './profile.ts'
+import { isRecord } from '../../src/shared/json.ts'
 
 export type CallbackListener = ReturnType<typeof listenForCallback>
 

@@ -15,6 +15,7 @@ import { CliError, exitCodes, usageError } from '../terminal/errors.ts'
 import type { Io } from '../terminal/io.ts'
 import { printable } from '../terminal/text.ts'
 import type { NamedServer } from './server-choice.ts'
+import { isRecord, parseJson } from '../../src/shared/json.ts'
 
 /** State that the CLI keeps between commands, in `credentials.json`. */
 export type Profile = {
@@ -128,12 +129,7 @@ export function currentServer({ current, contexts }: Profile): { url: string; na
 }
 
 function parseProfile(text: string): Profile | null {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return null
-  }
+  const value = parseJson(text)
   if (!isRecord(value) || value.version !== 1 || !isRecord(value.logins)) return null
   const logins: Record<string, Login> = {}
   for (const [origin, login] of Object.entries(value.logins)) {
@@ -158,10 +154,6 @@ function readProvider(value: unknown): Pick<Login, 'provider'> {
   if (!isRecord(value) || typeof value.issuer !== 'string' || typeof value.clientId !== 'string') return {}
   return { provider: { issuer: value.issuer, clientId: value.clientId } }
 }
-
-/** Whether a value is an object other than an array. */
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const stringOrNull = (value: unknown) => (typeof value === 'string' ? value : null)
 

@@ -1,6 +1,6 @@
 import { CliError, exitCodeForStatus } from '../terminal/errors.ts'
 import type { HttpResponse } from './http.ts'
-import { isRecord } from './profile.ts'
+import { isRecord } from '../../src/shared/json.ts'
 import { sourceSentence, type ServerChoice } from './server-choice.ts'
 import { formatRemaining } from '../terminal/text.ts'
 

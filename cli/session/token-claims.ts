@@ -1,15 +1,11 @@
-import { isRecord } from './profile.ts'
+import { isRecord, parseJson } from '../../src/shared/json.ts'
 
 export type TokenGrant = { idToken: string; refreshToken: string | null; expiresAt: string | null }
 
 /** Decodes the claims of a JWT without verifying it; only the server verifies tokens. Empty if it is not a JWT. */
 export function readClaims(token: string): Record<string, unknown> {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
-    return isRecord(claims) ? claims : {}
-  } catch {
-    return {}
-  }
+  const claims = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+  return isRecord(claims) ? claims : {}
 }
 
 /** Returns the `exp` claim as an ISO time, or null. */

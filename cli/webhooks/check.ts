@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { signWebhook, type SignedMessage } from '../../src/shared/webhook-signature.ts'
-import { isRecord } from '../session/profile.ts'
+import { isRecord, parseJson } from '../../src/shared/json.ts'
 import { formatDuration, formatRemaining } from '../terminal/text.ts'
 
 export type Part = 'secret' | 'id' | 'timestamp' | 'body' | 'signature'
@@ -62,12 +62,8 @@ function checkId({ id, body }: WebhookToCheck): Check {
 }
 
 function readId(body: string): string | null {
-  try {
-    const parsed: unknown = JSON.parse(body)
-    return isRecord(parsed) && typeof parsed.id === 'string' ? parsed.id : null
-  } catch {
-    return null
-  }
+  const parsed = parseJson(body)
+  return isRecord(parsed) && typeof parsed.id === 'string' ? parsed.id : null
 }
 
 function checkTimestamp(timestamp: string, nowMs: number, toleranceMs: number): Check {
