@@ -11,7 +11,7 @@ import {
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { WebhookDelivery, WebhookDeliveryDetail } from '../client/resources.ts'
-import { eventKinds } from '../webhooks/event-kinds.ts'
+import { eventKinds } from '../../src/shared/event-kinds.ts'
 import { formatFacts, formatDuration, printable, type Paint } from '../terminal/text.ts'
 import { faultForStatus, faultText, resultText, type Fault } from '../client/webhook-text.ts'
 

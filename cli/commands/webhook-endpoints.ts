@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { confirm } from '../terminal/confirm.ts'
 import { usageError } from '../terminal/errors.ts'
-import { readEvents } from '../webhooks/event-kinds.ts'
+import { readEvents } from '../webhooks/read-events.ts'
 import { examples } from '../help.ts'
 import { findApplication } from '../client/find.ts'
 import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'

@@ -1,5 +1,5 @@
 import { and, count, desc, eq, getTableColumns, lt, lte, sql } from 'drizzle-orm'
-import { subscriptions, type Subscription } from '../domain/model/event-kinds.ts'
+import { subscriptions, type Subscription } from '../shared/event-kinds.ts'
 import type { EndpointListQuery, WebhookEndpointStore } from '../domain/webhooks/endpoints.ts'
 import type { SealedHeaders } from '../domain/webhooks/headers.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered, textParam } from './engine/query-params.ts'

@@ -1,4 +1,5 @@
-import { eventKinds, readEvents } from '../../webhooks/event-kinds.ts'
+import { eventKinds } from '../../../src/shared/event-kinds.ts'
+import { readEvents } from '../../webhooks/read-events.ts'
 import { findApplication } from '../../client/find.ts'
 import type { WebhookDelivery, WebhookEndpoint } from '../../client/resources.ts'
 import { faultForStatus, faultText } from '../../client/webhook-text.ts'

@@ -1,6 +1,6 @@
 import type { Developer } from '../accounts/developers.ts'
 import { invalidField } from '../model/errors.ts'
-import { eventKinds, type LogType } from '../model/event-kinds.ts'
+import { eventKinds, type LogType } from '../../shared/event-kinds.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readSeqCursor } from '../model/pagination.ts'
 import type { OtpRequest } from '../model/request.ts'

@@ -1,4 +1,4 @@
-import type { EventKind } from '../model/event-kinds.ts'
+import type { EventKind } from '../../shared/event-kinds.ts'
 import type { StoredWebhookMessage } from './outbox.ts'
 
 /** Reasons for a failed attempt. The list is closed. */

@@ -1,7 +1,7 @@
 import { selfActor, recordAudit, type Actor, type AuditDetails } from '../accounts/audit.ts'
 import type { Developer } from '../accounts/developers.ts'
 import { invalidField, notFound, ServiceError } from '../model/errors.ts'
-import type { Subscription } from '../model/event-kinds.ts'
+import type { Subscription } from '../../shared/event-kinds.ts'
 import { runIdempotently, type IdempotentResult, type IdempotencyScope } from '../limits/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'

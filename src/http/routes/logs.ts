@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { logTypes, type LogType } from '../../domain/model/event-kinds.ts'
+import { logTypes, type LogType } from '../../shared/event-kinds.ts'
 import type { LogEntry, LogService } from '../../domain/log/events.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { pageResponse, readPage, formatTime } from '../pagination.ts'

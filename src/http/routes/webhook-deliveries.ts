@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { eventKinds } from '../../domain/model/event-kinds.ts'
+import { eventKinds } from '../../shared/event-kinds.ts'
 import {
   webhookDeliveryStatuses,
   webhookErrors,

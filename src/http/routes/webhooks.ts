@@ -1,6 +1,6 @@
 import { Type, type TSchema } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { subscriptions } from '../../domain/model/event-kinds.ts'
+import { subscriptions } from '../../shared/event-kinds.ts'
 import { webhookErrors } from '../../domain/webhooks/delivery.ts'
 import {
   webhookUrlLengthMax,

@@ -2,7 +2,7 @@ import { createApplicationService } from '../../../src/domain/apps/applications.
 import { hostOrigin, type Actor } from '../../../src/domain/accounts/audit.ts'
 import { insertDeveloper } from '../../../src/domain/accounts/developers.ts'
 import { encodeEventId } from '../../../src/domain/model/event-ids.ts'
-import type { Subscription } from '../../../src/domain/model/event-kinds.ts'
+import type { Subscription } from '../../../src/shared/event-kinds.ts'
 import { recordEvent, type LogType } from '../../../src/domain/log/events.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
 import { deriveKeys } from '../../../src/domain/model/keys.ts'

@@ -1,19 +1,5 @@
+import { eventKinds, subscriptions, type Subscription } from '../../src/shared/event-kinds.ts'
 import { usageError } from '../terminal/errors.ts'
-import type { Route } from '../client/routes.ts'
-
-export type Subscription = Route<'POST', '/v1/webhooks'>['body']['events'][number]
-
-/** Event types that an endpoint can subscribe to, without `*`, which means all. */
-export const eventKinds = [
-  'otp.sent',
-  'otp.delivered',
-  'otp.undelivered',
-  'otp.verified',
-  'otp.failed',
-  'otp.expired',
-  'otp.canceled',
-  'otp.blocked',
-] as const satisfies readonly Subscription[]
 
 /**
  * Parses `otp.verified,otp.failed`, or `*`.
@@ -33,4 +19,4 @@ export function readEvents(events: string): Subscription[] {
 }
 
 const isSubscription = (value: string): value is Subscription =>
-  value === '*' || eventKinds.some((kind) => kind === value)
+  subscriptions.some((subscription) => subscription === value)
