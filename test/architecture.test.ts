@@ -214,6 +214,51 @@ describe('the domain', () => {
   })
 })
 
+describe('the loopback predicate', () => {
+  /** Files outside of src/shared that name a loopback host by itself, and what for. */
+  const otherUses: Record<string, string> = {
+    'cli/doctor/config.ts': 'an example of a setting',
+    'cli/environment.ts': 'NO_PROXY, a list that libraries compare with',
+    'cli/host/run-server.ts': 'the address to show for a wildcard address',
+    'cli/session/oidc-callback.ts': 'where the login listens',
+    'cli/webhooks/forward.ts': 'the host of a target that is only a port',
+    'src/config/config.ts': 'where the server listens by default',
+    'src/http/listener.ts': 'the origin of a request inside the process',
+  }
+  const mention = /127\\*[.([]|localhost|'loopback'/i
+  const completeAddress = /(?:127\.0\.0\.1|localhost)[:/][\w$]/g
+
+  const findMentions = (from: readonly Source[]) =>
+    from
+      .filter(({ path }) => !path.startsWith('src/shared/'))
+      .filter(({ text }) => mention.test(withoutComments(text).replaceAll(completeAddress, '')))
+      .map(({ path }) => path)
+
+  test('exists once: the other mentions of loopback hosts have a reason', () => {
+    expect(findMentions(program)).toEqual(Object.keys(otherUses))
+  })
+
+  test.each([
+    "const isLocal = host === 'localhost'",
+    "const isLocal = ['LOCALHOST', '::1'].includes(host)",
+    String.raw`const isLocal = /^127\.0\.0\.1$/.test(host)`,
+    String.raw`const isLocal = /^127(\.\d+){3}$/.test(host)`,
+    "const isLocal = host.startsWith('127.')",
+    "const isLocal = ipaddr.parse(host).range() === 'loopback'",
+  ])('would be found a second time: %s', (text) => {
+    expect(findMentions([parseSource('src/auth/a.ts', text)])).toEqual(['src/auth/a.ts'])
+  })
+
+  test.each([
+    "const listen = '127.0.0.1:8080'",
+    "const example = 'http://localhost:3000/hook'",
+    'const url = `http://127.0.0.1:${port}/callback`',
+    "// Not a rule: host === 'localhost'",
+  ])('is not taken for found in %s', (text) => {
+    expect(findMentions([parseSource('cli/a.ts', text)])).toEqual([])
+  })
+})
+
 describe('files', () => {
   test('have at most 400 lines', () => {
     expect(sources.filter(({ text }) => text.split('\n').length > 401).map(({ path }) => path)).toEqual([])
