@@ -159,3 +159,6 @@ function fillDefaults<Fields extends SettingFields>(
 /** Setting for the base URL of the provider's API. `create` gets it without trailing slashes. */
 export const baseUrlField = <const Url extends string>(url: Url) =>
   ({ description: 'the base URL of the API', default: url, url: true }) as const
+
+/** Pattern of a UUID (RFC 9562), which some providers use as ids in settings. */
+export const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i

@@ -3,14 +3,18 @@ import { forged, noReceipt, receiptResult, unreadable } from '../kit/callbacks.t
 import { createFailure, outcomeFromResult, outcomeFromStatus } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
-import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import {
+  baseUrlField,
+  defineKind,
+  uuidPattern,
+  type ProviderNeeds,
+  type SettingValues,
+} from '../kit/provider-kinds.ts'
 import { readSmsReason } from './messagebird.ts'
 import { accepted, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Provider, SendOutcome } from '../kit/provider.ts'
 import { timingSafeEqualBytes, isWithinTolerance } from '../kit/signature-checks.ts'
 import { hourMs, secondMs } from '../../shared/durations.ts'
-
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 const fields = {
   accessKey: {

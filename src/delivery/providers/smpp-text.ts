@@ -1,27 +1,8 @@
-/** The GSM 7-bit default alphabet in code order (3GPP TS 23.038 §6.2.1); 0x1B is the escape code. */
-const alphabet = [
-  ...('@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?' +
-    '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà'),
-]
-const escapeCode = 0x1b
-
-/** The extension table (§6.2.1.1): the code that follows the escape. */
-const extension: Readonly<Record<string, number>> = {
-  '\f': 0x0a,
-  '^': 0x14,
-  '{': 0x28,
-  '}': 0x29,
-  '\\': 0x2f,
-  '[': 0x3c,
-  '~': 0x3d,
-  ']': 0x3e,
-  '|': 0x40,
-  '€': 0x65,
-}
+import { gsmAlphabet, gsmEscapeCode, gsmExtension } from '../text/gsm-alphabet.ts'
 
 const septets = new Map<string, readonly number[]>([
-  ...alphabet.map((character, code) => [character, [code]] as const),
-  ...Object.entries(extension).map(([character, code]) => [character, [escapeCode, code]] as const),
+  ...gsmAlphabet.map((character, code) => [character, [code]] as const),
+  ...Object.entries(gsmExtension).map(([character, code]) => [character, [gsmEscapeCode, code]] as const),
 ])
 septets.delete('\x1b')
 

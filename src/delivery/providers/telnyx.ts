@@ -16,7 +16,13 @@ import {
 } from '../kit/failures.ts'
 import type { HttpResponse } from '../kit/http-client.ts'
 import { parseJson, textAt, valueAt } from '../kit/json.ts'
-import { baseUrlField, defineKind, type ProviderNeeds, type SettingValues } from '../kit/provider-kinds.ts'
+import {
+  baseUrlField,
+  defineKind,
+  uuidPattern,
+  type ProviderNeeds,
+  type SettingValues,
+} from '../kit/provider-kinds.ts'
 import { omitNullish } from '../kit/message-fields.ts'
 import { accepted, uncertain } from '../kit/provider.ts'
 import type { Callback, CallbackResult, Failure, Provider, Receipt, SendOutcome } from '../kit/provider.ts'
@@ -86,7 +92,7 @@ const fields = {
   messagingProfileId: {
     description: 'the id of the messaging profile to send with',
     required: true,
-    pattern: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
+    pattern: uuidPattern,
     example: '40017f8e-49c2-4b6a-9f0a-5d2c4d3e1b7a',
   },
   from: {

@@ -1,14 +1,10 @@
-/**
- * The GSM 7-bit default alphabet (3GPP TS 23.038 §6.2.1), without its escape code. National shift tables are
- * not supported: gateways use them only if configured to.
- */
-const basicCharacters = new Set(
-  '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?' +
-    '¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà',
-)
+import { gsmAlphabet, gsmExtension } from './gsm-alphabet.ts'
 
-/** Its extension table (§6.2.1.1): each character takes two septets, an escape and its code. */
-const extendedCharacters = new Set('\f^{}\\[~]|€')
+/** National shift tables are not supported: gateways use them only if configured to. */
+const basicCharacters = new Set(gsmAlphabet)
+basicCharacters.delete('\x1b')
+
+const extendedCharacters = new Set(Object.keys(gsmExtension))
 
 export type SmsSize = {
   encoding: 'GSM-7' | 'UCS-2'
