@@ -7,6 +7,7 @@ import type { Output } from './terminal/output.ts'
 import { credentialsPath, currentServer, readProfile, requireContext } from './session/profile.ts'
 import { chooseServer } from './session/server-choice.ts'
 import { createTokens } from './session/tokens.ts'
+import { dayMs, hourMs, minuteMs, secondMs } from '../src/shared/durations.ts'
 
 /** Global flags, which every command takes. */
 export type GlobalFlags = {
@@ -68,7 +69,7 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
   }
 }
 
-const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+const unitMs: Record<string, number> = { ms: 1, s: secondMs, m: minuteMs, h: hourMs }
 
 /**
  * Parses `500ms`, `30s`, `2m` or `1h` to milliseconds; a bare number is seconds. At most a day.
@@ -78,6 +79,6 @@ const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000
 export function durationMs(text: string, flag: string) {
   const [, number, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? []
   const ms = Number(number) * (unitMs[unit] ?? Number.NaN)
-  if (!(ms > 0 && ms <= 86_400_000)) throw usageError(`${flag} must be a duration like 500ms, 30s or 2m.`)
+  if (!(ms > 0 && ms <= dayMs)) throw usageError(`${flag} must be a duration like 500ms, 30s or 2m.`)
   return ms
 }

@@ -9,6 +9,7 @@ import { logLine } from '../client/log-lines.ts'
 import { findRecent, matchesSearch, type LogSearch } from '../client/recent-log.ts'
 import type { LogEntry } from '../client/resources.ts'
 import { formatDuration } from '../terminal/text.ts'
+import { dayMs } from '../../src/shared/durations.ts'
 
 type Options = { tail?: true; app?: string; type?: string; phone?: string; since?: string; limit?: string }
 
@@ -113,7 +114,7 @@ function readOptions({ type, phone, since, limit }: Options, nowMs: number): Omi
 /** Parses --since to milliseconds since the epoch: `10m` is ten minutes ago; anything else is a date. */
 function parseMoment(since: string, nowMs: number): number {
   const [, days] = /^(\d{1,4})d$/.exec(since) ?? []
-  if (days !== undefined) return nowMs - Number(days) * 86_400_000
+  if (days !== undefined) return nowMs - Number(days) * dayMs
   if (/^[\d.]+(ms|s|m|h)$/.test(since)) return nowMs - durationMs(since, '--since')
   const timestampMs = /^\d{4}-\d\d-\d\d/.test(since) ? Date.parse(since) : Number.NaN
   if (Number.isNaN(timestampMs))

@@ -5,6 +5,7 @@ import { findRecent, matchesSearch, type LogSearch } from '../client/recent-log.
 import type { LogEntry } from '../client/resources.ts'
 import { formatDuration } from '../terminal/text.ts'
 import type { Console } from './console-context.ts'
+import { minuteMs } from '../../src/shared/durations.ts'
 
 export type LogRow =
   | { kind: 'entry'; id: string; entry: LogEntry }
@@ -57,7 +58,7 @@ export async function tailLog(
 
   const flush = () => {
     timer = undefined
-    arrivals = arrivals.filter((at) => at > now() - 60_000)
+    arrivals = arrivals.filter((at) => at > now() - minuteMs)
     rows = rows.slice(-rowsMax)
     // A copy: a paused console keeps showing the rows that it was given.
     draw({ rows: [...rows], state, error, arrivals })

@@ -6,6 +6,7 @@ import type { OidcProvider } from './profile.ts'
 import type { PromptContext } from '../terminal/prompt.ts'
 import { printable, formatRemaining } from '../terminal/text.ts'
 import type { TokenGrant } from './token-claims.ts'
+import { minuteMs } from '../../src/shared/durations.ts'
 
 export type OidcLoginOptions = { device?: boolean | undefined; callbackPort?: string | undefined }
 
@@ -13,7 +14,7 @@ export type OidcLoginOptions = { device?: boolean | undefined; callbackPort?: st
 export type LoginContext = PromptContext & { timeoutMs: number }
 
 /** How long a person may take on the provider's pages. */
-const loginTimeoutMs = 5 * 60_000
+const loginTimeoutMs = 5 * minuteMs
 
 /**
  * Logs in at the provider: in a browser on this machine (authorization code with PKCE, RFC 8252), or with `device` in

@@ -1,4 +1,5 @@
 import type { createColors } from 'picocolors'
+import { dayMs, hourMs, minuteMs, secondMs } from '../../src/shared/durations.ts'
 
 export type Paint = ReturnType<typeof createColors>
 
@@ -123,13 +124,14 @@ export function formatTimeUntil(iso: string, nowMs: number) {
 
 /** Formats a time relative to now: `just now`, `5 min ago`, `in 2 h`; after 30 days the date. */
 export function relativeTime(iso: string, nowMs: number) {
-  const seconds = Math.floor((nowMs - Date.parse(iso)) / 1000)
-  if (seconds < -10) return `in ${formatRemaining(-seconds * 1000)}`
+  const ageMs = nowMs - Date.parse(iso)
+  const seconds = Math.floor(ageMs / secondMs)
+  if (seconds < -10) return `in ${formatRemaining(-seconds * secondMs)}`
   if (seconds < 10) return 'just now'
   if (seconds < 60) return `${seconds} s ago`
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`
-  const days = Math.floor(seconds / 86_400)
+  if (ageMs < hourMs) return `${Math.floor(ageMs / minuteMs)} min ago`
+  if (ageMs < dayMs) return `${Math.floor(ageMs / hourMs)} h ago`
+  const days = Math.floor(ageMs / dayMs)
   if (days > 30) return localTime(iso).slice(0, 10)
   return days === 1 ? 'yesterday' : `${days} days ago`
 }

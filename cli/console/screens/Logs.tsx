@@ -19,6 +19,7 @@ import { typeSpan } from '../lines/log.ts'
 import type { Screen, ScreenProps } from '../screen.ts'
 import { justify, type Line, type Span } from '../spans.ts'
 import type { Theme } from '../theme.ts'
+import { minuteMs } from '../../../src/shared/durations.ts'
 
 /** Screen with the live log. */
 export const logsScreen: Screen = {
@@ -164,7 +165,7 @@ function stateLine(
   theme: Theme,
 ): readonly Span[] {
   const { paint, symbols, status } = theme
-  const perMinute = arrivals.filter((at) => at > nowMs - 60_000).length
+  const perMinute = arrivals.filter((at) => at > nowMs - minuteMs).length
   const states = {
     loading: status('waiting', 'loading'),
     live: status('good', `live  ${perMinute}/min`),
