@@ -1,11 +1,10 @@
 import type { Config } from '../../src/config/config.ts'
+import type { OpenCircuit } from '../../src/host/host.ts'
 import type { ConfiguredProvider } from '../../src/server/start.ts'
 import { fault, ok, warning, type Check } from './check.ts'
 import { routeChecks } from './routes.ts'
 import { isLoopback, isLoopbackAddress } from '../../src/shared/loopback.ts'
 import { recentTime } from '../terminal/text.ts'
-
-export type OpenCircuit = { name: string; failure: string; openUntil: number }
 
 export type DeliveryFacts = {
   config: Config

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { uptime } from 'node:os'
 import type { Config } from '../config/config.ts'
+import type { OpenCircuit } from '../domain/model/delivery.ts'
 import type { AuditEntry, AuditQuery } from '../domain/accounts/audit.ts'
 import { callbackPath } from '../domain/otp/callback-tokens.ts'
 import { erasePhone, type ErasureResult } from '../domain/upkeep/erasure.ts'
@@ -25,7 +26,10 @@ export { backUp, migrateUp, migrationStatus, restore } from './data.ts'
 
 export type { GuardStatus as HostGuardStatus } from '../domain/guard/status.ts'
 
-export type HostOpenCircuit = { name: string; failure: string; until: string }
+export type { OpenCircuit } from '../domain/model/delivery.ts'
+
+/** An open circuit with its time as text. */
+export type HostOpenCircuit = Omit<OpenCircuit, 'openUntil'> & { until: string }
 
 export type HostInspection = Inspection
 

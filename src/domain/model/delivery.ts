@@ -132,3 +132,6 @@ export const toDestination = (request: Omit<Destination, 'isVirtual'>): Destinat
   appId: request.appId,
   isVirtual: isVirtualPhone(request.phone),
 })
+
+/** A provider whose circuit is open: it gets no messages until `openUntil`. */
+export type OpenCircuit = { name: string; failure: FailureClass; openUntil: number }

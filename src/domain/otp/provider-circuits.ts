@@ -1,7 +1,4 @@
-import type { FailureClass } from '../model/delivery.ts'
-
-/** A provider whose circuit is open: it gets no messages until `openUntil`. */
-export type OpenCircuit = { name: string; failure: FailureClass; openUntil: number }
+import type { OpenCircuit } from '../model/delivery.ts'
 
 /** Open circuits, published by the running server for commands in other processes. */
 export type ProviderCircuitStore = {

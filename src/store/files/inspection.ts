@@ -2,6 +2,7 @@ import { constants, Database as SqliteConnection } from 'bun:sqlite'
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { OpenCircuit } from '../../domain/model/delivery.ts'
 import { masterKeyCheck } from '../../domain/model/keys.ts'
 import { withReadonlyConnection } from './backup.ts'
 import { dataFiles, errorWord, readMasterKey, StartRefused } from './data-dir.ts'
@@ -51,7 +52,7 @@ export type DatabaseInspection =
       /** Damage that SQLite found in the file; null if intact. */
       damage: string | null
       /** Providers with an open circuit. A stopped server may have left stale entries. */
-      openCircuits: { name: string; failure: string; openUntil: number }[]
+      openCircuits: OpenCircuit[]
     }
 
 /**
@@ -121,7 +122,7 @@ function inspectDatabase(path: string): { database: DatabaseInspection; keyCheck
       : null
     const openCircuits = hasTable('resting_providers')
       ? connection
-          .query<{ name: string; failure: string; openUntil: number }, []>(
+          .query<OpenCircuit, []>(
             'select name, failure, resting_until as openUntil from resting_providers order by name',
           )
           .all()

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { deliveryChecks, type OpenCircuit } from '../../../cli/doctor/delivery.ts'
+import { deliveryChecks } from '../../../cli/doctor/delivery.ts'
+import type { OpenCircuit } from '../../../src/host/host.ts'
 import { openProviders } from '../../../src/server/start.ts'
 import { requireConfig, loadFile } from '../../helpers/config.ts'
 
@@ -86,7 +87,7 @@ describe('live sending', () => {
 })
 
 describe('a provider', () => {
-  const openCircuit = { name: 'main', failure: 'no_credit', openUntil: nowMs + 60_000 }
+  const openCircuit: OpenCircuit = { name: 'main', failure: 'no_credit', openUntil: nowMs + 60_000 }
 
   test('with an open circuit is a warning, without any other a fault, and is ok once it is closed', async () => {
     const withSpareToml = validToml + twilio('spare')
