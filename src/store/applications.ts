@@ -1,23 +1,20 @@
 import { and, count, desc, eq, lt, sql } from 'drizzle-orm'
-import type { Application, ApplicationListQuery, ApplicationStore } from '../domain/apps/applications.ts'
+import {
+  listedFields,
+  type Application,
+  type ApplicationListQuery,
+  type ApplicationStore,
+} from '../domain/apps/applications.ts'
 import type { FreshCredential } from '../domain/apps/credentials.ts'
 import type { Developer } from '../domain/accounts/developers.ts'
+import { messageFields } from '../domain/model/message-settings.ts'
+import { pick } from '../shared/fields.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import type { Tables } from './engine/tables.ts'
 
-/** The application's settings for messages, as columns of a query that joins it. */
-export const messageSettings = ({
-  name,
-  defaultLocale,
-  webOtpDomain,
-  androidAppHash,
-}: Tables['applications']) => ({
-  name,
-  defaultLocale,
-  webOtpDomain,
-  androidAppHash,
-})
+/** Selects the message settings of an application in a query that joins it. */
+export const messageSettings = (applications: Tables['applications']) => pick(applications, messageFields)
 
 export function createApplicationStore(database: Database, executor: QueryExecutor): ApplicationStore {
   const { applications, developers, rateAdmissions } = database.tables
@@ -60,29 +57,11 @@ export function createApplicationStore(database: Database, executor: QueryExecut
       .from(applications)
       .where(eq(applications.id, sql.placeholder('id'))),
   )
-  const listColumns = {
-    id: applications.id,
-    name: applications.name,
-    projectId: applications.projectId,
-    environment: applications.environment,
-    status: applications.status,
-    otpTtlSeconds: applications.otpTtlSeconds,
-    clientSecretPreview: applications.clientSecretPreview,
-    apiKeyPreview: applications.apiKeyPreview,
-    clientSecretRotatedAt: applications.clientSecretRotatedAt,
-    apiKeyRotatedAt: applications.apiKeyRotatedAt,
-    webhookSecretRotatedAt: applications.webhookSecretRotatedAt,
-    defaultLocale: applications.defaultLocale,
-    webOtpDomain: applications.webOtpDomain,
-    androidAppHash: applications.androidAppHash,
-    createdAt: applications.createdAt,
-    updatedAt: applications.updatedAt,
-  }
   const list = prepareFiltered(
     database,
     ({ developerId, projectId, limit, before }: FilterPlaceholders<ApplicationListQuery>) =>
       executor
-        .select(listColumns)
+        .select(pick(applications, listedFields))
         .from(applications)
         .where(
           and(

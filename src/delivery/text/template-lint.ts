@@ -1,9 +1,5 @@
-import {
-  androidAppHashPattern,
-  localePattern,
-  webOtpDomainPattern,
-  type MessageTemplates,
-} from '../../domain/model/message-settings.ts'
+import type { MessageTemplates } from '../../domain/model/message-settings.ts'
+import { applicationFields } from '../../shared/application-fields.ts'
 import { parseLocale } from './locale-choice.ts'
 import { localeTexts } from './locales.ts'
 import { draftMessage, renderMessage, type Message, type MessageInput, type Omission } from './message.ts'
@@ -80,9 +76,9 @@ export type PreviewInput = Partial<
 >
 
 const fieldPatterns: Partial<Record<keyof PreviewInput, RegExp>> = {
-  locale: new RegExp(localePattern),
-  webOtpDomain: new RegExp(webOtpDomainPattern),
-  androidAppHash: new RegExp(androidAppHashPattern),
+  locale: new RegExp(applicationFields.defaultLocale.pattern),
+  webOtpDomain: new RegExp(applicationFields.webOtpDomain.pattern),
+  androidAppHash: new RegExp(applicationFields.androidAppHash.pattern),
 }
 
 /** First field that the API would refuse too, if any. */

@@ -17,25 +17,27 @@ import { runIdempotently, type IdempotentResult, type IdempotencyScope } from '.
 import { isId, type NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
-import type { MessageSettings } from '../model/message-settings.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import { resolvePlan, type Plans } from '../model/plans.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
 import { planLimitReached } from './projects.ts'
 import type { Store, Stores } from '../store/store.ts'
+import { applicationFields } from '../../shared/application-fields.ts'
+import { keysOf, mapProperties, pick, type FieldValues } from '../../shared/fields.ts'
+
+/** The values that a developer sets, as `applicationFields` defines them. */
+export type ApplicationSettings = FieldValues<typeof applicationFields>
 
 /** An application as stored. */
 export type Application = StoredCredentials &
-  Omit<MessageSettings, 'name'> & {
+  ApplicationSettings & {
     id: string
     developerId: string
     projectId: string
     name: string
     environment: Environment
     status: 'active' | 'disabled'
-    /** 60 to 600. */
-    otpTtlSeconds: number
     clientSecretRotatedAt: number | null
     apiKeyRotatedAt: number | null
     webhookSecretRotatedAt: number | null
@@ -45,14 +47,9 @@ export type Application = StoredCredentials &
     updatedAt: number
   }
 
+/** Fields to change; null clears a setting. */
 export type ApplicationChanges = {
-  name?: string | undefined
-  status?: Application['status'] | undefined
-  otpTtlSeconds?: number | undefined
-  /** Null clears the field; so it does for the two below. */
-  defaultLocale?: string | null | undefined
-  webOtpDomain?: string | null | undefined
-  androidAppHash?: string | null | undefined
+  [K in 'name' | 'status' | keyof ApplicationSettings]?: Application[K] | undefined
 }
 
 /** Methods with a `developerId` find only that developer's applications. */
@@ -94,37 +91,35 @@ export type ApplicationListQuery = {
   before?: string | undefined
 }
 
-/**
- * An application as shown to its developer. Times are in milliseconds; rotation times are null before the first
- * rotation.
- */
-export type ApplicationView = Pick<
-  Application,
-  | 'id'
-  | 'name'
-  | 'projectId'
-  | 'environment'
-  | 'status'
-  | 'otpTtlSeconds'
-  | 'defaultLocale'
-  | 'webOtpDomain'
-  | 'androidAppHash'
-  | 'createdAt'
-  | 'updatedAt'
-  | 'clientSecretRotatedAt'
-  | 'apiKeyRotatedAt'
-  | 'webhookSecretRotatedAt'
-> & { clientId: string; clientSecretPreview: string; apiKeyPreview: string }
+/** Stored fields that the developer sees: all without salts, hashes and the webhook secret. */
+export const listedFields = [
+  'id',
+  'name',
+  'projectId',
+  'environment',
+  'status',
+  ...keysOf(applicationFields),
+  'clientSecretPreview',
+  'apiKeyPreview',
+  'createdAt',
+  'updatedAt',
+  'clientSecretRotatedAt',
+  'apiKeyRotatedAt',
+  'webhookSecretRotatedAt',
+] as const
 
-/** The stored part of the view, without salts and hashes. */
-export type ListedApplication = Omit<ApplicationView, 'clientId'>
+export type ListedApplication = Pick<Application, (typeof listedFields)[number]>
+
+/**
+ * An application as shown to its developer, with masked previews of its credentials. Times are in milliseconds;
+ * rotation times are null before the first rotation.
+ */
+export type ApplicationView = ListedApplication & { clientId: string }
 
 /** A new application with its secrets, which are shown only once. */
 export type CreatedApplication = { application: ApplicationView; secrets: IssuedSecrets }
 
-export const otpTtlSecondsMin = 60
-export const otpTtlSecondsMax = 600
-const otpTtlSecondsDefault = 300
+const defaultSettings: ApplicationSettings = mapProperties(applicationFields, (field) => field.default)
 
 export type ApplicationService = ReturnType<typeof createApplicationService>
 
@@ -140,23 +135,10 @@ export function createApplicationService(needs: {
   const { store, clock, newId, random, keys, plans } = needs
 
   const toView = (row: ListedApplication): ApplicationView => ({
-    id: row.id,
-    name: row.name,
-    projectId: row.projectId,
-    environment: row.environment,
-    status: row.status,
+    ...pick(row, listedFields),
     clientId: deriveClientId(keys, row.environment, row.id),
     clientSecretPreview: maskCredential('secret', row.environment, row.clientSecretPreview),
     apiKeyPreview: maskCredential('api', row.environment, row.apiKeyPreview),
-    otpTtlSeconds: row.otpTtlSeconds,
-    defaultLocale: row.defaultLocale,
-    webOtpDomain: row.webOtpDomain,
-    androidAppHash: row.androidAppHash,
-    createdAt: row.createdAt,
-    updatedAt: row.updatedAt,
-    clientSecretRotatedAt: row.clientSecretRotatedAt,
-    apiKeyRotatedAt: row.apiKeyRotatedAt,
-    webhookSecretRotatedAt: row.webhookSecretRotatedAt,
   })
 
   const addAuditEntry = (tx: Stores, actor: Actor, { id, name }: Application, details: AuditDetails) =>
@@ -223,10 +205,7 @@ export function createApplicationService(needs: {
           id,
           developerId: developer.id,
           status: 'active',
-          otpTtlSeconds: otpTtlSecondsDefault,
-          defaultLocale: null,
-          webOtpDomain: null,
-          androidAppHash: null,
+          ...defaultSettings,
           clientSecretRotatedAt: null,
           apiKeyRotatedAt: null,
           webhookSecretRotatedAt: null,

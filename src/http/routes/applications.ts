@@ -1,17 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import {
-  otpTtlSecondsMax,
-  otpTtlSecondsMin,
-  type ApplicationService,
-  type ApplicationView,
-  type CreatedApplication,
+import type {
+  ApplicationService,
+  ApplicationView,
+  CreatedApplication,
 } from '../../domain/apps/applications.ts'
-import {
-  androidAppHashPattern,
-  localePattern,
-  webOtpDomainPattern,
-} from '../../domain/model/message-settings.ts'
+import { applicationFields } from '../../shared/application-fields.ts'
+import { nullableNames, pick, requiredNames } from '../../shared/fields.ts'
+import { changesBody, requestSchemas, responseSchemas } from '../field-schemas.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { idempotencyScope, setReplayedHeader } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
@@ -24,7 +20,6 @@ import {
   idempotencyKey,
   idParams,
   name,
-  nullable,
   object,
   page,
   pageQuery,
@@ -41,28 +36,10 @@ const rotationType = Type.Union(
   [Type.Literal('secret'), Type.Literal('api'), Type.Literal('webhook_secret')],
   { errorText: 'Expected secret, api or webhook_secret' },
 )
-const otpTtlSeconds = Type.Integer({
-  minimum: otpTtlSecondsMin,
-  maximum: otpTtlSecondsMax,
-  errorText: `Expected a whole number from ${otpTtlSecondsMin} to ${otpTtlSecondsMax}`,
-})
-
-const defaultLocale = Type.String({
-  pattern: localePattern,
-  errorText: 'Expected a language tag, such as en or pt-BR',
-  description: 'Language of messages, unless the request names one.',
-})
-const webOtpDomain = Type.String({
-  pattern: webOtpDomainPattern,
-  errorText: 'Expected a host name such as example.com, without scheme, port or path',
-  description:
-    'Host whose pages may autofill the code (WebOTP). Messages then end with the origin-bound line that browsers look for.',
-})
-const androidAppHash = Type.String({
-  pattern: androidAppHashPattern,
-  errorText: 'Expected the 11-character hash of an Android app',
-  description: 'App hash of the Android app that may read the message (SMS Retriever API).',
-})
+const settings = responseSchemas(applicationFields)
+const requiredSettings = requiredNames(applicationFields)
+/** Null until the developer sets them; the response to a creation omits them. */
+const nullableSettings = nullableNames(applicationFields)
 
 const sharedProperties = {
   id: Type.String(),
@@ -71,7 +48,7 @@ const sharedProperties = {
   environment,
   status,
   clientId: Type.String(),
-  otpTtlSeconds: Type.Integer(),
+  ...pick(settings, requiredSettings),
   createdAt: timestamp,
   updatedAt: timestamp,
 }
@@ -86,9 +63,7 @@ const application = object(
     ...sharedProperties,
     clientSecretPreview: preview,
     apiKeyPreview: preview,
-    defaultLocale: nullable(defaultLocale),
-    webOtpDomain: nullable(webOtpDomain),
-    androidAppHash: nullable(androidAppHash),
+    ...pick(settings, nullableSettings),
     clientSecretRotatedAt: rotatedAt,
     apiKeyRotatedAt: rotatedAt,
     webhookSecretRotatedAt: rotatedAt,
@@ -123,7 +98,7 @@ const presentShared = (row: ApplicationView) => ({
   environment: row.environment,
   status: row.status,
   clientId: row.clientId,
-  otpTtlSeconds: row.otpTtlSeconds,
+  ...pick(row, requiredSettings),
   createdAt: formatTime(row.createdAt),
   updatedAt: formatTime(row.updatedAt),
 })
@@ -132,9 +107,7 @@ const present = (row: ApplicationView) => ({
   ...presentShared(row),
   clientSecretPreview: row.clientSecretPreview,
   apiKeyPreview: row.apiKeyPreview,
-  defaultLocale: row.defaultLocale,
-  webOtpDomain: row.webOtpDomain,
-  androidAppHash: row.androidAppHash,
+  ...pick(row, nullableSettings),
   ...(row.clientSecretRotatedAt !== null && { clientSecretRotatedAt: formatTime(row.clientSecretRotatedAt) }),
   ...(row.apiKeyRotatedAt !== null && { apiKeyRotatedAt: formatTime(row.apiKeyRotatedAt) }),
   ...(row.webhookSecretRotatedAt !== null && {
@@ -208,17 +181,7 @@ export function applicationRoutes(services: {
       }),
       {
         params: idParams,
-        body: Type.Object(
-          {
-            name: Type.Optional(name),
-            status: Type.Optional(status),
-            otpTtlSeconds: Type.Optional(otpTtlSeconds),
-            defaultLocale: Type.Optional(nullable(defaultLocale)),
-            webOtpDomain: Type.Optional(nullable(webOtpDomain)),
-            androidAppHash: Type.Optional(nullable(androidAppHash)),
-          },
-          { additionalProperties: false, minProperties: 1, errorText: 'Expected at least one property' },
-        ),
+        body: changesBody({ name, status, ...requestSchemas(applicationFields) }),
         response: { 200: data(application), ...consoleBodyErrors },
         detail: {
           ...detail,

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { DeveloperService, Profile } from '../../domain/accounts/developers.ts'
+import { changesBody } from '../field-schemas.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { jsonBody } from '../json-body.ts'
 import { formatTime } from '../pagination.ts'
@@ -75,10 +76,7 @@ export function developerRoutes(services: {
       '/me',
       async ({ developer, body }) => ({ data: present(await developers.update(developer, body)) }),
       {
-        body: Type.Object(
-          { name: Type.Optional(name), company: Type.Optional(company) },
-          { additionalProperties: false, minProperties: 1, errorText: 'Expected at least one property' },
-        ),
+        body: changesBody({ name, company }),
         response: { 200: data(profile), ...consoleBodyErrors },
         detail: { ...detail, operationId: 'updateProfile', summary: 'Change your name or company' },
       },

@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { AppAuth } from '../../domain/apps/authentication.ts'
-import { otpTtlSecondsMax, otpTtlSecondsMin } from '../../domain/apps/applications.ts'
+import { applicationFields } from '../../shared/application-fields.ts'
+import { requestSchemas } from '../field-schemas.ts'
 import { codePattern } from '../../domain/model/code.ts'
 import type { RatedOperation } from '../../domain/otp/lifecycle.ts'
 import { channels } from '../../domain/model/request.ts'
@@ -66,17 +67,11 @@ export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService
           channel: Type.Optional(channel),
           locale: Type.Optional(
             Type.String({
-              pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$',
-              errorText: 'Expected a language tag, such as en or pt-BR',
+              pattern: applicationFields.defaultLocale.pattern,
+              errorText: applicationFields.defaultLocale.errorText,
             }),
           ),
-          ttlSeconds: Type.Optional(
-            Type.Integer({
-              minimum: otpTtlSecondsMin,
-              maximum: otpTtlSecondsMax,
-              errorText: `Expected a whole number from ${otpTtlSecondsMin} to ${otpTtlSecondsMax}`,
-            }),
-          ),
+          ttlSeconds: Type.Optional(requestSchemas(applicationFields).otpTtlSeconds),
           metadata: Type.Optional(
             Type.Record(
               Type.String({ pattern: '^[A-Za-z0-9_.-]{1,40}$' }),

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { ProjectService, ProjectWithCount } from '../../domain/apps/projects.ts'
+import { changesBody } from '../field-schemas.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { idempotencyScope, setReplayedHeader } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
@@ -100,10 +101,7 @@ export function projectRoutes(services: {
       }),
       {
         params: idParams,
-        body: Type.Object(
-          { name: Type.Optional(name), description: Type.Optional(description) },
-          { additionalProperties: false, minProperties: 1, errorText: 'Expected at least one property' },
-        ),
+        body: changesBody({ name, description }),
         response: { 200: data(project), ...consoleBodyErrors },
         detail: { ...detail, operationId: 'updateProject', summary: 'Change the name or description' },
       },

@@ -9,6 +9,7 @@ import {
 } from '../../domain/webhooks/endpoints.ts'
 import { headerNamePattern, headerValuePattern, webhookHeadersMax } from '../../domain/webhooks/headers.ts'
 import type { WebhookTester } from '../../domain/webhooks/test-event.ts'
+import { changesBody } from '../field-schemas.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { idempotencyScope, setReplayedHeader } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
@@ -193,16 +194,7 @@ export function webhookRoutes(services: {
       }),
       {
         params: idParams,
-        body: Type.Object(
-          {
-            url: Type.Optional(url),
-            events: Type.Optional(events),
-            status: Type.Optional(status),
-            description: Type.Optional(description),
-            headers: Type.Optional(changedHeaders),
-          },
-          { additionalProperties: false, minProperties: 1, errorText: 'Expected at least one property' },
-        ),
+        body: changesBody({ url, events, status, description, headers: changedHeaders }),
         response: { 200: data(endpoint), ...consoleBodyErrors },
         detail: {
           ...detail,

@@ -1,0 +1,43 @@
+import { Type, type TProperties, type TSchema, type TUnsafe } from '@sinclair/typebox'
+import {
+  mapProperties,
+  type FieldDefinition,
+  type FieldDefinitions,
+  type FieldValue,
+} from '../shared/fields.ts'
+import { nullable } from './schemas.ts'
+
+/** A schema for each field, with the type of the field's value. */
+type FieldSchemas<F extends FieldDefinitions> = { [K in keyof F]: TUnsafe<FieldValue<F[K]>> }
+
+const mapSchemas = <F extends FieldDefinitions>(fields: F, toSchema: (field: FieldDefinition) => TSchema) =>
+  mapProperties<F, Record<keyof F, TSchema>>(fields, toSchema) as FieldSchemas<F>
+
+/** Creates the schemas of fields in requests. */
+export const requestSchemas = <F extends FieldDefinitions>(fields: F) => mapSchemas(fields, requestSchema)
+
+/** Creates the schemas of fields in responses. They state no range, which a later version may extend. */
+export const responseSchemas = <F extends FieldDefinitions>(fields: F) =>
+  mapSchemas(fields, (field) => {
+    if (field.default === null) return requestSchema(field)
+    return field.kind === 'text' ? Type.String() : Type.Integer()
+  })
+
+function requestSchema({ errorText, description, ...field }: FieldDefinition): TSchema {
+  const notes = { errorText, ...(description !== undefined && { description }) }
+  const schema =
+    field.kind === 'text'
+      ? Type.String({ pattern: field.pattern, ...notes })
+      : Type.Integer({ minimum: field.minimum, maximum: field.maximum, ...notes })
+  return field.default === null ? nullable(schema) : schema
+}
+
+/** Creates the schema of a `PATCH` body: at least one of the properties. */
+export const changesBody = <P extends TProperties>(properties: P) =>
+  Type.Partial(
+    Type.Object(properties, {
+      additionalProperties: false,
+      minProperties: 1,
+      errorText: 'Expected at least one property',
+    }),
+  )

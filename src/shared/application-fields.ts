@@ -1,0 +1,73 @@
+import type { FieldDefinitions } from './fields.ts'
+
+/**
+ * Settings of an application, in the order of responses. Types, defaults, queries, request and response schemas, options
+ * of `otpd app update`, output of `otpd app get` and forms of the console derive from this table.
+ */
+export const applicationFields = {
+  otpTtlSeconds: {
+    kind: 'seconds',
+    minimum: 60,
+    maximum: 600,
+    default: 300,
+    errorText: 'Expected a whole number from 60 to 600',
+    isMessageSetting: false,
+    terminal: {
+      option: '--otp-ttl <seconds>',
+      help: 'how long a code is good for, 60 to 600',
+      label: 'Codes live',
+      consoleLabel: 'codes live',
+    },
+  },
+  /** BCP 47 tag, used if the request names no locale or one without a template. */
+  defaultLocale: {
+    kind: 'text',
+    // `language-Script-REGION` and shorter, in upper or lower case.
+    pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$',
+    default: null,
+    errorText: 'Expected a language tag, such as en or pt-BR',
+    description: 'Language of messages, unless the request names one.',
+    isMessageSetting: true,
+    terminal: {
+      option: '--locale <tag>',
+      help: "the language of messages, like en or pt-BR; '' removes it",
+      label: 'Language',
+      consoleLabel: 'language',
+    },
+  },
+  /** Host whose pages may autofill the code (WICG, Origin-bound one-time codes delivered via SMS). */
+  webOtpDomain: {
+    kind: 'text',
+    // A host name of two labels or more, in ASCII (RFC 1123 §2.1, RFC 5890 for others): no scheme, port, address or
+    // wildcard. The last label begins with a letter, which excludes IP addresses.
+    pattern:
+      '^(?=.{4,253}$)([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\\.)+[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])$',
+    default: null,
+    errorText: 'Expected a host name such as example.com, without scheme, port or path',
+    description:
+      'Host whose pages may autofill the code (WebOTP). Messages then end with the origin-bound line that browsers look for.',
+    isMessageSetting: true,
+    terminal: {
+      option: '--webotp-domain <host>',
+      help: "whose pages may fill in the code, like example.com; '' removes it",
+      label: 'WebOTP',
+      consoleLabel: 'WebOTP host',
+    },
+  },
+  /** Hash of the Android app that may read the message (Google, SMS Retriever API). */
+  androidAppHash: {
+    kind: 'text',
+    // The first 11 characters of a SHA-256 in base64.
+    pattern: '^[A-Za-z0-9+/]{11}$',
+    default: null,
+    errorText: 'Expected the 11-character hash of an Android app',
+    description: 'App hash of the Android app that may read the message (SMS Retriever API).',
+    isMessageSetting: true,
+    terminal: {
+      option: '--android-hash <hash>',
+      help: "the Android app that may read the message; '' removes it",
+      label: 'Android app',
+      consoleLabel: 'Android hash',
+    },
+  },
+} as const satisfies FieldDefinitions
