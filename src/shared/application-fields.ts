@@ -16,7 +16,7 @@ export const applicationFields = {
       option: '--otp-ttl <seconds>',
       help: 'how long a code is good for, 60 to 600',
       label: 'Codes live',
-      consoleLabel: 'codes live',
+      consoleLabel: 'code lifetime',
     },
   },
   /** BCP 47 tag, used if the request names no locale or one without a template. */

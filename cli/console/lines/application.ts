@@ -1,5 +1,8 @@
+import { applicationFields } from '../../../src/shared/application-fields.ts'
+import { keysOf, type FieldDefinition } from '../../../src/shared/fields.ts'
 import type { Application, Project } from '../../client/resources.ts'
-import { recentTime, relativeTime, formatRemaining } from '../../terminal/text.ts'
+import { formatSetting } from '../../terminal/setting-text.ts'
+import { recentTime, relativeTime } from '../../terminal/text.ts'
 import type { Column } from '../columns.ts'
 import { factLines, type Fact } from './facts.ts'
 import { justify, type Line, type Span } from '../spans.ts'
@@ -63,19 +66,19 @@ export const appFacts = (app: Application, theme: Theme, nowMs: number): Line[] 
   factLines(
     [
       ['status', [environmentSpan(app.environment, theme), '  ', appStatus(app, theme)]],
-      ['code lifetime', formatRemaining(app.otpTtlSeconds * 1000)],
+      ...settingFacts(app, ['otpTtlSeconds']),
       ['created', createdText(app.createdAt, nowMs)],
       ['id', app.id],
     ],
     theme,
   )
 
-/** Returns the message settings of an application; those that are not set are null. */
-export const messageFacts = (app: Application): Fact[] => [
-  ['language', app.defaultLocale],
-  ['WebOTP host', app.webOtpDomain],
-  ['Android hash', app.androidAppHash],
-]
+/** Returns settings of an application, by default all; those that are not set are null. */
+export const settingFacts = (app: Application, names = keysOf(applicationFields)) =>
+  names.map((name): Fact => {
+    const field: FieldDefinition = applicationFields[name]
+    return [field.terminal.consoleLabel, formatSetting(field, app[name])]
+  })
 
 export const emptyProjects = [
   'No projects yet. A project groups applications.',

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react'
 import { CliError } from '../../terminal/errors.ts'
 import type { Application } from '../../client/resources.ts'
-import { relativeTime, formatRemaining } from '../../terminal/text.ts'
-import { messageFacts } from '../lines/application.ts'
+import { relativeTime } from '../../terminal/text.ts'
+import { settingFacts } from '../lines/application.ts'
 import { Lines } from '../components/Lines.tsx'
 import { useConsole } from '../console-context.ts'
 import { credentialLines } from '../lines/credentials.ts'
@@ -80,8 +80,7 @@ export function AppCredentials({ app, keys, width, height, onIssued }: TabProps)
     '',
     ...factLines(
       [
-        ['code lifetime', formatRemaining(app.otpTtlSeconds * 1000)],
-        ...messageFacts(app),
+        ...settingFacts(app),
         ['created', relativeTime(app.createdAt, nowMs)],
         ['updated', relativeTime(app.updatedAt, nowMs)],
       ],

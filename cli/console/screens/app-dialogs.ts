@@ -1,5 +1,8 @@
+import { applicationFields } from '../../../src/shared/application-fields.ts'
+import { keysOf, mapProperties, type FieldDefinition, type FieldValues } from '../../../src/shared/fields.ts'
 import type { Application, Project } from '../../client/resources.ts'
-import { required, type Console, type Dialog } from '../console-context.ts'
+import { parseSetting } from '../../terminal/setting-text.ts'
+import { required, type Console, type Dialog, type Field } from '../console-context.ts'
 import {
   credentialNames,
   credentialsFromCreation,
@@ -9,8 +12,6 @@ import {
 } from '../issued-credentials.ts'
 
 type Needs = Pick<Console, 'api' | 'toast'>
-
-const checkSeconds = (value: string) => (/^\d{2,4}$/.test(value.trim()) ? null : 'seconds, 60 to 600')
 
 /**
  * Creates an application.
@@ -45,29 +46,31 @@ export const editAppDialog = ({ api, toast }: Needs, app: Application): Dialog =
   title: 'Edit application',
   fields: [
     { name: 'name', label: 'name', initial: app.name, check: required },
-    {
-      name: 'seconds',
-      label: 'code lifetime, s',
-      initial: String(app.otpTtlSeconds),
-      check: checkSeconds,
-    },
-    { name: 'locale', label: 'language', initial: app.defaultLocale ?? '' },
-    { name: 'domain', label: 'WebOTP host', initial: app.webOtpDomain ?? '' },
-    { name: 'android', label: 'Android hash', initial: app.androidAppHash ?? '' },
+    ...keysOf(applicationFields).map((name) => settingField(name, applicationFields[name], app[name])),
   ],
   verb: 'save',
-  async submit({ name = '', seconds = '', locale = '', domain = '', android = '' }) {
-    const body = {
-      name: name.trim(),
-      otpTtlSeconds: Number(seconds),
-      defaultLocale: locale.trim() || null,
-      webOtpDomain: domain.trim() || null,
-      androidAppHash: android.trim() || null,
-    }
+  async submit({ name = '', ...values }) {
+    const body = { name: name.trim(), ...parseSettings(values) }
     await api.asDeveloper('PATCH', '/v1/applications/:id', { params: { id: app.id }, body })
     toast('application saved', 'good')
   },
 })
+
+const settingField = (name: string, field: FieldDefinition, value: string | number | null): Field => {
+  const { consoleLabel } = field.terminal
+  const initial = String(value ?? '')
+  if (field.kind === 'text') return { name, label: consoleLabel, initial }
+  const check = (text: string) =>
+    parseSetting(field, text.trim()) === undefined ? `seconds, ${field.minimum} to ${field.maximum}` : null
+  return { name, label: `${consoleLabel}, s`, initial, check }
+}
+
+const parseSettings = (values: Readonly<Record<string, string>>) =>
+  mapProperties<typeof applicationFields, FieldValues<typeof applicationFields>>(
+    applicationFields,
+    // The form was checked, so every value can be parsed.
+    (field, name) => parseSetting(field, (values[name] ?? '').trim()) ?? null,
+  )
 
 /** Disables an application, or enables it again. */
 export const toggleAppDialog = ({ api, toast }: Needs, { id, name, status }: Application): Dialog => {
