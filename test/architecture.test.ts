@@ -89,6 +89,7 @@ describe('imports', () => {
     ['src/host/host.ts', "import { createApp } from '../http/app.ts'\ncreateApp()"],
     ['src/server/start.ts', "import { run } from '../../cli/main.ts'\nrun()"],
     ['src/shared/a.ts', "import type { Otp } from '../domain/otp/otp.ts'"],
+    ['src/shared/a.ts', "import { Type } from '@sinclair/typebox'"],
     ['src/another.ts', "import 'node:fs'"],
     // Command line
     ['cli/version.ts', "import type { Context } from './context.ts'"],

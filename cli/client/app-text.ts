@@ -1,6 +1,9 @@
+import { applicationFields } from '../../src/shared/application-fields.ts'
+import { keysOf, type FieldDefinition } from '../../src/shared/fields.ts'
 import type { Application } from './resources.ts'
 import type { Output } from '../terminal/output.ts'
-import { formatFacts, printable, formatRemaining, type Paint } from '../terminal/text.ts'
+import { formatSetting } from '../terminal/setting-text.ts'
+import { formatFacts, printable, type Paint } from '../terminal/text.ts'
 
 /** Highlights `live`, the environment that costs money and reaches people. */
 export const paintEnvironment = (environment: 'live' | 'test', paint: Paint) =>
@@ -24,12 +27,14 @@ export function applicationText(app: Application, { paint, formatTime }: Output)
     ['Secret', app.clientSecretPreview + rotatedSuffix(app.clientSecretRotatedAt)],
     ['API key', app.apiKeyPreview + rotatedSuffix(app.apiKeyRotatedAt)],
     ['Webhook', `otpd app secret ${app.id}${rotatedSuffix(app.webhookSecretRotatedAt)}`],
-    ['Code lifetime', formatRemaining(app.otpTtlSeconds * 1000)],
-    ['Language', app.defaultLocale && printable(app.defaultLocale)],
-    ['WebOTP', app.webOtpDomain && printable(app.webOtpDomain)],
-    ['Android app', app.androidAppHash && printable(app.androidAppHash)],
+    ...keysOf(applicationFields).map((name) => settingFact(applicationFields[name], app[name])),
     ['Created', formatTime(app.createdAt)],
     ['Updated', formatTime(app.updatedAt)],
   ]
   return [paint.bold(printable(app.name)), formatFacts(lines, paint)].join('\n')
 }
+
+const settingFact = (field: FieldDefinition, value: string | number | null): [string, string | null] => [
+  field.terminal.label,
+  formatSetting(field, value),
+]

@@ -1,8 +1,15 @@
 import type { Command } from 'commander'
+import { applicationFields } from '../../src/shared/application-fields.ts'
 import type { Api } from '../client/api.ts'
 import { applicationText } from '../client/app-text.ts'
+import {
+  addChangeOptions,
+  nameOption,
+  readChanges,
+  settingOptions,
+  type ChangeOptions,
+} from './change-options.ts'
 import { confirm } from '../terminal/confirm.ts'
-import { usageError } from '../terminal/errors.ts'
 import { examples } from '../help.ts'
 import { findApplication } from '../client/find.ts'
 import type { RunCommand } from '../context.ts'
@@ -11,12 +18,10 @@ import { printable } from '../terminal/text.ts'
 
 type ApplicationChanges = Route<'PATCH', '/v1/applications/:id'>['body']
 
-type UpdateOptions = {
-  name?: string
-  otpTtl?: string
-  webotpDomain?: string
-  androidHash?: string
-  locale?: string
+/** The commands `enable` and `disable` set the status. */
+const changeOptions: ChangeOptions<Omit<ApplicationChanges, 'status'>> = {
+  name: nameOption,
+  ...settingOptions(applicationFields),
 }
 
 const idOrNameHelp = 'id or name of the application'
@@ -38,18 +43,9 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
       }),
     )
 
-  app
-    .command('update')
+  addChangeOptions(app.command('update'), changeOptions)
     .argument('<app>', idOrNameHelp)
     .description('change the name, the code lifetime, or the message settings')
-    .option('-n, --name <name>', 'new name, 1 to 80 characters')
-    .option('--otp-ttl <seconds>', 'code lifetime, 60 to 600 seconds')
-    .option(
-      '--webotp-domain <host>',
-      "domain whose pages may autofill the code, like example.com; '' removes it",
-    )
-    .option('--android-hash <hash>', "hash of the Android app that may read the message; '' removes it")
-    .option('--locale <tag>', "language of messages, like en or pt-BR; '' removes it")
     .addHelpText(
       'after',
       examples(
@@ -57,9 +53,9 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
         'otpd app update web --locale de --webotp-domain example.com',
       ),
     )
-    .action((idOrName: string, options: UpdateOptions, command: Command) =>
+    .action((idOrName: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
-        const body = readChanges(options)
+        const body = readChanges(command, changeOptions)
         const response = await updateApplication(connect().api, idOrName, body)
         output.printResult(response.body, () =>
           [`${output.paint.green('✓')} Application updated`, applicationText(response.data, output)].join(
@@ -143,22 +139,4 @@ export function addAppManageCommands(app: Command, runCommand: RunCommand) {
 async function updateApplication(api: Api, idOrName: string, body: ApplicationChanges) {
   const id = await findApplication(api, idOrName)
   return await api.asDeveloper('PATCH', '/v1/applications/:id', { params: { id }, body })
-}
-
-function readChanges({ name, otpTtl, webotpDomain, androidHash, locale }: UpdateOptions): ApplicationChanges {
-  if (otpTtl !== undefined && !/^\d{1,6}$/.test(otpTtl))
-    throw usageError('--otp-ttl must be a number of seconds from 60 to 600.')
-  const changes = {
-    ...(name !== undefined && { name }),
-    ...(otpTtl !== undefined && { otpTtlSeconds: Number(otpTtl) }),
-    ...(webotpDomain !== undefined && { webOtpDomain: webotpDomain || null }),
-    ...(androidHash !== undefined && { androidAppHash: androidHash || null }),
-    ...(locale !== undefined && { defaultLocale: locale || null }),
-  }
-  if (Object.keys(changes).length === 0)
-    throw usageError(
-      'There is nothing to change.',
-      'Pass --name, --otp-ttl, --webotp-domain, --android-hash or --locale.',
-    )
-  return changes
 }

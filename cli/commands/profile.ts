@@ -5,9 +5,20 @@ import { examples } from '../help.ts'
 import type { Output } from '../terminal/output.ts'
 import { ask, askNewPassword, readSecret } from '../terminal/prompt.ts'
 import type { DeveloperProfile } from '../client/resources.ts'
+import type { Route } from '../client/routes.ts'
+import {
+  addChangeOptions,
+  nullableOption,
+  nameOption,
+  readChanges,
+  type ChangeOptions,
+} from './change-options.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 
-type UpdateOptions = { name?: string; company?: string }
+const changeOptions: ChangeOptions<Route<'PATCH', '/v1/developer/me'>['body']> = {
+  name: nameOption,
+  company: nullableOption('--company <name>', 'new company, up to 120 characters'),
+}
 
 /** Registers the commands on the developer's own account. */
 export function addProfileCommands(program: Command, runCommand: RunCommand) {
@@ -25,20 +36,12 @@ export function addProfileCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
-  profile
-    .command('update')
+  addChangeOptions(profile.command('update'), changeOptions)
     .description('change your name or company')
-    .option('-n, --name <name>', 'new name, 1 to 80 characters')
-    .option('--company <name>', "new company, up to 120 characters; '' removes it")
     .addHelpText('after', examples("otpd profile update --name Ada --company 'Analytical Engines'"))
-    .action(({ name, company }: UpdateOptions, command: Command) =>
+    .action((_options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
-        if (name === undefined && company === undefined)
-          throw usageError('There is nothing to change.', 'Pass --name or --company.')
-        const body = {
-          ...(name !== undefined && { name }),
-          ...(company !== undefined && { company: company || null }),
-        }
+        const body = readChanges(command, changeOptions)
         const response = await connect().api.asDeveloper('PATCH', '/v1/developer/me', { body })
         output.printResult(response.body, () =>
           [`${output.paint.green('✓')} Profile updated`, profileText(response.data, output)].join('\n'),

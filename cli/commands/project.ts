@@ -1,15 +1,25 @@
 import type { Command } from 'commander'
 import { confirm } from '../terminal/confirm.ts'
-import { usageError } from '../terminal/errors.ts'
+import {
+  addChangeOptions,
+  nullableOption,
+  nameOption,
+  readChanges,
+  type ChangeOptions,
+} from './change-options.ts'
 import { examples } from '../help.ts'
 import { findProject } from '../client/find.ts'
 import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import type { Project } from '../client/resources.ts'
+import type { Route } from '../client/routes.ts'
 import { addListOptions, listQuery, printNextPageHint, type ListOptions } from '../client/lists.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 
-type UpdateOptions = { name?: string; description?: string }
+const changeOptions: ChangeOptions<Route<'PATCH', '/v1/projects/:id'>['body']> = {
+  name: nameOption,
+  description: nullableOption('-d, --description <text>', 'new description, up to 280 characters'),
+}
 
 /** Registers the commands on projects. */
 export function addProjectCommands(program: Command, runCommand: RunCommand) {
@@ -92,24 +102,15 @@ export function addProjectCommands(program: Command, runCommand: RunCommand) {
       }),
     )
 
-  project
-    .command('update')
+  addChangeOptions(project.command('update'), changeOptions)
     .argument('<project>', 'id or name of the project')
     .description('change the name or description of a project')
-    .option('-n, --name <name>', 'new name, 1 to 80 characters')
-    .option('-d, --description <text>', "new description, up to 280 characters; '' removes it")
     .addHelpText('after', examples("otpd project update shop --description 'Sign-in and checkout'"))
-    .action((idOrName: string, options: UpdateOptions, command: Command) =>
+    .action((idOrName: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
-        const { name, description } = options
-        if (name === undefined && description === undefined)
-          throw usageError('There is nothing to change.', 'Pass --name or --description.')
+        const body = readChanges(command, changeOptions)
         const { api } = connect()
         const id = await findProject(api, idOrName)
-        const body = {
-          ...(name !== undefined && { name }),
-          ...(description !== undefined && { description: description || null }),
-        }
         const response = await api.asDeveloper('PATCH', '/v1/projects/:id', { params: { id }, body })
         output.printResult(response.body, () =>
           [`${output.paint.green('✓')} Project updated`, projectText(response.data, output)].join('\n'),

@@ -1,6 +1,12 @@
 import type { Command } from 'commander'
 import { confirm } from '../terminal/confirm.ts'
-import { usageError } from '../terminal/errors.ts'
+import {
+  addChangeOptions,
+  nullableOption,
+  readChanges,
+  textOption,
+  type ChangeOptions,
+} from './change-options.ts'
 import { readEvents } from '../webhooks/read-events.ts'
 import { examples } from '../help.ts'
 import { findApplication } from '../client/find.ts'
@@ -13,12 +19,21 @@ import { formatFacts, printable, type Paint } from '../terminal/text.ts'
 import { eventsText } from '../client/webhook-text.ts'
 
 type CreateOptions = { app: string; url: string; events: string; description?: string }
-type UpdateOptions = { url?: string; events?: string; description?: string }
 type EndpointChanges = Route<'PATCH', '/v1/webhooks/:id'>['body']
 
 const idHelp = 'id of the endpoint, whk_…'
 const urlHelp = 'https URL at a public address'
 const eventsHelp = 'event types, like otp.verified,otp.failed, or * for all'
+
+/**
+ * The commands `enable` and `disable` set the status. No option sets headers: their values are credentials, which do
+ * not belong in the shell's history.
+ */
+const changeOptions: ChangeOptions<Omit<EndpointChanges, 'status' | 'headers'>> = {
+  url: textOption('--url <url>', urlHelp),
+  events: { flags: '--events <types>', help: eventsHelp, parse: readEvents },
+  description: nullableOption('-d, --description <text>', 'new description, up to 280 characters'),
+}
 
 /** Registers the commands on endpoints. An endpoint has no name, only an id. */
 export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
@@ -78,17 +93,13 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
       }),
     )
 
-  webhook
-    .command('update')
+  addChangeOptions(webhook.command('update'), changeOptions)
     .argument('<webhook>', idHelp)
     .description('change the URL, event types or description of an endpoint')
-    .option('--url <url>', urlHelp)
-    .option('--events <types>', eventsHelp)
-    .option('-d, --description <text>', "new description, up to 280 characters; '' removes it")
     .addHelpText('after', examples('otpd webhook update "$WEBHOOK_ID" --events \'*\''))
-    .action((id: string, options: UpdateOptions, command: Command) =>
+    .action((id: string, _options: unknown, command: Command) =>
       runCommand(command, async ({ connect, output }) => {
-        const body = readChanges(options)
+        const body = readChanges(command, changeOptions)
         const response = await connect().api.asDeveloper('PATCH', '/v1/webhooks/:id', {
           params: { id },
           body,
@@ -143,17 +154,6 @@ export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
         output.printResult(response.body, () => `${output.paint.green('✓')} Webhook ${printable(id)} deleted`)
       }),
     )
-}
-
-function readChanges({ url, events, description }: UpdateOptions): EndpointChanges {
-  const changes = {
-    ...(url !== undefined && { url }),
-    ...(events !== undefined && { events: readEvents(events) }),
-    ...(description !== undefined && { description: description || null }),
-  }
-  if (Object.keys(changes).length === 0)
-    throw usageError('There is nothing to change.', 'Pass --url, --events or --description.')
-  return changes
 }
 
 /** Formats the status. An enabled endpoint that keeps failing is shown as failing, because it needs attention. */

@@ -14,8 +14,8 @@ export const applicationFields = {
     isMessageSetting: false,
     terminal: {
       option: '--otp-ttl <seconds>',
-      help: 'how long a code is good for, 60 to 600',
-      label: 'Codes live',
+      help: 'code lifetime, 60 to 600 seconds',
+      label: 'Code lifetime',
       consoleLabel: 'code lifetime',
     },
   },
@@ -30,7 +30,7 @@ export const applicationFields = {
     isMessageSetting: true,
     terminal: {
       option: '--locale <tag>',
-      help: "the language of messages, like en or pt-BR; '' removes it",
+      help: 'language of messages, like en or pt-BR',
       label: 'Language',
       consoleLabel: 'language',
     },
@@ -49,7 +49,7 @@ export const applicationFields = {
     isMessageSetting: true,
     terminal: {
       option: '--webotp-domain <host>',
-      help: "whose pages may fill in the code, like example.com; '' removes it",
+      help: 'domain whose pages may autofill the code, like example.com',
       label: 'WebOTP',
       consoleLabel: 'WebOTP host',
     },
@@ -65,7 +65,7 @@ export const applicationFields = {
     isMessageSetting: true,
     terminal: {
       option: '--android-hash <hash>',
-      help: "the Android app that may read the message; '' removes it",
+      help: 'hash of the Android app that may read the message',
       label: 'Android app',
       consoleLabel: 'Android hash',
     },
