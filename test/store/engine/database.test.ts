@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { eq, sql } from 'drizzle-orm'
+import { eq, getTableColumns, getTableName, sql } from 'drizzle-orm'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
 import { describeEachDatabase, openTestSqlite } from '../../helpers/databases.ts'
@@ -165,5 +165,21 @@ describe('group commit', () => {
     other.run('ROLLBACK')
     other.close()
     await put('healed')
+  })
+})
+
+describeEachDatabase('the tables of the code', (database) => {
+  test('name only columns that the migrations create', async () => {
+    const missing: string[] = []
+    for (const table of Object.values(database().tables)) {
+      const tableName = getTableName(table)
+      for (const { name } of Object.values(getTableColumns(table))) {
+        // SQLite reads the quoted name of a missing column as a string, unless it is qualified.
+        const column = sql`${sql.identifier(tableName)}.${sql.identifier(name)}`
+        const query = database().read.select({ column }).from(table).limit(0)
+        await query.then(undefined, () => missing.push(`${tableName}.${name}`))
+      }
+    }
+    expect(missing).toEqual([])
   })
 })
