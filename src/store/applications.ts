@@ -90,7 +90,9 @@ export function createApplicationStore(database: Database, executor: QueryExecut
     },
 
     async insert(application) {
-      await executor.insert(applications).values(application)
+      // Typed as a row that was read, so that the compiler finds a column without a field.
+      const row: typeof applications.$inferSelect = application
+      await executor.insert(applications).values(row)
     },
 
     async update(developerId, id, changes, now) {
