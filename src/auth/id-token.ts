@@ -2,17 +2,7 @@ import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose'
 import { ServiceError } from '../domain/model/errors.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { KeySet, KeySource } from './jwks.ts'
-import { createTokenCache } from './token-cache.ts'
-
-/** Claims of a verified ID token. A person is identified by issuer and subject, never by e-mail address. */
-export type VerifiedIdToken = {
-  issuer: string
-  subject: string
-  email?: string
-  emailVerified?: boolean
-  name?: string
-  expiresAtMs: number
-}
+import { createTokenCache, type VerifiedIdToken } from './token-cache.ts'
 
 export type IdTokenVerifierOptions = {
   /** Compared exactly, including a trailing slash. A function if it is known only once the server listens. */

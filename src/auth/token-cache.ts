@@ -1,6 +1,15 @@
 import { hash } from 'node:crypto'
-import type { VerifiedIdToken } from './id-token.ts'
 import type { KeySet, KeySource } from './jwks.ts'
+
+/** Claims of a verified ID token. A person is identified by issuer and subject, never by e-mail address. */
+export type VerifiedIdToken = {
+  issuer: string
+  subject: string
+  email?: string
+  emailVerified?: boolean
+  name?: string
+  expiresAtMs: number
+}
 
 type CacheEntry = { verified: VerifiedIdToken; keySet: KeySet; verifiedAtMs: number }
 

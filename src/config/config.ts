@@ -33,7 +33,8 @@ import type { RetentionSettings } from '../domain/upkeep/retention.ts'
 
 export type { OidcConfig } from './auth.ts'
 export type { ConfigInput, Flags, Problem, SettingValue } from './reader.ts'
-export { settingList, type Setting } from './settings.ts'
+export type { Setting } from './setting.ts'
+export { settingList } from './settings.ts'
 
 export type Config = {
   /** The file that was read, if any. */

@@ -1,4 +1,4 @@
-import type { Setting } from './settings.ts'
+import type { Setting } from './setting.ts'
 
 /** Settings of the `[guard]` table, part of `settings`. */
 export const guardSettings = {

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path'
 import { isTable, type FileEntry } from './toml-file.ts'
-import { settingList, settings, type Setting, type SettingId } from './settings.ts'
+import type { Setting } from './setting.ts'
+import { settingList, settings, type SettingId } from './settings.ts'
 import { isNear, suggest } from './suggestion.ts'
 import type { Parsed } from './values.ts'
 

@@ -1,21 +1,7 @@
 import { guardSettings } from './guard-settings.ts'
+import type { Setting } from './setting.ts'
 
 /** Every setting of the server as data. `otpd config show` and the README's table are generated from it. */
-
-export type Setting = {
-  /** Name in `otpd config show`, and key in the file unless `notInFile`. */
-  name: string
-  /** `text` is a single value of any form; a `list` is comma-separated, in the file an array of strings. */
-  kind: 'text' | 'integer' | 'switch' | 'list'
-  variable: string
-  flag?: string
-  notInFile?: true
-  secret?: true
-  /** The default in words. */
-  default: string
-  description: string
-}
-
 export const settings = {
   config: {
     name: 'config',

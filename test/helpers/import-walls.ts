@@ -305,9 +305,6 @@ export const knownExceptions: ReadonlyArray<{ from: string; to: string }> = [
   { from: 'src/domain/otp/lifecycle.ts', to: 'src/domain/otp/delivery-attempts.ts' },
   { from: 'src/domain/webhooks/delivery.ts', to: 'src/domain/webhooks/outbox.ts' },
   { from: 'src/store/engine/tables/log.ts', to: 'src/domain/webhooks/delivery.ts' },
-  { from: 'src/delivery/text/speech.ts', to: 'src/delivery/kit/provider.ts' },
-  { from: 'src/auth/token-cache.ts', to: 'src/auth/id-token.ts' },
-  { from: 'src/config/{guard,operations}-settings.ts', to: 'src/config/settings.ts' },
 ]
 
 const roomNames = new Set(walls.map(({ room }) => room))

@@ -1,7 +1,6 @@
 import { cleanApplicationName } from './application-name.ts'
 import { fallbackLocale, matchLocale } from './locale-choice.ts'
 import { localeTexts } from './locales.ts'
-import type { OutgoingMessage } from '../kit/provider.ts'
 
 /** A provider's voice for each locale that it can speak; other locales get English. */
 export type Voices<Voice> = Readonly<Record<string, Voice>> & { readonly en: Voice }
@@ -16,7 +15,8 @@ export type Speech<Voice> = {
   digits: string
 }
 
-type SpeechInput = Pick<OutgoingMessage, 'code' | 'locale' | 'applicationName'>
+/** The fields of a message that a call needs. */
+type SpeechInput = { code: string; locale: string; applicationName: string }
 
 /**
  * Renders the text of a call: the locale's sentence without expiry and machine-readable lines, then the code
@@ -53,7 +53,7 @@ const localeVoices = {
 }
 
 /** Renders a call for a gateway whose voices are unknown, such as the operator's own. */
-export function renderPlainSpeech(input: SpeechInput): Pick<OutgoingMessage, 'text' | 'locale'> {
+export function renderPlainSpeech(input: SpeechInput): { text: string; locale: string } {
   const speech = renderSpeech(input, localeVoices)
   return { text: speechText(speech), locale: speech.locale }
 }
