@@ -50,7 +50,7 @@ describe('imports', () => {
     ['src/domain/apps/a.ts', "import { recordEvent } from '../log/events.ts'\nrecordEvent()"],
     ['src/domain/guard/a.ts', "import type { Otp } from '../otp/otp.ts'"],
     ['src/domain/webhooks/a.ts', "import type { Otp } from '../otp/otp.ts'"],
-    ['src/domain/otp/a.ts', "import { lease } from '../webhooks/outbox.ts'\nlease()"],
+    ['src/domain/otp/a.ts', "import { deliver } from '../webhooks/deliveries.ts'\ndeliver()"],
     ['src/domain/upkeep/a.ts', "import { createGuard } from '../guard/guard.ts'\ncreateGuard()"],
     ['src/domain/otp/a.ts', "import { db } from '../../store/engine/database.ts'\ndb()"],
     ['src/domain/otp/a.ts', "import type { Elysia } from 'elysia'"],
@@ -64,6 +64,11 @@ describe('imports', () => {
     ['src/store/engine/a.ts', "import { backUp } from '../files/backup.ts'\nbackUp()"],
     ['src/store/files/a.ts', "import { createStore } from '../store.ts'\ncreateStore()"],
     ['src/store/a.ts', "import { lock } from './files/lock.ts'\nlock()"],
+    ['src/store/a.ts', "import type { Otp } from '../domain/otp/otp.ts'"],
+    [
+      'src/store/engine/tables/a.ts',
+      "import { attemptsMax } from '../../../domain/model/request.ts'\nattemptsMax",
+    ],
     ['src/store/a.ts', "import type {\n  Sender,\n} from '../webhooks/sender.ts'"],
     // Delivery
     [
@@ -135,7 +140,7 @@ describe('imports', () => {
       "import { createHmac } from 'node:crypto'\nimport type { B } from './b.ts'\ncreateHmac()",
     ],
     ['src/store/engine/a.ts', "import 'node:fs'\nimport 'drizzle-orm/pg-core'"],
-    ['src/webhooks/a.ts', "import 'node:https'\nimport 'ipaddr.js'\nimport '../domain/webhooks/outbox.ts'"],
+    ['src/webhooks/a.ts', "import 'node:https'\nimport 'ipaddr.js'\nimport '../domain/webhooks/headers.ts'"],
     ['src/domain/otp/a.ts', "import { isLoopback } from '../../shared/loopback.ts'\nisLoopback()"],
     ['cli/client/api.ts', "import type { App } from '../../src/http/app.ts'"],
     ['cli/client/api.ts', "import { isLoopback } from '../../src/shared/loopback.ts'\nisLoopback()"],

@@ -1,10 +1,5 @@
-import {
-  applicationDisabled,
-  credentialsRejected,
-  type AppAuth,
-  type ApplicationCredentials,
-  type CallingApplication,
-} from '../domain/apps/authentication.ts'
+import { applicationDisabled, credentialsRejected, type AppAuth } from '../domain/apps/authentication.ts'
+import type { ApplicationCredentials, CallingApplication } from '../domain/model/application.ts'
 import {
   hasCredentialFormat,
   matchesCredential,

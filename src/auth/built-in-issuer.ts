@@ -1,7 +1,8 @@
 import { SignJWT } from 'jose'
 import type { AccountService } from '../domain/accounts/accounts.ts'
-import type { Client } from '../domain/accounts/audit.ts'
-import { builtInIssuer, type Developer } from '../domain/accounts/developers.ts'
+import type { Client } from '../domain/model/audit.ts'
+import { builtInIssuer } from '../domain/accounts/developers.ts'
+import type { Developer } from '../domain/model/developer.ts'
 import type {
   GrantForm,
   TokenErrorResponse,

@@ -2,13 +2,10 @@ import { createIdTokenSigner, idTokenSeconds } from '../auth/built-in-issuer.ts'
 import { createAccounts, type IdentityNeeds } from '../auth/identity.ts'
 import { createSigningKeys } from '../auth/signing-keys.ts'
 import type { Config } from '../config/config.ts'
-import { hostOrigin, recordAudit, type AuditDetails } from '../domain/accounts/audit.ts'
-import {
-  createDeveloperService,
-  isAnonymized,
-  type Developer,
-  type DeveloperChanges,
-} from '../domain/accounts/developers.ts'
+import { hostOrigin } from '../domain/model/audit.ts'
+import { recordAudit, type AuditDetails } from '../domain/accounts/audit.ts'
+import { createDeveloperService } from '../domain/accounts/developers.ts'
+import { isAnonymized, type Developer, type DeveloperChanges } from '../domain/model/developer.ts'
 import { cleanEmail } from '../domain/model/email.ts'
 import { invalidField, ServiceError } from '../domain/model/errors.ts'
 import type { Stores } from '../domain/store/store.ts'

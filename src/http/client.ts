@@ -1,5 +1,5 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
-import type { Client } from '../domain/accounts/audit.ts'
+import type { Client } from '../domain/model/audit.ts'
 
 /** The parts of the framework's context that identify the client. */
 export type IncomingRequest = {

@@ -1,4 +1,4 @@
-import type { LogEntry } from '../domain/log/events.ts'
+import type { LogEntry } from '../domain/model/log-entry.ts'
 import type { LogStream } from '../domain/log/stream.ts'
 import type { Clock } from '../domain/model/clock.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { invalidRequest } from '../domain/model/errors.ts'
-import type { IdempotencyScope } from '../domain/limits/idempotency.ts'
+import type { IdempotencyScope } from '../domain/model/idempotency.ts'
 
 /** Up to 255 visible ASCII characters, bare or as the quoted string of the IETF draft. */
 const keyPattern = /^(?:"([\x21\x23-\x7e]{1,255})"|([\x21\x23-\x7e]{1,255}))$/

@@ -1,4 +1,4 @@
-import type { RateState } from '../domain/limits/rate-limit.ts'
+import type { RateState } from '../domain/model/rate-limit.ts'
 
 /** Sets `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10). */
 export function setRateHeaders(headers: Record<string, string | number>, rate: RateState | undefined) {

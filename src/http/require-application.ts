@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
-import type { AppAuth, CallingApplication } from '../domain/apps/authentication.ts'
-import type { Developer } from '../domain/accounts/developers.ts'
+import type { AppAuth } from '../domain/apps/authentication.ts'
+import type { CallingApplication } from '../domain/model/application.ts'
+import type { Developer } from '../domain/model/developer.ts'
 import type { AuthenticateDeveloper } from './require-developer.ts'
 
 type Headers = Record<string, string | undefined>

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { Actor } from '../domain/accounts/audit.ts'
+import type { Actor } from '../domain/model/audit.ts'
 import type { DeveloperService, Login } from '../domain/accounts/developers.ts'
 import type { ServiceError } from '../domain/model/errors.ts'
 import type { ReadClient, IncomingRequest } from './client.ts'

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { ServiceError } from '../domain/model/errors.ts'
 import type { TokenErrorResponse, IdentityProvider } from '../domain/accounts/identity-provider.ts'
-import type { SendWebhook } from '../domain/webhooks/delivery.ts'
+import type { SendWebhook } from '../domain/model/webhook-delivery.ts'
 import { addProcessMetrics } from './process.ts'
 
 export { serveMetrics } from './listener.ts'

@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import type { AccountStore } from '../domain/accounts/accounts.ts'
+import type { AccountStore } from '../domain/store/accounts.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
 export function createAccountStore(database: Database, executor: QueryExecutor): AccountStore {

@@ -1,5 +1,5 @@
 import { and, count, eq, gte, sql, type SQL } from 'drizzle-orm'
-import type { AnalyticsStore } from '../domain/log/analytics.ts'
+import type { AnalyticsStore } from '../domain/store/analytics.ts'
 import { integerParam, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 

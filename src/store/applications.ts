@@ -1,12 +1,7 @@
 import { and, count, desc, eq, lt, sql } from 'drizzle-orm'
-import {
-  listedFields,
-  type Application,
-  type ApplicationListQuery,
-  type ApplicationStore,
-} from '../domain/apps/applications.ts'
-import type { FreshCredential } from '../domain/apps/credentials.ts'
-import type { Developer } from '../domain/accounts/developers.ts'
+import { listedFields, type Application, type FreshCredential } from '../domain/model/application.ts'
+import type { ApplicationListQuery, ApplicationStore } from '../domain/store/applications.ts'
+import type { Developer } from '../domain/model/developer.ts'
 import { messageFields } from '../domain/model/message-settings.ts'
 import { pick } from '../shared/fields.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'

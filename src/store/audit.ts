@@ -1,5 +1,6 @@
 import { and, desc, eq, gte, lt, sql } from 'drizzle-orm'
-import type { AuditAction, AuditQuery, AuditStore } from '../domain/accounts/audit.ts'
+import type { AuditAction } from '../domain/model/audit.ts'
+import type { AuditQuery, AuditStore } from '../domain/store/audit.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'

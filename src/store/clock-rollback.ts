@@ -1,6 +1,6 @@
 import { and, gt, isNotNull, max, or, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
-import type { DeadlineStore } from '../domain/upkeep/clock-rollback.ts'
+import type { DeadlineStore } from '../domain/store/clock-rollback.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { isInTimeIndex } from './rate-limits.ts'
 

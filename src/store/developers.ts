@@ -1,5 +1,5 @@
 import { and, asc, eq, isNull, sql } from 'drizzle-orm'
-import type { DeveloperStore } from '../domain/accounts/developers.ts'
+import type { DeveloperStore } from '../domain/store/developers.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
 export function createDeveloperStore(database: Database, executor: QueryExecutor): DeveloperStore {

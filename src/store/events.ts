@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, gt, gte, lt, lte, sql } from 'drizzle-orm'
 import { encodeEventId, decodeEventId } from '../domain/model/event-ids.ts'
-import type { EventStore, LogQuery, LogType } from '../domain/log/events.ts'
+import type { EventStore, LogQuery } from '../domain/store/events.ts'
+import type { LogType } from '../shared/event-kinds.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'

@@ -1,5 +1,5 @@
 import { and, eq, gt, inArray, sql } from 'drizzle-orm'
-import type { GuardStore } from '../domain/guard/counts.ts'
+import type { GuardStore } from '../domain/store/guard.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
 type GuardWindows = Pick<GuardStore, 'usage' | 'addUnverified' | 'adjustCounts'>

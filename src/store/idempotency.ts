@@ -1,5 +1,6 @@
 import { and, eq, lte, sql } from 'drizzle-orm'
-import type { IdempotencyScope, IdempotencyStore } from '../domain/limits/idempotency.ts'
+import type { IdempotencyScope } from '../domain/model/idempotency.ts'
+import type { IdempotencyStore } from '../domain/store/idempotency.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 

@@ -1,5 +1,5 @@
 import { and, asc, between, eq, gt, lte } from 'drizzle-orm'
-import type { LoginAttemptStore } from '../domain/accounts/login-attempts.ts'
+import type { LoginAttemptStore } from '../domain/store/login-attempts.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
 /** Policy of failed logins, which are stored in the table of rate limit admissions. */

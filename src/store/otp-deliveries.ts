@@ -13,7 +13,8 @@ import {
   type InferSelectModel,
 } from 'drizzle-orm'
 import type { FailureClass } from '../domain/model/delivery.ts'
-import type { ClaimedMessage, Message, MessageKey, OtpDeliveryStore } from '../domain/model/message.ts'
+import type { ClaimedMessage, Message, MessageKey } from '../domain/model/message.ts'
+import type { OtpDeliveryStore } from '../domain/store/otp-deliveries.ts'
 import type { Channel } from '../domain/model/request.ts'
 import { messageSettings } from './applications.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'

@@ -4,11 +4,10 @@ import {
   resendAfterMs,
   resendsMax,
   type Channel,
-  type OtpListQuery,
   type OtpRequest,
-  type OtpRequestStore,
   type OtpStatus,
 } from '../domain/model/request.ts'
+import type { OtpListQuery, OtpRequestStore } from '../domain/store/otp-requests.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByKey } from './engine/delete-oldest.ts'

@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
-import type { CheckBudgetStore } from '../domain/limits/phone-budgets.ts'
+import type { CheckBudgetStore } from '../domain/store/phone-budgets.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 

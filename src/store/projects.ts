@@ -1,5 +1,5 @@
 import { and, count, desc, eq, exists, lt, not, sql } from 'drizzle-orm'
-import type { ProjectStore } from '../domain/apps/projects.ts'
+import type { ProjectStore } from '../domain/store/projects.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 

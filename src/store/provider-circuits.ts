@@ -1,6 +1,6 @@
 import { asc, eq } from 'drizzle-orm'
 import type { FailureClass } from '../domain/model/delivery.ts'
-import type { ProviderCircuitStore } from '../domain/otp/provider-circuits.ts'
+import type { ProviderCircuitStore } from '../domain/store/provider-circuits.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
 /** Stores the open provider circuits, which operators can inspect. */

@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gt, gte, inArray, lte, sql, type SQL } from 'drizzle-orm'
-import type { RateLimitStore } from '../domain/limits/rate-limit.ts'
+import type { RateLimitStore } from '../domain/store/rate-limits.ts'
 import { integerParam, textParam, orderByLimit1 } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'

@@ -1,5 +1,5 @@
 import { and, eq, isNull } from 'drizzle-orm'
-import type { RefreshTokenStore } from '../domain/accounts/refresh-tokens.ts'
+import type { RefreshTokenStore } from '../domain/store/refresh-tokens.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { deleteOldestByTime } from './engine/delete-oldest.ts'
 

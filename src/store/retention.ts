@@ -1,5 +1,5 @@
 import { and, asc, between, eq, gt, inArray, isNotNull, like, lt, lte, sql } from 'drizzle-orm'
-import type { RetentionStore } from '../domain/upkeep/retention-store.ts'
+import type { RetentionStore } from '../domain/store/retention.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
 /** Queries for pseudonymization and erasure, across all tables with personal data. */

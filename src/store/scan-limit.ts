@@ -1,5 +1,6 @@
 import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
-import { scanRowsMax, type ScanLimitStore } from '../domain/model/scan-limit.ts'
+import { scanRowsMax } from '../domain/model/pagination.ts'
+import type { ScanLimitStore } from '../domain/store/scan-limit.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, withEventId } from './events.ts'

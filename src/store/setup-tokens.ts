@@ -1,5 +1,5 @@
 import { and, eq, gt, lte, notExists, or } from 'drizzle-orm'
-import type { SetupTokenStore } from '../domain/accounts/setup-tokens.ts'
+import type { SetupTokenStore } from '../domain/store/setup-tokens.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
 export function createSetupTokenStore(database: Database, executor: QueryExecutor): SetupTokenStore {

@@ -1,5 +1,5 @@
 import { desc, gt, isNull, lte, or } from 'drizzle-orm'
-import type { SigningKeyStore } from '../domain/accounts/signing-keys.ts'
+import type { SigningKeyStore } from '../domain/store/signing-keys.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
 export function createSigningKeyStore(database: Database, executor: QueryExecutor): SigningKeyStore {

@@ -1,6 +1,5 @@
 import { and, eq, inArray, isNotNull, sql, type SQL } from 'drizzle-orm'
-import type { WebhookAttempt } from '../domain/webhooks/delivery.ts'
-import { sendsPerEndpointMax } from '../domain/webhooks/outbox.ts'
+import { type WebhookAttempt, sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { eventIdColumns, withEventId } from './events.ts'
 import { parseHeaders } from './webhook-endpoints.ts'

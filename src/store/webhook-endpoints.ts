@@ -1,7 +1,7 @@
 import { and, count, desc, eq, getTableColumns, lt, lte, sql } from 'drizzle-orm'
 import { subscriptions, type Subscription } from '../shared/event-kinds.ts'
-import type { EndpointListQuery, WebhookEndpointStore } from '../domain/webhooks/endpoints.ts'
-import type { SealedHeaders } from '../domain/webhooks/headers.ts'
+import type { EndpointListQuery, WebhookEndpointStore } from '../domain/store/webhook-endpoints.ts'
+import type { SealedHeaders } from '../domain/model/webhook-endpoint.ts'
 import { type FilterPlaceholders, orderByLimit, prepareFiltered, textParam } from './engine/query-params.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 

@@ -1,10 +1,10 @@
 import { and, count, eq, inArray, isNotNull, lte, min, sql, type SQL } from 'drizzle-orm'
-import {
-  sendsPerEndpointMax,
-  type ClaimedDelivery,
-  type DeliveryClaimRequest,
-  type WebhookOutboxStore,
-} from '../domain/webhooks/outbox.ts'
+import { sendsPerEndpointMax } from '../domain/model/webhook-delivery.ts'
+import type {
+  ClaimedDelivery,
+  DeliveryClaimRequest,
+  WebhookOutboxStore,
+} from '../domain/store/webhook-outbox.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import {
   earliestDue,

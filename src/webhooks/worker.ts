@@ -4,10 +4,10 @@ import type { Keys } from '../domain/model/keys.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import { createCoalescingRunner } from '../domain/model/coalescing-runner.ts'
 import type { Store } from '../domain/store/store.ts'
-import type { WebhookAttempt, SendWebhook, WebhookAttemptResult } from '../domain/webhooks/delivery.ts'
+import type { WebhookAttempt, SendWebhook, WebhookAttemptResult } from '../domain/model/webhook-delivery.ts'
 import { disableEndpoint, failingMaxMs } from '../domain/webhooks/auto-disable.ts'
 import { unsealHeaders } from '../domain/webhooks/headers.ts'
-import type { ClaimedDelivery, StoredWebhookMessage } from '../domain/webhooks/outbox.ts'
+import type { ClaimedDelivery, StoredWebhookMessage } from '../domain/store/webhook-outbox.ts'
 import { retryDelayMs } from './retry.ts'
 
 /** Limit per process; the outbox limits deliveries per endpoint. */

@@ -1,4 +1,4 @@
-import type { WebhookEndpoint } from '../../src/domain/webhooks/endpoints.ts'
+import type { WebhookEndpoint } from '../../src/domain/model/webhook-endpoint.ts'
 import { readOpenApi, type Operation } from './openapi.ts'
 import { createTestService, type TestApplication, type TestDeveloper, type TestOptions } from './service.ts'
 

@@ -1,7 +1,7 @@
 import { SignJWT } from 'jose'
 import { builtInClientId } from '../../src/auth/built-in-issuer.ts'
 import { createSigningKeys, signingAlgorithm } from '../../src/auth/signing-keys.ts'
-import { hostOrigin, type Actor } from '../../src/domain/accounts/audit.ts'
+import { hostOrigin, type Actor } from '../../src/domain/model/audit.ts'
 import { builtInIssuer, insertDeveloper } from '../../src/domain/accounts/developers.ts'
 import type { ErrorCode, ErrorDetail } from '../../src/domain/model/errors.ts'
 import type { DeliverySettings } from '../../src/domain/model/delivery.ts'

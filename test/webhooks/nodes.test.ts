@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import type { SendWebhook } from '../../src/domain/webhooks/delivery.ts'
+import type { SendWebhook } from '../../src/domain/model/webhook-delivery.ts'
 import { openPostgres } from '../../src/store/engine/postgres.ts'
 import { createStore } from '../../src/store/store.ts'
 import { createWebhookWorker } from '../../src/webhooks/worker.ts'

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { Webhook } from 'standardwebhooks'
-import type { WebhookMessage } from '../../src/domain/webhooks/delivery.ts'
+import type { WebhookMessage } from '../../src/domain/model/webhook-delivery.ts'
 import { createResolver } from '../../src/webhooks/resolve.ts'
 import { createWebhookSender, type SenderOptions } from '../../src/webhooks/sender.ts'
 import { createTargetGuard } from '../../src/webhooks/targets.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import type { SendWebhook } from '../../src/domain/webhooks/delivery.ts'
+import type { SendWebhook } from '../../src/domain/model/webhook-delivery.ts'
 import type { Clock } from '../../src/domain/model/clock.ts'
 import type { Store } from '../../src/domain/store/store.ts'
 import { createResolver } from '../../src/webhooks/resolve.ts'

@@ -1,13 +1,7 @@
-import {
-  selfActor,
-  hostOrigin,
-  serverOrigin,
-  recordAudit,
-  type Actor,
-  type Client,
-  type Origin,
-} from './audit.ts'
-import { builtInIssuer, cleanName, insertDeveloper, type Developer } from './developers.ts'
+import { selfActor, recordAudit } from './audit.ts'
+import { hostOrigin, serverOrigin, type Actor, type Client, type Origin } from '../model/audit.ts'
+import { builtInIssuer, cleanName, insertDeveloper } from './developers.ts'
+import type { Developer } from '../model/developer.ts'
 import { cleanEmail, emailTaken, requireEmail } from '../model/email.ts'
 import { invalidField, ServiceError } from '../model/errors.ts'
 import type { NewId } from '../model/ids.ts'
@@ -16,27 +10,6 @@ import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
 import type { SetupTokens } from './setup-tokens.ts'
 import type { Store, Stores } from '../store/store.ts'
-
-/** A developer's login at the built-in identity provider. */
-export type Account = {
-  developerId: string
-  /** Lower case; unique. */
-  email: string
-  passwordHash: string
-  createdAt: number
-  updatedAt: number
-}
-
-export type AccountStore = {
-  /** Returns true if any account exists. */
-  hasAny(): Promise<boolean>
-  find(developerId: string): Promise<Account | undefined>
-  findByEmail(email: string): Promise<Account | undefined>
-  /** Inserts in one statement. @returns false if the address is taken */
-  insert(account: Account): Promise<boolean>
-  updatePassword(developerId: string, passwordHash: string, now: number): Promise<void>
-  delete(developerId: string): Promise<void>
-}
 
 /** Password hashing, deliberately slow and with bounded concurrency; implemented in `auth/passwords.ts`. */
 export type PasswordHashing = {

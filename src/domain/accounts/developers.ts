@@ -1,4 +1,5 @@
-import { selfActor, recordAudit, type Actor, type AuditDetails, type Origin } from './audit.ts'
+import { selfActor, recordAudit, type AuditDetails } from './audit.ts'
+import type { Actor, Origin } from '../model/audit.ts'
 import { cleanEmail, emailTaken, requireEmail } from '../model/email.ts'
 import { ServiceError } from '../model/errors.ts'
 import type { NewId } from '../model/ids.ts'
@@ -7,57 +8,7 @@ import { resolvePlan, type Plan, type Plans } from '../model/plans.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
 import type { Store, Stores } from '../store/store.ts'
-
-/** A developer account (tenant): owns projects and everything in them. */
-export type Developer = {
-  id: string
-  /** Null for an invited account until its first login. */
-  issuer: string | null
-  subject: string | null
-  /** Lower case, and verified by its issuer, because operators identify accounts by it. */
-  email: string | null
-  name: string | null
-  company: string | null
-  plan: string
-  /** `+999` and ten digits; unique. */
-  virtualPhone: string
-  status: 'active' | 'disabled'
-  createdAt: number
-  updatedAt: number
-}
-
-export type DeveloperStore = {
-  find(id: string): Promise<Developer | undefined>
-  findBySubject(issuer: string, subject: string): Promise<Developer | undefined>
-  findByVirtualPhone(phone: string): Promise<Developer | undefined>
-  /** Several may match: one person may have two subjects at an external provider. */
-  findByEmail(email: string): Promise<Developer[]>
-  /** Lists all, oldest first. */
-  list(): Promise<Developer[]>
-  /** Inserts in one statement. @returns false if the subject, the virtual number or the invited address is taken */
-  insert(developer: Developer): Promise<boolean>
-  /** Binds the account invited with this address to a subject. Exactly one of several concurrent callers gets it. */
-  claimInvitation(
-    email: string,
-    login: { issuer: string; subject: string; name: string | null },
-    now: number,
-  ): Promise<Developer | undefined>
-  update(id: string, changes: DeveloperChanges, now: number): Promise<Developer | undefined>
-  /**
-   * Removes a developer's personal data and disables the account. The row stays as the owner of its resources; a later
-   * login of the same person, or an account with the same address, is a new developer.
-   */
-  anonymize(id: string, now: number): Promise<void>
-  /** Locks the developer until the transaction ends, so that counts checked against a limit stay valid. */
-  lock(id: string): Promise<void>
-}
-
-export type DeveloperChanges = {
-  name?: string | undefined
-  company?: string | null | undefined
-  plan?: string
-  status?: Developer['status']
-}
+import type { Developer } from '../model/developer.ts'
 
 /** Claims of a verified login, from any identity provider. */
 export type Login = {
@@ -67,10 +18,6 @@ export type Login = {
   emailVerified?: boolean | undefined
   name?: string | undefined
 }
-
-/** Returns true for an anonymized developer: only `anonymize` leaves neither a subject nor an address. */
-export const isAnonymized = ({ issuer, email }: Pick<Developer, 'issuer' | 'email'>) =>
-  issuer === null && email === null
 
 /** A developer with the limits of their plan. */
 export type Profile = Developer & { limits: Plan }

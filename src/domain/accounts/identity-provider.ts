@@ -1,4 +1,4 @@
-import type { Client } from './audit.ts'
+import type { Client } from '../model/audit.ts'
 
 /** Successful response of the token endpoint (RFC 6749 §5.1; OpenID Connect Core 1.0 §3.1.3.3). */
 export type TokenResponse = {

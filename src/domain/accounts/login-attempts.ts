@@ -1,23 +1,13 @@
 import { createHash } from 'node:crypto'
-import { recordAudit, type AuditAction, type Client } from './audit.ts'
+import { recordAudit } from './audit.ts'
+import type { AuditAction, Client } from '../model/audit.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 import { minuteMs } from '../../shared/durations.ts'
-
-/** A stored attempt counts as failed. `seq` distinguishes attempts in the same millisecond. */
-export type LoginAttempt = { at: number; seq: number }
-
-export type LoginAttemptStore = {
-  /** Lists the attempts of a subject since a time, oldest first. */
-  list(subject: string, since: number): Promise<LoginAttempt[]>
-  insert(subject: string, attempt: LoginAttempt): Promise<void>
-  delete(subject: string, attempt: LoginAttempt): Promise<void>
-  /** Deletes the attempts of all subjects up to a time. */
-  deleteBefore(time: number): Promise<void>
-}
+import type { LoginAttempt } from '../store/login-attempts.ts'
 
 export const loginAttemptsMax = 5
 export const loginWindowMs = 15 * minuteMs

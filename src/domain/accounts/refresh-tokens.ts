@@ -1,5 +1,6 @@
-import { selfActor, recordAudit, type Actor, type Origin } from './audit.ts'
-import type { Developer } from './developers.ts'
+import { selfActor, recordAudit } from './audit.ts'
+import type { Actor, Origin } from '../model/audit.ts'
+import type { Developer } from '../model/developer.ts'
 import type { NewId } from '../model/ids.ts'
 import { hmac } from '../model/keys.ts'
 import type { Clock } from '../model/clock.ts'
@@ -7,29 +8,6 @@ import type { Random } from '../model/random.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { hashToken, newToken } from '../model/tokens.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
-
-export type RefreshToken = {
-  hash: string
-  /** Shared by all tokens that descend from one login. */
-  family: string
-  developerId: string
-  createdAt: number
-  expiresAt: number
-  /** Time at which it was exchanged for its successor. */
-  usedAt: number | null
-}
-
-export type RefreshTokenStore = {
-  find(hash: string): Promise<RefreshToken | undefined>
-  /** Inserts in one statement; an existing token stays unchanged. */
-  insert(token: RefreshToken): Promise<void>
-  /** Marks an unused token as used. @returns true for exactly one of several concurrent callers */
-  use(hash: string, now: number): Promise<boolean>
-  deleteFamily(family: string): Promise<void>
-  deleteByDeveloper(developerId: string): Promise<void>
-  /** Deletes a batch of expired tokens. @returns true if there may be more */
-  deleteExpired(now: number, batchSize: number): Promise<boolean>
-}
 
 /** A session ends after this time without use. */
 const lifetimeMs = 30 * dayMs

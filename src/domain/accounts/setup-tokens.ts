@@ -1,27 +1,11 @@
-import { hostOrigin, recordAudit } from './audit.ts'
+import { hostOrigin } from '../model/audit.ts'
+import { recordAudit } from './audit.ts'
 import type { NewId } from '../model/ids.ts'
 import { hashToken, newToken } from '../model/tokens.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { minuteMs } from '../../shared/durations.ts'
-
-export type SetupToken = {
-  hash: string
-  /** 1: created at the first start; invalid once there is an account. 0: created by the operator. */
-  first: number
-  createdAt: number
-  expiresAt: number
-}
-
-export type SetupTokenStore = {
-  isValid(hash: string, now: number): Promise<boolean>
-  insert(token: SetupToken): Promise<void>
-  /** Deletes a valid token. @returns true for exactly one of several concurrent callers */
-  use(hash: string, now: number): Promise<boolean>
-  deleteFirstStartToken(): Promise<void>
-  deleteExpired(now: number): Promise<void>
-}
 
 export const setupTokenLifetimeMs = 30 * minuteMs
 

@@ -1,19 +1,26 @@
-import type { ApplicationCredentials } from './authentication.ts'
-import { selfActor, recordAudit, type Actor, type AuditDetails } from '../accounts/audit.ts'
+import { selfActor, recordAudit, type AuditDetails } from '../accounts/audit.ts'
+import type { Actor } from '../model/audit.ts'
 import {
   deriveClientId,
   issueCredentials,
   maskCredential,
   replaceCredential,
-  type Environment,
-  type FreshCredential,
   type IssuedSecrets,
   type RotationType,
-  type StoredCredentials,
 } from './credentials.ts'
-import type { Developer } from '../accounts/developers.ts'
+import {
+  type Environment,
+  type ApplicationSettings,
+  type Application,
+  type ApplicationChanges,
+  type ApplicationView,
+  listedFields,
+  type ListedApplication,
+} from '../model/application.ts'
+import type { Developer } from '../model/developer.ts'
 import { notFound } from '../model/errors.ts'
-import { runIdempotently, type IdempotentResult, type IdempotencyScope } from '../limits/idempotency.ts'
+import { runIdempotently, type IdempotentResult } from '../limits/idempotency.ts'
+import type { IdempotencyScope } from '../model/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
@@ -24,97 +31,7 @@ import type { Random } from '../model/random.ts'
 import { planLimitReached } from './projects.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { applicationFields } from '../../shared/application-fields.ts'
-import { keysOf, mapProperties, pick, type FieldValues } from '../../shared/fields.ts'
-
-/** The values that a developer sets, as `applicationFields` defines them. */
-export type ApplicationSettings = FieldValues<typeof applicationFields>
-
-/** An application as stored. */
-export type Application = StoredCredentials &
-  ApplicationSettings & {
-    id: string
-    developerId: string
-    projectId: string
-    name: string
-    environment: Environment
-    status: 'active' | 'disabled'
-    clientSecretRotatedAt: number | null
-    apiKeyRotatedAt: number | null
-    webhookSecretRotatedAt: number | null
-    /** Increases when a credential that authenticates requests is replaced. */
-    credentialsVersion: number
-    createdAt: number
-    updatedAt: number
-  }
-
-/** Fields to change; null clears a setting. */
-export type ApplicationChanges = {
-  [K in 'name' | 'status' | keyof ApplicationSettings]?: Application[K] | undefined
-}
-
-/** Methods with a `developerId` find only that developer's applications. */
-export type ApplicationStore = {
-  find(developerId: string, id: string): Promise<Application | undefined>
-  /** Lists newest first. @param query.before an id; lists older applications only */
-  list(query: ApplicationListQuery): Promise<ListedApplication[]>
-  count(developerId: string): Promise<number>
-  insert(application: Application): Promise<void>
-  update(
-    developerId: string,
-    id: string,
-    changes: ApplicationChanges,
-    now: number,
-  ): Promise<Application | undefined>
-  rotate(developerId: string, id: string, replacement: FreshCredential, now: number): Promise<boolean>
-  /** Deletes an application with its credentials, webhook endpoints and their deliveries, and nothing else. */
-  delete(developerId: string, id: string): Promise<boolean>
-  /** Finds any developer's application, for the operator. */
-  findOwner(id: string): Promise<{ developerId: string; name: string } | undefined>
-  /** Several may match: a preview has only eight characters. */
-  findByApiKeyPreview(preview: string): Promise<ApplicationCredentials[]>
-  /**
-   * Locks the application until the transaction ends, and checks whether the credentials of a request are still valid.
-   *
-   * @returns `stale` if a credential was replaced or the application was deleted, `not_allowed` if its developer is
-   *   disabled
-   */
-  lockAndCheckCredentials(
-    id: string,
-    credentialsVersion: number,
-  ): Promise<'ok' | 'disabled' | 'not_allowed' | 'stale'>
-}
-
-export type ApplicationListQuery = {
-  developerId: string
-  projectId?: string | undefined
-  limit: number
-  before?: string | undefined
-}
-
-/** Stored fields that the developer sees: all without salts, hashes and the webhook secret. */
-export const listedFields = [
-  'id',
-  'name',
-  'projectId',
-  'environment',
-  'status',
-  ...keysOf(applicationFields),
-  'clientSecretPreview',
-  'apiKeyPreview',
-  'createdAt',
-  'updatedAt',
-  'clientSecretRotatedAt',
-  'apiKeyRotatedAt',
-  'webhookSecretRotatedAt',
-] as const
-
-export type ListedApplication = Pick<Application, (typeof listedFields)[number]>
-
-/**
- * An application as shown to its developer, with masked previews of its credentials. Times are in milliseconds;
- * rotation times are null before the first rotation.
- */
-export type ApplicationView = ListedApplication & { clientId: string }
+import { mapProperties, pick } from '../../shared/fields.ts'
 
 /** A new application with its secrets, which are shown only once. */
 export type CreatedApplication = { application: ApplicationView; secrets: IssuedSecrets }

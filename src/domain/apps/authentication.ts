@@ -1,40 +1,13 @@
-import type { Application } from './applications.ts'
-import { notAllowed, type Developer } from '../accounts/developers.ts'
+import { notAllowed } from '../accounts/developers.ts'
 import { ServiceError } from '../model/errors.ts'
 import type { Stores } from '../store/store.ts'
+import type { CallingApplication } from '../model/application.ts'
 
 /** Credentials as received from a backend, unvalidated. */
 export type PresentedCredentials = {
   clientId: string | undefined
   clientSecret: string | undefined
   apiKey: string | undefined
-}
-
-/** The stored values that a request is authenticated against. */
-export type ApplicationCredentials = Pick<
-  Application,
-  | 'id'
-  | 'developerId'
-  | 'projectId'
-  | 'environment'
-  | 'status'
-  | 'otpTtlSeconds'
-  | 'credentialsVersion'
-  | 'clientIdSalt'
-  | 'clientIdHash'
-  | 'clientSecretSalt'
-  | 'clientSecretHash'
-  | 'apiKeySalt'
-  | 'apiKeyHash'
-> & { developerStatus: Developer['status']; plan: string }
-
-/** The authenticated application of a request, as of the credential check. */
-export type CallingApplication = Pick<
-  Application,
-  'id' | 'developerId' | 'projectId' | 'environment' | 'otpTtlSeconds' | 'credentialsVersion'
-> & {
-  /** Developer's plan; `resolvePlan` returns its limits. */
-  plan: string
 }
 
 /** Authenticates applications. Nothing is cached: rotating or disabling takes effect immediately. */

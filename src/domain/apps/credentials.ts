@@ -1,8 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { hmac, type Keys } from '../model/keys.ts'
 import type { Random } from '../model/random.ts'
-
-export type Environment = 'live' | 'test'
+import type { Environment, StoredCredentials, FreshCredential } from '../model/application.ts'
 
 /** Appears in the value: `ph_live_secret_…`. */
 export type CredentialKind = 'client' | 'secret' | 'api'
@@ -10,30 +9,11 @@ export type CredentialKind = 'client' | 'secret' | 'api'
 /** A stored credential: its own 16-byte salt, and SHA-256 over salt and value, both in hex. */
 export type StoredCredential = { salt: string; hash: string }
 
-/** The credentials of an application as stored. Only the webhook secret is readable. */
-export type StoredCredentials = {
-  clientIdSalt: string
-  clientIdHash: string
-  clientSecretSalt: string
-  clientSecretHash: string
-  clientSecretPreview: string
-  apiKeySalt: string
-  apiKeyHash: string
-  apiKeyPreview: string
-  /** Plaintext, because it signs every delivery. */
-  webhookSecret: string
-}
-
 /** Secrets that are shown to the developer once. */
 export type IssuedSecrets = { clientSecret: string; apiKey: string; webhookSecret: string }
 
 /** Credentials that can be replaced independently. */
 export type RotationType = 'secret' | 'api' | 'webhook_secret'
-
-/** The stored form of a new credential. */
-export type FreshCredential =
-  | { type: 'secret' | 'api'; salt: string; hash: string; preview: string }
-  | { type: 'webhook_secret'; value: string }
 
 const hexDigits = 48
 const saltBytes = 16

@@ -1,41 +1,16 @@
-import { selfActor, recordAudit, type Actor, type AuditDetails } from '../accounts/audit.ts'
+import { selfActor, recordAudit, type AuditDetails } from '../accounts/audit.ts'
+import type { Actor } from '../model/audit.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
-import { runIdempotently, type IdempotentResult, type IdempotencyScope } from '../limits/idempotency.ts'
+import { runIdempotently, type IdempotentResult } from '../limits/idempotency.ts'
+import type { IdempotencyScope } from '../model/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import { reject } from '../model/rejected.ts'
 import { resolvePlan, type Plans } from '../model/plans.ts'
 import type { Clock } from '../model/clock.ts'
-import type { Developer } from '../accounts/developers.ts'
+import type { Developer } from '../model/developer.ts'
 import type { Store, Stores } from '../store/store.ts'
-
-export type Project = {
-  id: string
-  developerId: string
-  name: string
-  /** Up to 280 characters. */
-  description: string | null
-  createdAt: number
-  updatedAt: number
-}
-
-export type ProjectWithCount = Project & { applicationCount: number }
-
-export type ProjectChanges = { name?: string | undefined; description?: string | null | undefined }
-
-/** Methods with a `developerId` find only that developer's projects. */
-export type ProjectStore = {
-  find(developerId: string, id: string): Promise<ProjectWithCount | undefined>
-  /** Lists newest first. @param before an id; lists older projects only */
-  list(developerId: string, limit: number, before?: string): Promise<ProjectWithCount[]>
-  count(developerId: string): Promise<number>
-  insert(project: Project): Promise<void>
-  update(developerId: string, id: string, changes: ProjectChanges, now: number): Promise<boolean>
-  /** Locks the project until the transaction ends, so that no application is added concurrently. */
-  lock(id: string): Promise<void>
-  /** Deletes the project unless it has applications. */
-  deleteIfEmpty(developerId: string, id: string): Promise<boolean>
-}
+import type { Project, ProjectWithCount, ProjectChanges } from '../model/project.ts'
 
 export type ProjectService = ReturnType<typeof createProjectService>
 

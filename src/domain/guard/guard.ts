@@ -1,13 +1,12 @@
 import { utcDay } from '../log/analytics.ts'
 import { inboxProvider } from '../model/delivery.ts'
 import { clientKey, isInRange, parseRange } from './address.ts'
-import { guardHistoryDays, guardWindowMs, windowStart } from './counts.ts'
+import { guardHistoryDays, guardWindowMs, windowStart, type GuardRule } from '../model/guard.ts'
 import {
   violatedCountryRules,
   violatedListRules,
   noUsage,
   violatedSubjectRules,
-  type GuardRule,
   type GuardSettings,
 } from './rules.ts'
 import { hmac, type Keys } from '../model/keys.ts'

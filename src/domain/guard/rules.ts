@@ -1,22 +1,4 @@
-/**
- * Rules of the guard, as log entries and `otpd guard status` name them. Unverified messages are the sign of
- * SMS pumping: fraudsters who earn by the message have no use for its code.
- */
-export const guardRules = [
-  'COUNTRY_NOT_ALLOWED',
-  'COUNTRY_DENIED',
-  'COUNTRY_HOURLY',
-  'COUNTRY_DAILY',
-  'PREFIX_HOURLY',
-  'PREFIX_DAILY',
-  'ADDRESS_HOURLY',
-  'ADDRESS_DAILY',
-  'ADDRESS_COUNTRIES',
-  'APPLICATION_DAILY',
-  'TOTAL_DAILY',
-] as const
-
-export type GuardRule = (typeof guardRules)[number]
+import type { GuardRule, GuardUsage } from '../model/guard.ts'
 
 export type GuardSettings = {
   /** `off` counts nothing, `monitor` logs what it would have blocked, `enforce` blocks. */
@@ -51,16 +33,6 @@ export type GuardSettings = {
   dailyPercent: number
   /** Messages per UTC day; 0 means no limit. */
   caps: { applicationPerDay: number; totalPerDay: number }
-}
-
-/** Counts of one subject: a country, a phone prefix or a client address of one application. */
-export type GuardUsage = {
-  /** Messages whose code was not verified. */
-  unverifiedHour: number
-  unverifiedDay: number
-  /** Codes that were verified. */
-  verifiedHour: number
-  verifiedDay: number
 }
 
 export const noUsage: GuardUsage = { unverifiedHour: 0, unverifiedDay: 0, verifiedHour: 0, verifiedDay: 0 }

@@ -1,5 +1,5 @@
-import type { GuardDecisions } from './counts.ts'
-import { guardRules, type GuardRule, type GuardSettings } from './rules.ts'
+import { type GuardDecisions, guardRules, type GuardRule } from '../model/guard.ts'
+import type { GuardSettings } from './rules.ts'
 import type { Store } from '../store/store.ts'
 import { hourMs } from '../../shared/durations.ts'
 

@@ -3,27 +3,10 @@ import { isRejected, reject, type Rejected } from '../model/rejected.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
-
-/** Identifies a call. The same key from another caller or on another route is a different key. */
-export type IdempotencyScope = { caller: string; route: string; key: string; bodyHash: string }
+import type { IdempotencyScope } from '../model/idempotency.ts'
 
 /** A result, and whether it was replayed from an earlier call with the same key. */
 export type IdempotentResult<T> = { value: T; replayed: boolean }
-
-export type IdempotencyRecord = { bodyHash: string; answer: string | null }
-
-export type IdempotencyStore = {
-  /**
-   * Claims the key for this call. Of several concurrent calls exactly one succeeds.
-   *
-   * @param expiredBefore a record from before this time counts as absent
-   * @returns undefined when this call now holds the key, otherwise the earlier call's record
-   */
-  claim(scope: IdempotencyScope, now: number, expiredBefore: number): Promise<IdempotencyRecord | undefined>
-  finish(scope: IdempotencyScope, result: string): Promise<void>
-  /** Deletes about `batchSize` of the oldest records, up to `until`. @returns false when none was left */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
-}
 
 export const idempotencyLifetimeMs = dayMs
 

@@ -1,5 +1,6 @@
 import { ServiceError } from '../model/errors.ts'
-import { measureUsage, recordAdmission, waitMsFor, type RateLimit, type Usage } from './rate-limit.ts'
+import { measureUsage, recordAdmission, waitMsFor, type Usage } from './rate-limit.ts'
+import type { RateLimit } from '../model/rate-limit.ts'
 import type { Stores } from '../store/store.ts'
 import { dayMs, minuteMs } from '../../shared/durations.ts'
 

@@ -1,29 +1,8 @@
-import type { Developer } from '../accounts/developers.ts'
+import type { Developer } from '../model/developer.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Store } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
-
-/** Increments for one day. `active` may be negative: an identity counts on the day of its last verification only. */
-export type CountChanges = {
-  requests?: number
-  sent?: number
-  verified?: number
-  failed?: number
-  active?: number
-}
-
-export type DayCounts = { day: number; sent: number; verified: number; failed: number }
-
-/** Daily counters per developer. */
-export type AnalyticsStore = {
-  add(developerId: string, day: number, changes: CountChanges): Promise<void>
-  totals(
-    developerId: string,
-    activeSinceDay: number,
-  ): Promise<{ requests: number; verified: number; active: number }>
-  days(developerId: string, firstDay: number): Promise<DayCounts[]>
-  countApplications(developerId: string): Promise<number>
-}
+import type { DayCounts } from '../store/analytics.ts'
 
 const activeDays = 30
 

@@ -1,58 +1,12 @@
-import type { Developer } from '../accounts/developers.ts'
+import type { Developer } from '../model/developer.ts'
 import { invalidField } from '../model/errors.ts'
 import { eventKinds, type LogType } from '../../shared/event-kinds.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readSeqCursor } from '../model/pagination.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Store, Stores } from '../store/store.ts'
-
-export type { LogType }
-
-export type LogEntry = {
-  /** Increases in commit order. */
-  seq: number
-  id: string
-  type: LogType
-  appId: string | null
-  requestId: string | null
-  phone: string | null
-  /** Status of the OTP request after the event. */
-  status: string | null
-  detail: string | null
-  at: number
-}
-
-export type NewLogEntry = Omit<LogEntry, 'seq' | 'id'> & { developerId: string }
-
-export type LogQuery = {
-  appId?: string | undefined
-  /** Only entries of these types. */
-  types?: readonly LogType[] | undefined
-  limit: number
-  /** Only entries before this one. */
-  beforeSeq?: number | undefined
-  /** Only entries after this one, oldest first. */
-  afterSeq?: number | undefined
-  /** The lowest number. */
-  fromSeq?: number | undefined
-  /** The highest number. */
-  untilSeq?: number | undefined
-}
-
-export type EventStore = {
-  /**
-   * Allocates the next sequence number, which determines the id, and inserts the entry. Takes a lock until commit.
-   *
-   * @param toPayload builds the webhook body; omitted if no webhook is sent
-   * @returns the sequence number
-   */
-  insert(entry: NewLogEntry, toPayload?: (id: string) => string): Promise<number>
-  /** Lists newest first, or oldest first with `afterSeq`. */
-  list(developerId: string, query: LogQuery): Promise<LogEntry[]>
-  findSeq(developerId: string, id: string): Promise<number | undefined>
-  /** Deletes a batch of the oldest entries up to a time. @returns true if there may be more */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
-}
+import type { LogEntry } from '../model/log-entry.ts'
+import type { LogQuery } from '../store/events.ts'
 
 const webhookKinds: ReadonlySet<string> = new Set(eventKinds)
 

@@ -1,4 +1,4 @@
-import type { RateState } from '../limits/rate-limit.ts'
+import type { RateState } from './rate-limit.ts'
 
 /** Every error code of the API. A closed list: clients may switch on it. */
 export type ErrorCode =

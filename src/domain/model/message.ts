@@ -1,4 +1,4 @@
-import type { FailureClass, Receipt } from './delivery.ts'
+import type { FailureClass } from './delivery.ts'
 import type { MessageSettings } from './message-settings.ts'
 import type { Channel, OtpRequest } from './request.ts'
 import { dayMs } from '../../shared/durations.ts'
@@ -32,9 +32,6 @@ import { dayMs } from '../../shared/durations.ts'
  * ```
  */
 export type MessageStatus = 'pending' | 'sent' | 'unknown' | 'delivered' | 'undelivered' | 'refused' | 'void'
-
-/** Delivery state of a request: that of its newest message, or `delivered` once any of its messages was. */
-export type DeliveryStatus = 'queued' | 'sent' | 'unknown' | 'delivered' | 'undelivered'
 
 /** Identifies a message of a request: number 0 is the first, resends follow. */
 export type MessageKey = { requestId: string; message: number }
@@ -72,55 +69,6 @@ export type MessageOutcome = Pick<Message, 'status' | 'provider' | 'messageId' |
   /** Null if no attempt follows. */
   nextAttemptAt: number | null
   excluded: readonly string[]
-}
-
-/** Transactional outbox of messages to phones. Holds neither codes nor texts, which each attempt derives. */
-export type OtpDeliveryStore = {
-  /** Inserts a message that is leased to its sender, which makes the first attempt at once. */
-  insert(
-    message: MessageKey & { channels: Channel[] },
-    owner: string,
-    now: number,
-    leaseUntil: number,
-  ): Promise<void>
-  /** Marks earlier messages of the request that wait, and are not leased, as `void`. */
-  supersede(key: MessageKey, now: number): Promise<void>
-  find(key: MessageKey): Promise<Message | undefined>
-  load(key: MessageKey): Promise<LoadedMessage | undefined>
-  /** Messages of one request, oldest first. */
-  list(requestId: string): Promise<Message[]>
-
-  /** Leases due messages, the longest waiting first, exclusively until `leaseUntil`. */
-  claim(request: { owner: string; now: number; leaseUntil: number; limit: number }): Promise<ClaimedMessage[]>
-
-  /**
-   * Ends an attempt and its lease.
-   *
-   * @returns false if another sender holds the lease by now; nothing was written
-   */
-  finish(claim: ClaimedMessage, outcome: MessageOutcome, now: number): Promise<boolean>
-
-  /** Finds the message of a receipt: by the provider's message id, otherwise by request id. */
-  findForReceipt(
-    provider: string,
-    receipt: Pick<Receipt, 'messageId' | 'requestId'>,
-  ): Promise<MessageKey | undefined>
-
-  /** Applies a receipt, only forwards. @returns false if the message already has this or a later status */
-  receive(key: MessageKey, provider: string, receipt: Receipt, now: number): Promise<boolean>
-
-  /** Makes an undelivered message pending again, for the candidates that are not excluded. */
-  reopen(key: MessageKey, excluded: readonly string[], now: number): Promise<void>
-
-  /** Releases every lease. Only safe while no other process can hold one. */
-  releaseAll(): Promise<void>
-
-  /**
-   * Deletes about `batchSize` of the oldest messages created up to `until`.
-   *
-   * @returns false when none was left
-   */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
 }
 
 /** Longer than any attempt, so that a message is not leased again while its attempt runs. */

@@ -80,3 +80,10 @@ export function toPage<T>(
   const nextPosition = hasMore ? getPosition(last) : scannedTo
   return { items, limit, nextCursor: nextPosition === undefined ? null : encodeCursor(nextPosition) }
 }
+
+/**
+ * Most rows that one page of a filtered list scans. Few or none may match, and scanning a long history would
+ * block all other calls. The page's cursor resumes where the scan stopped; followers of the log, which have
+ * no such cursor, scan as many rows at a time.
+ */
+export const scanRowsMax = 2000

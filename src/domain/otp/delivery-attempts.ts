@@ -16,7 +16,8 @@ import {
 import { closeRequests, publishClosed } from './lifecycle.ts'
 import { isExpired, type Channel, type OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
-import { saveResult, type IdempotencyScope } from '../limits/idempotency.ts'
+import { saveResult } from '../limits/idempotency.ts'
+import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { Store, Stores } from '../store/store.ts'
 
 export type DeliveryNeeds = {

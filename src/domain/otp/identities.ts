@@ -1,44 +1,12 @@
 import { utcDay } from '../log/analytics.ts'
-import type { Developer } from '../accounts/developers.ts'
+import type { Developer } from '../model/developer.ts'
 import { notFound } from '../model/errors.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import { derivePseudonym } from '../model/pseudonyms.ts'
 import type { Store, Stores } from '../store/store.ts'
-
-/** A phone number whose possession was verified. One per developer and phone. */
-export type Identity = {
-  id: string
-  developerId: string
-  phone: string
-  country: string | null
-  verificationCount: number
-  firstVerifiedAt: number
-  lastVerifiedAt: number
-}
-
-/** An identity with the ids of the applications that verified it, in the order of their creation. */
-export type IdentityWithApplications = Identity & { applications: string[] }
-
-export type IdentityStore = {
-  /** Finds the identity by phone or by the phone's pseudonym. */
-  findByPhone(developerId: string, phone: string, pseudonym: string): Promise<Identity | undefined>
-  applicationsByIdentity(identityIds: string[]): Promise<Map<string, string[]>>
-  list(developerId: string, limit: number, before?: string): Promise<Identity[]>
-  /** @returns false if the developer already has one for this phone */
-  insert(identity: Identity): Promise<boolean>
-  /** Replaces the pseudonym of an identity by its number. */
-  restorePhone(existing: Identity, phone: string): Promise<void>
-  /**
-   * Counts a verification.
-   *
-   * @returns false if `existing` is stale: another one was counted, or its phone was replaced
-   */
-  countVerification(existing: Identity, now: number): Promise<boolean>
-  /** Links the application; does nothing if it is already linked. */
-  addApplication(identityId: string, appId: string): Promise<void>
-}
+import type { Identity, IdentityWithApplications } from '../model/identity.ts'
 
 export type Verification = {
   developerId: string

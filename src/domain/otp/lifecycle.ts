@@ -1,54 +1,9 @@
 import { utcDay } from '../log/analytics.ts'
-import type { DeliveryAttempts } from './delivery-attempts.ts'
-import type { Delivery } from '../model/delivery.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
 import { recordEvent } from '../log/events.ts'
-import type { Guard } from '../guard/guard.ts'
 import type { NewId } from '../model/ids.ts'
-import type { Keys } from '../model/keys.ts'
 import { closedRequestError, isExpired, type OtpTerminalState, type OtpRequest } from '../model/request.ts'
-import { resolvePlan, type Plans } from '../model/plans.ts'
-import type { CallingApplication } from '../apps/authentication.ts'
-import type { RateLimit } from '../limits/rate-limit.ts'
-import type { Clock } from '../model/clock.ts'
-import type { Random } from '../model/random.ts'
-import type { SendBudgetMode } from '../limits/send-budget.ts'
-import type { Store, Stores } from '../store/store.ts'
-import { minuteMs } from '../../shared/durations.ts'
-
-/** Dependencies of the operations on OTP requests. */
-export type OtpNeeds = {
-  store: Store
-  clock: Clock
-  newId: NewId
-  keys: Keys
-  plans: Plans
-  delivery: Delivery
-  attempts: DeliveryAttempts
-  random: Random
-  /** Failed attempts that a phone's check budget allows; 0 turns it off. */
-  checkFailuresMax: number
-  sendBudget: SendBudgetMode
-  guard: Guard
-}
-
-/** Operations with a rate limit. A resend counts as a send. */
-export type RatedOperation = 'send' | 'verify'
-
-/** Rate limit of one application for an operation, as its developer's plan sets it. */
-export function otpRateLimit(
-  plans: Plans,
-  application: CallingApplication,
-  operation: RatedOperation,
-): RateLimit {
-  const plan = resolvePlan(plans, application.plan)
-  return {
-    policy: `otp-${operation}`,
-    subject: application.id,
-    limit: operation === 'send' ? plan.sendPerMinute : plan.verifyPerMinute,
-    windowMs: minuteMs,
-  }
-}
+import type { Stores } from '../store/store.ts'
 
 /**
  * Closes a pending request and publishes it: state, counters, log entry and webhook deliveries in one

@@ -1,22 +1,17 @@
-import { revalidateCaller, type CallingApplication } from '../apps/authentication.ts'
-import type { Developer } from '../accounts/developers.ts'
+import { revalidateCaller } from '../apps/authentication.ts'
+import type { CallingApplication } from '../model/application.ts'
+import type { Developer } from '../model/developer.ts'
 import { notFound } from '../model/errors.ts'
 import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { isId } from '../model/ids.ts'
-import {
-  otpRateLimit,
-  type RatedOperation,
-  closeAndPublish,
-  closeRequests,
-  publishClosed,
-  rejectIfClosed,
-  type OtpNeeds,
-} from './lifecycle.ts'
+import { otpRateLimit, type RatedOperation, type OtpNeeds } from './operations.ts'
+import { closeAndPublish, closeRequests, publishClosed, rejectIfClosed } from './lifecycle.ts'
 import type { OtpRequest, OtpStatus } from '../model/request.ts'
 import { createOtpSend } from './send.ts'
 import { createOtpVerify } from './verify.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
-import { peekRateLimit, type RateState } from '../limits/rate-limit.ts'
+import { peekRateLimit } from '../limits/rate-limit.ts'
+import type { RateState } from '../model/rate-limit.ts'
 
 export type OtpService = ReturnType<typeof createOtpService>
 

@@ -1,6 +1,6 @@
 // The pure, synchronous half of sending: what a send or resend becomes. Reads and writes nothing.
 
-import type { CallingApplication } from '../apps/authentication.ts'
+import type { CallingApplication } from '../model/application.ts'
 import { deriveCode, hashCode, type CodeSource } from '../model/code.ts'
 import { inboxProvider, type DestinationRoutes } from '../model/delivery.ts'
 import { ServiceError } from '../model/errors.ts'

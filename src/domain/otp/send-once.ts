@@ -1,15 +1,10 @@
 import { firstAttemptResult } from './delivery-attempts.ts'
 import { isRejected, type Rejected } from '../model/rejected.ts'
 import { withGuard, type Guard } from '../guard/guard.ts'
-import {
-  claimKey,
-  idempotencyInProgress,
-  saveResult,
-  type EarlierResult,
-  type IdempotencyScope,
-} from '../limits/idempotency.ts'
-import type { OtpNeeds } from './lifecycle.ts'
-import type { RateState } from '../limits/rate-limit.ts'
+import { claimKey, idempotencyInProgress, saveResult, type EarlierResult } from '../limits/idempotency.ts'
+import type { IdempotencyScope } from '../model/idempotency.ts'
+import type { OtpNeeds } from './operations.ts'
+import type { RateState } from '../model/rate-limit.ts'
 import { toSentOtp, type SentOtp } from './outgoing.ts'
 import type { OtpRequest } from '../model/request.ts'
 import type { Stores } from '../store/store.ts'

@@ -1,4 +1,5 @@
-import { hostOrigin, recordAudit } from '../accounts/audit.ts'
+import { hostOrigin } from '../model/audit.ts'
+import { recordAudit } from '../accounts/audit.ts'
 import type { NewId } from '../model/ids.ts'
 import { hashPhone, type Keys } from '../model/keys.ts'
 import { closeAndPublish } from '../otp/lifecycle.ts'

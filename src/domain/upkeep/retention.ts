@@ -8,7 +8,7 @@ import { checkBudgetLifetimeMs } from '../limits/phone-budgets.ts'
 import type { Clock } from '../model/clock.ts'
 import { isPlainPhone, derivePseudonym } from '../model/pseudonyms.ts'
 import { admissionLifetimeMs } from '../limits/rate-limit.ts'
-import type { ScanName } from './retention-store.ts'
+import type { ScanName } from '../store/retention.ts'
 import type { Store, Stores } from '../store/store.ts'
 import { dayMs } from '../../shared/durations.ts'
 

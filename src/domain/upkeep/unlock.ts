@@ -1,4 +1,5 @@
-import { hostOrigin, recordAudit, type AuditDetails } from '../accounts/audit.ts'
+import { hostOrigin } from '../model/audit.ts'
+import { recordAudit, type AuditDetails } from '../accounts/audit.ts'
 import { notFound } from '../model/errors.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { hashPhone, type Keys } from '../model/keys.ts'

@@ -1,12 +1,10 @@
 import { notFound, ServiceError } from '../model/errors.ts'
 import type { Store } from '../store/store.ts'
 import { hourMs } from '../../shared/durations.ts'
+import type { DisabledReason } from '../model/webhook-endpoint.ts'
 
 /** Maximum time for which an endpoint may fail without a success: 120 hours. */
 export const failingMaxMs = 120 * hourMs
-
-/** `failing`: no success for 120 hours. `gone`: the receiver answered 410, which requests it (Standard Webhooks). */
-export type DisabledReason = 'failing' | 'gone'
 
 /**
  * Disables an endpoint and logs it, in one transaction. Does nothing if the endpoint is already disabled or deleted or,

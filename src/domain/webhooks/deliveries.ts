@@ -1,4 +1,4 @@
-import type { Developer } from '../accounts/developers.ts'
+import type { Developer } from '../model/developer.ts'
 import { invalidField, notFound } from '../model/errors.ts'
 import { isId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
@@ -6,7 +6,12 @@ import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagi
 import type { Clock } from '../model/clock.ts'
 import { chargeRateLimit } from '../limits/rate-limit.ts'
 import type { Store } from '../store/store.ts'
-import type { WebhookAttempt, WebhookDeliveryFilter, SendWebhook, WebhookDelivery } from './delivery.ts'
+import type {
+  WebhookAttempt,
+  WebhookDeliveryFilter,
+  SendWebhook,
+  WebhookDelivery,
+} from '../model/webhook-delivery.ts'
 import { unsealHeaders } from './headers.ts'
 import { minuteMs } from '../../shared/durations.ts'
 

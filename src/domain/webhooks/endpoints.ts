@@ -1,8 +1,10 @@
-import { selfActor, recordAudit, type Actor, type AuditDetails } from '../accounts/audit.ts'
-import type { Developer } from '../accounts/developers.ts'
+import { selfActor, recordAudit, type AuditDetails } from '../accounts/audit.ts'
+import type { Actor } from '../model/audit.ts'
+import type { Developer } from '../model/developer.ts'
 import { invalidField, notFound, ServiceError } from '../model/errors.ts'
 import type { Subscription } from '../../shared/event-kinds.ts'
-import { runIdempotently, type IdempotentResult, type IdempotencyScope } from '../limits/idempotency.ts'
+import { runIdempotently, type IdempotentResult } from '../limits/idempotency.ts'
+import type { IdempotencyScope } from '../model/idempotency.ts'
 import { isId, type NewId } from '../model/ids.ts'
 import { toPage, readIdCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Keys } from '../model/keys.ts'
@@ -10,39 +12,8 @@ import { reject } from '../model/rejected.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
 import type { Store, Stores } from '../store/store.ts'
-import type { DisabledReason } from './auto-disable.ts'
-import { applyHeaderChanges, type SealedHeaders } from './headers.ts'
-
-/** A URL that receives an application's events. */
-export type WebhookEndpoint = {
-  id: string
-  developerId: string
-  appId: string
-  url: string
-  /** At least one, without duplicates. */
-  events: Subscription[]
-  status: 'enabled' | 'disabled'
-  /** Free text of the developer. */
-  description: string | null
-  headers: SealedHeaders
-  /** Reason why the service disabled it; null if a developer did, or if it is enabled. */
-  disabledReason: DisabledReason | null
-  /** Time of the first failure since the last success. */
-  failingSince: number | null
-  /** Time of the last success. */
-  lastDeliveryAt: number | null
-  createdAt: number
-  updatedAt: number
-}
-
-export type EndpointChanges = {
-  url?: string | undefined
-  events?: Subscription[] | undefined
-  status?: WebhookEndpoint['status'] | undefined
-  description?: string | null | undefined
-  /** Merge patch: null removes a header, headers that are not named stay. */
-  headers?: Record<string, string | null> | undefined
-}
+import { applyHeaderChanges } from './headers.ts'
+import type { WebhookEndpoint, EndpointChanges } from '../model/webhook-endpoint.ts'
 
 export type NewEndpoint = {
   appId: string
@@ -50,60 +21,6 @@ export type NewEndpoint = {
   events: Subscription[]
   description?: string | null | undefined
   headers?: Record<string, string> | undefined
-}
-
-type StoredChanges = Omit<EndpointChanges, 'headers'> & { headers?: SealedHeaders }
-
-/** An endpoint with the fields of its application that a message needs. */
-export type EndpointWithApplication = WebhookEndpoint & {
-  projectId: string
-  environment: 'live' | 'test'
-  webhookSecret: string
-}
-
-/** Methods with a `developerId` find only that developer's endpoints. */
-export type WebhookEndpointStore = {
-  find(developerId: string, id: string): Promise<WebhookEndpoint | undefined>
-  findWithApplication(developerId: string, id: string): Promise<EndpointWithApplication | undefined>
-  /** Lists newest first. @param query.before an id; lists older endpoints only */
-  list(query: EndpointListQuery): Promise<WebhookEndpoint[]>
-  /** Lists the enabled endpoints of an application in the order of their ids. */
-  subscribers(appId: string): Promise<Array<{ id: string; events: readonly string[] }>>
-  /** Locks the application until the transaction ends. @returns false if it does not exist or is another developer's */
-  lockApplication(developerId: string, appId: string): Promise<boolean>
-  count(appId: string): Promise<number>
-  insert(endpoint: WebhookEndpoint): Promise<void>
-  /** Updates an endpoint. Enabling it also clears `disabledReason` and `failingSince`. */
-  update(
-    developerId: string,
-    id: string,
-    changes: StoredChanges,
-    now: number,
-  ): Promise<WebhookEndpoint | undefined>
-  /** Locks an endpoint until the transaction ends. */
-  lock(id: string): Promise<void>
-  findOwner(id: string): Promise<{ developerId: string; appId: string } | undefined>
-  /**
-   * Disables an enabled endpoint.
-   *
-   * @param failingSinceBefore only if it has been failing since then or longer
-   * @returns false if nothing changed
-   */
-  disable(
-    id: string,
-    reason: DisabledReason,
-    failingSinceBefore: number | undefined,
-    now: number,
-  ): Promise<boolean>
-  /** Deletes an endpoint with its deliveries. */
-  delete(developerId: string, id: string): Promise<boolean>
-}
-
-export type EndpointListQuery = {
-  developerId: string
-  appId?: string | undefined
-  limit: number
-  before?: string | undefined
 }
 
 /** Policy of allowed webhook URLs. */

@@ -2,12 +2,7 @@ import { invalidField } from '../model/errors.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Random } from '../model/random.ts'
 import { seal, unseal } from '../model/sealed.ts'
-
-/**
- * An endpoint's additional headers, by lower-case name. Values are treated as the receiver's credentials: stored
- * encrypted and never shown again.
- */
-export type SealedHeaders = Readonly<Record<string, string>>
+import type { SealedHeaders } from '../model/webhook-endpoint.ts'
 
 export const webhookHeadersMax = 10
 /** RFC 9110 §5.6.2 allows more; underscores are dropped by common proxies. */

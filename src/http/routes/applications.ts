@@ -1,10 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type {
-  ApplicationService,
-  ApplicationView,
-  CreatedApplication,
-} from '../../domain/apps/applications.ts'
+import type { ApplicationService, CreatedApplication } from '../../domain/apps/applications.ts'
+import type { ApplicationView } from '../../domain/model/application.ts'
 import { applicationFields } from '../../shared/application-fields.ts'
 import { nullableNames, pick, requiredNames } from '../../shared/fields.ts'
 import { changesBody, requestSchemas, responseSchemas } from '../field-schemas.ts'

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { auditActions, type AuditEntry, type AuditService } from '../../domain/accounts/audit.ts'
+import { auditActions, type AuditEntry } from '../../domain/model/audit.ts'
+import type { AuditService } from '../../domain/accounts/audit.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { pageResponse, readPage, formatTime } from '../pagination.ts'
 import { consoleErrors, nullable, object, oneOf, page, pageQuery, timestamp } from '../schemas.ts'

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { ProjectService, ProjectWithCount } from '../../domain/apps/projects.ts'
+import type { ProjectService } from '../../domain/apps/projects.ts'
+import type { ProjectWithCount } from '../../domain/model/project.ts'
 import { changesBody } from '../field-schemas.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { idempotencyScope, setReplayedHeader } from '../idempotency.ts'

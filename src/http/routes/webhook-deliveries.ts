@@ -6,7 +6,7 @@ import {
   webhookErrors,
   type WebhookAttempt,
   type WebhookDelivery,
-} from '../../domain/webhooks/delivery.ts'
+} from '../../domain/model/webhook-delivery.ts'
 import type { DeliveryWithAttempts, WebhookDeliveryService } from '../../domain/webhooks/deliveries.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
 import { jsonBody } from '../json-body.ts'

@@ -1,12 +1,9 @@
 import { Type, type TSchema } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { subscriptions } from '../../shared/event-kinds.ts'
-import { webhookErrors } from '../../domain/webhooks/delivery.ts'
-import {
-  webhookUrlLengthMax,
-  type WebhookEndpoint,
-  type WebhookEndpointService,
-} from '../../domain/webhooks/endpoints.ts'
+import { webhookErrors } from '../../domain/model/webhook-delivery.ts'
+import { webhookUrlLengthMax, type WebhookEndpointService } from '../../domain/webhooks/endpoints.ts'
+import type { WebhookEndpoint } from '../../domain/model/webhook-endpoint.ts'
 import { headerNamePattern, headerValuePattern, webhookHeadersMax } from '../../domain/webhooks/headers.ts'
 import type { WebhookTester } from '../../domain/webhooks/test-event.ts'
 import { changesBody } from '../field-schemas.ts'

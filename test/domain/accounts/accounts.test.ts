@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createPasswords } from '../../../src/auth/passwords.ts'
 import { createAccountService, type AccountService } from '../../../src/domain/accounts/accounts.ts'
-import { hostOrigin } from '../../../src/domain/accounts/audit.ts'
+import { hostOrigin } from '../../../src/domain/model/audit.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
 import { createLoginAttempts } from '../../../src/domain/accounts/login-attempts.ts'
 import { createRefreshTokens, type RefreshTokens } from '../../../src/domain/accounts/refresh-tokens.ts'

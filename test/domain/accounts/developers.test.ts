@@ -5,7 +5,7 @@ import {
   insertDeveloper,
   type Login,
 } from '../../../src/domain/accounts/developers.ts'
-import { hostOrigin } from '../../../src/domain/accounts/audit.ts'
+import { hostOrigin } from '../../../src/domain/model/audit.ts'
 import { createIds } from '../../../src/domain/model/ids.ts'
 import { FREE_PLAN } from '../../../src/domain/model/plans.ts'
 import type { Store } from '../../../src/domain/store/store.ts'

@@ -1,11 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
-import {
-  afterFailure,
-  afterSuccess,
-  requireCheckBudget,
-  type CheckBudget,
-} from '../../../src/domain/limits/phone-budgets.ts'
+import { afterFailure, afterSuccess, requireCheckBudget } from '../../../src/domain/limits/phone-budgets.ts'
+import type { CheckBudget } from '../../../src/domain/store/phone-budgets.ts'
 
 const hourMs = 3_600_000
 const start = 1_800_000_000_000

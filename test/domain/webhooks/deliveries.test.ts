@@ -6,7 +6,7 @@ import type {
   SendWebhook,
   WebhookAttemptResult,
   WebhookMessage,
-} from '../../../src/domain/webhooks/delivery.ts'
+} from '../../../src/domain/model/webhook-delivery.ts'
 import { describeEachDatabase, raceRounds } from '../../helpers/databases.ts'
 import { createWebhookFixture, type WebhookFixture } from './fixture.ts'
 

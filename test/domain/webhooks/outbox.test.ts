@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, test } from 'bun:test'
-import type { ClaimedDelivery } from '../../../src/domain/webhooks/outbox.ts'
+import type { ClaimedDelivery } from '../../../src/domain/store/webhook-outbox.ts'
 import { describeEachDatabase, raceRounds } from '../../helpers/databases.ts'
 import { createWebhookFixture, type WebhookFixture } from './fixture.ts'
 

@@ -1,16 +1,14 @@
 import { expect } from 'bun:test'
-import * as fc from 'fast-check'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
 import { createIds, isId } from '../../../src/domain/model/ids.ts'
 import { deriveKeys } from '../../../src/domain/model/keys.ts'
 import { deriveCode, hashCode, matchesCode } from '../../../src/domain/model/code.ts'
-import {
-  afterFailure,
-  requireCheckBudget,
-  type CheckBudget,
-} from '../../../src/domain/limits/phone-budgets.ts'
+import { afterFailure, requireCheckBudget } from '../../../src/domain/limits/phone-budgets.ts'
+import type { CheckBudget } from '../../../src/domain/store/phone-budgets.ts'
 import { defineProperty } from '../property.ts'
 import { possiblePhone } from './texts.ts'
+
+import * as fc from 'fast-check'
 
 const keys = deriveKeys(new Uint8Array(32).fill(1))
 const otherKeys = deriveKeys(new Uint8Array(32).fill(2))

@@ -1,11 +1,13 @@
 import { expect } from 'bun:test'
-import * as fc from 'fast-check'
 import { ServiceError } from '../../../src/domain/model/errors.ts'
-import { chargeRateLimit, type RateLimit } from '../../../src/domain/limits/rate-limit.ts'
+import { chargeRateLimit } from '../../../src/domain/limits/rate-limit.ts'
+import type { RateLimit } from '../../../src/domain/model/rate-limit.ts'
 import type { Store, Stores } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { openTestSqlite } from '../../helpers/databases.ts'
 import { defineProperty } from '../property.ts'
+
+import * as fc from 'fast-check'
 
 const windowMs = 60_000
 const start = 1_800_000_000_000

@@ -1,5 +1,6 @@
 import { expect } from 'bun:test'
-import { revalidateCaller, type CallingApplication } from '../../../src/domain/apps/authentication.ts'
+import { revalidateCaller } from '../../../src/domain/apps/authentication.ts'
+import type { CallingApplication } from '../../../src/domain/model/application.ts'
 import type { TestResponse } from '../../helpers/service.ts'
 import { runConcurrently, concurrentCalls, type Race } from './race.ts'
 import { openRaceFixture } from './fixture.ts'

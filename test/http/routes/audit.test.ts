@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { AuditEntry } from '../../../src/domain/accounts/audit.ts'
+import type { AuditEntry } from '../../../src/domain/model/audit.ts'
 import { describeEachDatabase } from '../../helpers/databases.ts'
 import { createPurger } from '../../helpers/retention.ts'
 import { createTestService, type TestDeveloper, type TestService } from '../../helpers/service.ts'

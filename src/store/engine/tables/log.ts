@@ -1,4 +1,4 @@
-import type { WebhookError } from '../../../domain/webhooks/delivery.ts'
+import type { WebhookError } from '../../../domain/model/webhook-delivery.ts'
 import type { ColumnKit } from './columns.ts'
 
 /** The event log, its webhooks and its daily counts. */

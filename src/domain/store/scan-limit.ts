@@ -1,10 +1,3 @@
-/**
- * Most rows that one page of a filtered list scans. Few or none may match, and scanning a long history would
- * block all other calls. The page's cursor resumes where the scan stopped; followers of the log, which have
- * no such cursor, scan as many rows at a time.
- */
-export const scanRowsMax = 2000
-
 /** The last row that a page scans; undefined if at most `scanRowsMax` rows are left. */
 export type ScanBoundary<K> = { key: K; developerId: string } | undefined
 

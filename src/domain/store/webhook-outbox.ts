@@ -1,8 +1,5 @@
-import type { SealedHeaders } from './headers.ts'
-import type { WebhookAttempt } from './delivery.ts'
-
-/** Maximum concurrent sends per endpoint, across all processes, so that a slow receiver does not delay the others. */
-export const sendsPerEndpointMax = 2
+import type { WebhookAttempt } from '../model/webhook-delivery.ts'
+import type { SealedHeaders } from '../model/webhook-endpoint.ts'
 
 /**
  * A delivery leased by a worker. `claim` counts the leases from 1; with the owner it is the fencing token of the

@@ -1,24 +1,4 @@
-import type { GuardRule, GuardUsage } from './rules.ts'
-import { dayMs, hourMs, minuteMs } from '../../shared/durations.ts'
-
-/** Length of a counting window. An hour or a day includes every window that it overlaps. */
-export const guardWindowMs = 15 * minuteMs
-/** How many days of a country's history count. */
-export const guardHistoryDays = 14
-
-/** How long each kind of count is used. */
-export const guardLifetimes = {
-  windowsMs: dayMs + guardWindowMs,
-  addressCountriesMs: dayMs,
-  days: guardHistoryDays + 1,
-  decisionsMs: dayMs + hourMs,
-}
-
-/**
- * Start of a window. All messages of a request count in the window of `createdAt`, where its verification
- * finds them.
- */
-export const windowStart = (at: number) => Math.floor(at / guardWindowMs) * guardWindowMs
+import type { GuardUsage, GuardRule, GuardDecisions } from '../model/guard.ts'
 
 /**
  * Unverified and verified messages, counted per subject and window. Subjects reveal neither phones nor
@@ -69,6 +49,3 @@ export type GuardStore = {
    */
   deleteOldest(now: number, batchSize: number): Promise<boolean>
 }
-
-/** How often a rule flagged or blocked messages to a country. */
-export type GuardDecisions = { rule: GuardRule; country: string; flagged: number; blocked: number }

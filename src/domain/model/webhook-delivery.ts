@@ -1,5 +1,4 @@
 import type { EventKind } from '../../shared/event-kinds.ts'
-import type { StoredWebhookMessage } from './outbox.ts'
 
 /** Reasons for a failed attempt. The list is closed. */
 export const webhookErrors = [
@@ -92,41 +91,5 @@ export type WebhookDeliveryFilter = {
   type?: EventKind | undefined
 }
 
-/** Deliveries as their developer sees them. The caller must have checked that the endpoint is the developer's. */
-export type WebhookDeliveryStore = {
-  /**
-   * Lists newest first.
-   *
-   * @param query.before an id; lists older deliveries only
-   * @param query.from the lowest id
-   */
-  list(
-    endpointId: string,
-    query: WebhookDeliveryFilter & { limit: number; before?: string | undefined; from?: string | undefined },
-  ): Promise<WebhookDelivery[]>
-  find(endpointId: string, id: string): Promise<WebhookDelivery | undefined>
-  /** Lists the attempts of a delivery, oldest first. */
-  attempts(id: string): Promise<WebhookAttempt[]>
-  /** Loads the message, whatever the status of endpoint and delivery. */
-  load(endpointId: string, id: string): Promise<StoredWebhookMessage | undefined>
-  /**
-   * Records an attempt that a developer requested. A success completes the delivery; a failure changes neither it nor
-   * its schedule.
-   *
-   * @returns false if the delivery no longer exists
-   */
-  recordManualAttempt(endpointId: string, id: string, attempt: WebhookAttempt, now: number): Promise<boolean>
-  /**
-   * Requeues failed deliveries created in [since, until], with their retry schedule reset.
-   *
-   * @param range.after an id; later deliveries only
-   * @returns their ids, at most `limit`, in order
-   */
-  requeueFailed(
-    endpointId: string,
-    range: { since: number; until: number; after?: string | undefined; limit: number },
-    now: number,
-  ): Promise<string[]>
-  /** Deletes a batch created up to `until`, with their attempts. @returns true if there may be more */
-  deleteOldest(until: number, batchSize: number): Promise<boolean>
-}
+/** Maximum concurrent sends per endpoint, across all processes, so that a slow receiver does not delay the others. */
+export const sendsPerEndpointMax = 2

@@ -1,0 +1,46 @@
+import type {
+  Application,
+  ListedApplication,
+  ApplicationChanges,
+  FreshCredential,
+  ApplicationCredentials,
+} from '../model/application.ts'
+
+export type ApplicationListQuery = {
+  developerId: string
+  projectId?: string | undefined
+  limit: number
+  before?: string | undefined
+}
+
+/** Methods with a `developerId` find only that developer's applications. */
+export type ApplicationStore = {
+  find(developerId: string, id: string): Promise<Application | undefined>
+  /** Lists newest first. @param query.before an id; lists older applications only */
+  list(query: ApplicationListQuery): Promise<ListedApplication[]>
+  count(developerId: string): Promise<number>
+  insert(application: Application): Promise<void>
+  update(
+    developerId: string,
+    id: string,
+    changes: ApplicationChanges,
+    now: number,
+  ): Promise<Application | undefined>
+  rotate(developerId: string, id: string, replacement: FreshCredential, now: number): Promise<boolean>
+  /** Deletes an application with its credentials, webhook endpoints and their deliveries, and nothing else. */
+  delete(developerId: string, id: string): Promise<boolean>
+  /** Finds any developer's application, for the operator. */
+  findOwner(id: string): Promise<{ developerId: string; name: string } | undefined>
+  /** Several may match: a preview has only eight characters. */
+  findByApiKeyPreview(preview: string): Promise<ApplicationCredentials[]>
+  /**
+   * Locks the application until the transaction ends, and checks whether the credentials of a request are still valid.
+   *
+   * @returns `stale` if a credential was replaced or the application was deleted, `not_allowed` if its developer is
+   *   disabled
+   */
+  lockAndCheckCredentials(
+    id: string,
+    credentialsVersion: number,
+  ): Promise<'ok' | 'disabled' | 'not_allowed' | 'stale'>
+}

@@ -1,0 +1,30 @@
+/**
+ * `seq` counts within subject and policy, so that the number of admissions between two of them is a
+ * difference.
+ */
+export type Admission = { at: number; seq: number }
+
+export type RateLimitStore = {
+  newest(subject: string, policy: string): Promise<Admission | undefined>
+  /** The oldest admission later than `after`, or the one that follows after skipping `skip` of them. */
+  oldestAfter(subject: string, policy: string, after: number, skip: number): Promise<Admission | undefined>
+  insert(subject: string, policy: string, admission: Admission): Promise<void>
+  /** Deletes admissions up to `time`, which no window reaches any more. */
+  deleteUntil(subject: string, policy: string, time: number): Promise<void>
+  /** Deletes admissions after `time`, recorded by a clock that was wrong. */
+  deleteAfter(subject: string, policy: string, time: number): Promise<void>
+  /** Lists the subjects of a phone in every application. */
+  listSubjectsByPhone(phoneHash: string): Promise<string[]>
+  /** Deletes a subject's admissions under every policy. @returns how many */
+  deleteSubject(subject: string): Promise<number>
+  /** Deletes admissions of the application and of all its phones. @returns how many */
+  deleteByApplication(appId: string): Promise<number>
+  /** Moves admissions of all subjects that are later than `now` back to `now`. */
+  clampToNow(now: number): Promise<void>
+  /**
+   * Deletes about `batchSize` of the oldest admissions up to `until`, of any subject.
+   *
+   * @returns false when none was left
+   */
+  deleteOldest(until: number, batchSize: number): Promise<boolean>
+}

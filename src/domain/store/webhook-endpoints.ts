@@ -1,0 +1,54 @@
+import type {
+  EndpointChanges,
+  SealedHeaders,
+  WebhookEndpoint,
+  EndpointWithApplication,
+  DisabledReason,
+} from '../model/webhook-endpoint.ts'
+
+type StoredChanges = Omit<EndpointChanges, 'headers'> & { headers?: SealedHeaders }
+
+export type EndpointListQuery = {
+  developerId: string
+  appId?: string | undefined
+  limit: number
+  before?: string | undefined
+}
+
+/** Methods with a `developerId` find only that developer's endpoints. */
+export type WebhookEndpointStore = {
+  find(developerId: string, id: string): Promise<WebhookEndpoint | undefined>
+  findWithApplication(developerId: string, id: string): Promise<EndpointWithApplication | undefined>
+  /** Lists newest first. @param query.before an id; lists older endpoints only */
+  list(query: EndpointListQuery): Promise<WebhookEndpoint[]>
+  /** Lists the enabled endpoints of an application in the order of their ids. */
+  subscribers(appId: string): Promise<Array<{ id: string; events: readonly string[] }>>
+  /** Locks the application until the transaction ends. @returns false if it does not exist or is another developer's */
+  lockApplication(developerId: string, appId: string): Promise<boolean>
+  count(appId: string): Promise<number>
+  insert(endpoint: WebhookEndpoint): Promise<void>
+  /** Updates an endpoint. Enabling it also clears `disabledReason` and `failingSince`. */
+  update(
+    developerId: string,
+    id: string,
+    changes: StoredChanges,
+    now: number,
+  ): Promise<WebhookEndpoint | undefined>
+  /** Locks an endpoint until the transaction ends. */
+  lock(id: string): Promise<void>
+  findOwner(id: string): Promise<{ developerId: string; appId: string } | undefined>
+  /**
+   * Disables an enabled endpoint.
+   *
+   * @param failingSinceBefore only if it has been failing since then or longer
+   * @returns false if nothing changed
+   */
+  disable(
+    id: string,
+    reason: DisabledReason,
+    failingSinceBefore: number | undefined,
+    now: number,
+  ): Promise<boolean>
+  /** Deletes an endpoint with its deliveries. */
+  delete(developerId: string, id: string): Promise<boolean>
+}
