@@ -10,7 +10,7 @@ import { notAllowed } from '../domain/accounts/developers.ts'
 import type { Store } from '../domain/store/store.ts'
 
 /** Authenticates applications by their credentials, checked against the store on every call. */
-export function createAppAuthenticator({ store }: { store: Store }): AppAuth {
+export function createAppAuthenticator({ store }: { store: Store<'applications'> }): AppAuth {
   /** Finds the application of an API key, whatever its status. @throws UNAUTHENTICATED if there is none */
   async function findByKey(apiKey: string | undefined): Promise<ApplicationCredentials> {
     if (!hasCredentialFormat('api', apiKey)) throw credentialsRejected()

@@ -20,7 +20,17 @@ import { createPasswords } from './passwords.ts'
 import { createSigningKeys, type SigningKeys } from './signing-keys.ts'
 
 export type IdentityNeeds = {
-  store: Store
+  store: Store<
+    | 'accounts'
+    | 'applications'
+    | 'audit'
+    | 'developers'
+    | 'loginAttempts'
+    | 'projects'
+    | 'refreshTokens'
+    | 'setupTokens'
+    | 'signingKeys'
+  >
   clock: Clock
   /** Wall clock, comparable with an external provider's clock; default: `clock`. */
   wall?: Clock | undefined

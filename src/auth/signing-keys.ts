@@ -26,7 +26,7 @@ export type SigningKeys = ReturnType<typeof createSigningKeys>
  * @param needs.key 32 bytes, derived from the master key
  */
 export function createSigningKeys(needs: {
-  store: Store
+  store: Store<'audit' | 'signingKeys'>
   clock: Clock
   newId: NewId
   random: Random

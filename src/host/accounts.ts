@@ -52,7 +52,7 @@ export function createHostAccounts(config: Config, needs: IdentityNeeds) {
       throw new ServiceError('CONFLICT', 'Several developers have that e-mail address. Use the id instead.')
     return match
   }
-  const addAuditEntry = (tx: Stores, developerId: string, details: AuditDetails) => {
+  const addAuditEntry = (tx: Pick<Stores, 'audit'>, developerId: string, details: AuditDetails) => {
     const operator = { developerId, actorId: null, origin: hostOrigin }
     return recordAudit(tx, newId, operator, { targetId: developerId, ...details }, clock.now())
   }

@@ -12,7 +12,7 @@ const backlogMax = 100_000
 /** Creates the Prometheus metrics; undefined if they are not configured, so that the library is never loaded. */
 export async function createServerMetrics(
   config: Pick<Config, 'metricsListen'>,
-  { store, clock, version }: { store: Store; clock: Clock; version: string },
+  { store, clock, version }: { store: Store<'webhookOutbox'>; clock: Clock; version: string },
 ) {
   if (config.metricsListen === null) return undefined
   const { createMetrics } = await import('../metrics/metrics.ts')

@@ -2,7 +2,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
 
 /** Checks readiness with a real database write, at most once per second; probes in between share the result. */
-export function createReadiness(store: Store, clock: Clock, isDraining: () => boolean) {
+export function createReadiness(store: Store<'rateLimits'>, clock: Clock, isDraining: () => boolean) {
   let checkedAt = -Infinity
   let result = Promise.resolve(true)
   return async () => {

@@ -33,7 +33,7 @@ export type WebhookWorker = ReturnType<typeof createWebhookWorker>
  * @param needs.onError called with unexpected errors, not with the receiver's; the worker keeps running
  */
 export function createWebhookWorker(needs: {
-  store: Store
+  store: Store<'events' | 'webhookEndpoints' | 'webhookOutbox'>
   send: SendWebhook
   clock: Clock
   newId: NewId

@@ -26,7 +26,7 @@ export type AccountService = ReturnType<typeof createAccountService>
 
 /** Creates the service for accounts of the built-in identity provider. Passwords never appear in errors. */
 export function createAccountService(needs: {
-  store: Store
+  store: Store<'accounts' | 'audit' | 'developers' | 'refreshTokens' | 'setupTokens'>
   clock: Clock
   newId: NewId
   random: Random
@@ -37,7 +37,7 @@ export function createAccountService(needs: {
   const { store, clock, newId, random, passwords, loginAttempts, setupTokens } = needs
 
   const insert = async (
-    tx: Stores,
+    tx: Pick<Stores, 'accounts' | 'audit' | 'developers' | 'setupTokens'>,
     input: { email: string; name: string | null; passwordHash: string },
     origin: Origin,
   ) => {

@@ -28,7 +28,7 @@ const userAgentMax = 200
  * @returns the id of the entry
  */
 export async function recordAudit(
-  tx: Stores,
+  tx: Pick<Stores, 'audit'>,
   newId: NewId,
   { developerId, actorId, origin }: AuditActor,
   { action, targetId = null, targetName = null, detail = null }: AuditDetails,
@@ -57,7 +57,7 @@ export async function recordAudit(
 export type AuditService = ReturnType<typeof createAuditService>
 
 /** Creates the service that lists the audit trail. */
-export function createAuditService({ store }: { store: Store }) {
+export function createAuditService({ store }: { store: Store<'audit' | 'scanLimits'> }) {
   return {
     /**
      * Lists the entries of a developer's account and its resources, newest first.

@@ -35,7 +35,7 @@ export type DeveloperService = ReturnType<typeof createDeveloperService>
  * @param needs.signUp `open`: an unknown subject of an external provider becomes a developer at its first login
  */
 export function createDeveloperService(needs: {
-  store: Store
+  store: Store<'audit' | 'developers'>
   clock: Clock
   newId: NewId
   random: Random
@@ -159,7 +159,7 @@ export type NewDeveloper = {
  * @throws Error no free virtual number was found in 8 tries
  */
 export async function insertDeveloper(
-  tx: Stores,
+  tx: Pick<Stores, 'developers'>,
   { now, plan = 'free', ...newDeveloper }: NewDeveloper,
   random: Random,
 ): Promise<Developer | undefined> {

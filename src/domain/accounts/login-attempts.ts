@@ -18,7 +18,11 @@ export type LoginAttempts = ReturnType<typeof createLoginAttempts>
  * Creates the limiter of password guessing (sliding-window log): 5 failed logins in 15 minutes per account and client
  * network. It includes the network, so that an attacker elsewhere cannot lock a developer out.
  */
-export function createLoginAttempts(needs: { store: Store; clock: Clock; newId: NewId }) {
+export function createLoginAttempts(needs: {
+  store: Store<'accounts' | 'audit' | 'developers' | 'loginAttempts'>
+  clock: Clock
+  newId: NewId
+}) {
   const { store, clock, newId } = needs
 
   return {

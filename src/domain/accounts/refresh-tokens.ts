@@ -25,7 +25,7 @@ export type RefreshTokens = ReturnType<typeof createRefreshTokens>
  * @param needs.key derives successors; without it, a stolen token that was already used is worthless
  */
 export function createRefreshTokens(needs: {
-  store: Store
+  store: Store<'audit' | 'developers' | 'refreshTokens'>
   clock: Clock
   newId: NewId
   random: Random
@@ -34,7 +34,13 @@ export function createRefreshTokens(needs: {
   const { store, clock, newId, random, key } = needs
   const deriveSuccessor = (token: string) => prefix + hmac(key).update(token).digest('base64url')
 
-  const insert = (tx: Stores, token: string, family: string, developerId: string, now: number) =>
+  const insert = (
+    tx: Pick<Stores, 'refreshTokens'>,
+    token: string,
+    family: string,
+    developerId: string,
+    now: number,
+  ) =>
     tx.refreshTokens.insert({
       hash: hashToken(token),
       family,

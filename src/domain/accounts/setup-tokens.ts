@@ -17,10 +17,15 @@ export type SetupTokens = ReturnType<typeof createSetupTokens>
 /**
  * Creates the service for setup tokens: single-use invitations to create a built-in account. Only hashes are stored.
  */
-export function createSetupTokens(needs: { store: Store; clock: Clock; newId: NewId; random: Random }) {
+export function createSetupTokens(needs: {
+  store: Store<'accounts' | 'audit' | 'setupTokens'>
+  clock: Clock
+  newId: NewId
+  random: Random
+}) {
   const { store, clock, newId, random } = needs
 
-  const insert = async (tx: Stores, first: 0 | 1): Promise<IssuedSetupToken> => {
+  const insert = async (tx: Pick<Stores, 'setupTokens'>, first: 0 | 1): Promise<IssuedSetupToken> => {
     const now = clock.now()
     const token = newToken('st_', 16, random)
     const expiresAt = now + setupTokenLifetimeMs
@@ -50,6 +55,7 @@ export function createSetupTokens(needs: { store: Store; clock: Clock; newId: Ne
     isValid: (token: string) => store.read.setupTokens.isValid(hashToken(token), clock.now()),
 
     /** Consumes the token in the caller's transaction. @returns false if it is not valid */
-    use: (tx: Stores, token: string) => tx.setupTokens.use(hashToken(token), clock.now()),
+    use: (tx: Pick<Stores, 'setupTokens'>, token: string) =>
+      tx.setupTokens.use(hashToken(token), clock.now()),
   }
 }

@@ -42,7 +42,7 @@ export type ApplicationService = ReturnType<typeof createApplicationService>
 
 /** Creates the service that manages applications. */
 export function createApplicationService(needs: {
-  store: Store
+  store: Store<'applications' | 'audit' | 'developers' | 'idempotency' | 'projects'>
   clock: Clock
   newId: NewId
   random: Random
@@ -58,10 +58,18 @@ export function createApplicationService(needs: {
     apiKeyPreview: maskCredential('api', row.environment, row.apiKeyPreview),
   })
 
-  const addAuditEntry = (tx: Stores, actor: Actor, { id, name }: Application, details: AuditDetails) =>
-    recordAudit(tx, newId, selfActor(actor), { targetId: id, targetName: name, ...details }, clock.now())
+  const addAuditEntry = (
+    tx: Pick<Stores, 'audit'>,
+    actor: Actor,
+    { id, name }: Application,
+    details: AuditDetails,
+  ) => recordAudit(tx, newId, selfActor(actor), { targetId: id, targetName: name, ...details }, clock.now())
 
-  const find = async (stores: Stores, developer: Developer, id: string): Promise<Application> => {
+  const find = async (
+    stores: Pick<Stores, 'applications'>,
+    developer: Developer,
+    id: string,
+  ): Promise<Application> => {
     const application = isId('app', id) ? await stores.applications.find(developer.id, id) : undefined
     if (!application) throw notFound()
     return application
@@ -103,7 +111,9 @@ export function createApplicationService(needs: {
       input: { name: string; projectId: string; environment: Environment },
       idempotency?: IdempotencyScope,
     ): Promise<IdempotentResult<CreatedApplication>> {
-      const work = async (tx: Stores): Promise<CreatedApplication | Rejected> => {
+      const work = async (
+        tx: Pick<Stores, 'applications' | 'audit' | 'developers' | 'projects'>,
+      ): Promise<CreatedApplication | Rejected> => {
         if (!isId('prj', input.projectId)) return reject(notFound())
         // Lock order: parents first, as in the deletion of a developer, to avoid deadlock.
         await tx.developers.lock(developer.id)

@@ -28,7 +28,10 @@ export type AppAuth = {
  *
  * @throws UNAUTHENTICATED; FORBIDDEN (APPLICATION_DISABLED, ACCOUNT_NOT_ALLOWED)
  */
-export async function revalidateCaller(tx: Stores, application: CallingApplication): Promise<void> {
+export async function revalidateCaller(
+  tx: Pick<Stores, 'applications'>,
+  application: CallingApplication,
+): Promise<void> {
   const credentialState = await tx.applications.lockAndCheckCredentials(
     application.id,
     application.credentialsVersion,

@@ -15,9 +15,14 @@ import type { Project, ProjectWithCount, ProjectChanges } from '../model/project
 export type ProjectService = ReturnType<typeof createProjectService>
 
 /** Creates the service that manages projects. */
-export function createProjectService(needs: { store: Store; clock: Clock; newId: NewId; plans: Plans }) {
+export function createProjectService(needs: {
+  store: Store<'audit' | 'developers' | 'idempotency' | 'projects'>
+  clock: Clock
+  newId: NewId
+  plans: Plans
+}) {
   const { store, clock, newId, plans } = needs
-  const addAuditEntry = (tx: Stores, actor: Actor, details: AuditDetails) =>
+  const addAuditEntry = (tx: Pick<Stores, 'audit'>, actor: Actor, details: AuditDetails) =>
     recordAudit(tx, newId, selfActor(actor), details, clock.now())
 
   return {

@@ -1,7 +1,7 @@
 import { utcDay } from '../log/analytics.ts'
 import { ServiceError } from '../model/errors.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
-import { recordEvent } from '../log/events.ts'
+import { recordEvent, type EventTables } from '../log/events.ts'
 import type { GuardVerdict } from './guard.ts'
 import type { NewId } from '../model/ids.ts'
 import type { OtpRequest } from '../model/request.ts'
@@ -14,7 +14,7 @@ import type { Stores } from '../store/store.ts'
  * @returns DESTINATION_BLOCKED. The violated rules stay in the log: an attacker must not learn the limits.
  */
 export async function recordBlockedSend(
-  tx: Stores,
+  tx: Pick<Stores, EventTables | 'analytics' | 'otpRequests'>,
   newId: NewId,
   request: OtpRequest,
   { violatedRules }: GuardVerdict,
@@ -38,7 +38,7 @@ export async function recordBlockedSend(
  * verified.
  */
 export async function recordBlockedResend(
-  tx: Stores,
+  tx: Pick<Stores, EventTables>,
   newId: NewId,
   request: OtpRequest,
   { violatedRules }: GuardVerdict,
@@ -50,7 +50,7 @@ export async function recordBlockedResend(
 
 /** Records in the log that a message was sent although it violates rules (mode `monitor`). */
 export async function recordFlagged(
-  tx: Stores,
+  tx: Pick<Stores, EventTables>,
   newId: NewId,
   request: OtpRequest,
   { violatedRules }: GuardVerdict,

@@ -29,14 +29,14 @@ export type GuardedRequest = Pick<
  */
 export type Guard = {
   /** Decides whether a message of this request may be sent, and counts it if so. */
-  evaluate(tx: Stores, request: GuardedRequest, now: number): Promise<GuardVerdict>
+  evaluate(tx: Pick<Stores, 'guard'>, request: GuardedRequest, now: number): Promise<GuardVerdict>
   /** Records that the code was verified: its messages no longer count as unverified. */
-  recordConversion(tx: Stores, request: GuardedRequest, now: number): Promise<void>
+  recordConversion(tx: Pick<Stores, 'guard'>, request: GuardedRequest, now: number): Promise<void>
   /**
    * Stops counting the request's messages as unverified because none was delivered. The caps keep their
    * counts.
    */
-  revert(tx: Stores, request: GuardedRequest): Promise<void>
+  revert(tx: Pick<Stores, 'guard'>, request: GuardedRequest): Promise<void>
   /** Called when the guard itself fails. */
   onFault(error: unknown): void
 }
@@ -107,7 +107,7 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
 
   /** Finds the rules that one more message would violate, by the counts so far. */
   async function violatedUsageRules(
-    tx: Stores,
+    tx: Pick<Stores, 'guard'>,
     subjects: ReturnType<typeof toSubjects>,
     country: string,
     now: number,
@@ -132,7 +132,7 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
 
   /** Counts a message against the daily caps. If `enforced` and a cap is reached, counts it against none. */
   async function chargeCaps(
-    tx: Stores,
+    tx: Pick<Stores, 'guard'>,
     application: string,
     day: number,
     enforced: boolean,
@@ -154,7 +154,7 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
   }
 
   async function recordDecisions(
-    tx: Stores,
+    tx: Pick<Stores, 'guard'>,
     violatedRules: GuardRule[],
     country: string,
     blocked: boolean,
@@ -236,7 +236,7 @@ const noopGuard: Guard = {
  * do. Never rejects.
  */
 export async function revertGuardCounts(
-  store: Pick<Store, 'write'>,
+  store: Pick<Store<'applications' | 'guard'>, 'write'>,
   guard: Guard,
   request: OtpRequest,
 ): Promise<void> {

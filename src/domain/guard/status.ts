@@ -22,7 +22,7 @@ const hours = 24
 
 /** Reads the guard's decisions of the last 24 hours by rule and by country. */
 export async function readGuardStatus(
-  store: Store,
+  store: Store<'guard'>,
   settings: GuardSettings,
   now: number,
 ): Promise<GuardStatus> {

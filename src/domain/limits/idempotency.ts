@@ -36,11 +36,11 @@ type StoredResult =
  * @throws what `work` threw or rejected; IDEMPOTENCY_KEY_REUSED when the key was used with a different body;
  *   CONFLICT (IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_RESULT_NOT_STORED)
  */
-export async function runIdempotently<T>(
-  store: Store,
+export async function runIdempotently<T, Names extends keyof Stores>(
+  store: Store<Names | 'idempotency'>,
   clock: Clock,
   scope: IdempotencyScope | undefined,
-  work: (tx: Stores) => Promise<T | Rejected>,
+  work: (tx: Pick<Stores, Names>) => Promise<T | Rejected>,
   options: { redact?: boolean } = {},
 ): Promise<IdempotentResult<T>> {
   const { value, replayed } = await store.write(async (tx): Promise<IdempotentResult<T | Rejected>> => {
@@ -75,7 +75,7 @@ export type EarlierResult<T> = { value: T | Rejected; isPending: boolean }
  *   (IDEMPOTENCY_IN_PROGRESS, IDEMPOTENCY_RESULT_NOT_STORED)
  */
 export async function claimKey<T>(
-  tx: Stores,
+  tx: Pick<Stores, 'idempotency'>,
   scope: IdempotencyScope | undefined,
   now: number,
 ): Promise<EarlierResult<T> | undefined> {
@@ -110,7 +110,7 @@ export async function claimKey<T>(
  * @param options.isPending the work goes on after this transaction; a later save replaces this result
  */
 export async function saveResult(
-  tx: Stores,
+  tx: Pick<Stores, 'idempotency'>,
   scope: IdempotencyScope | undefined,
   result: unknown,
   options: { redact?: boolean; isPending?: boolean } = {},

@@ -19,7 +19,7 @@ const pruneEvery = 8
  * @throws RATE_LIMITED (`reason`) nothing was written
  */
 export async function chargeRateLimit(
-  tx: Stores,
+  tx: Pick<Stores, 'rateLimits'>,
   limit: RateLimit,
   now: number,
   reason: string,
@@ -33,7 +33,7 @@ export async function chargeRateLimit(
 
 /** Reads the state of a limit without counting a call. @returns undefined if there is no limit */
 export async function peekRateLimit(
-  tx: Stores,
+  tx: Pick<Stores, 'rateLimits'>,
   limit: RateLimit,
   now: number,
 ): Promise<RateState | undefined> {
@@ -54,7 +54,7 @@ export type Usage = { used: number; oldestAt: number | undefined; newest: Admiss
  * @param prefetched the newest admission, if the caller has already read it
  */
 export async function measureUsage(
-  tx: Stores,
+  tx: Pick<Stores, 'rateLimits'>,
   limit: RateLimit,
   now: number,
   prefetched?: { newest: Admission | undefined },
@@ -77,7 +77,7 @@ const isAhead = (newest: Admission, { windowMs }: RateLimit, now: number) => new
 
 /** Appends an admission to the log and prunes it from time to time. */
 export async function recordAdmission(
-  tx: Stores,
+  tx: Pick<Stores, 'rateLimits'>,
   limit: RateLimit,
   usage: Pick<Usage, 'newest'>,
   now: number,
@@ -91,7 +91,12 @@ export async function recordAdmission(
 }
 
 /** Milliseconds until another call is admitted or, while calls remain, until one more becomes available. */
-export async function waitMsFor(tx: Stores, limit: RateLimit, usage: Usage, now: number): Promise<number> {
+export async function waitMsFor(
+  tx: Pick<Stores, 'rateLimits'>,
+  limit: RateLimit,
+  usage: Usage,
+  now: number,
+): Promise<number> {
   const { subject, policy, windowMs } = limit
   // If the limit was lowered, more than one admission must leave the window first.
   const excess = usage.used - limit.limit
@@ -100,7 +105,12 @@ export async function waitMsFor(tx: Stores, limit: RateLimit, usage: Usage, now:
   return (last?.at ?? usage.oldestAt ?? now) + windowMs - now
 }
 
-async function toRateState(tx: Stores, limit: RateLimit, usage: Usage, now: number): Promise<RateState> {
+async function toRateState(
+  tx: Pick<Stores, 'rateLimits'>,
+  limit: RateLimit,
+  usage: Usage,
+  now: number,
+): Promise<RateState> {
   return {
     policy: limit.policy,
     limit: limit.limit,

@@ -25,7 +25,7 @@ export type SendBudget = { limit: RateLimit; usage: Usage; isExceeded: boolean }
  * @throws RATE_LIMITED (PHONE_SEND_BUDGET) when the budget is exceeded and enforced
  */
 export async function requireSendBudget(
-  tx: Stores,
+  tx: Pick<Stores, 'rateLimits'>,
   mode: SendBudgetMode,
   subject: string,
   now: number,
@@ -53,8 +53,11 @@ export async function requireSendBudget(
 }
 
 /** Charges one send to a budget that was measured in the same transaction. */
-export const chargeSendBudget = (tx: Stores, { limit, usage }: SendBudget, now: number): Promise<void> =>
-  recordAdmission(tx, limit, usage, now)
+export const chargeSendBudget = (
+  tx: Pick<Stores, 'rateLimits'>,
+  { limit, usage }: SendBudget,
+  now: number,
+): Promise<void> => recordAdmission(tx, limit, usage, now)
 
 const toLimit = (subject: string, window: { limit: number; windowMs: number }): RateLimit => ({
   policy: 'phone-send',
@@ -63,5 +66,9 @@ const toLimit = (subject: string, window: { limit: number; windowMs: number }): 
 })
 
 /** Milliseconds until one more send fits; 0 if it fits now. */
-const waitMsIfExhausted = async (tx: Stores, limit: RateLimit, usage: Usage, now: number): Promise<number> =>
-  usage.used >= limit.limit ? waitMsFor(tx, limit, usage, now) : 0
+const waitMsIfExhausted = async (
+  tx: Pick<Stores, 'rateLimits'>,
+  limit: RateLimit,
+  usage: Usage,
+  now: number,
+): Promise<number> => (usage.used >= limit.limit ? waitMsFor(tx, limit, usage, now) : 0)

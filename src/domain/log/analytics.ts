@@ -36,7 +36,7 @@ export type AnalyticsService = ReturnType<typeof createAnalyticsService>
  * Creates the analytics service. Its counters, one row per developer and day, are updated in the transactions that they
  * count, so the cost of reading them does not depend on the number of requests.
  */
-export function createAnalyticsService(needs: { store: Store; clock: Clock }) {
+export function createAnalyticsService(needs: { store: Store<'analytics'>; clock: Clock }) {
   const { store, clock } = needs
   return {
     async summary(developer: Developer): Promise<Summary> {

@@ -8,6 +8,9 @@ import type { Store, Stores } from '../store/store.ts'
 import type { LogEntry } from '../model/log-entry.ts'
 import type { LogQuery } from '../store/events.ts'
 
+/** Names of the stores that recording an event uses. */
+export type EventTables = 'events' | 'webhookEndpoints' | 'webhookOutbox'
+
 const webhookKinds: ReadonlySet<string> = new Set(eventKinds)
 
 const toIsoTime = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
@@ -20,7 +23,7 @@ const toIsoTime = (ms: number | null) => (ms === null ? null : new Date(ms).toIS
  * @returns the sequence number of the entry
  */
 export async function recordEvent(
-  tx: Stores,
+  tx: Pick<Stores, EventTables>,
   newId: NewId,
   type: LogType,
   request: OtpRequest,
@@ -98,7 +101,7 @@ const isFiltered = ({ appId, types }: Pick<LogQuery, 'appId' | 'types'>) =>
  * @returns `scannedTo` the last scanned entry, if the scan stopped at the limit
  */
 export async function listForward(
-  { events, scanLimits }: Stores,
+  { events, scanLimits }: Pick<Stores, 'events' | 'scanLimits'>,
   developerId: string,
   filter: ForwardFilter,
   afterSeq: number,
@@ -118,7 +121,10 @@ export type LogService = ReturnType<typeof createLogService>
  *
  * @param needs.yieldToRequests lets other requests run between two scans
  */
-export function createLogService(needs: { store: Store; yieldToRequests(): Promise<void> }) {
+export function createLogService(needs: {
+  store: Store<'events' | 'scanLimits'>
+  yieldToRequests(): Promise<void>
+}) {
   const { events, scanLimits } = needs.store.read
 
   /** Keeps scanning until the page is full or no entry is left, because the caller gets no cursor. */

@@ -51,7 +51,10 @@ export type LogStream = {
 export type LogStreams = ReturnType<typeof createLogStreams>
 
 /** Creates live streams of the log for any number of readers. */
-export function createLogStreams(needs: { store: Store; clock: Clock }) {
+export function createLogStreams(needs: {
+  store: Store<'developers' | 'events' | 'scanLimits'>
+  clock: Clock
+}) {
   const { clock } = needs
   const { events, developers } = needs.store.read
   const openStreams = new Map<string, Set<{ wake(): void; onDrain?: (() => void) | undefined }>>()

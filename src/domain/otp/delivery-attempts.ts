@@ -13,7 +13,7 @@ import {
   type MessageKey,
   type MessageOutcome,
 } from '../model/message.ts'
-import { closeRequests, publishClosed } from './lifecycle.ts'
+import { closeRequests, publishClosed, type LifecycleTables } from './lifecycle.ts'
 import { isExpired, type Channel, type OtpRequest } from '../model/request.ts'
 import type { Clock } from '../model/clock.ts'
 import { saveResult } from '../limits/idempotency.ts'
@@ -21,7 +21,7 @@ import type { IdempotencyScope } from '../model/idempotency.ts'
 import type { Store, Stores } from '../store/store.ts'
 
 export type DeliveryNeeds = {
-  store: Store
+  store: Store<LifecycleTables | 'idempotency' | 'otpDeliveries'>
   clock: Clock
   newId: NewId
   keys: Keys
@@ -94,7 +94,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
 
   /** Writes the outcome of an attempt: message, request, counters and log entries. */
   async function settle(
-    tx: Stores,
+    tx: Pick<Stores, LifecycleTables | 'otpDeliveries'>,
     { request, message }: LoadedMessage,
     claim: ClaimedMessage,
     dispatchResult: DispatchResult | undefined,
@@ -120,7 +120,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
 
   /** Records a refused message, and fails its request if no other message of it can still arrive. */
   async function recordRefusal(
-    tx: Stores,
+    tx: Pick<Stores, LifecycleTables | 'otpDeliveries'>,
     request: OtpRequest,
     key: MessageKey,
     failure: FailureClass | null,
@@ -160,7 +160,12 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
 
   return {
     /** Stores a message, leased to this process for its first attempt. Part of the send's transaction. */
-    async enqueue(tx: Stores, key: MessageKey, channels: Channel[], now: number): Promise<void> {
+    async enqueue(
+      tx: Pick<Stores, 'otpDeliveries'>,
+      key: MessageKey,
+      channels: Channel[],
+      now: number,
+    ): Promise<void> {
       if (key.message > 0) await tx.otpDeliveries.supersede(key, now)
       await tx.otpDeliveries.insert({ ...key, channels }, owner, now, now + messageLeaseMs)
     },
@@ -264,7 +269,7 @@ const phoneNumberFailures: ReadonlySet<FailureClass> = new Set([
  * @returns undefined while the first attempt is in progress
  */
 export async function firstAttemptResult(
-  tx: Stores,
+  tx: Pick<Stores, 'otpDeliveries'>,
   key: MessageKey,
   now: number,
 ): Promise<{ rejected: Rejected | undefined } | undefined> {

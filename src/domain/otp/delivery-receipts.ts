@@ -1,5 +1,5 @@
 import { toDestination, candidateKey, type Delivery, type Receipt } from '../model/delivery.ts'
-import { recordEvent } from '../log/events.ts'
+import { recordEvent, type EventTables } from '../log/events.ts'
 import type { NewId } from '../model/ids.ts'
 import type { LoadedMessage, MessageKey } from '../model/message.ts'
 import { isExpired } from '../model/request.ts'
@@ -63,7 +63,9 @@ type ReceiptNeeds = {
 export type DeliveryReceipts = ReturnType<typeof createDeliveryReceipts>
 
 /** Applies the delivery receipts of providers. */
-export function createDeliveryReceipts(needs: ReceiptNeeds & { store: Store }) {
+export function createDeliveryReceipts(
+  needs: ReceiptNeeds & { store: Store<EventTables | 'otpDeliveries' | 'otpRequests'> },
+) {
   const { store, clock, earlyReceipts, onReopened } = needs
   return {
     /**
@@ -92,7 +94,7 @@ export function createDeliveryReceipts(needs: ReceiptNeeds & { store: Store }) {
 
 /** Applies one receipt. @returns whether the message was reopened for another candidate */
 export async function applyReceipt(
-  tx: Stores,
+  tx: Pick<Stores, EventTables | 'otpDeliveries' | 'otpRequests'>,
   { newId, delivery }: Pick<ReceiptNeeds, 'newId' | 'delivery'>,
   key: MessageKey,
   provider: string,

@@ -24,7 +24,7 @@ export type Verification = {
  * @returns the UTC days to adjust in the count of active identities
  */
 export async function recordVerification(
-  tx: Stores,
+  tx: Pick<Stores, 'identities'>,
   newId: NewId,
   keys: Pick<Keys, 'pseudonym'>,
   verification: Verification,
@@ -66,7 +66,7 @@ const newIdentity = (newId: NewId, { developerId, phone, country, verifiedAt }: 
 export type IdentityService = ReturnType<typeof createIdentityService>
 
 /** Reads identities for their developer. */
-export function createIdentityService(needs: { store: Store; keys: Pick<Keys, 'pseudonym'> }) {
+export function createIdentityService(needs: { store: Store<'identities'>; keys: Pick<Keys, 'pseudonym'> }) {
   const { identities } = needs.store.read
 
   async function withApplications(rows: Identity[]): Promise<IdentityWithApplications[]> {

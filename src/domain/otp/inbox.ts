@@ -32,7 +32,7 @@ export type InboxService = ReturnType<typeof createInboxService>
  * @param needs.render renders the text of a message
  */
 export function createInboxService(needs: {
-  store: Store
+  store: Store<'inbox'>
   clock: Clock
   keys: Keys
   render: Delivery['render']

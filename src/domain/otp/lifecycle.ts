@@ -1,9 +1,12 @@
 import { utcDay } from '../log/analytics.ts'
 import { reject, type Rejected } from '../model/rejected.ts'
-import { recordEvent } from '../log/events.ts'
+import { recordEvent, type EventTables } from '../log/events.ts'
 import type { NewId } from '../model/ids.ts'
 import { closedRequestError, isExpired, type OtpTerminalState, type OtpRequest } from '../model/request.ts'
 import type { Stores } from '../store/store.ts'
+
+/** Names of the stores that closing a request and publishing it use. */
+export type LifecycleTables = EventTables | 'analytics' | 'otpRequests'
 
 /**
  * Closes a pending request and publishes it: state, counters, log entry and webhook deliveries in one
@@ -12,7 +15,7 @@ import type { Stores } from '../store/store.ts'
  * @returns undefined if it was already closed
  */
 export async function closeAndPublish(
-  tx: Stores,
+  tx: Pick<Stores, LifecycleTables>,
   newId: NewId,
   id: string,
   terminalState: OtpTerminalState,
@@ -31,7 +34,7 @@ export async function closeAndPublish(
  * @returns the requests that were still pending
  */
 export async function closeRequests(
-  tx: Stores,
+  tx: Pick<Stores, 'analytics' | 'otpRequests'>,
   ids: string[],
   terminalState: OtpTerminalState,
   now: number,
@@ -52,7 +55,7 @@ export async function closeRequests(
 
 /** Records the log entry and webhook deliveries of a closed request. @param request in its final state */
 export async function publishClosed(
-  tx: Stores,
+  tx: Pick<Stores, EventTables>,
   newId: NewId,
   request: OtpRequest,
   now: number,
@@ -68,7 +71,7 @@ export async function publishClosed(
  * @returns undefined while the request is pending
  */
 export async function rejectIfClosed(
-  tx: Stores,
+  tx: Pick<Stores, LifecycleTables>,
   newId: NewId,
   request: OtpRequest,
   now: number,

@@ -1,4 +1,5 @@
 import type { Store } from '../store/store.ts'
+import type { LifecycleTables } from './lifecycle.ts'
 import type { Clock } from '../model/clock.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
@@ -12,9 +13,23 @@ import type { CallingApplication } from '../model/application.ts'
 import type { RateLimit } from '../model/rate-limit.ts'
 import { minuteMs } from '../../shared/durations.ts'
 
+/** Names of the stores that the operations on OTP requests use. */
+export type OtpTables =
+  | LifecycleTables
+  | 'applications'
+  | 'checkBudgets'
+  | 'developers'
+  | 'guard'
+  | 'idempotency'
+  | 'identities'
+  | 'inbox'
+  | 'otpDeliveries'
+  | 'rateLimits'
+  | 'scanLimits'
+
 /** Dependencies of the operations on OTP requests. */
 export type OtpNeeds = {
-  store: Store
+  store: Store<OtpTables>
   clock: Clock
   newId: NewId
   keys: Keys

@@ -3,7 +3,7 @@ import { isRejected, type Rejected } from '../model/rejected.ts'
 import { withGuard, type Guard } from '../guard/guard.ts'
 import { claimKey, idempotencyInProgress, saveResult, type EarlierResult } from '../limits/idempotency.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
-import type { OtpNeeds } from './operations.ts'
+import type { OtpNeeds, OtpTables } from './operations.ts'
 import type { RateState } from '../model/rate-limit.ts'
 import { toSentOtp, type SentOtp } from './outgoing.ts'
 import type { OtpRequest } from '../model/request.ts'
@@ -15,7 +15,7 @@ export type Outcome = { replayed: false; rate: RateState | undefined; result: Ot
 /** The result of an earlier call with the same idempotency key. */
 export type Replay = { replayed: true; result: SentOtp | Rejected }
 
-type SendTransaction = (tx: Stores, guard: Guard, now: number) => Promise<Outcome>
+type SendTransaction = (tx: Pick<Stores, OtpTables>, guard: Guard, now: number) => Promise<Outcome>
 
 /**
  * Commits `transaction` together with its idempotent result, or replays an earlier call's. Replays come
@@ -44,7 +44,7 @@ export function commitOnce(
  * attempt.
  */
 function savePreliminaryResult(
-  tx: Stores,
+  tx: Pick<Stores, 'idempotency'>,
   scope: IdempotencyScope | undefined,
   result: OtpRequest | Rejected,
 ): Promise<void> {
@@ -55,7 +55,7 @@ function savePreliminaryResult(
 
 /** @throws CONFLICT (IDEMPOTENCY_IN_PROGRESS) while the earlier call makes its first attempt */
 async function replay(
-  tx: Stores,
+  tx: Pick<Stores, 'otpDeliveries'>,
   { value, isPending }: EarlierResult<SentOtp>,
   now: number,
 ): Promise<Replay> {

@@ -4,7 +4,7 @@ import type { CallingApplication } from '../model/application.ts'
 import { toDestination, inboxProvider } from '../model/delivery.ts'
 import { notFound, type ServiceError } from '../model/errors.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
-import { recordEvent } from '../log/events.ts'
+import { recordEvent, type EventTables } from '../log/events.ts'
 import { recordBlockedResend, recordBlockedSend, recordFlagged } from '../guard/blocked.ts'
 import type { GuardVerdict } from '../guard/guard.ts'
 import { ReplayedError } from '../limits/idempotency.ts'
@@ -176,7 +176,7 @@ export function createOtpSend(needs: OtpNeeds) {
    * either is charged, so that a refusal has nothing to undo.
    */
   async function chargeLimits(
-    tx: Stores,
+    tx: Pick<Stores, 'rateLimits'>,
     application: CallingApplication,
     phone: string | undefined,
     now: number,
@@ -196,7 +196,7 @@ export function createOtpSend(needs: OtpNeeds) {
    * @throws INVALID_PHONE_NUMBER a virtual number without owner
    */
   async function findInboxOwnerId(
-    tx: Stores,
+    tx: Pick<Stores, 'developers'>,
     { phone, isVirtual }: { phone: string; isVirtual: boolean },
     { developerId }: CallingApplication,
   ): Promise<string> {
@@ -207,7 +207,12 @@ export function createOtpSend(needs: OtpNeeds) {
   }
 
   /** Puts the request's newest message into the outbox, unless it stays in the inbox. */
-  async function enqueue(tx: Stores, request: OtpRequest, channels: Channel[], now: number): Promise<void> {
+  async function enqueue(
+    tx: Pick<Stores, 'otpDeliveries'>,
+    request: OtpRequest,
+    channels: Channel[],
+    now: number,
+  ): Promise<void> {
     if (request.provider === inboxProvider) return
     await attempts.enqueue(tx, { requestId: request.id, message: request.resends }, channels, now)
   }
@@ -217,7 +222,7 @@ export function createOtpSend(needs: OtpNeeds) {
    * order.
    */
   async function recordSent(
-    tx: Stores,
+    tx: Pick<Stores, EventTables | 'inbox'>,
     sent: {
       request: OtpRequest
       inboxOwnerId: string

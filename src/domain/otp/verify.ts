@@ -3,14 +3,14 @@ import { revalidateCaller } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
 import { isRejected, reject, type Rejected } from '../model/rejected.ts'
-import { recordEvent } from '../log/events.ts'
+import { recordEvent, type EventTables } from '../log/events.ts'
 import { withGuard, type Guard } from '../guard/guard.ts'
 import { recordVerification } from './identities.ts'
 import { isId } from '../model/ids.ts'
 import { hashPhone } from '../model/keys.ts'
 import { matchesCode } from '../model/code.ts'
 import { otpRateLimit, type OtpNeeds } from './operations.ts'
-import { closeRequests, publishClosed, rejectIfClosed } from './lifecycle.ts'
+import { closeRequests, publishClosed, rejectIfClosed, type LifecycleTables } from './lifecycle.ts'
 import { attemptsMax, closedRequestError, type OtpRequest } from '../model/request.ts'
 import { afterFailure, afterSuccess, requireCheckBudget } from '../limits/phone-budgets.ts'
 import type { CheckBudget } from '../store/phone-budgets.ts'
@@ -25,7 +25,11 @@ export function createOtpVerify(needs: OtpNeeds) {
   const { store, clock, newId, keys, plans } = needs
 
   /** Tracks the failed attempts of one phone; undefined if they do not count. */
-  function trackCheckBudget(tx: Stores, application: CallingApplication, phone: string) {
+  function trackCheckBudget(
+    tx: Pick<Stores, 'checkBudgets'>,
+    application: CallingApplication,
+    phone: string,
+  ) {
     if (needs.checkFailuresMax === 0 || application.environment === 'test') return undefined
     const phoneHash = hashPhone(keys, phone)
     let budget: CheckBudget | undefined
@@ -47,7 +51,7 @@ export function createOtpVerify(needs: OtpNeeds) {
    * statement finds the request closed or its attempts used up, the result of the comparison is discarded.
    */
   async function check(
-    tx: Stores,
+    tx: Pick<Stores, LifecycleTables | 'guard' | 'identities'>,
     request: OtpRequest,
     code: string,
     budget: ReturnType<typeof trackCheckBudget>,
@@ -80,7 +84,11 @@ export function createOtpVerify(needs: OtpNeeds) {
     return countedRequest
   }
 
-  async function recordSuccess(tx: Stores, request: OtpRequest, now: number) {
+  async function recordSuccess(
+    tx: Pick<Stores, EventTables | 'analytics' | 'identities'>,
+    request: OtpRequest,
+    now: number,
+  ) {
     const { developerId } = request
     const { removedFromDay, addedToDay } = await recordVerification(tx, newId, keys, {
       ...request,

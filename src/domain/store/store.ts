@@ -55,10 +55,13 @@ export type Stores = {
   scanLimits: ScanLimitStore
 }
 
-/** The port to the database. */
-export type Store = {
+/**
+ * The port to the database. `Names` are the stores that its user may touch, so that a signature such as
+ * `Store<'audit' | 'projects'>` or `tx: Pick<Stores, 'events'>` says which tables a function works on.
+ */
+export type Store<Names extends keyof Stores = keyof Stores> = {
   /** Reads committed data. */
-  readonly read: Stores
+  readonly read: Pick<Stores, Names>
 
   /**
    * Runs `body` in one transaction and resolves once it is durable. A throw rolls it back; a returned refusal is a
@@ -68,5 +71,5 @@ export type Store = {
    *
    * @throws UNAVAILABLE the database cannot be written right now
    */
-  write<T>(body: (tx: Stores) => Promise<T>): Promise<T>
+  write<T>(body: (tx: Pick<Stores, Names>) => Promise<T>): Promise<T>
 }

@@ -12,7 +12,13 @@ const clockRollbackMinMs = 5_000
  *
  * @returns the minimum size of the rollback in milliseconds; 0 if there was none
  */
-export const repairAfterClockRollback = ({ store, clock }: { store: Store; clock: Clock }): Promise<number> =>
+export const repairAfterClockRollback = ({
+  store,
+  clock,
+}: {
+  store: Store<'deadlines' | 'rateLimits'>
+  clock: Clock
+}): Promise<number> =>
   store.write(async (tx) => {
     const now = clock.now()
     const rollbackMs = ((await tx.deadlines.latestTimestamp(now)) ?? now) - now

@@ -2,7 +2,7 @@ import { hostOrigin } from '../model/audit.ts'
 import { recordAudit } from '../accounts/audit.ts'
 import type { NewId } from '../model/ids.ts'
 import { hashPhone, type Keys } from '../model/keys.ts'
-import { closeAndPublish } from '../otp/lifecycle.ts'
+import { closeAndPublish, type LifecycleTables } from '../otp/lifecycle.ts'
 import { parsePhone } from '../model/phone.ts'
 import type { Clock } from '../model/clock.ts'
 import { erasedPhone, derivePseudonym } from '../model/pseudonyms.ts'
@@ -23,7 +23,12 @@ const pageRows = 500
  * @throws INVALID_PHONE_NUMBER
  */
 export async function erasePhone(
-  needs: { store: Store; clock: Clock; newId: NewId; keys: Keys },
+  needs: {
+    store: Store<LifecycleTables | 'audit' | 'checkBudgets' | 'rateLimits' | 'retention'>
+    clock: Clock
+    newId: NewId
+    keys: Keys
+  },
   input: string,
 ): Promise<ErasureResult> {
   const { store, clock, newId, keys } = needs

@@ -34,11 +34,26 @@ export type PurgeThrottle = {
 export type Retention = ReturnType<typeof createRetention>
 
 /** One batch of a scan or a deletion. @returns true if there may be more to do */
+/** Names of the stores whose rows expire or hold phone numbers. */
+type SweptTables =
+  | 'audit'
+  | 'checkBudgets'
+  | 'events'
+  | 'guard'
+  | 'idempotency'
+  | 'inbox'
+  | 'otpDeliveries'
+  | 'otpRequests'
+  | 'rateLimits'
+  | 'refreshTokens'
+  | 'retention'
+  | 'webhookDeliveries'
+
 type Step = () => Promise<boolean>
 
 /** Creates the sweeper that deletes expired data and pseudonymizes old phone numbers. */
 export function createRetention(needs: {
-  store: Store
+  store: Store<SweptTables>
   clock: Clock
   keys: Pick<Keys, 'pseudonym'>
   settings: RetentionSettings
@@ -125,7 +140,7 @@ export function createRetention(needs: {
 
   function planSteps(now: number, batchSize: number): Step[] {
     const deletionStep =
-      (body: (tx: Stores) => Promise<boolean>): Step =>
+      (body: (tx: Pick<Stores, SweptTables>) => Promise<boolean>): Step =>
       () =>
         store.write(body)
     const cutoffs = {

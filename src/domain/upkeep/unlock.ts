@@ -18,11 +18,16 @@ export type UnlockResult = { checkBudgets: number; admissions: number }
  * @throws INVALID_PHONE_NUMBER; NOT_FOUND the application does not exist
  */
 export async function unlock(
-  needs: { store: Store; clock: Clock; newId: NewId; keys: Keys },
+  needs: {
+    store: Store<'applications' | 'audit' | 'checkBudgets' | 'rateLimits'>
+    clock: Clock
+    newId: NewId
+    keys: Keys
+  },
   target: string,
 ): Promise<UnlockResult> {
   const { store, clock, newId, keys } = needs
-  const addAuditEntry = (tx: Stores, developerId: string | null, details: AuditDetails) =>
+  const addAuditEntry = (tx: Pick<Stores, 'audit'>, developerId: string | null, details: AuditDetails) =>
     recordAudit(tx, newId, { developerId, actorId: null, origin: hostOrigin }, details, clock.now())
 
   if (!isId('app', target)) {
@@ -50,7 +55,7 @@ export async function unlock(
 }
 
 /** Lists the rate limit subjects of a phone number. Scans without an index, so never call it in a transaction. */
-export const listLimiterSubjects = (store: Store, phoneHash: string): Promise<string[]> =>
+export const listLimiterSubjects = (store: Store<'rateLimits'>, phoneHash: string): Promise<string[]> =>
   store.read.rateLimits.listSubjectsByPhone(phoneHash)
 
 /**
@@ -58,7 +63,11 @@ export const listLimiterSubjects = (store: Store, phoneHash: string): Promise<st
  *
  * @returns the numbers of deleted records and the affected applications
  */
-export async function resetLimiters(tx: Stores, phoneHash: string, subjects: readonly string[]) {
+export async function resetLimiters(
+  tx: Pick<Stores, 'checkBudgets' | 'rateLimits'>,
+  phoneHash: string,
+  subjects: readonly string[],
+) {
   const failedAppIds = await tx.checkBudgets.deleteByPhone(phoneHash)
   const appIds = new Set(failedAppIds)
   let admissions = 0

@@ -13,7 +13,7 @@ export const failingMaxMs = 120 * hourMs
  * @throws UNAVAILABLE
  */
 export async function disableEndpoint(
-  store: Store,
+  store: Store<'events' | 'webhookEndpoints'>,
   id: string,
   reason: DisabledReason,
   now: number,

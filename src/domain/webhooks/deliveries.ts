@@ -27,7 +27,7 @@ export type WebhookDeliveryService = ReturnType<typeof createWebhookDeliveryServ
 
 /** Creates the service that lists, redelivers and recovers webhook deliveries. They are kept as long as log entries. */
 export function createWebhookDeliveryService(needs: {
-  store: Store
+  store: Store<'developers' | 'rateLimits' | 'scanLimits' | 'webhookDeliveries' | 'webhookEndpoints'>
   clock: Clock
   keys: Pick<Keys, 'webhookHeader'>
   send: SendWebhook

@@ -39,7 +39,7 @@ export type WebhookEndpointService = ReturnType<typeof createWebhookEndpointServ
  * @param needs.endpointsMax maximum number per application
  */
 export function createWebhookEndpointService(needs: {
-  store: Store
+  store: Store<'audit' | 'idempotency' | 'webhookEndpoints'>
   clock: Clock
   newId: NewId
   random: Random
@@ -49,7 +49,7 @@ export function createWebhookEndpointService(needs: {
 }) {
   const { store, clock, newId, targets, endpointsMax } = needs
 
-  const addAuditEntry = (tx: Stores, actor: Actor, id: string, details: AuditDetails) =>
+  const addAuditEntry = (tx: Pick<Stores, 'audit'>, actor: Actor, id: string, details: AuditDetails) =>
     recordAudit(tx, newId, selfActor(actor), { targetId: id, ...details }, clock.now())
 
   const requireAllowedUrl = (url: string) => {
@@ -60,7 +60,7 @@ export function createWebhookEndpointService(needs: {
 
   /** Locks the endpoint, so that concurrent changes are not lost. */
   async function mergeHeaders(
-    tx: Stores,
+    tx: Pick<Stores, 'webhookEndpoints'>,
     developerId: string,
     id: string,
     changes: Record<string, string | null>,

@@ -22,7 +22,7 @@ export type WebhookTester = ReturnType<typeof createWebhookTester>
 
 /** Creates the service that sends test events to endpoints. */
 export function createWebhookTester(needs: {
-  store: Store
+  store: Store<'developers' | 'rateLimits' | 'webhookEndpoints'>
   clock: Clock
   newId: NewId
   keys: Pick<Keys, 'webhookHeader'>
