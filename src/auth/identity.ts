@@ -19,18 +19,12 @@ import { createKeySource } from './jwks.ts'
 import { createPasswords } from './passwords.ts'
 import { createSigningKeys, type SigningKeys } from './signing-keys.ts'
 
+/** Names of the stores that accounts, sessions and their keys use. */
+export type IdentityTables =
+  'accounts' | 'audit' | 'developers' | 'loginAttempts' | 'refreshTokens' | 'setupTokens' | 'signingKeys'
+
 export type IdentityNeeds = {
-  store: Store<
-    | 'accounts'
-    | 'applications'
-    | 'audit'
-    | 'developers'
-    | 'loginAttempts'
-    | 'projects'
-    | 'refreshTokens'
-    | 'setupTokens'
-    | 'signingKeys'
-  >
+  store: Store<IdentityTables>
   clock: Clock
   /** Wall clock, comparable with an external provider's clock; default: `clock`. */
   wall?: Clock | undefined

@@ -1,5 +1,5 @@
 import { createIdTokenSigner, idTokenSeconds } from '../auth/built-in-issuer.ts'
-import { createAccounts, type IdentityNeeds } from '../auth/identity.ts'
+import { createAccounts, type IdentityNeeds, type IdentityTables } from '../auth/identity.ts'
 import { createSigningKeys } from '../auth/signing-keys.ts'
 import type { Config } from '../config/config.ts'
 import { hostOrigin } from '../domain/model/audit.ts'
@@ -8,7 +8,7 @@ import { createDeveloperService } from '../domain/accounts/developers.ts'
 import { isAnonymized, type Developer, type DeveloperChanges } from '../domain/model/developer.ts'
 import { cleanEmail } from '../domain/model/email.ts'
 import { invalidField, ServiceError } from '../domain/model/errors.ts'
-import type { Stores } from '../domain/store/store.ts'
+import type { Store, Stores } from '../domain/store/store.ts'
 import { OperationRefused } from '../store/files/data-dir.ts'
 
 /** A developer as the operator sees it: the API's profile and the account status. */
@@ -35,8 +35,13 @@ export type HostToken = { idToken: string; expiresAt: string }
 
 export type HostSetupToken = { token: string; expiresAt: string }
 
+/** As the server's identity needs, and the stores from which a deleted account's remains are counted. */
+type HostAccountNeeds = Omit<IdentityNeeds, 'store'> & {
+  store: Store<IdentityTables | 'applications' | 'projects'>
+}
+
 /** Creates the operator's account commands, for the built-in identity provider and external ones. */
-export function createHostAccounts(config: Config, needs: IdentityNeeds) {
+export function createHostAccounts(config: Config, needs: HostAccountNeeds) {
   const { oidc, plans } = config
   const { store, clock, newId, keys } = needs
   const { accounts, setupTokens } = createAccounts(needs)

@@ -25,7 +25,10 @@ import type { WebhookEndpointStore } from './webhook-endpoints.ts'
 import type { WebhookOutboxStore } from './webhook-outbox.ts'
 import type { ScanLimitStore } from './scan-limit.ts'
 
-/** One store per noun. Reads work anywhere; writes only inside `Store.write`. */
+/**
+ * One store per noun, each in a file of its own with its queries and with the records that only storage and one
+ * capability know. Reads work anywhere; writes only inside `Store.write`.
+ */
 export type Stores = {
   accounts: AccountStore
   analytics: AnalyticsStore
