@@ -1,13 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import {
-  findBreaches,
-  findRoom,
-  findStaleExceptions,
-  isKnownException,
-  wallGraph,
-  wallTargets,
-} from './helpers/import-walls.ts'
+import { findBreaches, findRoom, wallGraph, wallTargets } from './helpers/import-walls.ts'
 import {
   findCycle,
   importGraph,
@@ -25,16 +18,12 @@ const matching = (from: readonly Source[], pattern: RegExp) =>
   from.filter(({ text }) => pattern.test(withoutComments(text))).map(({ path }) => path)
 
 const isStatic = (_: string, { kind }: Import) => kind === 'static'
-const isNotExcepted = (path: string, { target }: Import) => !isKnownException(path, target)
+const anyImport = () => true
 
 describe('imports', () => {
   test('go through no wall between folders', () => {
     expect(program.length).toBeGreaterThan(50)
     expect(findBreaches(program)).toEqual([])
-  })
-
-  test('need each of the known exceptions', () => {
-    expect(findStaleExceptions(sources)).toEqual([])
   })
 
   test.each([
@@ -153,8 +142,8 @@ describe('imports', () => {
     expect(findCycle(importGraph(sources, isStatic))).toBeUndefined()
   })
 
-  test('have no cycle with types either, apart from the known exceptions', () => {
-    expect(findCycle(importGraph(program, isNotExcepted))).toBeUndefined()
+  test('have no cycle with types either', () => {
+    expect(findCycle(importGraph(program, anyImport))).toBeUndefined()
   })
 
   test('in a cycle are found, with or without types', () => {
@@ -166,7 +155,7 @@ describe('imports', () => {
     const typeCycle = [...cycle.slice(0, 2), parseSource('src/c.ts', "import type { B } from './b.ts'")]
     expect(findCycle(importGraph(cycle, isStatic))).toEqual(['src/b.ts', 'src/c.ts', 'src/b.ts'])
     expect(findCycle(importGraph(typeCycle, isStatic))).toBeUndefined()
-    expect(findCycle(importGraph(typeCycle, isNotExcepted))).toEqual(['src/b.ts', 'src/c.ts', 'src/b.ts'])
+    expect(findCycle(importGraph(typeCycle, anyImport))).toEqual(['src/b.ts', 'src/c.ts', 'src/b.ts'])
   })
 
   test('of the documentation generator are in one file', () => {
