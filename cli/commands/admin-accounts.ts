@@ -10,7 +10,7 @@ import { printable, formatRemaining } from '../terminal/text.ts'
 
 type PrintDeveloper = (output: Output, developer: HostDeveloper, label: string) => void
 
-/** Registers commands on existing accounts, and on the key that signs their tokens. */
+/** Registers the commands for existing accounts, and for the key that signs their tokens. */
 export function addAdminAccountCommands(
   admin: Command,
   runCommand: RunCommand,

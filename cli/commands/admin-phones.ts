@@ -5,7 +5,7 @@ import { addHostFlags, withHost, type HostFlags } from '../host/commands.ts'
 import type { RunCommand } from '../context.ts'
 import { printable } from '../terminal/text.ts'
 
-/** Commands on one phone number: unlock its limits, erase it everywhere. */
+/** Registers the commands for one phone number: unlock its limits, erase it everywhere. */
 export function addAdminPhoneCommands(admin: Command, runCommand: RunCommand) {
   addHostFlags(
     admin

@@ -31,7 +31,7 @@ export function addAnalyticsCommand(program: Command, runCommand: RunCommand) {
     )
     .description('count codes sent, verified and failed, by UTC day')
     .addOption(new Option('--range <days>', `${ranges.join(', ')} (default ${rangeDefault})`).choices(ranges))
-    .option('--csv', 'print CSV with a header line; without a view, of the days (as --json does)')
+    .option('--csv', 'print CSV with a header line; without a view, one line per day')
     .option('-w, --watch', 'redraw every 5 seconds, until Ctrl-C')
     .addHelpText(
       'after',
@@ -73,7 +73,7 @@ async function printRepeatedly(
   if (output.json || options.csv === true || !io.stdoutIsTerminal)
     throw usageError(
       '--watch needs a terminal, and cannot be combined with --json or --csv.',
-      'Leave it out, or repeat the command.',
+      'Leave out --watch, or run the command repeatedly.',
     )
   if (view === 'summary') refuseRange(options)
   const { api } = connect()
@@ -86,7 +86,7 @@ async function printRepeatedly(
   }
   return await runUntilInterrupted(io, async (signal) => {
     const interruption = whenAborted(signal)
-    output.note(output.paintError.dim('Every 5 seconds (Ctrl+C to quit)'))
+    output.note(output.paintError.dim('Redrawn every 5 seconds (Ctrl+C to quit)'))
     let linesAbove = 0
     let lastFrame: string | undefined
     while (!signal.aborted) {
@@ -98,7 +98,7 @@ async function printRepeatedly(
       } catch (error) {
         // A server that responded before may come back; keep showing the last frame until then.
         if (lastFrame === undefined || !(error instanceof CliError && isRetryable(error))) throw error
-        lostNotice = `\n${output.paint.yellow('── the connection was lost, trying again ──')}`
+        lostNotice = `\n${output.paint.yellow('── the connection was lost, retrying ──')}`
       }
       const text = `${lastFrame}${lostNotice}`
       // Moves the cursor up to the start of the last frame and erases it.
@@ -164,7 +164,7 @@ async function chartText(api: Api, range: Range, { paint, columns }: Output) {
     ...chart,
     paint.dim(
       `applications ${formatNumber(summary.data.applications)}, active users ${formatNumber(summary.data.activeUsers)}, ` +
-        `success ${summary.data.successRate}% of all time`,
+        `success ${summary.data.successRate}% overall`,
     ),
   ].join('\n')
 }

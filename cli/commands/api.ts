@@ -7,11 +7,11 @@ import { examples } from '../help.ts'
 
 const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE']
 
-/** Registers the api command: any call of the HTTP API. */
+/** Registers the api command, which makes any call of the HTTP API. */
 export function addApiCommand(program: Command, runCommand: RunCommand) {
   program
     .command('api')
-    .argument('<method>', methods.slice(0, 3).join(', ') + ' or DELETE')
+    .argument('<method>', 'GET, POST, PATCH or DELETE')
     .argument('<path>', 'path from the API documentation, like /v1/projects')
     .description('call the HTTP API with your login, and print the response body')
     .option('-d, --data <json>', 'request body: JSON, @FILE, or - for standard input')
@@ -45,6 +45,6 @@ async function readData({ io }: Context, data: string) {
   try {
     return readFileSync(resolve(io.workingDirectory, path), 'utf8')
   } catch {
-    throw usageError(`Cannot read the file ${path} of --data.`)
+    throw usageError(`Cannot read the file ${path} given with --data.`)
   }
 }

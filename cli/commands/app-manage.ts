@@ -26,7 +26,7 @@ const changeOptions: ChangeOptions<Omit<ApplicationChanges, 'status'>> = {
 
 const idOrNameHelp = 'id or name of the application'
 
-/** Registers the commands on an existing application. */
+/** Registers the commands for an existing application. */
 export function addAppManageCommands(app: Command, runCommand: RunCommand) {
   app
     .command('get')

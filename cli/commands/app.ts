@@ -13,7 +13,7 @@ import { addAppManageCommands } from './app-manage.ts'
 
 type CreateOptions = { project: string; env: 'live' | 'test'; envFile?: string }
 
-/** Registers the commands on applications. */
+/** Registers the commands for applications. */
 export function addAppCommands(program: Command, runCommand: RunCommand) {
   const app = program.command('app').alias('apps').description('applications and their credentials')
 

@@ -37,21 +37,21 @@ export function addAuditCommand(program: Command, runCommand: RunCommand) {
     )
 }
 
-/** Formats audit entries as a table; also the operator's, which have the same fields. */
+/** Formats audit entries as a table, both a developer's and the operator's. */
 export function auditText(
   entries: Array<Omit<AuditEntry, 'id'>>,
   { columns, formatTable, formatTime }: Output,
 ): string {
   if (entries.length === 0) return 'No audit entries: no changes and no logins.'
-  // A narrower terminal has room for the action and the actor only.
+  // Without the last two columns, and with a shortened actor, the table fits a narrower terminal.
   const isNarrow = (columns() ?? Infinity) < 132
-  const actor = (id: string) => (isNarrow ? truncate(id, 12, '…') : id)
+  const formatActor = (id: string) => (isNarrow ? truncate(id, 12, '…') : id)
   const rows = entries.map((entry) => [
     formatTime(entry.at),
     entry.action,
     printable(entry.targetName ?? entry.targetId ?? '-'),
     printable(entry.detail ?? ''),
-    entry.actorId === null && entry.source === 'api' ? 'unknown' : actor(entry.actorId ?? 'operator'),
+    entry.actorId === null && entry.source === 'api' ? 'unknown' : formatActor(entry.actorId ?? 'operator'),
     entry.ip ?? entry.source,
     printable(entry.userAgent ?? ''),
   ])

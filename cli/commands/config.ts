@@ -6,7 +6,7 @@ import type { RunCommand } from '../context.ts'
 import { addConfigFlags, loadServerConfig, requireConfig } from '../host/config.ts'
 import { printable } from '../terminal/text.ts'
 
-/** Registers the commands on the server's configuration. */
+/** Registers the commands for the server's configuration. */
 export function addConfigCommands(program: Command, runCommand: RunCommand) {
   const config = program.command('config').description("the server's configuration on this machine")
 

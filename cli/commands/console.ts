@@ -18,7 +18,7 @@ export function addConsoleCommand(program: Command, runCommand: RunCommand) {
     )
 }
 
-/** Opens the console. Only here is the code that draws screens loaded, so that plain commands do not wait for it. */
+/** Opens the console. Loads the code that draws screens only now, so that other commands start faster. */
 async function openConsole(context: Context, { readOnly, ascii }: Options = {}) {
   const { runConsole } = await import('../console/run-console.tsx')
   return await runConsole(context, { isReadOnly: readOnly === true, isAscii: ascii === true })

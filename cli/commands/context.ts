@@ -15,7 +15,7 @@ import { printable } from '../terminal/text.ts'
 
 const namePattern = /^[A-Za-z0-9][\w.-]{0,62}$/
 
-/** Registers the commands on contexts: names for servers. */
+/** Registers the commands for contexts: names for servers. */
 export function addContextCommands(program: Command, runCommand: RunCommand) {
   const context = program.command('context').description('named servers, to switch between them')
 

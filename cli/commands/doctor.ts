@@ -65,8 +65,9 @@ const isServerRunning = (localServer: LocalServer | null) =>
   localServer?.inspection?.state === 'accessible' && localServer.inspection.isHeld
 
 /**
- * Inspects the server's configuration and data directory on this machine, without creating anything. Null if this
- * machine only has the client.
+ * Inspects the server's configuration and data directory on this machine, without creating anything.
+ *
+ * @returns null if only the client is on this machine
  */
 async function inspectLocalServer(
   flags: HostFlags,

@@ -6,7 +6,7 @@ import type { Output } from '../terminal/output.ts'
 import type { RunCommand } from '../context.ts'
 import { localTime, printable } from '../terminal/text.ts'
 
-/** Registers the commands on the guard against SMS pumping. */
+/** Registers the commands for the guard against SMS pumping. */
 export function addGuardCommands(program: Command, runCommand: RunCommand) {
   const guard = program
     .command('guard')

@@ -51,10 +51,10 @@ async function tailInbox(context: Context, { limit = tailLimitDefault, cursor }:
     for await (const event of followInbox(io, api, { recentItems, signal })) {
       if (event.kind === 'message') printItem(event.item)
       else if (event.kind === 'disconnected')
-        output.note(connectionNotice(context, 'the connection was lost, trying again'))
+        output.note(connectionNotice(context, 'the connection was lost, retrying'))
       else
         output.note(
-          connectionNotice(context, `back after ${formatDuration(event.afterMs)}, nothing is missing`),
+          connectionNotice(context, `reconnected after ${formatDuration(event.afterMs)}, no messages missed`),
         )
     }
   })

@@ -76,11 +76,10 @@ async function showLogs(context: Context, options: Options, isTail: boolean): Pr
   const query = { appId, type: search.type, after: recentLog.newestId ?? logStart }
   return await runUntilInterrupted(io, async (signal) => {
     for await (const event of followLog(context, connection, { query, signal })) {
-      if (event.kind === 'disconnected')
-        output.note(connectionNotice(context, `${event.reason}, trying again`))
+      if (event.kind === 'disconnected') output.note(connectionNotice(context, `${event.reason}, retrying`))
       else if (event.kind === 'reconnected')
         output.note(
-          connectionNotice(context, `back after ${formatDuration(event.afterMs)}, nothing is missing`),
+          connectionNotice(context, `reconnected after ${formatDuration(event.afterMs)}, no events missed`),
         )
       else if (matchesSearch(event.entry, search))
         output.printResult(event.json, () => formatEntry(event.entry))

@@ -11,7 +11,6 @@ type EnvFileOption = { envFile?: string }
 
 type ResendOptions = EnvFileOption & { channel?: (typeof channels)[number] }
 
-/** Channels of messages. */
 const channels = ['sms', 'whatsapp', 'telegram', 'voice'] as const
 
 const envFileHelp =

@@ -20,7 +20,7 @@ const changeOptions: ChangeOptions<Route<'PATCH', '/v1/developer/me'>['body']> =
   company: nullableOption('--company <name>', 'new company, up to 120 characters'),
 }
 
-/** Registers the commands on the developer's own account. */
+/** Registers the commands for the developer's own account. */
 export function addProfileCommands(program: Command, runCommand: RunCommand) {
   const profile = program.command('profile').description('your account: name, company, plan and password')
 

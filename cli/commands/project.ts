@@ -21,7 +21,7 @@ const changeOptions: ChangeOptions<Route<'PATCH', '/v1/projects/:id'>['body']> =
   description: nullableOption('-d, --description <text>', 'new description, up to 280 characters'),
 }
 
-/** Registers the commands on projects. */
+/** Registers the commands for projects. */
 export function addProjectCommands(program: Command, runCommand: RunCommand) {
   const project = program
     .command('project')

@@ -20,7 +20,7 @@ type ListedProvider = ConfiguredProvider & {
   callbackUrl: string | null
 }
 
-/** Registers the commands on providers. */
+/** Registers the commands for providers. */
 export function addProviderCommands(program: Command, runCommand: RunCommand) {
   const provider = program
     .command('provider')

@@ -18,7 +18,7 @@ type PreviewOptions = ConfigFlag & {
 const addConfigFlag = (command: Command) =>
   command.option('--config <file>', 'configuration file with your own templates (OTPD_CONFIG)')
 
-/** Registers the commands on message templates. */
+/** Registers the commands for message templates. */
 export function addTemplateCommands(program: Command, runCommand: RunCommand) {
   const template = program.command('template').alias('templates').description('message texts')
 

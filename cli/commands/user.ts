@@ -6,7 +6,7 @@ import type { RunCommand } from '../context.ts'
 import type { User } from '../client/resources.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
 
-/** Registers the commands on verified phones. */
+/** Registers the commands for verified phones. */
 export function addUserCommands(program: Command, runCommand: RunCommand) {
   const user = program.command('user').alias('users').description('verified phones')
 

@@ -22,7 +22,7 @@ const webhookHelp = 'id of the endpoint, whk_…'
 
 const statuses = ['pending', 'delivered', 'failed'] as const satisfies readonly Status[]
 
-/** Registers the commands on deliveries to an endpoint. */
+/** Registers the commands for deliveries to an endpoint. */
 export function addDeliveryCommands(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('test')

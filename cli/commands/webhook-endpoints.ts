@@ -35,7 +35,7 @@ const changeOptions: ChangeOptions<Omit<EndpointChanges, 'status' | 'headers'>> 
   description: nullableOption('-d, --description <text>', 'new description, up to 280 characters'),
 }
 
-/** Registers the commands on endpoints. An endpoint has no name, only an id. */
+/** Registers the commands for endpoints. An endpoint has no name, only an id. */
 export function addEndpointCommands(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('create')

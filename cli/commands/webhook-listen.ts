@@ -97,11 +97,10 @@ async function listen(context: Context, options: Options): Promise<ExitCode> {
     })
     try {
       for await (const event of logEvents) {
-        if (event.kind === 'disconnected')
-          output.note(connectionNotice(context, `${event.reason}, trying again`))
+        if (event.kind === 'disconnected') output.note(connectionNotice(context, `${event.reason}, retrying`))
         else if (event.kind === 'reconnected')
           output.note(
-            connectionNotice(context, `back after ${formatDuration(event.afterMs)}, nothing is missing`),
+            connectionNotice(context, `reconnected after ${formatDuration(event.afterMs)}, no events missed`),
           )
         else {
           const { entry } = event

@@ -21,7 +21,7 @@ type Options = {
   tolerance?: string
 }
 
-/** Registers the verify command, which finds the fault of a delivery that a receiver rejects. */
+/** Registers the verify command, which finds out why a receiver rejects a delivery. */
 export function addVerifyCommand(webhook: Command, runCommand: RunCommand) {
   webhook
     .command('verify')
@@ -79,7 +79,7 @@ function readHeaders({ io }: Context, { headerFile, id, timestamp, signature }: 
     const value = flag ?? fileHeaders.get(name)
     if (value === undefined)
       throw usageError(
-        headerFile === undefined ? `${flagName} is missing.` : `${headerFile} has no ${name}.`,
+        headerFile === undefined ? `${flagName} is missing.` : `${headerFile} has no ${name} header.`,
         'Pass --header-file FILE, or all of --id, --timestamp and --signature.',
       )
     return value
@@ -136,6 +136,6 @@ function readText({ workingDirectory }: { workingDirectory: string }, path: stri
   try {
     return readFileSync(resolve(workingDirectory, path), 'utf8')
   } catch {
-    throw usageError(`Cannot read the file ${path} of ${flag}.`)
+    throw usageError(`Cannot read the file ${path} given with ${flag}.`)
   }
 }

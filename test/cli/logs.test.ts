@@ -188,9 +188,9 @@ describe('logs --tail', () => {
       eventId(4),
     ])
     expect(result.stdout.match(/otp\.sent/g)).toHaveLength(4)
-    expect(result.stderr).toContain('── the server is shutting down, trying again ──')
-    expect(result.stderr).toMatch(/── back after .*, nothing is missing ──/)
-    expect(result.stderr).toContain('── the connection was lost, trying again ──')
+    expect(result.stderr).toContain('── the server is shutting down, retrying ──')
+    expect(result.stderr).toMatch(/── reconnected after .*, no events missed ──/)
+    expect(result.stderr).toContain('── the connection was lost, retrying ──')
   })
 
   test('renews an expired token silently', async () => {

@@ -24,7 +24,7 @@ export function acquireLock(path: string, waitMs = 0): Lock | undefined {
     if (isBusy(error)) return undefined
     throw new StartRefused(
       `${path} cannot be written to (${driverCode(error) ?? errorWord(error)})`,
-      'Check the rights of the data directory and the free space of its disk.',
+      'Check the permissions of the data directory and the free space on its disk.',
       error,
     )
   }

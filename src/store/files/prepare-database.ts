@@ -24,7 +24,7 @@ const busyTimeoutMs = 5_000
  *
  * @param options.migrate false: refuse an older database
  * @returns the migrations applied to an existing database, and the path of its backup
- * @throws StartRefused the database is damaged, newer than this otpd, older while `migrate` is false, from another
+ * @throws StartRefused the database is damaged, newer than this otpd, older while `migrate` is false, of another
  *   master key, or readable by other users
  */
 export function prepareDatabase(
@@ -48,7 +48,7 @@ export function prepareDatabase(
 }
 
 /**
- * Checks the file before a writing connection's settings change it.
+ * Checks the file before `connect` opens it for writing, because that changes it (journal mode).
  *
  * @throws MigrationError the database belongs to another program
  */
@@ -103,8 +103,10 @@ function backUpBeforeMigration(dataDir: string, now: number): string {
 }
 
 /**
- * The database stores a check value of its master key: a different key would silently invalidate codes and client
- * IDs.
+ * Compares the master key with the check value in the database, or stores the check value in a new database. With a
+ * different key, codes and client IDs would silently become invalid.
+ *
+ * @throws StartRefused the key is a different one
  */
 function requireMasterKey(connection: SqliteConnection, masterKey: Uint8Array): void {
   const check = masterKeyCheck(masterKey)
@@ -145,22 +147,22 @@ export function toStartError(error: unknown, dataDir: string): unknown {
   if (/^SQLITE_(CANTOPEN|READONLY|FULL|IOERR)/.test(code)) {
     return new StartRefused(
       `${database} cannot be written to (${code})`,
-      'Check the rights of the data directory and the free space of its disk.',
+      'Check the permissions of the data directory and the free space on its disk.',
       error,
     )
   }
-  // Another file in the directory.
+  // The error concerns another file in the directory.
   if (/^E[A-Z]+$/.test(code)) {
     return new StartRefused(
       `${dataDir} cannot be written to (${code})`,
-      'Check the rights of the data directory and the free space of its disk.',
+      'Check the permissions of the data directory and the free space on its disk.',
       error,
     )
   }
   return error
 }
 
-/** The last process did not close the database: SQLite deletes the write-ahead log with the last connection. */
+/** Tells whether the last process ended without closing the database, which deletes the write-ahead log. */
 export function wasUncleanStop(dataDir: string): boolean {
   const wal = `${dataFiles(dataDir).database}-wal`
   return existsSync(wal) && statSync(wal).size > 0

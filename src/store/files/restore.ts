@@ -65,7 +65,7 @@ function copyBackup(file: string, draft: string): void {
     throw new OperationRefused(
       'FILE_NOT_READABLE',
       `${file} cannot be copied into the data directory (${code})`,
-      'Check the rights of the file and of the data directory, and the free space.',
+      'Check the permissions of the file and of the data directory, and the free space.',
       error,
     )
   }

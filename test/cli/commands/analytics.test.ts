@@ -36,7 +36,7 @@ describe('analytics', () => {
       'sent      ▂▃▄▅▆▇█    2,800     700',
       'verified  ▂▃▄▅▆▇█    2,520     630  90%',
       'failed    ⎽⎽⎽⎽⎽⎽█        7       7   0%',
-      'applications 3, active users 8,214, success 93% of all time',
+      'applications 3, active users 8,214, success 93% overall',
       '',
     ])
   })
@@ -101,7 +101,7 @@ describe('analytics', () => {
     const [first = '', lost = '', eraseSequence] = result.stdout
       .replace('\u001b[9A', '\u001b[8A')
       .split('\u001b[8A\u001b[0J')
-    expect(Bun.stripANSI(lost)).toBe(`${Bun.stripANSI(first)}── the connection was lost, trying again ──\n`)
+    expect(Bun.stripANSI(lost)).toBe(`${Bun.stripANSI(first)}── the connection was lost, retrying ──\n`)
     expect(eraseSequence).toBe(first)
     expect(result.exitCode).toBe(5)
   })

@@ -92,8 +92,8 @@ describe('inbox --tail', () => {
       () => pageResponse(message(1)),
     )
     const result = await cli.home.otpd(['inbox', '--tail'])
-    expect(result.stderr.match(/── the connection was lost, trying again ──/g)).toHaveLength(1)
-    expect(result.stderr).toContain('── back after 2 s, nothing is missing ──')
+    expect(result.stderr.match(/── the connection was lost, retrying ──/g)).toHaveLength(1)
+    expect(result.stderr).toContain('── reconnected after 2 s, no messages missed ──')
     expect(result.stdout).toContain('100001')
   })
 
