@@ -200,7 +200,7 @@ describe('the domain', () => {
     expect(matching(domain, pattern)).toEqual([])
   })
 
-  test('and the rest of the server leave environment variables to the configuration', () => {
+  test('and the rest of the server read environment variables only through the configuration', () => {
     const otherFiles = program.filter(
       ({ path }) => path.startsWith('src/') && path !== 'src/config/config.ts',
     )

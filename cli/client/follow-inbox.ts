@@ -50,8 +50,8 @@ export async function* followInbox(
 }
 
 /**
- * Finds the messages newer than that page, over as many pages as it takes. Stops at any known message, because single
- * messages may have been removed.
+ * Finds the messages newer than `knownItems`, over as many pages as it takes. Stops at any known message, because the
+ * newest one may have been deleted.
  */
 async function findNew(api: Api, knownItems: InboxItem[]) {
   const ids = new Set(knownItems.map(({ id }) => id))

@@ -18,14 +18,14 @@ export type RecentLog = {
   newestId: string | null
   /** Body for --json: that of the API if one page holds the result, otherwise assembled in its shape. */
   body: string
-  /** The search ended before the log did. */
+  /** The search stopped at its page limit, before the end of the log. */
   isTruncated: boolean
 }
 
 const pagesMax = 50
 const pageLimitMax = 200
 
-/** Whether an entry matches the filters that the server does not have: phone and time. */
+/** Checks an entry against the filters that the server does not support: phone and time. */
 export const matchesSearch = ({ phone, at }: LogEntry, { phoneEnd, sinceMs }: LogSearch) =>
   (phoneEnd === undefined || (phone?.endsWith(phoneEnd) ?? false)) &&
   (sinceMs === undefined || Date.parse(at) >= sinceMs)

@@ -28,7 +28,11 @@ export function createStore<T>(initial: T): Store<T> {
 
 /** Reads a store, and renders the component again when its value changes. */
 export function useStore<T>(store: Store<T>): T
-/** @param select picks a part of the value; must return the same object while that part is unchanged. */
+/**
+ * Reads a part of a store, and renders the component again when that part changes.
+ *
+ * @param select picks the part; must return the same object while the part is unchanged
+ */
 export function useStore<T, Part>(store: Store<T>, select: (value: T) => Part): Part
 export function useStore<T>(store: Store<T>, select: (value: T) => unknown = (value) => value): unknown {
   return useSyncExternalStore(store.subscribe, () => select(store.get()))

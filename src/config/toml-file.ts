@@ -4,7 +4,7 @@ import { isRecord } from '../shared/json.ts'
 /** One value of the configuration file and the line that defines it, counted from 1. */
 export type FileEntry = { path: readonly string[]; value: unknown; line: number }
 
-/** `column` is absent where the whole file is at fault. Both positions count from 1. */
+/** `column` is absent if the whole file is at fault. Both positions count from 1. */
 export type ParsedFile = { entries: FileEntry[] } | { fault: string; line: number; column?: number }
 
 /**

@@ -114,7 +114,7 @@ export async function openHost(options: { config: Config; warn?: (message: strin
 }
 
 /**
- * Inspects the data directory with the rights of this user. Read-only; never throws.
+ * Inspects the data directory with the permissions of this user. Read-only; never throws.
  *
  * @param config null if the configuration has problems; the master key is then not inspected
  */

@@ -105,7 +105,7 @@ export function createApp(services: AppServices) {
     .onBeforeHandle(({ request }) => refuseAmbiguousQuery(request.url))
     .onError(async ({ code, error, set, request, path }) => {
       const traceId = String(set.headers['x-request-id'])
-      // The framework reads `code` from our errors, too, so NOT_FOUND alone does not mean that the route is missing.
+      // The framework also reads `code` from our errors, so NOT_FOUND alone does not mean that the route is missing.
       const serviceError =
         toServiceError(error) ?? (code === 'NOT_FOUND' ? routeError(request.method, path) : undefined)
       if (!serviceError || serviceError.code === 'INTERNAL') services.onBug(error, traceId)

@@ -21,8 +21,8 @@ type GeneratedOperation = {
 }
 
 /**
- * Turns the plugin's document into a valid and readable one. It is OpenAPI 3.1, because earlier versions do not embed
- * JSON Schema.
+ * Turns the plugin's document into a valid and readable one. It is OpenAPI 3.1, because earlier versions do not use
+ * standard JSON Schema.
  *
  * - Bodies are JSON only; the plugin lists three media types for each. A response of another type declares it as
  *   `contentMediaType` of its schema.
@@ -106,7 +106,7 @@ function completeResponse(
     ),
     content: {
       [String(mediaType)]: {
-        schema: simplifySchema(schema, 'answer', namedSchemas),
+        schema: simplifySchema(schema, 'response', namedSchemas),
         ...(example && { example }),
       },
     },
@@ -125,7 +125,7 @@ const statusDescriptions: Record<string, string> = {
   415: 'Unsupported media type or content coding of the body.',
   422: 'The Idempotency-Key was used with a different request.',
   429: 'Rate limited; retry after `Retry-After` seconds.',
-  500: 'Unexpected error of the server.',
+  500: 'Unexpected server error.',
   502: 'No provider accepted the message.',
   503: 'Temporarily unavailable; retry.',
 }
@@ -138,7 +138,7 @@ const statusHeaders: Record<string, string[]> = {
 
 const responseHeaders = {
   'X-Request-Id': {
-    description: 'Unique id of the request. The log of the server has it, too.',
+    description: 'Unique id of the request, also written to the server log.',
     required: true,
     schema: { type: 'string', pattern: '^req_[0-7][0-9a-hjkmnp-tv-z]{25}$' },
   },
@@ -153,7 +153,7 @@ const responseHeaders = {
   },
 }
 
-type Side = 'request' | 'answer'
+type Side = 'request' | 'response'
 
 /** Simplifies a schema for readers, and moves titled schemas to `namedSchemas`. */
 function simplifySchema(schema: unknown, side: Side, namedSchemas: Map<string, unknown>): unknown {
@@ -161,7 +161,7 @@ function simplifySchema(schema: unknown, side: Side, namedSchemas: Map<string, u
   if (!isRecord(schema)) return schema
   if (isRecord(schema['documentedAs'])) return schema['documentedAs']
   const { errorText: _, title, ...rest } = schema
-  if (side === 'answer' && rest['additionalProperties'] === false) delete rest['additionalProperties']
+  if (side === 'response' && rest['additionalProperties'] === false) delete rest['additionalProperties']
   const children = Object.entries(rest).map(([key, value]) => [
     key,
     simplifySchema(value, side, namedSchemas),

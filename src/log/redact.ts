@@ -1,4 +1,4 @@
-/** Replaces values that must never appear in a log. */
+/** Placeholder for values that must never appear in a log. */
 export const redacted = '[hidden]'
 /** Longer texts are truncated: a log line is not the place for a request body. */
 const lengthMax = 2000
@@ -14,6 +14,7 @@ export function redactPhone(phone: string): string {
   return `${start}•••••${shown === 0 ? '' : digits.slice(-shown)}`
 }
 
+/** Patterns of secrets and phone numbers, applied in this order. */
 const replacements: readonly [RegExp, string | ((match: string) => string)][] = [
   [/\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${redacted}`],
   // JSON Web Tokens: the first part always begins with the base64 of `{"`.

@@ -8,7 +8,11 @@ import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import type { Tables } from './engine/tables.ts'
 import { isOwnedBy, ownerShortId, type OwnerShortId } from './ownership.ts'
 
-/** @param onEvent called with the developer's id for each new entry, before its transaction commits */
+/**
+ * Creates the store of the event log.
+ *
+ * @param onEvent called with the developer's id for each new entry, before its transaction commits
+ */
 export function createEventStore(
   database: Database,
   executor: QueryExecutor,

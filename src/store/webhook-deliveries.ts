@@ -8,7 +8,11 @@ import { deleteOldestByKey } from './engine/delete-oldest.ts'
 import { loadMessages, recomputeDueAt, recordAttempt } from './webhook-delivery-rows.ts'
 import { minuteMs } from '../shared/durations.ts'
 
-/** @param onDelivery called when a delivery becomes due, before the transaction commits */
+/**
+ * Creates the store of webhook deliveries.
+ *
+ * @param onDelivery called when a delivery becomes due, before the transaction commits
+ */
 export function createWebhookDeliveryStore(
   database: Database,
   executor: QueryExecutor,
@@ -89,7 +93,7 @@ export function createWebhookDeliveryStore(
         .update(endpoints)
         .set({
           lastDeliveryAt: isDelivered ? now : sql`last_delivery_at`,
-          // A disabled endpoint keeps the time since when it was failing.
+          // A disabled endpoint keeps its `failingSince`.
           ...(isDelivered && {
             failingSince: sql`case status when 'enabled' then null else failing_since end`,
           }),
@@ -130,8 +134,8 @@ export function createWebhookDeliveryStore(
           and(
             eq(deliveries.endpointId, endpointId),
             eq(deliveries.status, 'failed'),
-            // Ids are created within moments of their event, so this bound only skips older rows. With an upper bound
-            // too, SQLite would scan delivered rows.
+            // Skips older rows by id: an id is generated at almost the same time as `createdAt`. With an upper bound as
+            // well, SQLite would choose an index that also scans delivered rows.
             gt(deliveries.id, after ?? lowestId('dlv', Math.max(0, since - idSlackMs))),
             gte(deliveries.createdAt, since),
             lte(deliveries.createdAt, until),

@@ -1,7 +1,7 @@
 import { describe, expect, spyOn, test } from 'bun:test'
 import { createPasswords, isAcceptablePassword } from '../../src/auth/passwords.ts'
 
-describe('what a password may be', () => {
+describe('password rules', () => {
   test.each([
     ['eleven characters', 'eleven long', false],
     ['twelve characters', 'twelve long!', true],

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** True if there are two cores and taskset: servers run on core 0 and the load on core 1. */
+/** Whether processes are pinned: servers to core 0, the load to core 1. Needs two cores and taskset. */
 export const isPinned = Bun.which('taskset') !== null && navigator.hardwareConcurrency > 1
 
 const onCore = (core: number, command: string[]) =>
@@ -84,8 +84,8 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
-/** Returns the CPU seconds of the whole machine since boot, time stolen by the host included, idle and I/O wait not. */
-export function machineSeconds(): number {
+/** Returns the machine's busy CPU seconds since boot: with time stolen by the host, without idle and I/O wait. */
+export function machineCpuSeconds(): number {
   const line = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0] ?? ''
   const [user = 0, nice = 0, system = 0, , , interrupts = 0, soft = 0, stolen = 0] = line
     .split(/\s+/)
@@ -94,6 +94,7 @@ export function machineSeconds(): number {
   return (user + nice + system + interrupts + soft + stolen) / 100
 }
 
+/** Returns the resident memory of a process, in MiB. */
 export function memoryMegabytes(pid: number): number {
   const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Number(kilobytes) / 1024

@@ -1,5 +1,5 @@
 import { runLoad, type Load } from './load.ts'
-import { cpuSeconds, machineSeconds, memoryMegabytes, type Server } from './machine.ts'
+import { cpuSeconds, machineCpuSeconds, memoryMegabytes, type Server } from './machine.ts'
 
 /** A server that sends and verifies codes, and the encoded requests for it. */
 export type Service = Server & {
@@ -23,7 +23,7 @@ export function startMeter({ pid }: Server) {
     at: performance.now() / 1000,
     server: cpuSeconds(pid),
     load: cpuSeconds(process.pid),
-    machine: machineSeconds(),
+    machine: machineCpuSeconds(),
   })
   const before = readCounters()
   return (responses: number) => {

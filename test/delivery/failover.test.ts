@@ -14,22 +14,22 @@ let otherHeaders: Record<string, string>
 
 beforeAll(async () => {
   fixture = createFailoverFixture()
-  fixture.addFault('number', (one) => one.refuseAll(400, 21211))
-  fixture.addFault('account', (one) => one.refuseAll(401, 20003))
-  fixture.addFault('hangs', (one) =>
-    one.setHandler((received) => {
-      one.acceptMessage(received)
+  fixture.addFault('number', (gateway) => gateway.refuseAll(400, 21211))
+  fixture.addFault('account', (gateway) => gateway.refuseAll(401, 20003))
+  fixture.addFault('hangs', (gateway) =>
+    gateway.setHandler((received) => {
+      gateway.acceptMessage(received)
       return new Promise(() => {})
     }),
   )
-  fixture.addFault('slow', (one) =>
-    one.setHandler(async (received) => {
+  fixture.addFault('slow', (gateway) =>
+    gateway.setHandler(async (received) => {
       await Bun.sleep(2_000)
-      return one.createdResponse(one.acceptMessage(received))
+      return gateway.createdResponse(gateway.acceptMessage(received))
     }),
   )
-  fixture.addFault('fails', (one) => one.refuseAll(500, 20500))
-  fixture.addFault('busy', (one) => one.refuseAll(429, 20429, { 'retry-after': '300' }))
+  fixture.addFault('fails', (gateway) => gateway.refuseAll(500, 20500))
+  fixture.addFault('busy', (gateway) => gateway.refuseAll(429, 20429, { 'retry-after': '300' }))
   const unreadServer = await startFaultyServer((socket) => socket.destroy())
   const cutResponseServer = await startFaultyServer((socket) =>
     socket.once('data', () => socket.end('HTTP/1.1 201 Created\r\ncontent-length: 200\r\n\r\n{"sid')),
@@ -50,12 +50,12 @@ beforeAll(async () => {
     const port = typeof address === 'object' && address !== null ? address.port : 0
     fixture.faults.set('impostor', { url: `https://localhost:${port}`, messages: [] })
   }
-  fixture.addFault('early', (one) =>
-    one.setHandler(async (received) => {
-      const text = one.acceptMessage(received)
+  fixture.addFault('early', (gateway) =>
+    gateway.setHandler(async (received) => {
+      const text = gateway.acceptMessage(received)
       const { url, ...receipt } = buildReceipt(text, 'delivered')
       expect((await fetch(url, receipt)).status).toBe(200)
-      return one.createdResponse(text)
+      return gateway.createdResponse(text)
     }),
   )
   fixture.writeConfig()
@@ -117,22 +117,22 @@ describe('a provider that', () => {
     // EAI_AGAIN on machines without a resolver.
     ['nowhere', 'provider_down (ENOTFOUND|EAI_AGAIN)'],
     ...(hasOpenssl ? [['impostor', 'provider_down ERR_TLS_CERT_ALTNAME_INVALID'] as const] : []),
-  ])('refuses the message (%s): the next one takes it at once', async (name, why) => {
+  ])('refuses the message (%s): the next one sends it at once', async (name, failure) => {
     const { status, requestId, otpRequest, spareMessages, log } = await send(name)
     expect([status, otpRequest.deliveryStatus, otpRequest.provider]).toEqual([201, 'sent', 'spare'])
     expect(spareMessages).toHaveLength(1)
-    const refused = expect.stringMatching(new RegExp(`^message refused ${name} ${why}$`))
+    const refused = expect.stringMatching(new RegExp(`^message refused ${name} ${failure}$`))
     expect(log).toEqual([refused, 'message accepted spare'])
     expect((await fixture.verify(requestId, spareMessages[0])).status).toBe(200)
   })
 
-  test('throttles is not tried again during the pause that it asks for', async () => {
+  test('throttles: it is not tried again until the time it asked for', async () => {
     await send('busy')
     const { spareMessages, log } = await send('busy')
     expect([spareMessages.length, log]).toEqual([1, ['message accepted spare']])
   })
 
-  test('responds slowly is waited for', async () => {
+  test('responds slowly: the call waits for it', async () => {
     const { status, otpRequest, tookMs, faultyMessages, spareMessages, log } = await send('slow')
     expect([status, otpRequest.deliveryStatus, faultyMessages.length, spareMessages.length]).toEqual([
       201,
@@ -178,12 +178,15 @@ describe('a provider that', () => {
     ['unread', /^message uncertain unread uncertain \w+$/],
     ['silent', /^message uncertain silent uncertain ECONNRESET$/],
     ['halfway', /^message uncertain halfway uncertain \w+$/],
-  ])('closes the connection (%s) may have the message: no other provider gets it', async (name, why) => {
-    const { status, otpRequest, spareMessages, log } = await send(name)
-    expect([status, otpRequest.status, otpRequest.deliveryStatus]).toEqual([201, 'pending', 'unknown'])
-    expect(spareMessages).toEqual([])
-    expect(log).toEqual([expect.stringMatching(why)])
-  })
+  ])(
+    'closes the connection (%s) may have accepted the message: no other provider gets it',
+    async (name, logPattern) => {
+      const { status, otpRequest, spareMessages, log } = await send(name)
+      expect([status, otpRequest.status, otpRequest.deliveryStatus]).toEqual([201, 'pending', 'unknown'])
+      expect(spareMessages).toEqual([])
+      expect(log).toEqual([expect.stringMatching(logPattern)])
+    },
+  )
 
   test('sends the receipt before its response: the receipt counts', async () => {
     const { status, otpRequest, faultyMessages, spareMessages } = await send('early')
@@ -204,8 +207,8 @@ describe('a message that no provider accepts', () => {
     ])
     fixture.spare.acceptAll()
     await fixture.server().waitForLog(`"msg":"message accepted","requestId":"${requestId}"`)
-    const got = fixture.spare.messages.filter((text) => text.to === to)
-    expect(got).toHaveLength(1)
+    const received = fixture.spare.messages.filter((text) => text.to === to)
+    expect(received).toHaveLength(1)
     const log = findLogLines(fixture.server().log(), requestId)
     // On a busy machine there may be more attempts in between.
     expect([...log.slice(0, 3), log.at(-1)]).toEqual([
@@ -214,7 +217,7 @@ describe('a message that no provider accepts', () => {
       'message refused fails provider_down 20500',
       'message accepted spare',
     ])
-    expect((await fixture.verify(requestId, got[0])).status).toBe(200)
+    expect((await fixture.verify(requestId, received[0])).status).toBe(200)
   }, 300_000)
 })
 

@@ -165,7 +165,7 @@ describe('as an application', () => {
     await terminal.close()
   })
 
-  test('a code is canceled only after the word is typed', async () => {
+  test('a code is canceled only after `cancel` is typed', async () => {
     await send('+14155550188')
     const terminal = await host.open([], undefined, credentials)
     terminal.press('3')

@@ -29,13 +29,13 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(async () => {
   await server.stop()
-  for (const end of cleanups) await end()
+  for (const cleanUp of cleanups) await cleanUp()
   rmSync(options.home, { recursive: true, force: true })
 })
 
 type Delivery = { id: string; status: string; lastStatusCode: number | null; attempts: number }
 
-/** Sends an event to the URL. @returns the receiver's response */
+/** Sends an event to the URL. @returns its delivery, after the first attempt */
 async function deliverTo(url: string): Promise<Delivery> {
   const { id } = await client.createEndpoint(app, url, ['otp.sent'])
   expect(await sendOtp(server.url, app, '+14155552671')).toBeDefined()

@@ -143,7 +143,10 @@ try {
     `${goodEndpointCount} good endpoints, ${eventsPerSecond} events a second; then two each that: ${Object.keys(misbehaviours).join(', ')}`,
   )
   print('| | events | not arrived | p50 ms | p99 ms | longest ms |\n|---|---|---|---|---|---|')
-  for (const [name, { delays, lost }] of Object.entries({ alone: baseline, beside: withNeighbours })) {
+  for (const [name, { delays, lost }] of Object.entries({
+    alone: baseline,
+    'with bad neighbors': withNeighbours,
+  })) {
     const figures = [percentile(delays, 0.5), percentile(delays, 0.99), Math.max(...delays)]
     print(`| ${name} | ${delays.length} | ${lost} | ${figures.map((ms) => ms.toFixed(1)).join(' | ')} |`)
   }

@@ -33,10 +33,10 @@ export function createTenantIsolationChecker(apiTester: ApiTester) {
       deliveryId: absent.deliveryId,
       phone: absent.phone,
     }
-    const buildRequest = (belongings: Tenant) => ({
+    const buildRequest = (owner: Tenant) => ({
       as,
-      path: apiTester.fillPath(operation, belongings),
-      body: operation.body && JSON.stringify(apiTester.validBody(operation, belongings)),
+      path: apiTester.fillPath(operation, owner),
+      body: operation.body && JSON.stringify(apiTester.validBody(operation, owner)),
     })
     return {
       foreign: await callAsCaller(operation, buildRequest(tenant)),
@@ -50,13 +50,14 @@ export function createTenantIsolationChecker(apiTester: ApiTester) {
     callAsCaller,
     compare,
     operationsWithIds,
-    /** Lists the kinds of caller that must try an operation, with the resources in its path or body. */
+    /** Operations for developers, with ids of resources in their path or body. */
     forConsole: [
       ...operationsWithIds.filter(isForConsole),
       ...apiTester.operations.filter(({ operationId }) =>
         ['createApplication', 'createWebhook'].includes(operationId),
       ),
     ],
+    /** Operations for applications, with ids of requests in their path or body. */
     forApplications: [
       ...apiTester.operations.filter((operation) => operation.body?.properties?.['requestId']),
       ...operationsWithIds.filter(

@@ -34,7 +34,7 @@ describeEachDatabase("the guard's counters", (database, kind) => {
     expect(usage.get('low')).toMatchObject({ unverifiedDay: 0, verifiedDay: 1 })
   })
 
-  test('let exactly the cap of 40 concurrent messages pass, across four applications', async () => {
+  test('admit exactly as many of 40 concurrent messages as the cap allows, across four applications', async () => {
     for (let round = 0; round < raceRounds(kind) / 10; round++) {
       const caps = { applicationPerDay: 0, totalPerDay: 7 }
       const { clock, evaluate, createRequest } = createGuardFixture(store(), { ...guardOff, caps })

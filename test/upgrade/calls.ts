@@ -1,18 +1,18 @@
-import { ask, type Answer } from './http.ts'
+import { callApi, type ApiResponse } from './http.ts'
 import { listAt, textAt, valueAt, type Json } from './json.ts'
 
 /** A GET of the API. `as` names an account or an application; `anonymous` calls without credentials. */
 export type ReadCall = { as: string; path: string }
 
-export type RecordedAnswer = ReadCall & Answer
+export type RecordedResponse = ReadCall & ApiResponse
 
-export type Caller = (call: ReadCall) => Promise<Answer>
+export type Caller = (call: ReadCall) => Promise<ApiResponse>
 
 /** Returns a function that calls the API with the credentials of each caller. */
 export const createCaller =
   (url: string, headers: Record<string, Record<string, string>>): Caller =>
   ({ as, path }) =>
-    ask(url, path, { headers: headers[as] ?? {} })
+    callApi(url, path, { headers: headers[as] ?? {} })
 
 /**
  * Routes that the fixture leaves out: the API description and its page, which describe a version and not the data, and
@@ -23,7 +23,7 @@ const leftOut = ['/v1/openapi.json', '/v1/docs', '/v1/logs/stream']
 /**
  * Lists calls of every GET route, for everything that the developers own.
  *
- * @throws Error where a GET route of the API description is neither listed nor left out
+ * @throws Error if a GET route of the API description is neither listed nor left out
  */
 export async function listReadCalls(url: string, caller: Caller, developers: string[]): Promise<ReadCall[]> {
   const calls: ReadCall[] = [
@@ -84,14 +84,14 @@ function distinct(rows: Json[], fields: string[]): Json[] {
   return [...byValues.values()]
 }
 
-/** Returns the path of the second page, by the cursor of the first one. Clients keep cursors over an upgrade. */
+/** Returns the path of the second page, by the first page's cursor: clients keep cursors across an upgrade. */
 async function nextPage(as: string, path: string, caller: Caller): Promise<string> {
   const cursor = valueAt((await caller({ as, path })).body, 'pagination', 'nextCursor')
   return typeof cursor === 'string' ? `${path}&cursor=${cursor}` : ''
 }
 
 async function requireAll(url: string, calls: readonly ReadCall[]): Promise<void> {
-  const { body } = await ask(url, '/v1/openapi.json')
+  const { body } = await callApi(url, '/v1/openapi.json')
   const paths = valueAt(body, 'paths')
   if (typeof paths !== 'object' || paths === null) throw new Error('The API description has no paths.')
   for (const [path, operations] of Object.entries(paths)) {

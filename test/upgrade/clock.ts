@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 export type MovableClock = ReturnType<typeof createClock>
 
-/** False where the clock of a process cannot be moved: that takes Linux and a C compiler. */
+/** Whether the clock of a process can be moved: needs Linux and a C compiler. */
 export const canMoveClocks = process.platform === 'linux' && Bun.which('gcc') !== null
 
 /**
@@ -11,7 +11,7 @@ export const canMoveClocks = process.platform === 'linux' && Bun.which('gcc') !=
  *
  * @param folder keeps the compiled library and the page of memory that the process shares
  * @param startMs time of day that the process starts at
- * @throws Error where `clock.c` cannot be compiled
+ * @throws Error if `clock.c` cannot be compiled
  */
 export function createClock(folder: string, startMs: number) {
   const library = join(folder, 'clock.so')

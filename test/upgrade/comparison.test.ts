@@ -7,19 +7,19 @@ import { packRecords, unpackRecords } from './records.ts'
 const endedAt = Date.parse('2025-10-17T22:00:00.000Z')
 const ok = (body: Json) => ({ status: 200, body })
 
-describe('a recorded answer', () => {
+describe('a recorded response', () => {
   test.each(listFixtures())('of %s differs once any of its fields is changed or missing', (version) => {
     const { answers } = readFixture(version)
     // Fields that `listDifferences` documents as not compared.
     const excepted = /(^|\.)(text|time|limit|traceId|message|nextCursor)$/
-    for (const answer of answers) {
-      expect(listDifferences(answer, answer)).toEqual([])
-      for (const path of listFields(answer.body)) {
-        const changed = listDifferences(answer, ok(changeField(answer.body, path, () => '<changed>')))
-        const removed = listDifferences(answer, ok(changeField(answer.body, path, () => undefined)))
+    for (const response of answers) {
+      expect(listDifferences(response, response)).toEqual([])
+      for (const path of listFields(response.body)) {
+        const changed = listDifferences(response, ok(changeField(response.body, path, () => '<changed>')))
+        const removed = listDifferences(response, ok(changeField(response.body, path, () => undefined)))
         if (excepted.test(path.join('.'))) continue
-        expect([answer.path, path, changed.length > 0, removed.length > 0]).toEqual([
-          answer.path,
+        expect([response.path, path, changed.length > 0, removed.length > 0]).toEqual([
+          response.path,
           path,
           true,
           true,

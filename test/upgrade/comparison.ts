@@ -1,27 +1,30 @@
-import type { RecordedAnswer } from './calls.ts'
-import type { Answer } from './http.ts'
+import type { RecordedResponse } from './calls.ts'
+import type { ApiResponse } from './http.ts'
 import { valueAt, type Json } from './json.ts'
 
 /**
- * Lists how an answer differs from the recorded one. All fields must be equal, and lists as long, with these exceptions:
+ * Lists how a response differs from the recorded one. All fields and the lengths of lists must be equal, except:
  *
- * - Not compared, in any answer: `error.message` and `error.traceId`; the value of `pagination.nextCursor` (other calls
- *   follow cursors of the old release); `time` of /v1/health; `text` of an inbox item, which may be reworded, like `limit`
- *   of `otpd guard status`. Headers are not compared.
- * - Fields that a later release has added are allowed. A missing or different one is not.
- * - By the real clock, times and ids that are newer than the fixture count as equal: see `maskLater`.
+ * - Not compared, in any response: `error.message` and `error.traceId`; the value of `pagination.nextCursor` (other calls
+ *   follow cursors of the old release); `time` of /v1/health; `text` of an inbox item and `limit` of
+ *   `otpd guard status`, which may be reworded. Headers are not compared.
+ * - Fields that a later release added are allowed; missing or different fields are not.
+ * - On the real clock, times and ids that are newer than the fixture count as equal: see `maskLater`.
  */
-export function listDifferences(expected: Answer, actual: Answer): string[] {
+export function listDifferences(expected: ApiResponse, actual: ApiResponse): string[] {
   if (expected.status !== actual.status) return [`status ${actual.status} instead of ${expected.status}`]
   return differencesAt('', maskVolatile(expected.body), maskVolatile(actual.body))
 }
 
-/** Lists how the answers differ from the recorded ones, each with its call. */
-export const listAllDifferences = (expected: readonly RecordedAnswer[], actual: readonly RecordedAnswer[]) =>
-  expected.flatMap((answer) => {
-    const found = actual.find(({ as, path }) => as === answer.as && path === answer.path)
-    const differences = found ? listDifferences(answer, found) : ['not called']
-    return differences.map((difference) => `${answer.as} GET ${answer.path} ${difference}`)
+/** Lists how the responses differ from the recorded ones, each with its call. */
+export const listAllDifferences = (
+  expected: readonly RecordedResponse[],
+  actual: readonly RecordedResponse[],
+) =>
+  expected.flatMap((response) => {
+    const found = actual.find(({ as, path }) => as === response.as && path === response.path)
+    const differences = found ? listDifferences(response, found) : ['not called']
+    return differences.map((difference) => `${response.as} GET ${response.path} ${difference}`)
   })
 
 function differencesAt(path: string, expected: Json, actual: Json): string[] {
@@ -52,7 +55,7 @@ function maskVolatile(value: Json): Json {
   const isError = valueAt(value, 'error') !== null
   return mapFields(value, (name, field, parent) => {
     if (name === 'nextCursor') return field === null ? null : '<cursor>'
-    // The trace of a call that made a change is a fact of the audit trail; that of the reading call is not.
+    // An audit entry stores the trace id of the change, which must stay the same; other trace ids are of this call.
     if (name === 'traceId' && valueAt(parent, 'action') !== null) return field
     if (volatile.has(name) && typeof field === 'string') return '<any>'
     return isError && name === 'message' ? '<any>' : field
@@ -61,7 +64,7 @@ function maskVolatile(value: Json): Json {
 
 /**
  * Replaces times, days and ids from after `endedAt`: expiry, late webhook attempts and new logins depend on when the
- * test runs. The duration of such an attempt is replaced, too.
+ * test runs. The duration of such an attempt is replaced as well.
  */
 export function maskLater(value: Json, endedAt: number): Json {
   const mask = (field: Json) => (typeof field === 'string' && isLater(field, endedAt) ? '<later>' : field)

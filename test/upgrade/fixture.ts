@@ -1,31 +1,31 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { RecordedAnswer } from './calls.ts'
-import type { Answer } from './http.ts'
+import type { RecordedResponse } from './calls.ts'
+import type { ApiResponse } from './http.ts'
 import { listAt, type Json } from './json.ts'
 import { packRecords, unpackRecords, type Packed } from './records.ts'
 import type { OpenState } from './seed/open-state.ts'
 import type { Account, Application } from './world.ts'
 
 /**
- * Credentials and answers that belong to the database of a release: `X.Y.Z.db.gz` is the database, `X.Y.Z.json` the
- * rest. Never change a fixture: a release that answers differently breaks its clients.
+ * Credentials and responses that belong to the database of a release: `X.Y.Z.db.gz` is the database, `X.Y.Z.json` the
+ * rest. Never change a fixture: a release that responds differently breaks its clients.
  */
 export type Fixture = {
   version: string
   masterKey: string
   publicUrl: string
-  /** When the last server of the scenario stopped, in milliseconds; long ago by the real clock. */
+  /** When the last server of the scenario stopped, in milliseconds; long ago on the real clock. */
   endedAt: number
   accounts: Record<string, Account>
   applications: Record<string, Application>
   open: OpenState
-  /** Answers at `endedAt`, by the release itself. */
-  answers: RecordedAnswer[]
-  /** Answers of the release by the real clock, masked by `maskLater`, where they differ from `answers`. */
-  later: RecordedAnswer[]
+  /** Responses at `endedAt`, by the release itself. */
+  answers: RecordedResponse[]
+  /** Responses of the release on the real clock, masked by `maskLater`, that differ from `answers`. */
+  later: RecordedResponse[]
   /** Output of commands at `endedAt`. */
-  commands: Array<{ args: string[]; data: Answer['body'] }>
+  commands: Array<{ args: string[]; data: ApiResponse['body'] }>
 }
 
 const folder = import.meta.dir
@@ -57,7 +57,7 @@ export function writeDatabase(into: string, database: Uint8Array): void {
   writeFileSync(join(into, 'data', 'otpd.db'), database, { mode: 0o600 })
 }
 
-/** Writes both files of a fixture: each record of the answers on a line of its own. */
+/** Writes both files of a fixture, with each record on a line of its own. */
 export function writeFixture({ answers, later, ...facts }: Fixture, database: Uint8Array<ArrayBuffer>): void {
   const { shapes, records, packed } = packRecords([answers, later])
   const lists = { answers: listAt(packed, 0), later: listAt(packed, 1), shapes, records }

@@ -1,11 +1,11 @@
 import type { Json } from './json.ts'
 
-export type Answer = { status: number; body: Json }
+export type ApiResponse = { status: number; body: Json }
 
 export type Call = { method?: string; headers?: Record<string, string>; body?: Json | URLSearchParams }
 
 /** Calls the API. The user agent is constant because the audit trail keeps it. */
-export async function ask(url: string, path: string, call: Call = {}): Promise<Answer> {
+export async function callApi(url: string, path: string, call: Call = {}): Promise<ApiResponse> {
   const { method = 'GET', headers = {}, body } = call
   const isForm = body instanceof URLSearchParams
   const response = await fetch(`${url}${path}`, {
@@ -21,13 +21,13 @@ export async function ask(url: string, path: string, call: Call = {}): Promise<A
 }
 
 /** Requests tokens from the built-in identity provider. */
-export const requestTokens = (url: string, form: Record<string, string>): Promise<Answer> =>
-  ask(url, '/v1/auth/token', { method: 'POST', body: new URLSearchParams(form) })
+export const requestTokens = (url: string, form: Record<string, string>): Promise<ApiResponse> =>
+  callApi(url, '/v1/auth/token', { method: 'POST', body: new URLSearchParams(form) })
 
 /**
- * Asks until the answer fits, for at most 20 seconds.
+ * Polls until the value satisfies `fits`.
  *
- * @throws Error with the last answer, where none has fitted
+ * @throws Error with the last value, after `timeoutMs`
  */
 export async function poll<T>(
   get: () => Promise<T>,

@@ -61,7 +61,7 @@ export type InstanceOptions = {
 
 export type Instance = Awaited<ReturnType<typeof startInstance>>
 
-/** Starts `otpd serve` on `data` of the folder. @throws Error with its output, where it does not become ready */
+/** Starts `otpd serve` on the folder's `data`. @throws Error with its output, if it does not become ready */
 export async function startInstance(options: InstanceOptions) {
   const { binary, env } = prepare(options)
   const child = Bun.spawn([binary, 'serve'], { env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })

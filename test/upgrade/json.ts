@@ -11,14 +11,14 @@ export function valueAt(value: Json, ...path: Array<string | number>): Json {
   return found
 }
 
-/** Returns the text under a path. @throws Error where there is no text */
+/** Returns the text under a path. @throws Error if there is no text */
 export function textAt(value: Json, ...path: Array<string | number>): string {
   const found = valueAt(value, ...path)
   if (typeof found === 'string') return found
   throw new Error(`No text at ${path.join('.')} of ${JSON.stringify(value)}`)
 }
 
-/** Returns the list under a path. @throws Error where there is no list */
+/** Returns the list under a path. @throws Error if there is no list */
 export function listAt(value: Json, ...path: Array<string | number>): Json[] {
   const found = valueAt(value, ...path)
   if (Array.isArray(found)) return found

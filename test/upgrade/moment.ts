@@ -6,11 +6,11 @@ import { createCaller } from './calls.ts'
 import { createClock, type MovableClock } from './clock.ts'
 import { listAllDifferences, listDifferences } from './comparison.ts'
 import type { Fixture } from './fixture.ts'
-import { ask, poll, requestTokens, type Call } from './http.ts'
+import { callApi, poll, requestTokens, type Call } from './http.ts'
 import { startInstance, allowWebhooks, type Instance, type InstanceOptions } from './instance.ts'
 import { textAt } from './json.ts'
 import { isSignedWith, type Receivers } from './receivers.ts'
-import { answerAll, heldCredentials, readCommand } from './recording.ts'
+import { callAll, heldCredentials, readCommand } from './recording.ts'
 import { applicationHeaders, minuteMs } from './world.ts'
 
 /**
@@ -39,7 +39,7 @@ export function defineMomentTests(
   })
 
   const call = (as: string, path: string, options: Call = {}) =>
-    ask(instance.url, path, {
+    callApi(instance.url, path, {
       method: 'POST',
       ...options,
       headers: { ...credentials[as], ...options.headers },
@@ -47,8 +47,8 @@ export function defineMomentTests(
   const verify = (as: string, { id, code }: { id: string; code: string }) =>
     call(as, '/v1/otp/verify', { body: { requestId: id, code } })
 
-  test('every GET is answered as before, and so are commands', async () => {
-    const answers = await answerAll(fixture.answers, createCaller(instance.url, credentials))
+  test('every GET and every command responds as before', async () => {
+    const answers = await callAll(fixture.answers, createCaller(instance.url, credentials))
     expect(listAllDifferences(fixture.answers, answers)).toEqual([])
     for (const { args, data } of fixture.commands) {
       const actual = { status: 200, body: await readCommand(instance, args) }

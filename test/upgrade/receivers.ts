@@ -5,7 +5,7 @@ export type Received = { path: string; id: string; timestamp: string; signature:
 
 export type Receivers = ReturnType<typeof startReceivers>
 
-/** Fictional British numbers. The gateway answers each in its own way. */
+/** Fictional British numbers. The gateway responds differently to each. */
 export const gatewayPhones = {
   accepted: '+447700900101',
   receiptDelivered: '+447700900102',

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { createCaller, listReadCalls, type Caller, type ReadCall, type RecordedAnswer } from './calls.ts'
+import { createCaller, listReadCalls, type Caller, type ReadCall, type RecordedResponse } from './calls.ts'
 import { createClock, type MovableClock } from './clock.ts'
 import { listDifferences, maskLater } from './comparison.ts'
 import { writeDatabase, type Fixture } from './fixture.ts'
@@ -22,38 +22,41 @@ type Needs = {
   facts: Facts
 }
 
-/** Commands of the operator whose output comes from the database alone. */
+/** Operator commands whose output depends only on the database. */
 const commands = [
   ['admin', 'list', '--json'],
   ['guard', 'status', '--json'],
 ]
 
 /**
- * Records the answers of a release on a database, once at the end of the scenario, and once by the real clock.
+ * Records the responses of a release on a database: once at the end of the scenario, and once on the real clock.
  *
- * @throws Error where the latter are not final: ten years later they must be the same
+ * @throws Error if the latter are not final: ten years later they must be the same
  */
-export async function recordAnswers(needs: Needs): Promise<Pick<Fixture, 'answers' | 'later' | 'commands'>> {
+export async function recordResponses(
+  needs: Needs,
+): Promise<Pick<Fixture, 'answers' | 'later' | 'commands'>> {
   const { facts, folder } = needs
   const atEnd = await withInstance(needs, 'at-end', createClock(folder, facts.endedAt), async (instance) => {
     const caller = createCaller(instance.url, heldCredentials(facts))
     const calls = await listReadCalls(instance.url, caller, Object.keys(facts.accounts))
     const outputs = []
     for (const args of commands) outputs.push({ args, data: await readCommand(instance, args) })
-    return { calls, answers: await answerAll(calls, caller), outputs }
+    return { calls, answers: await callAll(calls, caller), outputs }
   })
   const recordLater = (name: string, clock?: MovableClock) =>
     withInstance(needs, name, clock, async (instance) => {
-      return answerLater(instance, facts, atEnd.calls)
+      return callAllLater(instance, facts, atEnd.calls)
     })
   const later = await recordLater('later')
   const muchLater = await recordLater('much-later', createClock(folder, Date.now() + 3650 * dayMs))
-  for (const [n, answer] of later.entries()) {
-    const differences = listDifferences(answer, muchLater[n] ?? answer)
-    if (differences.length > 0) throw new Error(`GET ${answer.path} is not final: ${differences.join('; ')}`)
+  for (const [n, response] of later.entries()) {
+    const differences = listDifferences(response, muchLater[n] ?? response)
+    if (differences.length > 0)
+      throw new Error(`GET ${response.path} is not final: ${differences.join('; ')}`)
   }
-  const isNew = (answer: RecordedAnswer, n: number) =>
-    listDifferences(atEnd.answers[n] ?? answer, answer).length > 0
+  const isNew = (response: RecordedResponse, n: number) =>
+    listDifferences(atEnd.answers[n] ?? response, response).length > 0
   return { answers: atEnd.answers, later: later.filter(isNew), commands: atEnd.outputs }
 }
 
@@ -98,14 +101,14 @@ export async function logInAll(url: string, { accounts }: Pick<Facts, 'accounts'
 }
 
 /**
- * Answers the calls long after the fixture was made: logs in, waits until open requests have expired, and masks
+ * Makes the calls long after the fixture was made: logs in, waits until open requests have expired, and masks
  * fields that depend on the date. Webhooks to this machine are refused, so that pending deliveries end in a known way.
  */
-export async function answerLater(
+export async function callAllLater(
   instance: Instance,
   facts: Facts,
   calls: readonly ReadCall[],
-): Promise<RecordedAnswer[]> {
+): Promise<RecordedResponse[]> {
   const caller = createCaller(instance.url, {
     ...heldCredentials(facts),
     ...(await logInAll(instance.url, facts)),
@@ -118,8 +121,8 @@ export async function answerLater(
     60_000,
   )
   await awaitQuiet(read)
-  const answers = await answerAll(calls, caller)
-  return answers.map((answer) => ({ ...answer, body: maskLater(answer.body, facts.endedAt) }))
+  const answers = await callAll(calls, caller)
+  return answers.map((response) => ({ ...response, body: maskLater(response.body, facts.endedAt) }))
 }
 
 function hasExpired(log: Json, { open }: Facts): boolean {
@@ -132,14 +135,14 @@ function hasExpired(log: Json, { open }: Facts): boolean {
   return requests.every(({ id }) => isExpired(id))
 }
 
-/** Answers the calls in their order. */
-export async function answerAll(calls: readonly ReadCall[], caller: Caller): Promise<RecordedAnswer[]> {
-  const answers: RecordedAnswer[] = []
+/** Makes the calls in order. */
+export async function callAll(calls: readonly ReadCall[], caller: Caller): Promise<RecordedResponse[]> {
+  const answers: RecordedResponse[] = []
   for (const call of calls) answers.push({ ...call, ...(await caller(call)) })
   return answers
 }
 
-/** Returns `data` of the JSON that a command prints. @throws Error where it fails */
+/** Returns `data` of the JSON that a command prints. @throws Error if it fails */
 export async function readCommand(instance: Pick<Instance, 'run'>, args: string[]): Promise<Json> {
   const { exitCode, stdout, stderr } = await instance.run(args)
   if (exitCode !== 0) throw new Error(`otpd ${args.join(' ')}: ${exitCode} ${stderr}`)

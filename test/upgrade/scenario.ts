@@ -11,7 +11,7 @@ import { createClock } from './clock.ts'
 import { writeFixture } from './fixture.ts'
 import { masterKey, publicUrl } from './instance.ts'
 import { awaitQuiet } from './quiet.ts'
-import { recordAnswers } from './recording.ts'
+import { recordResponses } from './recording.ts'
 import { startReceivers } from './receivers.ts'
 import {
   seedDisabledApplication,
@@ -24,7 +24,7 @@ import { seedDeliveries, seedEndings, seedPendingDeliveries, seedOpenState } fro
 import { createAccounts, createApplications } from './seed/setup.ts'
 import { createWorld, dayMs } from './world.ts'
 
-/** More than a year before any run of the test, so that the answers by the real clock are final. */
+/** More than a year before any run of the test, so that the responses on the real clock are final. */
 const startsAt = Date.parse('2025-09-01T09:00:00.000Z')
 
 const [binaryArgument, version] = process.argv.slice(2)
@@ -70,7 +70,7 @@ try {
     applications: Object.fromEntries(world.applications),
   }
   const facts = { version, masterKey, publicUrl, endedAt, ...parts, open }
-  const recorded = await recordAnswers({ binary, folder, receivers, database: bytes, facts })
+  const recorded = await recordResponses({ binary, folder, receivers, database: bytes, facts })
   writeFixture({ ...facts, ...recorded }, bytes)
 } finally {
   receivers.stop()

@@ -7,15 +7,15 @@ import { binaryPath } from '../helpers/binary.ts'
 import { canMoveClocks } from './clock.ts'
 import { listAllDifferences } from './comparison.ts'
 import { listFixtures, readFixture, unpackDatabase, type Fixture } from './fixture.ts'
-import { ask } from './http.ts'
+import { callApi } from './http.ts'
 import { runCommand, startInstance, type Instance, type InstanceOptions } from './instance.ts'
 import { listAt, valueAt, type Json } from './json.ts'
 import { defineMomentTests } from './moment.ts'
 import { startReceivers } from './receivers.ts'
-import { answerLater } from './recording.ts'
+import { callAllLater } from './recording.ts'
 
-// Databases of earlier releases, opened by the current binary: once at the moment when the old server stopped, by a moved
-// clock, and once by the real clock, which may be years later. Made by `scenario.ts`, with retention off in all runs.
+// Databases of earlier releases, opened by the current binary: once at the moment when the old server stopped, on a moved
+// clock, and once on the real clock, which may be years later. Made by `scenario.ts`, with retention off in all runs.
 
 const versions = listFixtures()
 
@@ -53,13 +53,15 @@ describe.each(versions)('a database of %s', (version) => {
     defineMomentTests(fixture, receivers, unpack)
   })
 
-  test('answers as recorded by the real clock, is migrated once, and is healthy', async () => {
+  test('responds as recorded on the real clock, is migrated once, and is healthy', async () => {
     const options = unpack()
     let instance = await startInstance(options)
     try {
-      const expected = new Map(fixture.later.map((answer) => [`${answer.as} ${answer.path}`, answer]))
-      const answers = await answerLater(instance, fixture, fixture.answers)
-      const recorded = fixture.answers.map((answer) => expected.get(`${answer.as} ${answer.path}`) ?? answer)
+      const expected = new Map(fixture.later.map((response) => [`${response.as} ${response.path}`, response]))
+      const answers = await callAllLater(instance, fixture, fixture.answers)
+      const recorded = fixture.answers.map(
+        (response) => expected.get(`${response.as} ${response.path}`) ?? response,
+      )
       expect(listAllDifferences(recorded, answers)).toEqual([])
       await checkExpiredToken(instance, fixture)
     } finally {
@@ -84,12 +86,12 @@ describe.each(versions)('a database of %s', (version) => {
 async function checkExpiredToken({ url }: Instance, { open }: Fixture): Promise<void> {
   const token = open.idTokens['ada'] ?? ''
   const headers = { authorization: `Bearer ${token}` }
-  const refused = await ask(url, '/v1/projects', { headers })
+  const refused = await callApi(url, '/v1/projects', { headers })
   expect(refused).toMatchObject({ status: 401, body: { error: { reason: 'TOKEN_EXPIRED' } } })
 
   const [head = '', claims = '', signature = ''] = token.split('.')
   const { kid } = JSON.parse(Buffer.from(head, 'base64url').toString()) as { kid: string }
-  const keys = listAt((await ask(url, '/v1/auth/jwks.json')).body, 'keys')
+  const keys = listAt((await callApi(url, '/v1/auth/jwks.json')).body, 'keys')
   const jwk = keys.find((key) => valueAt(key, 'kid') === kid) ?? null
   const key = createPublicKey({ key: jwk as Record<string, string>, format: 'jwk' })
   const isSigned = verifySignature(

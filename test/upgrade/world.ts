@@ -1,5 +1,5 @@
 import type { MovableClock } from './clock.ts'
-import { ask, poll, requestTokens, type Answer } from './http.ts'
+import { callApi, poll, requestTokens, type ApiResponse } from './http.ts'
 import { startInstance, allowWebhooks, type Instance, type InstanceOptions } from './instance.ts'
 import { listAt, textAt, valueAt, type Json } from './json.ts'
 import type { Receivers } from './receivers.ts'
@@ -52,14 +52,15 @@ export function createWorld(
     options: CallOptions = {},
   ): Promise<Json> {
     const { body, headers = {}, status } = options
-    const answer = await ask(server().url, path, {
+    const response = await callApi(server().url, path, {
       method,
       headers: { ...(await credentials(caller)), ...headers },
       ...(body !== undefined && { body }),
     })
-    const isExpected = status === undefined ? [200, 201].includes(answer.status) : answer.status === status
-    if (!isExpected) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
-    return answer.body
+    const isExpected =
+      status === undefined ? [200, 201].includes(response.status) : response.status === status
+    if (!isExpected) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(response.body)}`)
+    return response.body
   }
 
   async function credentials(caller: string): Promise<Record<string, string>> {
@@ -68,20 +69,20 @@ export function createWorld(
     const held = tokens.get(caller)
     if (held && held.endsAt > clock.now() + minuteMs) return { authorization: `Bearer ${held.token}` }
     const { email: username, password } = account(caller)
-    const answer = await requestTokens(server().url, { grant_type: 'password', username, password })
-    return { authorization: `Bearer ${holdToken(caller, answer)}` }
+    const response = await requestTokens(server().url, { grant_type: 'password', username, password })
+    return { authorization: `Bearer ${holdToken(caller, response)}` }
   }
 
-  function holdToken(caller: string, answer: Answer): string {
-    const token = textAt(answer.body, 'id_token')
+  function holdToken(caller: string, response: ApiResponse): string {
+    const token = textAt(response.body, 'id_token')
     tokens.set(caller, { token, endsAt: clock.now() + 15 * minuteMs })
     return token
   }
 
-  /** Finds the code of a request: in the answer, at the gateway, or in the inbox of the owner. */
-  async function findCode(name: string, answer: Json): Promise<string> {
-    const id = textAt(answer, 'data', 'requestId')
-    const code = valueAt(answer, 'data', 'code') ?? receivers.messages.get(id)?.code
+  /** Finds the code of a request: in the response, at the gateway, or in the owner's inbox. */
+  async function findCode(name: string, response: Json): Promise<string> {
+    const id = textAt(response, 'data', 'requestId')
+    const code = valueAt(response, 'data', 'code') ?? receivers.messages.get(id)?.code
     if (typeof code === 'string') return code
     const inbox = await call(application(name).owner, 'GET', '/v1/inbox?limit=200')
     const item = listAt(inbox, 'data').find((one) => valueAt(one, 'requestId') === id) ?? null
@@ -94,8 +95,8 @@ export function createWorld(
     options: CallOptions & { more?: object } = {},
   ): Promise<Sent> {
     const { more, ...rest } = options
-    const answer = await call(name, 'POST', '/v1/otp/send', { ...rest, body: { phone, ...more } })
-    return { id: textAt(answer, 'data', 'requestId'), phone, code: await findCode(name, answer) }
+    const response = await call(name, 'POST', '/v1/otp/send', { ...rest, body: { phone, ...more } })
+    return { id: textAt(response, 'data', 'requestId'), phone, code: await findCode(name, response) }
   }
 
   const verify = (name: string, { id, code }: Pick<Sent, 'id' | 'code'>, status = 200) =>
@@ -129,20 +130,20 @@ export function createWorld(
       if (exitCode !== 0) throw new Error(`The server ended with ${exitCode}.`)
     },
 
-    /** Runs a command of the operator. @throws Error where it fails */
+    /** Runs an operator command. @throws Error if it fails */
     async operate(args: string[], input?: string): Promise<string> {
       const { exitCode, stdout, stderr } = await server().run([...args, '--yes'], input)
       if (exitCode !== 0) throw new Error(`otpd ${args.join(' ')}: ${exitCode} ${stderr}`)
       return stdout
     },
 
-    /** Spends attempts on wrong codes. */
+    /** Uses up attempts with wrong codes. */
     async guess(name: string, sent: Sent, times: number): Promise<void> {
       const code = String((Number(sent.code) + 1) % 1_000_000).padStart(6, '0')
       for (let n = 0; n < times; n += 1) await verify(name, { id: sent.id, code }, 400)
     },
 
-    /** Waits until a delivery of an endpoint fits. */
+    /** Waits until a delivery of an endpoint satisfies the condition. */
     awaitDelivery: (owner: string, endpointId: string, fits: (delivery: Json) => boolean) =>
       poll(
         async () => listAt(await call(owner, 'GET', `/v1/webhooks/${endpointId}/deliveries`), 'data'),

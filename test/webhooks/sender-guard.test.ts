@@ -22,7 +22,7 @@ const send = (url: string, options: Partial<SenderOptions> = {}) =>
     ...options,
   })({ id: 'evt_1', url, secret, headers: {}, body: '{}' })
 
-// Notations and names of such addresses are in ssrf.test.ts.
+// ssrf.test.ts covers the notations and names of such addresses.
 describe('an internal address', () => {
   // Counts connections on every address of this machine, in both families.
   let connections = 0
@@ -40,7 +40,7 @@ describe('an internal address', () => {
     connections = 0
   })
 
-  test('is connected to if the operator allows it, which proves that the counter above works', async () => {
+  test('is connected to if the operator allows it (shows that the counter works)', async () => {
     const guard = createTargetGuard({ hosts: ['localhost'], cidrs: ['127.0.0.0/8', '::1/128'] })
     const urls = [
       'https://127.0.0.2',
@@ -62,7 +62,7 @@ describe('an internal address', () => {
   })
 })
 
-describe('a name', () => {
+describe('a host name', () => {
   const guard = createTargetGuard({ hosts: [], cidrs: ['127.0.0.1/32'] })
   let receiver: WebhookReceiver
   beforeEach(async () => {
@@ -106,15 +106,15 @@ describe('a name', () => {
     },
   )
 
-  test('that the operator allows may be any address, and http', async () => {
-    const named = createTargetGuard({ hosts: ['hooks.internal'], cidrs: [] })
+  test('that the operator allows may have any address, and use http', async () => {
+    const hostGuard = createTargetGuard({ hosts: ['hooks.internal'], cidrs: [] })
     const { resolve } = resolveInTurn(['127.0.0.2'])
-    const result = await send(`http://hooks.internal:${receiver.port}/`, { guard: named, resolve })
+    const result = await send(`http://hooks.internal:${receiver.port}/`, { guard: hostGuard, resolve })
     expect(result).toMatchObject({ statusCode: 200, error: null })
     expect(receiver.received[0]?.headers['host']).toBe(`hooks.internal:${receiver.port}`)
   })
 
-  test('is never passed to a proxy of the environment', async () => {
+  test('is never sent to a proxy that the environment names', async () => {
     const proxy = await startReceiver()
     const names = [
       'HTTP_PROXY',
@@ -127,10 +127,10 @@ describe('a name', () => {
     const before = names.map((name) => process.env[name])
     for (const name of names) process.env[name] = name.startsWith('NODE') ? '1' : proxy.url
     try {
-      const named = createTargetGuard({ hosts: ['hooks.internal'], cidrs: [] })
+      const hostGuard = createTargetGuard({ hosts: ['hooks.internal'], cidrs: [] })
       const { resolve } = resolveInTurn(['127.0.0.1'])
-      await send(`http://hooks.internal:${receiver.port}/`, { guard: named, resolve })
-      await send(`https://hooks.internal:${receiver.port}/`, { guard: named, resolve })
+      await send(`http://hooks.internal:${receiver.port}/`, { guard: hostGuard, resolve })
+      await send(`https://hooks.internal:${receiver.port}/`, { guard: hostGuard, resolve })
     } finally {
       for (const [index, name] of names.entries()) {
         const value = before[index]

@@ -4,7 +4,7 @@ import { useAction } from '../hooks/use-action.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { applyTyping } from '../key-router.ts'
 import { breakText, visibleTail, plainText, displayWidth, type Line } from '../spans.ts'
-import { DialogBox, dialogWidth, wrapLines } from './DialogBox.tsx'
+import { DialogBox, dialogTextWidth, wrapLines } from './DialogBox.tsx'
 
 type Props = { dialog: Extract<Dialog, { kind: 'confirm' }>; width: number; height: number }
 
@@ -14,7 +14,7 @@ export function ConfirmDialog({ dialog, width, height }: Props) {
   const { paint, symbols } = theme
   const [input, setInput] = useState('')
   const { isBusy, problem, close, run } = useAction(dialog, dialog.submit)
-  const innerWidth = dialogWidth(width)
+  const innerWidth = dialogTextWidth(width)
   // A keyboard may compose an accent differently (NFC, NFD) from the program that stored the name.
   const isConfirmed = input.normalize() === dialog.confirmText.normalize()
   useKeys(

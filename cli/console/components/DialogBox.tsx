@@ -13,18 +13,18 @@ type Props = {
 
 const boxWidthMax = 76
 
-/** Returns the width of a dialog's lines, in columns. */
-export const dialogWidth = (width: number) => Math.min(boxWidthMax, width - 2) - 4
+/** Returns the width of the text in a dialog, in columns. */
+export const dialogTextWidth = (width: number) => Math.min(boxWidthMax, width - 2) - 4
 
 /** Wraps plain sentences to the width of a dialog. Lines made of several spans are not wrapped. */
 export const wrapLines = (lines: readonly Line[], width: number): Line[] =>
-  lines.flatMap((line): Line[] => (typeof line === 'string' ? wrap(line, dialogWidth(width)) : [line]))
+  lines.flatMap((line): Line[] => (typeof line === 'string' ? wrap(line, dialogTextWidth(width)) : [line]))
 
 /** Draws a titled box over the screen. */
 export function DialogBox({ title, lines, width, height }: Props) {
   const { theme } = useConsole()
   const { paint, symbols } = theme
-  const innerWidth = dialogWidth(width)
+  const innerWidth = dialogTextWidth(width)
   const [topLeft = '', topRight = '', bottomLeft = '', bottomRight = ''] = symbols.corners
   const side = { text: symbols.bar, paint: paint.yellow }
   // If the lines do not fit, the explanation at the top is cut, not the input and the errors at the bottom.

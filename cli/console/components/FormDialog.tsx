@@ -4,7 +4,7 @@ import { useAction } from '../hooks/use-action.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { applyTyping, type TypedInput } from '../key-router.ts'
 import { visibleTail, plainText, type Line, type Painter, type Span } from '../spans.ts'
-import { DialogBox, dialogWidth, wrapLines } from './DialogBox.tsx'
+import { DialogBox, dialogTextWidth, wrapLines } from './DialogBox.tsx'
 
 type Props = { dialog: Extract<Dialog, { kind: 'form' }>; width: number; height: number }
 type Values = Readonly<Record<string, string>>
@@ -54,7 +54,7 @@ export function FormDialog({ dialog, width, height }: Props) {
   )
 
   const labelWidth = Math.max(...fields.map(({ label }) => Bun.stringWidth(label)))
-  const room = dialogWidth(width) - labelWidth - 4
+  const room = dialogTextWidth(width) - labelWidth - 4
   const fieldLines = (formField: Field, index: number): Line[] => {
     const isFocused = index === fieldIndex
     const value = values[formField.name] ?? ''

@@ -122,7 +122,11 @@ export const smpp = defineKind({
 
 type Settings = SettingValues<typeof fields>
 
-/** @param times timeouts; shorter in tests */
+/**
+ * Creates a provider that sends over an SMPP session.
+ *
+ * @param times timeouts; shorter in tests
+ */
 export function createSmpp(settings: Settings, times?: SmppTimes): Provider {
   const receiptIdFormat = parseIdFormat(settings.receiptIdFormat)
   const submitIdFormat = parseIdFormat(settings.submitIdFormat)

@@ -7,13 +7,13 @@ import type { Admission } from '../store/rate-limits.ts'
 /** Longest window of any limit. */
 export const admissionLifetimeMs = dayMs
 
-/** Expired admissions are deleted once per this many, not each time. */
+/** Number of admissions between two deletions of expired ones. */
 const pruneEvery = 8
 
 /**
- * Sliding-window log rate limiter: admits and records a call, or refuses it. Of the usual algorithms only
- * this one holds in *every* window of that length; a fixed window and a token bucket can admit twice as many.
- * The caller must hold the row lock on the subject.
+ * Sliding-window log rate limiter: admits and records a call, or refuses it. The limit holds in *every*
+ * window of that length; fixed windows and token buckets can admit twice as many calls. The caller must hold
+ * the row lock on the subject.
  *
  * @returns undefined if there is no limit
  * @throws RATE_LIMITED (`reason`) nothing was written
@@ -49,7 +49,7 @@ export async function peekRateLimit(
 export type Usage = { used: number; oldestAt: number | undefined; newest: Admission | undefined }
 
 /**
- * Counts the admissions in the window that ends now.
+ * Counts the admissions in the window that ends now. Deletes those from a clock that ran far ahead.
  *
  * @param prefetched the newest admission, if the caller has already read it
  */
@@ -71,7 +71,7 @@ export async function measureUsage(
 }
 
 /**
- * Detects an admission from a clock that ran far ahead. It must not block the subject until that time comes.
+ * Detects an admission from a clock that ran far ahead: it must not block the subject until that time.
  */
 const isAhead = (newest: Admission, { windowMs }: RateLimit, now: number) => newest.at > now + windowMs
 

@@ -37,7 +37,7 @@ export type DeliveryNeeds = {
   onError(error: unknown): void
 }
 
-/** An idempotent result that the first attempt makes final: the value, or the attempt's refusal instead. */
+/** An idempotent result that is pending until the first attempt: it becomes `value`, or the attempt's rejection. */
 export type PendingResult = { scope: IdempotencyScope | undefined; value: unknown }
 
 type AttemptResult = {
@@ -48,7 +48,7 @@ type AttemptResult = {
 
 const emptyResult: AttemptResult = { failedRequests: [] }
 
-/** A code that would arrive with less time left is not sent. */
+/** Minimum lifetime left at a retry: a later code would expire before the user enters it. */
 const remainingLifetimeMinMs = 5_000
 const retryAfterMaxMs = 30_000
 
@@ -58,7 +58,7 @@ const retryAfterMs = (attempt: number) => Math.min(retryAfterMaxMs, 1000 * 2 ** 
 export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
 
 /**
- * Delivery attempts of messages (transactional outbox). A message is stored with its request, in one
+ * Makes the delivery attempts of messages (transactional outbox). A message is stored with its request, in one
  * transaction, before any provider is tried, so that no crash loses it. Every attempt derives the code again
  * and so sends the same one.
  */
@@ -66,7 +66,8 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
   const { store, clock, newId, keys, delivery, owner, earlyReceipts, onError, onUndeliverable } = needs
 
   async function dispatchAndSettle(claim: ClaimedMessage, pendingResult: PendingResult | undefined) {
-    // Also for a first attempt: the application's texts, and a cancel or a deletion since the commit.
+    // A first attempt loads them, too: the application has the texts, and the request may have been canceled or
+    // deleted since the commit.
     const loaded = await store.read.otpDeliveries.load(claim)
     if (!loaded) return undefined
     const { request, message, application } = loaded
@@ -240,8 +241,8 @@ function toMessageOutcome(
 }
 
 /**
- * DELIVERY_FAILED. Says whether the number is at fault, but neither which providers were tried nor why they
- * refused.
+ * Builds DELIVERY_FAILED, which says whether the number is at fault, but neither which providers were tried
+ * nor why they refused.
  */
 const deliveryFailed = (requestId: string, failure: FailureClass | null): Rejected =>
   reject(

@@ -22,7 +22,7 @@ export type EarlyReceipt = { receipt: Receipt; forget(): void }
 const holdMs = minuteMs
 const heldReceiptsMax = 1_000
 
-/** Holds early receipts in memory: a crash can lose the news of a delivery, never a message. */
+/** Holds early receipts in memory: a crash can lose a delivery status, never a message. */
 export function createEarlyReceipts(clock: Clock): EarlyReceipts {
   let heldReceipts: Array<{ provider: string; receipt: Receipt; until: number }> = []
 
@@ -120,8 +120,8 @@ export async function applyReceipt(
 }
 
 /**
- * Exclusions of an undelivered message for its next attempt; undefined if no candidate is left or it is
- * obsolete.
+ * Returns the candidates that the next attempt of an undelivered message must exclude; undefined if no
+ * candidate is left or the message is obsolete.
  */
 function nextExclusions(
   delivery: Delivery,

@@ -53,7 +53,11 @@ function savePreliminaryResult(
   return saveResult(tx, scope, sent, { isPending: sent.message !== null })
 }
 
-/** @throws CONFLICT (IDEMPOTENCY_IN_PROGRESS) while the earlier call makes its first attempt */
+/**
+ * Returns the result of an earlier call with the same key.
+ *
+ * @throws CONFLICT (IDEMPOTENCY_IN_PROGRESS) while the earlier call makes its first attempt
+ */
 async function replay(
   tx: Pick<Stores, 'otpDeliveries'>,
   { value, isPending }: EarlierResult<SentOtp>,

@@ -171,7 +171,7 @@ export function identityProviderRoutes(getProvider: () => IdentityProvider, read
     )
 }
 
-/** Describes a form body. Its schema is taken apart because TypeBox declares properties as `undefined` that OpenAPI omits. */
+/** Describes a form body for OpenAPI. Its type rejects a TObject, whose `additionalProperties` may be undefined. */
 const formBody = ({ type, properties, required }: TObject) => ({
   required: true,
   content: {

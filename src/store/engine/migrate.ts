@@ -124,7 +124,11 @@ export function migrateSqlite(
   return pending
 }
 
-/** @throws MigrationError the statements are at fault; errors of the disk or of a locked database pass unchanged */
+/**
+ * Runs the statements of one migration.
+ *
+ * @throws MigrationError the statements are at fault; errors of the disk or of a locked database pass unchanged
+ */
 function applyMigration(connection: SqliteConnection, { name, sql }: Migration): void {
   try {
     connection.run(sql)

@@ -33,7 +33,7 @@ export function openPostgres(url: string): Database {
   return wrapPostgres(drizzle(pool), () => pool.end())
 }
 
-/** Implements the port over any drizzle PostgreSQL database: node-postgres here, PGlite in the tests. */
+/** Implements `Database` over any drizzle PostgreSQL database: node-postgres here, PGlite in the tests. */
 export function wrapPostgres(db: PostgresDatabase, close: () => Promise<void>): Database {
   // The builders have the same shape in both dialects; `postgresColumns` says why their values agree.
   const asExecutor = (executor: unknown) => executor as QueryExecutor

@@ -18,7 +18,7 @@ beforeEach(() => {
 
 afterEach(() => cli.end())
 
-test('the signature is that of the vector in the documentation', () => {
+test('the signature matches the test vector in the documentation', () => {
   expect(signWebhook(secret, { id: 'msg_1', timestamp: '1700000000', body: '{"a":1}' })).toBe(
     'v1,YForqA5y0HLhU/b+46qmStvR80u6DaHHtk9wY/o80/Y=',
   )
@@ -83,7 +83,7 @@ describe('webhook verify', () => {
       'body',
       /serialized again/,
     ],
-    ['another line end', () => ({ ...signed({ body: '{\n}' }), body: '{\r\n}' }), 'body', /line endings/],
+    ['other line endings', () => ({ ...signed({ body: '{\n}' }), body: '{\r\n}' }), 'body', /line endings/],
     [
       'another body',
       () => ({ ...genuine(), body: body.replace('verified', 'failed') }),
@@ -124,7 +124,7 @@ describe('webhook verify', () => {
     ['0123456789abcdef', /does not begin with whsec_/],
     [secret.slice(0, -1), /has 47 characters/],
     [secret.replace('0', 'x'), /not hexadecimal/],
-  ])('describes the format of the secret: %s', async (wrong, message) => {
+  ])('says what is wrong with the secret %s, without repeating it', async (wrong, message) => {
     const faults = await verifyAndReadFaults({ ...genuine(), secret: wrong })
     expect(faults).toEqual([
       { part: 'secret', message: expect.stringMatching(message) },
@@ -141,7 +141,7 @@ describe('webhook verify', () => {
     ])
   })
 
-  test('reads headers and body from files, and the secret from the file of the application', async () => {
+  test('reads headers and body from files, and the secret from an --env-file or the application', async () => {
     const { id, timestamp, signature } = genuine()
     const { directory } = cli.home
     await Bun.write(
@@ -205,7 +205,7 @@ describe('webhook listen', () => {
     updatedAt: '2026-11-20T11:59:59.000Z',
   }
 
-  /** Serves one stream of these entries. Then the session has ended, which ends the command. */
+  /** Serves these entries in one stream, then responds with 401, which ends the command. */
   function serveEntries(...entries: object[]) {
     const streams: string[] = []
     cli.respond = async ({ path }) => {
@@ -231,7 +231,7 @@ describe('webhook listen', () => {
     const target = `${receiver.url}/hook?a=1`
     const result = await cli.home.otpd(['webhook', 'listen', '--forward-to', target, '--app', 'web'])
     const [received] = receiver.received
-    if (!received) throw new Error('nothing came')
+    if (!received) throw new Error('The receiver got no request.')
     expect(received.path).toBe('/hook?a=1')
     // The library uses the real clock, which differs from this test's.
     const { 'webhook-timestamp': timestamp = '' } = received.headers
@@ -292,7 +292,7 @@ describe('webhook listen', () => {
     })
   })
 
-  test('requests only the chosen event types, and never those without webhooks', async () => {
+  test('requests only the chosen event types, and by default only those that webhooks can have', async () => {
     const streams = serveEntries()
     const listen = (...flags: string[]) =>
       cli.home.otpd(['webhook', 'listen', '--forward-to', '3000', ...flags])

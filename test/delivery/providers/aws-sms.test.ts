@@ -140,7 +140,7 @@ describeHttpFaults((baseUrl) => makeProvider(awsSms, { ...settings, baseUrl }))
 describe('a receipt by an SNS topic', () => {
   const receiptTopicArn = 'arn:aws:sns:eu-central-1:123456789012:otp-receipts'
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const otherKeys = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const certificate = publicKey.export({ type: 'spki', format: 'pem' }).toString()
   const now = testClock().now()
   const withTopic = () => makeProvider(awsSms, { ...settings, receiptTopicArn })
@@ -235,7 +235,7 @@ describe('a receipt by an SNS topic', () => {
     })
   })
 
-  test('of an event about no delivery reports nothing, and without fields is unreadable', async () => {
+  test('of an event that is not about delivery is ignored; one without fields is unreadable', async () => {
     for (const type of ['TEXT_PENDING', 'TEXT_QUEUED', 'TEXT_UNKNOWN', 'RCS_NEW']) {
       expect(await readCallback(withTopic(), eventCallback(type))).toEqual({ kind: 'receipts', receipts: [] })
     }
@@ -246,7 +246,7 @@ describe('a receipt by an SNS topic', () => {
     })
   })
 
-  test('is valid with the older signature and with a subject, and the certificate is fetched once', async () => {
+  test('is valid with signature version 1 and with a subject; the certificate is fetched once', async () => {
     const topic = withTopic()
     await readCallback(topic, eventCallback('TEXT_DELIVERED', { SignatureVersion: '1', Subject: 'words' }))
     expect(
@@ -257,12 +257,12 @@ describe('a receipt by an SNS topic', () => {
     expect(server.calls).toHaveLength(1)
   })
 
-  test('is forged with a foreign key, another text, another topic or another host', async () => {
+  test('is forged with another key, text, topic or certificate host', async () => {
     const envelope = snsEnvelope(JSON.stringify(event('TEXT_DELIVERED')))
-    const right = signed(envelope)
+    const genuineCallback = signed(envelope)
     const forgeries = [
-      signed(envelope, stranger.privateKey),
-      { ...right, body: right.body.replace('TEXT_DELIVERED', 'TEXT_SPAM') },
+      signed(envelope, otherKeys.privateKey),
+      { ...genuineCallback, body: genuineCallback.body.replace('TEXT_DELIVERED', 'TEXT_SPAM') },
       eventCallback('TEXT_DELIVERED', { TopicArn: 'arn:aws:sns:eu-central-1:999999999999:otp-receipts' }),
       eventCallback('TEXT_DELIVERED', {
         SigningCertURL: 'https://sns.eu-central-1.amazonaws.com.evil.example/a.pem',
@@ -274,13 +274,16 @@ describe('a receipt by an SNS topic', () => {
       eventCallback('TEXT_DELIVERED', { SigningCertURL: 'not a URL.pem' }),
       createCallback({ body: JSON.stringify(envelope) }),
     ]
-    for (const one of forgeries) expect(await readCallback(withTopic(), one)).toEqual({ kind: 'forged' })
+    for (const forgery of forgeries)
+      expect(await readCallback(withTopic(), forgery)).toEqual({ kind: 'forged' })
   })
 
-  test('is forged if it is replayed too late, or has no timestamp', async () => {
-    const right = eventCallback('TEXT_DELIVERED')
-    expect(await readCallback(withTopic(), right, now + 3_599_000)).toMatchObject({ kind: 'receipts' })
-    expect(await readCallback(withTopic(), right, now + 3_601_000)).toEqual({ kind: 'forged' })
+  test('is forged if it is over an hour old, or its timestamp is invalid', async () => {
+    const genuineCallback = eventCallback('TEXT_DELIVERED')
+    expect(await readCallback(withTopic(), genuineCallback, now + 3_599_000)).toMatchObject({
+      kind: 'receipts',
+    })
+    expect(await readCallback(withTopic(), genuineCallback, now + 3_601_000)).toEqual({ kind: 'forged' })
     expect(await readCallback(withTopic(), eventCallback('TEXT_DELIVERED', { Timestamp: 'noon' }))).toEqual({
       kind: 'forged',
     })
@@ -317,9 +320,9 @@ describe('a receipt by an SNS topic', () => {
       ])
     })
 
-    test('and is not confirmed if it is forged, or if its URL leads elsewhere', async () => {
+    test('and is not confirmed if it is forged, or if its URL has another host', async () => {
       const topic = withTopic()
-      expect(await readCallback(topic, signed(confirmation(confirmUrl), stranger.privateKey))).toEqual({
+      expect(await readCallback(topic, signed(confirmation(confirmUrl), otherKeys.privateKey))).toEqual({
         kind: 'forged',
       })
       const confirmationElsewhere = signed(confirmation('https://evil.example/?Action=ConfirmSubscription'))

@@ -102,7 +102,7 @@ describeHttpFaults((baseUrl) => withVoiceChannel(makeProvider(awsSms, { ...setti
 describe('a receipt by an SNS topic', () => {
   const receiptTopicArn = 'arn:aws:sns:eu-central-1:123456789012:otp-receipts'
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const otherKeys = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const withTopic = makeProvider(awsSms, { ...settings, receiptTopicArn })
 
   function eventCallback(eventType: string, key = privateKey) {
@@ -156,7 +156,7 @@ describe('a receipt by an SNS topic', () => {
     for (const type of ['VOICE_INITIATED', 'VOICE_RINGING']) {
       expect(await readCallback(withTopic, eventCallback(type))).toEqual({ kind: 'receipts', receipts: [] })
     }
-    const forgery = eventCallback('VOICE_COMPLETED', stranger.privateKey)
+    const forgery = eventCallback('VOICE_COMPLETED', otherKeys.privateKey)
     expect(await readCallback(withTopic, forgery)).toEqual({ kind: 'forged' })
   })
 })

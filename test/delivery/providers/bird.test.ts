@@ -109,16 +109,19 @@ describe('receipts of Bird', () => {
   })
 
   test('refuses other keys, URLs, bodies and times', async () => {
-    const good = call(event('delivered'))
+    const genuineCallback = call(event('delivered'))
     const forgeries = [
       call(event('delivered'), { key: 'another' }),
       call(event('delivered'), { signedUrl: 'https://elsewhere.example/' }),
-      { ...good, body: event('sent') },
+      { ...genuineCallback, body: event('sent') },
       {
-        ...good,
-        headers: { ...good.headers, 'messagebird-request-timestamp': String(api.nowSeconds() - 1) },
+        ...genuineCallback,
+        headers: {
+          ...genuineCallback.headers,
+          'messagebird-request-timestamp': String(api.nowSeconds() - 1),
+        },
       },
-      { ...good, headers: {} },
+      { ...genuineCallback, headers: {} },
     ]
     for (const forgery of forgeries) expect(await api.readCallback(forgery)).toEqual({ kind: 'forged' })
   })

@@ -15,8 +15,8 @@ beforeEach(() => {
 })
 afterEach(() => api.stop())
 
-describe('sending by a service of the operator', () => {
-  test('posts a document that a stock Standard Webhooks library verifies', async () => {
+describe("sending through the operator's own service", () => {
+  test('posts an event that a stock Standard Webhooks library verifies', async () => {
     api.setResponse(200, { messageId: 'msg-1' })
     expect(await api.send()).toEqual({ kind: 'accepted', messageId: 'msg-1' })
     const { method, path, headers, body } = api.takeCall()
@@ -63,7 +63,7 @@ describe('sending by a service of the operator', () => {
     ['content_blocked', 'route', true],
     ['sender_invalid', 'route', true],
     ['no_credit', 'account', true],
-  ])('422 with the reason %s has that class', async (reason, at, permanent) => {
+  ])('422 with the reason %s has the failure class of that name', async (reason, at, permanent) => {
     api.setResponse(422, { reason })
     expect(await api.send()).toEqual({
       kind: 'refused',
@@ -71,7 +71,7 @@ describe('sending by a service of the operator', () => {
     })
   })
 
-  test('a busy service says how long to wait', async () => {
+  test('waits as long as a busy service asks for', async () => {
     api.setResponse(422, { reason: 'throttled' }, { 'retry-after': '9' })
     expect(await api.send()).toMatchObject({ failure: { class: 'throttled', retryAfterSeconds: 9 } })
   })
@@ -118,15 +118,15 @@ describe('settings', () => {
     expect(findFaults(url)).toMatchObject([{ name: 'url' }])
   })
 
-  test('a secret that no library accepts is refused, and not repeated', () => {
+  test('a secret that no library accepts is rejected, and the error does not contain it', () => {
     const faults = findSettingFaults(genericHttp, { url: 'https://sms.example.com', secret: 'swordfish' })
     expect(faults).toMatchObject([{ name: 'secret' }])
     expect(JSON.stringify(faults)).not.toContain('swordfish')
   })
 })
 
-describe('receipts of a service of the operator', () => {
-  const call = (body: string, { ageSeconds = 0, by: signingSecret = secret } = {}) => {
+describe("receipts from the operator's own service", () => {
+  const call = (body: string, { ageSeconds = 0, signingSecret = secret } = {}) => {
     const at = new Date(api.now() - ageSeconds * 1000)
     return {
       headers: {
@@ -137,7 +137,7 @@ describe('receipts of a service of the operator', () => {
       body,
     }
   }
-  const other = `whsec_${Buffer.from('ffffffffffffffffffffffffffffffff').toString('base64')}`
+  const otherSecret = `whsec_${Buffer.from('ffffffffffffffffffffffffffffffff').toString('base64')}`
 
   test.each(['sent', 'delivered'] as const)('reads that a message was %s', async (status) => {
     const body = JSON.stringify({ requestId: 'otp_7', messageId: 'msg-1', status })
@@ -150,7 +150,7 @@ describe('receipts of a service of the operator', () => {
   test.each([
     ['opted_out', 'opted_out'],
     ['tomorrow', 'unknown'],
-  ])('reads that a message was undelivered for %s', async (reason, failureClass) => {
+  ])('reads that a message was undelivered because of %s', async (reason, failureClass) => {
     const body = JSON.stringify({ requestId: 'otp_7', status: 'undelivered', reason })
     expect(await api.readCallback(call(body))).toMatchObject({
       receipts: [
@@ -160,23 +160,26 @@ describe('receipts of a service of the operator', () => {
   })
 
   test('accepts one of several signatures', async () => {
-    const good = call('{"requestId":"otp_7","status":"sent"}')
-    const twoSignatures = `v1,AAAA v2,xyz ${good.headers['webhook-signature']}`
+    const genuineCallback = call('{"requestId":"otp_7","status":"sent"}')
+    const twoSignatures = `v1,AAAA v2,xyz ${genuineCallback.headers['webhook-signature']}`
     expect(
-      await api.readCallback({ ...good, headers: { ...good.headers, 'webhook-signature': twoSignatures } }),
+      await api.readCallback({
+        ...genuineCallback,
+        headers: { ...genuineCallback.headers, 'webhook-signature': twoSignatures },
+      }),
     ).toMatchObject({ kind: 'receipts' })
   })
 
-  test('refuses other secrets, ids and bodies, and old calls', async () => {
+  test('rejects a wrong secret, id or body, and a timestamp more than five minutes off', async () => {
     const body = '{"requestId":"otp_7","status":"delivered"}'
-    const good = call(body)
+    const genuineCallback = call(body)
     const forgeries = [
-      call(body, { by: other }),
-      { ...good, body: body.replace('delivered', 'sent') },
-      { ...good, headers: { ...good.headers, 'webhook-id': 'msg-2' } },
+      call(body, { signingSecret: otherSecret }),
+      { ...genuineCallback, body: body.replace('delivered', 'sent') },
+      { ...genuineCallback, headers: { ...genuineCallback.headers, 'webhook-id': 'msg-2' } },
       call(body, { ageSeconds: 301 }),
       call(body, { ageSeconds: -301 }),
-      { ...good, headers: {} },
+      { ...genuineCallback, headers: {} },
     ]
     for (const forgery of forgeries) expect(await api.readCallback(forgery)).toEqual({ kind: 'forged' })
   })

@@ -10,7 +10,7 @@ const start = (settings: Record<string, string> = {}) =>
   (api = startProviderApi(httpTemplate, (origin) => ({ url: `${origin}/send`, ...settings })))
 afterEach(() => api.stop())
 
-describe('what a gateway gets', () => {
+describe('the gateway receives', () => {
   test('JSON with intact strings, whatever they contain', async () => {
     start({
       body: '{"to": "{{to}}", "sms": {"text": "{{text}}", "ttl": {{validitySeconds}}}, "ref": "{{requestId}}"}',
@@ -92,7 +92,7 @@ describe('what a gateway gets', () => {
     expect(headers['content-type']).toBe('application/vnd.sms+json')
   })
 
-  test('another value for texts beyond the GSM alphabet', async () => {
+  test('a different value for texts outside the GSM alphabet', async () => {
     start({ bodyType: 'form', body: 'coding={{gsm?0:2}}{{gsm?:&unicode=1}}' })
     await api.send({ text: 'Your code is 482913 €' })
     expect(api.takeCall().body).toBe('coding=0')
@@ -107,27 +107,27 @@ describe('what a gateway gets', () => {
   })
 })
 
-describe('how its response is read', () => {
+describe('a response', () => {
   const sendWithResponse = async (settings: Record<string, string>, status: number, body: unknown) => {
     start(settings)
     api.setResponse(status, body)
     return api.send()
   }
-  const yes = 'accepted'
-  const no = 'refused'
+  const accepted = 'accepted'
+  const refused = 'refused'
 
   test.each([
-    ['2xx', 202, yes],
-    ['200, 202', 202, yes],
-    ['200', 202, no],
-    ['2xx, 302', 302, yes],
-  ])('with the success status %s, %i is %s', async (successStatus, status, expected) => {
+    ['2xx', 202, accepted],
+    ['200, 202', 202, accepted],
+    ['200', 202, refused],
+    ['2xx, 302', 302, accepted],
+  ])('is read by the success status %s: %i is %s', async (successStatus, status, expected) => {
     expect(await sendWithResponse({ successStatus }, status, '')).toMatchObject({ kind: expected })
   })
 
-  test('a required text', async () => {
+  test('must contain the success text', async () => {
     expect(await sendWithResponse({ successText: '0: Accepted' }, 200, '0: Accepted for delivery')).toEqual({
-      kind: yes,
+      kind: accepted,
       messageId: null,
     })
     await api.stop()
@@ -138,27 +138,27 @@ describe('how its response is read', () => {
   })
 
   test.each([
-    ['messages.0.status = 0', { messages: [{ status: '0' }] }, yes],
-    ['messages.0.status = 0', { messages: [{ status: 0 }] }, yes],
-    ['messages.0.status = 0', { messages: [{ status: 4 }] }, no],
-    ['messages.0.status = 0', 'no JSON', no],
-    ['state = queued | sent', { state: 'sent' }, yes],
-    ['ok=true', { ok: true }, yes],
-    ['ok=true', { ok: false }, no],
-    ['error=null', { error: null }, no],
-    ['note = a=b', { note: 'a=b' }, yes],
-  ])('of the value %s: %j is %s', async (successValue, body, expected) => {
+    ['messages.0.status = 0', { messages: [{ status: '0' }] }, accepted],
+    ['messages.0.status = 0', { messages: [{ status: 0 }] }, accepted],
+    ['messages.0.status = 0', { messages: [{ status: 4 }] }, refused],
+    ['messages.0.status = 0', 'no JSON', refused],
+    ['state = queued | sent', { state: 'sent' }, accepted],
+    ['ok=true', { ok: true }, accepted],
+    ['ok=true', { ok: false }, refused],
+    ['error=null', { error: null }, refused],
+    ['note = a=b', { note: 'a=b' }, accepted],
+  ])('is read by the success value %s: %j is %s', async (successValue, body, expected) => {
     expect(await sendWithResponse({ successValue }, 200, body)).toMatchObject({ kind: expected })
   })
 
-  test('the id of the message', async () => {
+  test('contains the id of the message', async () => {
     const settings = { messageIdPath: 'messages.0.id' }
     expect(await sendWithResponse(settings, 200, { messages: [{ id: 12345 }] })).toEqual({
       kind: 'accepted',
       messageId: '12345',
     })
     api.setResponse(200, { messages: [] })
-    expect(await api.send()).toEqual({ kind: yes, messageId: null })
+    expect(await api.send()).toEqual({ kind: accepted, messageId: null })
   })
 
   const refusals =
@@ -171,21 +171,21 @@ describe('how its response is read', () => {
     [400, 'something else', 'unknown', 'route'],
     [403, 'something else', 'auth_failed', 'account'],
     [500, 'something else', 'provider_down', 'route'],
-  ])('%i with %s', async (status, body, failureClass, at) => {
+  ])('%i with %s has the failure class %s', async (status, body, failureClass, at) => {
     expect(await sendWithResponse({ refusals, successText: 'OK' }, status, body)).toMatchObject({
       kind: 'refused',
       failure: { class: failureClass, at, providerCode: `HTTP ${status}` },
     })
   })
 
-  test('the delay that the gateway asks for', async () => {
+  test('contains the delay that the gateway asks for', async () => {
     start()
     api.setResponse(429, '', { 'retry-after': '3' })
     expect(await api.send()).toMatchObject({ failure: { class: 'throttled', retryAfterSeconds: 3 } })
   })
 })
 
-describe('settings that are refused', () => {
+describe('invalid settings', () => {
   const url = 'https://sms.example.com/send'
 
   test.each([

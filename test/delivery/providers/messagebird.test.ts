@@ -131,25 +131,25 @@ describe('receipts of MessageBird', () => {
   })
 
   test('refuses other keys, URLs and bodies, and old calls', async () => {
-    const good = await call(query('delivered'))
+    const genuineCallback = await call(query('delivered'))
     const forgeries = [
       await call(query('delivered'), { key: 'another' }),
-      { ...good, url: good.url.replace('delivered', 'sent') },
-      { ...good, body: 'status=sent' },
-      { ...good, headers: {} },
+      { ...genuineCallback, url: genuineCallback.url.replace('delivered', 'sent') },
+      { ...genuineCallback, body: 'status=sent' },
+      { ...genuineCallback, headers: {} },
       await call(query('delivered'), { ageSeconds: 66 }),
       await call(query('delivered'), { ageSeconds: -6 }),
       await call(query('delivered'), { claims: { url_hash: undefined } }),
     ]
     for (const forgery of forgeries) expect(await api.readCallback(forgery)).toEqual({ kind: 'forged' })
-    expect(await api.readCallback(good)).toMatchObject({ kind: 'receipts' })
+    expect(await api.readCallback(genuineCallback)).toMatchObject({ kind: 'receipts' })
   })
 
   test('refuses a token without a signature', async () => {
-    const good = await call(query('delivered'))
-    const [, payload] = good.headers['messagebird-signature-jwt'].split('.')
+    const genuineCallback = await call(query('delivered'))
+    const [, payload] = genuineCallback.headers['messagebird-signature-jwt'].split('.')
     const header = Buffer.from('{"alg":"none"}').toString('base64url')
-    const unsigned = { ...good, headers: { 'messagebird-signature-jwt': `${header}.${payload}.` } }
+    const unsigned = { ...genuineCallback, headers: { 'messagebird-signature-jwt': `${header}.${payload}.` } }
     expect(await api.readCallback(unsigned)).toEqual({ kind: 'forged' })
   })
 

@@ -198,14 +198,17 @@ describe('a receipt', () => {
   })
 
   test('is forged with another token, field, URL or nonce, or without a signature', async () => {
-    const right = signed(fields)
+    const genuineCallback = signed(fields)
     const forgeries = [
       signed(fields, url, 'another token'),
-      { ...right, body: right.body.replace('delivered', 'failed') },
-      { ...right, url: right.url.replace('otp_1', 'otp_2') },
-      { ...right, headers: { ...right.headers, 'x-plivo-signature-v3-nonce': '1' } },
-      { ...right, headers: { 'x-plivo-signature-v3': right.headers['x-plivo-signature-v3'] } },
-      { ...right, headers: { 'x-plivo-signature-v3-nonce': nonce } },
+      { ...genuineCallback, body: genuineCallback.body.replace('delivered', 'failed') },
+      { ...genuineCallback, url: genuineCallback.url.replace('otp_1', 'otp_2') },
+      { ...genuineCallback, headers: { ...genuineCallback.headers, 'x-plivo-signature-v3-nonce': '1' } },
+      {
+        ...genuineCallback,
+        headers: { 'x-plivo-signature-v3': genuineCallback.headers['x-plivo-signature-v3'] },
+      },
+      { ...genuineCallback, headers: { 'x-plivo-signature-v3-nonce': nonce } },
     ]
     for (const one of forgeries) expect(await readCallback(provider, one)).toEqual({ kind: 'forged' })
   })

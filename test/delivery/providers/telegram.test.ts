@@ -124,16 +124,19 @@ describe('receipts of Telegram Gateway', () => {
   })
 
   test('refuses other tokens, bodies and times, and old calls', async () => {
-    const good = call(report('delivered'))
+    const genuineCallback = call(report('delivered'))
     const forgeries = [
       call(report('delivered'), { token: 'another' }),
-      { ...good, body: report('expired') },
-      { ...good, headers: { ...good.headers, 'x-request-timestamp': String(api.nowSeconds() + 1) } },
+      { ...genuineCallback, body: report('expired') },
+      {
+        ...genuineCallback,
+        headers: { ...genuineCallback.headers, 'x-request-timestamp': String(api.nowSeconds() + 1) },
+      },
       call(report('delivered'), { at: api.nowSeconds() - 301 }),
-      { ...good, headers: {} },
+      { ...genuineCallback, headers: {} },
     ]
     for (const forgery of forgeries) expect(await api.readCallback(forgery)).toEqual({ kind: 'forged' })
-    expect(await api.readCallback(good)).toMatchObject({ kind: 'receipts' })
+    expect(await api.readCallback(genuineCallback)).toMatchObject({ kind: 'receipts' })
   })
 
   test('reports a signed callback that cannot be read', async () => {

@@ -155,17 +155,20 @@ describe('receipts of Telnyx', () => {
 
   test('refuses callbacks that are signed with another key, modified or old', async () => {
     const body = event('message.finalized', 'delivered')
-    const good = call(body, now())
+    const genuineCallback = call(body, now())
     const forgeries = [
       call(body, now(), generateKeyPairSync('ed25519').privateKey),
-      { ...good, body: body.replace('delivered', 'sent') },
-      { ...good, headers: { ...good.headers, 'telnyx-timestamp': String(Number(now()) - 1) } },
+      { ...genuineCallback, body: body.replace('delivered', 'sent') },
+      {
+        ...genuineCallback,
+        headers: { ...genuineCallback.headers, 'telnyx-timestamp': String(Number(now()) - 1) },
+      },
       call(body, String(Number(now()) - 301)),
       call(body, String(Number(now()) + 301)),
-      { ...good, headers: {} },
+      { ...genuineCallback, headers: {} },
     ]
     for (const forgery of forgeries) expect(await api.readCallback(forgery)).toEqual({ kind: 'forged' })
-    expect(await api.readCallback(good)).toMatchObject({ kind: 'receipts' })
+    expect(await api.readCallback(genuineCallback)).toMatchObject({ kind: 'receipts' })
   })
 
   test('reports a signed callback that cannot be read', async () => {

@@ -141,11 +141,11 @@ describe('a receipt', () => {
   )
 
   test('is forged with another token or another status', async () => {
-    const right = ended({ CallStatus: 'busy' })
+    const genuineCallback = ended({ CallStatus: 'busy' })
     const forgeries = [
       ended({ CallStatus: 'busy' }, 'another token'),
-      { ...right, body: right.body.replace('busy', 'completed') },
-      { ...right, headers: {} },
+      { ...genuineCallback, body: genuineCallback.body.replace('busy', 'completed') },
+      { ...genuineCallback, headers: {} },
     ]
     for (const one of forgeries) expect(await readCallback(provider, one)).toEqual({ kind: 'forged' })
   })

@@ -214,13 +214,13 @@ describe('a receipt', () => {
   )
 
   test('is forged with another token, field or URL, or without a signature', async () => {
-    const right = signed(fields)
+    const genuineCallback = signed(fields)
     const forgeries = [
       signed(fields, 'another token'),
-      { ...right, body: right.body.replace('delivered', 'failed') },
-      { ...right, url: right.url.replace('otp_1', 'otp_2') },
-      { ...right, headers: {} },
-      { ...right, headers: { 'x-twilio-signature': 'AAAA' } },
+      { ...genuineCallback, body: genuineCallback.body.replace('delivered', 'failed') },
+      { ...genuineCallback, url: genuineCallback.url.replace('otp_1', 'otp_2') },
+      { ...genuineCallback, headers: {} },
+      { ...genuineCallback, headers: { 'x-twilio-signature': 'AAAA' } },
     ]
     for (const one of forgeries) expect(await readCallback(provider, one)).toEqual({ kind: 'forged' })
   })

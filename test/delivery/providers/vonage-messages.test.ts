@@ -175,18 +175,19 @@ describe('a signed receipt', () => {
   })
 
   test('is forged with another secret, body or algorithm, or without hash or token', async () => {
-    const right = await sign()
-    const [header, payload] = right.headers['authorization']?.replace('Bearer ', '').split('.') ?? []
+    const genuineCallback = await sign()
+    const [header, payload] =
+      genuineCallback.headers['authorization']?.replace('Bearer ', '').split('.') ?? []
     const none = Buffer.from('{"alg":"none"}').toString('base64url')
     const forgeries = [
       await sign({ payload_hash: hash }, { key: 'another-signature-secret-letters' }),
       await sign({ payload_hash: hash }, { alg: 'HS512', key: secret.repeat(2) }),
-      { ...right, body: body.replace('delivered', 'rejected') },
+      { ...genuineCallback, body: body.replace('delivered', 'rejected') },
       await sign({}),
-      { ...right, headers: { authorization: `Bearer ${none}.${payload}.` } },
-      { ...right, headers: { authorization: `Bearer ${header}.${payload}.AAAA` } },
-      { ...right, headers: { authorization: 'Bearer ..' } },
-      { ...right, headers: {} },
+      { ...genuineCallback, headers: { authorization: `Bearer ${none}.${payload}.` } },
+      { ...genuineCallback, headers: { authorization: `Bearer ${header}.${payload}.AAAA` } },
+      { ...genuineCallback, headers: { authorization: 'Bearer ..' } },
+      { ...genuineCallback, headers: {} },
     ]
     for (const one of forgeries) expect(await readCallback(signing, one)).toEqual({ kind: 'forged' })
   })

@@ -213,9 +213,9 @@ describe('a signed receipt', () => {
 
   test('is forged if a field was changed, or with another method or secret, or unsigned', async () => {
     const signing = withSignature('sha256')
-    const right = sign('sha256', timedReceipt)
+    const genuineCallback = sign('sha256', timedReceipt)
     const forgeries = [
-      { ...right, body: right.body.replace('delivered', 'failed') },
+      { ...genuineCallback, body: genuineCallback.body.replace('delivered', 'failed') },
       sign('sha1', timedReceipt),
       receiptCallback(timedReceipt),
       receiptCallback({ ...timedReceipt, sig: 'ff' }),

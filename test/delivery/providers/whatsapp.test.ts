@@ -142,12 +142,12 @@ describe('receipts of WhatsApp', () => {
   })
 
   test('refuses another secret, another body and a missing signature', async () => {
-    const good = call(event(status('delivered')))
+    const genuineCallback = call(event(status('delivered')))
     const forgeries = [
-      call(good.body, 'f'.repeat(32)),
-      { ...good, body: event(status('sent')) },
-      { ...good, headers: {} },
-      { ...good, headers: { 'x-hub-signature-256': 'sha256=' } },
+      call(genuineCallback.body, 'f'.repeat(32)),
+      { ...genuineCallback, body: event(status('sent')) },
+      { ...genuineCallback, headers: {} },
+      { ...genuineCallback, headers: { 'x-hub-signature-256': 'sha256=' } },
     ]
     for (const forgery of forgeries) expect(await api.readCallback(forgery)).toEqual({ kind: 'forged' })
   })

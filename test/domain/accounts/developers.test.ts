@@ -18,7 +18,7 @@ const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const newId = createIds(clock, random)
 const issuer = 'https://idp.example'
 
-/** The service with a fixed origin of requests. */
+/** Creates the service. Its `admit` resolves a login with a fixed origin. */
 function createService(needs: Parameters<typeof createDeveloperService>[0]) {
   const service = createDeveloperService(needs)
   return {
@@ -34,11 +34,17 @@ describeEachDatabase('developers', (database) => {
   let store: Store
   let open: ReturnType<typeof createService>
   let closed: ReturnType<typeof createService>
-  let person = 0
+  let personCount = 0
   const newLogin = (): Login & { email: string } => {
-    person += 1
-    const email = `Person-${person}@example.com`
-    return { issuer, subject: `subject-${person}`, email, emailVerified: true, name: `Person ${person}` }
+    personCount += 1
+    const email = `Person-${personCount}@example.com`
+    return {
+      issuer,
+      subject: `subject-${personCount}`,
+      email,
+      emailVerified: true,
+      name: `Person ${personCount}`,
+    }
   }
   /** Invites a developer, as the operator does. */
   const invite = (email: string, name: string | null = null, plan = 'free') =>
@@ -130,10 +136,10 @@ describeEachDatabase('developers', (database) => {
 
     test('an invited account is bound by its verified address at the first login', async () => {
       const login = newLogin()
-      const awaited = await invite(login.email, 'As the operator says', 'pro')
+      const invited = await invite(login.email, 'As the operator says', 'pro')
       const developer = await closed.admit(login)
       expect(developer).toMatchObject({
-        id: awaited?.id ?? '',
+        id: invited?.id ?? '',
         subject: login.subject,
         name: 'As the operator says',
         plan: 'pro',
@@ -159,9 +165,9 @@ describeEachDatabase('developers', (database) => {
 
     test('8 concurrent first logins of one subject all get the bound account', async () => {
       const login = newLogin()
-      const awaited = await invite(login.email)
+      const invited = await invite(login.email)
       const seen = await Promise.all(Array.from({ length: 8 }, () => closed.admit(login)))
-      expect(new Set(seen.map(({ id }) => id))).toEqual(new Set([awaited?.id ?? '']))
+      expect(new Set(seen.map(({ id }) => id))).toEqual(new Set([invited?.id ?? '']))
     })
 
     test('an address can be invited once', async () => {

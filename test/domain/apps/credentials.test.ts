@@ -96,7 +96,7 @@ describe('the format of a credential', () => {
     ['too short', `ph_live_api_${digits.slice(1)}`],
     ['too long', `ph_live_api_${digits}0`],
     ['followed by a line break', `ph_live_api_${digits}\n`],
-    ['preceded by a blank', ` ph_live_api_${digits}`],
+    ['preceded by a space', ` ph_live_api_${digits}`],
     ['two of them', `ph_live_api_${digits}, ph_live_api_${digits}`],
   ])('that is %s is refused', (_, value) => {
     expect(hasCredentialFormat('api', value)).toBe(false)
@@ -152,9 +152,9 @@ describe('the credentials of an application', () => {
     ['secret', /^ph_test_secret_[0-9a-f]{48}$/],
     ['api', /^ph_test_api_[0-9a-f]{48}$/],
     ['webhook_secret', /^whsec_[0-9a-f]{48}$/],
-  ])('have a successor of the same form: %s', (type, form) => {
+  ])('are replaced by new ones of the same format: %s', (type, format) => {
     const { value, stored } = replaceCredential(type, 'test', random)
-    expect(value).toMatch(form)
+    expect(value).toMatch(format)
     if (stored.type === 'webhook_secret') expect(stored.value).toBe(value)
     else {
       expect(matchesCredential(value, stored)).toBe(true)

@@ -18,7 +18,7 @@ import { createPendingRequest } from '../../helpers/otp-request.ts'
 
 export type WebhookFixture = Awaited<ReturnType<typeof createWebhookFixture>>
 
-/** Creates a developer with an application, endpoints and events, with the real services on a real database. */
+/** Creates a developer and a project, and functions that add to them: the real services on a real database. */
 export async function createWebhookFixture(database: Database) {
   const clock = testClock()
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
@@ -38,7 +38,7 @@ export async function createWebhookFixture(database: Database) {
     const id = newId('dev')
     const newDeveloper = { id, issuer: 'test', subject: id, email: null, name: null, now: clock.now() }
     const created = await store.write((tx) => insertDeveloper(tx, newDeveloper, random))
-    if (!created) throw new Error('the developer was not made')
+    if (!created) throw new Error('The developer could not be created.')
     return { ...created, origin: hostOrigin }
   }
 

@@ -9,13 +9,13 @@ const options = { masterKey: new Uint8Array(32).fill(1), migrate: true, now: 0 }
 let dataDir: string
 
 beforeEach(() => {
-  dataDir = mkdtempSync(join(tmpdir(), 'otpd-open-'))
+  dataDir = mkdtempSync(join(tmpdir(), 'otpd-prepare-'))
 })
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
 
 test('a first start that a disk error interrupts does not block later ones', () => {
   const { database } = dataFiles(dataDir)
-  // Blocks the path of the journal.
+  // A directory at the path of the journal makes SQLite's first write fail.
   mkdirSync(`${database}-journal`)
   expect(() => prepareDatabase(dataDir, options)).toThrow(StartRefused)
   expect(statSync(database).mode & 0o777).toBe(0o600)

@@ -78,7 +78,7 @@ export async function seedSessions(world: World): Promise<void> {
 }
 
 /**
- * Lets retention replace old phones by pseudonyms, and erases one phone. Needs a server that keeps phones for 30 days;
+ * Lets retention pseudonymize old phones, and erases one phone. Needs a server that keeps phones for 30 days;
  * the other servers of the scenario delete nothing.
  */
 export async function seedRetention(world: World): Promise<void> {

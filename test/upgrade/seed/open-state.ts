@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ask, poll, requestTokens } from '../http.ts'
+import { callApi, poll, requestTokens } from '../http.ts'
 import { gatewaySecret } from '../instance.ts'
 import { textAt, valueAt, type Json } from '../json.ts'
 import { gatewayPhones, signWebhook } from '../receivers.ts'
@@ -21,7 +21,7 @@ export type OpenState = {
   idTokens: Record<string, string>
 }
 
-/** Creates messages in every delivery state, through answers and receipts of the gateway. */
+/** Creates messages in every delivery state, through responses and receipts of the gateway. */
 export async function seedDeliveries(world: World): Promise<void> {
   const { call, send, verify } = world
   const more = { clientIp: '203.0.113.8', metadata: { order: '1000' } }
@@ -46,7 +46,8 @@ async function report({ server, receivers, clock }: World, { id }: Sent, status:
     },
     body,
   })
-  if (!response.ok) throw new Error(`The receipt was answered ${response.status} ${await response.text()}`)
+  if (!response.ok)
+    throw new Error(`The response to the receipt was ${response.status} ${await response.text()}`)
 }
 
 const virtualPhone = async ({ call }: World, owner: string) =>
@@ -117,7 +118,7 @@ export async function seedOpenState(world: World, pendingEndpoint: string): Prom
   await guess('sandbox', almostExhausted, 4)
   await send('web', gatewayPhones.accepted)
   await send('web', gatewayPhones.queued)
-  // Arrives in the inbox of Bob, without the application of Ada.
+  // Arrives in Bob's inbox, without the ids of Ada's request and application.
   const foreign = { phone: await virtualPhone(world, 'bob') }
   await call('web', 'POST', '/v1/otp/send', { body: foreign })
   for (let n = 1; n <= 5; n += 1) await send('desk', `+1512555016${n}`)
@@ -136,7 +137,7 @@ export async function seedOpenState(world: World, pendingEndpoint: string): Prom
   }
 }
 
-/** Logs in, and locks the login of Bob afterwards. */
+/** Logs in, then locks Bob's login. */
 async function openSessions({ server, account }: World) {
   const { url } = server()
   const logIn = async (name: string) => {
@@ -146,7 +147,7 @@ async function openSessions({ server, account }: World) {
   const [ada, bob] = [await logIn('ada'), await logIn('bob')]
   const form = { grant_type: 'password', username: account('bob').email, password: 'not the right one' }
   for (let n = 0; n < 5; n += 1) await requestTokens(url, form)
-  const health = await ask(url, '/v1/health/ready')
+  const health = await callApi(url, '/v1/health/ready')
   if (health.status !== 200) throw new Error('The server is not ready.')
   return {
     refreshToken: textAt(ada, 'refresh_token'),

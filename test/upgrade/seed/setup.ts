@@ -93,7 +93,7 @@ async function createApplication(
   })
 }
 
-/** Creates an endpoint. Its path selects the status that the receiver answers. @returns its id */
+/** Creates an endpoint. Its path selects the receiver's response status. @returns its id */
 export async function createEndpoint(
   world: World,
   application: string,
