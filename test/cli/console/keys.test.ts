@@ -29,11 +29,12 @@ describe('the keymap', () => {
     expect(shadowedKeys).toEqual([])
   })
 
-  test('opens the six screens with 1 to 6, in the order of the header', () => {
+  test('opens the screens with the digits from 1, in the order of the header', () => {
     const digits = sectionBindings('screens')
     expect(digits.map(([action]) => action)).toEqual([...screenNames])
-    expect(digits.map(([, { keys }]) => keys)).toEqual([['1'], ['2'], ['3'], ['4'], ['5'], ['6']])
-    expect(screenNames.map((name) => screens[name].title)).toEqual([
+    expect(digits.map(([, { keys }]) => keys)).toEqual(screenNames.map((_, index) => [String(index + 1)]))
+    // New screens follow these, so that no digit changes its meaning.
+    expect(screenNames.slice(0, 6).map((name) => screens[name].title)).toEqual([
       'Overview',
       'Apps',
       'OTP',
