@@ -4,6 +4,7 @@ import { useAction } from '../hooks/use-action.ts'
 import { useKeys } from '../hooks/use-keys.ts'
 import { applyTyping, type TypedInput } from '../key-router.ts'
 import { visibleTail, plainText, type Line, type Painter, type Span } from '../spans.ts'
+import { createStore, useStore } from '../store.ts'
 import { DialogBox, dialogTextWidth, wrapLines } from './DialogBox.tsx'
 
 type Props = { dialog: Extract<Dialog, { kind: 'form' }>; width: number; height: number }
@@ -14,30 +15,39 @@ export function FormDialog({ dialog, width, height }: Props) {
   const { theme } = useConsole()
   const { paint, symbols } = theme
   const { fields } = dialog
-  const [values, setValues] = useState<Values>(() => initialValues(fields))
-  const [fieldIndex, setFieldIndex] = useState(0)
-  const [fieldErrors, setFieldErrors] = useState<Values>({})
+  // A store, because a handler must see what the key before it changed, also if that is not rendered yet.
+  const [form] = useState(() =>
+    createStore({ values: initialValues(fields), fieldIndex: 0, fieldErrors: noErrors }),
+  )
+  const { values, fieldIndex, fieldErrors } = useStore(form)
   const { isBusy, problem, close, run } = useAction(dialog, dialog.submit)
   const field = fields[fieldIndex]
   const isLast = fieldIndex >= fields.length - 1
 
+  function focusField(offset: number) {
+    form.set((previous) => ({
+      ...previous,
+      fieldIndex: (previous.fieldIndex + fields.length + offset) % fields.length,
+    }))
+  }
+
   function accept() {
-    if (!isLast) return setFieldIndex(fieldIndex + 1)
-    const errors = validateFields(fields, values)
-    setFieldErrors(errors)
+    const current = form.get()
+    if (current.fieldIndex < fields.length - 1) return focusField(1)
+    const errors = validateFields(fields, current.values)
     const firstInvalid = fields.findIndex(({ name }) => errors[name] !== undefined)
-    if (firstInvalid === -1) run(values)
-    else setFieldIndex(firstInvalid)
+    if (firstInvalid === -1) run(current.values)
+    else form.set((previous) => ({ ...previous, fieldErrors: errors, fieldIndex: firstInvalid }))
   }
 
   function typeIntoField(typedInput: TypedInput) {
-    if (field === undefined) return
-    setFieldErrors({})
-    const previous = values[field.name] ?? ''
-    const { choices } = field
-    setValues({
-      ...values,
-      [field.name]: choices ? nextChoice(choices, previous, typedInput) : applyTyping(previous, typedInput),
+    form.set((previous) => {
+      const focused = fields[previous.fieldIndex]
+      if (focused === undefined) return previous
+      const { name, choices } = focused
+      const value = previous.values[name] ?? ''
+      const newValue = choices ? nextChoice(choices, value, typedInput) : applyTyping(value, typedInput)
+      return { ...previous, fieldErrors: noErrors, values: { ...previous.values, [name]: newValue } }
     })
   }
 
@@ -45,9 +55,8 @@ export function FormDialog({ dialog, width, height }: Props) {
     'dialog',
     {
       accept: { run: accept, label: isLast ? dialog.verb : 'next field' },
-      nextField: fields.length > 1 ? () => setFieldIndex((fieldIndex + 1) % fields.length) : undefined,
-      previousField:
-        fields.length > 1 ? () => setFieldIndex((fieldIndex + fields.length - 1) % fields.length) : undefined,
+      nextField: fields.length > 1 ? () => focusField(1) : undefined,
+      previousField: fields.length > 1 ? () => focusField(-1) : undefined,
       cancel: close,
     },
     { isModal: true, onText: typeIntoField },
@@ -83,6 +92,8 @@ export function FormDialog({ dialog, width, height }: Props) {
   ]
   return <DialogBox title={dialog.title} lines={lines} width={width} height={height} />
 }
+
+const noErrors: Values = {}
 
 const initialValues = (fields: readonly Field[]): Values =>
   Object.fromEntries(fields.map(({ name, initial, choices }) => [name, initial ?? choices?.[0] ?? '']))
