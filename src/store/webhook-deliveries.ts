@@ -158,4 +158,5 @@ export function createWebhookDeliveryStore(
   }
 }
 
+/** Upper bound for the difference between the time in an id and the row's `createdAt`. */
 const idSlackMs = minuteMs

@@ -35,10 +35,10 @@ export type GuardDecisions = { rule: GuardRule; country: string; flagged: number
 
 /** Length of a counting window. An hour or a day includes every window that it overlaps. */
 export const guardWindowMs = 15 * minuteMs
-/** How many days of a country's history count. */
+/** How many past days of verifications count when a country's limit is derived from its history. */
 export const guardHistoryDays = 14
 
-/** How long each kind of count is used. */
+/** How long each kind of count is kept: no rule reads older ones. `days` is in days, the rest in milliseconds. */
 export const guardLifetimes = {
   windowsMs: dayMs + guardWindowMs,
   addressCountriesMs: dayMs,
@@ -47,7 +47,7 @@ export const guardLifetimes = {
 }
 
 /**
- * Start of a window. All messages of a request count in the window of `createdAt`, where its verification
- * finds them.
+ * Returns the start of the window that contains a time. All messages of a request count in the window of its
+ * `createdAt`, so that its verification can correct their counts.
  */
 export const windowStart = (at: number) => Math.floor(at / guardWindowMs) * guardWindowMs

@@ -18,7 +18,7 @@ export type EarlyReceipts = {
 /** A held receipt. Call `forget` only after commit: the transaction that uses it may be retried. */
 export type EarlyReceipt = { receipt: Receipt; forget(): void }
 
-/** Longer than any attempt. */
+/** How long a receipt is held: longer than any attempt takes. */
 const holdMs = minuteMs
 const heldReceiptsMax = 1_000
 

@@ -1,13 +1,13 @@
 import type { GuardUsage, GuardRule, GuardDecisions } from '../model/guard.ts'
 
 /**
- * Unverified and verified messages, counted per subject and window. Subjects reveal neither phones nor
- * addresses.
+ * Counts unverified and verified messages per subject and window. A subject contains phone prefixes
+ * and addresses only as keyed hashes.
  */
 export type GuardStore = {
   /**
-   * Usage of up to three subjects, in windows that start after the given times. Omits subjects without
-   * counts.
+   * Reads the usage of up to three subjects, in windows that start after the given times. Omits subjects
+   * without counts.
    */
   usage(subjects: readonly string[], after: { hour: number; day: number }): Promise<Map<string, GuardUsage>>
   /** Counts one more unverified message for each subject. */
@@ -23,12 +23,12 @@ export type GuardStore = {
     change: { messages: number; verified: number },
   ): Promise<boolean>
 
-  /** Countries that the address sent to after a time, and whether it verified a code of theirs after it. */
+  /** Lists the countries that an address sent to after a time, and whether it has verified a code there since. */
   addressCountries(subject: string, after: number): Promise<Array<{ country: string; verified: boolean }>>
   addAddressCountry(subject: string, country: string, at: number): Promise<void>
   verifyAddressCountry(subject: string, country: string, at: number): Promise<void>
 
-  /** The most codes verified on any one day since `fromDay`. */
+  /** Returns the highest number of codes verified on one day since `fromDay`. */
   maxVerifiedInDay(subject: string, fromDay: number): Promise<number>
   addVerified(subject: string, day: number): Promise<void>
   sentOn(subject: string, day: number): Promise<number>
@@ -40,7 +40,7 @@ export type GuardStore = {
   addSent(subject: string, day: number, max: number): Promise<number | undefined>
 
   addDecision(decision: { hour: number; rule: GuardRule; country: string; blocked: boolean }): Promise<void>
-  /** Decisions since an hour. */
+  /** Lists the decisions since an hour, in hours since the epoch. */
   decisions(fromHour: number): Promise<GuardDecisions[]>
   /**
    * Deletes about `batchSize` rows of each kind that no rule uses any more.

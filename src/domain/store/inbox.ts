@@ -20,7 +20,7 @@ export type ListedMessage = InboxMessage & {
 
 export type InboxStore = {
   insert(message: InboxMessage): Promise<void>
-  /** Newest first, with their requests and message settings. */
+  /** Lists the messages since a time, newest first, with their requests and message settings. */
   list(developerId: string, since: number, limit: number, before?: number): Promise<ListedMessage[]>
   /** Deletes about `batchSize` of the oldest, up to `until`. @returns false when none was left */
   deleteOldest(until: number, batchSize: number): Promise<boolean>

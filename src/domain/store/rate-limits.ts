@@ -1,15 +1,15 @@
 /**
- * `seq` counts within subject and policy, so that the number of admissions between two of them is a
- * difference.
+ * `seq` numbers the admissions of a subject and policy, so that subtraction gives the number of admissions
+ * between two of them.
  */
 export type Admission = { at: number; seq: number }
 
 export type RateLimitStore = {
   newest(subject: string, policy: string): Promise<Admission | undefined>
-  /** The oldest admission later than `after`, or the one that follows after skipping `skip` of them. */
+  /** Finds the oldest admission later than `after`, or the one that is `skip` places newer. */
   oldestAfter(subject: string, policy: string, after: number, skip: number): Promise<Admission | undefined>
   insert(subject: string, policy: string, admission: Admission): Promise<void>
-  /** Deletes admissions up to `time`, which no window reaches any more. */
+  /** Deletes admissions up to `time`, which are outside every window. */
   deleteUntil(subject: string, policy: string, time: number): Promise<void>
   /** Deletes admissions after `time`, recorded by a clock that was wrong. */
   deleteAfter(subject: string, policy: string, time: number): Promise<void>

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
-import { errorWord, OperationRefused } from './data-dir.ts'
+import { systemErrorCode, OperationRefused } from './data-dir.ts'
 import { driverCode } from '../engine/errors.ts'
 
 /** A finished backup, with the number of rows by noun. */
@@ -132,7 +132,7 @@ async function hashFile(path: string): Promise<string> {
 
 function toOperationError(error: unknown, database: string, file: string): unknown {
   if (error instanceof OperationRefused) return error
-  const code = driverCode(error) ?? errorWord(error)
+  const code = driverCode(error) ?? systemErrorCode(error)
   if (code === 'EEXIST') return fileExistsError(file)
   if (/^SQLITE_(NOTADB|CORRUPT|ERROR$)/.test(code)) return damagedDatabaseError(database, error)
   if (/^(E[A-Z]+|SQLITE_(CANTOPEN|READONLY|FULL|IOERR)\w*)$/.test(code)) {

@@ -68,7 +68,7 @@ export function prepareDataDir(dataDir: string, warn: (message: string) => void)
     for (const path of [dataDir, lock, database]) if (existsSync(path)) accessSync(path, constants.W_OK)
   } catch (error) {
     throw new StartRefused(
-      `the data directory ${dataDir} cannot be used (${errorWord(error)})`,
+      `the data directory ${dataDir} cannot be used (${systemErrorCode(error)})`,
       'Choose another one with --data-dir, or make it and its files writable for this user.',
       error,
     )
@@ -121,7 +121,7 @@ function makeMasterKey(path: string): void {
   try {
     linkSync(draft, path)
   } catch (error) {
-    if (errorWord(error) !== 'EEXIST') throw error
+    if (systemErrorCode(error) !== 'EEXIST') throw error
   } finally {
     rmSync(draft, { force: true })
   }
@@ -131,5 +131,5 @@ function makeMasterKey(path: string): void {
 }
 
 /** Returns an error's code, such as `EACCES`; never a path or a value. */
-export const errorWord = (error: unknown): string =>
+export const systemErrorCode = (error: unknown): string =>
   isRecord(error) && typeof error['code'] === 'string' ? error['code'] : 'unknown error'

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import type { OpenCircuit } from '../../domain/model/delivery.ts'
 import { masterKeyCheck } from '../../domain/model/keys.ts'
 import { withReadonlyConnection } from './backup.ts'
-import { dataFiles, errorWord, readMasterKey, StartRefused } from './data-dir.ts'
+import { dataFiles, systemErrorCode, readMasterKey, StartRefused } from './data-dir.ts'
 import { driverCode } from '../engine/errors.ts'
 import { isLocked } from './lock.ts'
 import {
@@ -85,7 +85,7 @@ export function inspectDataDir(dataDir: string, configuredKey: Uint8Array | null
       database,
     }
   } catch (error) {
-    return { state: 'inaccessible', ownerId, cause: driverCode(error) ?? errorWord(error) }
+    return { state: 'inaccessible', ownerId, cause: driverCode(error) ?? systemErrorCode(error) }
   }
 }
 
@@ -133,7 +133,7 @@ function inspectDatabase(path: string): { database: DatabaseInspection; keyCheck
     }
   } catch (error) {
     return {
-      database: { state: 'unreadable', cause: driverCode(error) ?? errorWord(error) },
+      database: { state: 'unreadable', cause: driverCode(error) ?? systemErrorCode(error) },
       keyCheck: null,
     }
   } finally {

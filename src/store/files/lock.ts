@@ -1,6 +1,6 @@
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
-import { errorWord, StartRefused } from './data-dir.ts'
+import { systemErrorCode, StartRefused } from './data-dir.ts'
 import { driverCode, isBusy } from '../engine/errors.ts'
 
 export type Lock = { release(): void }
@@ -23,7 +23,7 @@ export function acquireLock(path: string, waitMs = 0): Lock | undefined {
     connection?.close()
     if (isBusy(error)) return undefined
     throw new StartRefused(
-      `${path} cannot be written to (${driverCode(error) ?? errorWord(error)})`,
+      `${path} cannot be written to (${driverCode(error) ?? systemErrorCode(error)})`,
       'Check the permissions of the data directory and the free space on its disk.',
       error,
     )

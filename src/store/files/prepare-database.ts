@@ -4,7 +4,7 @@ import { Database as SqliteConnection } from 'bun:sqlite'
 import { ServiceError } from '../../domain/model/errors.ts'
 import { masterKeyCheck } from '../../domain/model/keys.ts'
 import { copyDatabase, fsyncPath } from './backup.ts'
-import { dataFiles, errorWord, OperationRefused, requirePrivate, StartRefused } from './data-dir.ts'
+import { dataFiles, systemErrorCode, OperationRefused, requirePrivate, StartRefused } from './data-dir.ts'
 import { driverCode } from '../engine/errors.ts'
 import {
   readAppliedMigrations,
@@ -132,7 +132,7 @@ export function toStartError(error: unknown, dataDir: string): unknown {
   const { database, backups } = dataFiles(dataDir)
   // A rejected write is wrapped in UNAVAILABLE for callers; its cause has the code.
   const cause = error instanceof ServiceError ? error.cause : error
-  const code = driverCode(cause) ?? errorWord(cause)
+  const code = driverCode(cause) ?? systemErrorCode(cause)
   if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) {
     const where = existsSync(backups) ? ` Backups are in ${backups}.` : ''
     return new StartRefused(

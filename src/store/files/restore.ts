@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { masterKeyCheck } from '../../domain/model/keys.ts'
 import { copyDatabase, withReadonlyConnection, fsyncPath } from './backup.ts'
-import { dataFiles, errorWord, OperationRefused } from './data-dir.ts'
+import { dataFiles, systemErrorCode, OperationRefused } from './data-dir.ts'
 import { driverCode } from '../engine/errors.ts'
 import {
   readAppliedMigrations,
@@ -59,7 +59,7 @@ function copyBackup(file: string, draft: string): void {
     copyDatabase(file, draft)
   } catch (error) {
     if (error instanceof OperationRefused) throw invalidBackup(file, error)
-    const code = driverCode(error) ?? errorWord(error)
+    const code = driverCode(error) ?? systemErrorCode(error)
     if (/^SQLITE_(NOTADB|CORRUPT|ERROR)/.test(code)) throw invalidBackup(file, error)
     if (!/^(E[A-Z]+|SQLITE_\w+)$/.test(code)) throw error
     throw new OperationRefused(
@@ -156,7 +156,7 @@ function keepPreviousDatabase(dataDir: string, now: number): string {
   try {
     linkSync(files.database, keptPath)
   } catch (error) {
-    if (errorWord(error) === 'EEXIST') throw error
+    if (systemErrorCode(error) === 'EEXIST') throw error
     // The file system has no hard links.
     copyFileSync(files.database, keptPath)
     fsyncPath(keptPath)

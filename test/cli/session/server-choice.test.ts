@@ -11,8 +11,8 @@ beforeEach(() => {
 
 afterEach(() => cli.end())
 
-describe('the server is chosen by', () => {
-  test('the flag, then OTPD_SERVER, then the last login, then the default', async () => {
+describe('the server address', () => {
+  test('is that of the flag, then OTPD_SERVER, then the last login, then the default', async () => {
     cli.respond = () => Response.json({ data: { status: 'operational', service: 'otpd', time: '' } })
     const other = createScriptedServer(() =>
       Response.json({ data: { status: 'operational', service: 'otpd', time: '' } }),
@@ -41,11 +41,11 @@ describe('the server is chosen by', () => {
     ['otp.example.com', 'https://otp.example.com'],
     ['http://otp.example.com', 'http://otp.example.com'],
     ['https://localhost', 'https://localhost'],
-  ])('the address %s, which means %s: plain http is the default on loopback only', (text, url) => {
+  ])('may be %s, which means %s: plain http is the default on loopback only', (text, url) => {
     expect(parseServer(text, '--server').url).toBe(url)
   })
 
-  test('no address with a password, a query or another scheme', async () => {
+  test('must not have a password, a query or another scheme', async () => {
     for (const url of [
       'http://u:p@127.0.0.1',
       'localhost:80@example.com',
