@@ -66,6 +66,7 @@ export function createEventStore(
           and(
             isOwnedBy(events, owner),
             types && sql`${events.type} in ${types}`,
+            // Keyset pagination: only rows older than the last page's, or newer when reading forward.
             beforeSeq && lt(events.seq, beforeSeq),
             afterSeq && gt(events.seq, afterSeq),
             fromSeq && gte(events.seq, fromSeq),

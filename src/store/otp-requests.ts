@@ -35,7 +35,7 @@ function toStatusFilter(status: OtpStatus | undefined, now: number): StatusFilte
   return status === undefined ? {} : { status }
 }
 
-/** Stores OTP requests. Each state change is one guarded statement, which is atomic without a lock. */
+/** Stores OTP requests. Each state change is one conditional UPDATE, which is atomic without a lock. */
 export function createOtpRequestStore(database: Database, executor: QueryExecutor): OtpRequestStore {
   const { otpRequests: otp } = database.tables
   const p = sql.placeholder
@@ -117,6 +117,7 @@ export function createOtpRequestStore(database: Database, executor: QueryExecuto
             status && eq(otp.status, status),
             pendingAt && and(isPending, gt(otp.expiresAt, pendingAt)),
             expiredAt && or(sql`${otp.status} = 'expired'`, and(isPending, lte(otp.expiresAt, expiredAt))),
+            // Keyset pagination: only rows older than the last page's.
             before && lt(otp.id, before),
             from && gte(otp.id, from),
           ),

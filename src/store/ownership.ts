@@ -14,8 +14,8 @@ export const ownerShortId = (
 export type OwnerShortId = ReturnType<typeof ownerShortId>
 
 /**
- * Condition that rows belong to the owner. Each of the two columns has an index in list order; with an application, the
- * `nullif` keeps SQLite from choosing the developer's.
+ * Tenant isolation in lists: the condition that rows belong to the developer or to one of its applications. Each of the
+ * two columns has an index in list order; with an application, the `nullif` keeps SQLite from choosing the developer's.
  */
 export const isOwnedBy = (
   table: { developerId: SQLiteColumn; appId: SQLiteColumn },

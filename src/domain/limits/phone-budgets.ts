@@ -15,8 +15,8 @@ const lockMs = dayMs
 const fullBudget: CheckBudget = { refilledAt: 0, consecutiveFailures: 0, lockedUntil: null }
 
 /**
- * Checks that the phone's codes may be attempted. Without this budget the limit of five attempts per request
- * would mean little: an attacker would start new requests until a guess hits.
+ * Checks that the phone's codes may be attempted. Without this budget the limit of `attemptsMax` per
+ * request would mean little: an attacker would start new requests until a guess hits.
  *
  * @param failuresMax capacity of the budget, which refills by one per hour; 0 turns it off
  * @throws RATE_LIMITED (PHONE_CHECK_BUDGET) when the budget is spent or the phone is locked

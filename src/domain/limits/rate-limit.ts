@@ -11,9 +11,11 @@ export const admissionLifetimeMs = dayMs
 const pruneEvery = 8
 
 /**
- * Sliding-window log rate limiter: admits and records a call, or refuses it. The limit holds in *every*
- * window of that length; fixed windows and token buckets can admit twice as many calls. The caller must hold
- * the row lock on the subject.
+ * Rate limiter over a sliding window (sliding-window log): admits and records a call, or refuses it. The limit
+ * holds in *every* window of that length; fixed windows and token buckets can admit twice as many calls. The
+ * caller must hold the row lock on the subject.
+ *
+ * The limits of send and verify come from the developer's plan (`model/plans.ts`).
  *
  * @returns undefined if there is no limit
  * @throws RATE_LIMITED (`reason`) nothing was written

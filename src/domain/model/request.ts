@@ -11,8 +11,14 @@ export type FailureReason = 'max_attempts' | 'delivery_failed' | 'blocked'
 /** Delivery state of a request: that of its newest message, or `delivered` once any of its messages was. */
 export type DeliveryStatus = 'queued' | 'sent' | 'unknown' | 'delivered' | 'undelivered'
 
+/**
+ * Attempts that a code has: the brute-force limit, fixed, not a setting. The tables check it too: raising it
+ * needs a migration.
+ */
 export const attemptsMax = 5
+/** Resends that a request has, after its first message. */
 export const resendsMax = 3
+/** Milliseconds from one message of a request to the next. */
 export const resendAfterMs = 30_000
 
 /**
@@ -23,9 +29,9 @@ export const resendAfterMs = 30_000
  * stateDiagram-v2
  *   [*] --> pending: send
  *   [*] --> failed: send blocked by the guard (blocked)
- *   pending --> pending: resend, or wrong code 1 to 4
+ *   pending --> pending: resend, or wrong code with attempts left
  *   pending --> verified: right code before expiresAt
- *   pending --> failed: wrong code 5 (max_attempts)
+ *   pending --> failed: wrong code on attempt attemptsMax (max_attempts)
  *   pending --> failed: no message can arrive any more (delivery_failed)
  *   pending --> expired: swept, verified, resent or canceled after expiresAt
  *   pending --> canceled: cancel before expiresAt

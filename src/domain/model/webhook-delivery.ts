@@ -50,6 +50,10 @@ export type SendWebhook = (message: WebhookMessage, signal?: AbortSignal) => Pro
 /** A stored attempt. `at` is its start. */
 export type WebhookAttempt = Omit<WebhookAttemptResult, 'retryAfterMs'> & { at: number }
 
+/**
+ * `failed`: every retry was used up, or the receiver answered 410 (dead letter). Kept as long as log entries; only a
+ * manual redelivery or a recovery sends it again.
+ */
 export const webhookDeliveryStatuses = ['pending', 'delivered', 'failed'] as const
 
 export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number]

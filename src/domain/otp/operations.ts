@@ -3,15 +3,12 @@ import type { LifecycleTables } from './lifecycle.ts'
 import type { Clock } from '../model/clock.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
-import { type Plans, resolvePlan } from '../model/plans.ts'
+import type { Plans } from '../model/plans.ts'
 import type { Delivery } from '../model/delivery.ts'
 import type { DeliveryAttempts } from './delivery-attempts.ts'
 import type { Random } from '../model/random.ts'
 import type { SendBudgetMode } from '../limits/send-budget.ts'
 import type { Guard } from '../guard/guard.ts'
-import type { CallingApplication } from '../model/application.ts'
-import type { RateLimit } from '../model/rate-limit.ts'
-import { minuteMs } from '../../shared/durations.ts'
 
 /** Names of the stores that the operations on OTP requests use. */
 export type OtpTables =
@@ -41,22 +38,4 @@ export type OtpNeeds = {
   checkFailuresMax: number
   sendBudget: SendBudgetMode
   guard: Guard
-}
-
-/** Operations with a rate limit. A resend counts as a send. */
-export type RatedOperation = 'send' | 'verify'
-
-/** Rate limit of one application for an operation, as its developer's plan sets it. */
-export function otpRateLimit(
-  plans: Plans,
-  application: CallingApplication,
-  operation: RatedOperation,
-): RateLimit {
-  const plan = resolvePlan(plans, application.plan)
-  return {
-    policy: `otp-${operation}`,
-    subject: application.id,
-    limit: operation === 'send' ? plan.sendPerMinute : plan.verifyPerMinute,
-    windowMs: minuteMs,
-  }
 }

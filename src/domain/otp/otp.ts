@@ -4,7 +4,8 @@ import type { Developer } from '../model/developer.ts'
 import { notFound } from '../model/errors.ts'
 import { reject, unwrap, type Rejected } from '../model/rejected.ts'
 import { isId } from '../model/ids.ts'
-import { otpRateLimit, type RatedOperation, type OtpNeeds } from './operations.ts'
+import type { OtpNeeds } from './operations.ts'
+import { otpRateLimit, type RatedOperation } from './rate-limits.ts'
 import { closeAndPublish, closeRequests, publishClosed, rejectIfClosed } from './lifecycle.ts'
 import type { OtpRequest, OtpStatus } from '../model/request.ts'
 import { createOtpSend } from './send.ts'
@@ -79,7 +80,7 @@ export function createOtpService(needs: OtpNeeds) {
     },
 
     /**
-     * Closes expired requests (sweep). Works in batches, each in its own transaction, and may run at any
+     * Sweeper: closes expired requests. Works in batches, each in its own transaction, and may run at any
      * time.
      *
      * @returns how many requests it found expired

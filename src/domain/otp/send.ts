@@ -12,7 +12,8 @@ import type { IdempotencyScope } from '../model/idempotency.ts'
 import { isId } from '../model/ids.ts'
 import { hashPhone } from '../model/keys.ts'
 import { deriveCode, type CodeSource } from '../model/code.ts'
-import { otpRateLimit, type OtpNeeds } from './operations.ts'
+import type { OtpNeeds } from './operations.ts'
+import { otpRateLimit } from './rate-limits.ts'
 import { rejectIfClosed } from './lifecycle.ts'
 import {
   buildRequest,

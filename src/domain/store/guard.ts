@@ -33,7 +33,7 @@ export type GuardStore = {
   addVerified(subject: string, day: number): Promise<void>
   sentOn(subject: string, day: number): Promise<number>
   /**
-   * Counts a message if fewer than `max` were sent, in one guarded statement.
+   * Counts a message if fewer than `max` were sent, in one conditional statement.
    *
    * @returns the new count; undefined if the message was not counted
    */

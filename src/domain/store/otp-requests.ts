@@ -18,7 +18,7 @@ export type OtpListQuery = {
 export type CountedAttempt = Pick<OtpRequest, 'status' | 'attempts' | 'verifiedAt' | 'updatedAt' | 'channel'>
 
 /**
- * Every change is one guarded statement (compare-and-set): it does nothing and returns undefined unless the
+ * Every change is one conditional UPDATE (compare-and-set): it does nothing and returns undefined unless the
  * request is still pending and the change's precondition holds. Of several concurrent callers exactly one
  * succeeds.
  */

@@ -2,8 +2,8 @@ import type { WebhookAttempt } from '../model/webhook-delivery.ts'
 import type { SealedHeaders } from '../model/webhook-endpoint.ts'
 
 /**
- * A delivery leased by a worker. `claim` counts the leases from 1; with the owner it is the fencing token of the
- * worker's writes.
+ * A delivery leased by a worker. A claim is one lease: `claim` counts them from 1; with the owner it is the fencing
+ * token of the worker's writes.
  */
 export type ClaimedDelivery = {
   id: string

@@ -9,6 +9,7 @@ import type { Migration } from './read-migrations.ts'
  * folder registers a migration. A released migration is never edited; its checksum is in every database.
  */
 export const sqliteMigrations: Migration[] = readMigrations('sqlite')
+/** Applied only by the tests, which run the stores on PostgreSQL too. The server opens SQLite alone. */
 export const postgresMigrations: Migration[] = readMigrations('postgres')
 
 export type AppliedMigration = { name: string; checksum: string }

@@ -61,6 +61,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
 export function connect(path: string, busyTimeoutMs: number): SqliteConnection {
   const connection = new SqliteConnection(path, { create: true })
   connection.run(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
+  // Write-ahead log: readers see a snapshot while the one writer commits.
   connection.run('PRAGMA journal_mode = WAL')
   connection.run('PRAGMA synchronous = FULL')
   connection.run('PRAGMA foreign_keys = ON')
