@@ -33,7 +33,7 @@ import { dayMs } from '../../shared/durations.ts'
  */
 export type MessageStatus = 'pending' | 'sent' | 'unknown' | 'delivered' | 'undelivered' | 'refused' | 'void'
 
-/** Identifies a message of a request: number 0 is the first, resends follow. */
+/** Identifies a message of a request. `message` is its number: 0 is the first, resends follow. */
 export type MessageKey = { requestId: string; message: number }
 
 /**

@@ -1,4 +1,5 @@
 import { ServiceError } from './errors.ts'
+import type { RateState } from './rate-limit.ts'
 
 /**
  * A refusal that commits. Inside `Store.write` there are two ways to refuse a call, and they differ in what
@@ -25,6 +26,12 @@ export const isRejected = <T>(result: T | Rejected): result is Rejected =>
   result !== null &&
   'rejected' in result &&
   result.rejected instanceof ServiceError
+
+/** Sets the rate that a refused call was charged to, for the `RateLimit` headers. @returns the refusal's error */
+export function attachRate({ rejected }: Rejected, rate: RateState | undefined): ServiceError {
+  rejected.rate = rate
+  return rejected
+}
 
 /** Unwraps the result of a committed transaction. @throws the refusal, if it is one */
 export function unwrap<T>(result: T | Rejected): T {

@@ -4,7 +4,6 @@ import type { CallingApplication } from '../model/application.ts'
 import { deriveCode, hashCode, type CodeSource } from '../model/code.ts'
 import { inboxProvider, type DestinationRoutes } from '../model/delivery.ts'
 import { ServiceError } from '../model/errors.ts'
-import { reject, type Rejected } from '../model/rejected.ts'
 import type { Keys } from '../model/keys.ts'
 import type { Phone } from '../model/phone.ts'
 import { resendAfterMs, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
@@ -25,7 +24,10 @@ export type SentOtp = {
   phone: string
   status: 'pending'
   expiresAt: number
-  /** Number of the message that goes to a provider; null if it stays in the inbox. */
+  /**
+   * Number of the message that goes to a provider (`MessageKey`); null if it stays in the inbox. Idempotent
+   * results are stored with this name.
+   */
   message: number | null
 }
 
@@ -41,18 +43,23 @@ export const toSentOtp = (request: OtpRequest): SentOtp => ({
 /**
  * Builds the request of a send.
  *
- * @param channels those that its message may take, in order
+ * @param send.channels channels that its message may take, in order
  */
 export function buildRequest(
   keys: Keys,
-  { id, codeSalt }: Pick<CodeSource, 'id' | 'codeSalt'>,
-  application: CallingApplication,
-  { phone, country }: Phone,
-  input: SendInput,
-  routes: DestinationRoutes,
-  channels: readonly Channel[],
+  send: {
+    codeSource: Pick<CodeSource, 'id' | 'codeSalt'>
+    application: CallingApplication
+    phone: Phone
+    input: SendInput
+    routes: DestinationRoutes
+    channels: readonly Channel[]
+  },
   now: number,
 ): OtpRequest {
+  const { codeSource, application, input, routes, channels } = send
+  const { id, codeSalt } = codeSource
+  const { phone, country } = send.phone
   const { environment } = application
   const ttlSeconds = input.ttlSeconds ?? application.otpTtlSeconds
   return {
@@ -115,33 +122,27 @@ export function resendChannels(
   return remaining.length > 0 ? remaining : [...routes.channels]
 }
 
-/** Tells whether a resend is left and the last message is old enough. */
-export const canResend = ({ resends, sentAt }: OtpRequest, now: number): boolean =>
-  resends < resendsMax && sentAt + resendAfterMs <= now
+/** Tells whether the last message is so new that a resend must wait. */
+export const isTooSoon = ({ sentAt }: OtpRequest, now: number): boolean => sentAt + resendAfterMs > now
 
-/**
- * Refuses a resend of a pending request. A request without resends left is rejected, so that the call counts.
- *
- * @throws RATE_LIMITED (RESEND_TOO_SOON) rolled back, so that the call counts for no limit
- */
-export function rejectResend(request: OtpRequest, now: number): Rejected {
-  if (request.resends >= resendsMax) {
-    const error = new ServiceError(
-      'CONFLICT',
-      `This code was already resent ${resendsMax} times, the maximum. Send a new code.`,
-      {
-        reason: 'RESENDS_EXHAUSTED',
-        metadata: { resendsMax },
-      },
-    )
-    return reject(error)
-  }
-  throw new ServiceError(
+/** CONFLICT (RESENDS_EXHAUSTED). */
+export const resendsExhausted = () =>
+  new ServiceError(
+    'CONFLICT',
+    `This code was already resent ${resendsMax} times, the maximum. Send a new code.`,
+    {
+      reason: 'RESENDS_EXHAUSTED',
+      metadata: { resendsMax },
+    },
+  )
+
+/** RATE_LIMITED (RESEND_TOO_SOON). */
+export const resendTooSoon = ({ sentAt }: OtpRequest, now: number) =>
+  new ServiceError(
     'RATE_LIMITED',
     `This code was sent less than ${resendAfterMs / 1000} seconds ago. Wait, then resend.`,
     {
       reason: 'RESEND_TOO_SOON',
-      retryAfterSeconds: Math.max(1, Math.ceil((request.sentAt + resendAfterMs - now) / 1000)),
+      retryAfterSeconds: Math.max(1, Math.ceil((sentAt + resendAfterMs - now) / 1000)),
     },
   )
-}

@@ -2,8 +2,8 @@ import { utcDay } from '../log/analytics.ts'
 import { revalidateCaller } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { toDestination, inboxProvider } from '../model/delivery.ts'
-import { notFound, type ServiceError } from '../model/errors.ts'
-import { isRejected, reject, type Rejected } from '../model/rejected.ts'
+import { notFound } from '../model/errors.ts'
+import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { recordEvent, type EventTables } from '../log/events.ts'
 import { recordBlockedResend, recordBlockedSend, recordFlagged } from '../guard/blocked.ts'
 import type { GuardVerdict } from '../guard/guard.ts'
@@ -17,15 +17,16 @@ import { otpRateLimit } from './rate-limits.ts'
 import { rejectIfClosed } from './lifecycle.ts'
 import {
   buildRequest,
-  canResend,
+  isTooSoon,
   resendChannels,
-  rejectResend,
+  resendsExhausted,
+  resendTooSoon,
   startDelivery,
   toSentOtp,
   type SendInput,
   type SentOtp,
 } from './outgoing.ts'
-import type { Channel, OtpRequest } from '../model/request.ts'
+import { closedRequestError, resendsMax, type Channel, type OtpRequest } from '../model/request.ts'
 import { invalidPhone, parsePhone } from '../model/phone.ts'
 import { chargeRateLimit } from '../limits/rate-limit.ts'
 import type { RateState } from '../model/rate-limit.ts'
@@ -52,10 +53,14 @@ export function createOtpSend(needs: OtpNeeds) {
     /**
      * Creates a code for a phone and sends it. Atomic: the request, its events, its message and its counters.
      *
-     * @throws INVALID_PHONE_NUMBER; RATE_LIMITED (APP_RATE, PHONE_SEND_BUDGET) nothing was written;
-     *   UNAUTHENTICATED or FORBIDDEN the application changed since its credentials were checked;
-     *   IDEMPOTENCY_KEY_REUSED; CONFLICT; DELIVERY_FAILED no provider accepted the message and none will be
-     *   tried again: the request has failed; DESTINATION_BLOCKED by the guard: the request has failed
+     * @throws INVALID_PHONE_NUMBER
+     * @throws UNAUTHENTICATED or FORBIDDEN when the application changed since its credentials were checked
+     * @throws RATE_LIMITED (APP_RATE, PHONE_SEND_BUDGET); nothing was written
+     * @throws IDEMPOTENCY_KEY_REUSED when the key was used with a different body
+     * @throws CONFLICT (IDEMPOTENCY_IN_PROGRESS)
+     * @throws DESTINATION_BLOCKED by the guard; the request has failed
+     * @throws DELIVERY_FAILED when no provider accepted the message and none will be tried again; the request
+     *   has failed
      */
     async send(
       application: CallingApplication,
@@ -65,7 +70,8 @@ export function createOtpSend(needs: OtpNeeds) {
       const phone = parsePhone(input.phone)
       const committed = await commitOnce(needs, scope, async (tx, guard, now) => {
         await revalidateCaller(tx, application)
-        const inboxOwnerId = await findInboxOwnerId(tx, phone, application)
+        // First: invalid numbers are all refused alike, whatever the limits say.
+        const inboxOwnerId = await requireInboxOwnerId(tx, phone, application)
         const { rate, isOverBudget } = await chargeLimits(tx, application, phone.phone, now)
         const routes = delivery.routesFor({
           environment: application.environment,
@@ -74,7 +80,7 @@ export function createOtpSend(needs: OtpNeeds) {
         })
         const channels = input.channel ? [input.channel] : [...routes.channels]
         const codeSource = { id: newId('otp'), codeSalt: newCodeSalt() }
-        const request = buildRequest(keys, codeSource, application, phone, input, routes, channels, now)
+        const request = buildRequest(keys, { codeSource, application, phone, input, routes, channels }, now)
         const verdict = await guard.evaluate(tx, request, now)
         if (verdict.blocked) return charged(rate, await recordBlockedSend(tx, newId, request, verdict, now))
         await tx.otpRequests.insert(request)
@@ -83,15 +89,17 @@ export function createOtpSend(needs: OtpNeeds) {
         await recordSent(tx, { request, inboxOwnerId, isOverBudget, verdict, detail: null }, now)
         return charged(rate, request)
       })
-      return dispatch(application, scope, committed)
+      return completeSend(application, scope, committed)
     },
 
     /**
      * Sends the same code once more: same request, attempts and expiry. Counts as a send.
      *
-     * @throws NOT_FOUND; ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED; CONFLICT
-     *   (RESENDS_EXHAUSTED); RATE_LIMITED (RESEND_TOO_SOON, and as for a send); DESTINATION_BLOCKED by the
-     *   guard: the request stays pending
+     * @throws as for a send, except that the request stays pending when the guard blocks the message
+     * @throws NOT_FOUND no such request of this application
+     * @throws ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when the request is closed
+     * @throws CONFLICT (RESENDS_EXHAUSTED)
+     * @throws RATE_LIMITED (RESEND_TOO_SOON); nothing was written
      */
     async resend(
       application: CallingApplication,
@@ -103,11 +111,13 @@ export function createOtpSend(needs: OtpNeeds) {
         const existing = isId('otp', input.requestId) ? await tx.otpRequests.find(input.requestId) : undefined
         const request = existing?.appId === application.id ? existing : undefined
         const { rate, isOverBudget } = await chargeLimits(tx, application, request?.phone, now)
+        // Charged, so that ids cannot be probed for free.
         if (!request) return charged(rate, reject(notFound()))
         const rejected = await rejectIfClosed(tx, newId, request, now)
         if (rejected) return charged(rate, rejected)
-        // Checked before the guard, which counts every message that it lets pass.
-        if (!canResend(request, now)) return charged(rate, rejectResend(request, now))
+        // Both checked before the guard, which counts every message that it lets pass.
+        if (request.resends >= resendsMax) return charged(rate, reject(resendsExhausted()))
+        if (isTooSoon(request, now)) throw resendTooSoon(request, now)
         const destination = toDestination(request)
         const routes = delivery.routesFor(destination)
         const channels = resendChannels(routes, request, input.channel)
@@ -115,46 +125,50 @@ export function createOtpSend(needs: OtpNeeds) {
         if (verdict.blocked) return charged(rate, await recordBlockedResend(tx, newId, request, verdict, now))
         const nextDelivery = startDelivery(routes, channels, request)
         const resent = await tx.otpRequests.countResend(request.id, nextDelivery, now)
-        if (!resent) return charged(rate, rejectResend(request, now))
+        // Another node's sweeper or worker closed it: they do not take the lock on the application.
+        if (!resent) throw closedRequestError((await tx.otpRequests.find(request.id)) ?? request)
         await enqueue(tx, resent, channels, now)
         await tx.analytics.add(resent.developerId, utcDay(now), { sent: 1 })
-        const inboxOwnerId = await findInboxOwnerId(tx, destination, application)
+        // Late: the number was valid when the code was first sent, so refusals above need not look it up.
+        const inboxOwnerId = await requireInboxOwnerId(tx, destination, application)
         await recordSent(tx, { request: resent, inboxOwnerId, isOverBudget, verdict, detail: 'resend' }, now)
         return charged(rate, resent)
       })
-      return dispatch(application, scope, committed)
+      return completeSend(application, scope, committed)
     },
   }
 
   /**
-   * Makes the first attempt of a committed message: nothing can undo its request any more, so a code that is
-   * on its way can be verified.
+   * Turns the committed outcome into the caller's result; makes the first attempt of a new message. Runs after
+   * the commit, which makes sure that every code on its way can be verified.
    *
    * @throws the refusal of the transaction, of the attempt (DELIVERY_FAILED) or of the earlier call
    */
-  async function dispatch(
+  async function completeSend(
     application: CallingApplication,
     scope: IdempotencyScope | undefined,
     committed: Outcome | Replay,
   ): Promise<SendResult> {
-    if (committed.replayed) {
-      const sent = committed.result
-      if (isRejected(sent)) throw new ReplayedError(sent.rejected)
-      return {
-        ...sent,
-        replayed: true,
-        rate: undefined,
-        code: await replayedCode(application, sent.requestId),
-      }
-    }
+    if (committed.replayed) return replayEarlier(application, committed.result)
     const { result, rate } = committed
-    if (isRejected(result)) throw withRate(result, rate)
+    if (isRejected(result)) throw attachRate(result, rate)
     const sent = toSentOtp(result)
     const failed = await makeFirstAttempt(sent, scope)
-    if (failed) throw withRate(failed, rate)
+    if (failed) throw attachRate(failed, rate)
     return { ...sent, replayed: false, rate, code: codeToShow(application, result) }
   }
 
+  /** Repeats the result of an earlier call with the same idempotency key. @throws that call's refusal */
+  async function replayEarlier(
+    application: CallingApplication,
+    sent: SentOtp | Rejected,
+  ): Promise<SendResult> {
+    if (isRejected(sent)) throw new ReplayedError(sent.rejected)
+    const code = await replayedCode(application, sent.requestId)
+    return { ...sent, replayed: true, rate: undefined, code }
+  }
+
+  /** @returns the refusal if the message failed for good */
   async function makeFirstAttempt(sent: SentOtp, scope: IdempotencyScope | undefined) {
     const { requestId, message } = sent
     if (message === null) return undefined
@@ -165,7 +179,7 @@ export function createOtpSend(needs: OtpNeeds) {
     return application.environment === 'test' ? deriveCode(keys, request) : undefined
   }
 
-  /** Codes are never stored, so that a replay derives its code again. */
+  /** Derives the code again, since codes are never stored. */
   async function replayedCode(application: CallingApplication, requestId: string) {
     if (application.environment !== 'test') return undefined
     const request = await store.read.otpRequests.find(requestId)
@@ -174,7 +188,7 @@ export function createOtpSend(needs: OtpNeeds) {
 
   /**
    * Charges the application's rate and, for a known phone, the phone's send budget. Both are checked before
-   * either is charged, so that a refusal has nothing to undo.
+   * either is charged: a refusal writes nothing.
    */
   async function chargeLimits(
     tx: Pick<Stores, 'rateLimits'>,
@@ -196,7 +210,7 @@ export function createOtpSend(needs: OtpNeeds) {
    *
    * @throws INVALID_PHONE_NUMBER a virtual number without owner
    */
-  async function findInboxOwnerId(
+  async function requireInboxOwnerId(
     tx: Pick<Stores, 'developers'>,
     { phone, isVirtual }: { phone: string; isVirtual: boolean },
     { developerId }: CallingApplication,
@@ -219,8 +233,8 @@ export function createOtpSend(needs: OtpNeeds) {
   }
 
   /**
-   * Writes the log entries of a message and, if it stays there, its inbox row. Last in the transaction: lock
-   * order.
+   * Writes the log entries of a message and, if no provider gets it, its inbox row. Last in the transaction:
+   * lock order.
    */
   async function recordSent(
     tx: Pick<Stores, EventTables | 'inbox'>,
@@ -260,9 +274,3 @@ const charged = (rate: RateState | undefined, result: OtpRequest | Rejected): Ou
   rate,
   result,
 })
-
-/** The error of a refusal that was charged, with the rate for its `RateLimit` headers. */
-function withRate({ rejected }: Rejected, rate: RateState | undefined): ServiceError {
-  rejected.rate = rate
-  return rejected
-}

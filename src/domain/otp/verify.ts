@@ -2,7 +2,7 @@ import { utcDay } from '../log/analytics.ts'
 import { revalidateCaller } from '../apps/authentication.ts'
 import type { CallingApplication } from '../model/application.ts'
 import { notFound, ServiceError } from '../model/errors.ts'
-import { isRejected, reject, type Rejected } from '../model/rejected.ts'
+import { attachRate, isRejected, reject, type Rejected } from '../model/rejected.ts'
 import { recordEvent, type EventTables } from '../log/events.ts'
 import { withGuard, type Guard } from '../guard/guard.ts'
 import { recordVerification } from './identities.ts'
@@ -21,71 +21,75 @@ import type { Stores } from '../store/store.ts'
 
 export type VerifyResult = { request: OtpRequest; rate: RateState | undefined }
 
+/** A phone's check budget as read in this transaction. `budget` is undefined before the first failure. */
+type LoadedBudget = { appId: string; phoneHash: string; budget: CheckBudget | undefined }
+
 /** Verifies codes. */
 export function createOtpVerify(needs: OtpNeeds) {
   const { store, clock, newId, keys, plans } = needs
 
-  /** Tracks the failed attempts of one phone; undefined if they do not count. */
-  function trackCheckBudget(
+  /**
+   * Loads the check budget of a phone.
+   *
+   * @returns undefined if failed attempts are not limited
+   * @throws RATE_LIMITED (PHONE_CHECK_BUDGET)
+   */
+  async function loadCheckBudget(
     tx: Pick<Stores, 'checkBudgets'>,
     application: CallingApplication,
     phone: string,
-  ) {
+    now: number,
+  ): Promise<LoadedBudget | undefined> {
     if (needs.checkFailuresMax === 0 || application.environment === 'test') return undefined
     const phoneHash = hashPhone(keys, phone)
-    let budget: CheckBudget | undefined
-    return {
-      async require(now: number) {
-        budget = await tx.checkBudgets.find(application.id, phoneHash)
-        requireCheckBudget(budget, needs.checkFailuresMax, now)
-      },
-      fail: (now: number) => tx.checkBudgets.put(application.id, phoneHash, afterFailure(budget, now)),
-      async succeed() {
-        if (!budget || budget.consecutiveFailures === 0) return
-        await tx.checkBudgets.put(application.id, phoneHash, afterSuccess(budget))
-      },
-    }
+    const budget = await tx.checkBudgets.find(application.id, phoneHash)
+    requireCheckBudget(budget, needs.checkFailuresMax, now)
+    return { appId: application.id, phoneHash, budget }
   }
 
   /**
-   * Counts the attempt and, with the right code, verifies the request in one guarded statement. If that
+   * Counts the attempt and, with the right code, verifies the request in one conditional UPDATE. If that
    * statement finds the request closed or its attempts used up, the result of the comparison is discarded.
+   *
+   * @param attempt.budget undefined if failed attempts are not limited
    */
   async function check(
-    tx: Pick<Stores, LifecycleTables | 'guard' | 'identities'>,
-    request: OtpRequest,
-    code: string,
-    budget: ReturnType<typeof trackCheckBudget>,
+    tx: Pick<Stores, LifecycleTables | 'checkBudgets' | 'guard' | 'identities'>,
     guard: Guard,
+    attempt: { request: OtpRequest; code: string; budget: LoadedBudget | undefined },
     now: number,
   ): Promise<OtpRequest | Rejected> {
+    const { request, code, budget } = attempt
     const rejected = await rejectIfClosed(tx, newId, request, now)
     if (rejected) return rejected
     const isRight = matchesCode(keys, request.id, code, request.codeHash)
-    const attempt = await tx.otpRequests.countAttempt(request.id, isRight, now)
-    if (!attempt) return reject(closedRequestError((await tx.otpRequests.find(request.id)) ?? request))
-    const countedRequest = { ...request, ...attempt }
+    const counted = await tx.otpRequests.countAttempt(request.id, isRight, now)
+    if (!counted) return reject(closedRequestError((await tx.otpRequests.find(request.id)) ?? request))
+    const countedRequest = { ...request, ...counted }
     if (!isRight) {
-      await budget?.fail(now)
+      if (budget) await recordFailure(tx, budget, now)
       const attemptsRemaining = attemptsMax - countedRequest.attempts
       const terminalState = { status: 'failed', failureReason: 'max_attempts' } as const
+      // Closed before any log entry and published after: lock order, see closeRequests.
       const closedRequests =
         attemptsRemaining === 0 ? await closeRequests(tx, [request.id], terminalState, now) : []
       await recordEvent(tx, newId, 'otp.attempt_failed', countedRequest, now)
       for (const closedRequest of closedRequests) await publishClosed(tx, newId, closedRequest, now)
+      // The last wrong code gets this error too, with 0 attempts left; only later calls get ATTEMPTS_EXHAUSTED.
       return reject(
         new ServiceError('INVALID_CODE', 'The code is wrong. Check it and enter it again.', {
           metadata: { attemptsRemaining },
         }),
       )
     }
-    await budget?.succeed()
+    if (budget) await recordSuccess(tx, budget)
     await guard.recordConversion(tx, countedRequest, now)
-    await recordSuccess(tx, countedRequest, now)
+    await recordVerified(tx, countedRequest, now)
     return countedRequest
   }
 
-  async function recordSuccess(
+  /** Records a verified request: its identity, counters and log entry. */
+  async function recordVerified(
     tx: Pick<Stores, EventTables | 'analytics' | 'identities'>,
     request: OtpRequest,
     now: number,
@@ -108,14 +112,15 @@ export function createOtpVerify(needs: OtpNeeds) {
      * Checks a code and, if it is right, marks the request verified.
      *
      * An attempt that is not counted reveals nothing, so that concurrent guesses cannot pass the limit of
-     * five. A wrong code is answered after its attempt is committed, so that no crash returns it. Of several
-     * concurrent calls with the right code exactly one succeeds.
+     * `attemptsMax`. A wrong code is answered after its attempt is committed, so that a crash cannot give the
+     * attempt back. Of several concurrent calls with the right code exactly one succeeds.
      *
      * @param code six ASCII digits
-     * @throws INVALID_CODE with the remaining attempts; NOT_FOUND no such request of this application;
-     *   ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when it is closed; RATE_LIMITED
-     *   (APP_RATE, PHONE_CHECK_BUDGET) neither an attempt nor the rate was charged; UNAUTHENTICATED or
-     *   FORBIDDEN when the application changed since its credentials were checked
+     * @throws INVALID_CODE with the remaining attempts
+     * @throws NOT_FOUND no such request of this application
+     * @throws ALREADY_VERIFIED, OTP_EXPIRED, OTP_CANCELED, ATTEMPTS_EXHAUSTED when the request is closed
+     * @throws RATE_LIMITED (APP_RATE, PHONE_CHECK_BUDGET); neither an attempt nor the rate was charged
+     * @throws UNAUTHENTICATED or FORBIDDEN when the application changed since its credentials were checked
      */
     async verify(application: CallingApplication, requestId: string, code: string): Promise<VerifyResult> {
       const { rate, result } = await withGuard(needs.guard, (guard) =>
@@ -124,20 +129,29 @@ export function createOtpVerify(needs: OtpNeeds) {
           await revalidateCaller(tx, application)
           const existing = isId('otp', requestId) ? await tx.otpRequests.find(requestId) : undefined
           const request = existing?.appId === application.id ? existing : undefined
-          const budget = request && trackCheckBudget(tx, application, request.phone)
-          await budget?.require(now)
+          const budget = request && (await loadCheckBudget(tx, application, request.phone, now))
           const rate = await chargeRateLimit(tx, otpRateLimit(plans, application, 'verify'), now, 'APP_RATE')
-          return {
-            rate,
-            result: request ? await check(tx, request, code, budget, guard, now) : reject(notFound()),
-          }
+          // The rate was charged for an unknown request too, so that ids cannot be probed for free.
+          if (!request) return { rate, result: reject(notFound()) }
+          return { rate, result: await check(tx, guard, { request, code, budget }, now) }
         }),
       )
-      if (isRejected(result)) {
-        result.rejected.rate = rate
-        throw result.rejected
-      }
+      if (isRejected(result)) throw attachRate(result, rate)
       return { request: result, rate }
     },
   }
+}
+
+const recordFailure = (
+  tx: Pick<Stores, 'checkBudgets'>,
+  { appId, phoneHash, budget }: LoadedBudget,
+  now: number,
+): Promise<void> => tx.checkBudgets.put(appId, phoneHash, afterFailure(budget, now))
+
+async function recordSuccess(
+  tx: Pick<Stores, 'checkBudgets'>,
+  { appId, phoneHash, budget }: LoadedBudget,
+): Promise<void> {
+  if (!budget || budget.consecutiveFailures === 0) return
+  await tx.checkBudgets.put(appId, phoneHash, afterSuccess(budget))
 }

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import type { Stores } from '../../../src/domain/store/store.ts'
 import { guardOffEnv, createOtpClient, type OtpClient } from '../../helpers/otp-client.ts'
 import {
   createTestService,
@@ -112,6 +113,22 @@ describe('POST /v1/otp/resend', () => {
       metadata: { resendsMax: 3 },
     })
     expect((await otp.verifyRightCode(application, requestId)).status).toBe(200)
+  })
+
+  test('of a request that another node closes meanwhile is refused as closed, and writes nothing', async () => {
+    await newApplication()
+    const { requestId } = await otp.sendOrThrow(application)
+    service.clock.advance(30_000)
+    // The guard runs between reading the request and counting the resend, with all stores at run time.
+    const evaluate = spyOn(service.services.guard, 'evaluate')
+    evaluate.mockImplementation(async (tx, _, now) => {
+      await (tx as Stores).otpRequests.close(requestId, { status: 'expired' }, now)
+      return { blocked: false, violatedRules: [] }
+    })
+    const response = await otp.resend(application, requestId)
+    evaluate.mockRestore()
+    expect([response.status, response.error.code]).toEqual([410, 'OTP_EXPIRED'])
+    expect((await otp.get(owner, requestId)).data).toMatchObject({ status: 'pending', resends: 0 })
   })
 
   test('counts as a send', async () => {
