@@ -6,8 +6,14 @@ const batchMax = 256
 const waitingMax = 10_000
 const busyTimeoutMs = 3_000
 
-/** Result of a batch in which a job failed after it had written. */
-const retryWithSavepoints = Symbol()
+/**
+ * How the jobs of a batch ran.
+ *
+ * - `done`: each has its outcome, and the transaction can commit.
+ * - `retry`: a job failed after it had written; the batch must run again with savepoints.
+ * - `failed`: the error ended the whole transaction, including the other jobs' writes.
+ */
+type BatchResult = { kind: 'done' } | { kind: 'retry' } | { kind: 'failed'; error: unknown }
 
 type Job = {
   body: (tx: QueryExecutor) => Promise<unknown>
@@ -29,7 +35,7 @@ type Job = {
  * Another process's lock is polled with a timer, never waited for inside SQLite, which would block the event loop.
  * Writes that have waited for three seconds are rejected with UNAVAILABLE.
  *
- * @param on.beforeCommit called before each commit
+ * @param on.beforeCommit called before each commit; ends the shared read snapshot, so that later reads see the commit
  * @param on.onDiskFault called once when a commit fails and its outcome is unknown; the process must exit
  */
 export function createWriteQueue(
@@ -47,7 +53,8 @@ export function createWriteQueue(
   const countChanges = () => changes.get()?.count
 
   let waiting: Job[] = []
-  let isScheduled = false
+  /** Whether a batch is scheduled or running. */
+  let isActive = false
   let idleWaiters: Array<() => void> = []
   let isPoisoned = false
   /** Whether the next batch runs each job in a savepoint. */
@@ -72,28 +79,41 @@ export function createWriteQueue(
   }
 
   function schedule() {
-    if (isScheduled) return
-    isScheduled = true
+    if (isActive) return
+    isActive = true
     setImmediate(flush)
   }
 
   async function flush() {
     if (!beginBatch()) return
     const batch = waiting.splice(0, batchMax)
-    // Fires only if a body awaited something that takes a turn of the event loop.
+    // A body that waits for anything but `tx` lets the event loop turn while it holds the write lock: the whole batch
+    // fails, so that tests find it.
     let hasTurnEnded = false
     const turnTimer = setImmediate(() => (hasTurnEnded = true))
-    const batchFailure = await runBatch(batch)
+    const result = await runBatch(batch)
     clearImmediate(turnTimer)
-    if (batchFailure === retryWithSavepoints) requeue(batch)
-    else if (batchFailure !== undefined) failBatch(batch, batchFailure)
-    else if (hasTurnEnded) failBatch(batch, new Error('a write awaited something other than its transaction'))
-    else commitBatch(batch)
-    isScheduled = false
+    switch (result.kind) {
+      case 'retry':
+        requeue(batch)
+        break
+      case 'failed':
+        failBatch(batch, result.error)
+        break
+      case 'done':
+        if (hasTurnEnded) failBatch(batch, new Error('a write awaited something other than its transaction'))
+        else commitBatch(batch)
+    }
+    isActive = false
     if (waiting.length > 0) schedule()
-    else for (const resolveIdle of idleWaiters.splice(0)) resolveIdle()
+    else notifyIdle()
   }
 
+  function notifyIdle() {
+    for (const resolveIdle of idleWaiters.splice(0)) resolveIdle()
+  }
+
+  /** Begins the transaction of a batch. @returns false if it cannot begin now; a retry is scheduled if jobs wait */
   function beginBatch(): boolean {
     try {
       begin.run()
@@ -110,32 +130,32 @@ export function createWriteQueue(
       }
       if (waiting.length > 0) setTimeout(flush, 3 + Math.random() * 7)
       else {
-        isScheduled = false
-        for (const resolveIdle of idleWaiters.splice(0)) resolveIdle()
+        isActive = false
+        notifyIdle()
       }
       return false
     }
   }
 
-  /** Returns the error that ended the whole transaction, if one did. */
-  async function runBatch(batch: Job[]): Promise<unknown> {
+  /** Runs the jobs in the open transaction, one after the other, and keeps each one's outcome. */
+  async function runBatch(batch: Job[]): Promise<BatchResult> {
     const withSavepoints = useSavepoints
     useSavepoints = false
     for (const job of batch) {
       if (withSavepoints) savepoint.run()
-      const changesBefore = withSavepoints || countChanges()
+      const changesBefore = withSavepoints ? undefined : countChanges()
       try {
         job.outcome = { value: await job.body(tx) }
       } catch (error) {
         // A full disk or a failed read rolls back the whole transaction, including the other jobs' writes.
-        if (!connection.inTransaction) return error
+        if (!connection.inTransaction) return { kind: 'failed', error }
         if (withSavepoints) undo.run()
-        else if (countChanges() !== changesBefore) return retryWithSavepoints
+        else if (countChanges() !== changesBefore) return { kind: 'retry' }
         job.outcome = { error }
       }
       if (withSavepoints) release.run()
     }
-    return undefined
+    return { kind: 'done' }
   }
 
   /** Rolls back and queues the jobs again. Another process may take the lock in between, so they wait for it again. */
@@ -175,7 +195,7 @@ export function createWriteQueue(
 
   /** Resolves when the queue is empty. */
   function drain(): Promise<void> {
-    if (!isScheduled && waiting.length === 0) return Promise.resolve()
+    if (!isActive && waiting.length === 0) return Promise.resolve()
     return new Promise((resolve) => idleWaiters.push(resolve))
   }
 
