@@ -65,10 +65,10 @@ describe('imports', () => {
       "import { createProviderHttp } from '../kit/http-client.ts'\ncreateProviderHttp()",
     ],
     ['src/delivery/kit/a.ts', "import { twilio } from '../providers/twilio.ts'\ntwilio()"],
-    ['src/delivery/providers/a.ts', "import type { Router } from '../router.ts'"],
+    ['src/delivery/providers/a.ts', "import type { DeliveryService } from '../delivery-service.ts'"],
     ['src/delivery/a.ts', "import { sendOtp } from '../domain/otp/send.ts'\nsendOtp()"],
     // Adapters
-    ['src/auth/a.ts', "import { send } from '../delivery/router.ts'\nsend()"],
+    ['src/auth/a.ts', "import { send } from '../delivery/delivery-service.ts'\nsend()"],
     ['src/webhooks/a.ts', "const load = () => import('../store/store.ts')"],
     ['src/http/a.ts', "import { jwtVerify } from 'jose'\njwtVerify()"],
     ['src/http/a.ts', "import { otpRoutes } from './routes/otp.ts'\notpRoutes()"],

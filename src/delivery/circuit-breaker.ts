@@ -27,7 +27,7 @@ const providerFailureClasses: ReadonlySet<string> = new Set([
  *   open --> half-open: backoff elapsed
  *   half-open --> closed: probe succeeds
  *   half-open --> open: probe fails
- *   open --> closed: an earlier attempt succeeds late
+ *   open --> closed: an earlier send succeeds late
  * ```
  */
 export type CircuitState = 'closed' | 'open' | 'half-open'
@@ -41,10 +41,11 @@ export type CircuitBreaker = {
   /** Why the provider must not be tried now, and until when; undefined when it may be. */
   openState(now: number): OpenState | undefined
   /**
-   * Call before each attempt. While the circuit is half-open, only one attempt (the probe) runs at a time.
+   * Call before each send, and `recordOutcome` after it: while the circuit is half-open, only one send (the
+   * probe) runs at a time.
    */
-  beginAttempt(now: number): void
-  /** Call after each attempt. @returns the transition that the outcome caused, if any */
+  beginSend(now: number): void
+  /** Call after each send. @returns the transition that the outcome caused, if any */
   recordOutcome(outcome: SendOutcome, now: number): CircuitTransition | undefined
 }
 
@@ -72,7 +73,7 @@ export function createCircuitBreaker(): CircuitBreaker {
       return openCircuit && isProbing ? { ...openCircuit, openUntilMs: now + probePollMs } : undefined
     },
 
-    beginAttempt(now) {
+    beginSend(now) {
       if (stateAt(now) === 'half-open') isProbing = true
     },
 
@@ -92,7 +93,7 @@ export function createCircuitBreaker(): CircuitBreaker {
         return transition
       }
       if (++consecutiveFailures < consecutiveFailuresMax) return undefined
-      // Attempts that were in flight when the circuit opened must not extend the backoff.
+      // Sends that were in flight when the circuit opened must not extend the backoff.
       if (stateAt(now) === 'open') return undefined
       openCircuit = { openUntilMs: now + backoffMs, failure }
       backoffMs = Math.min(backoffMaxMs, backoffMs * 2)

@@ -13,7 +13,7 @@ import { renderPlainSpeech } from './text/speech.ts'
 import type { MessageRenderer } from './text/message-renderer.ts'
 
 /** Deadline of one dispatch, over all providers that it tries; bounds how long a send request waits. */
-const attemptMsDefault = 8_000
+const dispatchMsDefault = 8_000
 /** Time for a provider to return its own outcome after the deadline, before it counts as hung. */
 const graceMs = 250
 /** Bulkhead: a provider that hangs delays its own messages, not those of other providers. */
@@ -32,15 +32,16 @@ export type DispatcherNeeds = {
   /** URL for the provider's delivery receipts; null if the provider could not reach it. */
   callbackUrl(provider: string): string | null
   report: Report
-  /** Called after every attempt with its outcome and duration, for metrics. */
-  onDispatched?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
-  attemptMs?: number | undefined
+  /** Called after each provider that was tried, with its outcome and duration, for metrics. */
+  onProviderTried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
+  dispatchMs?: number | undefined
   /** Called when a provider's circuit opens, and with undefined when it closes. */
   onCircuitChange(provider: string, openState: OpenState | undefined): void
 }
 
 /**
- * Dispatches messages: tries the candidates in order until one accepts the message or may have accepted it.
+ * Dispatches messages with failover: tries the candidates in order until one accepts the message or may have
+ * accepted it.
  */
 export function createDispatcher(needs: DispatcherNeeds) {
   const {
@@ -51,14 +52,14 @@ export function createDispatcher(needs: DispatcherNeeds) {
     callbackUrl,
     report,
     onCircuitChange,
-    onDispatched,
-    attemptMs = attemptMsDefault,
+    onProviderTried,
+    dispatchMs = dispatchMsDefault,
   } = needs
   const shutdown = new AbortController()
   const inFlight = new Set<Promise<unknown>>()
 
   async function tryCandidates(candidates: Candidate[], job: DeliveryJob): Promise<DispatchResult> {
-    const signal = AbortSignal.any([AbortSignal.timeout(attemptMs), shutdown.signal])
+    const signal = AbortSignal.any([AbortSignal.timeout(dispatchMs), shutdown.signal])
     const excluded = new Set(job.excluded)
     let lastFailure: Failure | null = null
     let waitMs = Infinity
@@ -71,10 +72,14 @@ export function createDispatcher(needs: DispatcherNeeds) {
       }
       const now = clock.now()
       const openState = handle.breaker.openState(now)
-      if (openState || handle.inFlight >= inFlightPerProviderMax || signal.aborted) {
-        lastFailure = openState?.failure ?? lastFailure
-        waitMs = Math.min(waitMs, openState ? openState.openUntilMs - now : busyRetryMs)
-        if (openState) excludeCandidates(openState.failure, candidate, candidates, excluded)
+      if (openState) {
+        lastFailure = openState.failure
+        waitMs = Math.min(waitMs, openState.openUntilMs - now)
+        excludeCandidates(openState.failure, candidate, candidates, excluded)
+        continue
+      }
+      if (signal.aborted || handle.inFlight >= inFlightPerProviderMax) {
+        waitMs = Math.min(waitMs, busyRetryMs)
         continue
       }
       const outcome = await tryProvider(handle, candidate, job, signal)
@@ -82,18 +87,15 @@ export function createDispatcher(needs: DispatcherNeeds) {
       if (outcome.kind === 'uncertain') return { ...outcome, candidate }
       lastFailure = outcome.failure
       excludeCandidates(outcome.failure, candidate, candidates, excluded)
+      // 0 cancels any longer wait: the caller's backoff alone decides.
       waitMs = Math.min(waitMs, (outcome.failure.retryAfterSeconds ?? 0) * 1000)
     }
+    // Also when there are no candidates.
     if (candidates.every((candidate) => excluded.has(candidateKey(candidate)))) {
       if (lastFailure === null) report('warn', 'no provider for a message', jobLogFields(job))
       return { kind: 'refused', failure: lastFailure ?? noRoute }
     }
-    return {
-      kind: 'deferred',
-      failure: lastFailure,
-      excluded: [...excluded],
-      waitMs: Number.isFinite(waitMs) ? waitMs : 0,
-    }
+    return { kind: 'deferred', failure: lastFailure, excluded: [...excluded], waitMs }
   }
 
   async function tryProvider(
@@ -104,24 +106,27 @@ export function createDispatcher(needs: DispatcherNeeds) {
   ): Promise<SendOutcome> {
     const { name, provider, breaker } = handle
     const startedAt = clock.now()
-    breaker.beginAttempt(startedAt)
     const message = buildMessage(candidate, job, startedAt)
-    const outcome = await pool.use(handle, () => settleWithin(provider.send(message, signal), signal))
+    // Nothing may throw between `beginSend` and `recordOutcome`: a half-open circuit would wait forever for
+    // the outcome of its probe.
+    breaker.beginSend(startedAt)
+    const outcome = await pool.use(handle, () => settleWithin(() => provider.send(message, signal), signal))
     const now = clock.now()
+    const transition = breaker.recordOutcome(outcome, now)
     const logFields = { ...jobLogFields(job), ...candidate, tookMs: now - startedAt }
-    onDispatched?.(name, outcome.kind, logFields.tookMs)
+    onProviderTried?.(name, outcome.kind, logFields.tookMs)
     if (outcome.kind === 'accepted') report('info', 'message accepted', logFields)
     else {
       const { class: failure, at, permanent, providerCode } = outcome.failure
       report('warn', `message ${outcome.kind}`, { ...logFields, failure, at, permanent, providerCode })
     }
-    reportCircuitChange(name, breaker.recordOutcome(outcome, now), breaker.openState(now), now)
+    if (transition) reportCircuitChange(name, transition, breaker.openState(now), now)
     return outcome
   }
 
   function reportCircuitChange(
     name: string,
-    transition: CircuitTransition | undefined,
+    transition: CircuitTransition,
     openState: OpenState | undefined,
     now: number,
   ) {
@@ -131,15 +136,15 @@ export function createDispatcher(needs: DispatcherNeeds) {
       const forMs = openUntilMs - now
       report('warn', 'provider circuit opened', { provider: name, failure: failure.class, forMs })
     }
-    if (transition) onCircuitChange(name, openState)
+    onCircuitChange(name, openState)
   }
 
-  /** Guarantees an outcome: a provider that throws, or never settles its promise, becomes `uncertain`. */
-  async function settleWithin(sending: Promise<SendOutcome>, signal: AbortSignal): Promise<SendOutcome> {
+  /** Guarantees an outcome: a send that throws, or whose promise never settles, becomes `uncertain`. */
+  async function settleWithin(send: () => Promise<SendOutcome>, signal: AbortSignal): Promise<SendOutcome> {
     const { promise, resolve } = Promise.withResolvers<SendOutcome>()
     const giveUp = () => setTimeout(() => resolve(uncertain('TIMEOUT')), graceMs)
     signal.addEventListener('abort', giveUp, { once: true })
-    sending.then(resolve, (error: unknown) => {
+    Promise.try(send).then(resolve, (error: unknown) => {
       report('error', 'provider threw an unexpected error', { error })
       resolve(uncertain('FAULT'))
     })
@@ -169,16 +174,19 @@ export function createDispatcher(needs: DispatcherNeeds) {
   }
 
   return {
-    /** Resolves within about eight seconds, whatever the providers do. Never rejects. */
-    dispatch(job: DeliveryJob): Promise<DispatchResult> {
+    /**
+     * Resolves within about eight seconds, whatever the providers do. Rejects only if a message cannot be routed
+     * or composed, so before the provider in question has it.
+     */
+    async dispatch(job: DeliveryJob): Promise<DispatchResult> {
       const dispatching = tryCandidates(candidatesFor(job), job)
       inFlight.add(dispatching)
       return dispatching.finally(() => inFlight.delete(dispatching))
     },
 
     /**
-     * Drains attempts for `withinMs`, then aborts the rest. Aborted attempts that may have reached a provider
-     * are uncertain.
+     * Drains dispatches for `withinMs`, then aborts the rest. An aborted send that may have reached its provider
+     * is uncertain.
      */
     async stop(withinMs: number): Promise<void> {
       const timer = setTimeout(() => shutdown.abort(), withinMs)

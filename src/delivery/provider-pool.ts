@@ -71,7 +71,8 @@ export function createProviderPool(needs: {
         return await work()
       } finally {
         handle.inFlight--
-        await closeIfIdle(handle)
+        // A removed provider that fails to close must not replace the outcome of its last message.
+        await closeIfIdle(handle).catch(() => {})
       }
     },
 

@@ -118,7 +118,7 @@ export function createMetrics(needs: { version: string; backlog(): Promise<Backl
     },
 
     /** Counts an attempt to send through a provider, named as in the configuration. */
-    observeDispatch(provider: string, outcome: string, durationMs: number): void {
+    observeProviderSend(provider: string, outcome: string, durationMs: number): void {
       deliveries.observe({ provider, outcome }, durationMs / 1000)
     },
 

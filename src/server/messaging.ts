@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Report } from '../delivery/dispatcher.ts'
 import type { ProviderKind } from '../delivery/kit/provider-kinds.ts'
-import { createRouter } from '../delivery/router.ts'
+import { createDeliveryService } from '../delivery/delivery-service.ts'
 import { createDeliveryWorker } from '../delivery/worker.ts'
 import { callbackPath, isCallbackToken } from '../domain/otp/callback-tokens.ts'
 import { createDeliveryAttempts } from '../domain/otp/delivery-attempts.ts'
@@ -30,34 +30,34 @@ export type MessagingNeeds = {
   /** Called with a request that failed because none of its messages can arrive. Never rejects. */
   onUndeliverable(request: OtpRequest): Promise<void>
   report?: Report | undefined
-  onDispatched?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
+  onProviderTried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   /** Replaces the built-in provider kinds. */
   kinds?: readonly ProviderKind[] | undefined
   /** Certificates to trust instead of the system's, as PEM. */
   ca?: string | undefined
-  /** Time limit of a whole delivery attempt. */
-  attemptMs?: number | undefined
+  /** Time limit of a dispatch, over all providers that it tries. */
+  dispatchMs?: number | undefined
   /** Interval at which the worker polls for due messages. */
   pollMs?: number | undefined
 }
 
 export type Messaging = ReturnType<typeof createMessaging>
 
-/** Assembles message delivery: router, providers, delivery attempts, receipts and the delivery worker. */
+/** Assembles message delivery: providers, routes, delivery attempts, receipts and the delivery worker. */
 export function createMessaging(needs: MessagingNeeds) {
   const { store, clock, newId, keys, version, templates, publicUrl, report = () => {}, kinds, ca } = needs
-  const { attemptMs, pollMs } = needs
+  const { dispatchMs, pollMs } = needs
   const earlyReceipts = createEarlyReceipts(clock)
   const onError = (error: unknown) => report('error', 'message delivery failed unexpectedly', { error })
 
-  const router = createRouter({
+  const service = createDeliveryService({
     clock,
     wall: needs.wall,
     version,
     templates,
     report,
-    onDispatched: needs.onDispatched,
-    attemptMs,
+    onProviderTried: needs.onProviderTried,
+    dispatchMs,
     ...(kinds && { kinds }),
     ...(ca !== undefined && { ca }),
     callbackUrl: ({ name, isLocal }) =>
@@ -74,7 +74,7 @@ export function createMessaging(needs: MessagingNeeds) {
         .catch(onError)
     },
   })
-  const { delivery } = router
+  const { delivery } = service
   const attempts = createDeliveryAttempts({
     store,
     clock,
@@ -99,7 +99,7 @@ export function createMessaging(needs: MessagingNeeds) {
   const receiveCallback: ReceiveCallback = async ({ provider, token, search, ...call }) => {
     if (!isCallbackToken(keys, provider, token)) return { kind: 'unknown' }
     const url = `${publicUrl()}${callbackPath(keys, provider)}${search}`
-    const result = await router.readCallback(provider, { ...call, url })
+    const result = await service.readCallback(provider, { ...call, url })
     if (!result) return { kind: 'unknown' }
     if (result.kind === 'receipts') {
       await receipts.receive(provider, result.receipts)
@@ -118,12 +118,12 @@ export function createMessaging(needs: MessagingNeeds) {
     /** Opens the providers and starts sending pending messages. */
     async start(settings: DeliverySettings): Promise<void> {
       await store.write((tx) => tx.providerCircuits.clear())
-      await router.configure(settings)
+      await service.configure(settings)
       await worker.start()
     },
 
     /** Replaces providers and routes with validated settings; deliveries in progress finish with the old ones. */
-    reload: router.configure,
+    reload: service.configure,
 
     /**
      * Stops the worker and closes the providers.
@@ -131,7 +131,7 @@ export function createMessaging(needs: MessagingNeeds) {
      * @param withinMs time for deliveries in progress; those that a provider may have received are recorded as uncertain
      */
     async stop(withinMs: number): Promise<void> {
-      await Promise.all([worker.stop(), router.close(withinMs)])
+      await Promise.all([worker.stop(), service.close(withinMs)])
     },
   }
 }

@@ -56,9 +56,9 @@ export type ServiceNeeds = {
   /** Logs events of message delivery, such as circuit changes. */
   report?: Report | undefined
   /** Called after each attempt to send a message through a provider. */
-  onDispatched?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
+  onProviderTried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   /** Overrides of message delivery settings, for tests. */
-  messaging?: Pick<MessagingNeeds, 'kinds' | 'ca' | 'attemptMs' | 'pollMs'> | undefined
+  messaging?: Pick<MessagingNeeds, 'kinds' | 'ca' | 'dispatchMs' | 'pollMs'> | undefined
   /** Called when the guard failed and a request was allowed without it (fail open). */
   onGuardFailed?(error: unknown): void
 }
@@ -100,7 +100,7 @@ export function createServices(needs: ServiceNeeds) {
     templates: config.templates,
     publicUrl: needs.publicUrl,
     report: needs.report,
-    onDispatched: needs.onDispatched,
+    onProviderTried: needs.onProviderTried,
     onUndeliverable: (request) => revertGuardCounts(store, guard, request),
     ...needs.messaging,
   })

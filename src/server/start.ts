@@ -125,7 +125,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       random: (bytes) => crypto.getRandomValues(bytes),
       publicUrl: () => config.publicUrl ?? url,
       report: (level, text, fields) => log[level](text, fields),
-      onDispatched: metrics?.observeDispatch,
+      onProviderTried: metrics?.observeProviderSend,
       onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
       onGuardFailed: (error) => log.error('guard check failed; request allowed (fail open)', { error }),
     })

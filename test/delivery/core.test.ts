@@ -33,7 +33,7 @@ afterEach(async () => {
   await spareGateway.stop()
 })
 
-async function start(settings: Partial<DeliverySettings> = {}, attemptMs = 5_000) {
+async function start(settings: Partial<DeliverySettings> = {}, dispatchMs = 5_000) {
   service = await createTestService({
     plans,
     delivery: {
@@ -44,7 +44,7 @@ async function start(settings: Partial<DeliverySettings> = {}, attemptMs = 5_000
       routes: [],
       ...settings,
     },
-    messaging: { attemptMs, pollMs: 3_600_000 },
+    messaging: { dispatchMs, pollMs: 3_600_000 },
     report: (_, text, fields) => void lines.push({ text, fields }),
   })
   application = await service.createApplication(await service.createDeveloper())

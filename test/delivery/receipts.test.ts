@@ -48,7 +48,7 @@ async function startOn(database: Database | undefined, ...channels: Array<'sms' 
       providers: [routeAndProvider('main', main.url), routeAndProvider('spare', spare.url)],
       routes: channels.map((channel) => ({ channel, ...unrestricted, providers: ['main', 'spare'] })),
     },
-    messaging: { attemptMs: 2_000, pollMs: 3_600_000 },
+    messaging: { dispatchMs: 2_000, pollMs: 3_600_000 },
   })
   application = await service.createApplication(await service.createDeveloper())
 }

@@ -92,7 +92,7 @@ const walls: readonly Wall[] = [
     packages: storagePackages,
   },
 
-  // Texts know no provider, the kit knows no particular provider, and providers do not know the router.
+  // Texts know no provider, the kit knows no particular provider, and providers do not know the delivery service.
   { room: 'src/delivery/text', imports: domain('model'), packages: neutralPackages },
   {
     room: 'src/delivery/kit',

@@ -36,7 +36,7 @@ describe('the metrics', () => {
   test('use the text format, with help, type and conventional names', async () => {
     const metrics = fresh()
     metrics.observeRequest({ method: 'GET', route: '/v1/health', status: 200, durationMs: 3 })
-    metrics.observeDispatch('main', 'accepted', 120)
+    metrics.observeProviderSend('main', 'accepted', 120)
     const samples = await read(metrics)
     expect(samples.length).toBeGreaterThan(20)
     expect(metrics.contentType).toStartWith('text/plain; version=0.0.4')
@@ -204,7 +204,7 @@ describe('a server with metrics', () => {
     const send = metrics.instrumentWebhooks(() => Promise.resolve(response))
     // The counter ignores the message, so a partial one is enough.
     await send(message as Parameters<typeof send>[0])
-    metrics.observeDispatch('main', 'uncertain', 8000)
+    metrics.observeProviderSend('main', 'uncertain', 8000)
     metrics.recordRefusal(new ServiceError('DESTINATION_BLOCKED', ''), '/v1/otp/send')
     // The path is also served with a trailing slash.
     metrics.recordRefusal(new ServiceError('OTP_EXPIRED', ''), '/v1/otp/verify/')

@@ -112,7 +112,8 @@ export type Delivery = {
   /** Finds the routes to a destination. */
   routesFor(destination: Destination): DestinationRoutes
   /**
-   * Tries the candidates in order until a provider accepts, or may have accepted, the message. Never rejects.
+   * Tries the candidates in order until a provider accepts, or may have accepted, the message. Rejects only if
+   * the message cannot be routed or composed.
    */
   dispatch(job: DeliveryJob): Promise<DispatchResult>
   /**

@@ -17,7 +17,7 @@ import type { Callback, CallbackResult } from './kit/provider.ts'
 import { createRouting, defaultRoutes } from './routing.ts'
 import { createMessageRenderer } from './text/message-renderer.ts'
 
-export type RouterNeeds = {
+export type DeliveryServiceNeeds = {
   clock: Clock
   /** Wall clock, comparable with the providers' clocks, for signatures and dates; default: `clock`. */
   wall?: Clock | undefined
@@ -27,19 +27,22 @@ export type RouterNeeds = {
   kinds?: readonly ProviderKind[]
   /** Certificates to trust instead of the system's, in PEM. */
   ca?: string
-  attemptMs?: number | undefined
+  dispatchMs?: number | undefined
   callbackUrl(provider: { name: string; isLocal: boolean }): string | null
   report: Report
-  onDispatched?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
+  onProviderTried?: ((provider: string, outcome: string, tookMs: number) => void) | undefined
   /** Called by providers that receive delivery receipts over their own connection (SMPP). */
   onReceipt(provider: string, receipt: Receipt): void
   onCircuitChange(provider: string, openState: OpenState | undefined): void
 }
 
-export type Router = ReturnType<typeof createRouter>
+export type DeliveryService = ReturnType<typeof createDeliveryService>
 
-/** The currently configured providers and routes. Empty until `configure` is called. */
-export function createRouter(needs: RouterNeeds) {
+/**
+ * Wires providers, routes and dispatcher. `routing.ts` picks the candidates of a message; `dispatcher.ts` tries
+ * them. Without providers and routes until `configure` is called.
+ */
+export function createDeliveryService(needs: DeliveryServiceNeeds) {
   const {
     clock,
     wall = clock,
@@ -64,8 +67,8 @@ export function createRouter(needs: RouterNeeds) {
     messages,
     report,
     onCircuitChange,
-    onDispatched: needs.onDispatched,
-    attemptMs: needs.attemptMs,
+    onProviderTried: needs.onProviderTried,
+    dispatchMs: needs.dispatchMs,
     candidatesFor: ({ request, channels }) =>
       routing.routesFor(toDestination(request)).candidatesFor(channels),
     callbackUrl: (name) => callbackUrl({ name, isLocal: localProviders.has(name) }),

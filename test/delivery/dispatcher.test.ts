@@ -1,0 +1,73 @@
+import { expect, test } from 'bun:test'
+import type { DeliveryJob } from '../../src/domain/model/delivery.ts'
+import { createDeliveryService } from '../../src/delivery/delivery-service.ts'
+import { createFailure } from '../../src/delivery/kit/failures.ts'
+import { defineKind } from '../../src/delivery/kit/provider-kinds.ts'
+import { accepted, refused, type Provider, type SendOutcome } from '../../src/delivery/kit/provider.ts'
+import { testClock } from '../helpers/clock.ts'
+import { createPendingRequest } from '../helpers/otp-request.ts'
+
+/** A delivery service with one provider, `main`, whose `send` and `close` the test writes. */
+async function createDispatchFixture(provider: Pick<Provider, 'send' | 'close'>) {
+  const clock = testClock()
+  const circuits: string[] = []
+  const fakeKind = defineKind({
+    kind: 'fake',
+    title: 'Fake',
+    channels: ['sms'],
+    fields: {},
+    create: () => ({ channels: ['sms'], ...provider }),
+  })
+  const service = createDeliveryService({
+    clock,
+    version: '0',
+    kinds: [fakeKind],
+    callbackUrl: () => null,
+    report: () => {},
+    onReceipt: () => {},
+    onCircuitChange: (_, openState) => void circuits.push(openState ? 'open' : 'closed'),
+  })
+  await service.configure({ providers: [{ name: 'main', kind: 'fake', values: {} }], routes: [] })
+  const job: DeliveryJob = {
+    request: createPendingRequest(clock.now()),
+    code: '012345',
+    application: { name: 'Acme', defaultLocale: null, webOtpDomain: null, androidAppHash: null },
+    channels: ['sms'],
+    attempt: 1,
+    excluded: [],
+  }
+  return { clock, circuits, service, dispatch: () => service.delivery.dispatch(job) }
+}
+
+test('a probe whose send throws synchronously is uncertain, and the circuit recovers', async () => {
+  let send = (): SendOutcome => refused(createFailure('provider_down', null))
+  const { clock, circuits, dispatch } = await createDispatchFixture({
+    // Not async, so that an error is thrown instead of rejecting the promise.
+    send: () => Promise.resolve(send()),
+  })
+  for (let count = 0; count < 5; count++) await dispatch()
+  expect(circuits).toEqual(['open'])
+
+  clock.advance(5_000)
+  send = () => {
+    throw new Error('a bug in the provider')
+  }
+  expect(await dispatch()).toMatchObject({ kind: 'uncertain', failure: { providerCode: 'FAULT' } })
+
+  clock.advance(10_000)
+  send = () => accepted('id')
+  expect(await dispatch()).toMatchObject({ kind: 'accepted', messageId: 'id' })
+  expect(circuits).toEqual(['open', 'open', 'closed'])
+})
+
+test('a removed provider that fails to close does not change the outcome of its last message', async () => {
+  const { promise, resolve } = Promise.withResolvers<SendOutcome>()
+  const { service, dispatch } = await createDispatchFixture({
+    send: () => promise,
+    close: () => Promise.reject(new Error('the connection is already closed')),
+  })
+  const dispatching = dispatch()
+  await service.configure({ providers: [], routes: [] })
+  resolve(accepted('id'))
+  expect(await dispatching).toMatchObject({ kind: 'accepted', messageId: 'id' })
+})
