@@ -5,6 +5,7 @@ import type { AppServices } from '../http/app.ts'
 import type { ListenerNeeds } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
 import { bindOrExplain } from './listen.ts'
+import type { Cleanups } from './shutdown.ts'
 
 /** Upper bound of the backlog count, so that a scrape stays cheap however long the backlog is. */
 const backlogMax = 100_000
@@ -60,7 +61,7 @@ export async function startMetricsListener(
   address: Config['metricsListen'],
   metrics: ServerMetrics,
   log: Log,
-  cleanups: Array<() => unknown>,
+  cleanups: Cleanups,
 ): Promise<string | null> {
   if (!metrics || address === null) return null
   const { serveMetrics } = await import('../metrics/metrics.ts')

@@ -4,23 +4,27 @@ import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { repairAfterClockRollback } from '../domain/upkeep/clock-rollback.ts'
 import { systemClock, type Clock } from '../domain/model/clock.ts'
-import { createRetention } from '../domain/upkeep/retention.ts'
 import { createApp } from '../http/app.ts'
-import { listen, type Listener, type ListenerNeeds } from '../http/listener.ts'
+import { listen, type Listener } from '../http/listener.ts'
 import type { Log } from '../log/log.ts'
+import { openDatabase } from './database.ts'
 import { bindOrExplain } from './listen.ts'
-import { createServerMetrics, requestObserver, startMetricsListener, withLoginMetrics } from './metrics.ts'
+import {
+  createServerMetrics,
+  requestObserver,
+  startMetricsListener,
+  withLoginMetrics,
+  type ServerMetrics,
+} from './metrics.ts'
+import { startPeriodicTask } from './periodic-tasks.ts'
 import { createReadiness } from './readiness.ts'
 import { createServices, type Services } from './services.ts'
-import { createClockStepLogger, createPurgeThrottle, startPeriodicTask } from './periodic-tasks.ts'
-import { dataFiles, prepareDataDir, readMasterKey, StartRefused } from '../store/files/data-dir.ts'
+import { requestsDrainMs, shutdown, type Cleanups } from './shutdown.ts'
+import { startWorkers } from './workers.ts'
 import { checkIntegrity } from '../store/files/integrity.ts'
-import { acquireLock } from '../store/files/lock.ts'
-import { toStartError, prepareDatabase, wasUncleanStop } from '../store/files/prepare-database.ts'
-import { openSqlite } from '../store/engine/sqlite.ts'
+import { toStartError } from '../store/files/prepare-database.ts'
 import { createStore } from '../store/store.ts'
 import { createWebhookWorker } from '../webhooks/worker.ts'
-import { minuteMs } from '../shared/durations.ts'
 
 export { openProviders, type ConfiguredProvider, type ProviderTestResult } from './providers.ts'
 export { createLog, descriptorSink, type Log } from '../log/log.ts'
@@ -48,18 +52,7 @@ export type ServerNeeds = {
   clock?: Clock
 }
 
-/**
- * Graceful shutdown takes at most ten seconds: up to one second to drain keep-alive connections, then the requests in
- * progress, then the messages and webhooks that they caused.
- */
-const requestsDrainMs = 7_000
-const messagesDrainMs = 500
-const webhooksDrainMs = 1_000
-const lockWaitMs = 1_000
-const expirySweepMs = 10_000
-const clockCheckMs = 10_000
 const setupTokenCheckMs = 10_000
-const purgeIntervalMs = 10 * minuteMs
 /** Wakes streams for entries that another process wrote and for tokens that expired. */
 const streamsPollMs = 2_000
 
@@ -71,49 +64,35 @@ const streamsPollMs = 2_000
  */
 export async function startServer(config: Config, needs: ServerNeeds): Promise<RunningServer> {
   const { log, version } = needs
+  // `clock` follows monotonic time; `wall` is for times that other systems compare with their own clocks.
   const clock = needs.clock ?? systemClock(Date.now, () => performance.now(), uptime)
   const wall = needs.clock ?? { now: Date.now }
-  const cleanups: Array<() => unknown> = []
+  const cleanups: Cleanups = []
   let shutdownPromise: Promise<void> | undefined
   const stop = () => (shutdownPromise ??= shutdown(cleanups, log))
   const failure = Promise.withResolvers<unknown>()
 
   const dataDir = config.dataDir ?? makeTemporaryDir(cleanups)
   try {
-    prepareDataDir(dataDir, (message) => log.warn(message))
-    const files = dataFiles(dataDir)
-    // An operator command may hold the lock briefly.
-    const lock = acquireLock(files.lock, lockWaitMs)
-    if (!lock) {
-      throw new StartRefused(
-        `another otpd is already running on ${dataDir}`,
-        'Stop it, or choose another data directory with --data-dir.',
-      )
-    }
-    cleanups.push(lock.release)
-
-    const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
-    const wasUnclean = wasUncleanStop(dataDir)
-    const { migrated, backup } = prepareDatabase(dataDir, {
-      masterKey,
-      migrate: config.migrate,
-      now: clock.now(),
-    })
-    if (migrated.length > 0) log.info('database migrated', { migrations: migrated, backup })
-
     const onDiskFault = (error: unknown) => {
       log.error('a disk write failed during a commit, so its outcome is unknown; the server exits', { error })
       failure.resolve(error)
     }
-    const database = openSqlite(files.database, { onDiskFault })
-    cleanups.push(database.close)
+    const { database, files, masterKey, wasUnclean } = openDatabase(dataDir, config, {
+      log,
+      clock,
+      cleanups,
+      onDiskFault,
+    })
+    // Set below: the store wakes the worker and the streams, which are built on the store, and the services need the
+    // URL, whose port is known once the listener is bound.
     let wakeWebhookWorker = () => {}
     let wakeStreams = (_developerId: string) => {}
+    let url = ''
     const store = createStore(database, {
       onDelivery: () => wakeWebhookWorker(),
       onEvent: (developerId) => wakeStreams(developerId),
     })
-    let url = ''
     const metrics = await createServerMetrics(config, { store, clock, version })
     const services = createServices({
       config,
@@ -129,8 +108,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onKeysFailed: (cause) => log.warn('the keys of the identity provider could not be loaded', { cause }),
       onGuardFailed: (error) => log.error('guard check failed; request allowed (fail open)', { error }),
     })
-    const { logStreams } = services
-    wakeStreams = logStreams.wake
+    wakeStreams = services.logStreams.wake
     const rollbackMs = await repairAfterClockRollback({ store, clock })
     if (rollbackMs > 0) {
       const seconds = Math.round(rollbackMs / 1000)
@@ -143,7 +121,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       await services.ensureAccount({ email: adminEmail, password: secrets.adminPassword })
     }
 
-    const worker = createWebhookWorker({
+    const webhookWorker = createWebhookWorker({
       store,
       clock,
       newId: services.newId,
@@ -153,39 +131,11 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       ownsAllLeases: true,
       onError: (error) => log.error('webhook delivery failed unexpectedly', { error }),
     })
-    wakeWebhookWorker = worker.wake
-    await worker.start()
-    cleanups.push(() => worker.stop(webhooksDrainMs))
-    const { messaging } = services
-    await messaging.start(config.delivery)
-    cleanups.push(() => messaging.stop(messagesDrainMs))
-    cleanups.push(startPeriodicTask(expirySweepMs, log, () => services.otp.expireRequests()))
-    const checkClockStep = createClockStepLogger(clock, wall, log)
-    cleanups.push(startPeriodicTask(clockCheckMs, log, async () => checkClockStep()))
-    const { keys } = services
-    const retention = createRetention({ store, clock, keys, settings: config.retention })
-    cleanups.push(
-      startPeriodicTask(purgeIntervalMs, log, (isStopping) =>
-        retention.purge(createPurgeThrottle(isStopping)),
-      ),
-    )
+    wakeWebhookWorker = webhookWorker.wake
+    await startWorkers({ config, services, webhookWorker, store, clock, wall, log, cleanups })
 
     const readiness = createReadiness(store, clock, () => shutdownPromise !== undefined)
-    const onBug = (error: unknown, traceId: string) => log.error('unexpected error', { error, traceId })
-    const app = createApp({ ...services, ...withLoginMetrics(metrics, services.builtIn), readiness, onBug })
-    const listener = bind(config, app, {
-      newId: services.newId,
-      onBug,
-      onResponse: requestObserver(
-        metrics,
-        config.log.level === 'debug' ? (completed) => log.debug('request', completed) : undefined,
-      ),
-    })
-    cleanups.push(() => listener.stop(requestsDrainMs))
-    cleanups.push(listener.beginDrain)
-    cleanups.push(startPeriodicTask(streamsPollMs, log, async () => logStreams.wake()))
-    // Runs first: the listener waits for open requests, and a stream would never end on its own.
-    cleanups.push(() => logStreams.drain())
+    const listener = startListener({ config, services, metrics, readiness, log, cleanups })
     url = listener.url
     const metricsUrl = await startMetricsListener(config.metricsListen, metrics, log, cleanups)
 
@@ -198,7 +148,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     )
     if (wasUnclean) cleanups.push(checkIntegrity(files.database, log))
     const reload = async ({ delivery, guard }: Pick<Config, 'delivery' | 'guard'>) => {
-      await messaging.reload(delivery)
+      await services.messaging.reload(delivery)
       services.guard.configure(guard)
       const { providers, routes } = delivery
       log.info('delivery reloaded', { providers: providers.length, routes: routes.length })
@@ -211,18 +161,35 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
   }
 }
 
-/** Graceful shutdown: runs the cleanups in reverse order. A cleanup that fails is logged and does not stop the rest. */
-async function shutdown(cleanups: Array<() => unknown>, log: Log): Promise<void> {
-  for (const cleanup of cleanups.splice(0).toReversed()) {
-    try {
-      await cleanup()
-    } catch (error) {
-      log.error('a part of the server did not shut down cleanly', { error })
-    }
-  }
+/** Binds the HTTP listener, and adds the cleanups that drain it. */
+function startListener(needs: {
+  config: Config
+  services: Services
+  metrics: ServerMetrics
+  readiness: ReturnType<typeof createReadiness>
+  log: Log
+  cleanups: Cleanups
+}): Listener {
+  const { config, services, metrics, readiness, log, cleanups } = needs
+  const { logStreams, newId } = services
+  const onBug = (error: unknown, traceId: string) => log.error('unexpected error', { error, traceId })
+  const onResponse = requestObserver(
+    metrics,
+    config.log.level === 'debug' ? (completed) => log.debug('request', completed) : undefined,
+  )
+  const app = createApp({ ...services, ...withLoginMetrics(metrics, services.builtIn), readiness, onBug })
+  const listener = bindOrExplain(config.listen, '--listen', () =>
+    listen(config.listen, app, { newId, onBug, onResponse }),
+  )
+  cleanups.push(() => listener.stop(requestsDrainMs))
+  cleanups.push(listener.beginDrain)
+  cleanups.push(startPeriodicTask(streamsPollMs, log, async () => logStreams.wake()))
+  // Runs before the listener drains: it waits for open requests, and a stream would never end on its own.
+  cleanups.push(() => logStreams.drain())
+  return listener
 }
 
-function makeTemporaryDir(cleanups: Array<() => unknown>): string {
+function makeTemporaryDir(cleanups: Cleanups): string {
   const folder = mkdtempSync(join(tmpdir(), 'otpd-dev-'))
   cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
   return folder
@@ -239,6 +206,3 @@ async function publishSetupToken(services: Services, path: string) {
     writeFileSync(path, `${setupToken.token}\n`, { mode: 0o600, flag: 'wx' })
   return setupToken
 }
-
-const bind = (config: Config, app: Parameters<typeof listen>[1], needs: ListenerNeeds): Listener =>
-  bindOrExplain(config.listen, '--listen', () => listen(config.listen, app, needs))

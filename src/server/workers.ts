@@ -1,0 +1,44 @@
+import type { Config } from '../config/config.ts'
+import type { Clock } from '../domain/model/clock.ts'
+import type { Store } from '../domain/store/store.ts'
+import { createRetention } from '../domain/upkeep/retention.ts'
+import type { Log } from '../log/log.ts'
+import { minuteMs } from '../shared/durations.ts'
+import type { WebhookWorker } from '../webhooks/worker.ts'
+import { createClockStepLogger, createPurgeThrottle, startPeriodicTask } from './periodic-tasks.ts'
+import type { Services } from './services.ts'
+import { messagesDrainMs, webhooksDrainMs, type Cleanups } from './shutdown.ts'
+
+const expirySweepMs = 10_000
+const clockCheckMs = 10_000
+const purgeIntervalMs = 10 * minuteMs
+
+/**
+ * Starts the background work: webhooks, messages, the sweeper of expired requests, the clock check and retention. The
+ * cleanup of a worker is added before it starts, so that a start that fails halfway is undone.
+ */
+export async function startWorkers(needs: {
+  config: Pick<Config, 'delivery' | 'retention'>
+  services: Pick<Services, 'messaging' | 'otp' | 'keys'>
+  webhookWorker: Pick<WebhookWorker, 'start' | 'stop'>
+  store: Store
+  clock: Clock
+  wall: Clock
+  log: Log
+  cleanups: Cleanups
+}): Promise<void> {
+  const { config, services, webhookWorker, store, clock, wall, log, cleanups } = needs
+  const { messaging, otp, keys } = services
+  cleanups.push(() => webhookWorker.stop(webhooksDrainMs))
+  await webhookWorker.start()
+  cleanups.push(() => messaging.stop(messagesDrainMs))
+  await messaging.start(config.delivery)
+
+  const checkClockStep = createClockStepLogger(clock, wall, log)
+  const retention = createRetention({ store, clock, keys, settings: config.retention })
+  cleanups.push(
+    startPeriodicTask(expirySweepMs, log, () => otp.expireRequests()),
+    startPeriodicTask(clockCheckMs, log, async () => checkClockStep()),
+    startPeriodicTask(purgeIntervalMs, log, (isStopping) => retention.purge(createPurgeThrottle(isStopping))),
+  )
+}
