@@ -6,7 +6,7 @@ import type { Context, RunCommand } from '../context.ts'
 import { checksText, fault, ok, type Check } from '../doctor/check.ts'
 import { addressChecks, configurationChecks, webhookChecks } from '../doctor/config.ts'
 import { deliveryChecks } from '../doctor/delivery.ts'
-import { hostChecks } from '../doctor/host.ts'
+import { dataDirChecks } from '../doctor/data-dir.ts'
 import { serverChecks } from '../doctor/server.ts'
 import { programCheck, terminalCheck } from '../doctor/terminal.ts'
 import { CliError, exitCodes } from '../terminal/errors.ts'
@@ -102,7 +102,7 @@ function localServerChecks({ io }: Context, localServer: LocalServer | null): Ch
   return [
     ...configurationChecks(loaded),
     ...(config === null ? [] : [...addressChecks(config), ...webhookChecks(config)]),
-    ...(dataDirInfo && inspection ? hostChecks(inspection, dataDirInfo) : []),
+    ...(dataDirInfo && inspection ? dataDirChecks(inspection, dataDirInfo) : []),
   ]
 }
 

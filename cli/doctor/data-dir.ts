@@ -8,7 +8,7 @@ type OpenDirectory = Extract<HostInspection, { state: 'accessible' }>
 export type DataDirInfo = { dataDir: string; displayPath: string; migrate: boolean }
 
 /** Reports on an inspection of the data directory; one check if it is missing or inaccessible. */
-export function hostChecks(inspection: HostInspection, dataDirInfo: DataDirInfo): Check[] {
+export function dataDirChecks(inspection: HostInspection, dataDirInfo: DataDirInfo): Check[] {
   const { dataDir, displayPath } = dataDirInfo
   const name = 'data directory'
   if (inspection.state === 'missing') {

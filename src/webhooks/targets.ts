@@ -15,7 +15,8 @@ type Address = ReturnType<typeof ipaddr.process>
 
 /**
  * SSRF guard for webhook targets: allows public addresses by `https`. Loopback, private, link-local and all
- * other special ranges are refused, in any notation, unless the operator allows them.
+ * other special ranges are refused, in any notation, unless the operator allows them. `sender.ts` applies it
+ * again to the resolved addresses, and pins them (DNS rebinding).
  */
 export function createTargetGuard(allowlist: TargetAllowlist): TargetGuard {
   const hosts = new Set(allowlist.hosts)

@@ -13,7 +13,10 @@ import { retryDelayMs } from './retry.ts'
 /** Limit per process; the outbox limits deliveries per endpoint. */
 const inFlightMax = 50
 
-/** Longer than an exchange can take, so that no other process claims a delivery that is still in flight. */
+/**
+ * Lease of a claimed delivery. Longer than an exchange can take, so that no other process claims a delivery that
+ * is still in flight.
+ */
 const leaseMs = 30_000
 
 /** A finished send, to be recorded. Without `attempt` nothing was sent, and the claim is only released. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { hostChecks } from '../../../cli/doctor/host.ts'
+import { dataDirChecks } from '../../../cli/doctor/data-dir.ts'
 import type { HostInspection } from '../../../src/host/host.ts'
 
 type OpenInspection = Extract<HostInspection, { state: 'accessible' }>
@@ -27,11 +27,11 @@ const healthyInspection: OpenInspection = {
 }
 
 const findProblems = (changes: Partial<OpenInspection>, location = dataDirInfo) =>
-  hostChecks({ ...healthyInspection, ...changes }, location).filter(({ status }) => status !== 'ok')
+  dataDirChecks({ ...healthyInspection, ...changes }, location).filter(({ status }) => status !== 'ok')
 
 describe('a data directory', () => {
   test('without problems has no remedies', () => {
-    const checks = hostChecks(healthyInspection, dataDirInfo)
+    const checks = dataDirChecks(healthyInspection, dataDirInfo)
     expect(checks.map(({ name, message }) => `${name}: ${message}`)).toEqual([
       'data directory: /srv/otpd data, owned by you, private, not in use',
       'disk space: 5.4 GB free',
@@ -43,13 +43,13 @@ describe('a data directory', () => {
   })
 
   test('that is missing is created by the first start', () => {
-    const [check, ...rest] = hostChecks({ state: 'missing' }, dataDirInfo)
+    const [check, ...rest] = dataDirChecks({ state: 'missing' }, dataDirInfo)
     expect(check).toMatchObject({ status: 'warning', remedy: expect.stringContaining('otpd serve') })
     expect(rest).toEqual([])
   })
 
   test('of another user names the user to run as', () => {
-    const [check] = hostChecks({ state: 'inaccessible', ownerId: 7, cause: 'EACCES' }, dataDirInfo)
+    const [check] = dataDirChecks({ state: 'inaccessible', ownerId: 7, cause: 'EACCES' }, dataDirInfo)
     expect(check).toMatchObject({ status: 'fault' })
     expect(check?.remedy).toContain("sudo -u '#7' otpd doctor --data-dir '/srv/otpd data'")
   })
@@ -80,7 +80,7 @@ describe('a data directory', () => {
     [999_999_999, 'warning', '999 MB free'],
     [1_000_000_000, 'ok', '1.0 GB free'],
   ])('with %i bytes free: %s', (freeBytes, status, message) => {
-    const check = hostChecks({ ...healthyInspection, freeBytes }, dataDirInfo).find(
+    const check = dataDirChecks({ ...healthyInspection, freeBytes }, dataDirInfo).find(
       ({ name }) => name === 'disk space',
     )
     expect(check).toMatchObject({ status, message })
