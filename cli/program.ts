@@ -48,11 +48,14 @@ export async function runCommandLine(argv: string[], io: Io): Promise<number> {
   }
   const program = createProgram(io, runCommand, args[0])
   try {
-    if (args.length > 0) await program.parseAsync(args, { from: 'user' })
-    else if (io.stdinIsTerminal && io.stdoutIsTerminal)
+    if (args.length > 0) {
+      await program.parseAsync(args, { from: 'user' })
+      return exitCode
+    }
+    if (io.stdinIsTerminal && io.stdoutIsTerminal)
       return await openConsoleOrHintAtHelp(createContext(io, {}, createOutput(io, {})))
-    else program.outputHelp()
-    return exitCode
+    program.outputHelp()
+    return exitCodes.done
   } catch (error) {
     // Parsing may be what failed, so look for the flags in the raw arguments.
     const hasFlag = (...names: string[]) => args.some((arg) => names.includes(arg))
@@ -61,8 +64,11 @@ export async function runCommandLine(argv: string[], io: Io): Promise<number> {
       output.printError(error)
       return exitCodeForError(error)
     }
+    // --help and --version end as an error with code 0.
     if (error.exitCode === 0) return exitCodes.done
-    if (error.code !== 'commander.help') output.printError(toUsageError(error, program, args))
+    // A group without a subcommand: commander has already printed its help.
+    if (error.code === 'commander.help') return exitCodes.usage
+    output.printError(toUsageError(error, program, args))
     return exitCodes.usage
   }
 }
@@ -77,40 +83,62 @@ function toUsageError(error: CommanderError, program: Command, args: string[]) {
   )
 }
 
-/** Command files in the order of the help: heading, names of their top-level commands, and how to register them. */
-const commandFiles: [
-  heading: string,
-  commandNames: string[],
-  register: (program: Command, runCommand: RunCommand) => void,
-][] = [
-  ['Server:', ['serve'], addServeCommand],
-  ['Server:', ['health'], addHealthCommand],
-  ['Server:', ['doctor'], addDoctorCommand],
-  ['Server:', ['config'], addConfigCommands],
-  ['Server:', ['admin'], addAdminCommands],
-  ['Server:', ['migrate'], addMigrateCommands],
-  ['Server:', ['backup', 'restore'], addBackupCommands],
-  ['Server:', ['provider'], addProviderCommands],
-  ['Server:', ['guard'], addGuardCommands],
-  ['Server:', ['template', 'templates'], addTemplateCommands],
-  ['Account:', ['login', 'logout', 'whoami', 'auth'], addAccountCommands],
-  ['Account:', ['context'], addContextCommands],
-  ['Account:', ['profile'], addProfileCommands],
-  ['Work:', ['project', 'projects'], addProjectCommands],
-  ['Work:', ['app', 'apps'], addAppCommands],
-  ['Work:', ['rotate'], addRotateCommand],
-  ['Work:', ['otp'], addOtpCommands],
-  ['Work:', ['inbox'], addInboxCommand],
-  ['Work:', ['webhook', 'webhooks'], addWebhookCommands],
-  ['Work:', ['user', 'users'], addUserCommands],
-  ['Work:', ['logs'], addLogsCommand],
-  ['Work:', ['audit'], addAuditCommand],
-  ['Work:', ['analytics'], addAnalyticsCommand],
-  ['Work:', ['console'], addConsoleCommand],
-  ['More:', ['api'], addApiCommand],
-  // Without a name, so that `otpd completion` builds the whole tree: the script lists every command.
-  ['More:', [], addCompletionCommand],
-  ['More:', ['version'], addVersionCommand],
+type CommandFile = {
+  /** Its top-level commands, with their other names. */
+  names: string[]
+  register: (program: Command, runCommand: RunCommand) => void
+}
+
+/** The command files by the headings of the help, in its order. */
+const commandGroups: { heading: string; files: CommandFile[] }[] = [
+  {
+    heading: 'Server:',
+    files: [
+      { names: ['serve'], register: addServeCommand },
+      { names: ['health'], register: addHealthCommand },
+      { names: ['doctor'], register: addDoctorCommand },
+      { names: ['config'], register: addConfigCommands },
+      { names: ['admin'], register: addAdminCommands },
+      { names: ['migrate'], register: addMigrateCommands },
+      { names: ['backup', 'restore'], register: addBackupCommands },
+      { names: ['provider'], register: addProviderCommands },
+      { names: ['guard'], register: addGuardCommands },
+      { names: ['template', 'templates'], register: addTemplateCommands },
+    ],
+  },
+  {
+    heading: 'Account:',
+    files: [
+      { names: ['login', 'logout', 'whoami', 'auth'], register: addAccountCommands },
+      { names: ['context'], register: addContextCommands },
+      { names: ['profile'], register: addProfileCommands },
+    ],
+  },
+  {
+    heading: 'Work:',
+    files: [
+      { names: ['project', 'projects'], register: addProjectCommands },
+      { names: ['app', 'apps'], register: addAppCommands },
+      { names: ['rotate'], register: addRotateCommand },
+      { names: ['otp'], register: addOtpCommands },
+      { names: ['inbox'], register: addInboxCommand },
+      { names: ['webhook', 'webhooks'], register: addWebhookCommands },
+      { names: ['user', 'users'], register: addUserCommands },
+      { names: ['logs'], register: addLogsCommand },
+      { names: ['audit'], register: addAuditCommand },
+      { names: ['analytics'], register: addAnalyticsCommand },
+      { names: ['console'], register: addConsoleCommand },
+    ],
+  },
+  {
+    heading: 'More:',
+    files: [
+      { names: ['api'], register: addApiCommand },
+      // Without a name, so that `otpd completion` builds the whole tree: the script lists every command.
+      { names: [], register: addCompletionCommand },
+      { names: ['version'], register: addVersionCommand },
+    ],
+  },
 ]
 
 /**
@@ -131,6 +159,7 @@ export function createProgram(io: Io, runCommand: RunCommand, firstWord?: string
     .configureOutput({
       writeOut: (text) => io.writeOut(text),
       writeErr: (text) => io.writeError(text),
+      // `runCommandLine` prints errors itself, with hints or as JSON.
       outputError: () => {},
       getOutHasColors: () => io.stdoutIsTerminal && !io.env.NO_COLOR,
       getErrHasColors: () => io.stderrIsTerminal && !io.env.NO_COLOR,
@@ -147,15 +176,15 @@ export function createProgram(io: Io, runCommand: RunCommand, firstWord?: string
     .addHelpText('after', examples('otpd serve', 'otpd login', 'otpd project create storefront'))
     .addHelpText('after', exitCodeHelp)
 
-  const requested = commandFiles.filter(
-    ([, commandNames]) => firstWord !== undefined && commandNames.includes(firstWord),
-  )
-  for (const [heading, , register] of requested.length > 0 ? requested : commandFiles) {
+  const isRequested = ({ names }: CommandFile) => firstWord !== undefined && names.includes(firstWord)
+  const isKnown = commandGroups.some(({ files }) => files.some(isRequested))
+  for (const { heading, files } of commandGroups) {
     program.commandsGroup(heading)
-    register(program, runCommand)
+    for (const file of files) if (!isKnown || isRequested(file)) file.register(program, runCommand)
   }
   program.helpCommand('help [command]', 'help for a command')
   for (const noun of program.commands) {
+    // `otpd help app` and `otpd app --help` are enough: `otpd app help` would add a line to the help of every noun.
     noun.helpCommand(false)
     addNounExamples(noun)
   }
