@@ -1,7 +1,6 @@
 import type { Api } from './api.ts'
 import type { Io } from '../terminal/io.ts'
-import { CliError } from '../terminal/errors.ts'
-import { isRetryable } from './follow-log.ts'
+import { CliError, isRetryable } from '../terminal/errors.ts'
 import { whenAborted } from '../terminal/interrupt.ts'
 import type { InboxItem } from './resources.ts'
 

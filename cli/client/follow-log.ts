@@ -1,5 +1,5 @@
 import type { Io } from '../terminal/io.ts'
-import { CliError } from '../terminal/errors.ts'
+import { CliError, isRetryable } from '../terminal/errors.ts'
 import { unreachableError } from '../session/http.ts'
 import { parseJson } from '../../src/shared/json.ts'
 import { whenAborted } from '../terminal/interrupt.ts'
@@ -99,10 +99,6 @@ function endReason(data: string | null) {
   if (data?.includes('"token_expired"')) return tokenExpired
   return data?.includes('"draining"') ? 'the server is shutting down' : 'the server ended the stream'
 }
-
-/** Whether the same call may succeed later. */
-export const isRetryable = ({ status, code }: CliError) =>
-  status === undefined ? code === 'SERVER_UNREACHABLE' : status >= 500 || status === 429 || status === 408
 
 async function openStream(
   { server, tokens }: LogConnection,

@@ -1,6 +1,5 @@
 import { Box, useApp, useInput, usePaste, useWindowSize } from 'ink'
-import { exitCodes } from '../terminal/errors.ts'
-import { isRetryable } from '../client/follow-log.ts'
+import { exitCodes, isRetryable } from '../terminal/errors.ts'
 import { relativeTime } from '../terminal/text.ts'
 import { ConfirmDialog } from './components/ConfirmDialog.tsx'
 import { Footer } from './components/Footer.tsx'
@@ -13,7 +12,7 @@ import { useConsole, type Console } from './console-context.ts'
 import { ApplicationsContext, usePolledApplications } from './hooks/use-applications.ts'
 import { useKeys } from './hooks/use-keys.ts'
 import { useNow } from './hooks/use-now.ts'
-import { useServerState } from './hooks/use-server-state.ts'
+import { usePollServerState } from './hooks/use-poll-server-state.ts'
 import { useShell } from './hooks/use-shell.ts'
 import { keyName, screenNames } from './keymap.ts'
 import { screens } from './screens.ts'
@@ -35,7 +34,7 @@ export function App() {
     for (const pressed of isText ? name : [name]) keys.press(characterKeys[pressed] ?? pressed)
   })
   usePaste((text) => keys.paste(text))
-  useServerState()
+  usePollServerState()
   useGlobalKeys()
   const applications = usePolledApplications()
   const isTooSmall = columns < widthMin || rows < heightMin
@@ -50,7 +49,9 @@ export function App() {
   )
 }
 
-/** Named keys that arrive within such a text, as the characters that the terminal sends for them. */
+/**
+ * Named keys within a text of several keys, which arrive as the characters that the terminal sends for them.
+ */
 const characterKeys: Partial<Record<string, string>> = {
   '\r': 'enter',
   '\t': 'tab',
@@ -85,8 +86,10 @@ function useGlobalKeys() {
  * the system ignores SIGTSTP, and the console goes on after a short pause.
  */
 async function suspendProcess({ sleep }: Console['context']['io']) {
+  // Ink has just written the sequences that restore the terminal; they must reach it before the process stops.
   await sleep(10)
   process.kill(0, 'SIGTSTP')
+  // The signal may arrive a little later; ink takes the terminal back when this returns.
   await sleep(50)
 }
 
@@ -102,22 +105,21 @@ function TooSmall({ columns, rows }: { columns: number; rows: number }) {
   return <Lines lines={lines} width={columns} height={rows} />
 }
 
-/** Height of the frame: two lines of header, the rule, a line for messages and the footer. */
-const frameHeight = 5
+/** Lines around the screen: two of header, the rule, the status line and the footer. */
+const chromeHeight = 5
 
 function Frame({ columns: width, rows }: { columns: number; rows: number }) {
   const { theme } = useConsole()
   const { screen, visit, target, dialog, help, breadcrumbs, toast } = useShell()
   const isCompact = width < 80 || rows < 24
-  const height = rows - frameHeight
+  const height = rows - chromeHeight
   const currentScreen = screens[screen]
-  const title: Line = [currentScreen.title, ...breadcrumbs]
-    .flatMap((segment, index) =>
-      index === 0 ? [segment] : [` ${theme.symbols.breadcrumbSeparator} `, segment],
-    )
-    .map((text, index, segments) =>
-      index === segments.length - 1 ? { text, paint: theme.paint.bold } : text,
-    )
+  const path = [currentScreen.title, ...breadcrumbs]
+  const separator = ` ${theme.symbols.breadcrumbSeparator} `
+  const title: Line = [
+    ...path.slice(0, -1).map((segment) => segment + separator),
+    { text: path.at(-1) ?? '', paint: theme.paint.bold },
+  ]
   return (
     <Box flexDirection="column" width={width} height={rows}>
       <Header screens={screens} width={width} />
@@ -137,7 +139,7 @@ function Frame({ columns: width, rows }: { columns: number; rows: number }) {
         {dialog?.kind === 'form' && <FormDialog dialog={dialog} width={width} height={height} />}
       </Box>
       {toast === null ? (
-        <Freshness width={width} />
+        <StatusLine width={width} />
       ) : (
         <Lines lines={[[' ', theme.status(toast.tone, toast.text)]]} width={width} />
       )}
@@ -147,19 +149,20 @@ function Frame({ columns: width, rows }: { columns: number; rows: number }) {
 }
 
 /** Shows when the data was last updated, or the error that prevents it. An unreachable server is shown in the header. */
-function Freshness({ width }: { width: number }) {
+function StatusLine({ width }: { width: number }) {
   const { answeredAt, listPosition, problems, theme } = useConsole()
   const nowMs = useNow()
   const position = useStore(listPosition)
   const [problem] = [...useStore(problems).values()].filter((error) => !isRetryable(error))
   if (problem !== undefined) {
-    const messages = [problem.message, problem.hints.at(-1) ?? '']
+    const { message, hints } = problem
+    const hint = hints.at(-1)
+    const both = hint === undefined ? message : `${message} ${hint}`
+    const toLine = (text: string): Line => [' ', theme.status('bad', text)]
     // If both do not fit, the hint is more useful than the message, and a truncated command is useless.
-    const texts = [messages.join(' '), ...messages.toReversed()].filter((text) => text !== '')
-    const lines = texts.map((text): Line => [' ', theme.status('bad', text)])
-    return (
-      <Lines lines={[lines.find((line) => displayWidth(line) <= width) ?? lines[0] ?? '']} width={width} />
-    )
+    const texts = hint === undefined ? [message] : [both, hint, message]
+    const fitting = texts.map(toLine).find((line) => displayWidth(line) <= width)
+    return <Lines lines={[fitting ?? toLine(both)]} width={width} />
   }
   // Read without a subscription: the clock renders this every second, and most responses change nothing else.
   const updatedAtMs = answeredAt.get()

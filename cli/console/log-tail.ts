@@ -1,5 +1,5 @@
-import { CliError } from '../terminal/errors.ts'
-import { followLog, isRetryable } from '../client/follow-log.ts'
+import { CliError, isRetryable } from '../terminal/errors.ts'
+import { followLog } from '../client/follow-log.ts'
 import { whenAborted } from '../terminal/interrupt.ts'
 import { findRecent, matchesSearch, type LogSearch } from '../client/recent-log.ts'
 import type { LogEntry } from '../client/resources.ts'

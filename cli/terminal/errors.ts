@@ -46,6 +46,10 @@ export class CliError extends Error {
   }
 }
 
+/** Whether the same call may succeed later. */
+export const isRetryable = ({ status, code }: CliError) =>
+  status === undefined ? code === 'SERVER_UNREACHABLE' : status >= 500 || status === 429 || status === 408
+
 /** Makes the error for an invalid command line: nothing was done, exit code 2. */
 export const usageError = (message: string, ...hints: string[]) =>
   new CliError(exitCodes.usage, 'USAGE', message, { hints })

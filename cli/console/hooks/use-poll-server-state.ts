@@ -8,7 +8,7 @@ const pollIntervalMs = 2000
  * Polls the server's readiness every two seconds, also while the console is paused. When the server becomes reachable
  * again, everything on the screen is refreshed.
  */
-export function useServerState() {
+export function usePollServerState() {
   const { connection, shell, refresh, crash } = useConsole()
   useEffect(() => {
     let isStopped = false
