@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { findBreaches, findRoom, wallGraph, wallTargets } from './helpers/import-walls.ts'
+import { findViolations, findArea, allowedGraph, allowedTargets } from './helpers/import-rules.ts'
 import {
   findCycle,
   importGraph,
@@ -21,9 +21,9 @@ const isStatic = (_: string, { kind }: Import) => kind === 'static'
 const anyImport = () => true
 
 describe('imports', () => {
-  test('go through no wall between folders', () => {
+  test('follow the rules between folders', () => {
     expect(program.length).toBeGreaterThan(50)
-    expect(findBreaches(program)).toEqual([])
+    expect(findViolations(program)).toEqual([])
   })
 
   test.each([
@@ -120,7 +120,7 @@ describe('imports', () => {
       "import { startTestServer } from '../../test/helpers/binary.ts'\nstartTestServer()",
     ],
   ])('from %s are refused: %s', (path, text) => {
-    expect(findBreaches([parseSource(path, text)])).toHaveLength(1)
+    expect(findViolations([parseSource(path, text)])).toHaveLength(1)
   })
 
   test.each([
@@ -135,7 +135,7 @@ describe('imports', () => {
     ['cli/client/api.ts', "import { isLoopback } from '../../src/shared/loopback.ts'\nisLoopback()"],
     ['cli/commands/serve.ts', "const load = () => import('../../src/server/bundle.ts')"],
   ])('from %s are allowed: %s', (path, text) => {
-    expect(findBreaches([parseSource(path, text)])).toEqual([])
+    expect(findViolations([parseSource(path, text)])).toEqual([])
   })
 
   test('have no cycle at run time', () => {
@@ -166,20 +166,20 @@ describe('imports', () => {
   })
 })
 
-describe('the table of walls', () => {
+describe('the table of import rules', () => {
   test('allows no cycle of folders', () => {
-    expect(findCycle(wallGraph())).toBeUndefined()
+    expect(findCycle(allowedGraph())).toBeUndefined()
   })
 
   test('has a row for every folder, and none for a folder or file that does not exist', () => {
-    const rooms = new Set(program.map(({ path }) => findRoom(path)))
-    expect([...wallGraph().keys()].toSorted()).toEqual([...rooms].toSorted())
+    const areas = new Set(program.map(({ path }) => findArea(path)))
+    expect([...allowedGraph().keys()].toSorted()).toEqual([...areas].toSorted())
   })
 
   test('names only folders and files that exist', () => {
-    const existing = new Set([...wallGraph().keys(), ...program.map(({ path }) => path), 'package.json'])
+    const existing = new Set([...allowedGraph().keys(), ...program.map(({ path }) => path), 'package.json'])
     const migrations = ['migrations/sqlite', 'migrations/postgres']
-    expect(wallTargets().filter((name) => !existing.has(name) && !migrations.includes(name))).toEqual([])
+    expect(allowedTargets().filter((name) => !existing.has(name) && !migrations.includes(name))).toEqual([])
   })
 })
 

@@ -1,16 +1,16 @@
 import type { Import, Source } from './sources.ts'
 
 /**
- * One row of the table of walls: what the files of a room may import. A room is a folder (without its subfolders), or
- * one file that assembles what lies around it. Rooms are named by path; the most specific row applies.
+ * One row of the table: what the files of an area may import. An area is a folder (without its subfolders), or
+ * one file that assembles what lies around it. Areas are named by path; the most specific row applies.
  */
-type Wall = {
-  room: string
-  /** Rooms, or single files, that may be imported. A room may always import itself. */
+type ImportRule = {
+  area: string
+  /** Areas, or single files, that may be imported. An area may always import itself. */
   imports?: string[]
-  /** Rooms, or single files, that may be imported for their types only. */
+  /** Areas, or single files, that may be imported for their types only. */
   types?: string[]
-  /** Rooms, or single files, that may be loaded with `import()`, so that a command pays for them only when it needs them. */
+  /** Areas, or single files, that may be loaded with `import()`, so that a command pays for them only when it needs them. */
   dynamic?: string[]
   /** Packages and Node.js modules that may be imported, types included. */
   packages: RegExp
@@ -36,93 +36,93 @@ const capabilities = domain('accounts', 'apps', 'guard', 'limits', 'log', 'otp',
 /** The folders at the bottom of the command line, which every part of it builds on. */
 const cliBase = cli('client', 'session', 'terminal', 'context.ts', 'version.ts')
 
-const walls: readonly Wall[] = [
+const importRules: readonly ImportRule[] = [
   // Pure types and rules: they compute, and know neither storage nor any capability.
-  { room: 'src/domain/model', packages: /^(node:crypto|libphonenumber-js)$/ },
+  { area: 'src/domain/model', packages: /^(node:crypto|libphonenumber-js)$/ },
   // Interfaces of the tables: nothing runs here, so nothing but types comes in.
-  { room: 'src/domain/store', types: domain('model'), packages: noPackage },
+  { area: 'src/domain/store', types: domain('model'), packages: noPackage },
   // The capabilities, from the one that needs nothing to the one that needs most.
-  { room: 'src/domain/limits', imports: domain('model', 'store'), packages: /^node:crypto$/ },
-  { room: 'src/domain/accounts', imports: domain('model', 'store'), packages: /^node:crypto$/ },
-  { room: 'src/domain/log', imports: domain('model', 'store'), packages: /^node:crypto$/ },
+  { area: 'src/domain/limits', imports: domain('model', 'store'), packages: /^node:crypto$/ },
+  { area: 'src/domain/accounts', imports: domain('model', 'store'), packages: /^node:crypto$/ },
+  { area: 'src/domain/log', imports: domain('model', 'store'), packages: /^node:crypto$/ },
   // Applications belong to a developer, and creating one is idempotent.
   {
-    room: 'src/domain/apps',
+    area: 'src/domain/apps',
     imports: domain('accounts', 'limits', 'model', 'store'),
     packages: /^node:crypto$/,
   },
   // The guard logs what it blocks; it knows nothing of requests beyond the model.
-  { room: 'src/domain/guard', imports: domain('log', 'model', 'store'), packages: /^node:crypto$/ },
+  { area: 'src/domain/guard', imports: domain('log', 'model', 'store'), packages: /^node:crypto$/ },
   // Endpoints belong to a developer and are rate-limited; a test event goes through the log.
   {
-    room: 'src/domain/webhooks',
+    area: 'src/domain/webhooks',
     imports: domain('accounts', 'limits', 'log', 'model', 'store'),
     packages: /^node:crypto$/,
   },
   // One-time passcodes build on most of the others, but not on webhooks, which follow the log on their own.
   {
-    room: 'src/domain/otp',
+    area: 'src/domain/otp',
     imports: domain('apps', 'guard', 'limits', 'log', 'model', 'store'),
     packages: /^node:crypto$/,
   },
   // Retention and erasure clean up after the others, so nothing depends on them.
   {
-    room: 'src/domain/upkeep',
+    area: 'src/domain/upkeep',
     imports: domain('accounts', 'limits', 'log', 'model', 'otp', 'store'),
     packages: /^node:crypto$/,
   },
 
   // The engine runs statements and migrations and knows no table's rules; the files around a database build on it.
   {
-    room: 'src/store/engine',
+    area: 'src/store/engine',
     imports: [...domain('model'), 'src/store/engine/tables'],
     packages: storagePackages,
   },
   // The columns of the tables, by subject, and their kinds; src/store/engine/tables.ts joins them.
-  { room: 'src/store/engine/tables', types: domain('model'), packages: storagePackages },
+  { area: 'src/store/engine/tables', types: domain('model'), packages: storagePackages },
   {
-    room: 'src/store/files',
+    area: 'src/store/files',
     imports: [...domain('model'), 'src/store/engine'],
     packages: storagePackages,
   },
   // The SQL of each table implements an interface of src/domain/store; it knows no capability.
   {
-    room: 'src/store',
+    area: 'src/store',
     imports: [...domain('model', 'store'), 'src/store/engine'],
     packages: storagePackages,
   },
 
   // Texts know no provider, the kit knows no particular provider, and providers do not know the delivery service.
-  { room: 'src/delivery/text', imports: domain('model'), packages: neutralPackages },
+  { area: 'src/delivery/text', imports: domain('model'), packages: neutralPackages },
   {
-    room: 'src/delivery/kit',
+    area: 'src/delivery/kit',
     imports: [...domain('model'), 'src/delivery/text'],
     packages: neutralPackages,
   },
   {
-    room: 'src/delivery/providers',
+    area: 'src/delivery/providers',
     imports: [...domain('model'), 'src/delivery/kit', 'src/delivery/text'],
     packages: neutralPackages,
   },
   {
-    room: 'src/delivery',
+    area: 'src/delivery',
     imports: [...domain('model'), 'src/delivery/kit', 'src/delivery/providers', 'src/delivery/text'],
     types: domain('otp'),
     packages: neutralPackages,
   },
 
   // Adapters of the domain. They do not know one another; src/server connects them.
-  { room: 'src/auth', imports: domain('accounts', 'apps', 'model', 'store'), packages: neutralPackages },
-  { room: 'src/webhooks', imports: domain('model', 'store', 'webhooks'), packages: neutralPackages },
-  { room: 'src/log', types: domain('model'), packages: neutralPackages },
+  { area: 'src/auth', imports: domain('accounts', 'apps', 'model', 'store'), packages: neutralPackages },
+  { area: 'src/webhooks', imports: domain('model', 'store', 'webhooks'), packages: neutralPackages },
+  { area: 'src/log', types: domain('model'), packages: neutralPackages },
   {
-    room: 'src/metrics',
+    area: 'src/metrics',
     types: domain('accounts', 'model'),
     packages: neutralPackages,
   },
   // The settings of providers, guard and retention are checked against what these accept.
   {
-    room: 'src/config',
+    area: 'src/config',
     imports: [
       ...domain('guard', 'model', 'upkeep'),
       'src/delivery/kit/provider-kinds.ts',
@@ -132,18 +132,18 @@ const walls: readonly Wall[] = [
   },
   // HTTP calls the capabilities and never a table; erasure, guard settings and upkeep are not on the network.
   {
-    room: 'src/http',
+    area: 'src/http',
     imports: domain('accounts', 'apps', 'limits', 'log', 'model'),
     packages: httpLayerPackages,
   },
   {
-    room: 'src/http/routes',
+    area: 'src/http/routes',
     imports: [...domain('accounts', 'apps', 'log', 'model', 'otp', 'webhooks'), 'src/http'],
     packages: httpLayerPackages,
   },
   // The one file of src/http that knows the routes: it mounts them.
   {
-    room: 'src/http/app.ts',
+    area: 'src/http/app.ts',
     imports: [
       ...domain('accounts', 'apps', 'log', 'model', 'otp', 'webhooks'),
       'src/http',
@@ -153,13 +153,13 @@ const walls: readonly Wall[] = [
   },
   // The listener puts the application on a socket and sends its security headers, also where no route is reached.
   {
-    room: 'src/http/listener.ts',
+    area: 'src/http/listener.ts',
     imports: [...domain('model'), 'src/http', 'src/http/app.ts'],
     packages: httpLayerPackages,
   },
   // Operator commands work on the data directory without a server.
   {
-    room: 'src/host',
+    area: 'src/host',
     imports: [
       ...domain('accounts', 'guard', 'model', 'otp', 'store', 'upkeep'),
       'src/auth',
@@ -172,7 +172,7 @@ const walls: readonly Wall[] = [
   },
   // The composition root: it alone may import every part of the server.
   {
-    room: 'src/server',
+    area: 'src/server',
     imports: [
       ...domain('model', 'store'),
       ...capabilities,
@@ -197,74 +197,74 @@ const walls: readonly Wall[] = [
     packages: anyPackageExcept(...cliPackages),
   },
   // A few definitions that server and command line share. It depends on neither.
-  { room: 'src/shared', packages: neutralPackages },
+  { area: 'src/shared', packages: neutralPackages },
 
-  { room: 'cli/version.ts', imports: ['package.json'], packages: anyPackage },
+  { area: 'cli/version.ts', imports: ['package.json'], packages: anyPackage },
   // Input, output, texts and errors, for people and for scripts. Knows no server.
-  { room: 'cli/terminal', packages: anyPackage },
+  { area: 'cli/terminal', packages: anyPackage },
   // The server that a command talks to: its address, HTTP to it, and the login there.
-  { room: 'cli/session', imports: cli('terminal', 'version.ts'), packages: anyPackage },
+  { area: 'cli/session', imports: cli('terminal', 'version.ts'), packages: anyPackage },
   // Calls the API with the session's tokens, and formats its resources.
   {
-    room: 'cli/client',
+    area: 'cli/client',
     imports: cli('session', 'terminal'),
     types: ['src/http/app.ts'],
     packages: anyPackage,
   },
   // State of one command: profile, API client and output.
-  { room: 'cli/context.ts', imports: cli('client', 'session', 'terminal'), packages: anyPackage },
+  { area: 'cli/context.ts', imports: cli('client', 'session', 'terminal'), packages: anyPackage },
   // Host commands load the server's code only when they run.
   {
-    room: 'cli/host',
+    area: 'cli/host',
     imports: cliBase,
     types: ['src/config/config.ts', 'src/host/host.ts', 'src/server/start.ts'],
     dynamic: ['src/server/bundle.ts'],
     packages: anyPackage,
   },
-  { room: 'cli/webhooks', imports: cliBase, packages: anyPackage },
+  { area: 'cli/webhooks', imports: cliBase, packages: anyPackage },
   {
-    room: 'cli/doctor',
+    area: 'cli/doctor',
     imports: cliBase,
     types: ['src/config/config.ts', 'src/host/host.ts', 'src/server/start.ts'],
     packages: anyPackage,
   },
   // The console in layers: a screen is made of components, a component of lines and hooks.
-  { room: 'cli/console', imports: cliBase, packages: anyPackage },
-  { room: 'cli/console/lines', imports: ['cli/console', ...cliBase], packages: anyPackage },
+  { area: 'cli/console', imports: cliBase, packages: anyPackage },
+  { area: 'cli/console/lines', imports: ['cli/console', ...cliBase], packages: anyPackage },
   {
-    room: 'cli/console/hooks',
+    area: 'cli/console/hooks',
     imports: ['cli/console', ...console('lines'), ...cliBase],
     packages: anyPackage,
   },
   {
-    room: 'cli/console/components',
+    area: 'cli/console/components',
     imports: ['cli/console', ...console('lines', 'hooks'), ...cliBase],
     packages: anyPackage,
   },
   {
-    room: 'cli/console/screens',
+    area: 'cli/console/screens',
     imports: ['cli/console', ...console('lines', 'hooks', 'components'), 'cli/webhooks', ...cliBase],
     packages: anyPackage,
   },
   // The files that assemble the console: the list of the screens, the frame around them, and the start.
   {
-    room: 'cli/console/screens.ts',
+    area: 'cli/console/screens.ts',
     imports: ['cli/console', ...console('screens')],
     packages: anyPackage,
   },
   {
-    room: 'cli/console/App.tsx',
+    area: 'cli/console/App.tsx',
     imports: ['cli/console', ...console('components', 'hooks', 'screens.ts'), ...cliBase],
     packages: anyPackage,
   },
   {
-    room: 'cli/console/run-console.tsx',
+    area: 'cli/console/run-console.tsx',
     imports: ['cli/console', ...console('App.tsx'), ...cliBase],
     packages: anyPackage,
   },
   // Commands use everything; only `serve`, `doctor` and the host commands load the server, and only when they run.
   {
-    room: 'cli/commands',
+    area: 'cli/commands',
     imports: [...cliBase, ...cli('completion.ts', 'doctor', 'environment.ts', 'help.ts', 'host', 'webhooks')],
     types: [
       'src/config/config.ts',
@@ -276,52 +276,52 @@ const walls: readonly Wall[] = [
     dynamic: ['cli/console/run-console.tsx', 'src/server/bundle.ts'],
     packages: anyPackage,
   },
-  { room: 'cli/completion.ts', imports: cliBase, packages: anyPackage },
-  { room: 'cli/environment.ts', packages: anyPackage },
-  { room: 'cli/help.ts', packages: anyPackage },
+  { area: 'cli/completion.ts', imports: cliBase, packages: anyPackage },
+  { area: 'cli/environment.ts', packages: anyPackage },
+  { area: 'cli/help.ts', packages: anyPackage },
   // The program itself: it collects the commands.
   {
-    room: 'cli',
+    area: 'cli',
     imports: [...cliBase, ...cli('commands', 'completion.ts', 'environment.ts', 'help.ts')],
     packages: anyPackage,
   },
 ]
 
-const roomNames = new Set(walls.map(({ room }) => room))
+const areaNames = new Set(importRules.map(({ area }) => area))
 
-/** Names the room of a file: its own row if it has one, its folder otherwise. */
-export const findRoom = (path: string) =>
-  roomNames.has(path) ? path : path.split('/').slice(0, -1).join('/')
+/** Names the area of a file: its own row if it has one, its folder otherwise. */
+export const findArea = (path: string) =>
+  areaNames.has(path) ? path : path.split('/').slice(0, -1).join('/')
 
 const isOurs = (target: string) => /^(src|cli|test)\//.test(target) || target === 'package.json'
 
 function isAllowed(path: string, { target, kind }: Import): boolean {
-  const wall = walls.find(({ room }) => room === findRoom(path))
-  if (!wall) return false
-  if (!isOurs(target)) return wall.packages.test(target)
-  const room = findRoom(target)
-  const isIn = (names: readonly string[] = []) => names.includes(room) || names.includes(target)
-  if (room === wall.room || isIn(wall.imports)) return true
-  if (room === 'src/shared') return true
-  if (kind === 'type') return isIn(wall.types) || isIn(wall.dynamic)
-  return kind === 'dynamic' && isIn(wall.dynamic)
+  const rule = importRules.find(({ area }) => area === findArea(path))
+  if (!rule) return false
+  if (!isOurs(target)) return rule.packages.test(target)
+  const area = findArea(target)
+  const isIn = (names: readonly string[] = []) => names.includes(area) || names.includes(target)
+  if (area === rule.area || isIn(rule.imports)) return true
+  if (area === 'src/shared') return true
+  if (kind === 'type') return isIn(rule.types) || isIn(rule.dynamic)
+  return kind === 'dynamic' && isIn(rule.dynamic)
 }
 
 /** Lists the folders and files that the table names as targets. */
-export const wallTargets = () =>
-  walls.flatMap(({ imports = [], types = [], dynamic = [] }) => [...imports, ...types, ...dynamic])
+export const allowedTargets = () =>
+  importRules.flatMap(({ imports = [], types = [], dynamic = [] }) => [...imports, ...types, ...dynamic])
 
-/** Maps each room to the rooms that the table lets it import. */
-export const wallGraph = (): Map<string, string[]> =>
+/** Maps each area to the areas that the table lets it import. */
+export const allowedGraph = (): Map<string, string[]> =>
   new Map(
-    walls.map(({ room, imports = [], types = [], dynamic = [] }) => [
-      room,
-      [...imports, ...types, ...dynamic].map((name) => (/\.tsx?$/.test(name) ? findRoom(name) : name)),
+    importRules.map(({ area, imports = [], types = [], dynamic = [] }) => [
+      area,
+      [...imports, ...types, ...dynamic].map((name) => (/\.tsx?$/.test(name) ? findArea(name) : name)),
     ]),
   )
 
-/** Lists the imports that break a wall. */
-export const findBreaches = (sources: readonly Source[]) =>
+/** Lists the imports that break a rule. */
+export const findViolations = (sources: readonly Source[]) =>
   sources.flatMap(({ path, imports }) =>
     imports.filter((one) => !isAllowed(path, one)).map(({ target, kind }) => `${path} → ${target} (${kind})`),
   )
