@@ -255,8 +255,11 @@ describe('the loopback predicate', () => {
 })
 
 describe('files', () => {
-  test('have at most 400 lines', () => {
-    expect(sources.filter(({ text }) => text.split('\n').length > 401).map(({ path }) => path)).toEqual([])
+  // A longer file has two subjects. Tests may be longer: their cases are read one at a time.
+  test('have at most 300 lines, in tests 400', () => {
+    const isTooLong = ({ path, text }: Source) =>
+      text.split('\n').length > (path.startsWith('test/') ? 401 : 301)
+    expect(sources.filter(isTooLong).map(({ path }) => path)).toEqual([])
   })
 
   test('have names in kebab-case, or the name of their component', () => {
