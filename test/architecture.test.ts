@@ -56,7 +56,7 @@ describe('imports', () => {
     ['src/store/a.ts', "import type { Otp } from '../domain/otp/otp.ts'"],
     [
       'src/store/engine/tables/a.ts',
-      "import { attemptsMax } from '../../../domain/model/request.ts'\nattemptsMax",
+      "import { attemptsMax } from '../../../domain/model/code.ts'\nattemptsMax",
     ],
     ['src/store/a.ts', "import type {\n  Sender,\n} from '../webhooks/sender.ts'"],
     // Delivery

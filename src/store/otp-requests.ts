@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, gt, gte, isNull, lt, lte, ne, or, sql, type InferSelectModel } from 'drizzle-orm'
+import { attemptsMax } from '../domain/model/code.ts'
 import {
-  attemptsMax,
   resendAfterMs,
   resendsMax,
   type Channel,

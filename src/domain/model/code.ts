@@ -4,6 +4,12 @@ import { hmac, type Keys } from './keys.ts'
 export const codeDigits = 6
 export const codePattern = '^[0-9]{6}$'
 
+/**
+ * Attempts that a code has: the brute-force limit, fixed, not a setting. The tables check it too
+ * (`attempts between 0 and 5`): raising it needs a migration.
+ */
+export const attemptsMax = 5
+
 /** Fixed code of every request by a `test` application to a fictional number. */
 const fictionalCode = '424242'
 

@@ -11,11 +11,6 @@ export type FailureReason = 'max_attempts' | 'delivery_failed' | 'blocked'
 /** Delivery state of a request: that of its newest message, or `delivered` once any of its messages was. */
 export type DeliveryStatus = 'queued' | 'sent' | 'unknown' | 'delivered' | 'undelivered'
 
-/**
- * Attempts that a code has: the brute-force limit, fixed, not a setting. The tables check it too: raising it
- * needs a migration.
- */
-export const attemptsMax = 5
 /** Resends that a request has, after its first message. */
 export const resendsMax = 3
 /** Milliseconds from one message of a request to the next. */
