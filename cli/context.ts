@@ -4,7 +4,12 @@ import { usageError, type ExitCode } from './terminal/errors.ts'
 import { createHttp } from './session/http.ts'
 import type { Io } from './terminal/io.ts'
 import type { Output } from './terminal/output.ts'
-import { credentialsPath, currentServer, readProfile, requireContext } from './session/profile.ts'
+import {
+  credentialsPath,
+  currentServer,
+  readStoredLogins,
+  requireContext,
+} from './session/credentials-file.ts'
 import { chooseServer } from './session/server-choice.ts'
 import { createTokens } from './session/tokens.ts'
 import { dayMs, hourMs, minuteMs, secondMs } from '../src/shared/durations.ts'
@@ -54,13 +59,13 @@ export function createContext(io: Io, flags: GlobalFlags, output: Output) {
     connect(envFileServer?: string) {
       const hasExplicitServer = Boolean(flags.server || io.env.OTPD_SERVER)
       const contextName = hasExplicitServer ? undefined : flags.context || io.env.OTPD_CONTEXT || undefined
-      const needsProfile = !hasExplicitServer && (contextName !== undefined || !envFileServer)
-      const profile = needsProfile ? readProfile(credentialsPath(io)) : null
+      const needsStoredLogins = !hasExplicitServer && (contextName !== undefined || !envFileServer)
+      const stored = needsStoredLogins ? readStoredLogins(credentialsPath(io)) : null
       const server = chooseServer(io, {
         flag: flags.server,
         envFile: envFileServer,
-        ...(profile && contextName !== undefined && { context: requireContext(profile, contextName) }),
-        current: profile && currentServer(profile),
+        ...(stored && contextName !== undefined && { context: requireContext(stored, contextName) }),
+        current: stored && currentServer(stored),
       })
       const send = createHttp(server, timeoutMs)
       const tokens = createTokens(io, server, send, timeoutMs)

@@ -5,11 +5,11 @@ import { examples } from '../help.ts'
 import { withLock } from '../session/lock.ts'
 import {
   credentialsPath,
-  readProfile,
+  readStoredLogins,
   requireContext,
-  writeProfile,
-  type Profile,
-} from '../session/profile.ts'
+  writeStoredLogins,
+  type StoredLogins,
+} from '../session/credentials-file.ts'
 import { parseServer } from '../session/server-choice.ts'
 import { printable } from '../terminal/text.ts'
 
@@ -26,7 +26,7 @@ export function addContextCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd context list'))
     .action((_options: unknown, command: Command) =>
       runCommand(command, async ({ io, output }) => {
-        const contexts = listContexts(readProfile(credentialsPath(io)))
+        const contexts = listContexts(readStoredLogins(credentialsPath(io)))
         output.printResult(JSON.stringify({ data: contexts }), () => {
           if (contexts.length === 0) return 'No contexts yet. Add one: otpd context add NAME URL'
           const rows = contexts.map(({ name, server, email, isCurrent }) => [
@@ -54,12 +54,12 @@ export function addContextCommands(program: Command, runCommand: RunCommand) {
             'A context name has up to 63 letters, digits, dots and dashes, and starts with a letter or digit.',
           )
         const server = parseServer(url, 'the command line')
-        await updateProfile(context, (profile) => {
-          if (Object.hasOwn(profile.contexts, name))
+        await updateStoredLogins(context, (stored) => {
+          if (Object.hasOwn(stored.contexts, name))
             throw new CliError(exitCodes.refused, 'CONFLICT', `The context ${name} already exists.`, {
               hints: [`Remove it first: otpd context remove ${name}`],
             })
-          return { ...profile, contexts: { ...profile.contexts, [name]: server.url } }
+          return { ...stored, contexts: { ...stored.contexts, [name]: server.url } }
         })
         printContext(context, { name, server: server.url }, 'Added')
         context.output.suggestNext(`otpd context use ${name}`)
@@ -74,14 +74,15 @@ export function addContextCommands(program: Command, runCommand: RunCommand) {
     .action((name: string, _options: unknown, command: Command) =>
       runCommand(command, async (context) => {
         const { io, output } = context
-        const { url, origin } = await updateProfile(context, (profile) => {
-          const namedServer = requireContext(profile, name)
-          return { ...profile, current: namedServer.url }
+        const { url, origin } = await updateStoredLogins(context, (stored) => {
+          const namedServer = requireContext(stored, name)
+          return { ...stored, current: namedServer.url }
         }).then(({ current }) => parseServer(current ?? '', `the context ${name}`))
         printContext(context, { name, server: url }, 'Using')
         for (const variable of ['OTPD_SERVER', 'OTPD_CONTEXT'])
           if (io.env[variable]) output.warn(`${variable} is set and takes precedence over this choice.`)
-        if (readProfile(credentialsPath(io)).logins[origin] === undefined) output.suggestNext('otpd login')
+        if (readStoredLogins(credentialsPath(io)).logins[origin] === undefined)
+          output.suggestNext('otpd login')
       }),
     )
 
@@ -93,10 +94,10 @@ export function addContextCommands(program: Command, runCommand: RunCommand) {
     .addHelpText('after', examples('otpd context remove local'))
     .action((name: string, _options: unknown, command: Command) =>
       runCommand(command, async (context) => {
-        const removedServer = requireContext(readProfile(credentialsPath(context.io)), name)
-        await updateProfile(context, (profile) => {
-          const { [requireContext(profile, name).name]: _removed, ...contexts } = profile.contexts
-          return { ...profile, contexts }
+        const removedServer = requireContext(readStoredLogins(credentialsPath(context.io)), name)
+        await updateStoredLogins(context, (stored) => {
+          const { [requireContext(stored, name).name]: _removed, ...contexts } = stored.contexts
+          return { ...stored, contexts }
         })
         printContext(context, { name, server: removedServer.url }, 'Removed')
       }),
@@ -104,7 +105,7 @@ export function addContextCommands(program: Command, runCommand: RunCommand) {
 }
 
 /** Lists contexts in the shape that --json prints; no server is called. */
-function listContexts({ contexts, logins, current }: Profile) {
+function listContexts({ contexts, logins, current }: StoredLogins) {
   return Object.entries(contexts)
     .toSorted(([nameA], [nameB]) => nameA.localeCompare(nameB))
     .map(([name, url]) => {
@@ -120,12 +121,15 @@ function printContext({ output }: Context, data: { name: string; server: string 
   )
 }
 
-/** Edits the credentials file under its lock. Returns the profile as written. */
-async function updateProfile({ io }: Context, edit: (profile: Profile) => Profile): Promise<Profile> {
+/** Edits the credentials file under its lock. Returns the logins as written. */
+async function updateStoredLogins(
+  { io }: Context,
+  edit: (stored: StoredLogins) => StoredLogins,
+): Promise<StoredLogins> {
   const path = credentialsPath(io)
   return await withLock(io, `${path}.lock`, async () => {
-    const profile = edit(readProfile(path))
-    writeProfile(path, profile)
-    return profile
+    const stored = edit(readStoredLogins(path))
+    writeStoredLogins(path, stored)
+    return stored
   })
 }

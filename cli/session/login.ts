@@ -3,7 +3,12 @@ import type { Connection } from './http.ts'
 import { responseError } from './response-error.ts'
 import { withLock } from './lock.ts'
 import { logInAtProvider, type LoginContext, type OidcLoginOptions } from './oidc-login.ts'
-import { credentialsPath, readProfile, writeProfile, type OidcProvider } from './profile.ts'
+import {
+  credentialsPath,
+  readStoredLogins,
+  writeStoredLogins,
+  type OidcProvider,
+} from './credentials-file.ts'
 import { isRecord } from '../../src/shared/json.ts'
 import type { Io } from '../terminal/io.ts'
 import { ask, askPassword, emailQuestion, readSecret, type PromptContext } from '../terminal/prompt.ts'
@@ -38,13 +43,13 @@ export async function logIn(context: LoginContext & { connect(): Connection }, o
 
   const path = credentialsPath(io)
   await withLock(io, `${path}.lock`, async () => {
-    const profile = readProfile(path)
+    const stored = readStoredLogins(path)
     const { idToken, refreshToken, expiresAt: idTokenExpiresAt, provider } = session
     const login = { email, idToken, idTokenExpiresAt, refreshToken, ...(provider && { provider }) }
-    writeProfile(path, {
-      ...profile,
+    writeStoredLogins(path, {
+      ...stored,
       current: server.url,
-      logins: { ...profile.logins, [server.origin]: login },
+      logins: { ...stored.logins, [server.origin]: login },
     })
   })
 

@@ -3,7 +3,7 @@ import type { Io } from '../terminal/io.ts'
 import type { Output } from '../terminal/output.ts'
 import type { Connection, SendHttp } from './http.ts'
 import { withLock } from './lock.ts'
-import { credentialsPath, readProfile, writeProfile, type Login } from './profile.ts'
+import { credentialsPath, readStoredLogins, writeStoredLogins, type Login } from './credentials-file.ts'
 
 /** Logs out: removes the stored login first, so that it is gone even if the server cannot be reached. */
 export async function logOut(
@@ -12,13 +12,13 @@ export async function logOut(
 ) {
   const path = credentialsPath(io)
   const login = await withLock(io, `${path}.lock`, async () => {
-    const profile = readProfile(path)
-    const { [server.origin]: existingLogin, ...logins } = profile.logins
+    const stored = readStoredLogins(path)
+    const { [server.origin]: existingLogin, ...logins } = stored.logins
     // A server with a name was chosen with `context use`, and stays current.
     const clearsCurrent =
-      profile.current === server.url && !Object.values(profile.contexts).includes(server.url)
+      stored.current === server.url && !Object.values(stored.contexts).includes(server.url)
     if (existingLogin !== undefined)
-      writeProfile(path, { ...profile, current: clearsCurrent ? null : profile.current, logins })
+      writeStoredLogins(path, { ...stored, current: clearsCurrent ? null : stored.current, logins })
     return existingLogin
   })
   if (login === undefined) return output.note(`Not logged in to ${server.url}; nothing to do.`)

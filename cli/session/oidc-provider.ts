@@ -1,7 +1,7 @@
 import type { Configuration } from 'openid-client'
 import { CliError, exitCodes } from '../terminal/errors.ts'
 import { connectionFailureText } from './http.ts'
-import type { OidcProvider } from './profile.ts'
+import type { OidcProvider } from './credentials-file.ts'
 import { isRecord } from '../../src/shared/json.ts'
 import { isLoopback } from '../../src/shared/loopback.ts'
 import { formatDuration } from '../terminal/text.ts'

@@ -3,7 +3,7 @@ import type { SendHttp } from './http.ts'
 import { responseError } from './response-error.ts'
 import type { Io } from '../terminal/io.ts'
 import { withLock } from './lock.ts'
-import { credentialsPath, readProfile, writeProfile, type Login } from './profile.ts'
+import { credentialsPath, readStoredLogins, writeStoredLogins, type Login } from './credentials-file.ts'
 import { isRecord } from '../../src/shared/json.ts'
 import { sourceSentence, type ServerChoice } from './server-choice.ts'
 import { shortPath } from '../terminal/text.ts'
@@ -47,9 +47,9 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
   /** Single-flight renewal: the process that gets the lock renews; the others find the new token in the file. */
   async function renew(refused: string | null): Promise<Token> {
     return await withLock(io, `${path}.lock`, async () => {
-      const profile = readProfile(path)
-      const login = profile.logins[server.origin]
-      if (login === undefined) throw notLoggedInError(server, Object.keys(profile.logins))
+      const stored = readStoredLogins(path)
+      const login = stored.logins[server.origin]
+      if (login === undefined) throw notLoggedInError(server, Object.keys(stored.logins))
       if (login.idToken !== refused && !isStale(login)) return asToken(login)
       if (login.refreshToken === null) throw sessionEndedError(server, source)
       const tokens = await refresh(login, login.refreshToken).catch((error: unknown) => {
@@ -64,7 +64,7 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
         idTokenExpiresAt: tokens.expiresAt,
         refreshToken: tokens.refreshToken ?? login.refreshToken,
       }
-      writeProfile(path, { ...profile, logins: { ...profile.logins, [server.origin]: renewedLogin } })
+      writeStoredLogins(path, { ...stored, logins: { ...stored.logins, [server.origin]: renewedLogin } })
       return asToken(renewedLogin)
     })
   }
@@ -83,16 +83,16 @@ export function createTokens(io: Io, server: ServerChoice, send: SendHttp, timeo
           source: tokenVariable,
           email: null,
         }
-      const login = readProfile(path).logins[server.origin]
+      const login = readStoredLogins(path).logins[server.origin]
       if (login === undefined) return null
       return isStale(login) ? await renew(null) : asToken(login)
     },
     /** Returns a new token for one that the server just rejected; null if it cannot be renewed. */
     async replace(refused: Token): Promise<Token | null> {
-      const login = refused.source === source ? readProfile(path).logins[server.origin] : undefined
+      const login = refused.source === source ? readStoredLogins(path).logins[server.origin] : undefined
       return login?.refreshToken ? await renew(refused.value) : null
     },
-    notLoggedInError: () => notLoggedInError(server, Object.keys(readProfile(path).logins)),
+    notLoggedInError: () => notLoggedInError(server, Object.keys(readStoredLogins(path).logins)),
   }
 }
 

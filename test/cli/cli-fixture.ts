@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Io } from '../../cli/terminal/io.ts'
-import { writeProfile } from '../../cli/session/profile.ts'
+import { writeStoredLogins } from '../../cli/session/credentials-file.ts'
 import { runCommandLine } from '../../cli/program.ts'
 
 export type RunOptions = {
@@ -105,7 +105,7 @@ export function createCliFixture() {
   }
   const server = createScriptedServer((recordedRequest) => fixture.respond(recordedRequest))
   const login = { email: null, idToken: 'token', idTokenExpiresAt: null, refreshToken: null }
-  writeProfile(home.credentials, { current: server.url, logins: { [server.url]: login }, contexts: {} })
+  writeStoredLogins(home.credentials, { current: server.url, logins: { [server.url]: login }, contexts: {} })
   return Object.assign(fixture, {
     server,
     end() {

@@ -183,11 +183,11 @@ describe('logout', () => {
   test('forgets this server only, and revokes the session there', async () => {
     await login(['--token-stdin'], { input: 'good' })
     await login(['--email', 'ada@example.com', '--password-stdin'], { input: 'correct horse battery' })
-    const profileWithOtherLogin = {
+    const storedLogins = {
       ...readProfile(),
       logins: { ...readProfile().logins, 'https://other.example': readProfile().logins[server.url] },
     }
-    await Bun.write(home.credentials, JSON.stringify(profileWithOtherLogin))
+    await Bun.write(home.credentials, JSON.stringify(storedLogins))
     expect((await home.otpd(['logout'])).exitCode).toBe(0)
     expect(form()).toEqual({ token: 'refresh-1' })
     expect(Object.keys(readProfile().logins)).toEqual(['https://other.example'])

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { openBrowser } from '../../../cli/terminal/terminal.ts'
-import { writeProfile } from '../../../cli/session/profile.ts'
+import { writeStoredLogins } from '../../../cli/session/credentials-file.ts'
 import { createHome, createScriptedServer, type RequestHandler } from '../cli-fixture.ts'
 
 let home: ReturnType<typeof createHome>
@@ -183,7 +183,7 @@ describe('a session of a provider', () => {
       refreshToken: 'refresh-1',
       provider: { issuer: provider.url, clientId: 'cli' },
     }
-    writeProfile(home.credentials, {
+    writeStoredLogins(home.credentials, {
       current: server.url,
       logins: { [server.url]: storedLogin },
       contexts: {},

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { writeProfile, type Login } from '../../../cli/session/profile.ts'
+import { writeStoredLogins, type Login } from '../../../cli/session/credentials-file.ts'
 import { createHome, createScriptedServer, errorResponse, type RequestHandler } from '../cli-fixture.ts'
 
 let home: ReturnType<typeof createHome>
@@ -27,7 +27,7 @@ const login = (overrides: Partial<Login> = {}): Login => ({
 })
 
 const storeLogin = (overrides: Partial<Login> = {}) =>
-  writeProfile(home.credentials, {
+  writeStoredLogins(home.credentials, {
     current: server.url,
     logins: { [server.url]: login(overrides) },
     contexts: {},

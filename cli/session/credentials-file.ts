@@ -18,7 +18,7 @@ import type { NamedServer } from './server-choice.ts'
 import { isRecord, parseJson } from '../../src/shared/json.ts'
 
 /** State that the CLI keeps between commands, in `credentials.json`. */
-export type Profile = {
+export type StoredLogins = {
   /** Server of the last login or `context use`; commands use it unless another is named. */
   current: string | null
   /** Logins by the server's origin. */
@@ -40,7 +40,7 @@ export type Login = {
   provider?: OidcProvider
 }
 
-const emptyProfile = (): Profile => ({ current: null, logins: {}, contexts: {} })
+const noLogins = (): StoredLogins => ({ current: null, logins: {}, contexts: {} })
 
 /** Returns `$OTPD_CONFIG_DIR`, or `otpd` below the user's configuration directory (XDG Base Directory Specification). */
 export function configDirectory(io: Io) {
@@ -52,12 +52,12 @@ export function configDirectory(io: Io) {
 export const credentialsPath = (io: Io) => join(configDirectory(io), 'credentials.json')
 
 /**
- * Reads the credentials file; an empty profile if there is none yet. A file that others can read is rejected rather
+ * Reads the credentials file; no logins if there is none yet. A file that others can read is rejected rather
  * than silently tightened, because it may already have been read.
  *
  * @throws CliError CREDENTIALS_EXPOSED, CREDENTIALS_CLOSED, or a usage error when the content is invalid
  */
-export function readProfile(path: string): Profile {
+export function readStoredLogins(path: string): StoredLogins {
   let text: string
   try {
     const { mode } = statSync(path)
@@ -70,7 +70,7 @@ export function readProfile(path: string): Profile {
       )
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    if (isMissing(error)) return emptyProfile()
+    if (isMissing(error)) return noLogins()
     if (isRecord(error) && error.code === 'EACCES')
       throw new CliError(
         exitCodes.notAllowed,
@@ -83,20 +83,20 @@ export function readProfile(path: string): Profile {
       )
     throw error
   }
-  const profile = parseProfile(text)
-  if (profile === null)
+  const storedLogins = parseStoredLogins(text)
+  if (storedLogins === null)
     throw usageError(`${path} is not an otpd credentials file.`, 'Move it away and log in again: otpd login')
-  return profile
+  return storedLogins
 }
 
 /** Writes the credentials file atomically: a reader never sees a partial file, and a full disk leaves the old one. */
-export function writeProfile(path: string, profile: Profile) {
+export function writeStoredLogins(path: string, storedLogins: StoredLogins) {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const temporaryPath = `${path}.${randomUUID()}.tmp`
   try {
     const file = openSync(temporaryPath, 'wx', 0o600)
     try {
-      writeSync(file, `${JSON.stringify({ version: 1, ...profile }, null, 2)}\n`)
+      writeSync(file, `${JSON.stringify({ version: 1, ...storedLogins }, null, 2)}\n`)
       fsyncSync(file)
     } finally {
       closeSync(file)
@@ -113,7 +113,7 @@ export function writeProfile(path: string, profile: Profile) {
  *
  * @throws CliError NOT_FOUND
  */
-export function requireContext({ contexts }: Profile, name: string): NamedServer {
+export function requireContext({ contexts }: StoredLogins, name: string): NamedServer {
   const url = Object.hasOwn(contexts, name) ? contexts[name] : undefined
   if (url !== undefined) return { name, url }
   throw new CliError(exitCodes.notFound, 'NOT_FOUND', `There is no context ${printable(name)}.`, {
@@ -122,13 +122,13 @@ export function requireContext({ contexts }: Profile, name: string): NamedServer
 }
 
 /** The server that was logged in to or chosen last, with its name if it has one. */
-export function currentServer({ current, contexts }: Profile): { url: string; name?: string } | null {
+export function currentServer({ current, contexts }: StoredLogins): { url: string; name?: string } | null {
   if (current === null) return null
   const name = Object.keys(contexts).find((candidate) => contexts[candidate] === current)
   return { url: current, ...(name !== undefined && { name }) }
 }
 
-function parseProfile(text: string): Profile | null {
+function parseStoredLogins(text: string): StoredLogins | null {
   const value = parseJson(text)
   if (!isRecord(value) || value.version !== 1 || !isRecord(value.logins)) return null
   const logins: Record<string, Login> = {}
