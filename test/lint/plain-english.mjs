@@ -1,6 +1,7 @@
 /**
  * An oxlint plugin that keeps unclear wording out of comments, messages, help texts and test names. The words and the
- * reason for each are in word-list.json; test/language.test.ts applies the same list to Markdown, SQL and shell files.
+ * reason for each are in word-list.json; documents.test.ts applies the same list to Markdown, YAML, shell, C
+ * and Python files.
  */
 import { readFileSync } from 'node:fs'
 
