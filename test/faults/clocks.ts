@@ -2,8 +2,7 @@ import { logIn, type TestApp, type WebhookClient } from '../helpers/webhook-clie
 import { callApi, send, violationUnless, verify, waitUntil, type CallResult } from './calls.ts'
 import type { FaultFamily, Trial } from './family.ts'
 import { makeHome, startServerAt, type Home } from './server.ts'
-import { buildShim } from './disk-shim.ts'
-import { createFakeWallClock, type FakeWallClock } from './fake-wall-clock.ts'
+import { createProcessClock, type ProcessClock } from '../helpers/process-clock.ts'
 
 const hourMs = 3_600_000
 const steps = { '2 hours ahead': 2, '2 hours back': -2, '1 day ahead': 24, '1 day back': -24 } as const
@@ -15,15 +14,14 @@ export const clocks: FaultFamily = {
   name: 'clocks',
   description: 'the time of day jumps, while the server runs and while it is stopped',
   async run(trial) {
-    const library = buildShim(trial.folder, 'fake-wall-clock')
     const running = Object.entries(steps).map(async ([description, hours]) => {
-      const wallClock = createFakeWallClock(library, trial.folder)
+      const wallClock = createProcessClock(trial.folder)
       await stepWhileRunning(trial, wallClock, description, hours * hourMs)
       wallClock.close()
     })
     // These trials wait most of the time, so they run concurrently.
     for (const [description, hours] of Object.entries(steps)) {
-      const wallClock = createFakeWallClock(library, trial.folder)
+      const wallClock = createProcessClock(trial.folder)
       await stepOverRestart(trial, wallClock, description, hours * hourMs)
       wallClock.close()
     }
@@ -52,7 +50,7 @@ function startReceiver(): Receiver {
   return receiver
 }
 
-const start = (serverHome: Home, wallClock: FakeWallClock) =>
+const start = (serverHome: Home, wallClock: ProcessClock) =>
   startServerAt(serverHome, { ...wallClock.env, OTPD_SEND_PER_MINUTE: String(sendsPerMinute) })
 
 /** Sends until the rate limit is reached, all at once. */
@@ -74,7 +72,7 @@ async function readTtlMs(url: string, { data }: CallResult): Promise<number> {
 
 async function stepWhileRunning(
   trial: Trial,
-  wallClock: FakeWallClock,
+  wallClock: ProcessClock,
   description: string,
   stepMs: number,
 ): Promise<void> {
@@ -88,7 +86,7 @@ async function stepWhileRunning(
     const firstSentAt = performance.now()
     const sentBefore = await sendAll(server.url, app)
 
-    wallClock.set(stepMs)
+    wallClock.setTimeOfDay(stepMs)
     const stepped = await send(server.url, app)
     const code = sentBefore[0]?.data ?? {}
     const verified = await verify(server.url, app, code['requestId'], code['code'])
@@ -155,7 +153,7 @@ const isServed = (client: WebhookClient) =>
 
 async function stepOverRestart(
   trial: Trial,
-  wallClock: FakeWallClock,
+  wallClock: ProcessClock,
   description: string,
   stepMs: number,
 ): Promise<void> {
@@ -174,7 +172,7 @@ async function stepOverRestart(
     const isAttempted = await waitUntil(trial.allowMs(5_000), () => receiver.timestamps.length > 0)
     await server.stop()
 
-    wallClock.set(stepMs)
+    wallClock.setTimeOfDay(stepMs)
     receiver.status = 200
     const startedAt = performance.now()
     server = await start(serverHome, wallClock)

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { compilePreload } from '../helpers/preload.ts'
 
 /** Index of each 64-bit number in the page of memory shared with the shim. `disk-shim.c` has the same list. */
 const slots = {
@@ -22,15 +23,9 @@ export const errno = { EIO: 5, ENOSPC: 28 } as const
 
 export type Shim = ReturnType<typeof createShim>
 
-/** Compiles a library for LD_PRELOAD into the folder. @returns its path */
-export function buildShim(folder: string, name: 'disk-shim' | 'fake-wall-clock' = 'disk-shim'): string {
-  const library = join(folder, `${name}.so`)
-  const source = join(import.meta.dir, `${name}.c`)
-  const command = ['gcc', '-O2', '-Wall', '-Werror', '-shared', '-fPIC', '-o', library, source]
-  const { exitCode, stderr } = Bun.spawnSync(command, { stderr: 'pipe' })
-  if (exitCode !== 0) throw new Error(`gcc could not compile ${name}.c: ${stderr.toString()}`)
-  return library
-}
+/** Compiles the shim into the folder. @returns the library's path */
+export const buildShim = (folder: string): string =>
+  compilePreload(folder, join(import.meta.dir, 'disk-shim.c'))
 
 /**
  * Controls a shim between a process and its files. Pass `env` to the server; `set` changes its behavior while it runs.

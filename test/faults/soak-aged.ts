@@ -5,8 +5,7 @@ import type { Trial } from './family.ts'
 import { createLedger } from './ledger.ts'
 import { startLoad } from './load.ts'
 import { startServerAt, type Home } from './server.ts'
-import { buildShim } from './disk-shim.ts'
-import { createFakeWallClock } from './fake-wall-clock.ts'
+import { createProcessClock } from '../helpers/process-clock.ts'
 
 const dayMs = 24 * 60 * 60_000
 const purgeEveryMs = 10 * 60_000
@@ -30,10 +29,10 @@ export const retentionEnv = {
  * @param changes approximate number of both
  */
 export async function fillWithAgedRequests(trial: Trial, serverHome: Home, changes: number): Promise<void> {
-  const wallClock = createFakeWallClock(buildShim(trial.folder, 'fake-wall-clock'), trial.folder)
+  const wallClock = createProcessClock(trial.folder)
   for (const days of [retention.requestDays, retention.phoneDays]) {
     for (let purge = 0; purge < purges; purge++) {
-      wallClock.set(purge * purgeEveryMs - days * dayMs)
+      wallClock.setTimeOfDay(purge * purgeEveryMs - days * dayMs)
       const server = await startServerAt(serverHome, { ...wallClock.env, ...retentionEnv })
       const app = await (await logIn(server.url)).createApplication('Old')
       const ledger = createLedger()

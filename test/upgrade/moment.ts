@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCaller } from './calls.ts'
-import { createClock, type MovableClock } from './clock.ts'
+import { createProcessClock, type ProcessClock } from '../helpers/process-clock.ts'
 import { listAllDifferences, listDifferences } from './comparison.ts'
 import type { Fixture } from './fixture.ts'
 import { callApi, poll, requestTokens, type Call } from './http.ts'
@@ -25,11 +25,11 @@ export function defineMomentTests(
   const { open } = fixture
   const folder = mkdtempSync(join(tmpdir(), 'otpd-clock-'))
   const credentials = heldCredentials(fixture)
-  let clock: MovableClock
+  let clock: ProcessClock
   let instance: Instance
 
   beforeAll(async () => {
-    clock = createClock(folder, fixture.endedAt + 1000)
+    clock = createProcessClock(folder, fixture.endedAt + 1000)
     instance = await startInstance(unpack({ ...clock.env, ...allowWebhooks('127.0.0.1') }))
   })
   afterAll(async () => {

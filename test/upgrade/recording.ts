@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createCaller, listReadCalls, type Caller, type ReadCall, type RecordedResponse } from './calls.ts'
-import { createClock, type MovableClock } from './clock.ts'
+import { createProcessClock, type ProcessClock } from '../helpers/process-clock.ts'
 import { listDifferences, maskLater } from './comparison.ts'
 import { writeDatabase, type Fixture } from './fixture.ts'
 import { poll, requestTokens } from './http.ts'
@@ -37,19 +37,24 @@ export async function recordResponses(
   needs: Needs,
 ): Promise<Pick<Fixture, 'answers' | 'later' | 'commands'>> {
   const { facts, folder } = needs
-  const atEnd = await withInstance(needs, 'at-end', createClock(folder, facts.endedAt), async (instance) => {
-    const caller = createCaller(instance.url, heldCredentials(facts))
-    const calls = await listReadCalls(instance.url, caller, Object.keys(facts.accounts))
-    const outputs = []
-    for (const args of commands) outputs.push({ args, data: await readCommand(instance, args) })
-    return { calls, answers: await callAll(calls, caller), outputs }
-  })
-  const recordLater = (name: string, clock?: MovableClock) =>
+  const atEnd = await withInstance(
+    needs,
+    'at-end',
+    createProcessClock(folder, facts.endedAt),
+    async (instance) => {
+      const caller = createCaller(instance.url, heldCredentials(facts))
+      const calls = await listReadCalls(instance.url, caller, Object.keys(facts.accounts))
+      const outputs = []
+      for (const args of commands) outputs.push({ args, data: await readCommand(instance, args) })
+      return { calls, answers: await callAll(calls, caller), outputs }
+    },
+  )
+  const recordLater = (name: string, clock?: ProcessClock) =>
     withInstance(needs, name, clock, async (instance) => {
       return callAllLater(instance, facts, atEnd.calls)
     })
   const later = await recordLater('later')
-  const muchLater = await recordLater('much-later', createClock(folder, Date.now() + 3650 * dayMs))
+  const muchLater = await recordLater('much-later', createProcessClock(folder, Date.now() + 3650 * dayMs))
   for (const [n, response] of later.entries()) {
     const differences = listDifferences(response, muchLater[n] ?? response)
     if (differences.length > 0)
@@ -63,7 +68,7 @@ export async function recordResponses(
 async function withInstance<T>(
   { binary, folder, receivers, database }: Needs,
   name: string,
-  clock: MovableClock | undefined,
+  clock: ProcessClock | undefined,
   work: (instance: Instance) => Promise<T>,
 ): Promise<T> {
   const own = join(folder, name)

@@ -7,7 +7,7 @@ import { Database } from 'bun:sqlite'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { createClock } from './clock.ts'
+import { createProcessClock } from '../helpers/process-clock.ts'
 import { writeFixture } from './fixture.ts'
 import { masterKey, publicUrl } from './instance.ts'
 import { awaitQuiet } from './quiet.ts'
@@ -38,7 +38,7 @@ const folder = mkdtempSync(join(tmpdir(), 'otpd-upgrade-'))
 // An address that no test uses, so that endpoints of the fixture never reach another program.
 const receivers = startReceivers('127.83.47.1')
 try {
-  const clock = createClock(folder, startsAt)
+  const clock = createProcessClock(folder, startsAt)
   const world = createWorld({ binary, folder }, clock, receivers)
 
   await world.start({ OTPD_RETENTION_PHONE_DAYS: '30' })

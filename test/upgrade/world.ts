@@ -1,4 +1,4 @@
-import type { MovableClock } from './clock.ts'
+import type { ProcessClock } from '../helpers/process-clock.ts'
 import { callApi, poll, requestTokens, type ApiResponse } from './http.ts'
 import { startInstance, allowWebhooks, type Instance, type InstanceOptions } from './instance.ts'
 import { listAt, textAt, valueAt, type Json } from './json.ts'
@@ -28,7 +28,7 @@ export type World = ReturnType<typeof createWorld>
 /** Drives one installation through time: consecutive servers, accounts and applications. */
 export function createWorld(
   base: Omit<InstanceOptions, 'gatewayUrl' | 'env'>,
-  clock: MovableClock,
+  clock: ProcessClock,
   receivers: Receivers,
 ) {
   const accounts = new Map<string, Account>()

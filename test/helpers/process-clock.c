@@ -1,4 +1,4 @@
-// LD_PRELOAD library: moves the time of day, and the monotonic clock with its timers. `clock.ts` controls it.
+// LD_PRELOAD library: moves the time of day, and the monotonic clock with its timers. `process-clock.ts` controls it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,30 +1,25 @@
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { compilePreload } from './preload.ts'
 
-export type MovableClock = ReturnType<typeof createClock>
+export type ProcessClock = ReturnType<typeof createProcessClock>
 
 /** Whether the clock of a process can be moved: needs Linux and a C compiler. */
 export const canMoveClocks = process.platform === 'linux' && Bun.which('gcc') !== null
 
 /**
- * Controls the time that a process sees. Give `env` to the process; `advance` may be called while it runs.
+ * Controls the time that a process sees. Give `env` to the process; the clock may be moved while it runs.
  *
  * @param folder keeps the compiled library and the page of memory that the process shares
- * @param startMs time of day that the process starts at
- * @throws Error if `clock.c` cannot be compiled
+ * @param startMs time of day that the process starts at; the real one if left out
+ * @throws Error if `process-clock.c` cannot be compiled
  */
-export function createClock(folder: string, startMs: number) {
-  const library = join(folder, 'clock.so')
-  const command = ['gcc', '-O2', '-Wall', '-Werror', '-shared', '-fPIC', '-o', library]
-  const { exitCode, stderr } = Bun.spawnSync([...command, join(import.meta.dir, 'clock.c')], {
-    stderr: 'pipe',
-  })
-  if (exitCode !== 0) throw new Error(`gcc could not compile clock.c: ${stderr.toString()}`)
-
+export function createProcessClock(folder: string, startMs?: number) {
+  const library = compilePreload(folder, join(import.meta.dir, 'process-clock.c'))
   const page = join(folder, `clock-${Bun.randomUUIDv7()}.page`)
   writeFileSync(page, Buffer.alloc(4096))
   const file = openSync(page, 'r+')
-  let aheadMs = startMs - Date.now()
+  let aheadMs = startMs === undefined ? 0 : startMs - Date.now()
   let elapsedMs = 0
   const write = () => {
     const words = Buffer.alloc(16)
@@ -37,6 +32,11 @@ export function createClock(folder: string, startMs: number) {
   return {
     env: { LD_PRELOAD: library, CLOCK_PAGE: page },
     now: () => Date.now() + aheadMs,
+    /** Sets how far the time of day is ahead of the real one. Monotonic time and timers do not change. */
+    setTimeOfDay(newAheadMs: number) {
+      aheadMs = newAheadMs
+      write()
+    },
     /** Lets time pass, timers of the process included. A timer fires when the process next wakes up. */
     advance(ms: number) {
       aheadMs += ms
