@@ -1,5 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 import type { Client } from '../domain/model/audit.ts'
+import { networkOf } from '../domain/model/network.ts'
 
 /** The parts of the framework's context that identify the client. */
 export type IncomingRequest = {
@@ -18,7 +19,8 @@ export const createClientReader =
     const address = readAddress(request, server?.requestIP(request)?.address)
     const traceId = set.headers['x-request-id']
     return {
-      network: rateLimitNetwork(address),
+      // A link-local peer has a zone, which is no part of its network.
+      network: networkOf(address.replace(/%.*$/, '')) ?? address,
       origin: {
         source: 'api',
         ip: address === '' ? null : address,
@@ -71,15 +73,3 @@ function addressFamily(address: string): 'ipv4' | 'ipv6' | undefined {
 
 /** Dual-stack sockets report IPv4 peers as ::ffff:a.b.c.d. */
 const unmapIpv4 = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, '')
-
-/** Returns the key for rate limits: the IPv4 address, or the /64 of an IPv6 address, which one customer owns. */
-export function rateLimitNetwork(address: string): string {
-  if (!isIPv6(address)) return address
-  // The WHATWG form of an IPv6 host is canonical: lower case, no leading zeros, the longest run of zeros as `::`.
-  const host = new URL(`http://[${address.replace(/%.*$/, '')}]/`).hostname.slice(1, -1)
-  const [head = '', tail] = host.split('::')
-  const front = head === '' ? [] : head.split(':')
-  const back = tail === undefined || tail === '' ? [] : tail.split(':')
-  const zeros = tail === undefined ? [] : Array<string>(8 - front.length - back.length).fill('0')
-  return [...front, ...zeros, ...back].slice(0, 4).join(':')
-}

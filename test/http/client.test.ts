@@ -1,16 +1,14 @@
 import { expect, test } from 'bun:test'
-import { createClientAddressReader, rateLimitNetwork } from '../../src/http/client.ts'
+import { createClientAddressReader, createClientReader } from '../../src/http/client.ts'
 
 const clientAddress = createClientAddressReader(['10.0.0.0/8', '127.0.0.1', '2001:db8:ffff::/48'])
 const from = (peer: string | undefined, forwarded?: string) =>
-  rateLimitNetwork(
-    clientAddress(
-      new Request(
-        'http://otpd.test/',
-        forwarded === undefined ? {} : { headers: { 'x-forwarded-for': forwarded } },
-      ),
-      peer,
+  clientAddress(
+    new Request(
+      'http://otpd.test/',
+      forwarded === undefined ? {} : { headers: { 'x-forwarded-for': forwarded } },
     ),
+    peer,
   )
 
 test.each<[string, string | undefined, string | undefined, string]>([
@@ -37,12 +35,24 @@ test.each<[string, string | undefined, string | undefined, string]>([
   ['an invalid address ends the search', '10.1.2.3', '198.51.100.1, unknown', '10.1.2.3'],
   ['an IPv4-mapped peer is IPv4', '::ffff:10.1.2.3', '198.51.100.1', '198.51.100.1'],
   ['an IPv6 rule never trusts an IPv4 address', '192.0.2.1', '198.51.100.1', '192.0.2.1'],
-  ['an IPv6 client is reduced to its /64', '2001:db8:1:2:3:4:5:6', undefined, '2001:db8:1:2'],
-  ['in any notation', '2001:DB8:0001:2::6', undefined, '2001:db8:1:2'],
-  ['with compressed zeros', '2001:db8::6', undefined, '2001:db8:0:0'],
-  ['behind a trusted IPv6 proxy', '2001:db8:ffff::1', '2001:db8:9::1', '2001:db8:9:0'],
-  ['without its zone', 'fe80::1%eth0', undefined, 'fe80:0:0:0'],
+  ['behind a trusted IPv6 proxy', '2001:db8:ffff::1', '2001:db8:9::1', '2001:db8:9::1'],
   ['without a socket there is no address', undefined, '198.51.100.1', ''],
 ])('%s', (_name, peer, forwarded, expected) => {
   expect(from(peer, forwarded)).toBe(expected)
+})
+
+test.each([
+  ['2001:db8:1:2:3:4:5:6', '2001:DB8:0001:2::6'],
+  ['2001:db8::6', '2001:db8:0:0:1::'],
+  ['fe80::1%eth0', 'fe80::2'],
+  ['192.0.2.1', '::ffff:192.0.2.1'],
+])('%s and %s are in one network', (one, other) => {
+  const networkFor = (peer: string) =>
+    createClientReader(() => peer)({
+      request: new Request('http://otpd.test/'),
+      server: null,
+      set: { headers: {} },
+    }).network
+  expect(networkFor(one)).toBe(networkFor(other))
+  expect(networkFor(one)).not.toBe(networkFor('203.0.113.9'))
 })

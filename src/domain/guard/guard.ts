@@ -1,6 +1,6 @@
 import { utcDay } from '../log/analytics.ts'
 import { inboxProvider } from '../model/delivery.ts'
-import { clientKey, isInRange, parseRange } from './address.ts'
+import { networkOf, isInRange, parseRange } from '../model/network.ts'
 import { guardHistoryDays, guardWindowMs, windowStart, type GuardRule } from '../model/guard.ts'
 import {
   violatedCountryRules,
@@ -96,7 +96,7 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
 
   function toSubjects({ appId, phone, country, clientIp }: GuardedRequest) {
     const hash = (text: string) => hmac(keys.guard).update(text).digest('base64url').slice(0, 22)
-    const client = clientIp === null ? undefined : clientKey(clientIp)
+    const client = clientIp === null ? undefined : networkOf(clientIp)
     return {
       application: appId,
       country: `${appId} country ${country ?? noCountry}`,

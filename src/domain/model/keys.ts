@@ -22,6 +22,24 @@ export type Keys = {
   webhookHeader: Buffer
   /** Derives the successors of refresh tokens. */
   refreshToken: Buffer
+  /** Hashes the contexts of end users: networks and device IDs. */
+  context: Buffer
+  /** Encrypts sensitive columns at rest. */
+  seals: SealKeys
+  /** Hashes the bodies of idempotent calls. */
+  idempotency: Buffer
+  /** Encrypts pagination cursors. */
+  cursor: Buffer
+  /** Authenticates the ends of the audit chains. */
+  audit: Buffer
+}
+
+/** Versions of the key that seals columns. A sealed text names the version that it was sealed with. */
+export type SealKeys = {
+  /** Version that new texts are sealed with. */
+  version: number
+  /** Finds the key of a version; undefined if it is unknown. */
+  find(version: number): Buffer | undefined
 }
 
 export const masterKeyBytes = 32
@@ -33,6 +51,7 @@ export const masterKeyBytes = 32
  */
 export function deriveKeys(masterKey: Uint8Array): Keys {
   const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', masterKey, '', `otpd ${purpose} v1`, 32))
+  const sealKey = derive('seals')
   return {
     code: derive('code'),
     codeHash: derive('code hash'),
@@ -44,6 +63,11 @@ export function deriveKeys(masterKey: Uint8Array): Keys {
     signingKey: derive('signing key'),
     webhookHeader: derive('webhook header'),
     refreshToken: derive('refresh token'),
+    context: derive('context'),
+    seals: { version: 1, find: (version) => (version === 1 ? sealKey : undefined) },
+    idempotency: derive('idempotency'),
+    cursor: derive('cursor'),
+    audit: derive('audit'),
   }
 }
 

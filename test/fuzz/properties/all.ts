@@ -1,6 +1,6 @@
 import { codeProperties } from './codes.ts'
 import { configProperties } from './config.ts'
-import { guardAddressProperties } from './guard-address.ts'
+import { networkProperties } from './network.ts'
 import { guardProperties } from './guard.ts'
 import { httpProperties } from './http.ts'
 import { maskingProperties } from './masking.ts'
@@ -14,7 +14,7 @@ export const properties = [
   ...otpLifecycleProperties,
   ...httpProperties,
   ...guardProperties,
-  ...guardAddressProperties,
+  ...networkProperties,
   ...textProperties,
   ...maskingProperties,
   ...codeProperties,

@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import * as fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
-import { clientKey, isInRange, parseRange } from '../../../src/domain/guard/address.ts'
+import { networkOf, isInRange, parseRange } from '../../../src/domain/model/network.ts'
 import { defineProperty } from '../property.ts'
 
 const parseAddress = (text: string) => ipaddr.process(text)
@@ -12,7 +12,7 @@ const address = fc.oneof(
   fc.ipV4().map((v4) => `::ffff:${v4}`),
 )
 
-export const guardAddressProperties = [
+export const networkProperties = [
   defineProperty('an address is in a range exactly when the reference says so', 2_000, () => ({
     property: fc.property(address, address, fc.nat(32), fc.boolean(), (one, other, bits, same) => {
       const base = parseAddress(same ? one : other)
@@ -28,13 +28,13 @@ export const guardAddressProperties = [
   defineProperty('a client is an IPv4 address or a /64, however it is written', 2_000, () => ({
     property: fc.property(address, (text) => {
       const parsed = parseAddress(text)
-      const client = clientKey(text)
+      const client = networkOf(text)
       expect(client).toBeDefined()
-      expect(clientKey(parsed.toString().toUpperCase())).toBe(client)
+      expect(networkOf(parsed.toString().toUpperCase())).toBe(client)
       if (parsed instanceof ipaddr.IPv6) {
         const [a, b, c, d] = parsed.parts
         const neighbour = `${[a, b, c, d].map((part) => part?.toString(16)).join(':')}:1:2:3:4`
-        expect(clientKey(neighbour)).toBe(client)
+        expect(networkOf(neighbour)).toBe(client)
       }
     }),
   })),

@@ -22,14 +22,24 @@ export function isInRange(text: string, ranges: readonly AddressRange[]): boolea
 }
 
 /**
- * Identifies one client: its IPv4 address, or the /64 of its IPv6 address, since a customer gets at least a
- * /64 and can send from all 2^64 of its addresses (RFC 6177). Undefined for text that is no address.
+ * Identifies the network of one client: its IPv4 address, or the /64 of its IPv6 address, since a customer gets
+ * at least a /64 and can send from all 2^64 of its addresses (RFC 6177). Undefined for text that is no address.
  */
-export function clientKey(text: string): string | undefined {
+export const networkOf = (text: string): string | undefined => networkKey(text, 32n, 64n)
+
+/**
+ * Identifies the wider network around a client: an IPv4 /24 or an IPv6 /56, which is the smallest block that
+ * is cheap to rent addresses from. Undefined for text that is no address.
+ */
+export const wideNetworkOf = (text: string): string | undefined => networkKey(text, 24n, 56n)
+
+function networkKey(text: string, ipv4Prefix: bigint, ipv6Prefix: bigint): string | undefined {
   const address = parseAddress(text)
   if (!address) return undefined
   const { bits, size } = address
-  return size === 32 ? `4:${bits.toString(16)}` : `6:${(bits >> 64n).toString(16)}`
+  return size === 32
+    ? `4:${(bits >> (32n - ipv4Prefix)).toString(16)}`
+    : `6:${(bits >> (128n - ipv6Prefix)).toString(16)}`
 }
 
 /** Parses an address. An IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) becomes the IPv4 address. */

@@ -1,0 +1,24 @@
+import { hmac, type Keys } from './keys.ts'
+import { networkOf } from './network.ts'
+
+/** 72 bits: enough that the contexts of one developer do not collide. */
+const hashLength = 12
+
+/**
+ * Hashes what identifies the end user behind a send: the network of `clientIp`, and the device. Two hashes at
+ * most, none if the backend told neither. They differ between developers, so that no table links the users of
+ * one to those of another.
+ */
+export function hashContexts(
+  keys: Pick<Keys, 'context'>,
+  developerId: string,
+  sender: { clientIp: string | null; deviceId: string | null },
+): string[] {
+  const network = sender.clientIp === null ? undefined : networkOf(sender.clientIp)
+  const hash = (kind: string, value: string) =>
+    hmac(keys.context).update(`${developerId}\n${kind}\n${value}`).digest('base64url').slice(0, hashLength)
+  return [
+    ...(network === undefined ? [] : [hash('network', network)]),
+    ...(sender.deviceId === null ? [] : [hash('device', sender.deviceId)]),
+  ]
+}
