@@ -123,11 +123,11 @@ export function createExternalIdentity(
  * @param publicUrl public URL of the server, without a trailing slash; called each time
  */
 export function createBuiltInIdentity(needs: IdentityNeeds, publicUrl: () => string): Identity {
-  const { store, clock, keys } = needs
+  const { store, clock } = needs
   const issuerUrl = () => `${publicUrl()}/v1/auth`
   const { accounts, setupTokens } = createAccounts(needs)
-  const refreshTokens = createRefreshTokens({ ...needs, key: keys.refreshToken })
-  const signingKeys = createSigningKeys({ ...needs, key: keys.signingKey })
+  const refreshTokens = createRefreshTokens(needs)
+  const signingKeys = createSigningKeys(needs)
   const provider = createBuiltInIssuer({ issuerUrl, accounts, refreshTokens, signingKeys, clock })
   return {
     verify: createBuiltInVerifier({ issuerUrl, signingKeys, clock }).verify,

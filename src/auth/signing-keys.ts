@@ -1,6 +1,7 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type CryptoKey } from 'jose'
 import { hostOrigin } from '../domain/model/audit.ts'
 import { recordAudit } from '../domain/accounts/audit.ts'
+import type { Keys } from '../domain/model/keys.ts'
 import type { NewId } from '../domain/model/ids.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { Random } from '../domain/model/random.ts'
@@ -19,20 +20,17 @@ const publishedAfterRetirementMs = hourMs
 export type SigningKeys = ReturnType<typeof createSigningKeys>
 
 /**
- * Signing keys of the built-in identity provider. Private keys are encrypted with AES-256-GCM under a sub-key
- * of the master key, with the key id as associated data, so that a copy of the database alone cannot sign
- * tokens.
- *
- * @param needs.key 32 bytes, derived from the master key
+ * Signing keys of the built-in identity provider. Private keys are encrypted with AES-256-GCM under a data
+ * key, with the key id as associated data, so that a copy of the database alone cannot sign tokens.
  */
 export function createSigningKeys(needs: {
   store: Store<'audit' | 'signingKeys'>
   clock: Clock
   newId: NewId
   random: Random
-  key: Uint8Array
+  keys: Pick<Keys, 'signingKey'>
 }) {
-  const { store, clock, newId, random, key } = needs
+  const { store, clock, newId, random, keys } = needs
   let cachedKey: { kid: string; privateKey: CryptoKey } | undefined
 
   const generateSigningKey = async (): Promise<SigningKey> => {
@@ -43,7 +41,7 @@ export function createSigningKeys(needs: {
     return {
       kid,
       publicJwk: JSON.stringify({ ...publicJwk, kid, alg: signingAlgorithm, use: 'sig' }),
-      privateKey: seal(key, kid, secret, random),
+      privateKey: seal(keys.signingKey, kid, secret, random),
       createdAt: clock.now(),
       retiredAt: null,
     }
@@ -67,7 +65,7 @@ export function createSigningKeys(needs: {
     async current(): Promise<{ kid: string; privateKey: CryptoKey }> {
       const stored = (await store.read.signingKeys.current()) ?? (await ensureFirstKey())
       if (cachedKey?.kid === stored.kid) return cachedKey
-      const jwk: unknown = JSON.parse(unseal(key, stored.kid, stored.privateKey))
+      const jwk: unknown = JSON.parse(unseal(keys.signingKey, stored.kid, stored.privateKey))
       if (!isRecord(jwk)) throw new Error('a signing key is not a JSON Web Key')
       const privateKey = await importJWK(jwk, signingAlgorithm)
       if (privateKey instanceof Uint8Array) throw new Error('a signing key is not a private key')
@@ -77,8 +75,8 @@ export function createSigningKeys(needs: {
 
     /** Public keys (JWKS) of the current key and of retired keys whose tokens may still be valid. */
     async publicKeySet(): Promise<{ keys: PublicKey[] }> {
-      const keys = await store.read.signingKeys.published(clock.now() - publishedAfterRetirementMs)
-      return { keys: keys.map(({ publicJwk }) => JSON.parse(publicJwk)) }
+      const published = await store.read.signingKeys.published(clock.now() - publishedAfterRetirementMs)
+      return { keys: published.map(({ publicJwk }) => JSON.parse(publicJwk)) }
     },
 
     /**

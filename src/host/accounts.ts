@@ -43,10 +43,10 @@ type HostAccountNeeds = Omit<IdentityNeeds, 'store'> & {
 /** Creates the operator's account commands, for the built-in identity provider and external ones. */
 export function createHostAccounts(config: Config, needs: HostAccountNeeds) {
   const { oidc, plans } = config
-  const { store, clock, newId, keys } = needs
+  const { store, clock, newId } = needs
   const { accounts, setupTokens } = createAccounts(needs)
   const developers = createDeveloperService(needs)
-  const signingKeys = createSigningKeys({ ...needs, key: keys.signingKey })
+  const signingKeys = createSigningKeys(needs)
 
   const find = async (idOrEmail: string): Promise<Developer> => {
     const byId = await store.read.developers.find(idOrEmail)

@@ -2,13 +2,8 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { backUpDatabase, type Backup } from '../store/files/backup.ts'
-import {
-  dataFiles,
-  OperationRefused,
-  prepareDataDir,
-  readMasterKey,
-  StartRefused,
-} from '../store/files/data-dir.ts'
+import { dataFiles, OperationRefused, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
+import { readMasterKey } from '../store/files/master-key.ts'
 import { acquireLock } from '../store/files/lock.ts'
 import { readMigrationStatus, type MigrationStatus } from '../store/files/inspection.ts'
 import { toStartError, prepareDatabase } from '../store/files/prepare-database.ts'

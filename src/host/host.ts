@@ -8,13 +8,14 @@ import { callbackPath } from '../domain/otp/callback-tokens.ts'
 import { erasePhone, type ErasureResult } from '../domain/upkeep/erasure.ts'
 import { readGuardStatus } from '../domain/guard/status.ts'
 import { createIds } from '../domain/model/ids.ts'
-import { deriveKeys } from '../domain/model/keys.ts'
 import { systemClock } from '../domain/model/clock.ts'
 import type { Random } from '../domain/model/random.ts'
 import { unlock, type UnlockResult } from '../domain/upkeep/unlock.ts'
 import { createHostAccounts } from './accounts.ts'
-import { dataFiles, prepareDataDir, readMasterKey, StartRefused } from '../store/files/data-dir.ts'
+import { dataFiles, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
 import { inspectDataDir, type Inspection } from '../store/files/inspection.ts'
+import { openKeyring } from '../store/files/live-keyring.ts'
+import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
 import { acquireLock } from '../store/files/lock.ts'
 import { readAppliedMigrations, sqliteMigrations } from '../store/engine/migrate.ts'
 import { prepareDatabase } from '../store/files/prepare-database.ts'
@@ -58,11 +59,19 @@ export async function openHost(options: { config: Config; warn?: (message: strin
   }
   const clock = systemClock(Date.now, () => performance.now(), uptime)
   const random: Random = (bytes) => crypto.getRandomValues(bytes)
-  const masterKey = ensureDatabase(dataDir, config, clock.now(), warn)
+  ensureDatabase(dataDir, config, clock.now(), warn)
   // A commit whose outcome is unknown fails the command, which then exits.
-  const database = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {}, secureDelete: true })
+  const files = dataFiles(dataDir)
+  const keyring = openKeyring(files.database, () =>
+    readMasterKeyCandidates(dataDir, config.secrets.masterKey),
+  )
+  const database = openSqlite(files.database, {
+    onDiskFault: () => {},
+    onForeignCommit: keyring.refresh,
+    secureDelete: true,
+  })
   const store = createStore(database)
-  const keys = deriveKeys(masterKey)
+  const { keys } = keyring
   const newId = createIds(clock, random)
   const needs = { store, clock, newId, random, keys, plans, signUp: config.signup }
 
@@ -122,19 +131,13 @@ export const inspectHost = (dataDir: string, config: Config | null): HostInspect
   inspectDataDir(dataDir, config === null ? undefined : config.secrets.masterKey)
 
 /** Creates what is missing, or waits until the server that holds the lock has created it. */
-function ensureDatabase(
-  dataDir: string,
-  config: Config,
-  now: number,
-  warn: (message: string) => void,
-): Uint8Array {
+function ensureDatabase(dataDir: string, config: Config, now: number, warn: (message: string) => void): void {
   prepareDataDir(dataDir, warn)
   const lock = acquireLock(dataFiles(dataDir).lock)
   try {
     if (!lock) waitForMigrations(dataFiles(dataDir).database)
     const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
     prepareDatabase(dataDir, { masterKey, migrate: config.migrate, now })
-    return masterKey
   } finally {
     lock?.release()
   }

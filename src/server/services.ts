@@ -10,7 +10,7 @@ import { createGuard, revertGuardCounts } from '../domain/guard/guard.ts'
 import { createIdentityService } from '../domain/otp/identities.ts'
 import { createIds } from '../domain/model/ids.ts'
 import { createInboxService } from '../domain/otp/inbox.ts'
-import { deriveKeys } from '../domain/model/keys.ts'
+import type { Keys } from '../domain/model/keys.ts'
 import { createLogStreams } from '../domain/log/stream.ts'
 import { createOtpService } from '../domain/otp/otp.ts'
 import type { Clock } from '../domain/model/clock.ts'
@@ -43,7 +43,7 @@ export type ServiceNeeds = {
     | 'templates'
   >
   store: Store
-  masterKey: Uint8Array
+  keys: Keys
   clock: Clock
   /** Wall clock, for times that other systems compare with their own clocks; defaults to `clock`. */
   wall?: Clock | undefined
@@ -67,9 +67,8 @@ export type Services = ReturnType<typeof createServices>
 
 /** Creates every service of otpd on one store. Starts and opens nothing. */
 export function createServices(needs: ServiceNeeds) {
-  const { config, store, clock, wall = clock, random, version } = needs
+  const { config, store, clock, wall = clock, random, version, keys } = needs
   const { plans } = config
-  const keys = deriveKeys(needs.masterKey)
   const newId = createIds(clock, random)
   const base = { store, clock, newId, random, keys, plans }
 

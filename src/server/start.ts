@@ -23,6 +23,7 @@ import { requestsDrainMs, shutdown, type Cleanups } from './shutdown.ts'
 import { startWorkers } from './workers.ts'
 import { checkIntegrity } from '../store/files/integrity.ts'
 import { toStartError } from '../store/files/prepare-database.ts'
+import { ForeignCommitError } from '../store/engine/errors.ts'
 import { createStore } from '../store/store.ts'
 import { createWebhookWorker } from '../webhooks/worker.ts'
 
@@ -75,10 +76,17 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
   const dataDir = config.dataDir ?? makeTemporaryDir(cleanups)
   try {
     const onDiskFault = (error: unknown) => {
-      log.error('a disk write failed during a commit, so its outcome is unknown; the server exits', { error })
+      if (error instanceof ForeignCommitError)
+        log.error('the keys were replaced, and this server has no master key for the new ones; it exits', {
+          error: error.cause,
+        })
+      else
+        log.error('a disk write failed during a commit, so its outcome is unknown; the server exits', {
+          error,
+        })
       failure.resolve(error)
     }
-    const { database, files, masterKey, wasUnclean } = openDatabase(dataDir, config, {
+    const { database, files, keyring, wasUnclean } = openDatabase(dataDir, config, {
       log,
       clock,
       cleanups,
@@ -97,7 +105,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
     const services = createServices({
       config,
       store,
-      masterKey,
+      keys: keyring.keys,
       clock,
       wall,
       version,

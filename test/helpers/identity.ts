@@ -1,4 +1,4 @@
-import { masterKeyBytes } from '../../src/domain/model/keys.ts'
+import { deriveKeys, masterKeyBytes } from '../../src/domain/model/keys.ts'
 import type { Clock } from '../../src/domain/model/clock.ts'
 import { createApp } from '../../src/http/app.ts'
 import { listen } from '../../src/http/listener.ts'
@@ -27,7 +27,7 @@ export async function startIdentityServer(service: TestService, options: Identit
     store: service.store,
     clock: options.clock ?? service.clock,
     wall: options.wallClock,
-    masterKey: new Uint8Array(masterKeyBytes).fill(7),
+    keys: deriveKeys(new Uint8Array(masterKeyBytes).fill(7)),
     random: (bytes) => crypto.getRandomValues(bytes),
     version: '0.0.0-test',
     publicUrl: () => options.publicUrl ?? url,

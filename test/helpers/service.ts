@@ -73,7 +73,7 @@ export type TestOptions = {
 }
 
 // Fixed, so that several services can share a database.
-const masterKey = new Uint8Array(masterKeyBytes).fill(7)
+const keys = deriveKeys(new Uint8Array(masterKeyBytes).fill(7))
 const publicUrl = 'http://otpd.test'
 
 /**
@@ -91,7 +91,7 @@ export async function createTestService(options: TestOptions = {}) {
   const services = createServices({
     config: { ...configured, plans: options.plans ?? configured.plans },
     store,
-    masterKey,
+    keys,
     clock,
     random,
     version: '0.0.0-test',
@@ -106,7 +106,7 @@ export async function createTestService(options: TestOptions = {}) {
     clock,
     newId,
     random,
-    key: deriveKeys(masterKey).signingKey,
+    keys,
   })
   const bugs: unknown[] = []
   const app = createApp({

@@ -2,7 +2,7 @@ import { selfActor, recordAudit } from './audit.ts'
 import type { Actor, Origin } from '../model/audit.ts'
 import type { Developer } from '../model/developer.ts'
 import type { NewId } from '../model/ids.ts'
-import { hmac } from '../model/keys.ts'
+import { hmac, type Keys } from '../model/keys.ts'
 import type { Clock } from '../model/clock.ts'
 import type { Random } from '../model/random.ts'
 import type { Store, Stores } from '../store/store.ts'
@@ -22,17 +22,18 @@ export type RefreshTokens = ReturnType<typeof createRefreshTokens>
  * token after its rotation means that it was stolen, which revokes the whole family. Only hashes are stored; a
  * successor is derived from its predecessor, so that it can be returned again without being stored.
  *
- * @param needs.key derives successors; without it, a stolen token that was already used is worthless
+ * @param needs.keys derive successors; without them, a stolen token that was already used is worthless
  */
 export function createRefreshTokens(needs: {
   store: Store<'audit' | 'developers' | 'refreshTokens'>
   clock: Clock
   newId: NewId
   random: Random
-  key: Uint8Array
+  keys: Pick<Keys, 'refreshToken'>
 }) {
-  const { store, clock, newId, random, key } = needs
-  const deriveSuccessor = (token: string) => prefix + hmac(key).update(token).digest('base64url')
+  const { store, clock, newId, random, keys } = needs
+  const deriveSuccessor = (token: string) =>
+    prefix + hmac(keys.refreshToken).update(token).digest('base64url')
 
   const insert = (
     tx: Pick<Stores, 'refreshTokens'>,

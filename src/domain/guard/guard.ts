@@ -9,7 +9,7 @@ import {
   violatedSubjectRules,
   type GuardSettings,
 } from './rules.ts'
-import { hmac, type Keys } from '../model/keys.ts'
+import { indexHash, type Keys } from '../model/keys.ts'
 import type { OtpRequest } from '../model/request.ts'
 import { isVirtualPhone } from '../model/phone.ts'
 import type { Store, Stores } from '../store/store.ts'
@@ -95,7 +95,8 @@ function createEvaluator(settings: GuardSettings, keys: Pick<Keys, 'guard'>): Om
   }
 
   function toSubjects({ appId, phone, country, clientIp }: GuardedRequest) {
-    const hash = (text: string) => hmac(keys.guard).update(text).digest('base64url').slice(0, 22)
+    const hash = (text: string) =>
+      indexHash(keys.guard, text, (digest) => digest.toString('base64url').slice(0, 22))
     const client = clientIp === null ? undefined : networkOf(clientIp)
     return {
       application: appId,

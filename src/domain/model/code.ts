@@ -18,15 +18,20 @@ const fictionalPhone = /^\+1[0-9]{3}55501[0-9]{2}$/
 
 export type CodeSource = { id: string; codeSalt: string; phone: string; environment: 'live' | 'test' }
 
+/** Stored parts of a code, from which it is derived again. */
+export type StoredCodeSource = CodeSource & { codeHash: string }
+
+type CodeKeys = Pick<Keys, 'code' | 'codeHash'>
+
 /**
  * Derives the code of a request from an HMAC of its id and salt, similar to HOTP (RFC 4226), so that codes
  * need not be stored. Six digits with leading zeros; all million codes are equally likely.
  */
-export function deriveCode(keys: Keys, request: CodeSource): string {
+export function deriveCode({ code: key }: Pick<Keys, 'code'>, request: CodeSource): string {
   if (request.environment === 'test' && fictionalPhone.test(request.phone)) return fictionalCode
   const salt = Uint8Array.fromBase64(request.codeSalt, { alphabet: 'base64url' })
   for (let round = 0; ; round++) {
-    const digest = hmac(keys.code).update(request.id).update(salt).update(Uint8Array.of(round)).digest()
+    const digest = hmac(key).update(request.id).update(salt).update(Uint8Array.of(round)).digest()
     for (let offset = 0; offset < digest.length; offset += 4) {
       const number = digest.readUInt32BE(offset)
       // Rejection sampling: avoids modulo bias.
@@ -41,11 +46,34 @@ const unbiasedBelow = 2 ** 32 - (2 ** 32 % 1_000_000)
  * Hashes a code for storage: 96 bits of a keyed hash. Bound to the request, so that the code of another
  * request never matches.
  */
-export const hashCode = (keys: Keys, requestId: string, code: string) =>
+export const hashCode = (keys: Pick<Keys, 'codeHash'>, requestId: string, code: string) =>
   hmac(keys.codeHash).update(`${requestId}${code}`).digest('base64url').slice(0, 16)
 
+/**
+ * Finds the keys that made the code of a stored request: those of before, if the keys were replaced and the request
+ * has not been ended yet.
+ */
+export const codeKeysOf = (keys: Keys, request: StoredCodeSource): CodeKeys =>
+  [keys, ...keys.endedCodes].find(
+    (version) => hashCode(version, request.id, deriveCode(version, request)) === request.codeHash,
+  ) ?? keys
+
+/** Derives the code of a stored request, also if the keys were replaced since. */
+export const deriveStoredCode = (keys: Keys, request: StoredCodeSource): string =>
+  deriveCode(keys.endedCodes.length === 0 ? keys : codeKeysOf(keys, request), request)
+
 /** Compares `code` with a stored hash in constant time. */
-export function matchesCode(keys: Keys, requestId: string, code: string, codeHash: string): boolean {
+export function matchesCode(
+  keys: CodeKeys & Partial<Pick<Keys, 'endedCodes'>>,
+  requestId: string,
+  code: string,
+  codeHash: string,
+): boolean {
+  const isMatch = compareCode(keys, requestId, code, codeHash)
+  return isMatch || (keys.endedCodes ?? []).some((old) => compareCode(old, requestId, code, codeHash))
+}
+
+function compareCode(keys: CodeKeys, requestId: string, code: string, codeHash: string): boolean {
   const expected = utf8.encode(codeHash)
   const actual = utf8.encode(hashCode(keys, requestId, code))
   return expected.length === actual.length && timingSafeEqual(expected, actual)

@@ -5,7 +5,7 @@ import { reject, type Rejected } from '../model/rejected.ts'
 import { recordEvent } from '../log/events.ts'
 import type { NewId } from '../model/ids.ts'
 import type { Keys } from '../model/keys.ts'
-import { deriveCode } from '../model/code.ts'
+import { deriveStoredCode } from '../model/code.ts'
 import {
   messageLeaseMs,
   type ClaimedMessage,
@@ -76,7 +76,7 @@ export function createDeliveryAttempts(needs: DeliveryNeeds) {
       ? undefined
       : await delivery.dispatch({
           request,
-          code: deriveCode(keys, request),
+          code: deriveStoredCode(keys, request),
           application,
           channels: message.channels,
           attempt: claim.attempt,

@@ -2,7 +2,7 @@ import type { Delivery } from '../model/delivery.ts'
 import type { Developer } from '../model/developer.ts'
 import { encodeEventId } from '../model/event-ids.ts'
 import type { Keys } from '../model/keys.ts'
-import { deriveCode } from '../model/code.ts'
+import { deriveStoredCode } from '../model/code.ts'
 import { isExpired } from '../model/request.ts'
 import { toPage, readSeqCursor, type Page, type PageRequest } from '../model/pagination.ts'
 import type { Clock } from '../model/clock.ts'
@@ -52,7 +52,7 @@ export function createInboxService(needs: {
   function toInboxItem(message: ListedMessage, now: number): InboxItem {
     const { request, application, sentAt } = message
     const isPending = request.status === 'pending' && !isExpired(request, now)
-    const code = isPending ? deriveCode(keys, request) : null
+    const code = isPending ? deriveStoredCode(keys, request) : null
     return {
       id: encodeEventId(sentAt, message.seq),
       requestId: message.requestVisible ? request.id : null,

@@ -11,7 +11,7 @@ import { ReplayedError } from '../limits/idempotency.ts'
 import type { IdempotencyScope } from '../model/idempotency.ts'
 import { isId } from '../model/ids.ts'
 import { hashPhone } from '../model/keys.ts'
-import { deriveCode, type CodeSource } from '../model/code.ts'
+import { deriveStoredCode, type StoredCodeSource } from '../model/code.ts'
 import type { OtpNeeds } from './operations.ts'
 import { otpRateLimit } from './rate-limits.ts'
 import { rejectIfClosed } from './lifecycle.ts'
@@ -175,8 +175,8 @@ export function createOtpSend(needs: OtpNeeds) {
     return attempts.makeFirstAttempt({ requestId, message }, { scope, value: sent })
   }
 
-  function codeToShow(application: CallingApplication, request: CodeSource): string | undefined {
-    return application.environment === 'test' ? deriveCode(keys, request) : undefined
+  function codeToShow(application: CallingApplication, request: StoredCodeSource): string | undefined {
+    return application.environment === 'test' ? deriveStoredCode(keys, request) : undefined
   }
 
   /** Derives the code again, since codes are never stored. */

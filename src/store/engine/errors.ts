@@ -30,6 +30,7 @@ const postgresUnavailable = /^(08|40|53|55P03|57)/
  */
 export function toCallerError(error: unknown): unknown {
   if (error instanceof ServiceError) return error
+  if (error instanceof ForeignCommitError) return unavailable('FOREIGN_COMMIT')
   const code = driverCode(error)
   if (code === undefined) return error
   if (isBusy(error) || isDiskFault(error) || code === 'SQLITE_FULL' || postgresUnavailable.test(code)) {
@@ -37,6 +38,15 @@ export function toCallerError(error: unknown): unknown {
   }
   if (code.startsWith('SQLITE_') || /^[0-9A-Z]{5}$/.test(code)) return new StoreError(code)
   return error
+}
+
+/** Another process changed the database so that this one must not write any more. */
+export class ForeignCommitError extends Error {
+  override readonly name = 'ForeignCommitError'
+
+  constructor(cause: unknown) {
+    super('another process changed the database', { cause })
+  }
 }
 
 /** The database rejected a statement, which is a bug in otpd. Carries the driver's code and no values. */

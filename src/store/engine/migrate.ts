@@ -86,6 +86,7 @@ export function readAppliedMigrations(connection: SqliteConnection): AppliedMigr
  * Foreign keys are off while it runs, because rebuilding a table would otherwise delete its child rows; they are
  * checked before the commit. The caller must hold the lock of the data directory.
  *
+ * @param beforeCommit called inside the transaction, after the last migration
  * @returns the migrations that were applied
  * @throws MigrationError see pendingMigrations; a statement fails; or the migrated data would violate a foreign key
  */
@@ -93,6 +94,7 @@ export function migrateSqlite(
   connection: SqliteConnection,
   now: number,
   available = sqliteMigrations,
+  beforeCommit: () => void = () => {},
 ): Migration[] {
   const pending = pendingMigrations(available, readAppliedMigrations(connection))
   if (pending.length === 0) return pending
@@ -115,6 +117,7 @@ export function migrateSqlite(
         'Report it. Nothing was changed.',
       )
     }
+    beforeCommit()
     connection.run('COMMIT')
   } catch (error) {
     if (connection.inTransaction) connection.run('ROLLBACK')

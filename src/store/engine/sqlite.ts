@@ -7,7 +7,7 @@ import { prepareOnSqlite } from './sqlite-prepare.ts'
 import { openReader } from './sqlite-reader.ts'
 import { createShortIds } from './tables/short-ids.ts'
 import { defineTables } from './tables.ts'
-import { createWriteQueue } from './write-queue.ts'
+import { createWriteQueue, type WriteQueueHooks } from './write-queue.ts'
 
 export type SqliteOptions = {
   /**
@@ -15,6 +15,8 @@ export type SqliteOptions = {
    * had happened, and rejected writes may be in the file after a restart.
    */
   onDiskFault(error: unknown): void
+  /** See `WriteQueueHooks`. */
+  onForeignCommit?: WriteQueueHooks['onForeignCommit']
   /** Overwrites all deleted data, at the cost of more writes. */
   secureDelete?: boolean
 }
@@ -36,6 +38,7 @@ export function openSqlite(path: string, options: SqliteOptions): Database {
   const queue = createWriteQueue(writer, tx, {
     beforeCommit: reader.endSnapshot,
     onDiskFault: options.onDiskFault,
+    ...(options.onForeignCommit && { onForeignCommit: options.onForeignCommit }),
   })
 
   const ids = createShortIds(reader.client.prepare, writer)

@@ -1,3 +1,4 @@
+import type { Purpose } from '../../domain/model/keys.ts'
 import type { ColumnKit } from './tables/columns.ts'
 import { defineAccountsTables } from './tables/accounts.ts'
 import { defineAppsTables } from './tables/apps.ts'
@@ -22,8 +23,28 @@ export function defineTables(c: ColumnKit) {
     checkpoint: c.text('position').notNull(),
   })
 
+  const dataKeys = c.table(
+    'data_keys',
+    {
+      masterKey: c.text('master_key').notNull(),
+      purpose: c.text('purpose').notNull().$type<Purpose>(),
+      version: c.integer('version').notNull(),
+      wrapped: c.text('wrapped').notNull(),
+      createdAt: c.timestampMs('created_at').notNull(),
+    },
+    (table) => [c.primaryKey({ columns: [table.masterKey, table.purpose, table.version] })],
+  )
+
+  const keyWalks = c.table('key_walks', {
+    walk: c.text('walk').primaryKey(),
+    version: c.integer('version').notNull(),
+    position: c.text('position'),
+  })
+
   return {
     meta,
+    dataKeys,
+    keyWalks,
     counters,
     retentionCheckpoints,
     ...defineAccountsTables(c),

@@ -1,6 +1,6 @@
 import type { Database as SqliteConnection } from 'bun:sqlite'
 import type { QueryExecutor } from './database.ts'
-import { isBusy, isDiskFault, toCallerError, unavailable } from './errors.ts'
+import { ForeignCommitError, isBusy, isDiskFault, toCallerError, unavailable } from './errors.ts'
 
 const batchMax = 256
 const waitingMax = 10_000
@@ -23,6 +23,18 @@ type Job = {
   outcome: { value: unknown } | { error: unknown } | undefined
 }
 
+export type WriteQueueHooks = {
+  /** Called before each commit; ends the shared read snapshot, so that later reads see the commit. */
+  beforeCommit(): void
+  /** Called once when a commit fails and its outcome is unknown; the process must exit. */
+  onDiskFault(error: unknown): void
+  /**
+   * Called at the beginning of a batch, inside its transaction, if another connection has committed since the last one,
+   * and in the first batch. A throw rejects the batch and all later writes, as a disk fault does.
+   */
+  onForeignCommit?(connection: SqliteConnection): void
+}
+
 /**
  * Creates the write queue, which does group commit: concurrent writes share one `BEGIN IMMEDIATE … COMMIT`, and none
  * resolves before the commit is on disk. The next batch gathers while a commit waits for the disk, so no delay is
@@ -35,13 +47,11 @@ type Job = {
  * Another process's lock is polled with a timer, never waited for inside SQLite, which would block the event loop.
  * Writes that have waited for three seconds are rejected with UNAVAILABLE.
  *
- * @param on.beforeCommit called before each commit; ends the shared read snapshot, so that later reads see the commit
- * @param on.onDiskFault called once when a commit fails and its outcome is unknown; the process must exit
  */
 export function createWriteQueue(
   connection: SqliteConnection,
   tx: QueryExecutor,
-  { beforeCommit, onDiskFault }: { beforeCommit(): void; onDiskFault(error: unknown): void },
+  { beforeCommit, onDiskFault, onForeignCommit = () => {} }: WriteQueueHooks,
 ) {
   const begin = connection.prepare('BEGIN IMMEDIATE')
   const commit = connection.prepare('COMMIT')
@@ -51,6 +61,8 @@ export function createWriteQueue(
   const undo = connection.prepare('ROLLBACK TO job')
   const changes = connection.prepare<{ count: number }, []>('SELECT total_changes() AS count')
   const countChanges = () => changes.get()?.count
+  const dataVersion = connection.prepare<{ data_version: number }, []>('PRAGMA data_version')
+  let seenDataVersion: number | undefined
 
   let waiting: Job[] = []
   /** Whether a batch is scheduled or running. */
@@ -117,6 +129,7 @@ export function createWriteQueue(
   function beginBatch(): boolean {
     try {
       begin.run()
+      noteForeignCommit()
       return true
     } catch (error) {
       if (isBusy(error)) {
@@ -125,8 +138,9 @@ export function createWriteQueue(
         waiting = waiting.filter((job) => job.queuedAt >= oldestQueuedAt)
         for (const job of expired) job.reject(toCallerError(error))
       } else {
+        if (connection.inTransaction) rollback.run()
         for (const job of waiting.splice(0)) job.reject(toCallerError(error))
-        if (isDiskFault(error)) failPermanently(error)
+        if (isDiskFault(error) || error instanceof ForeignCommitError) failPermanently(error)
       }
       if (waiting.length > 0) setTimeout(flush, 3 + Math.random() * 7)
       else {
@@ -135,6 +149,18 @@ export function createWriteQueue(
       }
       return false
     }
+  }
+
+  /** SQLite changes `data_version` for each commit of another connection, and not for our own. */
+  function noteForeignCommit() {
+    const version = dataVersion.get()?.data_version
+    if (version === seenDataVersion) return
+    try {
+      onForeignCommit(connection)
+    } catch (error) {
+      throw new ForeignCommitError(error)
+    }
+    seenDataVersion = version
   }
 
   /** Runs the jobs in the open transaction, one after the other, and keeps each one's outcome. */

@@ -1,21 +1,5 @@
-import { randomBytes } from 'node:crypto'
-import {
-  accessSync,
-  chmodSync,
-  closeSync,
-  constants,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
-import { dirname, join } from 'node:path'
-import { masterKeyBytes } from '../../domain/model/keys.ts'
+import { accessSync, chmodSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { isRecord } from '../../shared/json.ts'
 
 /** Reason why otpd cannot start on this data directory, and what to do about it. */
@@ -47,6 +31,7 @@ export const dataFiles = (dataDir: string) => ({
   database: join(dataDir, 'otpd.db'),
   lock: join(dataDir, 'otpd.lock'),
   masterKey: join(dataDir, 'master.key'),
+  newMasterKey: join(dataDir, 'master.key.new'),
   backups: join(dataDir, 'backups'),
   setupToken: join(dataDir, 'setup-token'),
 })
@@ -79,55 +64,6 @@ export function prepareDataDir(dataDir: string, warn: (message: string) => void)
 export function requirePrivate(path: string): void {
   if (!existsSync(path) || (statSync(path).mode & 0o077) === 0) return
   throw new StartRefused(`other users can read ${path}`, `Restrict it: chmod 600 ${path}`)
-}
-
-/**
- * Returns the configured master key, or the data directory's, which the first start creates.
- *
- * @throws StartRefused the key file is missing while a database exists, is readable by other users, or holds no key
- */
-export function readMasterKey(dataDir: string, configured: Uint8Array | null): Uint8Array {
-  if (configured) return configured
-  const files = dataFiles(dataDir)
-  if (!existsSync(files.masterKey)) {
-    if (existsSync(files.database)) {
-      throw new StartRefused(
-        `the master key ${files.masterKey} is missing, and the database was created with it`,
-        'Restore it, or point OTPD_MASTER_KEY_FILE to it. Without it client IDs and pending codes are lost.',
-      )
-    }
-    makeMasterKey(files.masterKey)
-  }
-  requirePrivate(files.masterKey)
-  const key = Buffer.from(readFileSync(files.masterKey, 'utf8').trim(), 'base64')
-  if (key.length === masterKeyBytes) return key
-  throw new StartRefused(
-    `${files.masterKey} does not hold a master key`,
-    'Restore the right file: 32 bytes in base64.',
-  )
-}
-
-/**
- * Creates the key atomically: two processes that start at once end up with the same key, because a link never
- * replaces a file.
- */
-function makeMasterKey(path: string): void {
-  const draft = `${path}.${process.pid}`
-  rmSync(draft, { force: true })
-  const file = openSync(draft, 'wx', 0o600)
-  writeSync(file, `${randomBytes(masterKeyBytes).toString('base64')}\n`)
-  fsyncSync(file)
-  closeSync(file)
-  try {
-    linkSync(draft, path)
-  } catch (error) {
-    if (systemErrorCode(error) !== 'EEXIST') throw error
-  } finally {
-    rmSync(draft, { force: true })
-  }
-  const directory = openSync(dirname(path), 'r')
-  fsyncSync(directory)
-  closeSync(directory)
 }
 
 /** Returns an error's code, such as `EACCES`; never a path or a value. */

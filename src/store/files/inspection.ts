@@ -5,7 +5,9 @@ import { pathToFileURL } from 'node:url'
 import type { OpenCircuit } from '../../domain/model/delivery.ts'
 import { masterKeyCheck } from '../../domain/model/keys.ts'
 import { withReadonlyConnection } from './backup.ts'
-import { dataFiles, systemErrorCode, readMasterKey, StartRefused } from './data-dir.ts'
+import { dataFiles, systemErrorCode, StartRefused } from './data-dir.ts'
+import { listMasterKeyChecks } from './data-keys.ts'
+import { readMasterKeyCandidates } from './master-key.ts'
 import { driverCode } from '../engine/errors.ts'
 import { isLocked } from './lock.ts'
 import {
@@ -71,7 +73,7 @@ export function inspectDataDir(dataDir: string, configuredKey: Uint8Array | null
     })
     const secretFiles = files.filter(({ path }) => path !== paths.lock)
     const { bavail, bsize } = statfsSync(dataDir)
-    const { database, keyCheck } = inspectDatabase(paths.database)
+    const { database, keyChecks } = inspectDatabase(paths.database)
     return {
       state: 'accessible',
       ownerId,
@@ -81,7 +83,7 @@ export function inspectDataDir(dataDir: string, configuredKey: Uint8Array | null
       wrongOwner: files.filter(({ uid }) => uid !== ownerId).map(({ name }) => name),
       freeBytes: bavail * bsize,
       isHeld: isLocked(paths.lock),
-      masterKey: checkMasterKey(dataDir, configuredKey, keyCheck),
+      masterKey: checkMasterKey(dataDir, configuredKey, keyChecks),
       database,
     }
   } catch (error) {
@@ -91,23 +93,27 @@ export function inspectDataDir(dataDir: string, configuredKey: Uint8Array | null
 
 const isExposed = (mode: number) => (mode & 0o077) !== 0
 
-function checkMasterKey(dataDir: string, configured: Uint8Array | null | undefined, keyCheck: string | null) {
+function checkMasterKey(
+  dataDir: string,
+  configured: Uint8Array | null | undefined,
+  keyChecks: readonly string[],
+) {
   const { masterKey: path } = dataFiles(dataDir)
   if (configured === undefined) return 'unchecked'
   if (configured === null && !existsSync(path)) return 'missing'
   if (configured === null && isExposed(statSync(path).mode)) return 'unchecked'
   try {
-    const key = readMasterKey(dataDir, configured)
-    if (keyCheck === null) return 'unchecked'
-    return masterKeyCheck(key) === keyCheck ? 'matches' : 'mismatch'
+    const candidates = readMasterKeyCandidates(dataDir, configured)
+    if (keyChecks.length === 0) return 'unchecked'
+    return candidates.some((key) => keyChecks.includes(masterKeyCheck(key))) ? 'matches' : 'mismatch'
   } catch (error) {
     if (error instanceof StartRefused) return 'unusable'
     throw error
   }
 }
 
-function inspectDatabase(path: string): { database: DatabaseInspection; keyCheck: string | null } {
-  if (!existsSync(path)) return { database: { state: 'missing' }, keyCheck: null }
+function inspectDatabase(path: string): { database: DatabaseInspection; keyChecks: string[] } {
+  if (!existsSync(path)) return { database: { state: 'missing' }, keyChecks: [] }
   let connection: SqliteConnection | undefined
   try {
     connection = openForInspection(path)
@@ -115,11 +121,6 @@ function inspectDatabase(path: string): { database: DatabaseInspection; keyCheck
     const schema = checkSchema(connection)
     const hasTable = (table: string) =>
       connection?.query('select 1 from sqlite_schema where name = ?').get(table) !== null
-    const keyCheck = hasTable('meta')
-      ? connection
-          .query<{ value: string }, []>(`select value from meta where name = 'master_key_check'`)
-          .get()
-      : null
     const openCircuits = hasTable('resting_providers')
       ? connection
           .query<OpenCircuit, []>(
@@ -129,12 +130,12 @@ function inspectDatabase(path: string): { database: DatabaseInspection; keyCheck
       : []
     return {
       database: { state: 'readable', ...schema, damage, openCircuits },
-      keyCheck: keyCheck?.value ?? null,
+      keyChecks: listMasterKeyChecks(connection),
     }
   } catch (error) {
     return {
       database: { state: 'unreadable', cause: driverCode(error) ?? systemErrorCode(error) },
-      keyCheck: null,
+      keyChecks: [],
     }
   } finally {
     connection?.close()

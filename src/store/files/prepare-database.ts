@@ -2,8 +2,9 @@ import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, statSyn
 import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { ServiceError } from '../../domain/model/errors.ts'
-import { masterKeyCheck } from '../../domain/model/keys.ts'
 import { copyDatabase, fsyncPath } from './backup.ts'
+import { createDataKeys } from './data-keys.ts'
+import { requireMasterKey } from './master-key.ts'
 import { dataFiles, systemErrorCode, OperationRefused, requirePrivate, StartRefused } from './data-dir.ts'
 import { driverCode } from '../engine/errors.ts'
 import {
@@ -69,6 +70,7 @@ function bringUpToDate(
 ) {
   const applied = readAppliedMigrations(connection)
   const pending = pendingMigrations(sqliteMigrations, applied)
+  requireMasterKey(connection, options.masterKey)
   let backup: string | undefined
   if (pending.length > 0) {
     const isNew = applied.length === 0
@@ -76,9 +78,10 @@ function bringUpToDate(
       throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
     }
     if (!isNew) backup = backUpBeforeMigration(dataDir, options.now)
-    migrateSqlite(connection, options.now)
+    migrateSqlite(connection, options.now, sqliteMigrations, () =>
+      createDataKeys(connection, options.masterKey, options.now),
+    )
   }
-  requireMasterKey(connection, options.masterKey)
   // A new database is not reported as migrated.
   const migrated = applied.length === 0 ? [] : pending.map(({ name }) => name)
   return { migrated, backup }
@@ -100,27 +103,6 @@ function backUpBeforeMigration(dataDir: string, now: number): string {
     rmSync(draft, { force: true })
   }
   return path
-}
-
-/**
- * Compares the master key with the check value in the database, or stores the check value in a new database. With a
- * different key, codes and client IDs would silently become invalid.
- *
- * @throws StartRefused the key is a different one
- */
-function requireMasterKey(connection: SqliteConnection, masterKey: Uint8Array): void {
-  const check = masterKeyCheck(masterKey)
-  connection.run(`insert into meta (name, value) values ('master_key_check', ?) on conflict do nothing`, [
-    check,
-  ])
-  const row = connection
-    .query<{ value: string }, []>(`select value from meta where name = 'master_key_check'`)
-    .get()
-  if (row?.value === check) return
-  throw new StartRefused(
-    'the database belongs to another master key',
-    'Use the key that it was created with: master.key in the same directory, or OTPD_MASTER_KEY_FILE.',
-  )
 }
 
 /** Converts a known error of the database or its directory to a StartRefused; returns other errors unchanged. */

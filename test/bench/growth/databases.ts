@@ -10,9 +10,9 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { Database } from 'bun:sqlite'
-import { deriveKeys } from '../../../src/domain/model/keys.ts'
 import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
-import { readMasterKey } from '../../../src/store/files/data-dir.ts'
+import { openKeyring } from '../../../src/store/files/live-keyring.ts'
+import { readMasterKeyCandidates } from '../../../src/store/files/master-key.ts'
 import { call, createApplications, startAndLogIn, type Application } from '../otpd.ts'
 import { writeHistory } from './history.ts'
 
@@ -65,7 +65,9 @@ export function fill(templateFolder: string, folder: string, requests: number): 
     rmSync(partialFolder, { recursive: true, force: true })
     cpSync(templateFolder, partialFolder, { recursive: true })
     const { applications } = readTemplateInfo(partialFolder)
-    const keys = deriveKeys(readMasterKey(join(partialFolder, 'data'), null))
+    const { keys } = openKeyring(databasePath(partialFolder), () =>
+      readMasterKeyCandidates(join(partialFolder, 'data'), null),
+    )
     writeHistory(databasePath(partialFolder), {
       requests,
       now: Date.now(),

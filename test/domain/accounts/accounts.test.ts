@@ -30,7 +30,13 @@ describeEachDatabase('accounts', (database) => {
   beforeAll(() => {
     store = createStore(database())
     setupTokens = createSetupTokens({ store, clock, newId, random })
-    refreshTokens = createRefreshTokens({ store, clock, newId, random, key: Buffer.alloc(32, 1) })
+    refreshTokens = createRefreshTokens({
+      store,
+      clock,
+      newId,
+      random,
+      keys: { refreshToken: Buffer.alloc(32, 1) },
+    })
     accounts = createAccountService({
       store,
       clock,

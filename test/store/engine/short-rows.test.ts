@@ -16,7 +16,9 @@ import { createStore } from '../../../src/store/store.ts'
 import { testKeys } from '../../helpers/retention.ts'
 
 const phone = '+14155550142'
-const oldPseudonym = `anon_${hmac(testKeys.pseudonym).update(`dev_ada\n${phone}`).digest('base64url')}`
+const oldPseudonym = `anon_${hmac(testKeys.pseudonym[0] ?? Buffer.of())
+  .update(`dev_ada\n${phone}`)
+  .digest('base64url')}`
 const oldHash = hmac(testKeys.codeHash).update('otp_1').update('123456').digest('base64url')
 const application = (id: string) => `
   insert into applications (id, developer_id, project_id, name, environment, status, otp_ttl_seconds, client_id_salt,

@@ -1,0 +1,128 @@
+import type { Database as SqliteConnection } from 'bun:sqlite'
+import {
+  dataKeysOf010,
+  masterKeyCheck,
+  newDataKey,
+  purposes,
+  unwrapDataKey,
+  wrapDataKey,
+  type DataKey,
+  type Purpose,
+} from '../../domain/model/keys.ts'
+import type { Random } from '../../domain/model/random.ts'
+
+/** Data keys of a database, opened with a master key that it has. */
+export type OpenDataKeys = { masterKey: Uint8Array; dataKeys: DataKey[] }
+
+const random: Random = (bytes) => crypto.getRandomValues(bytes)
+
+const hasTable = (connection: SqliteConnection, name: string) =>
+  connection.query(`select 1 from sqlite_schema where type = 'table' and name = ?`).get(name) !== null
+
+/** Reads the value of a fact about the installation; null if it is not there. */
+function readMeta(connection: SqliteConnection, name: string): string | null {
+  const query = connection.query<{ value: string }, [string]>('select value from meta where name = ?')
+  return query.get(name)?.value ?? null
+}
+
+/**
+ * Lists the check values of the master keys that open a database: two while one replaces the other, one for a database of
+ * 0.1.0, none for a new one.
+ */
+export function listMasterKeyChecks(connection: SqliteConnection): string[] {
+  if (hasTable(connection, 'data_keys')) {
+    const rows = connection
+      .query<{ check: string }, []>('select distinct master_key as "check" from data_keys')
+      .all()
+    if (rows.length > 0) return rows.map(({ check }) => check)
+  }
+  const check = hasTable(connection, 'meta') ? readMeta(connection, 'master_key_check') : null
+  return check === null ? [] : [check]
+}
+
+/** Finds the master key, among candidates, that opens a database. */
+export function findMasterKey(
+  connection: SqliteConnection,
+  candidates: readonly Uint8Array[],
+): Uint8Array | undefined {
+  const checks = listMasterKeyChecks(connection)
+  return candidates.find((candidate) => checks.includes(masterKeyCheck(candidate)))
+}
+
+/** Opens the data keys; undefined if no candidate is a master key of the database. */
+export function openDataKeys(
+  connection: SqliteConnection,
+  candidates: readonly Uint8Array[],
+): OpenDataKeys | undefined {
+  const masterKey = findMasterKey(connection, candidates)
+  if (masterKey === undefined) return undefined
+  const rows = connection
+    .query<{ purpose: Purpose; version: number; wrapped: string }, [string]>(
+      'select purpose, version, wrapped from data_keys where master_key = ? order by purpose, version',
+    )
+    .all(masterKeyCheck(masterKey))
+  const dataKeys = rows.map(({ purpose, version, wrapped }) =>
+    unwrapDataKey(masterKey, { purpose, version }, wrapped),
+  )
+  return { masterKey, dataKeys }
+}
+
+/**
+ * Gives a database that has no data keys its first ones: random ones if it is new, and if 0.1.0 created it, ones that
+ * keep valid what that version made. Runs inside the transaction of the migration.
+ */
+export function createDataKeys(connection: SqliteConnection, masterKey: Uint8Array, now: number): void {
+  if (connection.query('select 1 from data_keys').get() !== null) return
+  const isNew = readMeta(connection, 'master_key_check') === null
+  const dataKeys = isNew
+    ? purposes.map((purpose) => newDataKey(purpose, 1, random))
+    : dataKeysOf010(masterKey, random)
+  replaceDataKeys(connection, { masterKey, keepOthers: false }, dataKeys, now)
+}
+
+/**
+ * Stores data keys under a master key, which becomes the current one, inside the caller's transaction. Running servers
+ * notice the new epoch before their next write.
+ *
+ * @param wrapping.keepOthers keep what other master keys wrap
+ */
+export function replaceDataKeys(
+  connection: SqliteConnection,
+  { masterKey, keepOthers }: { masterKey: Uint8Array; keepOthers: boolean },
+  dataKeys: readonly DataKey[],
+  now: number,
+): void {
+  const check = masterKeyCheck(masterKey)
+  if (keepOthers) connection.run('delete from data_keys where master_key = ?', [check])
+  else connection.run('delete from data_keys')
+  for (const dataKey of dataKeys) {
+    connection.run(
+      'insert into data_keys (master_key, purpose, version, wrapped, created_at) values (?, ?, ?, ?, ?)',
+      [check, dataKey.purpose, dataKey.version, wrapDataKey(masterKey, dataKey, random), now],
+    )
+  }
+  writeMeta(connection, 'master_key_check', check)
+  writeMeta(connection, 'key_epoch', crypto.randomUUID())
+}
+
+function writeMeta(connection: SqliteConnection, name: string, value: string): void {
+  connection.run(
+    'insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value',
+    [name, value],
+  )
+}
+
+/** Reads what changes with every change of the data keys. */
+export const readKeyEpoch = (connection: SqliteConnection): string | null => readMeta(connection, 'key_epoch')
+
+/** Makes a new version of each data key but that of client IDs, which are no secret and would change. */
+export function nextDataKeys(dataKeys: readonly DataKey[]): DataKey[] {
+  return purposes
+    .filter((purpose) => purpose !== 'client-ids')
+    .map((purpose) => {
+      const newest = Math.max(
+        ...dataKeys.filter((key) => key.purpose === purpose).map(({ version }) => version),
+      )
+      return newDataKey(purpose, newest + 1, random)
+    })
+}

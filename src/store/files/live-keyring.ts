@@ -1,0 +1,69 @@
+import type { Database as SqliteConnection } from 'bun:sqlite'
+import { createKeyring, type Keyring } from '../../domain/model/keys.ts'
+import { withReadonlyConnection } from './backup.ts'
+import { StartRefused } from './data-dir.ts'
+import { openDataKeys, readKeyEpoch } from './data-keys.ts'
+
+/** The keyring of a database that other processes may give new keys. */
+export type LiveKeyring = Keyring & {
+  /** Master key that opens the database now. */
+  readonly masterKey: Uint8Array
+  /**
+   * Reads the data keys again if they were replaced.
+   *
+   * @param connection reads within its transaction; default: the last commit
+   * @throws StartRefused the database has another master key now, which this process cannot read
+   */
+  refresh(connection?: SqliteConnection): void
+}
+
+/**
+ * Opens the keyring of a prepared database.
+ *
+ * @param readCandidates reads the master keys that this process can find; called again when the keys were replaced
+ * @param onReplaced called after the keys were replaced
+ * @throws StartRefused no master key opens the database
+ */
+export function openKeyring(
+  database: string,
+  readCandidates: () => readonly Uint8Array[],
+  onReplaced: () => void = () => {},
+): LiveKeyring {
+  const read = (connection: SqliteConnection) => {
+    const epoch = readKeyEpoch(connection)
+    return { epoch, load: () => load(connection, readCandidates()) }
+  }
+  const first = withReadonlyConnection(database, (connection) => {
+    const { epoch, load } = read(connection)
+    return { epoch, ...load() }
+  })
+  let { epoch, masterKey } = first
+  const refreshFrom = (connection: SqliteConnection) => {
+    const current = read(connection)
+    if (current.epoch === epoch) return
+    const { dataKeys, ...opened } = current.load()
+    keyring.replace(dataKeys)
+    ;({ masterKey } = opened)
+    epoch = current.epoch
+    onReplaced()
+  }
+  const refresh = (connection?: SqliteConnection) =>
+    connection ? refreshFrom(connection) : withReadonlyConnection(database, refreshFrom)
+  const keyring = createKeyring(first.dataKeys, refresh)
+  return {
+    ...keyring,
+    get masterKey() {
+      return masterKey
+    },
+    refresh,
+  }
+}
+
+function load(connection: SqliteConnection, candidates: readonly Uint8Array[]) {
+  const opened = openDataKeys(connection, candidates)
+  if (opened) return opened
+  throw new StartRefused(
+    'the database belongs to another master key',
+    'Start otpd with the new key: rotate-master-key has replaced it.',
+  )
+}

@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { Database as SqliteConnection } from 'bun:sqlite'
+import { masterKeyBytes, masterKeyCheck } from '../../domain/model/keys.ts'
+import { fsyncPath } from './backup.ts'
+import { dataFiles, requirePrivate, StartRefused, systemErrorCode } from './data-dir.ts'
+import { findMasterKey, listMasterKeyChecks } from './data-keys.ts'
+
+/**
+ * Returns the configured master key, or the data directory's, which the first start creates. Completes the replacement of
+ * the key file if that was interrupted.
+ *
+ * @throws StartRefused the key file is missing while a database exists, is readable by other users, or holds no key
+ */
+export function readMasterKey(dataDir: string, configured: Uint8Array | null): Uint8Array {
+  if (configured) return configured
+  const files = dataFiles(dataDir)
+  if (existsSync(files.newMasterKey)) finishInterruptedReplacement(dataDir)
+  if (!existsSync(files.masterKey)) {
+    if (existsSync(files.database)) {
+      throw new StartRefused(
+        `the master key ${files.masterKey} is missing, and the database was created with it`,
+        'Restore it, or point OTPD_MASTER_KEY_FILE to it. Without it client IDs and pending codes are lost.',
+      )
+    }
+    makeMasterKey(files.masterKey)
+  }
+  return readKeyFile(files.masterKey)
+}
+
+/**
+ * Reads the master keys that may open the database, changing nothing: the configured one, or the key file and the new one
+ * that is to replace it.
+ *
+ * @throws StartRefused a key file is readable by other users, or holds no key
+ */
+export function readMasterKeyCandidates(dataDir: string, configured: Uint8Array | null): Uint8Array[] {
+  if (configured) return [configured]
+  const { masterKey, newMasterKey } = dataFiles(dataDir)
+  return [masterKey, newMasterKey].filter((path) => existsSync(path)).map(readKeyFile)
+}
+
+function readKeyFile(path: string): Uint8Array {
+  requirePrivate(path)
+  const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64')
+  if (key.length === masterKeyBytes) return key
+  throw new StartRefused(`${path} does not hold a master key`, 'Restore the right file: 32 bytes in base64.')
+}
+
+/**
+ * Creates the key atomically: two processes that start at once end up with the same key, because a link never
+ * replaces a file.
+ */
+function makeMasterKey(path: string): void {
+  const draft = `${path}.${process.pid}`
+  rmSync(draft, { force: true })
+  writeKeyFile(draft, randomBytes(masterKeyBytes))
+  try {
+    linkSync(draft, path)
+  } catch (error) {
+    if (systemErrorCode(error) !== 'EEXIST') throw error
+  } finally {
+    rmSync(draft, { force: true })
+  }
+  fsyncPath(dirname(path))
+}
+
+/** Writes a key file that does not exist yet, private and synced. */
+export function writeKeyFile(path: string, key: Uint8Array): void {
+  const file = openSync(path, 'wx', 0o600)
+  writeSync(file, `${Buffer.from(key).toString('base64')}\n`)
+  fsyncSync(file)
+  closeSync(file)
+  fsyncPath(dirname(path))
+}
+
+/**
+ * Decides about `master.key.new`: it becomes the key file if the database has changed to it, and is deleted otherwise.
+ * The caller holds the write lock of the database, so no replacement is under way.
+ */
+export function settleNewMasterKey(connection: SqliteConnection, dataDir: string): void {
+  const { masterKey, newMasterKey } = dataFiles(dataDir)
+  if (!existsSync(newMasterKey)) return
+  if (isKeyOf(connection, newMasterKey)) renameSync(newMasterKey, masterKey)
+  // Cut short before the database changed: the file in use is still right, or the replacement was not ours to judge.
+  else if (existsSync(masterKey) && isKeyOf(connection, masterKey)) rmSync(newMasterKey)
+  fsyncPath(dataDir)
+}
+
+/** Tells whether a file holds a master key of the database; a half-written file does not. */
+function isKeyOf(connection: SqliteConnection, path: string): boolean {
+  const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64')
+  return key.length === masterKeyBytes && findMasterKey(connection, [key]) !== undefined
+}
+
+function finishInterruptedReplacement(dataDir: string): void {
+  const { database } = dataFiles(dataDir)
+  if (!existsSync(database)) return
+  const connection = new SqliteConnection(database)
+  try {
+    connection.run('PRAGMA busy_timeout = 5000')
+    connection.run('BEGIN IMMEDIATE')
+    settleNewMasterKey(connection, dataDir)
+    connection.run('COMMIT')
+  } finally {
+    connection.close()
+  }
+}
+
+/**
+ * Requires that a master key opens the database, which may be new.
+ *
+ * @throws StartRefused the key is a different one: codes and client IDs would silently become invalid
+ */
+export function requireMasterKey(connection: SqliteConnection, masterKey: Uint8Array): void {
+  const checks = listMasterKeyChecks(connection)
+  if (checks.length === 0 || checks.includes(masterKeyCheck(masterKey))) return
+  throw new StartRefused(
+    'the database belongs to another master key',
+    'Use the key that it was created with: master.key in the same directory, or OTPD_MASTER_KEY_FILE.',
+  )
+}
