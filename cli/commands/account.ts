@@ -12,6 +12,7 @@ export function addAccountCommands(program: Command, runCommand: RunCommand) {
     .description('log in to a server; prompts for missing values')
     .option('--email <email>', 'e-mail address of the account')
     .option('--password-stdin', 'read the password from standard input')
+    .option('--totp <code>', 'code of your authenticator app, or a recovery code, if TOTP is enabled')
     .option('--setup-token <token>', 'create the first account with the token that the server printed')
     .option('--name <name>', 'your name, for the first account')
     .option('--device', "log in at the operator's OpenID provider with a browser on another device")

@@ -39,6 +39,19 @@ export function addAdminAccountCommands(
       }),
     )
 
+  addHostFlags(
+    admin.command('reset-totp').description('remove the second factor of an account whose device is lost'),
+  )
+    .argument('<account>', 'e-mail address or id')
+    .addHelpText('after', examples('otpd admin reset-totp ada@example.com'))
+    .action((account: string, options: HostFlags, command: Command) =>
+      runCommand(command, async (context) => {
+        const developer = await withHost(context, options, (host) => host.resetTotp(account))
+        printDeveloper(context.output, developer, 'TOTP removed from')
+        context.output.note('Its next login needs the password alone.')
+      }),
+    )
+
   addHostFlags(admin.command('delete').alias('rm').description('delete an account and end its sessions'))
     .argument('<account>', 'e-mail address or id')
     .addHelpText('after', examples('otpd admin delete bob@example.com --yes'))

@@ -14,6 +14,7 @@ import {
   type ChangeOptions,
 } from './change-options.ts'
 import { formatFacts, printable } from '../terminal/text.ts'
+import { addTotpCommands } from './profile-totp.ts'
 
 const changeOptions: ChangeOptions<Route<'PATCH', '/v1/developer/me'>['body']> = {
   name: nameOption,
@@ -22,7 +23,9 @@ const changeOptions: ChangeOptions<Route<'PATCH', '/v1/developer/me'>['body']> =
 
 /** Registers the commands for the developer's own account. */
 export function addProfileCommands(program: Command, runCommand: RunCommand) {
-  const profile = program.command('profile').description('your account: name, company, plan and password')
+  const profile = program
+    .command('profile')
+    .description('your account: name, company, plan, password and TOTP')
 
   profile
     .command('get')
@@ -67,6 +70,8 @@ export function addProfileCommands(program: Command, runCommand: RunCommand) {
         output.suggestNext(`otpd login --server ${server.url}`)
       }),
     )
+
+  addTotpCommands(profile, runCommand)
 }
 
 /** Reads both passwords from two lines of standard input, or prompts for them without echo, the new one twice. */

@@ -1,4 +1,4 @@
-import { usageError } from '../terminal/errors.ts'
+import { CliError, usageError } from '../terminal/errors.ts'
 import type { Connection } from './http.ts'
 import { responseError } from './response-error.ts'
 import { withLock } from './lock.ts'
@@ -11,7 +11,14 @@ import {
 } from './credentials-file.ts'
 import { isRecord } from '../../src/shared/json.ts'
 import type { Io } from '../terminal/io.ts'
-import { ask, askPassword, emailQuestion, readSecret, type PromptContext } from '../terminal/prompt.ts'
+import {
+  ask,
+  askPassword,
+  emailQuestion,
+  readSecret,
+  totpQuestion,
+  type PromptContext,
+} from '../terminal/prompt.ts'
 import { isLoopback } from '../../src/shared/loopback.ts'
 import { emailFromToken, expiryFromToken, type TokenGrant } from './token-claims.ts'
 import { requestToken } from './tokens.ts'
@@ -21,6 +28,7 @@ export type LoginOptions = {
   email?: string
   name?: string
   passwordStdin?: boolean
+  totp?: string
   setupToken?: string
   tokenStdin?: boolean
 } & OidcLoginOptions
@@ -77,7 +85,7 @@ async function obtainLogin(
   connection: Connection,
   options: LoginOptions,
 ): Promise<Login> {
-  const { email, name, passwordStdin, setupToken, device, callbackPort } = options
+  const { email, name, passwordStdin, totp, setupToken, device, callbackPort } = options
   const { url } = connection.server
   const { provider, setupTokenAwaited } = await fetchLoginMethod(connection)
   if (provider === null) {
@@ -88,9 +96,9 @@ async function obtainLogin(
       )
     return await obtainLoginByPassword(context, connection, options, setupTokenAwaited)
   }
-  if ((email ?? name ?? passwordStdin ?? setupToken) !== undefined)
+  if ((email ?? name ?? passwordStdin ?? totp ?? setupToken) !== undefined)
     throw usageError(
-      `Accounts of ${url} log in at ${provider.issuer}: --email, --name, --password-stdin and --setup-token do not apply.`,
+      `Accounts of ${url} log in at ${provider.issuer}: --email, --name, --password-stdin, --totp and --setup-token do not apply.`,
       'Log in with: otpd login, or with a browser on another device: otpd login --device',
     )
   const tokens = await logInAtProvider(context, provider, { device, callbackPort })
@@ -109,9 +117,10 @@ async function obtainLoginByPassword(
   const name = setupToken === null ? undefined : await askName(context, email, options.name)
   const fromInput = options.passwordStdin === true
   const password = await askPassword(context, { fromInput, repeat: setupToken !== null })
+  const { totp } = options
   const form: Record<string, string> =
     setupToken === null
-      ? { grant_type: 'password', username: email, password }
+      ? { grant_type: 'password', username: email, password, ...(totp !== undefined && { totp }) }
       : {
           grant_type: 'urn:otpd:setup-token',
           setup_token: setupToken,
@@ -119,7 +128,13 @@ async function obtainLoginByPassword(
           password,
           ...(name && { name }),
         }
-  return { ...(await requestToken(context.io, server, send, form)), email, isNew: setupToken !== null }
+  const request = (code: Record<string, string> = {}) =>
+    requestToken(context.io, server, send, { ...form, ...code })
+  const tokens = await request().catch(async (error: unknown) => {
+    if (!(error instanceof CliError && error.code === 'mfa_required') || !context.mayAsk) throw error
+    return await request({ totp: await ask(context, totpQuestion) })
+  })
+  return { ...tokens, email, isNew: setupToken !== null }
 }
 
 /** Prompts for the setup token if the server has no account yet: no password could be right. */

@@ -119,8 +119,9 @@ export async function requestToken(
     body: new URLSearchParams(form).toString(),
   })
   if (response.status >= 400) {
-    const isInvalidGrant = isRecord(response.json) && response.json.error === 'invalid_grant'
-    const remedy = isInvalidGrant ? remedies[form.grant_type ?? ''] : undefined
+    const code = isRecord(response.json) ? response.json.error : undefined
+    const invalidGrantRemedy = code === 'invalid_grant' ? remedies[form.grant_type ?? ''] : undefined
+    const remedy = code === 'mfa_required' ? 'Pass --totp CODE.' : invalidGrantRemedy
     throw responseError(server, response, remedy === undefined ? [] : [remedy])
   }
   if (!isRecord(response.json) || typeof response.json.id_token !== 'string')

@@ -55,6 +55,13 @@ export const emailQuestion: Question = {
   validate: (email) => (email.includes('@') ? null : 'That is not an e-mail address.'),
 }
 
+/** Asks for the second factor. The terminal shows it: it is worthless within a minute, and easy to mistype. */
+export const totpQuestion: Question = {
+  label: 'Code',
+  flag: '--totp CODE',
+  hint: 'of your authenticator app, or a recovery code',
+}
+
 /** Reads a password from standard input, without the newline that `echo` adds, or prompts for it without echo. */
 export async function askPassword(
   context: PromptContext,

@@ -78,12 +78,14 @@ export function createBuiltInIssuer(needs: {
     string,
     (form: GrantForm, client: Client) => Promise<TokenResponse | TokenErrorResponse>
   > = {
-    async password({ username, password }, client) {
+    async password({ username, password, totp }, client) {
       if (!username || !password) return missingParameter('username and password')
-      const developer = await accounts.authenticate(username, password, client)
-      return developer
-        ? startSession(developer, client, 'password')
-        : grantError('invalid_grant', 'The e-mail address or the password is wrong.')
+      const login = await accounts.authenticate(username, password, client, totp)
+      if (login === 'mfa_required')
+        return grantError('mfa_required', 'This login needs a code too: send totp.')
+      if (login) return startSession(login.developer, client, login.method)
+      const secrets = totp === undefined ? ' or the password' : ', the password or the code'
+      return grantError('invalid_grant', `The e-mail address${secrets} is wrong.`)
     },
 
     async refresh_token({ refresh_token: token }, { origin }) {
@@ -96,7 +98,7 @@ export function createBuiltInIssuer(needs: {
 
     async [setupTokenGrant]({ setup_token: token, email, password, name }, client) {
       if (!token || !email || !password) return missingParameter('setup_token, email and password')
-      const developer = await accounts.createWithSetupToken(token, { email, password, name }, client.origin)
+      const developer = await accounts.createWithSetupToken(token, { email, password, name }, client)
       return developer
         ? startSession(developer, client, 'setup_token')
         : grantError('invalid_grant', 'The setup token is unknown, used or expired.')

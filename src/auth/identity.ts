@@ -11,6 +11,7 @@ import type { Clock } from '../domain/model/clock.ts'
 import type { Random } from '../domain/model/random.ts'
 import { createRefreshTokens } from '../domain/accounts/refresh-tokens.ts'
 import { createSetupTokens, type SetupTokens } from '../domain/accounts/setup-tokens.ts'
+import { createTotpService, type TotpService } from '../domain/accounts/totp.ts'
 import type { Store } from '../domain/store/store.ts'
 import { builtInClientId, createBuiltInIssuer, createBuiltInVerifier } from './built-in-issuer.ts'
 import { createRemoteKeys } from './discovery.ts'
@@ -21,7 +22,14 @@ import { createSigningKeys, type SigningKeys } from './signing-keys.ts'
 
 /** Names of the stores that accounts, sessions and their keys use. */
 export type IdentityTables =
-  'accounts' | 'audit' | 'developers' | 'loginAttempts' | 'refreshTokens' | 'setupTokens' | 'signingKeys'
+  | 'accounts'
+  | 'audit'
+  | 'developers'
+  | 'loginAttempts'
+  | 'refreshTokens'
+  | 'setupTokens'
+  | 'signingKeys'
+  | 'totpSecrets'
 
 export type IdentityNeeds = {
   store: Store<IdentityTables>
@@ -30,7 +38,7 @@ export type IdentityNeeds = {
   wall?: Clock | undefined
   newId: NewId
   random: Random
-  keys: Pick<Keys, 'signingKey' | 'refreshToken'>
+  keys: Pick<Keys, 'login' | 'signingKey' | 'refreshToken' | 'seals'>
   plans: Plans
   signUp: 'open' | 'closed'
 }
@@ -72,6 +80,7 @@ export type BuiltInIdentity = {
   accounts: AccountService
   setupTokens: SetupTokens
   signingKeys: SigningKeys
+  totp: TotpService
 }
 
 /**
@@ -125,7 +134,7 @@ export function createExternalIdentity(
 export function createBuiltInIdentity(needs: IdentityNeeds, publicUrl: () => string): Identity {
   const { store, clock } = needs
   const issuerUrl = () => `${publicUrl()}/v1/auth`
-  const { accounts, setupTokens } = createAccounts(needs)
+  const { accounts, setupTokens, totp } = createAccounts(needs)
   const refreshTokens = createRefreshTokens(needs)
   const signingKeys = createSigningKeys(needs)
   const provider = createBuiltInIssuer({ issuerUrl, accounts, refreshTokens, signingKeys, clock })
@@ -149,19 +158,23 @@ export function createBuiltInIdentity(needs: IdentityNeeds, publicUrl: () => str
       }
     },
     ensureAccount: accounts.ensure,
-    builtIn: { provider, accounts, setupTokens, signingKeys },
+    builtIn: { provider, accounts, setupTokens, signingKeys, totp },
   }
 }
 
 /** Accounts of the built-in provider, also for operator commands that run without a server. */
-export function createAccounts(needs: Pick<IdentityNeeds, 'store' | 'clock' | 'newId' | 'random'>) {
+export function createAccounts(
+  needs: Pick<IdentityNeeds, 'store' | 'clock' | 'wall' | 'newId' | 'random' | 'keys'>,
+) {
+  const { clock, wall = clock } = needs
   const setupTokens = createSetupTokens(needs)
-  const loginAttempts = createLoginAttempts(needs)
+  const totp = createTotpService({ ...needs, wall })
   const accounts = createAccountService({
     ...needs,
-    passwords: createPasswords(),
-    loginAttempts,
+    passwords: createPasswords(clock),
+    loginAttempts: createLoginAttempts(needs),
     setupTokens,
+    totp,
   })
-  return { accounts, setupTokens }
+  return { accounts, setupTokens, totp }
 }

@@ -61,6 +61,15 @@ export function readAdmin(
   return { email: email.value, password: readSecretFile(reader, input, file, decodePasswordFile) }
 }
 
+/** Reports a setting of the built-in provider that an external one would ignore. */
+export function reportProviderSetting({ report }: Reader, { source }: ResolvedSetting<unknown>) {
+  report(
+    source ?? 'default',
+    'This setting is for the built-in identity provider, but an external one is configured.',
+    'Remove it, and require a second factor at the issuer.',
+  )
+}
+
 /** Reads the master key; null means the key file in the data directory. */
 export function readMasterKey(reader: Reader, input: ConfigInput): Uint8Array | null {
   const key = reader.read<Uint8Array | null>('masterKey', parseMasterKey, null)

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { readAdmin, readMasterKey, readOidc, type OidcConfig } from './auth.ts'
+import { readAdmin, readMasterKey, readOidc, reportProviderSetting, type OidcConfig } from './auth.ts'
 import { readDelivery } from './delivery.ts'
 import { readGuard } from './guard.ts'
 import { readConfigFile, readDataDir } from './paths.ts'
@@ -51,6 +51,8 @@ export type Config = {
   /** Null: the built-in identity provider. */
   oidc: OidcConfig | null
   signup: 'open' | 'closed'
+  /** Developers without TOTP can only enable it. */
+  requireTotp: boolean
   /** E-mail address of the first account, created at start; its password is in `secrets`. */
   adminEmail: string | null
   /** CIDRs. */
@@ -129,6 +131,8 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
   const corsOrigins = read('corsOrigins', parseOrigins, [])
   const oidc = readOidc(reader)
   const signup = read('signup', parseChoice('open', 'closed'), oidc ? 'open' : 'closed')
+  const requireTotp = read('requireTotp', parseSwitch, false)
+  if (requireTotp.value && oidc) reportProviderSetting(reader, requireTotp)
   const admin = readAdmin(reader, input)
   const allow = read('webhookAllow', parseWebhookAllow, { hosts: [], cidrs: [] }, { show: showAllow })
   const endpointsMax = read('webhookEndpointsMax', parseInteger(1, 10_000), 20)
@@ -155,6 +159,7 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
     log: { format: logFormat.value, level: logLevel.value },
     oidc,
     signup: signup.value,
+    requireTotp: requireTotp.value,
     adminEmail: admin.email,
     trustedProxies: trustedProxies.value,
     corsOrigins: corsOrigins.value,

@@ -137,6 +137,14 @@ export const settings = {
     default: 'open with an external provider, closed with the built-in one',
     description: '`open`: everyone who can log in gets an account; `closed`: the operator creates accounts.',
   },
+  requireTotp: {
+    name: 'auth.requireTotp',
+    kind: 'switch',
+    variable: 'OTPD_REQUIRE_TOTP',
+    default: 'off',
+    description:
+      'Require TOTP of every developer; until they enable it, they can do nothing else. Built-in provider only.',
+  },
   adminEmail: {
     name: 'auth.adminEmail',
     kind: 'text',

@@ -44,7 +44,7 @@ type HostAccountNeeds = Omit<IdentityNeeds, 'store'> & {
 export function createHostAccounts(config: Config, needs: HostAccountNeeds) {
   const { oidc, plans } = config
   const { store, clock, newId } = needs
-  const { accounts, setupTokens } = createAccounts(needs)
+  const { accounts, setupTokens, totp } = createAccounts(needs)
   const developers = createDeveloperService(needs)
   const signingKeys = createSigningKeys(needs)
 
@@ -172,10 +172,18 @@ export function createHostAccounts(config: Config, needs: HostAccountNeeds) {
       return { idToken, expiresAt: new Date(clock.now() + idTokenSeconds * 1000).toISOString() }
     },
 
-    /** Sets a password and ends the sessions. @throws INVALID_ARGUMENT; NOT_FOUND; CONFLICT (EXTERNAL_PROVIDER) */
+    /** Sets a password, ends the sessions and forgets failed logins. @throws INVALID_ARGUMENT; NOT_FOUND; CONFLICT (EXTERNAL_PROVIDER) */
     async resetPassword(email: string, password: string): Promise<HostDeveloper> {
       requireBuiltIn()
       return toHostDeveloper(await accounts.resetPassword(email, password))
+    },
+
+    /** Removes the second factor of an account. @throws NOT_FOUND; CONFLICT (TOTP_NOT_ENABLED, EXTERNAL_PROVIDER) */
+    async resetTotp(idOrEmail: string): Promise<HostDeveloper> {
+      requireBuiltIn()
+      const developer = await find(idOrEmail)
+      await totp.reset(developer.id)
+      return toHostDeveloper(developer)
     },
 
     /** Signs ID tokens with a new key from now on; existing tokens stay valid until they expire. @returns the key's id */

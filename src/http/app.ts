@@ -34,6 +34,7 @@ import { logStreamRoutes } from './routes/log-stream.ts'
 import { logRoutes } from './routes/logs.ts'
 import { otpRoutes } from './routes/otp.ts'
 import { projectRoutes } from './routes/projects.ts'
+import { totpRoutes } from './routes/totp.ts'
 import { userRoutes } from './routes/users.ts'
 import { webhookDeliveryRoutes } from './routes/webhook-deliveries.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
@@ -86,6 +87,7 @@ const createApi = (services: AppServices) =>
     .use(logStreamRoutes(services))
     .use(otpRoutes(services))
     .use(projectRoutes(services))
+    .use(totpRoutes(services))
     .use(userRoutes(services))
     .use(webhookRoutes(services))
     .use(webhookDeliveryRoutes(services))

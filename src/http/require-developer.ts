@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Actor } from '../domain/model/audit.ts'
 import type { DeveloperService, Login } from '../domain/accounts/developers.ts'
-import type { ServiceError } from '../domain/model/errors.ts'
+import { ServiceError } from '../domain/model/errors.ts'
 import type { ReadClient, IncomingRequest } from './client.ts'
 
 /** A developer, the origin of the request, and the expiry of its token, when log streams end as well. */
@@ -47,6 +47,22 @@ export function createDeveloperAuthenticator(needs: {
     }
   }
 }
+
+/** Wraps an authentication so that it refuses developers without a second factor, when the server requires one. */
+export const requireTotp =
+  (
+    authenticate: AuthenticateDeveloper,
+    totp: { isEnabled(developerId: string): Promise<boolean> },
+  ): AuthenticateDeveloper =>
+  async (authorization, incoming) => {
+    const developer = await authenticate(authorization, incoming)
+    if (await totp.isEnabled(developer.id)) return developer
+    throw new ServiceError(
+      'FORBIDDEN',
+      'This server requires a second factor. Enable it first: otpd profile totp enable',
+      { reason: 'TOTP_REQUIRED' },
+    )
+  }
 
 /** Extracts a bearer token. The scheme is case-insensitive (RFC 9110 §11.1). @returns undefined for other schemes */
 function bearerToken(authorization: string | undefined): string | undefined {

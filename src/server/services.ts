@@ -23,7 +23,7 @@ import { createWebhookDeliveryService } from '../domain/webhooks/deliveries.ts'
 import { createWebhookEndpointService } from '../domain/webhooks/endpoints.ts'
 import { createWebhookTester } from '../domain/webhooks/test-event.ts'
 import { createClientAddressReader, createClientReader } from '../http/client.ts'
-import { createDeveloperAuthenticator } from '../http/require-developer.ts'
+import { createDeveloperAuthenticator, requireTotp } from '../http/require-developer.ts'
 import { createMessaging, type MessagingNeeds } from './messaging.ts'
 import { createResolver } from '../webhooks/resolve.ts'
 import { createWebhookSender } from '../webhooks/sender.ts'
@@ -34,6 +34,7 @@ export type ServiceNeeds = {
     Config,
     | 'oidc'
     | 'signup'
+    | 'requireTotp'
     | 'trustedProxies'
     | 'corsOrigins'
     | 'webhooks'
@@ -105,6 +106,9 @@ export function createServices(needs: ServiceNeeds) {
   })
   const { delivery, attempts, receiveCallback } = messaging
 
+  const authenticateBeforeTotp = createDeveloperAuthenticator({ ...identity, readClient })
+  const totp = config.requireTotp ? identity.builtIn?.totp : undefined
+
   return {
     clock,
     newId,
@@ -116,7 +120,8 @@ export function createServices(needs: ServiceNeeds) {
     audit: createAuditService(base),
     builtIn: identity.builtIn,
     readClient,
-    authenticateDeveloper: createDeveloperAuthenticator({ ...identity, readClient }),
+    authenticateDeveloper: totp ? requireTotp(authenticateBeforeTotp, totp) : authenticateBeforeTotp,
+    authenticateBeforeTotp,
     developers: identity.developers,
     ensureAccount: identity.ensureAccount,
     guard,

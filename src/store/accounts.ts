@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import type { AccountStore } from '../domain/store/accounts.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 
@@ -33,8 +33,29 @@ export function createAccountStore(database: Database, executor: QueryExecutor):
     async updatePassword(developerId, passwordHash, now) {
       await executor
         .update(accounts)
-        .set({ passwordHash, updatedAt: now })
+        .set({ passwordHash, failedLogins: 0, updatedAt: now })
         .where(eq(accounts.developerId, developerId))
+    },
+
+    async rehash(developerId, oldHash, newHash) {
+      await executor
+        .update(accounts)
+        .set({ passwordHash: newHash })
+        .where(and(eq(accounts.developerId, developerId), eq(accounts.passwordHash, oldHash)))
+    },
+
+    async addFailedLogins(developerId, change) {
+      const changed = sql`${accounts.failedLogins} + ${sql.raw(String(change))}`
+      const [account] = await executor
+        .update(accounts)
+        .set({ failedLogins: sql`case when ${changed} < 0 then 0 else ${changed} end` })
+        .where(eq(accounts.developerId, developerId))
+        .returning({ failedLogins: accounts.failedLogins })
+      return account?.failedLogins ?? 0
+    },
+
+    async resetFailedLogins(developerId) {
+      await executor.update(accounts).set({ failedLogins: 0 }).where(eq(accounts.developerId, developerId))
     },
 
     async delete(developerId) {

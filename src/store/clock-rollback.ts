@@ -1,6 +1,7 @@
 import { and, gt, isNotNull, max, or, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { DeadlineStore } from '../domain/store/clock-rollback.ts'
+import { totpStep } from '../domain/model/totp.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
 import { isInTimeIndex } from './rate-limits.ts'
 
@@ -18,6 +19,8 @@ export function createDeadlineStore(database: Database, executor: QueryExecutor)
     rateAdmissions,
     refreshTokens,
     setupTokens,
+    loginFailures,
+    totpSecrets,
     applications,
   } = database.tables
   // A literal: SQLite uses the partial index of pending requests only if it sees the same text.
@@ -90,6 +93,10 @@ export function createDeadlineStore(database: Database, executor: QueryExecutor)
           expiresAt: shiftedBack(setupTokens.expiresAt),
         })
         .where(gt(setupTokens.createdAt, now))
+      await executor.update(loginFailures).set({ at: now }).where(gt(loginFailures.at, now))
+      // Otherwise every code would count as used until the clock is back where it was.
+      const step = totpStep(now)
+      await executor.update(totpSecrets).set({ lastStep: step }).where(gt(totpSecrets.lastStep, step))
     },
   }
 }

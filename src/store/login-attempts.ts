@@ -1,43 +1,106 @@
-import { and, asc, between, eq, gt, lte } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, lt, max, notInArray, sql } from 'drizzle-orm'
 import type { LoginAttemptStore } from '../domain/store/login-attempts.ts'
 import type { QueryExecutor, Database } from './engine/database.ts'
+import { deleteOldestByTime } from './engine/delete-oldest.ts'
 
-/** Policy of failed logins, which are stored in the table of rate limit admissions. */
-const policy = 'login'
-/** Makes the subjects one range of the primary key, so that old rows are found without a full scan. */
-const subjectPrefix = 'login:'
-const subjectPrefixEnd = 'login;'
-
-/** Stores failed logins among the admissions of the rate limits. */
 export function createLoginAttemptStore(database: Database, executor: QueryExecutor): LoginAttemptStore {
-  const { rateAdmissions: attempts } = database.tables
-  const forSubject = (subject: string) =>
-    and(eq(attempts.subject, subjectPrefix + subject), eq(attempts.policy, policy))
+  const { loginFailures: failures, loginCounters: counters, loginNetworks: networks } = database.tables
+  const isPair = (network: string, account: string) =>
+    and(eq(failures.network, network), eq(failures.account, account))
 
   return {
-    list: async (subject, since) =>
+    list: async (network, account) =>
       executor
-        .select({ at: attempts.at, seq: attempts.seq })
-        .from(attempts)
-        .where(and(forSubject(subject), gt(attempts.at, since)))
-        .orderBy(asc(attempts.at), asc(attempts.seq)),
+        .select({ at: failures.at, seq: failures.seq })
+        .from(failures)
+        .where(isPair(network, account))
+        .orderBy(asc(failures.seq)),
 
-    async insert(subject, attempt) {
-      await executor.insert(attempts).values({ ...attempt, subject: subjectPrefix + subject, policy })
+    async listAccounts(network, since) {
+      const rows = await executor
+        .select({ account: failures.account, at: max(failures.at) })
+        .from(failures)
+        .where(and(eq(failures.network, network), gt(failures.at, since)))
+        .groupBy(failures.account)
+      return rows
+        .map(({ account, at }) => ({ account, at: Number(at) }))
+        .toSorted((one, other) => other.at - one.at)
     },
 
-    async delete(subject, { at, seq }) {
+    async insert(network, account, attempt) {
+      await executor.insert(failures).values({ network, account, ...attempt })
+    },
+
+    async delete(network, account, seq) {
+      await executor.delete(failures).where(and(isPair(network, account), eq(failures.seq, seq)))
+    },
+
+    async countedFailures(subject) {
+      const [counter] = await executor.select().from(counters).where(eq(counters.subject, subject))
+      return counter?.failures ?? 0
+    },
+
+    async count(subject, now) {
+      const [counter] = await executor
+        .insert(counters)
+        .values({ subject, failures: 1, at: now })
+        .onConflictDoUpdate({
+          target: counters.subject,
+          set: { failures: sql`${counters.failures} + 1`, at: now },
+        })
+        .returning({ failures: counters.failures })
+      return counter?.failures ?? 1
+    },
+
+    async uncount(subject) {
       await executor
-        .delete(attempts)
-        .where(and(forSubject(subject), eq(attempts.at, at), eq(attempts.seq, seq)))
+        .update(counters)
+        .set({ failures: sql`${counters.failures} - 1` })
+        .where(and(eq(counters.subject, subject), gt(counters.failures, 0)))
     },
 
-    async deleteBefore(time) {
-      const isLoginAdmission = and(
-        between(attempts.subject, subjectPrefix, subjectPrefixEnd),
-        eq(attempts.policy, policy),
-      )
-      await executor.delete(attempts).where(and(isLoginAdmission, lte(attempts.at, time)))
+    async touch(subject, now) {
+      await executor.update(counters).set({ at: now }).where(eq(counters.subject, subject))
+    },
+
+    async isKnownNetwork(developerId, hashes) {
+      const rows = await executor
+        .select({ at: networks.at })
+        .from(networks)
+        .where(and(eq(networks.developerId, developerId), inArray(networks.network, [...hashes])))
+      return rows.length > 0
+    },
+
+    async addNetwork(developerId, network, now, networksMax) {
+      await executor
+        .insert(networks)
+        .values({ developerId, network, at: now })
+        .onConflictDoUpdate({ target: [networks.developerId, networks.network], set: { at: now } })
+      const isOwn = eq(networks.developerId, developerId)
+      const latest = executor
+        .select({ network: networks.network })
+        .from(networks)
+        .where(isOwn)
+        .orderBy(desc(networks.at), desc(networks.network))
+        .limit(networksMax)
+      await executor
+        .delete(networks)
+        .where(and(isOwn, lt(networks.at, now), notInArray(networks.network, latest)))
+    },
+
+    async deleteOldest(until, batchSize) {
+      const [tooMany] = await executor
+        .select({ at: counters.at })
+        .from(counters)
+        .orderBy(desc(counters.at))
+        .limit(1)
+        .offset(until.countersMax)
+      const counterCutoff = Math.max(until.counters, tooMany?.at ?? 0)
+      const results = [
+        await deleteOldestByTime(executor, failures, failures.at, until.failures, batchSize),
+        await deleteOldestByTime(executor, counters, counters.at, counterCutoff, batchSize),
+      ]
+      return results.includes(true)
     },
   }
 }

@@ -22,6 +22,7 @@ import { createProviderCircuitStore } from './provider-circuits.ts'
 import { createRetentionStore } from './retention.ts'
 import { createSetupTokenStore } from './setup-tokens.ts'
 import { createSigningKeyStore } from './signing-keys.ts'
+import { createTotpSecretStore } from './totp-secrets.ts'
 import { createWebhookDeliveryStore } from './webhook-deliveries.ts'
 import { createWebhookEndpointStore } from './webhook-endpoints.ts'
 import { createWebhookOutboxStore } from './webhook-outbox.ts'
@@ -102,6 +103,7 @@ function bindStores(
     retention: createRetentionStore(database, executor),
     setupTokens: createSetupTokenStore(database, executor),
     signingKeys: createSigningKeyStore(database, executor),
+    totpSecrets: createTotpSecretStore(database, executor),
     webhookDeliveries: createWebhookDeliveryStore(database, executor, onDelivery),
     webhookEndpoints: createWebhookEndpointStore(database, executor, onDelivery),
     webhookOutbox: createWebhookOutboxStore(database, executor, onDelivery),

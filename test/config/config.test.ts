@@ -24,6 +24,7 @@ test('works without any configuration', () => {
     log: { format: 'text', level: 'info' },
     oidc: null,
     signup: 'closed',
+    requireTotp: false,
     adminEmail: null,
     trustedProxies: [],
     corsOrigins: [],

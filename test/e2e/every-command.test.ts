@@ -4,10 +4,12 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createProgram } from '../../cli/program.ts'
 import { processIo } from '../../cli/terminal/terminal.ts'
+import { totpCode, totpStep } from '../../src/domain/model/totp.ts'
 import { signWebhook } from '../../src/shared/webhook-signature.ts'
 import { authToken, startGateway, createTwilioSettings } from '../delivery/gateway.ts'
 import { binaryPath, startServer, type RunningServer } from '../helpers/binary.ts'
 import { commandCases, type CommandCase, type CommandContext } from '../helpers/command-cases.ts'
+import { decodeBase32 } from '../helpers/base32.ts'
 import { runWithSeparateOutput } from '../helpers/separate-output.ts'
 import { runInTerminal } from '../helpers/terminal.ts'
 import { startRecordingProxy, type RecordingProxy } from '../helpers/recording-proxy.ts'
@@ -95,6 +97,11 @@ describe.each(['pipe', 'json', 'terminal'] as const)('%s:', (mode) => {
         return (await otpd('webhook', 'deliveries', webhookId))[0].id
       },
       addProject: async (name) => (await otpd('project', 'create', name)).id,
+      async enableTotp() {
+        const { secret } = await otpd('profile', 'totp', 'enable')
+        const code = totpCode(decodeBase32(secret), totpStep(Date.now()))
+        return (await otpd('profile', 'totp', 'enable', '--code', code)).recoveryCodes[0]
+      },
       writeDelivery() {
         const file = readFileSync(join(server.home, 'web.env'), 'utf8')
         const [, secret = ''] = /OTPD_WEBHOOK_SECRET=(\S+)/.exec(file) ?? []

@@ -83,8 +83,8 @@ const allowedRefusals: [operations: string[], statuses: string[]][] = [
   [['createProject', 'createApplication'], ['422']],
   // A wrong password, an unknown token.
   [
-    ['requestTokens', 'revokeToken', 'changePassword'],
-    ['400', '429'],
+    ['requestTokens', 'revokeToken', 'changePassword', 'confirmTotp', 'disableTotp'],
+    ['400', '409', '429'],
   ],
 ]
 

@@ -181,6 +181,8 @@ const validBodies = (tenant: Tenant): Record<string, Record<string, unknown>> =>
   createApplication: { name: 'Web', projectId: tenant.application.projectId, environment: 'live' },
   updateApplication: { name: 'Web', status: 'active', otpTtlSeconds: 120 },
   changePassword: { currentPassword: 'correct horse battery', newPassword: 'battery horse correct' },
+  confirmTotp: { code: '123456' },
+  disableTotp: { code: '123456' },
   updateProfile: { name: 'Ada', company: 'Engines' },
   sendOtp: {
     phone: tenant.phone,

@@ -12,6 +12,8 @@ export type CommandContext = {
   waitForDelivery: (webhookId: string) => Promise<string>
   writeDelivery: () => void
   addProject: (name: string) => Promise<string>
+  /** Enables TOTP for the account. @returns a recovery code */
+  enableTotp: () => Promise<string>
 }
 
 export type CommandCase = {
@@ -216,6 +218,27 @@ export const commandCases: [
   ['webhook delete', ({ webhookId }) => ({ args: [webhookId, '--yes'], stdout: /deleted\n$/ })],
   ['profile get', () => ({ args: [], stdout: /^ada@example\.com\n(.*\n)+ {2}Limits +10 projects/ })],
   ['profile update', () => ({ args: ['--company', 'Engines'], stdout: / {2}Company +Engines\n/ })],
+  [
+    'profile totp enable',
+    () => ({
+      args: [],
+      stdout: /^Secret {2}[A-Z2-7]{32}\nURI {5}otpauth:\/\/totp\/otpd:ada%40example\.com\?secret=/,
+      stderr: nextHint('otpd profile totp enable --code CODE'),
+      isWide: true,
+    }),
+  ],
+  [
+    'profile totp disable',
+    async ({ enableTotp }) => ({ args: ['--code', await enableTotp()], stdout: '✓ TOTP disabled\n' }),
+  ],
+  [
+    'admin reset-totp',
+    async ({ enableTotp }) => {
+      await enableTotp()
+      const stdout = /^✓ TOTP removed from ada@example\.com\n/
+      return { args: ['ada@example.com'], stdout, stderr: /the password alone/, json: 'own' }
+    },
+  ],
   ['api', () => ({ args: ['GET', '/v1/developer/me'], stdout: /^\{"data":\{"id":"dev_/, isWide: true })],
   [
     'context add',

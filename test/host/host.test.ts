@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createAccounts } from '../../src/auth/identity.ts'
 import type { Config } from '../../src/config/config.ts'
 import { hostOrigin } from '../../src/domain/model/audit.ts'
+import { deriveKeys } from '../../src/domain/model/keys.ts'
 import { createIds } from '../../src/domain/model/ids.ts'
 import { openHost, type Host } from '../../src/host/host.ts'
 import { dataFiles } from '../../src/store/files/data-dir.ts'
@@ -72,7 +73,8 @@ describe('while a server runs', () => {
     const server = openSqlite(dataFiles(dataDir).database, { onDiskFault: () => {} })
     const store = createStore(server)
     const clock = { now: () => Date.now() }
-    const { accounts } = createAccounts({ store, clock, newId: createIds(clock, random), random })
+    const keys = deriveKeys(Buffer.alloc(32, 7))
+    const { accounts } = createAccounts({ store, clock, newId: createIds(clock, random), random, keys })
     try {
       const [firstAccount] = await Promise.all([
         (await open()).createAccount({ email: 'ada@example.com', password }),
@@ -80,7 +82,7 @@ describe('while a server runs', () => {
       ])
       expect(
         await accounts.authenticate('ada@example.com', password, { network: '', origin: hostOrigin }),
-      ).toMatchObject({ id: firstAccount.id })
+      ).toMatchObject({ developer: { id: firstAccount.id } })
       expect(await host?.listAccounts()).toHaveLength(2)
     } finally {
       await server.close()

@@ -11,7 +11,7 @@ export type TokenResponse = {
 
 /** Error response of the token endpoint (RFC 6749 §5.2). */
 export type TokenErrorResponse = {
-  error: 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'unsupported_grant_type'
+  error: 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'unsupported_grant_type' | 'mfa_required'
   error_description: string
 }
 

@@ -29,6 +29,8 @@ export type Keys = {
   readonly webhookHeader: Buffer
   /** Derives the successors of refresh tokens. */
   readonly refreshToken: Buffer
+  /** Hashes the e-mail addresses and networks that failed logins are counted by. */
+  readonly login: IndexKey
   /** Hashes the contexts of end users: networks and device IDs. */
   readonly context: IndexKey
   /** Encrypts sensitive columns at rest. */
@@ -75,6 +77,7 @@ const subkeys = {
   clientId: { purpose: 'client-ids', label: 'client id', isIn010: true },
   phone: { purpose: 'phone-index', label: 'phone', isIn010: true },
   guard: { purpose: 'phone-index', label: 'guard', isIn010: true },
+  login: { purpose: 'phone-index', label: 'login', isIn010: false },
   context: { purpose: 'phone-index', label: 'context', isIn010: false },
   idempotency: { purpose: 'phone-index', label: 'idempotency', isIn010: false },
   pseudonym: { purpose: 'pseudonyms', label: 'pseudonym', isIn010: true },
@@ -184,6 +187,7 @@ export function createKeyring(dataKeys: readonly DataKey[], reload: () => void =
       signingKey: one('signingKey'),
       webhookHeader: one('webhookHeader', 0),
       refreshToken: one('refreshToken'),
+      login: everyVersion('login'),
       context: everyVersion('context'),
       seals,
       idempotency: everyVersion('idempotency'),

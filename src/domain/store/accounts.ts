@@ -4,6 +4,8 @@ export type Account = {
   /** Lower case; unique. */
   email: string
   passwordHash: string
+  /** Failed logins since the last one that succeeded, from all networks together. */
+  failedLogins: number
   createdAt: number
   updatedAt: number
 }
@@ -15,6 +17,12 @@ export type AccountStore = {
   findByEmail(email: string): Promise<Account | undefined>
   /** Inserts in one statement. @returns false if the address is taken */
   insert(account: Account): Promise<boolean>
+  /** Sets a new password and forgets the failed logins. */
   updatePassword(developerId: string, passwordHash: string, now: number): Promise<void>
+  /** Replaces the hash of the same password, unless another password was set concurrently. */
+  rehash(developerId: string, oldHash: string, newHash: string): Promise<void>
+  /** Changes the number of failed logins, and locks the account until the transaction ends. @returns the new number */
+  addFailedLogins(developerId: string, change: 1 | -1): Promise<number>
+  resetFailedLogins(developerId: string): Promise<void>
   delete(developerId: string): Promise<void>
 }

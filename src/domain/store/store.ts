@@ -20,6 +20,7 @@ import type { ProviderCircuitStore } from './provider-circuits.ts'
 import type { RetentionStore } from './retention.ts'
 import type { SetupTokenStore } from './setup-tokens.ts'
 import type { SigningKeyStore } from './signing-keys.ts'
+import type { TotpSecretStore } from './totp-secrets.ts'
 import type { WebhookDeliveryStore } from './webhook-deliveries.ts'
 import type { WebhookEndpointStore } from './webhook-endpoints.ts'
 import type { WebhookOutboxStore } from './webhook-outbox.ts'
@@ -52,6 +53,7 @@ export type Stores = {
   retention: RetentionStore
   setupTokens: SetupTokenStore
   signingKeys: SigningKeyStore
+  totpSecrets: TotpSecretStore
   webhookDeliveries: WebhookDeliveryStore
   webhookEndpoints: WebhookEndpointStore
   webhookOutbox: WebhookOutboxStore

@@ -2,6 +2,7 @@ import { utcDay } from '../log/analytics.ts'
 import { idempotencyLifetimeMs } from '../limits/idempotency.ts'
 import { lowestId } from '../model/ids.ts'
 import { inboxLifetimeMs } from '../otp/inbox.ts'
+import { staleLoginFailures } from '../accounts/login-attempts.ts'
 import type { Keys } from '../model/keys.ts'
 import { messageLifetimeMs } from '../model/message.ts'
 import { checkBudgetLifetimeMs } from '../limits/phone-budgets.ts'
@@ -42,6 +43,7 @@ type SweptTables =
   | 'guard'
   | 'idempotency'
   | 'inbox'
+  | 'loginAttempts'
   | 'otpDeliveries'
   | 'otpRequests'
   | 'rateLimits'
@@ -169,6 +171,7 @@ export function createRetention(needs: {
       deletionStep((tx) => tx.otpDeliveries.deleteOldest(now - messageLifetimeMs, batchSize)),
       deletionStep((tx) => tx.guard.deleteOldest(now, batchSize)),
       deletionStep((tx) => tx.checkBudgets.deleteOldest(now - checkBudgetLifetimeMs, batchSize)),
+      deletionStep((tx) => tx.loginAttempts.deleteOldest(staleLoginFailures(now), batchSize)),
       deletionStep((tx) => tx.refreshTokens.deleteExpired(now, batchSize)),
       ...ageBasedSteps.filter((step) => step !== false),
     ]

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { AccountService } from '../../domain/accounts/accounts.ts'
+import type { TotpService } from '../../domain/accounts/totp.ts'
 import { ServiceError } from '../../domain/model/errors.ts'
 import type { IdentityProvider, LoginSettings } from '../../domain/accounts/identity-provider.ts'
 import type { ReadClient } from '../client.ts'
@@ -11,10 +12,26 @@ import { identityProviderRoutes } from './identity-provider.ts'
 
 export type AuthServices = {
   authenticateDeveloper: AuthenticateDeveloper
+  /** Also admits developers who must still enable the second factor that the server requires. */
+  authenticateBeforeTotp: AuthenticateDeveloper
   readClient: ReadClient
   loginSettings: () => Promise<LoginSettings>
   /** Undefined if the operator configured an external OpenID provider; the routes of the built-in one are then 404. */
-  builtIn: { provider: IdentityProvider; accounts: Pick<AccountService, 'changePassword'> } | undefined
+  builtIn:
+    | {
+        provider: IdentityProvider
+        accounts: Pick<AccountService, 'changePassword' | 'disableTotp'>
+        totp: Pick<TotpService, 'propose' | 'confirm'>
+      }
+    | undefined
+}
+
+/** Returns the built-in identity provider. @throws NOT_FOUND (ROUTE_NOT_FOUND) an external one is configured */
+export function requireBuiltIn({ builtIn }: Pick<AuthServices, 'builtIn'>) {
+  if (builtIn) return builtIn
+  throw new ServiceError('NOT_FOUND', 'There is no such route: this server uses another identity provider.', {
+    reason: 'ROUTE_NOT_FOUND',
+  })
 }
 
 const loginSettingsSchema = object(
@@ -36,14 +53,6 @@ const loginSettingsSchema = object(
 /** Routes for login settings, the built-in identity provider and passwords. */
 export function authRoutes(services: AuthServices) {
   const { readClient } = services
-  const requireBuiltIn = () => {
-    if (services.builtIn) return services.builtIn
-    throw new ServiceError(
-      'NOT_FOUND',
-      'There is no such route: this server uses another identity provider.',
-      { reason: 'ROUTE_NOT_FOUND' },
-    )
-  }
 
   return new Elysia({ prefix: '/v1/auth' })
     .get('/config', async () => ({ data: await services.loginSettings() }), {
@@ -55,16 +64,16 @@ export function authRoutes(services: AuthServices) {
         summary: 'Get the settings that a command-line client needs to log in',
       },
     })
-    .use(identityProviderRoutes(() => requireBuiltIn().provider, readClient))
+    .use(identityProviderRoutes(() => requireBuiltIn(services).provider, readClient))
     .use(
       new Elysia()
         .use(jsonBody)
-        .use(requireDeveloper(services.authenticateDeveloper))
+        .use(requireDeveloper(services.authenticateBeforeTotp))
         .post(
           '/password',
           async ({ developer, body, request, server, set }) => {
             const { network } = readClient({ request, server, set })
-            await requireBuiltIn().accounts.changePassword(
+            await requireBuiltIn(services).accounts.changePassword(
               developer,
               body.currentPassword,
               body.newPassword,
@@ -78,6 +87,7 @@ export function authRoutes(services: AuthServices) {
               200: data(object({ changed: Type.Literal(true) })),
               ...consoleBodyErrors,
               429: errorBody,
+              503: errorBody,
             },
             detail: {
               tags: ['Login'],

@@ -59,7 +59,7 @@ const company = nullable(visibleText(120, 'Expected 1 to 120 characters, not onl
 
 /** Routes for the caller's own profile. */
 export function developerRoutes(services: {
-  authenticateDeveloper: AuthenticateDeveloper
+  authenticateBeforeTotp: AuthenticateDeveloper
   developers: DeveloperService
 }) {
   const { developers } = services
@@ -67,7 +67,7 @@ export function developerRoutes(services: {
 
   return new Elysia({ prefix: '/v1/developer' })
     .use(jsonBody)
-    .use(requireDeveloper(services.authenticateDeveloper))
+    .use(requireDeveloper(services.authenticateBeforeTotp))
     .get('/me', ({ developer }) => ({ data: present(developers.toProfile(developer)) }), {
       response: { 200: data(profile), ...consoleErrors },
       detail: { ...detail, operationId: 'getProfile', summary: 'Get your developer profile' },

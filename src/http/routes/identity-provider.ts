@@ -19,7 +19,8 @@ const tokens = object(
 const oauthError = object(
   {
     error: Type.String({
-      description: 'Error code of RFC 6749 §5.2, or `rate_limited` or `temporarily_unavailable`.',
+      description:
+        'Error code of RFC 6749 §5.2, or `mfa_required` (send `totp`), `rate_limited` or `temporarily_unavailable`.',
     }),
     error_description: Type.String(),
     reason: Type.Optional(Type.String()),
@@ -83,6 +84,9 @@ const tokenRequest = Type.Object({
   ]),
   username: Type.Optional(Type.String({ description: 'Email address of the account.' })),
   password: Type.Optional(Type.String()),
+  totp: Type.Optional(
+    Type.String({ description: 'Code of the authenticator app, or a recovery code, if TOTP is enabled.' }),
+  ),
   refresh_token: Type.Optional(Type.String()),
   setup_token: Type.Optional(Type.String()),
   email: Type.Optional(Type.String()),

@@ -6,6 +6,8 @@ import { createIds } from '../../../src/domain/model/ids.ts'
 import { createLoginAttempts } from '../../../src/domain/accounts/login-attempts.ts'
 import { createRefreshTokens, type RefreshTokens } from '../../../src/domain/accounts/refresh-tokens.ts'
 import { createSetupTokens, type SetupTokens } from '../../../src/domain/accounts/setup-tokens.ts'
+import { createTotpService } from '../../../src/domain/accounts/totp.ts'
+import { deriveKeys } from '../../../src/domain/model/keys.ts'
 import type { Store } from '../../../src/domain/store/store.ts'
 import { createStore } from '../../../src/store/store.ts'
 import { testClock } from '../../helpers/clock.ts'
@@ -15,6 +17,7 @@ const random = (bytes: Uint8Array<ArrayBuffer>) => crypto.getRandomValues(bytes)
 const clock = testClock()
 const newId = createIds(clock, random)
 const client = (network: string) => ({ network, origin: hostOrigin })
+const keys = deriveKeys(Buffer.alloc(32, 7))
 const minutes = (count: number) => count * 60_000
 const password = 'correct horse battery'
 
@@ -42,9 +45,10 @@ describeEachDatabase('accounts', (database) => {
       clock,
       newId,
       random,
-      passwords: createPasswords(),
-      loginAttempts: createLoginAttempts({ store, clock, newId }),
+      passwords: createPasswords(clock),
+      loginAttempts: createLoginAttempts({ store, clock, newId, keys }),
       setupTokens,
+      totp: createTotpService({ store, clock, wall: clock, newId, random, keys }),
     })
   })
   beforeEach(() => clock.advance(minutes(60)))
@@ -57,10 +61,10 @@ describeEachDatabase('accounts', (database) => {
       if (!before || !first) throw new Error('there is an account already')
       expect(first.expiresAt).toBe(clock.now() + minutes(30))
       const input = { email: newEmail(), password }
-      expect(await accounts.createWithSetupToken(before.token, input, hostOrigin)).toBeUndefined()
+      expect(await accounts.createWithSetupToken(before.token, input, client('192.0.2.1'))).toBeUndefined()
 
       await accounts.create({ email: newEmail(), password })
-      expect(await accounts.createWithSetupToken(first.token, input, hostOrigin)).toBeUndefined()
+      expect(await accounts.createWithSetupToken(first.token, input, client('192.0.2.1'))).toBeUndefined()
       expect(await setupTokens.issueForFirstStart()).toBeUndefined()
     })
   })
@@ -76,7 +80,10 @@ describeEachDatabase('accounts', (database) => {
       })
       expect(developer.virtualPhone).toMatch(/^\+999\d{10}$/)
       expect(developer.subject).toBe(developer.id)
-      expect(await accounts.authenticate('ADA@example.com', password, client('192.0.2.1'))).toEqual(developer)
+      expect(await accounts.authenticate('ADA@example.com', password, client('192.0.2.1'))).toEqual({
+        developer,
+        method: 'password',
+      })
     })
 
     test('rejects a taken address, and leaves nothing behind', async () => {
@@ -109,8 +116,8 @@ describeEachDatabase('accounts', (database) => {
   describe('a setup token', () => {
     test('creates exactly one account for concurrent callers', async () => {
       const { token } = await setupTokens.issue()
-      const tries = Array.from({ length: 8 }, () =>
-        accounts.createWithSetupToken(token, { email: newEmail(), password }, hostOrigin),
+      const tries = Array.from({ length: 8 }, (_, index) =>
+        accounts.createWithSetupToken(token, { email: newEmail(), password }, client(`192.0.2.${index}`)),
       )
       expect((await Promise.all(tries)).filter(Boolean)).toHaveLength(1)
     })
@@ -120,17 +127,17 @@ describeEachDatabase('accounts', (database) => {
       await accounts.create({ email, password })
       const { token } = await setupTokens.issue()
       await expect(
-        accounts.createWithSetupToken(token, { email, password }, hostOrigin),
+        accounts.createWithSetupToken(token, { email, password }, client('192.0.2.1')),
       ).rejects.toMatchObject({
         code: 'CONFLICT',
       })
       await expect(
-        accounts.createWithSetupToken(token, { email: 'x', password }, hostOrigin),
+        accounts.createWithSetupToken(token, { email: 'x', password }, client('192.0.2.1')),
       ).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',
       })
       expect(
-        await accounts.createWithSetupToken(token, { email: newEmail(), password }, hostOrigin),
+        await accounts.createWithSetupToken(token, { email: newEmail(), password }, client('192.0.2.1')),
       ).toBeDefined()
     })
 
@@ -138,10 +145,14 @@ describeEachDatabase('accounts', (database) => {
       const { token } = await setupTokens.issue()
       clock.advance(minutes(30))
       expect(
-        await accounts.createWithSetupToken(token, { email: newEmail(), password }, hostOrigin),
+        await accounts.createWithSetupToken(token, { email: newEmail(), password }, client('192.0.2.1')),
       ).toBeUndefined()
       expect(
-        await accounts.createWithSetupToken('st_unknown', { email: newEmail(), password }, hostOrigin),
+        await accounts.createWithSetupToken(
+          'st_unknown',
+          { email: newEmail(), password },
+          client('192.0.2.1'),
+        ),
       ).toBeUndefined()
     })
 

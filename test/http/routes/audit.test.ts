@@ -141,13 +141,13 @@ describeEachDatabase('the audit trail', (database) => {
       await builtIn.accounts.create({ email, password })
       const response = await login(email, password)
       const { id_token: token } = (await response.json()) as { id_token: string }
-      const developer = await builtIn.accounts.authenticate(email, password, {
+      const verified = await builtIn.accounts.authenticate(email, password, {
         network: '192.0.2.200',
         origin: { source: 'api', ip: null, userAgent: null, traceId: null },
       })
-      if (!developer) throw new Error('the login failed')
+      if (typeof verified !== 'object') throw new Error('the login failed')
       const origin = { source: 'host', ip: null, userAgent: null, traceId: null } as const
-      return { developer: { ...developer, origin }, headers: { authorization: `Bearer ${token}` } }
+      return { developer: { ...verified.developer, origin }, headers: { authorization: `Bearer ${token}` } }
     }
     const actions = async (as: TestDeveloper) =>
       (await listAuditEntries(as)).map(({ action }) => action).toReversed()

@@ -20,9 +20,51 @@ export function defineAccountsTables(c: ColumnKit) {
     developerId: c.text('developer_id').primaryKey(),
     email: c.text('email').notNull(),
     passwordHash: c.text('password_hash').notNull(),
+    failedLogins: c.integer('failed_logins').notNull().default(0),
     createdAt: c.timestampMs('created_at').notNull(),
     updatedAt: c.timestampMs('updated_at').notNull(),
   })
+
+  const loginFailures = c.table(
+    'login_failures',
+    {
+      network: c.text('network').notNull(),
+      account: c.text('account').notNull(),
+      seq: c.timestampMs('seq').notNull(),
+      at: c.timestampMs('at').notNull(),
+    },
+    (t) => [c.primaryKey({ columns: [t.network, t.account, t.seq] })],
+  )
+
+  const loginCounters = c.table('login_counters', {
+    subject: c.text('subject').primaryKey(),
+    failures: c.integer('failures').notNull(),
+    at: c.timestampMs('at').notNull(),
+  })
+
+  const loginNetworks = c.table(
+    'login_networks',
+    {
+      developerId: c.text('developer_id').notNull(),
+      network: c.text('network').notNull(),
+      at: c.timestampMs('at').notNull(),
+    },
+    (t) => [c.primaryKey({ columns: [t.developerId, t.network] })],
+  )
+
+  const totpSecrets = c.table('totp_secrets', {
+    developerId: c.text('developer_id').primaryKey(),
+    secret: c.text('secret').notNull(),
+    lastStep: c.timestampMs('last_step').notNull().default(0),
+    createdAt: c.timestampMs('created_at').notNull(),
+    confirmedAt: c.timestampMs('confirmed_at'),
+  })
+
+  const recoveryCodes = c.table(
+    'recovery_codes',
+    { developerId: c.text('developer_id').notNull(), hash: c.text('hash').notNull() },
+    (t) => [c.primaryKey({ columns: [t.developerId, t.hash] })],
+  )
 
   const setupTokens = c.table('setup_tokens', {
     hash: c.text('hash').primaryKey(),
@@ -63,5 +105,17 @@ export function defineAccountsTables(c: ColumnKit) {
     at: c.timestampMs('at').notNull(),
   })
 
-  return { developers, accounts, setupTokens, refreshTokens, signingKeys, auditEntries }
+  return {
+    developers,
+    accounts,
+    loginFailures,
+    loginCounters,
+    loginNetworks,
+    totpSecrets,
+    recoveryCodes,
+    setupTokens,
+    refreshTokens,
+    signingKeys,
+    auditEntries,
+  }
 }

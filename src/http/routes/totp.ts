@@ -1,0 +1,90 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { jsonBody } from '../json-body.ts'
+import { requireDeveloper } from '../require-developer.ts'
+import { consoleBodyErrors, consoleErrors, data, errorBody, object } from '../schemas.ts'
+import { requireBuiltIn, type AuthServices } from './auth.ts'
+
+const errors = { 404: errorBody, 409: errorBody, 429: errorBody }
+
+const proposal = object(
+  {
+    secret: Type.String({ description: 'Base32, to type into an authenticator app.' }),
+    uri: Type.String({ description: '`otpauth://` URI of the QR code that an authenticator app scans.' }),
+  },
+  'ProposedTotp',
+)
+
+const confirmation = object(
+  {
+    enabled: Type.Literal(true),
+    recoveryCodes: Type.Array(Type.String(), {
+      description: 'Ten codes, which each replace a code of the app once. They are not shown again.',
+    }),
+  },
+  'ConfirmedTotp',
+)
+
+/** Exactly one of the two. The framework's documents would show a union of objects as two bodies. */
+const proof = Type.Object(
+  { password: Type.Optional(Type.String()), code: Type.Optional(Type.String()) },
+  {
+    additionalProperties: false,
+    minProperties: 1,
+    maxProperties: 1,
+    errorText: 'Expected either the password or a code.',
+  },
+)
+
+/** Routes for the second factor of a developer with a password: time-based codes (RFC 6238). */
+export function totpRoutes(services: AuthServices) {
+  const { authenticateBeforeTotp, readClient } = services
+  const detail = { tags: ['Developer profile'], security: [{ console: [] }] }
+
+  return new Elysia({ prefix: '/v1/developer/me/totp' })
+    .use(jsonBody)
+    .use(requireDeveloper(authenticateBeforeTotp))
+    .post('', async ({ developer }) => ({ data: await requireBuiltIn(services).totp.propose(developer) }), {
+      response: { 200: data(proposal), ...consoleErrors, ...errors },
+      detail: {
+        ...detail,
+        operationId: 'proposeTotp',
+        summary: 'Get a secret for an authenticator app, to be confirmed with its first code',
+      },
+    })
+    .post(
+      '/confirm',
+      async ({ developer, body }) => {
+        const recoveryCodes = await requireBuiltIn(services).totp.confirm(developer, body.code)
+        return { data: { enabled: true as const, recoveryCodes } }
+      },
+      {
+        body: object({ code: Type.String({ description: 'Current code of the authenticator app.' }) }),
+        response: { 200: data(confirmation), ...consoleBodyErrors, ...errors },
+        detail: {
+          ...detail,
+          operationId: 'confirmTotp',
+          summary: 'Enable TOTP with the first code, and get the recovery codes',
+        },
+      },
+    )
+    .delete(
+      '',
+      async ({ developer, body, request, server, set }) => {
+        const { network } = readClient({ request, server, set })
+        const { password, code = '' } = body
+        const given = password === undefined ? { code } : { password }
+        await requireBuiltIn(services).accounts.disableTotp(developer, given, network)
+        return { data: { enabled: false as const } }
+      },
+      {
+        body: proof,
+        response: { 200: data(object({ enabled: Type.Literal(false) })), ...consoleBodyErrors, ...errors },
+        detail: {
+          ...detail,
+          operationId: 'disableTotp',
+          summary: 'Disable TOTP with the password or a code',
+        },
+      },
+    )
+}
