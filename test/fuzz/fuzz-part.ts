@@ -6,6 +6,8 @@ export type FuzzOptions = {
   cases: number
   /** Rounds of each race. */
   rounds: number
+  /** Duration of attacks that run for a time. */
+  seconds: number
   seed: number
 }
 

@@ -8,18 +8,20 @@ import { raw } from './raw.ts'
 import { schema } from './schema.ts'
 import { secrets } from './secrets.ts'
 import { tenants } from './tenants.ts'
+import { victim } from './victim.ts'
 
-const usage = `npm run fuzz -- [--only PART,…] [--runs N] [--cases N] [--rounds N] [--seed N] [--short]
+const usage = `npm run fuzz -- [--only PART,…] [--runs N] [--cases N] [--rounds N] [--seconds N] [--seed N] [--short]
 
-  --only    of schema, properties, raw, jwt, tenants, secrets, races; otherwise all
+  --only    of schema, properties, raw, jwt, tenants, secrets, races, victim; otherwise all
   --runs    of each property and of each corpus that is mutated (2000)
   --cases   of Schemathesis for each operation (50)
   --rounds  of each race (100)
+  --seconds of the attack on a login (60)
   --seed    repeats an earlier run
   --short   in a minute or two
 `
 
-const parts: FuzzPart[] = [schema, properties, raw, jwt, tenants, secrets, races]
+const parts: FuzzPart[] = [schema, properties, raw, jwt, tenants, secrets, races, victim]
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 
 /** Moves temporary files to memory, which is ten times as fast. No part tests durability. */
@@ -39,6 +41,7 @@ function readOptions(): { options: FuzzOptions; chosen: FuzzPart[] } | undefined
       runs: { type: 'string' },
       cases: { type: 'string' },
       rounds: { type: 'string' },
+      seconds: { type: 'string' },
       seed: { type: 'string' },
       short: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -60,6 +63,7 @@ function readOptions(): { options: FuzzOptions; chosen: FuzzPart[] } | undefined
       runs: parseCount(values.runs, short ? 200 : 2_000),
       cases: parseCount(values.cases, short ? 5 : 50),
       rounds: parseCount(values.rounds, short ? 5 : 100),
+      seconds: parseCount(values.seconds, short ? 15 : 60),
       seed: parseCount(values.seed, Date.now() % 1_000_000_000),
     },
   }
