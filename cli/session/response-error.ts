@@ -40,6 +40,7 @@ export function responseError(
 const nextSteps: Partial<Record<string, string>> = {
   APPLICATION_DISABLED: 'Enable it with: otpd app enable APP',
   PROJECT_NOT_EMPTY: 'List its applications with: otpd app list',
+  TOTP_REQUIRED: 'Enable it with: otpd profile totp enable',
   PLAN_LIMIT_REACHED: 'Delete one, or ask an operator for another plan: otpd admin set-plan',
   ENDPOINT_LIMIT_REACHED: 'Delete one with: otpd webhook list, otpd webhook delete WEBHOOK',
 }

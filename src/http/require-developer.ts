@@ -59,7 +59,7 @@ export const requireTotp =
     if (await totp.isEnabled(developer.id)) return developer
     throw new ServiceError(
       'FORBIDDEN',
-      'This server requires a second factor. Enable it first: otpd profile totp enable',
+      'This server requires a second factor. Enable TOTP for your account first.',
       { reason: 'TOTP_REQUIRED' },
     )
   }

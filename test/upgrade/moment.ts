@@ -57,9 +57,11 @@ export function defineMomentTests(
   })
 
   test('limits are still spent', async () => {
+    // Failed logins start at zero once: 0.1.0 kept 15 minutes of them under hashes without a key, which the new ones, with
+    // a key, cannot be computed from.
     const { email: username = '', password = '' } = fixture.accounts['bob'] ?? {}
     const login = await requestTokens(instance.url, { grant_type: 'password', username, password })
-    expect(login).toMatchObject({ status: 429, body: { reason: 'LOGIN_ATTEMPTS' } })
+    expect(login).toMatchObject({ status: 200 })
     const sent = await call('desk', '/v1/otp/send', { body: { phone: '+15125550166' } })
     expect(sent).toMatchObject({ status: 429, body: { error: { reason: 'APP_RATE' } } })
     const checked = await verify('web', open.locked)

@@ -71,6 +71,33 @@ describe('login', () => {
     expect(result.questions).toEqual(['Password: '])
   })
 
+  describe('with a second factor', () => {
+    const requireTotp = () => {
+      grant = (sent) =>
+        sent.get('totp') === '123456'
+          ? tokenResponse()
+          : Response.json({ error: 'mfa_required', error_description: 'Send totp.' }, { status: 400 })
+    }
+
+    test('prompts for the code on a terminal', async () => {
+      requireTotp()
+      const result = await login([], { answers: ['ada@example.com', 'correct horse battery', '123456'] })
+      expect(result).toMatchObject({ exitCode: 0 })
+      expect(result.questions.at(-1)).toBe('Code (of your authenticator app, or a recovery code): ')
+      expect(form()).toMatchObject({ password: 'correct horse battery', totp: '123456' })
+    })
+
+    test('names the flag without a terminal, and takes the code from it', async () => {
+      requireTotp()
+      const input = 'correct horse battery'
+      const refused = await login(['--email', 'ada@example.com', '--password-stdin'], { input })
+      expect(refused.exitCode).not.toBe(0)
+      expect(refused.stderr).toContain('Pass --totp CODE.')
+      const args = ['--email', 'ada@example.com', '--password-stdin', '--totp', '123456']
+      expect(await login(args, { input })).toMatchObject({ exitCode: 0 })
+    })
+  })
+
   test('with a setup token creates an account and prompts for the password twice', async () => {
     const typedAnswers = ['ada@example.com', 'Ada', 'correct horse battery', 'correct horse battery']
     const result = await login(['--setup-token', 'st_1'], { answers: typedAnswers })
