@@ -1,3 +1,5 @@
+import { totpCode, totpStep } from '../../src/domain/model/totp.ts'
+import { decodeBase32 } from './base32.ts'
 import type { WebhookReceiver } from './webhook-receiver.ts'
 
 // Distinctive, so that a search for them finds nothing else.
@@ -92,6 +94,16 @@ export function createSecretScenario() {
       refresh_token: refreshed['refresh_token'] ?? '',
     })
     const bearer = { authorization: `Bearer ${login['id_token']}` }
+
+    // A second factor, with a wrong code, and its removal.
+    const proposed = await call('POST', '/v1/developer/me/totp', bearer)
+    const totpSecret = recordSecret('TOTP secret', proposed.json.data['secret'])
+    await call('POST', '/v1/developer/me/totp/confirm', bearer, { code: 'wrong' })
+    const code = totpCode(decodeBase32(totpSecret), totpStep(Date.now()))
+    const confirmed = await call('POST', '/v1/developer/me/totp/confirm', bearer, { code })
+    const [recoveryCode] = Object.values(confirmed.json.data['recoveryCodes'] ?? [])
+    recordSecret('recovery code', recoveryCode)
+    await call('DELETE', '/v1/developer/me/totp', bearer, { password })
 
     // Two applications of one project, and every rotation.
     const project = await call('POST', '/v1/projects', bearer, { name: 'Shop' })

@@ -155,6 +155,20 @@ describeEachDatabase('limits of failed logins', (database) => {
     for (const plain of ['c0000201', 'nobody', '@']) expect(JSON.stringify(rows)).not.toContain(plain)
   })
 
+  test('known networks stay known when the key of their hashes is replaced', async () => {
+    const email = await newAccount()
+    expect(await logIn(email, password, home)).toBe('in')
+    await countFailures(email, 100)
+    const [first = Buffer.alloc(32)] = keys.login
+    const replaced = { ...keys, login: [first, Buffer.alloc(32, 8)] }
+    const renewed = createAccounts({ store, clock, newId, random, keys: replaced }).accounts
+    const client = (network: string) => ({ network, origin: hostOrigin })
+    await expect(renewed.authenticate(email, password, client('4:elsewhere'))).rejects.toMatchObject({
+      reason: 'LOGIN_ATTEMPTS',
+    })
+    expect(await renewed.authenticate(email, password, client(home))).toBeDefined()
+  })
+
   test('counters of made-up addresses are forgotten after a day, and bounded before', async () => {
     const countRows = async () =>
       (await database().read.select().from(database().tables.loginCounters)).length
