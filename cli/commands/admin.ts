@@ -3,6 +3,7 @@ import type { HostDeveloper } from '../../src/host/host.ts'
 import { examples } from '../help.ts'
 import { addAdminAccountCommands } from './admin-accounts.ts'
 import { auditText } from './audit.ts'
+import { addAdminKeyCommands } from './admin-keys.ts'
 import { addAdminPhoneCommands } from './admin-phones.ts'
 import { addHostFlags, hasBuiltInProvider, withHost, type HostFlags } from '../host/commands.ts'
 import { usageError } from '../terminal/errors.ts'
@@ -103,6 +104,7 @@ export function addAdminCommands(program: Command, runCommand: RunCommand) {
 
   addAdminAccountCommands(admin, runCommand, printDeveloper)
   addAdminPhoneCommands(admin, runCommand)
+  addAdminKeyCommands(admin, runCommand)
 
   addHostFlags(admin.command('audit').description('show the audit log of all accounts and of the server'))
     .option('--limit <number>', 'maximum number of newest entries, 1 to 10000 (default 50)')

@@ -6,6 +6,7 @@ import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
 import type { RunCommand } from '../context.ts'
 import { formatFacts, printable, shellWord } from '../terminal/text.ts'
 
+type RestoreFlags = HostFlags & { masterKeyFile?: string; unauthenticated?: boolean }
 type RowCounts = { accounts: number; applications: number; otpRequests: number; logEntries: number }
 
 /** Registers backup and restore. */
@@ -32,20 +33,24 @@ export function addBackupCommands(program: Command, runCommand: RunCommand) {
           ].join('\n'),
         )
         output.note(
-          'The master key is not in it. Keep a copy of the key elsewhere: without it no backup can be restored.',
+          `The master key is not in it. Keep a copy of the key elsewhere: without it no backup can be restored.
+Keep ${printable(backup.file)}.hmac with the backup: it proves that the backup is unchanged.`,
         )
       }),
     )
 
   addHostFlags(program.command('restore').description('replace the database with a backup'))
-    .argument('<file>', 'file from otpd backup')
+    .argument('<file>', 'file from otpd backup; FILE.hmac next to it proves that it is unchanged')
+    .option('--master-key-file <file>', 'master key of the day of the backup, if it was replaced since')
+    .option('--unauthenticated', 'accept a backup without FILE.hmac (otpd 0.1.0, Litestream)')
     .addHelpText(
       'after',
       examples(
         'OTPD_MASTER_KEY_FILE="$OTPD_DATA_DIR/master.key" otpd restore otpd-monday.db --data-dir restored --yes',
+        'otpd restore otpd-last-year.db --master-key-file old-master.key --yes',
       ),
     )
-    .action((file: string, options: HostFlags, command: Command) =>
+    .action((file: string, options: RestoreFlags, command: Command) =>
       runCommand(command, async (context) => {
         const { io, output } = context
         const path = await confirm(context, {
@@ -56,7 +61,15 @@ export function addBackupCommands(program: Command, runCommand: RunCommand) {
             name: 'restore',
           }),
         })
-        const result = await withDataDir(context, options, (host, needs) => host.restore(needs, path))
+        const result = await withDataDir(context, options, (host, needs) =>
+          host.restore(needs, path, {
+            masterKeyFile:
+              options.masterKeyFile === undefined
+                ? undefined
+                : resolve(io.workingDirectory, options.masterKeyFile),
+            allowUnauthenticated: options.unauthenticated,
+          }),
+        )
         output.printResult(JSON.stringify({ data: { file: path, ...result } }), () =>
           [
             `${output.paint.green('✓')} Restored ${output.paint.bold(printable(path))}`,

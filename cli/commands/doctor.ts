@@ -98,6 +98,7 @@ function localServerChecks({ io }: Context, localServer: LocalServer | null): Ch
     dataDir,
     displayPath: shortPath(dataDir, io.homeDirectory),
     migrate: config?.migrate ?? true,
+    masterKeySource: config?.secrets.masterKeySource ?? null,
   }
   return [
     ...configurationChecks(loaded),

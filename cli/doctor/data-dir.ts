@@ -5,7 +5,13 @@ import { shellWord } from '../terminal/text.ts'
 type OpenDirectory = Extract<HostInspection, { state: 'accessible' }>
 
 /** The data directory, its path as shown to people, and whether the server may migrate the database. */
-export type DataDirInfo = { dataDir: string; displayPath: string; migrate: boolean }
+export type DataDirInfo = {
+  dataDir: string
+  displayPath: string
+  migrate: boolean
+  /** Variable, file or credential of the master key; null: the key file of the data directory. */
+  masterKeySource: string | null
+}
 
 /** Reports on an inspection of the data directory; one check if it is missing or inaccessible. */
 export function dataDirChecks(inspection: HostInspection, dataDirInfo: DataDirInfo): Check[] {
@@ -81,14 +87,21 @@ function spaceCheck(freeBytes: number): Check {
 
 function masterKeyCheck(
   { masterKey, database }: OpenDirectory,
-  { dataDir, displayPath }: DataDirInfo,
+  { dataDir, displayPath, masterKeySource }: DataDirInfo,
 ): Check {
   const name = 'master key'
+  const source = masterKeySource ?? `${displayPath}/master.key`
   const restoreKeyRemedy = `Put the right key back at ${shellWord(`${dataDir}/master.key`)}, or name its file in OTPD_MASTER_KEY_FILE`
-  if (masterKey === 'matches') return ok(name, 'matches the database')
-  if (masterKey === 'unchecked') return ok(name, 'not compared with the database')
-  if (masterKey === 'unusable')
-    return fault(name, `${displayPath}/master.key is not a master key`, restoreKeyRemedy)
+  if (masterKey === 'matches' && database.state === 'readable' && database.masterKeys > 1) {
+    return warning(
+      name,
+      `from ${source}; another one opens the database too`,
+      'Start every node with the new one, then run: otpd admin rotate-master-key --finish',
+    )
+  }
+  if (masterKey === 'matches') return ok(name, `from ${source}, matches the database`)
+  if (masterKey === 'unchecked') return ok(name, `from ${source}, not compared with the database`)
+  if (masterKey === 'unusable') return fault(name, `${source} is not a master key`, restoreKeyRemedy)
   if (masterKey === 'mismatch')
     return fault(name, 'the database was created with another master key', restoreKeyRemedy)
   return database.state === 'missing'

@@ -147,7 +147,12 @@ export function createBuiltInVerifier(needs: {
   clock: Clock
 }): IdTokenVerifier {
   const { issuerUrl, signingKeys, clock } = needs
-  const keys = createKeySource({ load: signingKeys.publicKeySet, clock, limits: localKeyLimits })
+  const keys = createKeySource({
+    load: signingKeys.publicKeySet,
+    clock,
+    limits: localKeyLimits,
+    epoch: signingKeys.epoch,
+  })
   const { verify } = createIdTokenVerifier({ issuer: issuerUrl, audiences: [builtInClientId], keys, clock })
   return { verify: async (token) => ({ ...(await verify(token)), issuer: builtInIssuer }) }
 }

@@ -73,6 +73,9 @@ export function createSigningKeys(needs: {
       return cachedKey
     },
 
+    /** Value that changes when all signing keys end, because their private keys could be read. */
+    epoch: (): unknown => keys.signingKey,
+
     /** Public keys (JWKS) of the current key and of retired keys whose tokens may still be valid. */
     async publicKeySet(): Promise<{ keys: PublicKey[] }> {
       const published = await store.read.signingKeys.published(clock.now() - publishedAfterRetirementMs)

@@ -1,3 +1,4 @@
+import { isAbsolute, join } from 'node:path'
 import { tryReadFile } from './paths.ts'
 import type { ConfigInput, ResolvedSetting, Reader } from './reader.ts'
 import { settings, type SettingId } from './settings.ts'
@@ -70,14 +71,62 @@ export function reportProviderSetting({ report }: Reader, { source }: ResolvedSe
   )
 }
 
-/** Reads the master key; null means the key file in the data directory. */
-export function readMasterKey(reader: Reader, input: ConfigInput): Uint8Array | null {
+/** Name of the master key among the credentials that systemd passes to a service (`LoadCredential=`). */
+const credentialName = 'otpd-master-key'
+
+/**
+ * Reads the master key from a variable, a file or a credential of systemd; a null key means the key file in the data
+ * directory. A file that other users can read is refused, except where the system mounts secrets.
+ */
+export function readMasterKey(
+  reader: Reader,
+  input: ConfigInput,
+): { key: Uint8Array | null; source: string | null } {
   const key = reader.read<Uint8Array | null>('masterKey', parseMasterKey, null)
   const file = reader.read<string | null>('masterKeyFile', parsePath, null)
-  if (key.source !== null && file.source !== null) {
-    reader.report(file.source, `The master key is also set by ${key.source}.`, 'Remove one of the two.')
+  const credential = findCredential(input)
+  const [first, second] = [key.source, file.source, credential?.source ?? null].filter(
+    (source) => source !== null,
+  )
+  if (first !== undefined && second !== undefined) {
+    reader.report(second, `The master key is also set by ${first}.`, 'Remove one of the two.')
   }
-  return key.value ?? readSecretFile(reader, input, file, decodeMasterKeyFile)
+  if (key.value !== null) return { key: key.value, source: key.source }
+  const source = file.value === null ? credential : file
+  if (!source || source.value === null) return { key: null, source: null }
+  if (isExposed(input, source.value)) {
+    reader.report(
+      source.source ?? 'default',
+      `Other users can read ${source.value}.`,
+      `Restrict it: chmod o= ${source.value}`,
+    )
+  }
+  const path = `${source.source ?? ''} (${source.value})`
+  return { key: readSecretFile(reader, input, source, decodeMasterKeyFile), source: path }
+}
+
+function findCredential({ env, readMode }: ConfigInput): ResolvedSetting<string> | undefined {
+  const directory = env['CREDENTIALS_DIRECTORY']
+  if (directory === undefined || !isAbsolute(directory)) return undefined
+  const path = join(directory, credentialName)
+  try {
+    readMode(path)
+  } catch {
+    return undefined
+  }
+  return { value: path, source: `$CREDENTIALS_DIRECTORY/${credentialName}` }
+}
+
+/** Group access is not refused: Kubernetes gives a secret to a user other than root by its group. */
+function isExposed({ env, readMode }: ConfigInput, path: string): boolean {
+  const exempt = ['/run/secrets', env['CREDENTIALS_DIRECTORY'] ?? '/run/secrets']
+  if (exempt.some((directory) => path.startsWith(`${directory}/`))) return false
+  try {
+    return (readMode(path) & 0o007) !== 0
+  } catch {
+    // Reading it says why it cannot be read.
+    return false
+  }
 }
 
 function reportIncompleteAdmin(reader: Reader, present: ResolvedSetting<unknown>, missing: SettingId) {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { readAdmin, readMasterKey, readOidc, reportProviderSetting, type OidcConfig } from './auth.ts'
 import { readDelivery } from './delivery.ts'
 import { readGuard } from './guard.ts'
@@ -78,6 +78,8 @@ export type Config = {
   secrets: {
     /** 32 bytes. Null: `master.key` in the data directory. */
     masterKey: Uint8Array | null
+    /** Where the master key comes from, as `otpd doctor` shows it. Null: the key file of the data directory. */
+    masterKeySource: string | null
     adminPassword: string | null
   }
 }
@@ -97,6 +99,7 @@ export function processInput(flags: Flags): ConfigInput {
     flags,
     env: process.env,
     readFile: (path) => readFileSync(path),
+    readMode: (path) => statSync(path).mode,
     cwd: process.cwd(),
     isRoot: process.getuid?.() === 0,
   }
@@ -171,7 +174,11 @@ export function loadConfig(input: ConfigInput): LoadedConfig {
     plans,
     delivery,
     templates,
-    secrets: { masterKey, adminPassword: admin.password },
+    secrets: {
+      masterKey: masterKey.key,
+      masterKeySource: masterKey.source,
+      adminPassword: admin.password,
+    },
   }
   const { problems, values } = reader
   return { config: problems.length === 0 ? config : null, problems, settings: values }

@@ -79,14 +79,15 @@ export const settings = {
     notInFile: true,
     secret: true,
     default: 'master.key in the data directory, created at the first start',
-    description: 'Key from which all other keys are derived: 32 bytes in hexadecimal or base64.',
+    description: 'Key that encrypts the data keys in the database: 32 bytes in hexadecimal or base64.',
   },
   masterKeyFile: {
     name: 'server.masterKeyFile',
     kind: 'text',
     variable: 'OTPD_MASTER_KEY_FILE',
     default: 'none',
-    description: 'File that contains the master key, instead of OTPD_MASTER_KEY.',
+    description:
+      'File that contains the master key, instead of OTPD_MASTER_KEY. Other users must not read it.',
   },
   trustedProxies: {
     name: 'server.trustedProxies',

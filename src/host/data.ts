@@ -1,9 +1,22 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import { backUpDatabase, type Backup } from '../store/files/backup.ts'
-import { dataFiles, OperationRefused, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
-import { readMasterKey } from '../store/files/master-key.ts'
+import { decodeMasterKeyFile } from '../config/secrets.ts'
+import {
+  backUpDatabase,
+  noDatabaseError,
+  withReadonlyConnection,
+  type Backup,
+} from '../store/files/backup.ts'
+import {
+  dataFiles,
+  OperationRefused,
+  prepareDataDir,
+  StartRefused,
+  systemErrorCode,
+} from '../store/files/data-dir.ts'
+import { findMasterKey } from '../store/files/data-keys.ts'
+import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
 import { acquireLock } from '../store/files/lock.ts'
 import { readMigrationStatus, type MigrationStatus } from '../store/files/inspection.ts'
 import { toStartError, prepareDatabase } from '../store/files/prepare-database.ts'
@@ -28,19 +41,26 @@ const lockWaitMs = 1000
  */
 export async function backUp({ config }: Needs, file: string | undefined): Promise<HostBackup> {
   const files = dataFiles(requireDataDir(config))
-  if (file !== undefined) return backUpDatabase(files.database, file)
+  const masterKey = readBackupKey(config)
+  if (file !== undefined) return backUpDatabase(files.database, file, masterKey)
   if (existsSync(files.database)) mkdirSync(files.backups, { recursive: true, mode: 0o700 })
   const stamp = new Date().toISOString().replaceAll(/[:.]/g, '-')
-  return backUpDatabase(files.database, join(files.backups, `otpd-${stamp}.db`))
+  return backUpDatabase(files.database, join(files.backups, `otpd-${stamp}.db`), masterKey)
 }
 
 /**
  * Replaces the database with a backup and keeps the replaced one in `backups`. Creates the data directory if it is
  * missing, but never a master key, since only the backup's own key can read it.
  *
+ * @param options.masterKeyFile master key of the day of the backup, if it was replaced since
+ * @param options.allowUnauthenticated accept a backup without an HMAC
  * @throws OperationRefused SERVER_RUNNING, MASTER_KEY_MISSING, or as restoreDatabase does; StartRefused
  */
-export async function restore({ config, warn = () => {} }: Needs, file: string): Promise<HostRestoreResult> {
+export async function restore(
+  { config, warn = () => {} }: Needs,
+  file: string,
+  options: { masterKeyFile?: string | undefined; allowUnauthenticated?: boolean | undefined } = {},
+): Promise<HostRestoreResult> {
   const dataDir = requireDataDir(config)
   prepareDataDir(dataDir, warn)
   return withLock(dataDir, () => {
@@ -53,7 +73,14 @@ export async function restore({ config, warn = () => {} }: Needs, file: string):
       )
     }
     const masterKey = readMasterKey(dataDir, config.secrets.masterKey)
-    return restoreDatabase(dataDir, file, { masterKey, now: Date.now() })
+    const { masterKeyFile, allowUnauthenticated } = options
+    const backupMasterKey = masterKeyFile === undefined ? undefined : readMasterKeyFile(masterKeyFile)
+    return restoreDatabase(dataDir, file, {
+      masterKey,
+      backupMasterKey,
+      allowUnauthenticated,
+      now: Date.now(),
+    })
   })
 }
 
@@ -86,7 +113,45 @@ export async function migrateUp({ config, warn = () => {} }: Needs): Promise<Hos
   })
 }
 
-function requireDataDir({ dataDir }: Config): string {
+/** Reads the master key that authenticates backups. @throws StartRefused there is none */
+function readBackupKey(config: Config): Uint8Array {
+  const dataDir = requireDataDir(config)
+  const { database } = dataFiles(dataDir)
+  const candidates = readMasterKeyCandidates(dataDir, config.secrets.masterKey)
+  const masterKey = existsSync(database)
+    ? withReadonlyConnection(database, (connection) => findMasterKey(connection, candidates))
+    : candidates[0]
+  if (masterKey) return masterKey
+  if (!existsSync(database)) throw noDatabaseError(database)
+  throw new StartRefused(
+    'the master key of the database is not here, and backups are authenticated with it',
+    'Restore master.key, or point OTPD_MASTER_KEY_FILE to it.',
+  )
+}
+
+/**
+ * Reads a master key from a file that the operator named.
+ *
+ * @throws OperationRefused KEY_FILE_INVALID
+ */
+export function readMasterKeyFile(path: string): Uint8Array {
+  const refuse = (message: string, remedy: string) =>
+    new OperationRefused('KEY_FILE_INVALID', message, remedy)
+  let bytes: Uint8Array
+  try {
+    if ((statSync(path).mode & 0o007) !== 0)
+      throw refuse(`other users can read ${path}`, `Restrict it: chmod o= ${path}`)
+    bytes = readFileSync(path)
+  } catch (error) {
+    if (error instanceof OperationRefused) throw error
+    throw refuse(`${path} cannot be read (${systemErrorCode(error)})`, 'Correct the path or the permissions.')
+  }
+  const decoded = decodeMasterKeyFile(bytes)
+  if ('value' in decoded) return decoded.value
+  throw refuse(`${path} does not hold a master key`, decoded.remedy)
+}
+
+export function requireDataDir({ dataDir }: Config): string {
   if (dataDir !== null) return dataDir
   throw new StartRefused('development mode has no data directory', 'Remove --dev, or set --data-dir.')
 }

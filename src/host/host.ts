@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { uptime } from 'node:os'
 import type { Config } from '../config/config.ts'
 import type { OpenCircuit } from '../domain/model/delivery.ts'
 import type { AuditEntry } from '../domain/model/audit.ts'
@@ -7,24 +6,21 @@ import type { AuditQuery } from '../domain/store/audit.ts'
 import { callbackPath } from '../domain/otp/callback-tokens.ts'
 import { erasePhone, type ErasureResult } from '../domain/upkeep/erasure.ts'
 import { readGuardStatus } from '../domain/guard/status.ts'
-import { createIds } from '../domain/model/ids.ts'
-import { systemClock } from '../domain/model/clock.ts'
-import type { Random } from '../domain/model/random.ts'
 import { unlock, type UnlockResult } from '../domain/upkeep/unlock.ts'
 import { createHostAccounts } from './accounts.ts'
+import { hostClock, openStore } from './open.ts'
 import { dataFiles, prepareDataDir, StartRefused } from '../store/files/data-dir.ts'
 import { inspectDataDir, type Inspection } from '../store/files/inspection.ts'
-import { openKeyring } from '../store/files/live-keyring.ts'
-import { readMasterKey, readMasterKeyCandidates } from '../store/files/master-key.ts'
+import { readMasterKey } from '../store/files/master-key.ts'
 import { acquireLock } from '../store/files/lock.ts'
 import { readAppliedMigrations, sqliteMigrations } from '../store/engine/migrate.ts'
 import { prepareDatabase } from '../store/files/prepare-database.ts'
-import { connect, openSqlite } from '../store/engine/sqlite.ts'
-import { createStore } from '../store/store.ts'
+import { connect } from '../store/engine/sqlite.ts'
 
 export type { HostDeletedAccount, HostDeveloper, HostSetupToken, HostToken } from './accounts.ts'
 
 export { backUp, migrateUp, migrationStatus, restore } from './data.ts'
+export { rotateMasterKey, type HostRotation } from './rotation.ts'
 
 export type { GuardStatus as HostGuardStatus } from '../domain/guard/status.ts'
 
@@ -57,22 +53,8 @@ export async function openHost(options: { config: Config; warn?: (message: strin
   if (dataDir === null) {
     throw new StartRefused('development mode has no data directory', 'Remove --dev, or set --data-dir.')
   }
-  const clock = systemClock(Date.now, () => performance.now(), uptime)
-  const random: Random = (bytes) => crypto.getRandomValues(bytes)
-  ensureDatabase(dataDir, config, clock.now(), warn)
-  // A commit whose outcome is unknown fails the command, which then exits.
-  const files = dataFiles(dataDir)
-  const keyring = openKeyring(files.database, () =>
-    readMasterKeyCandidates(dataDir, config.secrets.masterKey),
-  )
-  const database = openSqlite(files.database, {
-    onDiskFault: () => {},
-    onForeignCommit: keyring.refresh,
-    secureDelete: true,
-  })
-  const store = createStore(database)
-  const { keys } = keyring
-  const newId = createIds(clock, random)
+  ensureDatabase(dataDir, config, hostClock().now(), warn)
+  const { store, keys, clock, random, newId, close } = openStore(dataDir, config)
   const needs = { store, clock, newId, random, keys, plans, signUp: config.signup }
 
   return {
@@ -118,7 +100,7 @@ export async function openHost(options: { config: Config; warn?: (message: strin
     callbackUrlFor: (provider: string): string | null =>
       config.publicUrl === null ? null : config.publicUrl + callbackPath(keys, provider),
 
-    close: () => database.close(),
+    close,
   }
 }
 

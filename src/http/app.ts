@@ -14,6 +14,7 @@ import type { OtpService } from '../domain/otp/otp.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { ProjectService } from '../domain/apps/projects.ts'
 import { createRouteErrors } from './route-errors.ts'
+import type { ReadIdempotency } from './idempotency.ts'
 import { docsRoutes } from './docs.ts'
 import type { WebhookDeliveryService } from '../domain/webhooks/deliveries.ts'
 import type { WebhookEndpointService } from '../domain/webhooks/endpoints.ts'
@@ -60,6 +61,7 @@ export type AppServices = AuthServices & {
   heartbeatMs?: number
   otp: OtpService
   projects: ProjectService
+  readIdempotency: ReadIdempotency
   receiveCallback: ReceiveCallback
   webhookDeliveries: WebhookDeliveryService
   webhookEndpoints: WebhookEndpointService

@@ -23,6 +23,7 @@ import { createWebhookDeliveryService } from '../domain/webhooks/deliveries.ts'
 import { createWebhookEndpointService } from '../domain/webhooks/endpoints.ts'
 import { createWebhookTester } from '../domain/webhooks/test-event.ts'
 import { createClientAddressReader, createClientReader } from '../http/client.ts'
+import { createIdempotencyReader } from '../http/idempotency.ts'
 import { createDeveloperAuthenticator, requireTotp } from '../http/require-developer.ts'
 import { createMessaging, type MessagingNeeds } from './messaging.ts'
 import { createResolver } from '../webhooks/resolve.ts'
@@ -122,6 +123,7 @@ export function createServices(needs: ServiceNeeds) {
     readClient,
     authenticateDeveloper: totp ? requireTotp(authenticateBeforeTotp, totp) : authenticateBeforeTotp,
     authenticateBeforeTotp,
+    readIdempotency: createIdempotencyReader(keys),
     developers: identity.developers,
     ensureAccount: identity.ensureAccount,
     guard,

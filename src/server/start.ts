@@ -140,7 +140,7 @@ export async function startServer(config: Config, needs: ServerNeeds): Promise<R
       onError: (error) => log.error('webhook delivery failed unexpectedly', { error }),
     })
     wakeWebhookWorker = webhookWorker.wake
-    await startWorkers({ config, services, webhookWorker, store, clock, wall, log, cleanups })
+    await startWorkers({ config, services, keyring, webhookWorker, store, clock, wall, log, cleanups })
 
     const readiness = createReadiness(store, clock, () => shutdownPromise !== undefined)
     const listener = startListener({ config, services, metrics, readiness, log, cleanups })

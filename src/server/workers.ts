@@ -1,8 +1,11 @@
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../domain/model/clock.ts'
 import type { Store } from '../domain/store/store.ts'
+import { createKeyWalks } from '../domain/upkeep/key-walks.ts'
+import { createAllKeyWalks } from '../domain/upkeep/replaced-keys.ts'
 import { createRetention } from '../domain/upkeep/retention.ts'
 import type { Log } from '../log/log.ts'
+import type { LiveKeyring } from '../store/files/live-keyring.ts'
 import { minuteMs } from '../shared/durations.ts'
 import type { WebhookWorker } from '../webhooks/worker.ts'
 import { createClockStepLogger, createPurgeThrottle, startPeriodicTask } from './periodic-tasks.ts'
@@ -11,6 +14,8 @@ import { messagesDrainMs, webhooksDrainMs, type Cleanups } from './shutdown.ts'
 
 const expirySweepMs = 10_000
 const clockCheckMs = 10_000
+/** Also how soon an idle server notices replaced keys; one that writes does at once. */
+const keyWalksMs = 2_000
 const purgeIntervalMs = 10 * minuteMs
 
 /**
@@ -19,7 +24,8 @@ const purgeIntervalMs = 10 * minuteMs
  */
 export async function startWorkers(needs: {
   config: Pick<Config, 'delivery' | 'retention'>
-  services: Pick<Services, 'messaging' | 'otp' | 'keys'>
+  services: Pick<Services, 'messaging' | 'newId' | 'otp'>
+  keyring: LiveKeyring
   webhookWorker: Pick<WebhookWorker, 'start' | 'stop'>
   store: Store
   clock: Clock
@@ -27,8 +33,9 @@ export async function startWorkers(needs: {
   log: Log
   cleanups: Cleanups
 }): Promise<void> {
-  const { config, services, webhookWorker, store, clock, wall, log, cleanups } = needs
-  const { messaging, otp, keys } = services
+  const { config, services, keyring, webhookWorker, store, clock, wall, log, cleanups } = needs
+  const { messaging, newId, otp } = services
+  const { keys } = keyring
   cleanups.push(() => webhookWorker.stop(webhooksDrainMs))
   await webhookWorker.start()
   cleanups.push(() => messaging.stop(messagesDrainMs))
@@ -36,7 +43,17 @@ export async function startWorkers(needs: {
 
   const checkClockStep = createClockStepLogger(clock, wall, log)
   const retention = createRetention({ store, clock, keys, settings: config.retention })
+  const keyWalks = createKeyWalks({
+    store,
+    keyring,
+    walks: createAllKeyWalks({ keys, clock, newId }),
+    onEnded: ({ name }) => log.info('rows were brought to the newest keys', { walk: name }),
+  })
   cleanups.push(
+    startPeriodicTask(keyWalksMs, log, (isStopping) => {
+      keyring.refresh()
+      return keyWalks.run(createPurgeThrottle(isStopping))
+    }),
     startPeriodicTask(expirySweepMs, log, () => otp.expireRequests()),
     startPeriodicTask(clockCheckMs, log, async () => checkClockStep()),
     startPeriodicTask(purgeIntervalMs, log, (isStopping) => retention.purge(createPurgeThrottle(isStopping))),

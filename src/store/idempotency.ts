@@ -14,7 +14,13 @@ export function createIdempotencyStore(database: Database, executor: QueryExecut
     async claim(scope, now, expiredBefore) {
       const claimed = await executor
         .insert(keys)
-        .values({ ...scope, createdAt: now })
+        .values({
+          caller: scope.caller,
+          route: scope.route,
+          key: scope.key,
+          bodyHash: scope.bodyHash,
+          createdAt: now,
+        })
         .onConflictDoUpdate({
           target: [keys.caller, keys.route, keys.key],
           set: { bodyHash: scope.bodyHash, answer: sql`null`, createdAt: now },

@@ -147,6 +147,18 @@ export function createOtpRequestStore(database: Database, executor: QueryExecuto
       return rows.map(toOtpRequest)
     },
 
+    async listPending({ expiresAt, id }, limit) {
+      const isLater = or(gt(otp.expiresAt, expiresAt), and(eq(otp.expiresAt, expiresAt), gt(otp.id, id)))
+      const rows = await executor
+        .select()
+        .from(otp)
+        // A literal, and the range apart: SQLite finds the place in the index of pending requests.
+        .where(and(sql`${otp.status} = 'pending'`, gte(otp.expiresAt, expiresAt), isLater))
+        .orderBy(asc(otp.expiresAt), asc(otp.id))
+        .limit(limit)
+      return rows.map(toOtpRequest)
+    },
+
     async insert(request) {
       const { metadata } = request
       await insert({ ...request, metadata: metadata === null ? null : JSON.stringify(metadata) })

@@ -11,6 +11,7 @@ import { createGuardStore } from './guard.ts'
 import { createIdempotencyStore } from './idempotency.ts'
 import { createIdentityStore } from './identities.ts'
 import { createInboxStore } from './inbox.ts'
+import { createKeyWalkStore } from './key-walks.ts'
 import { createLoginAttemptStore } from './login-attempts.ts'
 import { createOtpDeliveryStore } from './otp-deliveries.ts'
 import { createOtpRequestStore } from './otp-requests.ts'
@@ -93,6 +94,7 @@ function bindStores(
     idempotency: createIdempotencyStore(database, executor),
     identities: createIdentityStore(database, executor),
     inbox: createInboxStore(database, executor),
+    keyWalks: createKeyWalkStore(database, executor),
     loginAttempts: createLoginAttemptStore(database, executor),
     otpDeliveries: createOtpDeliveryStore(database, executor),
     otpRequests: createOtpRequestStore(database, executor),

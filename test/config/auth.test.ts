@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { requireConfig, loadEnv, requireProblem } from '../helpers/config.ts'
+import { load, requireConfig, loadEnv, requireProblem } from '../helpers/config.ts'
 
 const hexKey = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff'
 const keyBytes = Buffer.from(hexKey, 'hex')
@@ -42,6 +42,33 @@ describe('the master key', () => {
     const files = { '/key': hexKey }
     const problem = requireProblem(loadEnv({ OTPD_MASTER_KEY: hexKey, OTPD_MASTER_KEY_FILE: '/key' }, files))
     expect(problem).toMatchObject({ source: 'OTPD_MASTER_KEY_FILE', remedy: 'Remove one of the two.' })
+  })
+
+  test('may be a credential that systemd passes to the service', () => {
+    const files = { '/run/credentials/otpd.service/otpd-master-key': hexKey }
+    const modes = { '/run/credentials/otpd.service/otpd-master-key': 0o440 }
+    const env = { CREDENTIALS_DIRECTORY: '/run/credentials/otpd.service' }
+    const { secrets } = requireConfig(load({ env, files, modes }))
+    expect(secrets.masterKey).toEqual(new Uint8Array(keyBytes))
+    expect(secrets.masterKeySource).toStartWith('$CREDENTIALS_DIRECTORY/otpd-master-key')
+    expect(requireConfig(load({ env })).secrets).toMatchObject({ masterKey: null, masterKeySource: null })
+    const problem = requireProblem(load({ env: { ...env, OTPD_MASTER_KEY: hexKey }, files }))
+    expect(problem.remedy).toBe('Remove one of the two.')
+  })
+
+  test.each([
+    ['/etc/otpd.key', 0o644, false],
+    ['/etc/otpd.key', 0o604, false],
+    ['/etc/otpd.key', 0o640, true],
+    ['/etc/otpd.key', 0o400, true],
+    ['/run/secrets/otpd', 0o444, true],
+    ['/run/secrets-of-others', 0o444, false],
+    ['/creds/other-name', 0o444, true],
+  ])('in the file %s with mode %o is accepted: %p', (path, mode, isAccepted) => {
+    const env = { OTPD_MASTER_KEY_FILE: path, CREDENTIALS_DIRECTORY: '/creds' }
+    const loaded = load({ env, files: { [path]: hexKey }, modes: { [path]: mode } })
+    if (isAccepted) expect(requireConfig(loaded).secrets.masterKeySource).toContain(path)
+    else expect(requireProblem(loaded).message).toBe(`Other users can read ${path}.`)
   })
 
   test('must exist at the configured path', () => {

@@ -53,7 +53,7 @@ test('works without any configuration', () => {
       caps: { applicationPerDay: 0, totalPerDay: 0 },
     },
     templates: {},
-    secrets: { masterKey: null, adminPassword: null },
+    secrets: { masterKey: null, masterKeySource: null, adminPassword: null },
   })
 })
 

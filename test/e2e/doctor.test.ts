@@ -36,7 +36,9 @@ describe('with a running server', () => {
     const result = await doctor()
     expect(result).toMatchObject({ exitCode: 0, stderr: '' })
     const lines = result.stdout.split('\n')
-    expect(lines).toContainEqual(expect.stringMatching(/^✓ master key {6}matches the database$/))
+    expect(lines).toContainEqual(
+      expect.stringMatching(/^✓ master key {6}from .*master\.key, matches the database$/),
+    )
     expect(lines).toContainEqual(expect.stringMatching(/^✓ server {10}http:\S+ is ready \(OTPD_SERVER\)$/))
     expect(lines).toContainEqual(
       expect.stringMatching(/^▲ live sending {4}no provider is configured: .* stay in the inbox$/),

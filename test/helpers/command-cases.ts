@@ -309,6 +309,10 @@ export const commandCases: [
   ],
   ['admin rotate-signing-key', () => ({ args: [], stdout: /^✓ /, stderr: /within 15 minutes/, json: 'own' })],
   [
+    'admin rotate-master-key',
+    () => ({ args: [], stdout: /^✓ The master key was replaced\n/, stderr: /Keep a copy/, json: 'own' }),
+  ],
+  [
     'profile password',
     () => ({
       args: ['--password-stdin'],

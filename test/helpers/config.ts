@@ -2,18 +2,25 @@ import { expect } from 'bun:test'
 import { loadConfig, type Config, type ConfigInput } from '../../src/config/config.ts'
 
 /** Contents by path. An `Error` instead of a text is thrown by the read. */
-export type LoadOptions = Partial<Omit<ConfigInput, 'readFile'>> & {
+export type LoadOptions = Partial<Omit<ConfigInput, 'readFile' | 'readMode'>> & {
   files?: Record<string, string | Uint8Array | Error>
+  /** Permissions by path; private if not named. */
+  modes?: Record<string, number>
 }
 
 /** Loads a configuration from the arguments alone, with the home directory of a user called Ada. */
-export function load({ files = {}, ...rest }: LoadOptions = {}) {
+export function load({ files = {}, modes = {}, ...rest }: LoadOptions = {}) {
   const readFile = (path: string) => {
     const content = files[path] ?? Object.assign(new Error('none'), { code: 'ENOENT' })
     if (content instanceof Error) throw content
     return typeof content === 'string' ? new TextEncoder().encode(content) : content
   }
-  return loadConfig({ flags: {}, env: { HOME: '/home/ada' }, cwd: '/work', isRoot: false, ...rest, readFile })
+  const readMode = (path: string) => {
+    readFile(path)
+    return modes[path] ?? 0o600
+  }
+  const defaults = { flags: {}, env: { HOME: '/home/ada' }, cwd: '/work', isRoot: false }
+  return loadConfig({ ...defaults, ...rest, readFile, readMode })
 }
 
 export function loadEnv(env: Record<string, string>, files: LoadOptions['files'] = {}) {

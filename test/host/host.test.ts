@@ -236,7 +236,11 @@ describe('with an external provider', () => {
 
 test('a wrong master key is refused before anything is written', async () => {
   await open()
-  const other = { masterKey: new Uint8Array(32).fill(9), adminPassword: null }
+  const other = {
+    masterKey: new Uint8Array(32).fill(9),
+    masterKeySource: 'OTPD_MASTER_KEY',
+    adminPassword: null,
+  }
   await expect(open({ secrets: other })).rejects.toMatchObject({ name: 'StartRefused' })
   expect(existsSync(dataFiles(dataDir).database)).toBe(true)
 })

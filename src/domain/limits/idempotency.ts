@@ -81,7 +81,7 @@ export async function claimKey<T>(
 ): Promise<EarlierResult<T> | undefined> {
   const record = scope && (await tx.idempotency.claim(scope, now, now - idempotencyLifetimeMs))
   if (!record) return undefined
-  if (record.bodyHash !== scope.bodyHash) {
+  if (record.bodyHash !== scope.bodyHash && !scope.earlierBodyHashes.includes(record.bodyHash)) {
     throw new ServiceError(
       'IDEMPOTENCY_KEY_REUSED',
       'This idempotency key was already used with a different body. Use a new key.',

@@ -22,6 +22,7 @@ export const auditActions = [
   'token.issued',
   'setup_token.created',
   'signing_key.rotated',
+  'master_key.rotated',
   'project.created',
   'project.updated',
   'project.deleted',

@@ -39,8 +39,8 @@ export type Keys = {
   readonly idempotency: IndexKey
   /** Encrypts pagination cursors. */
   readonly cursor: Buffer
-  /** Authenticates the ends of the audit chains. */
-  readonly audit: Buffer
+  /** Authenticates the heads of the audit chains. */
+  readonly audit: { readonly version: number; readonly key: Buffer }
 }
 
 /** Versions of the key that seals columns. A sealed text names the version that it was sealed with. */
@@ -138,6 +138,8 @@ export type Keyring = {
   readonly keys: Keys
   /** Newest version of a purpose. */
   newestVersion(purpose: Purpose): number
+  /** Tells whether a purpose has more than one version. */
+  hasOldVersions(purpose: Purpose): boolean
   /** Puts other data keys behind `keys`; all versions of all purposes. */
   replace(dataKeys: readonly DataKey[]): void
 }
@@ -149,6 +151,7 @@ export type Keyring = {
  */
 export function createKeyring(dataKeys: readonly DataKey[], reload: () => void = () => {}): Keyring {
   let newest = new Map<Purpose, number>()
+  let counts = new Map<Purpose, number>()
   let sealKeys = new Map<number, Buffer>()
   const seals: SealKeys = {
     get version() {
@@ -171,6 +174,7 @@ export function createKeyring(dataKeys: readonly DataKey[], reload: () => void =
       return key
     }
     newest = new Map(purposes.map((purpose) => [purpose, versions(purpose).at(-1)?.version ?? 0]))
+    counts = new Map(purposes.map((purpose) => [purpose, versions(purpose).length]))
     sealKeys = new Map(versions('seals').map((dataKey) => [dataKey.version, subkey('seals', dataKey)]))
     return {
       code: one('code'),
@@ -192,7 +196,7 @@ export function createKeyring(dataKeys: readonly DataKey[], reload: () => void =
       seals,
       idempotency: everyVersion('idempotency'),
       cursor: one('cursor'),
-      audit: one('audit'),
+      audit: { version: newest.get('signing') ?? 0, key: one('audit') },
     }
   }
 
@@ -200,6 +204,7 @@ export function createKeyring(dataKeys: readonly DataKey[], reload: () => void =
   return {
     keys,
     newestVersion: (purpose) => newest.get(purpose) ?? 0,
+    hasOldVersions: (purpose) => (counts.get(purpose) ?? 0) > 1,
     replace: (all) => void Object.assign(keys, derived(all)),
   }
 }

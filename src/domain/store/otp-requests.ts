@@ -27,6 +27,8 @@ export type OtpRequestStore = {
   list(query: OtpListQuery): Promise<OtpRequest[]>
   /** Pending requests past `expiresAt`. */
   listExpired(now: number, limit: number): Promise<OtpRequest[]>
+  /** Pending requests in the order of `expiresAt` and id. @param after the last one of the page before */
+  listPending(after: Pick<OtpRequest, 'expiresAt' | 'id'>, limit: number): Promise<OtpRequest[]>
   insert(request: OtpRequest): Promise<void>
   /**
    * Counts an attempt, if fewer than `attemptsMax` were made and the code has not expired. A right one

@@ -8,6 +8,7 @@ import type { EventStore } from './events.ts'
 import type { GuardStore } from './guard.ts'
 import type { IdempotencyStore } from './idempotency.ts'
 import type { IdentityStore } from './identities.ts'
+import type { KeyWalkStore } from './key-walks.ts'
 import type { InboxStore } from './inbox.ts'
 import type { LoginAttemptStore } from './login-attempts.ts'
 import type { OtpDeliveryStore } from './otp-deliveries.ts'
@@ -43,6 +44,7 @@ export type Stores = {
   idempotency: IdempotencyStore
   identities: IdentityStore
   inbox: InboxStore
+  keyWalks: KeyWalkStore
   loginAttempts: LoginAttemptStore
   otpDeliveries: OtpDeliveryStore
   otpRequests: OtpRequestStore

@@ -6,7 +6,7 @@ import { applicationFields } from '../../shared/application-fields.ts'
 import { nullableNames, pick, requiredNames } from '../../shared/fields.ts'
 import { changesBody, requestSchemas, responseSchemas } from '../field-schemas.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { idempotencyScope, setReplayedHeader } from '../idempotency.ts'
+import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { pageResponse, readPage, formatTime } from '../pagination.ts'
 import {
@@ -121,6 +121,7 @@ const presentCreated = ({ application, secrets }: CreatedApplication) => ({
 /** Routes that manage applications and their credentials. */
 export function applicationRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
+  readIdempotency: ReadIdempotency
   applications: ApplicationService
 }) {
   const { applications } = services
@@ -145,7 +146,7 @@ export function applicationRoutes(services: {
     .post(
       '/',
       async ({ developer, body, headers, set }) => {
-        const scope = idempotencyScope(headers, developer.id, 'POST /v1/applications', body)
+        const scope = services.readIdempotency(headers, developer.id, 'POST /v1/applications', body)
         const result = await applications.create(developer, body, scope)
         setReplayedHeader(set.headers, result.replayed)
         set.status = 201

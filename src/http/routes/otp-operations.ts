@@ -9,7 +9,7 @@ import { channels } from '../../domain/model/request.ts'
 import type { SendResult } from '../../domain/otp/send.ts'
 import type { OtpService } from '../../domain/otp/otp.ts'
 import { requireApplication } from '../require-application.ts'
-import { idempotencyScope, setReplayedHeader } from '../idempotency.ts'
+import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { formatTime } from '../pagination.ts'
 import { setRateHeaders, deferRateHeaders } from '../rate-headers.ts'
@@ -36,7 +36,11 @@ const sentOtp = object(
 const detail = { tags: ['OTP'], security: [{ clientId: [], clientSecret: [], apiKey: [] }] }
 
 /** Routes for applications below `/v1/otp`: send, resend, verify and cancel. */
-export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService }) {
+export function otpOperationRoutes(services: {
+  appAuth: AppAuth
+  otp: OtpService
+  readIdempotency: ReadIdempotency
+}) {
   const { otp } = services
 
   return new Elysia()
@@ -50,7 +54,7 @@ export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService
     .post(
       '/send',
       async ({ application, body, headers, set }) => {
-        const scope = idempotencyScope(headers, application.id, 'POST /v1/otp/send', body)
+        const scope = services.readIdempotency(headers, application.id, 'POST /v1/otp/send', body)
         const result = await otp.send(application, body, scope)
         setReplayedHeader(set.headers, result.replayed)
         setRateHeaders(set.headers, result.rate ?? (await otp.peekRate(application, 'send')))
@@ -102,7 +106,7 @@ export function otpOperationRoutes(services: { appAuth: AppAuth; otp: OtpService
     .post(
       '/resend',
       async ({ application, body, headers, set }) => {
-        const scope = idempotencyScope(headers, application.id, 'POST /v1/otp/resend', body)
+        const scope = services.readIdempotency(headers, application.id, 'POST /v1/otp/resend', body)
         const result = await otp.resend(application, body, scope)
         setReplayedHeader(set.headers, result.replayed)
         setRateHeaders(set.headers, result.rate ?? (await otp.peekRate(application, 'send')))

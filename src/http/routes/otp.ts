@@ -19,6 +19,7 @@ import {
   pageQuery,
   timestamp,
 } from '../schemas.ts'
+import type { ReadIdempotency } from '../idempotency.ts'
 import { otpOperationRoutes } from './otp-operations.ts'
 
 const otpRequest = object(
@@ -49,6 +50,7 @@ const otpRequest = object(
 export function otpRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
   appAuth: AppAuth
+  readIdempotency: ReadIdempotency
   otp: OtpService
   clock: Clock
 }) {

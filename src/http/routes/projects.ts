@@ -4,7 +4,7 @@ import type { ProjectService } from '../../domain/apps/projects.ts'
 import type { ProjectWithCount } from '../../domain/model/project.ts'
 import { changesBody } from '../field-schemas.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { idempotencyScope, setReplayedHeader } from '../idempotency.ts'
+import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { pageResponse, readPage, formatTime } from '../pagination.ts'
 import {
@@ -49,6 +49,7 @@ const present = (row: ProjectWithCount) => ({
 /** Routes that manage projects. */
 export function projectRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
+  readIdempotency: ReadIdempotency
   projects: ProjectService
 }) {
   const { projects } = services
@@ -69,7 +70,7 @@ export function projectRoutes(services: {
     .post(
       '/',
       async ({ developer, body, headers, set }) => {
-        const scope = idempotencyScope(headers, developer.id, 'POST /v1/projects', body)
+        const scope = services.readIdempotency(headers, developer.id, 'POST /v1/projects', body)
         const result = await projects.create(developer, body, scope)
         setReplayedHeader(set.headers, result.replayed)
         set.status = 201

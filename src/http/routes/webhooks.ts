@@ -8,7 +8,7 @@ import { headerNamePattern, headerValuePattern, webhookHeadersMax } from '../../
 import type { WebhookTester } from '../../domain/webhooks/test-event.ts'
 import { changesBody } from '../field-schemas.ts'
 import { requireDeveloper, type AuthenticateDeveloper } from '../require-developer.ts'
-import { idempotencyScope, setReplayedHeader } from '../idempotency.ts'
+import { setReplayedHeader, type ReadIdempotency } from '../idempotency.ts'
 import { jsonBody } from '../json-body.ts'
 import { pageResponse, readPage, formatTime, formatTimeOrNull } from '../pagination.ts'
 import {
@@ -127,6 +127,7 @@ const present = (row: WebhookEndpoint) => ({
 /** Routes that manage and test webhook endpoints. */
 export function webhookRoutes(services: {
   authenticateDeveloper: AuthenticateDeveloper
+  readIdempotency: ReadIdempotency
   webhookEndpoints: WebhookEndpointService
   webhookTester: WebhookTester
 }) {
@@ -152,7 +153,7 @@ export function webhookRoutes(services: {
     .post(
       '/',
       async ({ developer, body, headers, set }) => {
-        const scope = idempotencyScope(headers, developer.id, 'POST /v1/webhooks', body)
+        const scope = services.readIdempotency(headers, developer.id, 'POST /v1/webhooks', body)
         const result = await endpoints.create(developer, body, scope)
         setReplayedHeader(set.headers, result.replayed)
         set.status = 201

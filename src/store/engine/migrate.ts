@@ -101,16 +101,7 @@ export function migrateSqlite(
   connection.run('PRAGMA foreign_keys = OFF')
   connection.run('BEGIN IMMEDIATE')
   try {
-    connection.run(migrationsTableSql)
-    const insertMigration = connection.prepare(
-      'insert into migrations (name, checksum, applied_at) values (?, ?, ?)',
-    )
-    for (const migration of pending) {
-      applyMigration(connection, migration)
-      insertMigration.run(migration.name, migrationChecksum(migration), now)
-    }
-    // An open statement keeps the file open after its connection is closed.
-    insertMigration.finalize()
+    applyMigrations(connection, pending, now)
     if (connection.query('PRAGMA foreign_key_check').get() !== null) {
       throw new MigrationError(
         'the migrated data would violate a foreign key',
@@ -126,6 +117,24 @@ export function migrateSqlite(
     connection.run('PRAGMA foreign_keys = ON')
   }
   return pending
+}
+
+/** Applies migrations and records them, inside the caller's transaction. @throws MigrationError a statement fails */
+export function applyMigrations(
+  connection: SqliteConnection,
+  migrations: readonly Migration[],
+  now: number,
+): void {
+  connection.run(migrationsTableSql)
+  const insertMigration = connection.prepare(
+    'insert into migrations (name, checksum, applied_at) values (?, ?, ?)',
+  )
+  for (const migration of migrations) {
+    applyMigration(connection, migration)
+    insertMigration.run(migration.name, migrationChecksum(migration), now)
+  }
+  // An open statement keeps the file open after its connection is closed.
+  insertMigration.finalize()
 }
 
 /**

@@ -12,6 +12,7 @@ import {
 import { dirname } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { systemErrorCode, OperationRefused } from './data-dir.ts'
+import { computeFileMac, writeMacFile } from './backup-mac.ts'
 import { driverCode } from '../engine/errors.ts'
 
 /** A finished backup, with the number of rows by noun. */
@@ -23,19 +24,14 @@ export type BackupRows = { accounts: number; applications: number; otpRequests: 
  * Writes a consistent copy of a database, which a server may be using: an integrity-checked SQLite file without a
  * write-ahead log, readable by its owner only. The copy is synced before it gets its final name, so a file with that
  * name is always complete, and at least as recent as the call. It is read from one snapshot and does not block the
- * server.
+ * server. Its HMAC is in `FILE.hmac` before that.
  *
  * @param file path of the backup; an existing file is never overwritten
+ * @param masterKey authenticates the backup
  * @throws OperationRefused FILE_EXISTS, NO_DATABASE, DATABASE_DAMAGED, FILE_NOT_WRITABLE
  */
-export async function backUpDatabase(database: string, file: string): Promise<Backup> {
-  if (!existsSync(database)) {
-    throw new OperationRefused(
-      'NO_DATABASE',
-      `there is no ${database}`,
-      'Give the right directory with --data-dir.',
-    )
-  }
+export async function backUpDatabase(database: string, file: string, masterKey: Uint8Array): Promise<Backup> {
+  if (!existsSync(database)) throw noDatabaseError(database)
   if (existsSync(file)) throw fileExistsError(file)
   const draft = `${file}.${randomUUID()}.part`
   try {
@@ -46,7 +42,7 @@ export async function backUpDatabase(database: string, file: string): Promise<Ba
       return countRows(connection)
     })
     const backup = { file, bytes: statSync(draft).size, sha256: await hashFile(draft), rows }
-    renameWithoutReplacing(draft, file)
+    renameWithoutReplacing(draft, file, computeFileMac(draft, masterKey))
     return backup
   } catch (error) {
     throw toOperationError(error, database, file)
@@ -118,8 +114,9 @@ function queryNumber(connection: SqliteConnection, query: string): number {
 }
 
 /** Creates the name exclusively first, because a rename alone would replace an existing file. */
-function renameWithoutReplacing(draft: string, file: string): void {
+function renameWithoutReplacing(draft: string, file: string, mac: string): void {
   closeSync(openSync(file, 'wx', 0o600))
+  writeMacFile(file, mac)
   renameSync(draft, file)
   fsyncPath(dirname(file))
 }
@@ -145,6 +142,9 @@ function toOperationError(error: unknown, database: string, file: string): unkno
   }
   return error
 }
+
+export const noDatabaseError = (database: string) =>
+  new OperationRefused('NO_DATABASE', `there is no ${database}`, 'Give the right directory with --data-dir.')
 
 const fileExistsError = (file: string) =>
   new OperationRefused('FILE_EXISTS', `${file} already exists and is not overwritten`, 'Choose another name.')

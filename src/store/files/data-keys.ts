@@ -19,8 +19,8 @@ const random: Random = (bytes) => crypto.getRandomValues(bytes)
 const hasTable = (connection: SqliteConnection, name: string) =>
   connection.query(`select 1 from sqlite_schema where type = 'table' and name = ?`).get(name) !== null
 
-/** Reads the value of a fact about the installation; null if it is not there. */
-function readMeta(connection: SqliteConnection, name: string): string | null {
+/** Reads a fact about the installation; null if it is not there. */
+export function readMeta(connection: SqliteConnection, name: string): string | null {
   const query = connection.query<{ value: string }, [string]>('select value from meta where name = ?')
   return query.get(name)?.value ?? null
 }
@@ -105,7 +105,8 @@ export function replaceDataKeys(
   writeMeta(connection, 'key_epoch', crypto.randomUUID())
 }
 
-function writeMeta(connection: SqliteConnection, name: string, value: string): void {
+/** Stores a fact about the installation. */
+export function writeMeta(connection: SqliteConnection, name: string, value: string): void {
   connection.run(
     'insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value',
     [name, value],

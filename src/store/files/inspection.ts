@@ -8,6 +8,7 @@ import { withReadonlyConnection } from './backup.ts'
 import { dataFiles, systemErrorCode, StartRefused } from './data-dir.ts'
 import { listMasterKeyChecks } from './data-keys.ts'
 import { readMasterKeyCandidates } from './master-key.ts'
+import { requireOwnSchema } from './schema.ts'
 import { driverCode } from '../engine/errors.ts'
 import { isLocked } from './lock.ts'
 import {
@@ -51,6 +52,8 @@ export type DatabaseInspection =
       pending: string[]
       /** Reason why this version cannot use its schema; null if it can. */
       schemaError: string | null
+      /** Master keys that open it: two while one replaces the other. */
+      masterKeys: number
       /** Damage that SQLite found in the file; null if intact. */
       damage: string | null
       /** Providers with an open circuit. A stopped server may have left stale entries. */
@@ -128,9 +131,10 @@ function inspectDatabase(path: string): { database: DatabaseInspection; keyCheck
           )
           .all()
       : []
+    const keyChecks = listMasterKeyChecks(connection)
     return {
-      database: { state: 'readable', ...schema, damage, openCircuits },
-      keyChecks: listMasterKeyChecks(connection),
+      database: { state: 'readable', ...schema, masterKeys: keyChecks.length, damage, openCircuits },
+      keyChecks,
     }
   } catch (error) {
     return {
@@ -164,6 +168,7 @@ function findDamage(connection: SqliteConnection): string | null {
 function checkSchema(connection: SqliteConnection): { pending: string[]; schemaError: string | null } {
   try {
     const pending = pendingMigrations(sqliteMigrations, readAppliedMigrations(connection))
+    requireOwnSchema(connection)
     return { pending: pending.map(({ name }) => name), schemaError: null }
   } catch (error) {
     if (error instanceof MigrationError) return { pending: [], schemaError: error.message }

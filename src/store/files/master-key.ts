@@ -48,7 +48,18 @@ export function readMasterKey(dataDir: string, configured: Uint8Array | null): U
 export function readMasterKeyCandidates(dataDir: string, configured: Uint8Array | null): Uint8Array[] {
   if (configured) return [configured]
   const { masterKey, newMasterKey } = dataFiles(dataDir)
-  return [masterKey, newMasterKey].filter((path) => existsSync(path)).map(readKeyFile)
+  // The new file first: if it is renamed meanwhile, the other name has it.
+  const newKey = readNewKeyFile(newMasterKey)
+  return [...(existsSync(masterKey) ? [readKeyFile(masterKey)] : []), ...(newKey ? [newKey] : [])]
+}
+
+/** @returns undefined if there is none, or one that a crash has cut short */
+function readNewKeyFile(path: string): Uint8Array | undefined {
+  try {
+    return readKeyFile(path)
+  } catch {
+    return undefined
+  }
 }
 
 function readKeyFile(path: string): Uint8Array {

@@ -2,6 +2,7 @@ import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, statSyn
 import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
 import { ServiceError } from '../../domain/model/errors.ts'
+import { computeFileMac, writeMacFile } from './backup-mac.ts'
 import { copyDatabase, fsyncPath } from './backup.ts'
 import { createDataKeys } from './data-keys.ts'
 import { requireMasterKey } from './master-key.ts'
@@ -14,6 +15,7 @@ import {
   pendingMigrations,
   sqliteMigrations,
 } from '../engine/migrate.ts'
+import { requireOwnSchema } from './schema.ts'
 import { connect } from '../engine/sqlite.ts'
 
 /** How long to wait for an operator command that holds the database. */
@@ -70,6 +72,7 @@ function bringUpToDate(
 ) {
   const applied = readAppliedMigrations(connection)
   const pending = pendingMigrations(sqliteMigrations, applied)
+  requireOwnSchema(connection)
   requireMasterKey(connection, options.masterKey)
   let backup: string | undefined
   if (pending.length > 0) {
@@ -77,7 +80,7 @@ function bringUpToDate(
     if (!isNew && !options.migrate) {
       throw new StartRefused('the database is older than this otpd', 'Migrate it: otpd migrate up')
     }
-    if (!isNew) backup = backUpBeforeMigration(dataDir, options.now)
+    if (!isNew) backup = backUpBeforeMigration(dataDir, options)
     migrateSqlite(connection, options.now, sqliteMigrations, () =>
       createDataKeys(connection, options.masterKey, options.now),
     )
@@ -88,7 +91,10 @@ function bringUpToDate(
 }
 
 /** Renames the backup only when it is complete and synced, so that a killed start leaves no partial backup. */
-function backUpBeforeMigration(dataDir: string, now: number): string {
+function backUpBeforeMigration(
+  dataDir: string,
+  { masterKey, now }: { masterKey: Uint8Array; now: number },
+): string {
   const { database, backups: folder } = dataFiles(dataDir)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const stamp = new Date(now).toISOString().replaceAll(/[:.]/g, '-')
@@ -97,6 +103,7 @@ function backUpBeforeMigration(dataDir: string, now: number): string {
   try {
     rmSync(draft, { force: true })
     copyDatabase(database, draft)
+    writeMacFile(path, computeFileMac(draft, masterKey))
     renameSync(draft, path)
     fsyncPath(folder)
   } finally {

@@ -1,13 +1,17 @@
 import { copyFileSync, existsSync, linkSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Database as SqliteConnection } from 'bun:sqlite'
-import { masterKeyCheck } from '../../domain/model/keys.ts'
+import { computeFileMac, copyAndCheckMac, macFile, writeMacFile } from './backup-mac.ts'
+import { createDataKeys, findMasterKey, openDataKeys, replaceDataKeys } from './data-keys.ts'
+import { requireOwnSchema, SchemaError } from './schema.ts'
+import { connect } from '../engine/sqlite.ts'
 import { copyDatabase, withReadonlyConnection, fsyncPath } from './backup.ts'
 import { dataFiles, systemErrorCode, OperationRefused } from './data-dir.ts'
 import { driverCode } from '../engine/errors.ts'
 import {
   readAppliedMigrations,
   MigrationError,
+  migrateSqlite,
   pendingMigrations,
   sqliteMigrations,
 } from '../engine/migrate.ts'
@@ -19,46 +23,61 @@ export type RestoreResult = {
   pendingMigrations: string[]
 }
 
+export type RestoreOptions = {
+  /** Master key in use, which the restored database gets. */
+  masterKey: Uint8Array
+  /** Master key of the day of the backup, if it was replaced since. */
+  backupMasterKey?: Uint8Array | undefined
+  /** Accept a backup without an HMAC. A wrong one is always refused. */
+  allowUnauthenticated?: boolean | undefined
+  /** Used in the file name of the old database. */
+  now: number
+}
+
 /**
  * Replaces the database by a checked copy of a backup, and keeps the old database in `backups/`. Atomic: the change
  * is one rename, so a crash or a power loss leaves either database. The caller must hold the lock of the data
  * directory.
  *
- * @param options.now used in the file name of the old database
- * @throws OperationRefused FILE_MISSING, FILE_NOT_READABLE, BACKUP_INVALID, BACKUP_OF_ANOTHER_VERSION,
- *   BACKUP_OF_ANOTHER_KEY, or DATABASE_BUSY when another command uses the database. Nothing was changed.
+ * @throws OperationRefused FILE_MISSING, FILE_NOT_READABLE, BACKUP_NOT_AUTHENTICATED, BACKUP_FORGED, BACKUP_INVALID,
+ *   BACKUP_SCHEMA_CHANGED, BACKUP_OF_ANOTHER_VERSION, BACKUP_OF_ANOTHER_KEY, or DATABASE_BUSY when another command uses
+ *   the database. Nothing was changed.
  */
-export function restoreDatabase(
-  dataDir: string,
-  file: string,
-  options: { masterKey: Uint8Array; now: number },
-): RestoreResult {
+export function restoreDatabase(dataDir: string, file: string, options: RestoreOptions): RestoreResult {
   const files = dataFiles(dataDir)
   const draft = `${files.database}.restoring`
+  const copy = `${draft}.copy`
   // Left over from a restore that was killed.
-  rmSync(draft, { force: true })
+  const removeDrafts = () => [draft, copy].forEach((path) => rmSync(path, { force: true }))
+  removeDrafts()
   try {
-    copyBackup(file, draft)
-    const pending = withReadonlyConnection(draft, (connection) =>
-      checkBackup(connection, file, options.masterKey),
-    )
-    const keptAs = replaceDatabase(dataDir, draft, options.now)
-    return { keptAs, pendingMigrations: pending }
+    copyBackup(file, copy, draft, options)
+    rmSync(copy, { force: true })
+    const pending = withReadonlyConnection(draft, (connection) => checkBackup(connection, file, options))
+    const areKeysReplaced = adoptMasterKey(draft, options)
+    const keptAs = replaceDatabase(dataDir, draft, options)
+    return { keptAs, pendingMigrations: areKeysReplaced ? [] : pending }
   } finally {
-    rmSync(draft, { force: true })
+    removeDrafts()
   }
 }
 
 /** Copies before checking, so that the checked bytes are the restored ones. */
-function copyBackup(file: string, draft: string): void {
+function copyBackup(file: string, copy: string, draft: string, options: RestoreOptions): void {
   if (!existsSync(file)) {
     throw new OperationRefused('FILE_MISSING', `there is no ${file}`, 'Give the path of a backup file.')
   }
   if (!statSync(file).isFile()) throw invalidBackup(file)
   try {
-    copyDatabase(file, draft)
+    const { masterKey, backupMasterKey, allowUnauthenticated = false } = options
+    const mac = copyAndCheckMac(file, copy, backupMasterKey ? [backupMasterKey, masterKey] : [masterKey])
+    if (mac === 'wrong') throw forgedBackup(file)
+    if (mac === 'missing' && !allowUnauthenticated) throw unauthenticatedBackup(file)
+    // A database that another tool copied may need the write-ahead log next to it.
+    copyDatabase(mac === 'missing' ? file : copy, draft)
   } catch (error) {
-    if (error instanceof OperationRefused) throw invalidBackup(file, error)
+    if (error instanceof OperationRefused)
+      throw error.reason === 'DATABASE_DAMAGED' ? invalidBackup(file, error) : error
     const code = driverCode(error) ?? systemErrorCode(error)
     if (/^SQLITE_(NOTADB|CORRUPT|ERROR)/.test(code)) throw invalidBackup(file, error)
     if (!/^(E[A-Z]+|SQLITE_\w+)$/.test(code)) throw error
@@ -71,18 +90,23 @@ function copyBackup(file: string, draft: string): void {
   }
 }
 
-function checkBackup(connection: SqliteConnection, file: string, masterKey: Uint8Array): string[] {
+function checkBackup(connection: SqliteConnection, file: string, options: RestoreOptions): string[] {
   let pending: string[]
-  let storedKeyCheck: { value: string } | null
   try {
     const applied = readAppliedMigrations(connection)
     if (applied.length === 0) throw invalidBackup(file)
     pending = pendingMigrations(sqliteMigrations, applied).map(({ name }) => name)
     if (connection.query('PRAGMA foreign_key_check').get() !== null) throw invalidBackup(file)
-    storedKeyCheck = connection
-      .query<{ value: string }, []>(`select value from meta where name = 'master_key_check'`)
-      .get()
+    requireOwnSchema(connection)
   } catch (error) {
+    if (error instanceof SchemaError) {
+      throw new OperationRefused(
+        'BACKUP_SCHEMA_CHANGED',
+        `${file} is not as otpd wrote it: ${error.message}`,
+        error.remedy,
+        error,
+      )
+    }
     if (error instanceof MigrationError) {
       throw new OperationRefused(
         'BACKUP_OF_ANOTHER_VERSION',
@@ -95,19 +119,51 @@ function checkBackup(connection: SqliteConnection, file: string, masterKey: Uint
     if (driverCode(error) === 'SQLITE_ERROR') throw invalidBackup(file, error)
     throw error
   }
-  if (storedKeyCheck?.value === masterKeyCheck(masterKey)) return pending
+  if (findMasterKey(connection, candidates(options))) return pending
   throw new OperationRefused(
     'BACKUP_OF_ANOTHER_KEY',
     `${file} was made with another master key`,
-    'Copy that key to master.key in the data directory, or point OTPD_MASTER_KEY_FILE to it.',
+    'Name the key of its day with --master-key-file; it then gets the present one.',
   )
 }
 
-function replaceDatabase(dataDir: string, draft: string, now: number): string | null {
+const candidates = ({ masterKey, backupMasterKey }: RestoreOptions) =>
+  backupMasterKey ? [masterKey, backupMasterKey] : [masterKey]
+
+/**
+ * Wraps the data keys of a copied backup with the master key in use, if that does not open it already. A backup of 0.1.0 is
+ * migrated for that: its keys follow from the master key of its day.
+ *
+ * @returns whether it did
+ */
+function adoptMasterKey(draft: string, options: RestoreOptions): boolean {
+  const { masterKey, backupMasterKey, now } = options
+  if (!backupMasterKey) return false
+  const connection = connect(draft, 0)
+  try {
+    // One file, so that the rename below moves all of it.
+    connection.run('PRAGMA journal_mode = DELETE')
+    connection.run('PRAGMA secure_delete = ON')
+    if (findMasterKey(connection, [masterKey])) return false
+    migrateSqlite(connection, now, sqliteMigrations, () => createDataKeys(connection, backupMasterKey, now))
+    const opened = openDataKeys(connection, [backupMasterKey])
+    connection.run('BEGIN IMMEDIATE')
+    replaceDataKeys(connection, { masterKey, keepOthers: false }, opened?.dataKeys ?? [], now)
+    connection.run('COMMIT')
+    return true
+  } finally {
+    connection.close()
+    fsyncPath(draft)
+  }
+}
+
+function replaceDatabase(dataDir: string, draft: string, { masterKey, now }: RestoreOptions): string | null {
   const files = dataFiles(dataDir)
   const exclusiveConnection = existsSync(files.database) ? openExclusively(files.database) : undefined
   try {
     const keptAs = existsSync(files.database) ? keepPreviousDatabase(dataDir, now) : null
+    // A damaged database cannot be restored anyway.
+    if (keptAs !== null && exclusiveConnection) writeMacFile(keptAs, computeFileMac(keptAs, masterKey))
     // The old database's WAL must never be applied to the new database.
     for (const log of walFiles(files.database)) rmSync(log, { force: true })
     fsyncPath(dataDir)
@@ -177,4 +233,18 @@ const invalidBackup = (file: string, cause?: unknown) =>
     `${file} is damaged or not a backup of otpd`,
     'Choose another backup. Nothing was changed.',
     cause,
+  )
+
+const forgedBackup = (file: string) =>
+  new OperationRefused(
+    'BACKUP_FORGED',
+    `${file} does not match its HMAC in ${macFile(file)}`,
+    'It was changed, or made with another master key: name that with --master-key-file. Nothing was changed.',
+  )
+
+const unauthenticatedBackup = (file: string) =>
+  new OperationRefused(
+    'BACKUP_NOT_AUTHENTICATED',
+    `there is no ${macFile(file)}, which proves that the backup is unchanged`,
+    'Copy it along. For a backup of otpd 0.1.0 or of another tool that you trust: --unauthenticated.',
   )

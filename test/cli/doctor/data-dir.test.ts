@@ -1,15 +1,21 @@
 import { describe, expect, test } from 'bun:test'
-import { dataDirChecks } from '../../../cli/doctor/data-dir.ts'
+import { dataDirChecks, type DataDirInfo } from '../../../cli/doctor/data-dir.ts'
 import type { HostInspection } from '../../../src/host/host.ts'
 
 type OpenInspection = Extract<HostInspection, { state: 'accessible' }>
 type ReadableDatabase = Extract<OpenInspection['database'], { state: 'readable' }>
 
-const dataDirInfo = { dataDir: '/srv/otpd data', displayPath: '/srv/otpd data', migrate: true }
+const dataDirInfo: DataDirInfo = {
+  dataDir: '/srv/otpd data',
+  displayPath: '/srv/otpd data',
+  migrate: true,
+  masterKeySource: null,
+}
 const readable: ReadableDatabase = {
   state: 'readable',
   pending: [],
   schemaError: null,
+  masterKeys: 1,
   damage: null,
   openCircuits: [],
 }
@@ -29,13 +35,23 @@ const healthyInspection: OpenInspection = {
 const findProblems = (changes: Partial<OpenInspection>, location = dataDirInfo) =>
   dataDirChecks({ ...healthyInspection, ...changes }, location).filter(({ status }) => status !== 'ok')
 
+test('names the source of the master key, and a second one that still opens the database', () => {
+  const location = { ...dataDirInfo, masterKeySource: 'OTPD_MASTER_KEY' }
+  expect(dataDirChecks(healthyInspection, location)).toContainEqual(
+    expect.objectContaining({ message: 'from OTPD_MASTER_KEY, matches the database' }),
+  )
+  expect(findProblems({ database: { ...readable, masterKeys: 2 } }, location)).toEqual([
+    expect.objectContaining({ status: 'warning', remedy: expect.stringContaining('--finish') }),
+  ])
+})
+
 describe('a data directory', () => {
   test('without problems has no remedies', () => {
     const checks = dataDirChecks(healthyInspection, dataDirInfo)
     expect(checks.map(({ name, message }) => `${name}: ${message}`)).toEqual([
       'data directory: /srv/otpd data, owned by you, private, not in use',
       'disk space: 5.4 GB free',
-      'master key: matches the database',
+      'master key: from /srv/otpd data/master.key, matches the database',
       'schema: up to date',
       'database: intact',
     ])

@@ -218,7 +218,11 @@ describeEachDatabase('retention', (database, kind) => {
       const now = clock.now()
       const token = { hash: name, family: 'f', developerId: ada.developer.id, createdAt: now, usedAt: null }
       await tx.rateLimits.insert(name, 'test', { at: now, seq: 1 })
-      await tx.idempotency.claim({ caller: 'c', route: 'r', key: name, bodyHash: 'h' }, now, 0)
+      await tx.idempotency.claim(
+        { caller: 'c', route: 'r', key: name, bodyHash: 'h', earlierBodyHashes: [] },
+        now,
+        0,
+      )
       await tx.inbox.insert({
         seq: ++messages,
         developerId: ada.developer.id,

@@ -2,6 +2,7 @@ import { expect } from 'bun:test'
 import * as fc from 'fast-check'
 import { decodeCursor, encodeCursor, toPage } from '../../../src/domain/model/pagination.ts'
 import { parsePhone, tryParsePhone } from '../../../src/domain/model/phone.ts'
+import { testKeys } from '../../helpers/retention.ts'
 import { idempotencyScope } from '../../../src/http/idempotency.ts'
 import { idempotencyKey } from '../../../src/http/schemas.ts'
 import { defineProperty } from '../property.ts'
@@ -121,7 +122,7 @@ export const textProperties = [
   defineProperty('an Idempotency-Key is accepted exactly as documented, quoted or bare', 2_000, () => {
     const keyPattern = new RegExp(idempotencyKey.schema.pattern)
     const parseScope = (key: string | undefined, body: unknown = {}) =>
-      idempotencyScope(key === undefined ? {} : { 'idempotency-key': key }, 'app_1', 'send', body)
+      idempotencyScope(testKeys, key === undefined ? {} : { 'idempotency-key': key }, 'app_1', 'send', body)
     const property = fc.property(keyText, fc.json(), fc.json(), (text, one, other) => {
       expect(parseScope(undefined)).toBeUndefined()
       if (!keyPattern.test(text)) {

@@ -18,7 +18,8 @@ import { join } from 'node:path'
 import { backUpDatabase } from '../../../src/store/files/backup.ts'
 import { dataFiles } from '../../../src/store/files/data-dir.ts'
 import { readMigrationStatus } from '../../../src/store/files/inspection.ts'
-import { sqliteMigrations } from '../../../src/store/engine/migrate.ts'
+import { masterKeyCheck } from '../../../src/domain/model/keys.ts'
+import { migrateSqlite, sqliteMigrations } from '../../../src/store/engine/migrate.ts'
 import { prepareDatabase } from '../../../src/store/files/prepare-database.ts'
 import { restoreDatabase } from '../../../src/store/files/restore.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
@@ -77,21 +78,27 @@ const filesIn = (directory: string) =>
 const restore = (from = file, target = dataDir, key = masterKey) =>
   restoreDatabase(target, from, { masterKey: key, now })
 
+/** As for a backup of 0.1.0, which has no HMAC. */
+const restoreUnauthenticated = () => {
+  rmSync(`${file}.hmac`, { force: true })
+  return restoreDatabase(dataDir, file, { masterKey, allowUnauthenticated: true, now })
+}
+
 describe('a backup', () => {
   test('has every committed row, including those in the write-ahead log, and no log of its own', async () => {
     const server = connect(database, 0)
     server.run(`insert into meta (name, value) values ('data late', 'x')`)
     expect(statSync(`${database}-wal`).size).toBeGreaterThan(0)
-    await backUpDatabase(database, file)
+    await backUpDatabase(database, file, masterKey)
     server.close()
     expect(countIn(file, 'data')).toBe(rows + 1)
     // Bytes 18 and 19 of the header: 1 is a rollback journal, 2 a write-ahead log.
     expect([...readFileSync(file).subarray(18, 20)]).toEqual([1, 1])
-    expect(filesIn(folder)).toEqual(['copy.db', 'data'])
+    expect(filesIn(folder)).toEqual(['copy.db', 'copy.db.hmac', 'data'])
   })
 
   test('is private to its owner, and reported with size and checksum', async () => {
-    const backup = await backUpDatabase(database, file)
+    const backup = await backUpDatabase(database, file, masterKey)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex')
     const rows = { accounts: 0, applications: 0, otpRequests: 0, logEntries: 0 }
@@ -100,22 +107,31 @@ describe('a backup', () => {
 
   test('never overwrites a file', async () => {
     writeFileSync(file, 'dear')
-    await expect(backUpDatabase(database, file)).rejects.toMatchObject({ reason: 'FILE_EXISTS' })
+    await expect(backUpDatabase(database, file, masterKey)).rejects.toMatchObject({ reason: 'FILE_EXISTS' })
     expect(readFileSync(file, 'utf8')).toBe('dear')
   })
 
   test('succeeds for one of two concurrent calls with the same name', async () => {
-    const results = await Promise.allSettled([backUpDatabase(database, file), backUpDatabase(database, file)])
+    const results = await Promise.allSettled([
+      backUpDatabase(database, file, masterKey),
+      backUpDatabase(database, file, masterKey),
+    ])
     expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
     expect(countIn(file, 'data')).toBe(rows)
   })
 
   test('of a damaged or missing database leaves nothing behind', async () => {
     truncateSync(database, statSync(database).size - 8192)
-    await expect(backUpDatabase(database, file)).rejects.toMatchObject({ reason: 'DATABASE_DAMAGED' })
-    await expect(backUpDatabase(join(folder, 'none'), file)).rejects.toMatchObject({ reason: 'NO_DATABASE' })
+    await expect(backUpDatabase(database, file, masterKey)).rejects.toMatchObject({
+      reason: 'DATABASE_DAMAGED',
+    })
+    await expect(backUpDatabase(join(folder, 'none'), file, masterKey)).rejects.toMatchObject({
+      reason: 'NO_DATABASE',
+    })
     const target = join(folder, 'none', 'copy.db')
-    await expect(backUpDatabase(dataFiles(makeDataDir('other')).database, target)).rejects.toMatchObject({
+    await expect(
+      backUpDatabase(dataFiles(makeDataDir('other')).database, target, masterKey),
+    ).rejects.toMatchObject({
       reason: 'FILE_NOT_WRITABLE',
     })
     expect(filesIn(folder)).toEqual(['data', 'other'])
@@ -124,7 +140,7 @@ describe('a backup', () => {
 
 describe('a restore', () => {
   test('restores the backup, and keeps the old database', async () => {
-    await backUpDatabase(database, file)
+    await backUpDatabase(database, file, masterKey)
     write(database, 'later', 5)
     const { keptAs, pendingMigrations } = restore()
     expect(pendingMigrations).toEqual([])
@@ -136,7 +152,7 @@ describe('a restore', () => {
   })
 
   test('keeps the old database with the write-ahead log of a killed server, and it can be restored', async () => {
-    await backUpDatabase(database, file)
+    await backUpDatabase(database, file, masterKey)
     const server = connect(database, 0)
     server.run(`insert into meta (name, value) values ('late 1', 'x')`)
     const killed = join(folder, 'killed')
@@ -150,7 +166,7 @@ describe('a restore', () => {
   })
 
   test('replaces a database that is too damaged to open, and keeps it', async () => {
-    await backUpDatabase(database, file)
+    await backUpDatabase(database, file, masterKey)
     writeFileSync(database, 'not a database at all, and longer than a header '.repeat(50))
     const { keptAs } = restore()
     expect(countIn(database, 'data')).toBe(rows)
@@ -158,7 +174,7 @@ describe('a restore', () => {
   })
 
   test('into an empty directory keeps nothing', async () => {
-    await backUpDatabase(database, file)
+    await backUpDatabase(database, file, masterKey)
     const empty = join(folder, 'empty')
     mkdirSync(empty)
     expect(restore(file, empty)).toEqual({ keptAs: null, pendingMigrations: [] })
@@ -167,9 +183,12 @@ describe('a restore', () => {
 
   test('of an older backup lists the pending migrations', async () => {
     const last = sqliteMigrations.at(-1)?.name ?? ''
-    await backUpDatabase(database, file)
-    change('delete from migrations where name = ?', last)
-    expect(restore().pendingMigrations).toEqual([last])
+    const older = connect(file, 0)
+    migrateSqlite(older, now, sqliteMigrations.slice(0, -1))
+    const check = masterKeyCheck(masterKey)
+    older.run(`insert into meta (name, value) values ('master_key_check', ?)`, [check])
+    older.close()
+    expect(restoreUnauthenticated().pendingMigrations).toEqual([last])
     expect(readMigrationStatus(database).pending).toEqual([last])
   })
 
@@ -214,18 +233,35 @@ describe('a restore', () => {
     [
       'a backup with another master key',
       'BACKUP_OF_ANOTHER_KEY',
-      () => change(`update meta set value = 'x' where name = 'master_key_check'`),
+      () => change(`update data_keys set master_key = 'x'`),
     ],
     [
       'a backup without a master key',
       'BACKUP_OF_ANOTHER_KEY',
-      () => change(`delete from meta where name = 'master_key_check'`),
+      () => {
+        change(`delete from data_keys`)
+        change(`delete from meta where name = 'master_key_check'`)
+      },
     ],
+    ['a backup without its HMAC', 'BACKUP_NOT_AUTHENTICATED', () => rmSync(`${file}.hmac`)],
+    ['a backup with another HMAC', 'BACKUP_FORGED', () => writeFileSync(`${file}.hmac`, 'ab'.repeat(32))],
+    ['a backup with an empty HMAC', 'BACKUP_FORGED', () => writeFileSync(`${file}.hmac`, '')],
+    ['a changed backup', 'BACKUP_FORGED', () => change(`update meta set value = 'y' where name = 'data 1'`)],
+    [
+      'a planted trigger',
+      'BACKUP_SCHEMA_CHANGED',
+      () => change('create trigger t after insert on rate_admissions begin delete from rate_admissions; end'),
+    ],
+    ['a planted view', 'BACKUP_SCHEMA_CHANGED', () => change('create view v as select 1')],
+    ['a planted table', 'BACKUP_SCHEMA_CHANGED', () => change('create table t (a)')],
+    ['a planted index', 'BACKUP_SCHEMA_CHANGED', () => change('create index i on otp_requests (phone)')],
+    ['a missing index', 'BACKUP_SCHEMA_CHANGED', () => change('drop index otp_requests_pending')],
   ])('refuses %s and changes nothing', async (_, reason, corrupt) => {
-    await backUpDatabase(database, file)
+    await backUpDatabase(database, file, masterKey)
     corrupt()
     const before = readFileSync(database)
-    expect(() => restore()).toThrow(expect.objectContaining({ reason }))
+    const restoreIt = /AUTHENTICATED|FORGED/.test(reason) ? restore : restoreUnauthenticated
+    expect(() => restoreIt()).toThrow(expect.objectContaining({ reason }))
     expect(readFileSync(database).equals(before)).toBe(true)
     expect(filesIn(dataDir)).toEqual(['otpd.db'])
   })
@@ -235,13 +271,22 @@ describe('a restore', () => {
   })
 
   test('fails while another command uses the database, and changes nothing', async () => {
-    await backUpDatabase(database, file)
+    await backUpDatabase(database, file, masterKey)
     const command = connect(database, 0)
     expect(() => restore()).toThrow(expect.objectContaining({ reason: 'DATABASE_BUSY' }))
     command.close()
     expect(existsSync(dataFiles(dataDir).backups)).toBe(false)
     expect(countIn(database, 'data')).toBe(rows)
   }, 300_000)
+})
+
+test('a wrong HMAC is refused even if a missing one would not be', async () => {
+  await backUpDatabase(database, file, masterKey)
+  writeFileSync(`${file}.hmac`, 'ab'.repeat(32))
+  const options = { masterKey, allowUnauthenticated: true, now }
+  expect(() => restoreDatabase(dataDir, file, options)).toThrow(
+    expect.objectContaining({ reason: 'BACKUP_FORGED' }),
+  )
 })
 
 test('the status of migrations is read without creating files', () => {

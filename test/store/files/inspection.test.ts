@@ -7,6 +7,7 @@ import { readMasterKey } from '../../../src/store/files/master-key.ts'
 import { inspectDataDir } from '../../../src/store/files/inspection.ts'
 import { acquireLock } from '../../../src/store/files/lock.ts'
 import { prepareDatabase } from '../../../src/store/files/prepare-database.ts'
+import { migrateSqlite, sqliteMigrations } from '../../../src/store/engine/migrate.ts'
 import { connect } from '../../../src/store/engine/sqlite.ts'
 
 let folder: string
@@ -93,7 +94,11 @@ describe('an inspection', () => {
   })
 
   test('distinguishes an older database from a newer one', () => {
-    runStatements(`delete from migrations where name = (select max(name) from migrations)`)
+    rmSync(files.database)
+    const older = connect(files.database, 0)
+    migrateSqlite(older, 0, sqliteMigrations.slice(0, -1))
+    older.close()
+    chmodSync(files.database, 0o600)
     expect(inspectOpen().database).toMatchObject({
       schemaError: null,
       pending: [expect.stringMatching(/^\d{4}_/)],

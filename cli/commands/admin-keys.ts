@@ -1,0 +1,99 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import type { HostRotation } from '../../src/host/host.ts'
+import { confirm } from '../terminal/confirm.ts'
+import type { RunCommand } from '../context.ts'
+import { examples } from '../help.ts'
+import { addHostFlags, withDataDir, type HostFlags } from '../host/commands.ts'
+import type { Output } from '../terminal/output.ts'
+import { formatFacts, printable } from '../terminal/text.ts'
+
+type RotateOptions = HostFlags & { newKeyFile?: string; compromised?: boolean; finish?: boolean }
+
+const rotateHelp = `
+The master key encrypts the data keys in the database, and nothing else. Replacing
+it takes a moment; a running server goes on. Keep a copy of the new key, and the
+old one for as long as you keep backups of its time.
+
+A key from a variable, a file or a credential:
+  1. otpd admin rotate-master-key --new-key-file new.key
+  2. start every node with the new key
+  3. otpd admin rotate-master-key --finish, with the new key configured
+
+--compromised also replaces the data keys: pending codes are canceled, ID tokens
+and callback URLs end, and the server encrypts old rows again in the background.
+In the three steps above this happens with the third.
+`
+
+/** Registers the command that replaces the master key. */
+export function addAdminKeyCommands(admin: Command, runCommand: RunCommand) {
+  addHostFlags(
+    admin.command('rotate-master-key').description('replace the master key, even while the server runs'),
+  )
+    .option('--new-key-file <file>', 'the new key; needed unless it is master.key in the data directory')
+    .option('--compromised', 'the old key may be in wrong hands: replace the data keys too')
+    .option('--finish', 'remove the old key, once all nodes run with the new one')
+    .addHelpText('after', rotateHelp)
+    .addHelpText(
+      'after',
+      examples('otpd admin rotate-master-key', 'otpd admin rotate-master-key --compromised --yes'),
+    )
+    .action((options: RotateOptions, command: Command) =>
+      runCommand(command, async (context) => {
+        const { io, output } = context
+        const { newKeyFile, compromised = false, finish = false } = options
+        const rotate = {
+          newKeyFile: newKeyFile === undefined ? undefined : resolve(io.workingDirectory, newKeyFile),
+          compromised,
+          finish,
+        }
+        if (compromised) {
+          await confirm(context, {
+            find: async () => 'compromised',
+            describe: async () => ({
+              question: 'Replace the data keys? Pending codes, ID tokens and callback URLs end.',
+              name: 'rotate-master-key',
+            }),
+          })
+        }
+        const rotation = await withDataDir(context, options, (host, needs) =>
+          host.rotateMasterKey(needs, rotate),
+        )
+        output.printResult(JSON.stringify({ data: rotation }), () => rotationText(rotation, output))
+        for (const note of rotationNotes(rotation, compromised)) output.note(note)
+      }),
+    )
+}
+
+function rotationText(rotation: HostRotation, { paint }: Output): string {
+  const title =
+    rotation.state === 'both' ? 'Both master keys open the database' : 'The master key was replaced'
+  const urls = Object.entries(rotation.callbackUrls).map(([name, url]): [string, string] => [
+    printable(name),
+    url,
+  ])
+  return [
+    `${paint.green('✓')} ${title}`,
+    rotation.areDataKeysNew && formatFacts([['Canceled codes', String(rotation.canceledCodes)]], paint),
+    urls.length > 0 && `New receipt URLs:\n${formatFacts(urls, paint)}`,
+  ]
+    .filter((part) => part !== false)
+    .join('\n')
+}
+
+function rotationNotes({ state, areDataKeysNew }: HostRotation, compromised: boolean): string[] {
+  if (state === 'both') {
+    const ending = compromised ? ', which then also replaces the data keys' : ''
+    return [`Start every node with the new key, then run: otpd admin rotate-master-key --finish${ending}.`]
+  }
+  const notes = [
+    'Keep a copy of the new key. Backups of before need the old one: otpd restore --master-key-file.',
+  ]
+  if (areDataKeysNew) {
+    notes.push(
+      'Callback URLs have changed: enter the new ones at your providers (otpd provider list shows them).',
+      'The server encrypts old rows again in the background: otpd doctor.',
+    )
+  }
+  return notes
+}

@@ -1,0 +1,89 @@
+import { codeKeysOf } from '../model/code.ts'
+import type { Clock } from '../model/clock.ts'
+import type { NewId } from '../model/ids.ts'
+import type { Keys } from '../model/keys.ts'
+import { isPseudonym, upgradePseudonym } from '../model/pseudonyms.ts'
+import { closeRequests, publishClosed } from '../otp/lifecycle.ts'
+import type { Stores } from '../store/store.ts'
+import type { KeyWalk } from './key-walks.ts'
+import { redactPayload } from './retention.ts'
+
+/** Name of the walk that ends the codes of before. */
+export const endedCodesWalk = 'codes'
+
+/**
+ * Creates the walk that cancels pending requests whose code was made with replaced keys, through the lifecycle that also
+ * tells the log and webhooks.
+ */
+export const createEndedCodesWalk = (needs: {
+  keys: Keys
+  clock: Clock
+  newId: NewId
+  /** Called with the number of requests that a batch canceled. */
+  onCanceled?: (count: number) => void
+}): KeyWalk => ({
+  name: endedCodesWalk,
+  purpose: 'codes',
+  async step(tx, position, limit) {
+    const { keys, clock, newId, onCanceled = () => {} } = needs
+    if (keys.endedCodes.length === 0) return undefined
+    const [expiresAt = '0', id = ''] = position.split(' ')
+    const requests = await tx.otpRequests.listPending({ expiresAt: Number(expiresAt), id }, limit)
+    const last = requests.at(-1)
+    if (!last) return undefined
+    const ids = requests.filter((request) => codeKeysOf(keys, request) !== keys).map((request) => request.id)
+    const now = clock.now()
+    const canceled = await closeRequests(tx, ids.toSorted(), { status: 'canceled' }, now)
+    for (const request of canceled) await publishClosed(tx, newId, request, now)
+    onCanceled(canceled.length)
+    return `${last.expiresAt} ${last.id}`
+  },
+})
+
+/** Creates the walks that bring pseudonyms to the newest key. It works without the phone numbers. */
+export function createPseudonymWalks(keys: Pick<Keys, 'pseudonym'>): KeyWalk[] {
+  const walk = (
+    name: string,
+    step: (...args: Parameters<KeyWalk['step']>) => Promise<string | undefined>,
+  ) => ({
+    name: `pseudonyms.${name}`,
+    purpose: 'pseudonyms' as const,
+    // Version 1 has nothing to bring up.
+    step: async (tx: Stores, position: string, limit: number) =>
+      keys.pseudonym.length === 1 ? undefined : step(tx, position, limit),
+  })
+  return [
+    walk('requests', async (tx, position, limit) => {
+      const rows = await tx.retention.listRequests(position, undefined, limit)
+      for (const { id, phone } of rows) {
+        if (isPseudonym(phone)) await tx.retention.replaceInRequest(id, upgradePseudonym(keys, phone))
+      }
+      return rows.at(-1)?.id
+    }),
+    walk('events', async (tx, position, limit) => {
+      const rows = await tx.retention.listEvents(Number(position), limit)
+      for (const { seq, phone, payload } of rows) {
+        if (!isPseudonym(phone)) continue
+        const pseudonym = upgradePseudonym(keys, phone)
+        await tx.retention.replaceInEvent(seq, pseudonym, redactPayload(payload, pseudonym))
+      }
+      const last = rows.at(-1)
+      return last && String(last.seq)
+    }),
+    walk('identities', async (tx, position, limit) => {
+      const rows = await tx.retention.listIdentities(position, limit)
+      for (const { id, phone } of rows) {
+        if (!isPseudonym(phone)) continue
+        const pseudonym = upgradePseudonym(keys, phone)
+        await tx.retention.replaceInIdentity(id, phone, pseudonym, Number.MAX_SAFE_INTEGER)
+      }
+      return rows.at(-1)?.id
+    }),
+  ]
+}
+
+/** Creates all walks that follow a replacement of data keys. */
+export const createAllKeyWalks = (needs: Parameters<typeof createEndedCodesWalk>[0]): KeyWalk[] => [
+  createEndedCodesWalk(needs),
+  ...createPseudonymWalks(needs.keys),
+]

@@ -1,0 +1,81 @@
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { backupMacKey } from '../../domain/model/keys.ts'
+
+/** Path of the file with the HMAC of a backup. */
+export const macFile = (backup: string) => `${backup}.hmac`
+
+const chunkBytes = 1 << 20
+
+/** Computes the HMAC-SHA256 of a file, in hex. */
+export function computeFileMac(path: string, masterKey: Uint8Array): string {
+  const mac = createHmac('sha256', backupMacKey(masterKey))
+  forEachChunk(path, (chunk) => mac.update(chunk))
+  return mac.digest('hex')
+}
+
+/** Writes the HMAC of a backup that is about to get its name: complete and synced, or not at all. */
+export function writeMacFile(backup: string, mac: string): void {
+  const draft = `${macFile(backup)}.${randomUUID()}.part`
+  try {
+    const file = openSync(draft, 'wx', 0o600)
+    writeSync(file, `${mac}\n`)
+    fsyncSync(file)
+    closeSync(file)
+    renameSync(draft, macFile(backup))
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
+/** Result of `checkFileMac`. */
+export type MacCheck = 'missing' | 'matches' | 'wrong'
+
+/**
+ * Copies a backup and compares the HMAC of the copied bytes with the file next to the backup, in constant time.
+ *
+ * @param masterKeys those that may have authenticated it
+ */
+export function copyAndCheckMac(backup: string, copy: string, masterKeys: readonly Uint8Array[]): MacCheck {
+  const macs = masterKeys.map((masterKey) => createHmac('sha256', backupMacKey(masterKey)))
+  const target = openSync(copy, 'wx', 0o600)
+  try {
+    forEachChunk(backup, (chunk) => {
+      for (const mac of macs) mac.update(chunk)
+      for (let offset = 0; offset < chunk.length;) offset += writeSync(target, chunk, offset)
+    })
+  } finally {
+    closeSync(target)
+  }
+  if (!existsSync(macFile(backup))) return 'missing'
+  const stated = Buffer.from(readFileSync(macFile(backup), 'utf8').trim(), 'hex')
+  const isRight = macs.some((mac) => {
+    const digest = mac.digest()
+    return digest.length === stated.length && timingSafeEqual(digest, stated)
+  })
+  return isRight ? 'matches' : 'wrong'
+}
+
+function forEachChunk(path: string, work: (chunk: Uint8Array) => void): void {
+  const file = openSync(path, 'r')
+  try {
+    const chunk = Buffer.alloc(chunkBytes)
+    for (;;) {
+      const bytes = readSync(file, chunk)
+      if (bytes === 0) return
+      work(chunk.subarray(0, bytes))
+    }
+  } finally {
+    closeSync(file)
+  }
+}
