@@ -47,7 +47,7 @@ describe('the master key', () => {
   test('may be a credential that systemd passes to the service', () => {
     const files = { '/run/credentials/otpd.service/otpd-master-key': hexKey }
     const modes = { '/run/credentials/otpd.service/otpd-master-key': 0o440 }
-    const env = { CREDENTIALS_DIRECTORY: '/run/credentials/otpd.service' }
+    const env = { HOME: '/home/ada', CREDENTIALS_DIRECTORY: '/run/credentials/otpd.service' }
     const { secrets } = requireConfig(load({ env, files, modes }))
     expect(secrets.masterKey).toEqual(new Uint8Array(keyBytes))
     expect(secrets.masterKeySource).toStartWith('$CREDENTIALS_DIRECTORY/otpd-master-key')
@@ -65,7 +65,7 @@ describe('the master key', () => {
     ['/run/secrets-of-others', 0o444, false],
     ['/creds/other-name', 0o444, true],
   ])('in the file %s with mode %o is accepted: %p', (path, mode, isAccepted) => {
-    const env = { OTPD_MASTER_KEY_FILE: path, CREDENTIALS_DIRECTORY: '/creds' }
+    const env = { HOME: '/home/ada', OTPD_MASTER_KEY_FILE: path, CREDENTIALS_DIRECTORY: '/creds' }
     const loaded = load({ env, files: { [path]: hexKey }, modes: { [path]: mode } })
     if (isAccepted) expect(requireConfig(loaded).secrets.masterKeySource).toContain(path)
     else expect(requireProblem(loaded).message).toBe(`Other users can read ${path}.`)

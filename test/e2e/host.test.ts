@@ -182,23 +182,33 @@ describe('a restore', () => {
     writeFileSync(join(home, 'cut.db'), readFileSync(goodBackup).subarray(0, -4096))
     const cases = {
       BACKUP_INVALID: [join(home, 'text.db'), join(home, 'cut.db')],
+      BACKUP_SCHEMA_CHANGED: [
+        changed(
+          'trigger.db',
+          'create trigger t after insert on rate_admissions begin delete from rate_admissions; end',
+        ),
+      ],
       BACKUP_OF_ANOTHER_VERSION: [
         changed(
           'newer.db',
           `insert into migrations (name, checksum, applied_at) values ('9999_next', 'x', 1)`,
         ),
       ],
-      BACKUP_OF_ANOTHER_KEY: [
-        changed('key.db', `update meta set value = 'x' where name = 'master_key_check'`),
-      ],
+      BACKUP_OF_ANOTHER_KEY: [changed('key.db', `update data_keys set master_key = 'x'`)],
     }
     for (const [code, files] of Object.entries(cases)) {
       for (const file of files) {
-        const result = await otpd(['restore', file, '--yes', '--json'])
+        const result = await otpd(['restore', file, '--unauthenticated', '--yes', '--json'])
         expect(result).toMatchObject({ exitCode: 6, stdout: '' })
         expect(JSON.parse(result.stderr).error).toMatchObject({ code, hint: expect.any(String) })
       }
     }
+    const [newer = ''] = cases.BACKUP_OF_ANOTHER_VERSION
+    const unauthenticated = await otpd(['restore', newer, '--yes', '--json'])
+    expect(JSON.parse(unauthenticated.stderr).error.code).toBe('BACKUP_NOT_AUTHENTICATED')
+    copyFileSync(`${goodBackup}.hmac`, `${newer}.hmac`)
+    const forged = await otpd(['restore', newer, '--unauthenticated', '--yes', '--json'])
+    expect(JSON.parse(forged.stderr).error.code).toBe('BACKUP_FORGED')
     expect((await otpd(['restore', goodBackup])).exitCode).toBe(2)
     expect((await otpd(['restore', join(home, 'nothing.db'), '--yes'])).exitCode).toBe(5)
     const empty = await otpd(['restore', goodBackup, '--yes', '--json', '--data-dir', join(home, 'empty')])
@@ -213,6 +223,8 @@ describe('a restore', () => {
     const files = { database: join(folder, 'otpd.db'), old: join(home, 'old.db'), new: join(home, 'new.db') }
     copyFileSync(join(dataDir, 'master.key'), join(folder, 'master.key'))
     await json(['backup', files.old])
+    // The backups are changed below.
+    rmSync(`${files.old}.hmac`)
     copyFileSync(files.old, files.new)
     // Large enough for a kill to hit any stage of the restore.
     for (const [name, path] of Object.entries({ old: files.old, new: files.new })) {
@@ -235,7 +247,7 @@ describe('a restore', () => {
       }
     }
     const restore = (file: string) =>
-      Bun.spawn([binaryPath, 'restore', file, '--yes', '--data-dir', folder], {
+      Bun.spawn([binaryPath, 'restore', file, '--unauthenticated', '--yes', '--data-dir', folder], {
         env: { HOME: home },
         stdout: 'ignore',
         stderr: 'ignore',

@@ -5,7 +5,7 @@ import { hashPhone, type Keys } from '../model/keys.ts'
 import { closeAndPublish, type LifecycleTables } from '../otp/lifecycle.ts'
 import { parsePhone } from '../model/phone.ts'
 import type { Clock } from '../model/clock.ts'
-import { erasedPhone, derivePseudonym } from '../model/pseudonyms.ts'
+import { erasedPhone, derivePseudonyms } from '../model/pseudonyms.ts'
 import { redactPayload } from './retention.ts'
 import type { Store } from '../store/store.ts'
 import { resetLimiters, listLimiterSubjects } from './unlock.ts'
@@ -35,13 +35,13 @@ export async function erasePhone(
   const { phone } = parsePhone(input)
   const counts = { otpRequests: 0, logEntries: 0, users: 0 }
   const developers = new Set<string>()
-  const pseudonyms = new Map<string, string>()
+  /** Pseudonyms of each developer in all versions of the key: rows may not be brought to the newest yet. */
+  const pseudonyms = new Map<string, string[]>()
 
   const belongsToSubject = (row: { developerId: string; phone: string | null }) => {
-    let pseudonym = pseudonyms.get(row.developerId)
-    if (!pseudonym)
-      pseudonyms.set(row.developerId, (pseudonym = derivePseudonym(keys, row.developerId, phone)))
-    if (row.phone !== phone && row.phone !== pseudonym) return false
+    let known = pseudonyms.get(row.developerId)
+    if (!known) pseudonyms.set(row.developerId, (known = derivePseudonyms(keys, row.developerId, phone)))
+    if (row.phone === null || (row.phone !== phone && !known.includes(row.phone))) return false
     developers.add(row.developerId)
     return true
   }

@@ -1,8 +1,10 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dataFiles, StartRefused } from '../../../src/store/files/data-dir.ts'
+import { inspectDataDir } from '../../../src/store/files/inspection.ts'
+import { connect } from '../../../src/store/engine/sqlite.ts'
 import { prepareDatabase } from '../../../src/store/files/prepare-database.ts'
 
 const options = { masterKey: new Uint8Array(32).fill(1), migrate: true, now: 0 }
@@ -21,4 +23,42 @@ test('a first start that a disk error interrupts does not block later ones', () 
   expect(statSync(database).mode & 0o777).toBe(0o600)
   rmdirSync(`${database}-journal`)
   expect(prepareDatabase(dataDir, options)).toEqual({ migrated: [], backup: undefined })
+})
+
+describe('a database that was changed outside of otpd', () => {
+  const plant =
+    'create trigger planted after insert on rate_admissions begin delete from rate_admissions; end'
+
+  test.each([
+    ['a trigger', plant, 'a trigger that otpd did not make: planted'],
+    ['a view', 'create view seen as select * from accounts', 'a view that otpd did not make: seen'],
+    ['a table', 'create table extra (a)', 'a table that otpd did not make: extra'],
+    ['an index less', 'drop index otp_requests_pending', 'no index otp_requests_pending'],
+    [
+      'a changed trigger',
+      `drop trigger projects_numbered;
+       create trigger projects_numbered after insert on projects begin select 1; end`,
+      'a changed trigger: projects_numbered',
+    ],
+    ['an escape sequence', 'create table "a\u001b[2J" (a)', 'a table that otpd did not make: a?[2J'],
+  ])('is refused with %s', (_, sql, message) => {
+    prepareDatabase(dataDir, options)
+    const connection = connect(dataFiles(dataDir).database, 0)
+    for (const statement of sql.split(';\n')) connection.run(statement)
+    connection.close()
+    expect(() => prepareDatabase(dataDir, options)).toThrow(message)
+    expect(inspectDataDir(dataDir, options.masterKey)).toMatchObject({
+      database: { schemaError: expect.stringContaining(message) },
+    })
+  })
+
+  test('may have the tables of ANALYZE and Litestream', () => {
+    prepareDatabase(dataDir, options)
+    const connection = connect(dataFiles(dataDir).database, 0)
+    connection.run('analyze')
+    connection.run('create table _litestream_seq (id integer primary key, seq integer)')
+    connection.run('create table _litestream_lock (id integer)')
+    connection.close()
+    expect(prepareDatabase(dataDir, options).migrated).toEqual([])
+  })
 })

@@ -1,0 +1,86 @@
+import { beforeEach, expect, test } from 'bun:test'
+import { createIds } from '../../../src/domain/model/ids.ts'
+import { createKeyring, newDataKey, purposes, type Keyring } from '../../../src/domain/model/keys.ts'
+import { deriveCode, hashCode } from '../../../src/domain/model/code.ts'
+import { derivePseudonym } from '../../../src/domain/model/pseudonyms.ts'
+import type { Random } from '../../../src/domain/model/random.ts'
+import type { Store } from '../../../src/domain/store/store.ts'
+import { createKeyWalks } from '../../../src/domain/upkeep/key-walks.ts'
+import { createAllKeyWalks } from '../../../src/domain/upkeep/replaced-keys.ts'
+import { createStore } from '../../../src/store/store.ts'
+import { testClock } from '../../helpers/clock.ts'
+import { describeEachDatabase, registerShortIds } from '../../helpers/databases.ts'
+import { createPendingRequest } from '../../helpers/otp-request.ts'
+
+const random: Random = (bytes) => crypto.getRandomValues(bytes)
+const versionOf = (version: number) => purposes.map((purpose) => newDataKey(purpose, version, random))
+
+describeEachDatabase('after the keys were replaced', (database) => {
+  const clock = testClock()
+  const newId = createIds(clock, random)
+  const first = versionOf(1)
+  let store: Store
+  let ring: Keyring & { refresh(): void }
+
+  beforeEach(() => {
+    store = createStore(database())
+    ring = { ...createKeyring(first), refresh: () => {} }
+  })
+
+  /** Runs the walks, with an interruption after each batch if `isInterrupted`. */
+  async function run(isInterrupted: boolean): Promise<string[]> {
+    const ended: string[] = []
+    const walks = createAllKeyWalks({ keys: ring.keys, clock, newId })
+    const { run: runWalks } = createKeyWalks({
+      store,
+      keyring: ring,
+      walks,
+      onEnded: ({ name }) => void ended.push(name),
+    })
+    for (let i = 0; i < (isInterrupted ? 60 : 1); i++)
+      await runWalks({ batchSize: 2, yieldToRequests: async () => !isInterrupted })
+    return ended
+  }
+
+  const insert = async (phone: string) => {
+    const id = newId('otp')
+    const codeSalt = 'AAAAAAAAAAAAAAAAAAAAAA'
+    const code = deriveCode(ring.keys, { id, codeSalt, phone, environment: 'live' })
+    const request = createPendingRequest(clock.now(), {
+      id,
+      phone,
+      codeSalt,
+      codeHash: hashCode(ring.keys, id, code),
+    })
+    await registerShortIds(database(), request.developerId, request.projectId, request.appId).catch(() => {})
+    await store.write((tx) => tx.otpRequests.insert(request))
+    return request
+  }
+
+  test.each([false, true])(
+    'codes of before are canceled and pseudonyms are hashed again (interrupted: %p)',
+    async (isInterrupted) => {
+      const old = [await insert('+31612345678'), await insert('+31612345679'), await insert('+31612345680')]
+      const [hidden] = old
+      if (!hidden) throw new Error('no request')
+      const pseudonym = derivePseudonym(ring.keys, hidden.developerId, hidden.phone)
+      await store.write((tx) => tx.retention.replaceInRequest(hidden.id, pseudonym))
+
+      ring.replace([...first, ...versionOf(2)])
+      const later = await insert('+31612345681')
+      await run(isInterrupted)
+
+      const status = async (id: string) => (await store.read.otpRequests.find(id))?.status
+      for (const { id } of old.slice(1)) expect(await status(id)).toBe('canceled')
+      expect(await status(later.id)).toBe('pending')
+      const rehashed = await store.read.otpRequests.find(hidden.id)
+      expect(rehashed?.phone).toBe(derivePseudonym(ring.keys, hidden.developerId, '+31612345678'))
+      const states = await store.read.keyWalks.list()
+      expect(states.every(({ version, position }) => version === 2 && position === null)).toBe(true)
+      await store.write(async (tx) => {
+        for (const state of states) await tx.keyWalks.put({ ...state, version: 1 })
+        await tx.otpRequests.close(later.id, { status: 'canceled' }, clock.now())
+      })
+    },
+  )
+})
